@@ -1,0 +1,19 @@
+//! All that decides what to send and what a received frame means, for one core.
+//!
+//! Pure: the engine does not know the time, opens no file, starts no thread and draws no
+//! unseeded randomness. Time comes in as an argument, in nanoseconds; frames are written into
+//! memory that the caller owns.
+//!
+//! The modules stand in an order, and a module imports only from those before it:
+//! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `stream`, `engine`.
+
+pub mod engine;
+pub mod rng;
+pub mod stats;
+pub mod stream;
+pub mod time;
+pub mod transmit;
+pub mod vm;
+pub mod wheel;
+
+pub use engine::{Command, Engine, Event};

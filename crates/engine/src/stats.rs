@@ -1,0 +1,86 @@
+//! Counters: what one thread counted of one port since the server started.
+//!
+//! What lives here: plain numbers with one writer. What does not: rates (control derives them)
+//! and sharing (the server publishes copies).
+
+/// Upper bounds, inclusive, of the frame size classes, in bytes **with** FCS: the classes of the
+/// Ethernet statistics of RFC 2819, and one for jumbo frames.
+pub const SIZE_CLASS_MAX: [u64; SIZE_CLASSES] = [64, 127, 255, 511, 1023, 1518, u64::MAX];
+/// The number of frame size classes.
+pub const SIZE_CLASSES: usize = 7;
+
+/// Frames and bytes in one direction of one port. Bytes are with FCS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DirectionCounters {
+    /// Frames.
+    pub packets: u64,
+    /// Bytes, with 4 of FCS a frame.
+    pub bytes: u64,
+    /// Frames by size class, see [`SIZE_CLASS_MAX`].
+    pub by_size: [u64; SIZE_CLASSES],
+}
+
+impl DirectionCounters {
+    /// Counts `n` frames of `frame_bytes` each, given without FCS.
+    #[inline(always)]
+    pub fn count(&mut self, n: u64, frame_bytes: usize) {
+        let bytes = frame_bytes as u64 + crate::time::FCS_BYTES;
+        self.packets += n;
+        self.bytes += n * bytes;
+        self.by_size[size_class(bytes)] += n;
+    }
+
+    /// Adds what another thread counted.
+    pub fn add(&mut self, other: &DirectionCounters) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+        for (mine, theirs) in self.by_size.iter_mut().zip(other.by_size) {
+            *mine += theirs;
+        }
+    }
+}
+
+/// What a data thread counts of one port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransmitCounters {
+    /// What was sent.
+    pub sent: DirectionCounters,
+    /// Frames that were due and that this core could not send in time.
+    pub missed_packets: u64,
+    /// Times that the port's queue was full and a burst had to wait.
+    pub queue_full: u64,
+}
+
+impl TransmitCounters {
+    /// Adds what another thread counted.
+    pub fn add(&mut self, other: &TransmitCounters) {
+        self.sent.add(&other.sent);
+        self.missed_packets += other.missed_packets;
+        self.queue_full += other.queue_full;
+    }
+}
+
+/// The size class of a frame of `bytes`, with FCS.
+#[inline(always)]
+pub fn size_class(bytes: u64) -> usize {
+    SIZE_CLASS_MAX.partition_point(|&max| max < bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_those_of_rfc_2819() {
+        let classes: Vec<usize> =
+            [60, 64, 65, 127, 128, 511, 512, 1518, 1519, 9242].map(size_class).to_vec();
+        assert_eq!(classes, [0, 0, 1, 1, 2, 3, 4, 5, 6, 6]);
+    }
+
+    #[test]
+    fn bytes_are_counted_with_fcs() {
+        let mut counters = DirectionCounters::default();
+        counters.count(3, 60);
+        assert_eq!((counters.packets, counters.bytes, counters.by_size[0]), (3, 192, 3));
+    }
+}

@@ -1,0 +1,129 @@
+//! A stream as the user asks for it: template, rate, mode, chain, field engine program.
+//!
+//! What lives here: plain data and the limits of each field. What does not: JSON (the server
+//! converts at the border) and everything that depends on other streams (see `compile`).
+
+use crate::time::{FCS_BYTES, LAYER1_OVERHEAD_BYTES, Nanos};
+use crate::vm::Instruction;
+
+/// The user's number of a stream, unique within its profile.
+pub type StreamId = u32;
+
+/// A profile on a port, as control numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProfileKey(pub u32);
+
+/// Shortest packet template, in bytes without FCS: an Ethernet header.
+pub const PACKET_BYTES_MIN: usize = 14;
+/// Longest packet template, in bytes without FCS.
+pub const PACKET_BYTES_MAX: usize = 9238;
+/// Shorter templates are padded with zeros to this size, the shortest Ethernet frame without FCS.
+pub const PACKET_BYTES_PADDED: usize = 60;
+/// Most streams of one profile.
+pub const STREAMS_MAX: usize = 20_000;
+
+/// One stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamSpec {
+    /// The user's number.
+    pub id: StreamId,
+    /// A stream that is not enabled is ignored; pointing to it is an error.
+    pub enabled: bool,
+    /// Starts with the profile; otherwise only when another stream's `next` names it.
+    pub self_start: bool,
+    /// The stream that starts when this one ends.
+    pub next: Option<StreamId>,
+    /// How many times a chain may enter this stream; 0 is without limit.
+    pub action_count: u32,
+    /// Delay before the first packet, each time that the stream starts ("inter-stream gap").
+    pub start_delay: Nanos,
+    /// How many packets, in which groups.
+    pub mode: Mode,
+    /// How fast, before the multiplier.
+    pub rate: Rate,
+    /// The packet template: [`PACKET_BYTES_MIN`] to [`PACKET_BYTES_MAX`] bytes, without FCS.
+    pub packet: Vec<u8>,
+    /// Keep the template's source MAC instead of the port's.
+    pub keep_source_mac: bool,
+    /// Where the destination MAC comes from.
+    pub destination_mac: DestinationMac,
+    /// Sends nothing and only takes its time: a delay in a chain.
+    pub dummy: bool,
+    /// Seed of the field engine's random variables; 0 is the same as 1.
+    pub random_seed: u32,
+    /// Runs on this data core alone.
+    pub core: Option<u8>,
+    /// The field engine program; empty sends the template as it is.
+    pub program: Vec<Instruction>,
+}
+
+/// How many packets a stream sends, in which groups.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mode {
+    /// Without end.
+    Continuous,
+    /// A number of packets, once.
+    SingleBurst {
+        /// Packets in all; at least 1.
+        packets: u64,
+    },
+    /// Bursts with a gap from the last packet of one to the first of the next.
+    MultiBurst {
+        /// Packets of one burst; at least 1.
+        packets_per_burst: u64,
+        /// The gap between bursts.
+        gap: Nanos,
+        /// Bursts in all; at least 1.
+        bursts: u64,
+    },
+}
+
+/// A rate before the multiplier. All are above zero.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// Packets per second.
+    PacketsPerSecond(f64),
+    /// Bits per second at layer 1: with FCS, preamble and inter-packet gap.
+    BitsPerSecondL1(f64),
+    /// Bits per second at layer 2: with FCS.
+    BitsPerSecondL2(f64),
+    /// Percent of the port's line rate, at layer 1.
+    Percent(f64),
+}
+
+impl Rate {
+    /// This rate in packets per second, for frames of `packet_bytes` (without FCS) on a port of
+    /// `line_rate_bps` bits per second.
+    pub fn packets_per_second(self, packet_bytes: usize, line_rate_bps: f64) -> f64 {
+        let l2_bits = (packet_bytes as u64 + FCS_BYTES) as f64 * 8.0;
+        let l1_bits = l2_bits + LAYER1_OVERHEAD_BYTES as f64 * 8.0;
+        match self {
+            Rate::PacketsPerSecond(pps) => pps,
+            Rate::BitsPerSecondL1(bps) => bps / l1_bits,
+            Rate::BitsPerSecondL2(bps) => bps / l2_bits,
+            Rate::Percent(percent) => percent / 100.0 * line_rate_bps / l1_bits,
+        }
+    }
+
+    /// The number that the user gave, whatever its unit.
+    pub fn value(self) -> f64 {
+        match self {
+            Rate::PacketsPerSecond(v)
+            | Rate::BitsPerSecondL1(v)
+            | Rate::BitsPerSecondL2(v)
+            | Rate::Percent(v) => v,
+        }
+    }
+}
+
+/// Where a stream's destination MAC comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DestinationMac {
+    /// The port's configured or resolved destination.
+    #[default]
+    Port,
+    /// The packet template's own.
+    Packet,
+    /// The port's, which must have been resolved by ARP.
+    Resolved,
+}

@@ -1,0 +1,49 @@
+//! How the engine sends: the traits that a port's transmit queue is adapted to.
+//!
+//! What lives here: the two ways to send (`slot` and `repeat`) and the way from a port number to
+//! its queue. What does not: any port. The worker loop of the server implements these traits for
+//! each kind of port, by type, so that the engine's burst loops compile once per kind with
+//! nothing in between; the simulator implements them for its recorder.
+
+use crate::time::{Due, Gap, Nanos};
+
+/// A port, as the engine of one core numbers it (the server's own port number).
+pub type PortIndex = u8;
+
+/// A frame that a queue keeps ready, see [`Transmit::register`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FrameHandle(pub u32);
+
+/// One transmit queue of one port.
+pub trait Transmit {
+    /// Room for the next frame of `len` bytes, due to leave at `at`; `None` when the queue is
+    /// full. The bytes are those of an older frame: the caller writes every one of them. The
+    /// frame counts as sent from the next call on.
+    fn slot(&mut self, at: Nanos, len: usize) -> Option<&mut [u8]>;
+
+    /// Sends up to `count` copies of a registered frame, due from `first` on, one each `gap`.
+    /// Returns how many the queue took; fewer than `count` means that it is full.
+    fn repeat(&mut self, frame: FrameHandle, first: Due, gap: Gap, count: u32) -> u32;
+
+    /// Gives the queue a frame to keep, for [`Transmit::repeat`]. `None` when the queue has no
+    /// room for another: the caller then sends through [`Transmit::slot`].
+    fn register(&mut self, frame: &[u8]) -> Option<FrameHandle>;
+
+    /// Forgets a registered frame.
+    fn unregister(&mut self, frame: FrameHandle);
+}
+
+/// What the engine wants done with a queue: a burst. See [`Outlets::with_queue`].
+pub trait Job {
+    /// What the burst leaves behind.
+    type Output;
+    /// Runs the burst on the queue.
+    fn run<T: Transmit>(self, queue: &mut T) -> Self::Output;
+}
+
+/// The transmit queues that one engine owns, one of each port of its group.
+pub trait Outlets {
+    /// Runs `job` on the queue of `port`. The branch on the kind of port is taken here, once a
+    /// burst.
+    fn with_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output;
+}

@@ -1,0 +1,137 @@
+//! The field engine's instruction set, as the user writes it.
+//!
+//! What lives here: the instructions as data, with names instead of slots. What does not: what
+//! they cost or do (`compile`, `run`).
+
+use std::fmt;
+
+/// Longest packet template region that a program may change: writes end below this offset.
+pub const WRITE_OFFSET_MAX: usize = 512;
+/// Most bytes of variables in one program.
+pub const VARIABLE_BYTES_MAX: usize = 64;
+/// Most values of a value list.
+pub const VALUE_LIST_MAX: usize = 65_535;
+
+/// One instruction of a field engine program.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Instruction {
+    /// `flow_var`: declares a variable that takes a new value with each packet.
+    Variable {
+        /// Its name, unique in the program.
+        name: String,
+        /// Its size.
+        width: Width,
+        /// The values that it takes, and their order.
+        values: Values,
+    },
+    /// `write_flow_var`: writes `variable + add` into the packet.
+    Write {
+        /// The variable's name.
+        variable: String,
+        /// Offset of the first byte, from the start of the frame.
+        offset: usize,
+        /// Added before the write, modulo the variable's size.
+        add: i64,
+        /// Network byte order; otherwise little endian.
+        big_endian: bool,
+    },
+    /// `fix_checksum_ipv4`: makes the IPv4 header's checksum right again.
+    FixChecksumIpv4 {
+        /// Offset of the IPv4 header.
+        offset: usize,
+    },
+    /// `trim_pkt_size`: the packet's length, in bytes without FCS, is a variable's value.
+    TrimPacketSize {
+        /// The variable's name; it is 2 bytes wide.
+        variable: String,
+    },
+}
+
+/// The size of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// 1 byte.
+    One,
+    /// 2 bytes.
+    Two,
+    /// 4 bytes.
+    Four,
+    /// 8 bytes.
+    Eight,
+}
+
+impl Width {
+    /// The width of so many bytes; `None` unless it is 1, 2, 4 or 8.
+    pub fn from_bytes(bytes: u64) -> Option<Width> {
+        match bytes {
+            1 => Some(Width::One),
+            2 => Some(Width::Two),
+            4 => Some(Width::Four),
+            8 => Some(Width::Eight),
+            _ => None,
+        }
+    }
+
+    /// In bytes.
+    pub fn bytes(self) -> usize {
+        match self {
+            Width::One => 1,
+            Width::Two => 2,
+            Width::Four => 4,
+            Width::Eight => 8,
+        }
+    }
+
+    /// The largest value that fits.
+    pub fn max_value(self) -> u64 {
+        u64::MAX >> (64 - 8 * self.bytes())
+    }
+}
+
+impl fmt::Display for Width {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "u{}", 8 * self.bytes())
+    }
+}
+
+/// The values that a variable takes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// A range of numbers.
+    Range(Range),
+    /// The values of a list, one after the other from the first (or from the last, backwards).
+    List {
+        /// The values; at least one, at most [`VALUE_LIST_MAX`].
+        values: Vec<u64>,
+        /// How the list is walked.
+        operation: Operation,
+        /// Entries to advance with each packet; at least 1.
+        step: u64,
+    },
+}
+
+/// A range of numbers that a variable walks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// How it is walked.
+    pub operation: Operation,
+    /// The first packet's value.
+    pub init: u64,
+    /// Smallest value.
+    pub min: u64,
+    /// Largest value.
+    pub max: u64,
+    /// Added or subtracted with each packet; at least 1.
+    pub step: u64,
+}
+
+/// How a variable moves from one packet to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Upwards, from the end back to the start.
+    Increment,
+    /// Downwards, from the start back to the end.
+    Decrement,
+    /// At random, in the documented sequence.
+    Random,
+}

@@ -1,0 +1,55 @@
+//! Ports: where frames leave and arrive.
+//!
+//! What lives here: the traits that every kind of port has ([`TxQueue`], [`RxQueue`]) and the
+//! kinds themselves ([`memory`]). What does not: what is sent, and when. The home of `unsafe`.
+
+use thiserror::Error;
+
+/// A frame that a transmit queue keeps ready, see [`TxQueue::register`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FrameId(pub u32);
+
+/// One transmit queue of a port, owned by one thread.
+///
+/// Driven like this, once a turn: any number of [`slot`](TxQueue::slot) and
+/// [`repeat`](TxQueue::repeat), then one [`flush`](TxQueue::flush).
+pub trait TxQueue: Send {
+    /// Room for the next frame, `len` bytes without FCS; `None` when the queue is full. The
+    /// caller writes every byte. The frame is committed by the next call of any method.
+    /// `now_ns` is the current time, which a link's delay and rate count from.
+    fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]>;
+
+    /// Sends up to `count` copies of a registered frame; returns how many the queue took.
+    fn repeat(&mut self, now_ns: u64, frame: FrameId, count: u32) -> u32;
+
+    /// Keeps a copy of a frame for [`repeat`](TxQueue::repeat); `None` when there is no room.
+    fn register(&mut self, frame: &[u8]) -> Option<FrameId>;
+
+    /// Forgets a registered frame.
+    fn unregister(&mut self, frame: FrameId);
+
+    /// The doorbell: what was written becomes visible to the other side.
+    fn flush(&mut self);
+}
+
+/// One receive queue of a port, owned by one thread.
+pub trait RxQueue: Send {
+    /// Hands up to `budget` frames that have arrived by `now_ns` to `each`, in order, as
+    /// (arrival time, bytes without FCS). Returns how many.
+    fn receive(&mut self, now_ns: u64, budget: usize, each: impl FnMut(u64, &[u8])) -> usize;
+}
+
+/// What may go wrong with a port, with the remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PortError {
+    /// The description of a port could not be understood.
+    #[error("port '{given}': {problem}. {remedy}")]
+    Description {
+        /// What the user wrote.
+        given: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What to write instead.
+        remedy: String,
+    },
+}

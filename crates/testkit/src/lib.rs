@@ -1,0 +1,1 @@
+//! Helpers for tests only: virtual time, links with faults, golden captures.
