@@ -8,12 +8,10 @@
 //! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `stream`, `engine`.
 
 pub mod engine;
-pub mod rng;
 pub mod stats;
 pub mod stream;
 pub mod time;
 pub mod transmit;
 pub mod vm;
-pub mod wheel;
 
-pub use engine::{Command, Engine, Event};
+pub use engine::{Engine, Event};

@@ -72,8 +72,9 @@ mod tests {
 
     #[test]
     fn classes_are_those_of_rfc_2819() {
-        let classes: Vec<usize> =
-            [60, 64, 65, 127, 128, 511, 512, 1518, 1519, 9242].map(size_class).to_vec();
+        let classes: Vec<usize> = [60, 64, 65, 127, 128, 511, 512, 1518, 1519, 9242]
+            .map(size_class)
+            .to_vec();
         assert_eq!(classes, [0, 0, 1, 1, 2, 3, 4, 5, 6, 6]);
     }
 
@@ -81,6 +82,9 @@ mod tests {
     fn bytes_are_counted_with_fcs() {
         let mut counters = DirectionCounters::default();
         counters.count(3, 60);
-        assert_eq!((counters.packets, counters.bytes, counters.by_size[0]), (3, 192, 3));
+        assert_eq!(
+            (counters.packets, counters.bytes, counters.by_size[0]),
+            (3, 192, 3)
+        );
     }
 }

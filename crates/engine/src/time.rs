@@ -29,7 +29,10 @@ pub struct Gap {
 
 impl Gap {
     /// The longest gap: about 292 years. Slower rates saturate here.
-    pub const MAX: Gap = Gap { whole: Nanos::MAX / 2, fraction: 0 };
+    pub const MAX: Gap = Gap {
+        whole: Nanos::MAX / 2,
+        fraction: 0,
+    };
 
     /// The gap of a rate in packets per second. Zero, negative and NaN rates give [`Gap::MAX`].
     pub fn from_pps(rate_pps: f64) -> Gap {
@@ -44,7 +47,10 @@ impl Gap {
         let nanos = nanos.max(0.0);
         let whole = nanos.floor();
         let fraction = (nanos - whole) * 4_294_967_296.0;
-        Gap { whole: whole as Nanos, fraction: fraction as u32 }
+        Gap {
+            whole: whole as Nanos,
+            fraction: fraction as u32,
+        }
     }
 
     /// This gap `n` times over, saturating at [`Gap::MAX`].
@@ -61,7 +67,8 @@ impl Gap {
     /// How many whole gaps fit into `span`; `u64::MAX` for a gap of zero.
     pub fn count_in(self, span: Nanos) -> u64 {
         let span = u128::from(span) << 32;
-        span.checked_div(self.units()).map_or(u64::MAX, |n| n as u64)
+        span.checked_div(self.units())
+            .map_or(u64::MAX, |n| n as u64)
     }
 
     fn units(self) -> u128 {
@@ -72,7 +79,10 @@ impl Gap {
         if units >= Gap::MAX.units() {
             return Gap::MAX;
         }
-        Gap { whole: (units >> 32) as Nanos, fraction: units as u32 }
+        Gap {
+            whole: (units >> 32) as Nanos,
+            fraction: units as u32,
+        }
     }
 }
 
@@ -95,7 +105,10 @@ impl Due {
     #[inline(always)]
     pub fn after(self, gap: Gap) -> Due {
         let (fraction, carry) = self.fraction.overflowing_add(gap.fraction);
-        let at = self.at.saturating_add(gap.whole).saturating_add(Nanos::from(carry));
+        let at = self
+            .at
+            .saturating_add(gap.whole)
+            .saturating_add(Nanos::from(carry));
         Due { at, fraction }
     }
 }
