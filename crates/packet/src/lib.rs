@@ -1,3 +1,31 @@
 //! Headers, checksums, the frame parser and capture files: bytes to meaning and back.
 //!
-//! Pure: no clock, no files, no threads.
+//! What lives here: one file per protocol ([`ethernet`], `vlan`, `arp`, `ipv4`, `ipv6`,
+//! its extension headers, `icmpv4`, `icmpv6`, `tcp`, `udp`), the internet [`checksum`],
+//! the one-pass parser of whole frames ([`frame`]) and capture files over byte slices
+//! ([`capture`], [`pcap`], `pcapng`). What does not: files, clocks, threads, and any decision
+//! about what to send. Everybody above may call this crate; it calls nobody.
+//!
+//! Every protocol file has the same order: the byte positions as named ranges, the *view* (over
+//! anything that is `AsRef<[u8]>`, for reading and writing single fields in place), the *header*
+//! (a plain struct with the meaning), the pretty printers, the tests.
+//!
+//! The panic contract: `new_checked` proves once that every accessor of a view is safe; a view
+//! made by `new_unchecked` over too few bytes panics when a field is read. `Header::parse` never
+//! panics. `Header::emit` panics when it is given fewer bytes than `buffer_len` says.
+#![deny(clippy::cast_possible_truncation)]
+
+pub mod address;
+pub mod capture;
+pub mod checksum;
+pub mod ethernet;
+pub mod frame;
+pub mod ip_protocol;
+pub mod ipv6_extension;
+pub mod pcap;
+
+mod bytes;
+mod error;
+
+pub use address::MacAddress;
+pub use error::HeaderError;
