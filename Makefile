@@ -1,0 +1,59 @@
+# Allosaur: build, try, test. Each target installs what it needs and does no work twice; `make help` lists them.
+
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+STEP := scripts/step.sh
+BIN := .venv/bin
+
+# What ends up in the wheel. A change in any of these means: install again.
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -type f \( -name '*.rs' -o -name '*.toml' \) 2>/dev/null)
+PYTHON_SOURCES := $(shell find python scripts/wheel-data -type f ! -name '*.py[co]' 2>/dev/null)
+
+.PHONY: help demo test bench lint install clean
+
+help: ## list the targets
+	@printf 'Allosaur. Type "make TARGET":\n\n'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
+	@printf '\nEach installs what it needs (system packages with apt, when root or sudo is there).\n'
+
+demo: .build/install.stamp ## start a server on two in-memory ports, run traffic, write report.html
+	@$(BIN)/allosaur demo $(ARGS)
+
+install: .build/install.stamp ## build the wheel and install it into .venv
+	@printf 'Installed. Try: %s/allosaur --help\n' $(BIN)
+
+test: lint .build/install.stamp ## lint, then all tests: Rust, Python, the real binary, TRex's official client
+	@$(STEP) --show cargo-test 'Rust tests' cargo test --workspace --locked --quiet
+	@$(STEP) --show pytest 'Python and end-to-end tests' $(BIN)/python -m pytest tests $(ARGS)
+
+lint: .build/dev.stamp ## rustfmt, clippy, ruff, mypy
+	@scripts/lint.sh
+
+bench: .build/install.stamp ## measure packets per second on in-memory ports (ARGS=--quick for a short run)
+	@$(STEP) --show bench 'Benchmarks' $(BIN)/python bench/run.py $(ARGS)
+
+clean: ## remove everything that was built
+	rm -rf .build .venv target dist report.html .mypy_cache .ruff_cache .pytest_cache
+	find python tests bench scripts profiles -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# --- what the targets stand on; each stamp says that the step is done -----------------------------------------
+
+.build/setup.stamp: scripts/setup.sh scripts/common.sh
+	@scripts/setup.sh
+	@touch $@
+
+.build/venv.stamp: .build/setup.stamp scripts/venv.sh
+	@$(STEP) venv 'Python environment in .venv' scripts/venv.sh
+	@touch $@
+
+.build/dev.stamp: .build/venv.stamp pyproject.toml scripts/requirements.py
+	@$(BIN)/python scripts/requirements.py pyproject.toml > .build/requirements.txt
+	@$(STEP) dev 'Python packages for development' $(BIN)/python -m pip install -r .build/requirements.txt
+	@touch $@
+
+.build/install.stamp: .build/venv.stamp pyproject.toml README.md $(RUST_SOURCES) $(PYTHON_SOURCES)
+	@$(STEP) install 'server and Python package (the first build takes minutes)' $(BIN)/python -m pip install .
+	@touch $@

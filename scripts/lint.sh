@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Format and lint, everything; warnings are errors. Prints a line for each linter and details only on failure.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+cd "$ROOT"
+bin="$ROOT/.venv/bin"
+failed=()
+
+check() {
+    local name=$1
+    shift
+    say "lint: $name"
+    quietly "lint-$name" "$@" || failed+=("$name")
+}
+
+check rustfmt cargo fmt --all --check
+check clippy cargo clippy --workspace --all-targets --locked -- -D warnings
+check ruff "$bin/ruff" check .
+check ruff-format "$bin/ruff" format --check .
+check mypy "$bin/mypy" --strict
+if command -v shellcheck >/dev/null; then check shellcheck shellcheck -x -P scripts scripts/*.sh .ci/run; fi
+
+if [ "${#failed[@]}" -gt 0 ]; then fail "lint failed: ${failed[*]}"; fi

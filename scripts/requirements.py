@@ -1,0 +1,15 @@
+"""Print what pyproject.toml says the project needs, one requirement a line: at run time, and for development.
+
+With it the linters and tests can be installed without building the server first.
+"""
+
+import sys
+from pathlib import Path
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10: the copy that pip carries
+    from pip._vendor import tomli as tomllib  # type: ignore[no-redef]
+
+project = tomllib.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["project"]
+print("\n".join([*project["dependencies"], *project["optional-dependencies"]["dev"]]))

@@ -1,0 +1,216 @@
+#!/usr/bin/env bash
+# Checks that this machine has what Allosaur needs to build, and installs from the distribution what is missing
+# (as root, or with sudo that asks no password). Where it may not install, it says what to type. It changes nothing
+# when all is there. What it found goes to .build/env.sh, which scripts/common.sh reads.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+RUST_NEEDED=1.85 # `rust-version` in Cargo.toml
+PYTHON_NEEDED=3.10 # `requires-python` in pyproject.toml
+
+# --- apt ------------------------------------------------------------------------------------------------------
+
+# The words in front of a command that needs root: none as root, sudo where it asks nothing, else we cannot.
+as_root=()
+can_install=no
+if command -v apt-get >/dev/null; then
+    if [ "$(id -u)" -eq 0 ]; then
+        can_install=yes
+    elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+        can_install=yes
+        as_root=(sudo)
+    fi
+fi
+
+lists_are_fresh=no
+
+refresh_lists() {
+    if [ "$lists_are_fresh" = yes ] || [ "$can_install" = no ]; then return; fi
+    say "reading the list of system packages"
+    quietly apt-update "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update ||
+        printf '    going on with the lists that are there\n'
+    lists_are_fresh=yes
+}
+
+# The version that apt would install, or nothing.
+candidate() {
+    apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p' | grep -v '(none)' || true
+}
+
+apt_install() {
+    say "installing system packages: $*"
+    # Without lists there are no candidates; with old ones a download fails. Both are cured by reading them.
+    local package
+    for package in "$@"; do
+        if [ -z "$(candidate "$package")" ]; then
+            refresh_lists
+            break
+        fi
+    done
+    local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
+        apt-get install -y --no-install-recommends "$@")
+    if [ "$lists_are_fresh" = yes ]; then
+        quietly apt-install "${install[@]}"
+    elif ! "${install[@]}" >"$LOGS/apt-install.log" 2>&1; then
+        refresh_lists
+        quietly apt-install "${install[@]}"
+    fi
+}
+
+# --- versions -------------------------------------------------------------------------------------------------
+
+# at_least HAVE NEED: compares dotted versions; Debian's epoch and suffixes are ignored.
+at_least() {
+    local have=${1#*:}
+    [ "$(printf '%s\n%s\n' "$2" "${have%%[-+~]*}" | sort -V | head -n 1)" = "$2" ]
+}
+
+# --- Rust -----------------------------------------------------------------------------------------------------
+
+# Folders where a cargo may be that is not on PATH: rustup's own, and Ubuntu's packages that carry a version.
+rust_folders() {
+    printf '%s\n' "${CARGO_HOME:-$HOME/.cargo}/bin"
+    local folder
+    for folder in /usr/lib/rust-*/bin; do
+        if [ -d "$folder" ]; then printf '%s\n' "$folder"; fi
+    done | sort -rV
+}
+
+# Sets rust_bin to the folder of a cargo that is new enough, looking at PATH first.
+find_rust() {
+    local folder version
+    rust_bin=
+    while IFS= read -r folder; do
+        if [ ! -x "$folder/cargo" ] || [ ! -x "$folder/rustc" ]; then continue; fi
+        version="$(PATH="$folder:$PATH" "$folder/cargo" --version 2>/dev/null | cut -d' ' -f2)"
+        if [ -n "$version" ] && at_least "$version" "$RUST_NEEDED"; then
+            rust_bin=$folder
+            return 0
+        fi
+    done < <(
+        if command -v cargo >/dev/null; then dirname "$(command -v cargo)"; fi
+        rust_folders
+    )
+    return 1
+}
+
+has_rust_tool() { PATH="$rust_bin:$PATH" cargo "$1" --version >/dev/null 2>&1; }
+
+# The names of a package family of the distribution that is new enough: cargo, compiler, linter, formatter.
+rust_packages() {
+    if at_least "$(candidate cargo)" "$RUST_NEEDED"; then
+        printf 'cargo rustc rust-clippy rustfmt\n'
+    elif at_least "$(candidate cargo-web)" "$RUST_NEEDED"; then
+        printf 'cargo-web rustc-web rust-web-clippy rustfmt-web\n'
+    else
+        local package version
+        # Ubuntu: cargo-1.85 with rustc-1.85, ...
+        while IFS= read -r package; do
+            version=${package#cargo-}
+            if at_least "$version" "$RUST_NEEDED"; then
+                printf 'cargo-%s rustc-%s rust-%s-clippy rustfmt-%s\n' "$version" "$version" "$version" "$version"
+                return
+            fi
+        done < <(apt-cache --names-only search '^cargo-[0-9.]+$' | cut -d' ' -f1 | sort -rV)
+    fi
+}
+
+rust_help() {
+    fail "Rust is missing: cargo and rustc $RUST_NEEDED or newer, with clippy and rustfmt." \
+        "Where the distribution has it, type (as root):" \
+        "    apt-get update && apt-get install cargo rustc rust-clippy rustfmt" \
+        "or, where the distribution's cargo is older than $RUST_NEEDED:" \
+        "    apt-get install rustup && rustup toolchain install stable --profile minimal -c clippy -c rustfmt" \
+        "then run make again."
+}
+
+install_rust() {
+    if [ "$can_install" = no ]; then rust_help; fi
+    refresh_lists
+    local packages
+    packages="$(rust_packages)"
+    if [ -n "$packages" ]; then
+        # shellcheck disable=SC2086 # one word for each package
+        apt_install $packages
+    elif [ -n "$(candidate rustup)" ]; then
+        apt_install rustup
+        say "installing the stable Rust toolchain with rustup"
+        quietly rustup rustup toolchain install stable --profile minimal -c clippy -c rustfmt
+    else
+        rust_help
+    fi
+    find_rust || rust_help
+}
+
+# --- Python ---------------------------------------------------------------------------------------------------
+
+# Can make a virtual environment, and is new enough.
+python_is_good() {
+    "$1" -c "import sys, venv, ensurepip
+sys.exit(sys.version_info < tuple(map(int, '$PYTHON_NEEDED'.split('.'))))" >/dev/null 2>&1
+}
+
+find_python() {
+    local name
+    for name in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11 python3.10 /usr/bin/python3; do
+        if command -v "$name" >/dev/null && python_is_good "$name"; then
+            # The interpreter itself: a version manager's shim may answer differently in another folder.
+            python="$("$name" -c 'import sys; print(sys.executable)')"
+            return 0
+        fi
+    done
+    return 1
+}
+
+# --- the checks -----------------------------------------------------------------------------------------------
+
+# One line for each thing that must be there: what it is, the test, the package that has it.
+missing_packages() {
+    if ! command -v cc >/dev/null; then printf 'gcc libc6-dev\n'; fi
+    if ! command -v pkg-config >/dev/null; then
+        printf 'pkg-config libzmq3-dev\n'
+    elif ! pkg-config --exists 'libzmq >= 4.1'; then
+        printf 'libzmq3-dev\n'
+    fi
+    if ! find_python; then printf 'python3 python3-venv\n'; fi
+    # Rust's package manager trusts the system's certificates; a bare system has none.
+    if [ ! -e /etc/ssl/certs/ca-certificates.crt ] && [ -z "${SSL_CERT_FILE:-}${CARGO_HTTP_CAINFO:-}" ]; then
+        printf 'ca-certificates\n'
+    fi
+}
+
+say "checking system packages"
+missing="$(missing_packages | tr '\n' ' ')"
+if [ -n "$missing" ]; then
+    if [ "$can_install" = no ]; then
+        fail "system packages are missing: $missing" \
+            "This script may not install them (it is not root, has no sudo without a password, or finds no apt-get)." \
+            "Please type:  sudo apt-get update && sudo apt-get install ${missing% }" \
+            "then run make again."
+    fi
+    # shellcheck disable=SC2086 # one word for each package
+    apt_install $missing
+    still="$(missing_packages | tr '\n' ' ')"
+    if [ -n "$still" ]; then
+        fail "these are still missing after installing them: $still" \
+            "Python must be $PYTHON_NEEDED or newer; set PYTHON=/path/to/python3 if yours is elsewhere."
+    fi
+fi
+find_python
+
+find_rust || install_rust
+if ! has_rust_tool clippy || ! has_rust_tool fmt; then
+    if [ -x "$rust_bin/rustup" ]; then
+        say "adding clippy and rustfmt with rustup"
+        quietly rustup "$rust_bin/rustup" component add clippy rustfmt
+    else
+        install_rust
+    fi
+fi
+
+# shellcheck disable=SC2016 # $PATH is for the reader of the file
+{
+    printf 'export PATH=%q:$PATH\n' "$rust_bin"
+    printf 'PYTHON=%q\n' "$python"
+} >"$BUILD/env.sh"
+say "found $(PATH="$rust_bin:$PATH" cargo --version | cut -d' ' -f1,2), $("$python" --version), libzmq $(pkg-config --modversion libzmq)"

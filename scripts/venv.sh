@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Makes the virtual environment .venv, unless a working one of a fitting Python is there.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+cd "$ROOT"
+: "${PYTHON:?run scripts/setup.sh first}"
+if .venv/bin/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then exit 0; fi
+"$PYTHON" -m venv --clear .venv

@@ -1,0 +1,222 @@
+"""Drive a server with TRex's official client, and print what the client saw as one JSON object.
+
+Runs in the client's own environment (scripts/official-client.sh), never in pytest's: its Scapy and ZeroMQ are
+its own. The calls are those of a usual automation script: connect, reset, add streams, clear, start, wait,
+read, stop.
+
+usage: session.py SCENARIO HOST RPC_PORT PUB_PORT
+"""
+
+# ruff: noqa: I001  # the order of imports matters here
+import json
+import logging
+import sys
+import time
+
+import modern_python  # noqa: F401  # answers what the client cannot find in today's Python
+import lbr_trex_client  # noqa: F401  # puts the client's own libraries on the path
+from trex.stl.api import (
+    IP,
+    UDP,
+    Ether,
+    STLClient,
+    STLError,
+    STLPktBuilder,
+    STLScVmRaw,
+    STLStream,
+    STLTXCont,
+    STLTXMultiBurst,
+    STLTXSingleBurst,
+    STLVmFixIpv4,
+    STLVmFlowVar,
+    STLVmWrFlowVar,
+)
+
+PORTS = [0, 1]
+WAIT_SECONDS = 60
+
+
+def packet(size=60, vm=None):
+    """A UDP packet of `size` bytes without FCS."""
+    headers = Ether() / IP(src="16.0.0.1", dst="48.0.0.1") / UDP(dport=12, sport=1025)
+    return STLPktBuilder(pkt=headers / (b"x" * (size - len(headers))), vm=vm)
+
+
+def settled_stats(client):
+    """The statistics, once all that was sent has arrived or five seconds have gone."""
+    deadline = time.monotonic() + 5
+    while True:
+        stats = client.get_stats()
+        total = stats["total"]
+        if total["opackets"] == total["ipackets"] or time.monotonic() > deadline:
+            return stats
+        time.sleep(0.02)
+
+
+def counters(client):
+    """The counters that the tests look at, for each port, with the server's own count of missed packets."""
+    stats = settled_stats(client)
+    seen = {}
+    for port in PORTS:
+        seen[str(port)] = {
+            key: stats[port][key]
+            for key in ("opackets", "ipackets", "obytes", "ibytes", "oerrors", "ierrors")
+        }
+        reply = client.conn.rpc.transmit("get_port_stats", params={"port_id": port})
+        seen[str(port)]["missed"] = reply.data()["missed_packets"]
+    seen["total"] = {key: stats["total"][key] for key in ("opackets", "ipackets")}
+    return seen
+
+
+def run_once(client, streams, **start):
+    """Load the streams on both ports, run them to their end, and return the counters."""
+    client.reset(ports=PORTS)
+    client.add_streams(streams, ports=PORTS)
+    client.clear_stats()
+    missed_before = {port: counters(client)[str(port)]["missed"] for port in PORTS}
+    client.start(ports=PORTS, **start)
+    client.wait_on_traffic(ports=PORTS, timeout=WAIT_SECONDS)
+    after = counters(client)
+    for port in PORTS:
+        after[str(port)]["missed"] -= missed_before[port]
+    return after
+
+
+def refusal(call, *arguments, **options):
+    """The message of the client's error when the call is refused, or None when it is not."""
+    try:
+        call(*arguments, **options)
+    except STLError as error:
+        return str(error)
+    return None
+
+
+def multipliers(connect):
+    """One continuous stream of 100 packets a second, started at each kind of multiplier for half a second."""
+    client = connect("itay")
+    stream = STLStream(packet=packet(60), mode=STLTXCont(pps=100))
+    runs = {}
+    for mult in ("100", "20kpps", "5.12mbps", "6.72mbpsl1", "0.01%"):
+        runs[mult] = run_once(client, stream, mult=mult, duration=0.5)
+    return {
+        "runs": runs,
+        "warnings": client.get_warnings(),
+        "line_rate_gbps": client.get_port_attr(0)["speed"],
+    }
+
+
+def bursts(connect):
+    """Bursts that end by themselves, one after the other; a field engine changes each packet."""
+    client = connect("itay")
+    vm = STLScVmRaw(
+        [
+            STLVmFlowVar("src", min_value="16.0.0.0", max_value="18.0.0.254", size=4, op="random"),
+            STLVmWrFlowVar(fv_name="src", pkt_offset="IP.src"),
+            STLVmFixIpv4(offset="IP"),
+        ]
+    )
+    streams = [
+        STLStream(
+            name="first", packet=packet(60), mode=STLTXSingleBurst(total_pkts=300, pps=10_000), next="second"
+        ),
+        STLStream(
+            name="second",
+            self_start=False,
+            isg=1000,
+            packet=packet(124, vm),
+            mode=STLTXMultiBurst(pkts_per_burst=50, count=4, ibg=2000.0, pps=10_000),
+        ),
+    ]
+    return {"runs": {"chain": run_once(client, streams, mult="1")}, "warnings": client.get_warnings()}
+
+
+def stop_early(connect):
+    """Traffic without end, stopped by the user; then the statistics are cleared."""
+    client = connect("itay")
+    client.reset(ports=PORTS)
+    client.add_streams(STLStream(packet=packet(), mode=STLTXCont(pps=1000)), ports=PORTS)
+    client.clear_stats()
+    client.start(ports=PORTS, mult="10kpps")
+    active = client.get_active_ports()
+    deadline = time.monotonic() + WAIT_SECONDS
+    while client.get_stats()["total"]["opackets"] < 500 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    client.stop(ports=PORTS)
+    stopped = counters(client)
+    later = counters(client)
+    client.clear_stats()
+    return {
+        "active_while_running": active,
+        "active_after_stop": client.get_active_ports(),
+        "runs": {"stopped": stopped, "later": later, "cleared": counters(client)},
+    }
+
+
+def two_users(connect):
+    """A second user is refused, then takes a port by force; the first one's other port goes on."""
+    first, second = connect("first"), connect("second")
+    first.reset(ports=PORTS)
+    first.add_streams(STLStream(packet=packet(), mode=STLTXCont(pps=1000)), ports=PORTS)
+    seen = {"refused": refusal(second.acquire, ports=[0])}
+    first.start(ports=PORTS, mult="1")
+    second.acquire(ports=[0], force=True)
+    deadline = time.monotonic() + 10
+    while 0 in first.get_acquired_ports() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    seen["first_has"] = first.get_acquired_ports()
+    seen["second_has"] = second.get_acquired_ports()
+    seen["first_is_refused"] = refusal(first.stop, ports=[0])
+    seen["port_1_still_runs"] = 1 in second.get_active_ports()
+    second.stop(ports=[0])
+    first.stop(ports=[1])
+    return seen
+
+
+def refusals(connect):
+    """Calls that must fail with a message, and leave the server and client working."""
+    client = connect("itay")
+    client.reset(ports=PORTS)
+    seen = {"no_streams": refusal(client.start, ports=[0], mult="1", duration=1)}
+    client.add_streams(STLStream(packet=packet(), mode=STLTXCont(pps=1000)), ports=PORTS)
+    seen["over_line_rate"] = refusal(client.start, ports=[0], mult="200%", duration=1)
+    seen["unknown_method"] = str(client.conn.rpc.transmit("fly_to_the_moon", params={}))
+    seen["runs"] = {
+        "after": run_once(
+            client, STLStream(packet=packet(), mode=STLTXCont(pps=1000)), mult="1", duration=0.1
+        )
+    }
+    return seen
+
+
+SCENARIOS = {
+    scenario.__name__: scenario for scenario in (multipliers, bursts, stop_early, two_users, refusals)
+}
+
+
+def main():
+    name, host, rpc_port, pub_port = sys.argv[1:]
+    clients = []
+
+    def connect(user):
+        client = STLClient(
+            username=user,
+            server=host,
+            sync_port=int(rpc_port),
+            async_port=int(pub_port),
+            verbose_level="critical",
+        )
+        client.connect()
+        clients.append(client)
+        return client
+
+    logging.disable(logging.CRITICAL)
+    try:
+        seen = SCENARIOS[name](connect)
+    finally:
+        for client in reversed(clients):
+            client.disconnect()
+    print(json.dumps(seen))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""TRex's official client, unchanged, works against our server: the calls that automation scripts make."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from allosaur.server import LocalServer
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SKIP_VARIABLE = "ALLOSAUR_SKIP_OFFICIAL_CLIENT"
+
+
+@pytest.fixture(scope="session")
+def client_python() -> str:
+    """The Python of the official client's own environment, made when it is not there yet."""
+    if os.environ.get(SKIP_VARIABLE):
+        pytest.skip(f"{SKIP_VARIABLE} is set")
+    made = subprocess.run(
+        [str(ROOT / "scripts" / "official-client.sh")], capture_output=True, text=True, check=False
+    )
+    if made.returncode != 0:
+        pytest.fail(
+            "cannot make the environment of TRex's official client (it needs the package index once); "
+            f"set {SKIP_VARIABLE}=1 to go without these tests.\n{made.stderr}"
+        )
+    return made.stdout.splitlines()[-1]
+
+
+@pytest.fixture
+def run(client_python: str, server: LocalServer) -> Any:
+    """Run one scenario of session.py against a fresh server, and return what it printed."""
+
+    def run_scenario(name: str) -> Any:
+        command = [client_python, "-W", "ignore", str(HERE / "session.py"), name]
+        command += [server.host, str(server.rpc_port), str(server.pub_port)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+        assert done.returncode == 0, f"the official client failed:\n{done.stdout}\n{done.stderr}"
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run_scenario
+
+
+def check_nothing_lost(run: dict[str, dict[str, int]]) -> None:
+    """What one port sent, the other received, in packets and bytes, without an error."""
+    for here, there in (("0", "1"), ("1", "0")):
+        assert run[here]["opackets"] == run[there]["ipackets"]
+        assert run[here]["obytes"] == run[there]["ibytes"]
+        assert run[here]["oerrors"] == run[here]["ierrors"] == 0
+    assert run["total"]["opackets"] == run["0"]["opackets"] + run["1"]["opackets"]
+    assert run["total"]["ipackets"] == run["total"]["opackets"]
+
+
+# Packets of 64 bytes with FCS: 5.12 Mbit/s are 10,000 packets a second; so are 6.72 Mbit/s with preamble and gap.
+RATES_PPS = {"100": 10_000, "20kpps": 20_000, "5.12mbps": 10_000, "6.72mbpsl1": 10_000}
+
+
+def test_starts_at_each_kind_of_multiplier(run: Any) -> None:
+    seen = run("multipliers")
+    rates = RATES_PPS | {"0.01%": 0.0001 * seen["line_rate_gbps"] * 1e9 / (84 * 8)}
+    assert set(seen["runs"]) == set(rates)
+    for mult, pps in rates.items():
+        counted = seen["runs"][mult]
+        check_nothing_lost(counted)
+        for port in ("0", "1"):
+            # Asked for half a second; what a busy machine could not send in time is told, not hidden.
+            offered = counted[port]["opackets"] + counted[port]["missed"]
+            assert offered == pytest.approx(pps / 2, rel=0.001, abs=1), mult
+            assert counted[port]["opackets"] > 0
+            assert counted[port]["obytes"] == 64 * counted[port]["opackets"]
+    assert seen["warnings"] == []
+
+
+def test_waits_for_the_end_of_a_chain_of_bursts(run: Any) -> None:
+    seen = run("bursts")
+    chain = seen["runs"]["chain"]
+    check_nothing_lost(chain)
+    for port in ("0", "1"):
+        assert chain[port]["opackets"] == 300 + 4 * 50
+        assert chain[port]["obytes"] == 300 * 64 + 4 * 50 * 128
+    assert seen["warnings"] == []
+
+
+def test_stops_traffic_and_clears_statistics(run: Any) -> None:
+    seen = run("stop_early")
+    assert seen["active_while_running"] == [0, 1]
+    assert seen["active_after_stop"] == []
+    stopped = seen["runs"]["stopped"]
+    check_nothing_lost(stopped)
+    assert stopped["total"]["opackets"] >= 500
+    assert seen["runs"]["later"]["total"] == stopped["total"], "packets were sent after stop() came back"
+    assert seen["runs"]["cleared"]["total"] == {"opackets": 0, "ipackets": 0}
+
+
+def test_second_user_is_refused_and_takes_a_port_by_force(run: Any) -> None:
+    seen = run("two_users")
+    assert "taken" in seen["refused"]
+    assert "first" in seen["refused"]
+    assert seen["first_has"] == [1]
+    assert seen["second_has"] == [0]
+    assert seen["first_is_refused"] is not None
+    assert seen["port_1_still_runs"]
+
+
+def test_refused_calls_say_why_and_leave_the_server_working(run: Any) -> None:
+    seen = run("refusals")
+    assert seen["no_streams"]
+    assert seen["over_line_rate"]
+    assert "fly_to_the_moon" in seen["unknown_method"]
+    check_nothing_lost(seen["runs"]["after"])
+    assert seen["runs"]["after"]["total"]["opackets"] > 0
