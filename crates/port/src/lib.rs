@@ -1,7 +1,10 @@
 //! Ports: where frames leave and arrive.
 //!
 //! What lives here: the traits that every kind of port has ([`TxQueue`], [`RxQueue`]) and the
-//! kinds themselves ([`memory`]). What does not: what is sent, and when. The home of `unsafe`.
+//! kinds themselves ([`memory`]), and how a user names them ([`description`]). What does not: what is sent, and when. The home of `unsafe`.
+
+pub mod description;
+pub mod memory;
 
 use thiserror::Error;
 

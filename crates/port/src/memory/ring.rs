@@ -1,0 +1,477 @@
+//! The ring between two memory ports: one producer, one consumer, frames back to back.
+//!
+//! What lives here: the memory, the two indices and all of this crate's `unsafe`. What does not:
+//! links, loss and the port traits (see the parent module and `link`).
+//!
+//! # Layout
+//!
+//! The ring is a power of two of *lines* of 64 bytes, a cache line each. Positions count lines
+//! from the start of time and never wrap; a position's place is its low bits. Records stand back
+//! to back, each begins a line and none crosses the end of the memory:
+//!
+//! | record | first 4 bytes | then |
+//! |---|---|---|
+//! | frame | its length | its bytes, padded to whole lines |
+//! | time  | [`TIME`] | 4 bytes unused, 8 bytes: the time at which the frames behind it were sent |
+//! | skip  | [`SKIP`] | nothing; the next record is at the start of the memory |
+//!
+//! So a frame of 60 bytes, the shortest there is without FCS, is exactly one line, and a burst
+//! that was sent at one time pays for that time once.
+//!
+//! # Who may touch what
+//!
+//! `released <= consumer's position <= published <= producer's position <= released + capacity`.
+//! The consumer reads lines from `released` to `published`, the producer writes the others. Each
+//! side owns one index and publishes it with Release; the other side reads it with Acquire, and
+//! only when the copy that it keeps no longer says enough.
+
+use std::ptr::NonNull;
+use std::slice;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of a line.
+pub(super) const LINE_BYTES: usize = 64;
+/// Bytes in front of a frame.
+const HEADER_BYTES: usize = 4;
+/// Header of a record that carries a time.
+const TIME: u32 = 1 << 31;
+/// Header of a record that says: go on at the start of the memory. Frames are shorter than this.
+const SKIP: u32 = 1 << 30;
+/// Where a time record keeps its time.
+const TIME_OFFSET: usize = 8;
+/// The consumer gives lines back when it has read this share of the ring, or all there is.
+const RELEASE_SHARE: u64 = 16;
+
+/// Longest frame that a ring takes, in bytes without FCS.
+pub const FRAME_BYTES_MAX: usize = 9238;
+
+/// What the ring is made of.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Line([u8; LINE_BYTES]);
+
+/// A number on cache lines of its own, so that its writer disturbs nobody else.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Padded(AtomicU64);
+
+/// Makes a ring of at least `bytes` bytes, rounded up to a power of two.
+pub(super) fn ring(bytes: usize) -> (Producer, Consumer) {
+    let least = 2 * lines_of(FRAME_BYTES_MAX) as usize + 2;
+    let lines = bytes.div_ceil(LINE_BYTES).max(least).next_power_of_two();
+    let shared = Arc::new(Shared {
+        published: Padded(AtomicU64::new(0)),
+        released: Padded(AtomicU64::new(0)),
+        memory: Memory::new(lines),
+    });
+    let producer = Producer {
+        base: shared.memory.base,
+        capacity: lines as u64,
+        position: 0,
+        end: lines as u64,
+        published: 0,
+        time_ns: 0,
+        shared: Arc::clone(&shared),
+    };
+    let consumer = Consumer {
+        base: shared.memory.base,
+        capacity: lines as u64,
+        position: 0,
+        visible: 0,
+        released: 0,
+        time_ns: 0,
+        front_lines: 0,
+        shared,
+    };
+    (producer, consumer)
+}
+
+/// What both sides hold.
+#[derive(Debug)]
+struct Shared {
+    /// Up to here the producer has written: the consumer may read.
+    published: Padded,
+    /// Up to here the consumer has read: the producer may write again.
+    released: Padded,
+    memory: Memory,
+}
+
+/// The lines, zeroed by the operating system when they are first touched.
+#[derive(Debug)]
+struct Memory {
+    allocation: NonNull<[u8]>,
+    base: NonNull<Line>,
+}
+
+impl Memory {
+    fn new(lines: usize) -> Memory {
+        // A plain zeroed byte vector stays untouched until it is used, which an allocation with
+        // an alignment of its own would not; so align by hand.
+        let bytes = vec![0u8; (lines + 1) * LINE_BYTES].into_boxed_slice();
+        let allocation = NonNull::from(Box::leak(bytes));
+        let start = allocation.cast::<u8>();
+        let to_line = start.addr().get().wrapping_neg() % LINE_BYTES;
+        // SAFETY: `to_line` is below LINE_BYTES and the allocation is one line longer than
+        // `lines`, so the lines from there on are inside it.
+        let base = unsafe { start.add(to_line) }.cast::<Line>();
+        Memory { allocation, base }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: `allocation` came from a box in `new` and is freed only here; producer and
+        // consumer hold the `Arc` around it as long as they use `base`.
+        drop(unsafe { Box::from_raw(self.allocation.as_ptr()) });
+    }
+}
+
+// SAFETY: `Memory` only owns the allocation; who may read or write which line is settled by the
+// two indices, see the module's documentation.
+unsafe impl Send for Memory {}
+// SAFETY: as above; `&Memory` gives no access to the lines by itself.
+unsafe impl Sync for Memory {}
+
+/// A frame with its header, ready to be copied into a ring.
+#[derive(Debug)]
+pub(super) struct Record {
+    lines: Box<[Line]>,
+}
+
+impl Record {
+    /// Keeps a copy of a frame of at most [`FRAME_BYTES_MAX`] bytes.
+    pub(super) fn new(frame: &[u8]) -> Record {
+        assert!(frame.len() <= FRAME_BYTES_MAX, "frame too long for a ring");
+        let mut bytes = (frame.len() as u32).to_ne_bytes().to_vec();
+        bytes.extend_from_slice(frame);
+        bytes.resize(lines_of(frame.len()) as usize * LINE_BYTES, 0);
+        let mut lines = vec![Line([0; LINE_BYTES]); bytes.len() / LINE_BYTES];
+        for (line, bytes) in lines.iter_mut().zip(bytes.chunks_exact(LINE_BYTES)) {
+            line.0.copy_from_slice(bytes);
+        }
+        Record {
+            lines: lines.into_boxed_slice(),
+        }
+    }
+
+    /// Bytes that the record takes in a ring.
+    pub(super) fn bytes(&self) -> usize {
+        self.lines.len() * LINE_BYTES
+    }
+}
+
+/// The writing side.
+#[derive(Debug)]
+pub(super) struct Producer {
+    base: NonNull<Line>,
+    capacity: u64,
+    /// Where the next record goes.
+    position: u64,
+    /// Lines from `position` to here are ours and contiguous.
+    end: u64,
+    /// What the consumer was told last.
+    published: u64,
+    /// The time that the consumer will take the next frame to be sent at.
+    time_ns: u64,
+    shared: Arc<Shared>,
+}
+
+// SAFETY: the only producer of its ring; the memory that `base` points to is kept by `shared`.
+unsafe impl Send for Producer {}
+
+impl Producer {
+    /// Room for a frame of `len` bytes that is sent at `now_ns`; `None` when the ring is full.
+    /// The frame is published by the next [`flush`](Producer::flush).
+    #[inline(always)]
+    pub(super) fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]> {
+        assert!(len <= FRAME_BYTES_MAX, "frame too long for a ring");
+        let lines = lines_of(len);
+        if !self.prepare(now_ns, lines) {
+            return None;
+        }
+        let record = self.line(self.position);
+        self.position += lines;
+        // SAFETY: `prepare` made sure that `lines` lines from `record` on are inside the memory
+        // and belong to the producer until `flush`, which needs `&mut self` and so cannot run
+        // while the slice lives. They are initialised: zeroed at first, then old records.
+        unsafe {
+            record.cast::<u32>().write(len as u32);
+            let bytes = record.cast::<u8>().add(HEADER_BYTES);
+            Some(slice::from_raw_parts_mut(bytes.as_ptr(), len))
+        }
+    }
+
+    /// Writes up to `count` copies of a record; returns how many fitted.
+    #[inline]
+    pub(super) fn repeat(&mut self, now_ns: u64, record: &Record, count: u32) -> u32 {
+        let lines = record.lines.len() as u64;
+        let mut left = u64::from(count);
+        while left > 0 && self.prepare(now_ns, lines) {
+            let room = self.end - self.position;
+            let copies = left.min(if lines == 1 { room } else { room / lines });
+            self.fill(record, copies as usize);
+            self.position += copies * lines;
+            left -= copies;
+        }
+        count - left as u32
+    }
+
+    /// Makes what was written visible to the consumer.
+    #[inline]
+    pub(super) fn flush(&mut self) {
+        if self.published != self.position {
+            self.published = self.position;
+            let published = &self.shared.published.0;
+            published.store(self.position, Ordering::Release);
+        }
+    }
+
+    /// Writes `copies` of a record; there is contiguous room for them.
+    #[inline(always)]
+    fn fill(&mut self, record: &Record, copies: usize) {
+        let lines = record.lines.len();
+        debug_assert!(self.position + (copies * lines) as u64 <= self.end);
+        let from = record.lines.as_ptr();
+        let to = self.line(self.position).as_ptr();
+        // SAFETY: `copies * lines` lines from `to` on lie before `end`, so they are inside the
+        // memory and the producer's; a record's lines are never part of a ring.
+        unsafe {
+            match lines {
+                1 => fill_with::<1>(from, to, copies),
+                2 => fill_with::<2>(from, to, copies),
+                _ => {
+                    for copy in 0..copies {
+                        from.copy_to_nonoverlapping(to.add(copy * lines), lines);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes sure that a record of `lines` fits at `position`, behind a time record if the time
+    /// is a new one.
+    #[inline(always)]
+    fn prepare(&mut self, now_ns: u64, lines: u64) -> bool {
+        if now_ns != self.time_ns {
+            return self.stamp(now_ns, lines);
+        }
+        self.position + lines <= self.end || self.make_room(lines)
+    }
+
+    /// Writes a time record, if `lines` fit behind it.
+    #[inline]
+    fn stamp(&mut self, now_ns: u64, lines: u64) -> bool {
+        if self.position + 1 + lines > self.end && !self.make_room(1 + lines) {
+            return false;
+        }
+        let record = self.line(self.position);
+        // SAFETY: the line at `position` is before `end`: inside the memory and the producer's.
+        // A line is aligned to 64, so both fields are aligned.
+        unsafe {
+            record.cast::<u32>().write(TIME);
+            record.byte_add(TIME_OFFSET).cast::<u64>().write(now_ns);
+        }
+        self.position += 1;
+        self.time_ns = now_ns;
+        true
+    }
+
+    /// Looks again at what the consumer has given back, and goes to the start of the memory if
+    /// `lines` do not fit before its end. False when the ring is full.
+    #[cold]
+    fn make_room(&mut self, lines: u64) -> bool {
+        let limit = self.shared.released.0.load(Ordering::Acquire) + self.capacity;
+        let to_wrap = self.capacity - self.position % self.capacity;
+        if to_wrap < lines {
+            if self.position + to_wrap + lines > limit {
+                return false;
+            }
+            // SAFETY: the line at `position` is before `limit`, so it is the producer's; every
+            // line is inside the memory.
+            unsafe { self.line(self.position).cast::<u32>().write(SKIP) };
+            self.position += to_wrap;
+        }
+        let wrap = self.position - self.position % self.capacity + self.capacity;
+        self.end = limit.min(wrap);
+        self.position + lines <= self.end
+    }
+
+    #[inline(always)]
+    fn line(&self, position: u64) -> NonNull<Line> {
+        line_of(self.base, position, self.capacity)
+    }
+}
+
+/// The reading side.
+#[derive(Debug)]
+pub(super) struct Consumer {
+    base: NonNull<Line>,
+    capacity: u64,
+    /// The next record to read.
+    position: u64,
+    /// Lines from `position` to here may be read.
+    visible: u64,
+    /// What the producer was told last.
+    released: u64,
+    /// The last time record's time.
+    time_ns: u64,
+    /// Lines of the frame that `peek` found; zero before.
+    front_lines: u64,
+    shared: Arc<Shared>,
+}
+
+// SAFETY: the only consumer of its ring; the memory that `base` points to is kept by `shared`.
+unsafe impl Send for Consumer {}
+
+/// A frame at the front of a ring.
+pub(super) struct Front<'a> {
+    /// When it was sent.
+    pub(super) sent_ns: u64,
+    /// Without FCS.
+    pub(super) bytes: &'a [u8],
+}
+
+impl Consumer {
+    /// Hands up to `budget` frames to `each`, as (time sent, bytes); returns how many.
+    #[inline]
+    pub(super) fn drain(&mut self, budget: usize, each: &mut impl FnMut(u64, &[u8])) -> usize {
+        let mut taken = 0;
+        let mut looked = false;
+        while taken < budget {
+            if !self.find_frame() {
+                if looked || !self.refresh() {
+                    break;
+                }
+                looked = true;
+                continue;
+            }
+            let front = self.front();
+            each(front.sent_ns, front.bytes);
+            self.pop();
+            taken += 1;
+        }
+        self.release();
+        taken
+    }
+
+    /// Looks once at what the producer has published; true if there is something to read.
+    #[inline]
+    pub(super) fn refresh(&mut self) -> bool {
+        self.visible = self.shared.published.0.load(Ordering::Acquire);
+        self.visible != self.position
+    }
+
+    /// The oldest frame of those seen by the last [`refresh`](Consumer::refresh).
+    #[inline]
+    pub(super) fn peek(&mut self) -> Option<Front<'_>> {
+        self.find_frame().then(|| self.front())
+    }
+
+    /// Leaves the frame that was peeked at behind.
+    #[inline(always)]
+    pub(super) fn pop(&mut self) {
+        self.position += self.front_lines;
+        self.front_lines = 0;
+    }
+
+    /// Gives lines that were read back to the producer, when they are many or all.
+    #[inline]
+    pub(super) fn release(&mut self) {
+        let read = self.position - self.released;
+        let due = read >= self.capacity / RELEASE_SHARE || self.position == self.visible;
+        if read > 0 && due {
+            self.released = self.position;
+            let released = &self.shared.released.0;
+            released.store(self.position, Ordering::Release);
+        }
+    }
+
+    /// Goes to the next frame, over what is not one; false when no frame is visible.
+    #[inline(always)]
+    fn find_frame(&mut self) -> bool {
+        while self.position != self.visible {
+            let header = self.header();
+            if header < SKIP {
+                self.front_lines = lines_of(header as usize);
+                return true;
+            }
+            self.step_over(header);
+        }
+        false
+    }
+
+    #[inline]
+    fn step_over(&mut self, header: u32) {
+        if header == SKIP {
+            self.position += self.capacity - self.position % self.capacity;
+            return;
+        }
+        let record = line_of(self.base, self.position, self.capacity);
+        // SAFETY: the line is published and not released: the producer does not write it. A
+        // time record's time is aligned and was written before the record was published.
+        self.time_ns = unsafe { record.byte_add(TIME_OFFSET).cast::<u64>().read() };
+        self.position += 1;
+    }
+
+    /// The first bytes of the record at `position`, which is visible.
+    #[inline(always)]
+    fn header(&self) -> u32 {
+        let record = line_of(self.base, self.position, self.capacity);
+        // SAFETY: the line is inside the memory, published and not released, so the producer
+        // does not write it; lines are aligned for u32.
+        unsafe { record.cast::<u32>().read() }
+    }
+
+    /// The frame at `position`, which [`find_frame`](Consumer::find_frame) found there.
+    #[inline(always)]
+    fn front(&self) -> Front<'_> {
+        let len = self.header() as usize;
+        let record = line_of(self.base, self.position, self.capacity);
+        // SAFETY: the producer wrote `len` bytes behind the header of this frame, contiguous,
+        // and published all of them at once; they stay untouched until `release`, which needs
+        // `&mut self` and so cannot run while the slice lives.
+        let bytes = unsafe {
+            let start = record.cast::<u8>().add(HEADER_BYTES);
+            slice::from_raw_parts(start.as_ptr(), len)
+        };
+        Front {
+            sent_ns: self.time_ns,
+            bytes,
+        }
+    }
+}
+
+/// The line of a position: the capacity is a power of two and `base` has as many lines.
+#[inline(always)]
+fn line_of(base: NonNull<Line>, position: u64, capacity: u64) -> NonNull<Line> {
+    let index = (position & (capacity - 1)) as usize;
+    // SAFETY: `index` is below the capacity, the number of lines that `base` points to.
+    unsafe { base.add(index) }
+}
+
+/// Lines that a frame of `len` bytes takes with its header.
+#[inline(always)]
+fn lines_of(len: usize) -> u64 {
+    (len + HEADER_BYTES).div_ceil(LINE_BYTES) as u64
+}
+
+/// Writes `copies` of `LINES` lines; the constant size keeps them in registers.
+///
+/// # Safety
+///
+/// `from` is valid for reading `LINES` lines and `to` for writing `copies * LINES`.
+#[inline(always)]
+unsafe fn fill_with<const LINES: usize>(from: *const Line, to: *mut Line, copies: usize) {
+    let to = to.cast::<[Line; LINES]>();
+    // SAFETY: the caller says so; arrays of lines have the alignment of a line.
+    unsafe {
+        let pattern = from.cast::<[Line; LINES]>().read();
+        for copy in 0..copies {
+            to.add(copy).write(pattern);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

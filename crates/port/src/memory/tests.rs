@@ -1,0 +1,278 @@
+//! Tests of memory ports: links, queues and rings together, in virtual time.
+
+use super::*;
+
+fn settings(text: &str) -> LinkSettings {
+    text.parse().expect("well formed")
+}
+
+/// Sends frames of one length at `now_ns`, numbered from `first` in their last two bytes; returns
+/// how many the queue took.
+fn send(tx: &mut MemoryTx, now_ns: u64, len: usize, first: u16, count: u16) -> u16 {
+    for number in 0..count {
+        let Some(slot) = tx.slot(now_ns, len) else {
+            tx.flush();
+            return number;
+        };
+        slot.fill(0);
+        slot[len - 2..].copy_from_slice(&(first + number).to_be_bytes());
+    }
+    tx.flush();
+    count
+}
+
+/// Receives everything that has arrived by `now_ns`, as (arrival, number).
+fn receive(rx: &mut MemoryRx, now_ns: u64) -> Vec<(u64, u16)> {
+    let mut got = Vec::new();
+    let each = |arrival_ns: u64, bytes: &[u8]| {
+        let (_, number) = bytes.split_last_chunk::<2>().expect("a number in each");
+        got.push((arrival_ns, u16::from_be_bytes(*number)));
+    };
+    let count = rx.receive(now_ns, usize::MAX, each);
+    assert_eq!(count, got.len());
+    got
+}
+
+fn numbers(frames: &[(u64, u16)]) -> Vec<u16> {
+    frames.iter().map(|&(_, number)| number).collect()
+}
+
+#[test]
+fn frames_cross_a_pair_in_both_directions() {
+    let (mut a, mut b) = pair(1, 1, &LinkSettings::default());
+    send(&mut a.tx[0], 5, 60, 100, 3);
+    send(&mut b.tx[0], 6, 60, 200, 2);
+    assert_eq!(receive(&mut b.rx, 10), [(5, 100), (5, 101), (5, 102)]);
+    assert_eq!(receive(&mut a.rx, 10), [(6, 200), (6, 201)]);
+    assert_eq!(receive(&mut a.rx, 10), []);
+}
+
+#[test]
+fn all_queues_are_served_and_each_keeps_its_order() {
+    for text in ["", "rate=1gbps"] {
+        let (mut a, mut b) = pair(3, 1, &settings(text));
+        for (queue, tx) in a.tx.iter_mut().enumerate() {
+            send(tx, 0, 60, 1000 * queue as u16, 500);
+        }
+        let mut got = Vec::new();
+        let mut calls = 0;
+        while got.len() < 300 {
+            let each = |_, bytes: &[u8]| got.push(u16::from_be_bytes([bytes[58], bytes[59]]));
+            assert_eq!(b.rx.receive(1_000_000_000, 30, each), 30);
+            calls += 1;
+        }
+        assert_eq!(calls, 10);
+        for queue in 0..3u16 {
+            let of_queue: Vec<u16> = got.iter().copied().filter(|n| n / 1000 == queue).collect();
+            let in_order: Vec<u16> = (0..of_queue.len() as u16)
+                .map(|n| 1000 * queue + n)
+                .collect();
+            assert_eq!(of_queue, in_order);
+            assert!((72..=128).contains(&of_queue.len()), "{}", of_queue.len());
+        }
+    }
+}
+
+#[test]
+fn a_delayed_frame_arrives_exactly_then() {
+    let (mut a, mut b) = pair(1, 1, &settings("delay=1ms"));
+    send(&mut a.tx[0], 10, 60, 0, 2);
+    send(&mut a.tx[0], 20, 60, 2, 1);
+    assert_eq!(b.rx.next_arrival_ns(), Some(1_000_010));
+    assert_eq!(receive(&mut b.rx, 1_000_009), []);
+    assert_eq!(
+        receive(&mut b.rx, 1_000_010),
+        [(1_000_010, 0), (1_000_010, 1)]
+    );
+    assert_eq!(b.rx.next_arrival_ns(), Some(1_000_020));
+    assert_eq!(receive(&mut b.rx, 2_000_000), [(1_000_020, 2)]);
+    assert_eq!(b.rx.next_arrival_ns(), None);
+}
+
+#[test]
+fn a_rate_spaces_frames_by_their_time_on_the_wire() {
+    // 60 + 24 bytes at 1 Gb/s: 672 ns each.
+    let (mut a, mut b) = pair(1, 1, &settings("rate=1gbps:delay=1us"));
+    send(&mut a.tx[0], 0, 60, 0, 3);
+    assert_eq!(receive(&mut b.rx, 1672), [(1672, 0)]);
+    assert_eq!(receive(&mut b.rx, 10_000), [(2344, 1), (3016, 2)]);
+}
+
+#[test]
+fn queues_share_the_rate_by_the_time_of_sending() {
+    let (mut a, mut b) = pair(2, 1, &settings("rate=1gbps"));
+    send(&mut a.tx[0], 2000, 60, 0, 2);
+    send(&mut a.tx[1], 1000, 60, 10, 2);
+    let got = receive(&mut b.rx, 1_000_000);
+    assert_eq!(numbers(&got)[..2], [10, 11]);
+    let arrivals: Vec<u64> = got.iter().map(|&(arrival_ns, _)| arrival_ns).collect();
+    assert_eq!(arrivals, [1672, 2344, 3016, 3688]);
+}
+
+#[test]
+fn each_direction_has_its_own_settings() {
+    let (mut a, mut b) = pair_with(1, 1, &settings("delay=1us"), &settings("delay=2us"));
+    send(&mut a.tx[0], 0, 60, 0, 1);
+    send(&mut b.tx[0], 0, 60, 1, 1);
+    assert_eq!(receive(&mut b.rx, 5000), [(1000, 0)]);
+    assert_eq!(receive(&mut a.rx, 5000), [(2000, 1)]);
+}
+
+#[test]
+fn what_a_link_loses_is_counted_and_the_rest_arrives() {
+    let run = || {
+        let (mut a, mut b) = pair(1, 1, &settings("loss=10%:seed=3:rate=10gbps"));
+        assert_eq!(send(&mut a.tx[0], 0, 60, 0, 5000), 5000);
+        let got = receive(&mut b.rx, 1_000_000_000);
+        assert_eq!(got.len() as u64 + b.rx.lost_packets(), 5000);
+        got
+    };
+    let first = run();
+    assert!((4300..4700).contains(&first.len()), "{}", first.len());
+    // A lost frame takes its time on the link like any other.
+    for &(arrival_ns, number) in &first {
+        assert_eq!(arrival_ns, (672 * (u64::from(number) + 1)).div_ceil(10));
+    }
+    assert_eq!(first, run());
+}
+
+#[test]
+fn both_directions_lose_different_frames() {
+    let (mut a, mut b) = pair(1, 1, &settings("loss=50%"));
+    send(&mut a.tx[0], 0, 60, 0, 100);
+    send(&mut b.tx[0], 0, 60, 0, 100);
+    let (at_b, at_a) = (receive(&mut b.rx, 0), receive(&mut a.rx, 0));
+    assert_ne!(at_a, at_b);
+}
+
+#[test]
+fn which_frames_are_lost_does_not_depend_on_the_order_of_queues() {
+    let run = |order: [usize; 2]| {
+        let (mut a, mut b) = pair(2, 1, &settings("loss=30%:seed=9"));
+        let mut got = Vec::new();
+        for queue in order {
+            send(&mut a.tx[queue], 0, 60, 1000 * queue as u16, 200);
+            got.extend(numbers(&receive(&mut b.rx, 0)));
+        }
+        got.sort_unstable();
+        got
+    };
+    assert_eq!(run([0, 1]), run([1, 0]));
+}
+
+#[test]
+fn a_link_that_loses_all_still_returns() {
+    let (mut a, mut b) = pair(1, 1, &settings("loss=100%"));
+    send(&mut a.tx[0], 0, 60, 0, 1000);
+    assert_eq!(receive(&mut b.rx, 0), []);
+    assert_eq!(b.rx.lost_packets(), 1000);
+}
+
+#[test]
+fn a_full_ring_holds_the_sender_back_and_loses_nothing() {
+    let (mut a, mut b) = pair(1, 1, &LinkSettings::default());
+    let mut sent = 0;
+    let mut got = Vec::new();
+    for _ in 0..40 {
+        sent += send(&mut a.tx[0], 0, 1514, sent, 1000);
+        if got.len() < 5000 {
+            b.rx.receive(0, 100, |_, bytes| {
+                got.push(u16::from_be_bytes([bytes[1512], bytes[1513]]));
+            });
+        }
+    }
+    assert!(sent < 40_000);
+    got.extend(numbers(&receive(&mut b.rx, 0)));
+    assert_eq!(got, (0..sent).collect::<Vec<u16>>());
+}
+
+#[test]
+fn a_ring_holds_64_of_the_longest_frames() {
+    let (mut a, _b) = pair(1, 1, &LinkSettings::default());
+    assert!(send(&mut a.tx[0], 0, FRAME_BYTES_MAX, 0, 1000) >= 64);
+}
+
+#[test]
+fn rings_grow_with_what_is_under_way_up_to_a_limit() {
+    assert_eq!(ring_bytes(&settings(""), 4), RING_BYTES);
+    assert_eq!(
+        ring_bytes(&settings("rate=1gbps:delay=1ms"), 1),
+        RING_BYTES + 250_000
+    );
+    assert_eq!(ring_bytes(&settings("delay=1s"), 1), RING_BYTES_MAX);
+    assert_eq!(ring_bytes(&settings("delay=1s"), 4), RING_BYTES_MAX / 4);
+    assert_eq!(ring_bytes(&settings("delay=1s"), 1000), RING_BYTES);
+}
+
+#[test]
+fn a_long_fast_link_carries_its_rate() {
+    // 1 Gb/s over 10 ms: 1.25 MB under way, in frames of 64 bytes with FCS.
+    let (mut a, mut b) = pair(1, 1, &settings("rate=1gbps:delay=10ms"));
+    let template = a.tx[0].register(&[0; 60]).expect("there is room");
+    let mut received = 0u64;
+    for now_ns in (0..50_000_000).step_by(100_000) {
+        a.tx[0].repeat(now_ns, template, 149);
+        a.tx[0].flush();
+        received += b.rx.receive(now_ns, usize::MAX, |_, _| ()) as u64;
+    }
+    // 149 frames each 100 us, of which those of the last 10 ms are still under way.
+    assert!((148 * 399..=149 * 400).contains(&received), "{received}");
+}
+
+#[test]
+fn repeat_sends_what_was_registered() {
+    let (mut a, mut b) = pair(1, 1, &LinkSettings::default());
+    let tx = &mut a.tx[0];
+    let frames: Vec<FrameId> = [60, 100, 124, 125, 1514]
+        .map(|len: usize| tx.register(&vec![len as u8; len]).expect("there is room"))
+        .to_vec();
+    for &frame in &frames {
+        assert_eq!(tx.repeat(7, frame, 3), 3);
+    }
+    tx.flush();
+    let mut got = Vec::new();
+    b.rx.receive(7, 99, |_, bytes| {
+        assert!(bytes.iter().all(|&byte| byte == bytes.len() as u8));
+        got.push(bytes.len());
+    });
+    let expected = [60, 100, 124, 125, 1514]
+        .map(|len: usize| [len; 3])
+        .concat();
+    assert_eq!(got, expected);
+}
+
+#[test]
+fn registered_frames_have_a_limit_and_give_their_room_back() {
+    let (mut a, _b) = pair(1, 1, &LinkSettings::default());
+    let tx = &mut a.tx[0];
+    let mut frames = Vec::new();
+    while let Some(frame) = tx.register(&[0; 9000]) {
+        frames.push(frame);
+    }
+    assert_eq!(frames.len(), REGISTERED_BYTES_MAX / (141 * 64));
+    tx.unregister(frames[3]);
+    assert_eq!(tx.register(&[1; 9000]), Some(frames[3]));
+    assert_eq!(tx.register(&[1; 9000]), None);
+}
+
+#[test]
+#[should_panic(expected = "only while it is registered")]
+fn repeating_what_is_not_registered_is_a_bug() {
+    let (mut a, _b) = pair(1, 1, &LinkSettings::default());
+    let frame = a.tx[0].register(&[0; 60]).expect("there is room");
+    a.tx[0].unregister(frame);
+    a.tx[0].repeat(0, frame, 1);
+}
+
+#[test]
+fn ports_are_paired_and_an_odd_last_one_is_a_sink() {
+    let unlimited = LinkSettings::default();
+    let mut ports = ports(&[unlimited, settings("delay=3ns"), unlimited], 2);
+    assert_eq!(ports.len(), 3);
+    assert!(ports.iter().all(|port| port.tx.len() == 2));
+    send(&mut ports[1].tx[1], 1, 60, 42, 1);
+    assert_eq!(receive(&mut ports[0].rx, 4), [(4, 42)]);
+    assert_eq!(send(&mut ports[2].tx[0], 0, 60, 0, 60_000), 60_000);
+    assert_eq!(receive(&mut ports[2].rx, u64::MAX), []);
+    assert_eq!(ports[2].rx.next_arrival_ns(), None);
+}
