@@ -8,6 +8,7 @@
 //! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `stream`, `engine`.
 
 pub mod engine;
+pub mod rng;
 pub mod stats;
 pub mod stream;
 pub mod time;

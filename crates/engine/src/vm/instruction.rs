@@ -11,6 +11,8 @@ pub const WRITE_OFFSET_MAX: usize = 512;
 pub const VARIABLE_BYTES_MAX: usize = 64;
 /// Most values of a value list.
 pub const VALUE_LIST_MAX: usize = 65_535;
+/// Shortest packet that `trim_pkt_size` may make, in bytes without FCS.
+pub const LENGTH_MIN: usize = 60;
 
 /// One instruction of a field engine program.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +47,34 @@ pub enum Instruction {
         /// The variable's name; it is 2 bytes wide.
         variable: String,
     },
+}
+
+impl Instruction {
+    /// The instruction's type, as the user writes it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Instruction::Variable { .. } => "flow_var",
+            Instruction::Write { .. } => "write_flow_var",
+            Instruction::FixChecksumIpv4 { .. } => "fix_checksum_ipv4",
+            Instruction::TrimPacketSize { .. } => "trim_pkt_size",
+        }
+    }
+
+    /// The name of the variable that this declares.
+    pub fn declared_name(&self) -> Option<&str> {
+        match self {
+            Instruction::Variable { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the variable that this declares; 0 for all others.
+    pub fn variable_bytes(&self) -> usize {
+        match self {
+            Instruction::Variable { width, .. } => width.bytes(),
+            _ => 0,
+        }
+    }
 }
 
 /// The size of a variable.
@@ -123,6 +153,18 @@ pub struct Range {
     pub max: u64,
     /// Added or subtracted with each packet; at least 1.
     pub step: u64,
+}
+
+impl Range {
+    /// This range with its end at most at `limit`, and its beginning within it.
+    pub(super) fn clamped_to(self, limit: u64) -> Range {
+        let max = self.max.min(limit);
+        Range {
+            init: self.init.min(max),
+            max,
+            ..self
+        }
+    }
 }
 
 /// How a variable moves from one packet to the next.

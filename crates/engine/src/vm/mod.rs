@@ -2,7 +2,25 @@
 //!
 //! Five parts: the instruction set ([`instruction`]), the compiler (`compile`), the verifier
 //! (`verify`), the runner (`run`) and the disassembler (`disassemble`).
+//!
+//! How it is driven: [`Program::compile`] once for each stream, [`State::new`] once for each
+//! stream and core, one [`Stage`] for each core. Then, for each burst: [`Stage::run`] with the
+//! stream's program, state and template, and for each packet `i` of the burst,
+//! [`Stage::length`] and [`Stage::write`].
 
+#![deny(clippy::cast_possible_truncation)]
+
+mod column;
+mod compile;
+mod cycle;
+mod disassemble;
 pub mod instruction;
+mod run;
+mod state;
+mod verify;
 
+pub use compile::Program;
 pub use instruction::{Instruction, Operation, Range, Values, Width};
+pub use run::{BURST, Stage};
+pub use state::State;
+pub use verify::ProgramError;

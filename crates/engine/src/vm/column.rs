@@ -1,0 +1,317 @@
+//! Columns: one value of each packet of a burst, computed together.
+//!
+//! What lives here: the loops that make variables' values and checksums. They have no branch and
+//! no division inside, so that they compile to vector instructions. What does not: packets
+//! (`run`).
+
+use crate::rng::{Jump, draw15};
+
+use super::compile::{Checksum, Draw, Mapping, Part, Program, Source, Variable, Walk, fold};
+use super::instruction::Width;
+use super::run::BURST;
+use super::state::{CounterState, State};
+
+/// The columns of one burst.
+#[derive(Clone, Debug)]
+pub(super) struct Columns {
+    /// Values of 1, 2 and 4 bytes; of the smaller ones the upper bits mean nothing.
+    pub(super) narrow: Vec<[u32; BURST]>,
+    /// Values of 8 bytes.
+    pub(super) wide: Vec<[u64; BURST]>,
+    /// The random generator, before each packet's next draw.
+    seeds: [u32; BURST],
+}
+
+impl Default for Columns {
+    fn default() -> Columns {
+        Columns {
+            narrow: Vec::new(),
+            wide: Vec::new(),
+            seeds: [0; BURST],
+        }
+    }
+}
+
+impl Columns {
+    /// Computes all variables of the next `n` packets, and moves `state` on.
+    pub(super) fn fill(&mut self, program: &Program, state: &mut State, n: usize) {
+        if self.narrow.len() < program.narrow_columns {
+            self.narrow.resize(program.narrow_columns, [0; BURST]);
+        }
+        if self.wide.len() < program.wide_columns {
+            self.wide.resize(program.wide_columns, [0; BURST]);
+        }
+        let seeds = &mut self.seeds[..n];
+        if let Some(random) = &mut state.random {
+            random.fill(seeds);
+        }
+        for (variable, counter) in program.variables.iter().zip(&mut state.counters) {
+            if variable.width == Width::Eight {
+                fill_wide(
+                    variable,
+                    counter,
+                    seeds,
+                    &mut self.wide[variable.column][..n],
+                );
+            } else {
+                fill_narrow(
+                    variable,
+                    counter,
+                    seeds,
+                    &mut self.narrow[variable.column][..n],
+                );
+            }
+        }
+    }
+
+    /// Computes a checksum of the next `n` packets from the columns that it depends on.
+    pub(super) fn sum(&mut self, checksum: &Checksum, n: usize) {
+        let mut sums = [checksum.constant; BURST];
+        let sums = &mut sums[..n];
+        for part in &checksum.parts {
+            let Source { width, column, .. } = part.source;
+            if width == Width::Eight {
+                add_wide(part, &self.wide[column][..n], sums);
+            } else {
+                add_narrow(part, &self.narrow[column][..n], sums);
+            }
+        }
+        let results = &mut self.narrow[checksum.write.source.column][..n];
+        for (result, &mut sum) in results.iter_mut().zip(sums) {
+            *result = !fold(sum) & 0xffff;
+        }
+    }
+}
+
+fn fill_narrow(
+    variable: &Variable,
+    counter: &mut CounterState,
+    seeds: &mut [u32],
+    values: &mut [u32],
+) {
+    match &variable.values {
+        Mapping::Up(base) => {
+            let base = low32(*base);
+            walk_narrow(&variable.walk, counter, seeds, values, |at| {
+                base.wrapping_add(at)
+            });
+        }
+        Mapping::Down(base) => {
+            let base = low32(*base);
+            walk_narrow(&variable.walk, counter, seeds, values, |at| {
+                base.wrapping_sub(at)
+            });
+        }
+        Mapping::List(list) => {
+            walk_narrow(&variable.walk, counter, seeds, values, |at| {
+                low32(list[at as usize])
+            });
+        }
+    }
+}
+
+#[inline(always)]
+fn walk_narrow(
+    walk: &Walk,
+    counter: &mut CounterState,
+    seeds: &mut [u32],
+    values: &mut [u32],
+    value: impl Fn(u32) -> u32,
+) {
+    match walk {
+        Walk::Draw(draw) => draw_column(*draw, seeds, values, value),
+        Walk::Cycle(_) if counter.wraps_once_at_most() => count_straight(counter, values, value),
+        Walk::Cycle(_) => count(counter, values, |at| value(low32(at))),
+    }
+}
+
+fn fill_wide(
+    variable: &Variable,
+    counter: &mut CounterState,
+    seeds: &mut [u32],
+    values: &mut [u64],
+) {
+    match &variable.values {
+        Mapping::Up(base) => {
+            walk_wide(&variable.walk, counter, seeds, values, |at| {
+                base.wrapping_add(at)
+            });
+        }
+        Mapping::Down(base) => {
+            walk_wide(&variable.walk, counter, seeds, values, |at| {
+                base.wrapping_sub(at)
+            });
+        }
+        Mapping::List(list) => {
+            walk_wide(&variable.walk, counter, seeds, values, |at| {
+                list[low32(at) as usize]
+            });
+        }
+    }
+}
+
+#[inline(always)]
+fn walk_wide(
+    walk: &Walk,
+    counter: &mut CounterState,
+    seeds: &mut [u32],
+    values: &mut [u64],
+    value: impl Fn(u64) -> u64,
+) {
+    match walk {
+        Walk::Draw(draw) => draw_column(*draw, seeds, values, |at| value(u64::from(at))),
+        Walk::Cycle(_) => count(counter, values, value),
+    }
+}
+
+impl CounterState {
+    /// Whether a whole burst passes the end of the cycle once at most, and 32 bits suffice.
+    #[inline(always)]
+    fn wraps_once_at_most(&self) -> bool {
+        self.last <= u64::from(u32::MAX) && self.hop <= self.last / BURST as u64
+    }
+}
+
+/// Positions of a counter, when [`CounterState::wraps_once_at_most`].
+#[inline(always)]
+fn count_straight(counter: &mut CounterState, values: &mut [u32], value: impl Fn(u32) -> u32) {
+    let (start, hop, last) = (
+        low32(counter.position),
+        low32(counter.hop),
+        low32(counter.last),
+    );
+    let length = last.wrapping_add(1);
+    let mut offset = 0u32;
+    for slot in values.iter_mut() {
+        let around = if start > last - offset { length } else { 0 };
+        *slot = value(start.wrapping_add(offset).wrapping_sub(around));
+        offset = offset.wrapping_add(hop);
+    }
+    let next = u64::from(start) + u64::from(offset);
+    counter.position = if next > counter.last {
+        next - counter.last - 1
+    } else {
+        next
+    };
+}
+
+/// Positions of any counter.
+#[inline(always)]
+fn count<T>(counter: &mut CounterState, values: &mut [T], value: impl Fn(u64) -> T) {
+    let CounterState { hop, last, .. } = *counter;
+    let mut position = counter.position;
+    for slot in values {
+        *slot = value(position);
+        let room = last - position;
+        position = if hop > room {
+            hop - room - 1
+        } else {
+            position + hop
+        };
+    }
+    counter.position = position;
+}
+
+/// Random positions; the seeds move on by the draws.
+#[inline(always)]
+fn draw_column<T>(draw: Draw, seeds: &mut [u32], values: &mut [T], value: impl Fn(u32) -> T) {
+    if draw.draws == 1 {
+        for (slot, seed) in values.iter_mut().zip(seeds) {
+            *seed = Jump::ONE.apply(*seed);
+            *slot = value(draw.reduce(draw15(*seed)));
+        }
+    } else {
+        for (slot, seed) in values.iter_mut().zip(seeds) {
+            let first = Jump::ONE.apply(*seed);
+            *seed = Jump::ONE.apply(first);
+            *slot = value(draw.reduce((draw15(first) << 16) | draw15(*seed)));
+        }
+    }
+}
+
+impl Draw {
+    /// `drawn % modulus`, for a number of at most 31 bits.
+    #[inline(always)]
+    fn reduce(self, drawn: u32) -> u32 {
+        let quotient = low32((u64::from(drawn) * u64::from(self.reciprocal)) >> 32);
+        let rest = drawn - quotient * self.modulus;
+        if rest >= self.modulus {
+            rest - self.modulus
+        } else {
+            rest
+        }
+    }
+}
+
+/// Adds the words of a narrow column. A header has at most 60 bytes and each counts once, as at
+/// most 2^24: the sums cannot overflow.
+#[inline(always)]
+fn add_narrow(part: &Part, values: &[u32], sums: &mut [u32]) {
+    let Source {
+        width,
+        add,
+        big_endian,
+        ..
+    } = part.source;
+    let (add, mask) = (low32(add), low32(part.mask));
+    let shift = if part.upper { 8 } else { 0 };
+    if big_endian || width == Width::One {
+        for (sum, value) in sums.iter_mut().zip(values) {
+            let words = value.wrapping_add(add) & mask;
+            *sum += ((words & 0xffff) + (words >> 16)) << shift;
+        }
+    } else {
+        let unused_bits = if width == Width::Two { 16 } else { 0 };
+        for (sum, value) in sums.iter_mut().zip(values) {
+            let words = (value.wrapping_add(add).swap_bytes() >> unused_bits) & mask;
+            *sum += ((words & 0xffff) + (words >> 16)) << shift;
+        }
+    }
+}
+
+/// Adds the words of a wide column.
+#[inline(always)]
+fn add_wide(part: &Part, values: &[u64], sums: &mut [u32]) {
+    let shift = if part.upper { 8 } else { 0 };
+    for (sum, value) in sums.iter_mut().zip(values) {
+        let value = value.wrapping_add(part.source.add);
+        let value = if part.source.big_endian {
+            value
+        } else {
+            value.swap_bytes()
+        };
+        let words = value & part.mask;
+        let pairs = (words & 0xffff_0000_ffff) + ((words >> 16) & 0xffff_0000_ffff);
+        *sum += (low32(pairs) + low32(pairs >> 32)) << shift;
+    }
+}
+
+/// The lower 32 bits.
+#[inline(always)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the upper bits are not wanted"
+)]
+pub(super) fn low32(value: u64) -> u32 {
+    value as u32
+}
+
+/// The lower 16 bits.
+#[inline(always)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the upper bits are not wanted"
+)]
+pub(super) fn low16(value: u32) -> u16 {
+    value as u16
+}
+
+/// The lower 8 bits.
+#[inline(always)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the upper bits are not wanted"
+)]
+pub(super) fn low8(value: u32) -> u8 {
+    value as u8
+}

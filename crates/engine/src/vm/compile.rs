@@ -1,0 +1,460 @@
+//! The compiler: from the user's instructions to columns, writes and checksums with every
+//! offset, width and constant known.
+//!
+//! What lives here: [`Program`] and how it is made. What does not: the rules of what a program
+//! may do (`verify`) and the loops that run it (`run`).
+//!
+//! A program runs over a burst, one operation at a time: each variable is a column of values,
+//! one a packet, and each write and checksum is a pass over columns. A checksum never reads the
+//! packet: what is constant in the header is summed here, and what the writes before it put in
+//! is a part of the sum that is made from their columns (RFC 1624 §3, with the sum of the
+//! constant words in the place of the old checksum).
+
+use super::cycle::{Counter, Cycle};
+use super::instruction::{Instruction, Operation, Range, Values, Width};
+use super::verify::{self, CHECKSUM_OFFSET, ProgramError};
+
+/// Bytes of a cache line: staged packet headers are a multiple of this long.
+const LINE_BYTES: usize = 64;
+
+/// A field engine program, verified and compiled for one packet template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// In the order of their declaration, which is the order of the random draws.
+    pub(super) variables: Vec<Variable>,
+    /// What is done to each packet, in order.
+    pub(super) actions: Vec<Action>,
+    /// The variable that is the packet's length.
+    pub(super) trim: Option<usize>,
+    /// Bytes of the template that it was compiled for.
+    pub(super) template_bytes: usize,
+    /// Bytes of the packet's beginning that are staged: all changed bytes and more.
+    pub(super) header_bytes: usize,
+    /// The ranges of bytes that are written, in order.
+    pub(super) changed: Vec<(usize, usize)>,
+    /// Columns of 32 bits.
+    pub(super) narrow_columns: usize,
+    /// Columns of 64 bits.
+    pub(super) wide_columns: usize,
+    /// Random draws of one packet.
+    pub(super) draws: u64,
+}
+
+/// A variable: where its values come from, and the column that they go to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Variable {
+    /// The user's name for it.
+    pub(super) name: String,
+    /// Its size; 8 bytes take a wide column, less a narrow one.
+    pub(super) width: Width,
+    /// Its column among those of its kind.
+    pub(super) column: usize,
+    /// Its position, from packet to packet.
+    pub(super) walk: Walk,
+    /// The value at a position.
+    pub(super) values: Mapping,
+}
+
+/// How a variable's position moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Walk {
+    /// A counter.
+    Cycle(Cycle),
+    /// Random.
+    Draw(Draw),
+}
+
+/// A random position in `0..modulus`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Draw {
+    /// 1: a number of 15 bits. 2: a number of 31 bits.
+    pub(super) draws: u8,
+    /// Positions; `u32::MAX` when there are more than a draw reaches.
+    pub(super) modulus: u32,
+    /// ⌊(2³² - 1) / modulus⌋: for any draw d, d·reciprocal / 2³² is d / modulus or one less.
+    pub(super) reciprocal: u32,
+}
+
+/// The value at a position.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Mapping {
+    /// This much more than the position.
+    Up(u64),
+    /// This less the position.
+    Down(u64),
+    /// The list's value there.
+    List(Box<[u64]>),
+}
+
+/// What is done to each packet.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Action {
+    /// A value is written.
+    Write(Write),
+    /// An IPv4 header's checksum is computed and written.
+    Checksum(Checksum),
+}
+
+/// A value to write, or to sum up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    /// The column, among those of the width's kind.
+    pub(super) column: usize,
+    /// Bytes of it.
+    pub(super) width: Width,
+    /// Added first, modulo the width.
+    pub(super) add: u64,
+    /// Byte order in the packet.
+    pub(super) big_endian: bool,
+}
+
+/// A write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Write {
+    /// What.
+    pub(super) source: Source,
+    /// Where.
+    pub(super) offset: usize,
+    /// Whose value, as an index into the variables; none there for a checksum.
+    pub(super) variable: usize,
+}
+
+/// A checksum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Checksum {
+    /// Offset of the header.
+    pub(super) header: usize,
+    /// Its length.
+    pub(super) header_bytes: usize,
+    /// Sum of the words that no earlier instruction changes, at most 0xffff.
+    pub(super) constant: u32,
+    /// What the others add.
+    pub(super) parts: Vec<Part>,
+    /// The result and where it is written.
+    pub(super) write: Write,
+}
+
+/// What one earlier write adds to a checksum's sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// The value that was written.
+    pub(super) source: Source,
+    /// Whose value, as an index into the variables; none there for an earlier checksum.
+    pub(super) variable: usize,
+    /// Those of its bits (in network order) that are still there and count.
+    pub(super) mask: u64,
+    /// Its last byte is the upper one of its word: the sum counts 256-fold.
+    pub(super) upper: bool,
+}
+
+impl Program {
+    /// Checks `instructions` and compiles them for the packet `template`, which is the whole
+    /// frame as it would be sent without them: padded, with its MAC addresses, without FCS.
+    ///
+    /// # Errors
+    /// The first instruction that breaks a rule, with the field and the remedy.
+    pub fn compile(instructions: &[Instruction], template: &[u8]) -> Result<Program, ProgramError> {
+        verify::verify(instructions, template)?;
+        let mut compiler = Compiler::new(instructions, template);
+        for instruction in instructions {
+            compiler.add(instruction);
+        }
+        Ok(compiler.finish())
+    }
+
+    /// Whether packets differ from the template at all.
+    pub fn changes_packets(&self) -> bool {
+        !self.actions.is_empty() || self.trim.is_some()
+    }
+}
+
+/// A program in the making.
+struct Compiler<'a> {
+    instructions: &'a [Instruction],
+    template: &'a [u8],
+    program: Program,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(instructions: &'a [Instruction], template: &'a [u8]) -> Compiler<'a> {
+        let program = Program {
+            variables: Vec::new(),
+            actions: Vec::new(),
+            trim: None,
+            template_bytes: template.len(),
+            header_bytes: LINE_BYTES,
+            changed: Vec::new(),
+            narrow_columns: 0,
+            wide_columns: 0,
+            draws: 0,
+        };
+        Compiler {
+            instructions,
+            template,
+            program,
+        }
+    }
+
+    fn add(&mut self, instruction: &Instruction) {
+        match instruction {
+            Instruction::Variable {
+                name,
+                width,
+                values,
+            } => self.add_variable(name, *width, values),
+            Instruction::Write {
+                variable,
+                offset,
+                add,
+                big_endian,
+            } => {
+                let write = self.write(variable, *offset, *add, *big_endian);
+                self.program.actions.push(Action::Write(write));
+            }
+            Instruction::FixChecksumIpv4 { offset } => {
+                let checksum = self.checksum(*offset);
+                self.program.actions.push(Action::Checksum(checksum));
+            }
+            Instruction::TrimPacketSize { variable } => {
+                self.program.trim = Some(self.variable_index(variable));
+            }
+        }
+    }
+
+    fn add_variable(&mut self, name: &str, width: Width, values: &Values) {
+        let limit = self.length_limit(name);
+        let (walk, values) = match values {
+            Values::Range(range) => compile_range(&range.clamped_to(limit), width),
+            Values::List {
+                values,
+                operation,
+                step,
+            } => {
+                let values = values.iter().map(|&value| value.min(limit)).collect();
+                compile_list(values, *operation, *step)
+            }
+        };
+        if let Walk::Draw(draw) = walk {
+            self.program.draws += u64::from(draw.draws);
+        }
+        let column = self.new_column(width);
+        self.program.variables.push(Variable {
+            name: name.to_owned(),
+            width,
+            column,
+            walk,
+            values,
+        });
+    }
+
+    /// The largest value that a variable may take: a packet length ends at the template's.
+    fn length_limit(&self, name: &str) -> u64 {
+        let is_length = self.instructions.iter().any(|instruction| {
+            matches!(instruction, Instruction::TrimPacketSize { variable } if variable == name)
+        });
+        if is_length {
+            self.template.len() as u64
+        } else {
+            u64::MAX
+        }
+    }
+
+    fn new_column(&mut self, width: Width) -> usize {
+        let columns = match width {
+            Width::Eight => &mut self.program.wide_columns,
+            Width::One | Width::Two | Width::Four => &mut self.program.narrow_columns,
+        };
+        *columns += 1;
+        *columns - 1
+    }
+
+    fn variable_index(&self, name: &str) -> usize {
+        self.program
+            .variables
+            .iter()
+            .position(|variable| variable.name == name)
+            .expect("the verifier knows every name")
+    }
+
+    fn write(&self, name: &str, offset: usize, add: i64, big_endian: bool) -> Write {
+        let index = self.variable_index(name);
+        let variable = &self.program.variables[index];
+        Write {
+            source: Source {
+                column: variable.column,
+                width: variable.width,
+                add: (add as u64) & variable.width.max_value(),
+                big_endian,
+            },
+            offset,
+            variable: index,
+        }
+    }
+
+    fn checksum(&mut self, header: usize) -> Checksum {
+        let header_bytes = verify::ipv4_header_bytes(self.template, header)
+            .expect("the verifier found a header here");
+        let mut live = LiveBytes::new(header, header_bytes);
+        live.take(header + CHECKSUM_OFFSET, Width::Two);
+        let mut parts = Vec::new();
+        for action in self.program.actions.iter().rev() {
+            let write = action.write();
+            let (mask, upper) = live.take(write.offset, write.source.width);
+            if mask != 0 {
+                let source = write.source;
+                parts.push(Part {
+                    source,
+                    variable: write.variable,
+                    mask,
+                    upper,
+                });
+            }
+        }
+        let source = Source {
+            column: self.new_column(Width::Two),
+            width: Width::Two,
+            add: 0,
+            big_endian: true,
+        };
+        Checksum {
+            header,
+            header_bytes,
+            constant: live.sum(self.template),
+            parts,
+            write: Write {
+                source,
+                offset: header + CHECKSUM_OFFSET,
+                variable: usize::MAX,
+            },
+        }
+    }
+
+    fn finish(mut self) -> Program {
+        let mut changed: Vec<(usize, usize)> = self
+            .program
+            .actions
+            .iter()
+            .map(|action| {
+                let write = action.write();
+                (write.offset, write.offset + write.source.width.bytes())
+            })
+            .collect();
+        changed.sort_unstable();
+        changed.dedup();
+        let end = changed.iter().map(|&(_, end)| end).max().unwrap_or(0);
+        self.program.header_bytes = end.next_multiple_of(LINE_BYTES).max(LINE_BYTES);
+        self.program.changed = changed;
+        self.program
+    }
+}
+
+impl Action {
+    /// The bytes that it changes.
+    pub(super) fn write(&self) -> &Write {
+        match self {
+            Action::Write(write) => write,
+            Action::Checksum(checksum) => &checksum.write,
+        }
+    }
+}
+
+impl Draw {
+    /// One of `positions` (0 stands for 2⁶⁴) at random, from a number of 15 or of 31 bits.
+    fn new(draws: u8, positions: u64) -> Draw {
+        let modulus = match u32::try_from(positions) {
+            Ok(positions) if positions > 0 => positions,
+            _ => u32::MAX,
+        };
+        Draw {
+            draws,
+            modulus,
+            reciprocal: u32::MAX / modulus,
+        }
+    }
+}
+
+fn compile_range(range: &Range, width: Width) -> (Walk, Mapping) {
+    if range.operation == Operation::Random {
+        let draws = if width.bytes() <= 2 { 1 } else { 2 };
+        let positions = (range.max - range.min).wrapping_add(1);
+        let draw = Draw::new(draws, positions);
+        return (Walk::Draw(draw), Mapping::Up(range.min));
+    }
+    let counter = Counter::of_range(range, width).expect("the verifier padded this range");
+    let values = if counter.downwards {
+        Mapping::Down(counter.base)
+    } else {
+        Mapping::Up(counter.base)
+    };
+    (Walk::Cycle(counter.cycle), values)
+}
+
+/// A list walked backwards is the reversed list walked forwards. A random position in a list
+/// takes one draw; two when the list is longer than one draw reaches.
+fn compile_list(mut values: Vec<u64>, operation: Operation, step: u64) -> (Walk, Mapping) {
+    let length = values.len() as u64;
+    let walk = match operation {
+        Operation::Random => {
+            let draws = if length <= 1 << 15 { 1 } else { 2 };
+            Walk::Draw(Draw::new(draws, length))
+        }
+        Operation::Increment | Operation::Decrement => Walk::Cycle(Cycle {
+            last: length - 1,
+            start: 0,
+            step,
+        }),
+    };
+    if operation == Operation::Decrement {
+        values.reverse();
+    }
+    (walk, Mapping::List(values.into_boxed_slice()))
+}
+
+/// The bytes of a header whose last writer is still to be found, going backwards.
+struct LiveBytes {
+    header: usize,
+    live: Vec<bool>,
+}
+
+impl LiveBytes {
+    fn new(header: usize, bytes: usize) -> LiveBytes {
+        LiveBytes {
+            header,
+            live: vec![true; bytes],
+        }
+    }
+
+    /// Takes the bytes of a write away. Gives the bits of its value, in network order, that
+    /// were still there, and whether its last byte is the upper one of its word.
+    fn take(&mut self, offset: usize, width: Width) -> (u64, bool) {
+        let mut mask = 0;
+        for at in offset..offset + width.bytes() {
+            mask <<= 8;
+            let byte = at.checked_sub(self.header);
+            if let Some(live) = byte.and_then(|byte| self.live.get_mut(byte)) {
+                mask |= if std::mem::take(live) { 0xff } else { 0 };
+            }
+        }
+        let upper = (offset + width.bytes() + self.header) % 2 == 1;
+        (mask, upper)
+    }
+
+    /// The folded sum of the bytes that nobody wrote.
+    fn sum(&self, template: &[u8]) -> u32 {
+        let bytes = &template[self.header..self.header + self.live.len()];
+        let mut sum = 0;
+        for (index, (&byte, &live)) in bytes.iter().zip(&self.live).enumerate() {
+            if live {
+                sum += u32::from(byte) << if index % 2 == 0 { 8 } else { 0 };
+            }
+        }
+        fold(sum)
+    }
+}
+
+/// A sum of words as one word: the carries are added back in (RFC 1071 §1).
+#[inline(always)]
+pub(super) fn fold(sum: u32) -> u32 {
+    let sum = (sum & 0xffff) + (sum >> 16);
+    (sum & 0xffff) + (sum >> 16)
+}

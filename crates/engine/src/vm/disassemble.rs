@@ -1,0 +1,111 @@
+//! The disassembler: a compiled program as text that its author recognises.
+//!
+//! What lives here: one line for each variable, write, checksum and trim, with padded ranges,
+//! offsets and what a checksum is made of. What does not: a syntax to read back.
+
+use std::fmt::{self, Write as _};
+
+use super::compile::{Action, Checksum, Mapping, Program, Variable, Walk, Write};
+use super::cycle::Cycle;
+
+impl Program {
+    /// The program as text, one line an operation. Ranges are shown as padded.
+    pub fn disassemble(&self) -> String {
+        let mut text = String::new();
+        self.write_text(&mut text)
+            .expect("writing to a String does not fail");
+        text
+    }
+
+    fn write_text(&self, text: &mut String) -> fmt::Result {
+        for variable in &self.variables {
+            write!(text, "variable {}: {} ", variable.name, variable.width)?;
+            write_walk(text, variable)?;
+        }
+        for action in &self.actions {
+            match action {
+                Action::Write(write) => self.write_write(text, write)?,
+                Action::Checksum(checksum) => self.write_checksum(text, checksum)?,
+            }
+        }
+        if let Some(variable) = self.trim {
+            writeln!(
+                text,
+                "length = {}, at most {} bytes",
+                self.variables[variable].name, self.template_bytes
+            )?;
+        }
+        Ok(())
+    }
+
+    fn write_write(&self, text: &mut String, write: &Write) -> fmt::Result {
+        let source = write.source;
+        let end = write.offset + source.width.bytes();
+        let name = &self.variables[write.variable].name;
+        let order = if source.big_endian { "big" } else { "little" };
+        write!(text, "bytes {}..{end} = {name}", write.offset)?;
+        if source.add != 0 {
+            write!(text, " + {:#x}", source.add)?;
+        }
+        writeln!(text, ", {order} endian")
+    }
+
+    fn write_checksum(&self, text: &mut String, checksum: &Checksum) -> fmt::Result {
+        let Checksum {
+            header,
+            header_bytes,
+            ..
+        } = *checksum;
+        let at = checksum.write.offset;
+        write!(
+            text,
+            "bytes {at}..{} = IPv4 checksum of bytes {header}..{}: {:#06x}",
+            at + 2,
+            header + header_bytes,
+            checksum.constant
+        )?;
+        for part in &checksum.parts {
+            match self.variables.get(part.variable) {
+                Some(variable) => write!(text, " + {}", variable.name)?,
+                None => write!(text, " + earlier checksum")?,
+            }
+        }
+        writeln!(text)
+    }
+}
+
+fn write_walk(text: &mut String, variable: &Variable) -> fmt::Result {
+    match (&variable.walk, &variable.values) {
+        (Walk::Cycle(cycle), Mapping::Up(base)) => {
+            let (first, max) = (base + cycle.start, base + cycle.last);
+            writeln!(text, "from {first} up by {} in {base}..={max}", cycle.step)
+        }
+        (Walk::Cycle(cycle), Mapping::Down(base)) => {
+            let (first, min) = (base - cycle.start, base - cycle.last);
+            writeln!(
+                text,
+                "from {first} down by {} in {min}..={base}",
+                cycle.step
+            )
+        }
+        (Walk::Cycle(Cycle { step, .. }), Mapping::List(list)) => {
+            writeln!(text, "{} values from {} on, by {step}", list.len(), list[0])
+        }
+        (Walk::Draw(draw), Mapping::Up(base) | Mapping::Down(base)) => {
+            write!(text, "random from {base}, ")?;
+            match draw.modulus {
+                u32::MAX => write!(text, "unlimited")?,
+                modulus => write!(text, "one of {modulus}")?,
+            }
+            writeln!(text, ", {} draws", draw.draws)
+        }
+        (Walk::Draw(draw), Mapping::List(list)) => {
+            writeln!(
+                text,
+                "random of {} values, {} draws",
+                list.len(),
+                draw.draws
+            )
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The runner: a burst of packets, one operation at a time.
+//!
+//! What lives here: [`Stage`], the scratch of one core, and how packets are put together. What
+//! does not: values (`column`) and checks (`verify` proved the bounds beforehand, for each
+//! program and template).
+//!
+//! The beginnings of up to [`BURST`] packets are staged, as far as programs may change them. A
+//! stage that held packets of the same template and the same changed bytes before gets only
+//! those bytes written; then a packet is a straight copy.
+
+use super::column::{Columns, low8, low16, low32};
+use super::compile::{Action, Program, Source};
+use super::instruction::Width;
+use super::state::State;
+
+/// Most packets of one burst.
+pub const BURST: usize = 64;
+/// The usual size of a staged header: its copy is of constant size.
+const LINE_BYTES: usize = 64;
+
+/// The scratch of one core, for the bursts of all its streams, one after the other.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    columns: Columns,
+    lengths: [u16; BURST],
+    /// The beginnings of packets, each `slot_bytes` long.
+    slots: Vec<u8>,
+    slot_bytes: usize,
+    /// How many slots hold `header`, but for the bytes in `changed`.
+    staged: usize,
+    header: Vec<u8>,
+    changed: Vec<(usize, usize)>,
+}
+
+impl Default for Stage {
+    fn default() -> Stage {
+        Stage {
+            columns: Columns::default(),
+            lengths: [0; BURST],
+            slots: Vec::new(),
+            slot_bytes: 0,
+            staged: 0,
+            header: Vec::new(),
+            changed: Vec::new(),
+        }
+    }
+}
+
+impl Stage {
+    /// Prepares the stream's next `n` packets, at most [`BURST`], and moves `state` on by them.
+    /// `template` is the one that `program` was compiled for, and `state` was made for `program`.
+    pub fn run(&mut self, program: &Program, state: &mut State, template: &[u8], n: usize) {
+        assert!(n <= BURST, "a burst has at most {BURST} packets, not {n}");
+        debug_assert_eq!(template.len(), program.template_bytes);
+        self.prepare_slots(program, template, n);
+        self.columns.fill(program, state, n);
+        for action in &program.actions {
+            if let Action::Checksum(checksum) = action {
+                self.columns.sum(checksum, n);
+            }
+            let write = action.write();
+            self.write_column(&write.source, write.offset, n);
+        }
+        self.set_lengths(program, template.len(), n);
+    }
+
+    /// Bytes of packet `i` of the burst, without FCS.
+    #[inline(always)]
+    pub fn length(&self, i: usize) -> usize {
+        usize::from(self.lengths[i])
+    }
+
+    /// Writes packet `i` of the burst into `out`, which has [`Stage::length`] bytes. `template`
+    /// is that of the burst.
+    #[inline(always)]
+    pub fn write(&self, i: usize, template: &[u8], out: &mut [u8]) {
+        let slot = &self.slots[i * self.slot_bytes..(i + 1) * self.slot_bytes];
+        match slot.first_chunk() {
+            Some(line) if out.len() <= LINE_BYTES => copy_short(line, out),
+            _ => copy_long(slot, template, out),
+        }
+    }
+
+    /// Makes `n` slots hold the template's beginning, but for the bytes that the program writes.
+    fn prepare_slots(&mut self, program: &Program, template: &[u8], n: usize) {
+        let header = &template[..template.len().min(program.header_bytes)];
+        let reusable = self.slot_bytes == program.header_bytes
+            && self.header == header
+            && self.changed == program.changed;
+        if !reusable {
+            self.staged = 0;
+            self.slot_bytes = program.header_bytes;
+            header.clone_into(&mut self.header);
+            program.changed.clone_into(&mut self.changed);
+            self.slots.resize(BURST * self.slot_bytes, 0);
+        }
+        if self.staged < n {
+            for slot in self.slots[..n * self.slot_bytes]
+                .chunks_exact_mut(self.slot_bytes)
+                .skip(self.staged)
+            {
+                slot[..header.len()].copy_from_slice(header);
+            }
+            self.staged = n;
+        }
+    }
+
+    fn write_column(&mut self, source: &Source, offset: usize, n: usize) {
+        let slots = self.slots.chunks_exact_mut(self.slot_bytes);
+        let fields = slots.map(|slot| &mut slot[offset..]);
+        if source.width == Width::Eight {
+            let values = self.columns.wide[source.column][..n].iter();
+            let values = values.map(|value| value.wrapping_add(source.add));
+            if source.big_endian {
+                put(fields, values, u64::to_be_bytes);
+            } else {
+                put(fields, values, u64::to_le_bytes);
+            }
+            return;
+        }
+        let add = low32(source.add);
+        let values = self.columns.narrow[source.column][..n].iter();
+        let values = values.map(|value| value.wrapping_add(add));
+        match (source.width, source.big_endian) {
+            (Width::One, _) => put(fields, values, |value| [low8(value)]),
+            (Width::Two, true) => put(fields, values, |value| low16(value).to_be_bytes()),
+            (Width::Two, false) => put(fields, values, |value| low16(value).to_le_bytes()),
+            (_, true) => put(fields, values, u32::to_be_bytes),
+            (_, false) => put(fields, values, u32::to_le_bytes),
+        }
+    }
+
+    fn set_lengths(&mut self, program: &Program, template_bytes: usize, n: usize) {
+        let template_bytes = u16::try_from(template_bytes).unwrap_or(u16::MAX);
+        let lengths = &mut self.lengths[..n];
+        let Some(variable) = program.trim else {
+            lengths.fill(template_bytes);
+            return;
+        };
+        let values = &self.columns.narrow[program.variables[variable].column];
+        for (length, &value) in lengths.iter_mut().zip(values) {
+            *length = low16(value).min(template_bytes);
+        }
+    }
+}
+
+/// Puts the bytes of each value at the beginning of each field.
+#[inline(always)]
+fn put<'a, T, const N: usize>(
+    fields: impl Iterator<Item = &'a mut [u8]>,
+    values: impl Iterator<Item = T>,
+    bytes: impl Fn(T) -> [u8; N],
+) {
+    for (field, value) in fields.zip(values) {
+        field[..N].copy_from_slice(&bytes(value));
+    }
+}
+
+/// Copies the beginning of a line to a packet of at most its length: from half a line up in two
+/// copies of constant size, which overlap.
+#[inline(always)]
+fn copy_short(line: &[u8; LINE_BYTES], out: &mut [u8]) {
+    const HALF: usize = LINE_BYTES / 2;
+    let used = &line[..out.len()];
+    if let (Some(head), Some(tail)) = (used.first_chunk::<HALF>(), used.last_chunk::<HALF>()) {
+        out[..HALF].copy_from_slice(head);
+        let tail_at = out.len() - HALF;
+        out[tail_at..].copy_from_slice(tail);
+    } else {
+        out.copy_from_slice(used);
+    }
+}
+
+/// Copies a packet that is longer than a line: its beginning from the slot, the rest from the
+/// template.
+#[inline(always)]
+fn copy_long(slot: &[u8], template: &[u8], out: &mut [u8]) {
+    let staged = slot.len().min(out.len());
+    let (head, tail) = out.split_at_mut(staged);
+    head.copy_from_slice(&slot[..staged]);
+    tail.copy_from_slice(&template[staged..staged + tail.len()]);
+}

@@ -1,0 +1,319 @@
+//! The verifier: what a program may do, proven once, before it is compiled.
+//!
+//! What lives here: the rules of each instruction and the errors that name the instruction, the
+//! field and the remedy. What does not: the code that runs (`compile`, `run`), which relies on
+//! these rules and checks nothing again.
+
+use thiserror::Error;
+
+use super::cycle::Counter;
+use super::instruction::{
+    Instruction, LENGTH_MIN, Operation, Range, VALUE_LIST_MAX, VARIABLE_BYTES_MAX, Values,
+    WRITE_OFFSET_MAX, Width,
+};
+
+/// Offset of the checksum in an IPv4 header (RFC 791 §3.1).
+pub(super) const CHECKSUM_OFFSET: usize = 10;
+/// Bytes of an IPv4 header without options (RFC 791 §3.1).
+const IPV4_HEADER_MIN: usize = 20;
+
+/// A program that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("field engine instruction {number} ({kind}), field '{field}': {problem}; {remedy}")]
+pub struct ProgramError {
+    /// The instruction, counted from 1.
+    pub number: usize,
+    /// The instruction's type, as the user writes it.
+    pub kind: &'static str,
+    /// The field, as the user writes it.
+    pub field: &'static str,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// Checks all instructions for a template of these bytes.
+pub(super) fn verify(instructions: &[Instruction], template: &[u8]) -> Result<(), ProgramError> {
+    let mut verifier = Verifier {
+        template,
+        instructions,
+        number: 0,
+    };
+    for number in 1..=instructions.len() {
+        verifier.number = number;
+        verifier.check()?;
+    }
+    Ok(())
+}
+
+/// Bytes of the IPv4 header at `offset`, when one is there.
+pub(super) fn ipv4_header_bytes(template: &[u8], offset: usize) -> Option<usize> {
+    let first = *template.get(offset)?;
+    let bytes = usize::from(first & 0x0f) * 4;
+    let fits = offset.checked_add(bytes)? <= template.len();
+    (first >> 4 == 4 && bytes >= IPV4_HEADER_MIN && fits).then_some(bytes)
+}
+
+/// The check of one instruction among the others.
+struct Verifier<'a> {
+    template: &'a [u8],
+    instructions: &'a [Instruction],
+    number: usize,
+}
+
+impl Verifier<'_> {
+    fn check(&self) -> Result<(), ProgramError> {
+        match &self.instructions[self.number - 1] {
+            Instruction::Variable {
+                name,
+                width,
+                values,
+            } => {
+                self.check_name(name)?;
+                match values {
+                    Values::Range(range) => self.check_range(name, *width, range),
+                    Values::List { values, step, .. } => {
+                        self.check_list(name, *width, values, *step)
+                    }
+                }
+            }
+            Instruction::Write {
+                variable, offset, ..
+            } => {
+                let (width, _) = self.variable(variable)?;
+                self.check_write(*offset, width.bytes())
+            }
+            Instruction::FixChecksumIpv4 { offset } => self.check_header(*offset),
+            Instruction::TrimPacketSize { variable } => self.check_trim(variable),
+        }
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), ProgramError> {
+        if name.is_empty() {
+            return self.refuse("name", "the name is empty", "give the variable a name");
+        }
+        if self.find(name).is_some() {
+            return self.refuse(
+                "name",
+                format!("another variable is named '{name}' already"),
+                "give each variable a name of its own",
+            );
+        }
+        let bytes: usize = self.instructions[..self.number]
+            .iter()
+            .map(Instruction::variable_bytes)
+            .sum();
+        if bytes > VARIABLE_BYTES_MAX {
+            return self.refuse(
+                "size",
+                format!("with '{name}' the variables take {bytes} bytes"),
+                format!("use at most {VARIABLE_BYTES_MAX} bytes of variables in one program"),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_range(&self, name: &str, width: Width, range: &Range) -> Result<(), ProgramError> {
+        self.check_step(name, range.step)?;
+        let Range { init, min, max, .. } = *range;
+        if max > width.max_value() {
+            return self.refuse(
+                "max_value",
+                format!(
+                    "{max} does not fit into the {} bytes of '{name}'",
+                    width.bytes()
+                ),
+                format!("use at most {}, or a larger size", width.max_value()),
+            );
+        }
+        if min > max {
+            return self.refuse(
+                "min_value",
+                format!("{min} is above the max_value {max} of '{name}'"),
+                "let min_value be at most max_value",
+            );
+        }
+        if !(min..=max).contains(&init) {
+            return self.refuse(
+                "init_value",
+                format!("{init} of '{name}' is outside of {min} to {max}"),
+                "begin between min_value and max_value",
+            );
+        }
+        if range.operation != Operation::Random && Counter::of_range(range, width).is_none() {
+            return self.refuse(
+                "step",
+                format!(
+                    "the range {min} to {max} of '{name}' is not a multiple of the step {}, and \
+                     made longer it leaves {} bytes",
+                    range.step,
+                    width.bytes()
+                ),
+                "choose a step that divides max_value - min_value + 1, or a smaller range",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_list(
+        &self,
+        name: &str,
+        width: Width,
+        values: &[u64],
+        step: u64,
+    ) -> Result<(), ProgramError> {
+        self.check_step(name, step)?;
+        if values.is_empty() || values.len() > VALUE_LIST_MAX {
+            return self.refuse(
+                "value_list",
+                format!("'{name}' lists {} values", values.len()),
+                format!("list 1 to {VALUE_LIST_MAX} values"),
+            );
+        }
+        if let Some(value) = values.iter().find(|&&value| value > width.max_value()) {
+            return self.refuse(
+                "value_list",
+                format!(
+                    "{value} does not fit into the {} bytes of '{name}'",
+                    width.bytes()
+                ),
+                format!("use at most {}, or a larger size", width.max_value()),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_step(&self, name: &str, step: u64) -> Result<(), ProgramError> {
+        if step == 0 {
+            return self.refuse(
+                "step",
+                format!("the step of '{name}' is 0"),
+                "use a step of at least 1; min_value equal to max_value makes a constant",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_write(&self, offset: usize, bytes: usize) -> Result<(), ProgramError> {
+        let end = offset.saturating_add(bytes);
+        let limit = self.template.len().min(WRITE_OFFSET_MAX);
+        if end > limit {
+            let what = if limit == WRITE_OFFSET_MAX {
+                format!("past the first {WRITE_OFFSET_MAX} bytes, which a program may change")
+            } else {
+                format!("past the packet of {limit} bytes")
+            };
+            return self.refuse(
+                "pkt_offset",
+                format!("{bytes} bytes at offset {offset} end {what}"),
+                format!("use an offset of at most {}", limit.saturating_sub(bytes)),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_header(&self, offset: usize) -> Result<(), ProgramError> {
+        self.check_write(offset.saturating_add(CHECKSUM_OFFSET), 2)?;
+        if ipv4_header_bytes(self.template, offset).is_none() {
+            return self.refuse(
+                "pkt_offset",
+                format!(
+                    "there is no whole IPv4 header at offset {offset} of the packet of {} bytes",
+                    self.template.len()
+                ),
+                "give the offset of the IPv4 header, 14 after an untagged Ethernet header",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_trim(&self, name: &str) -> Result<(), ProgramError> {
+        let (width, values) = self.variable(name)?;
+        if width != Width::Two {
+            return self.refuse(
+                "name",
+                format!(
+                    "'{name}' has {} bytes, and a packet length has 2",
+                    width.bytes()
+                ),
+                format!("declare '{name}' with size 2"),
+            );
+        }
+        let shortest = match values {
+            Values::Range(range) if range.min > self.template.len() as u64 => {
+                return self.refuse(
+                    "name",
+                    format!(
+                        "the lengths of '{name}' begin at {}, and the packet has {} bytes",
+                        range.min,
+                        self.template.len()
+                    ),
+                    "use a longer packet or a smaller min_value",
+                );
+            }
+            Values::Range(range) if range.operation == Operation::Random => range.min,
+            Values::Range(range) => {
+                let range = range.clamped_to(self.template.len() as u64);
+                let lowest = Counter::of_range(&range, width).map(|counter| counter.bounds().0);
+                range.min.min(lowest.unwrap_or(0))
+            }
+            Values::List { values, .. } => values.iter().copied().min().unwrap_or(0),
+        };
+        if shortest < LENGTH_MIN as u64 {
+            return self.refuse(
+                "name",
+                format!("'{name}' makes packets of {shortest} bytes"),
+                format!("let it make packets of at least {LENGTH_MIN} bytes (without FCS)"),
+            );
+        }
+        Ok(())
+    }
+
+    /// The variable of this name, declared before this instruction.
+    fn variable(&self, name: &str) -> Result<(Width, &Values), ProgramError> {
+        if let Some(found) = self.find(name) {
+            return Ok(found);
+        }
+        let known: Vec<&str> = self.instructions[..self.number]
+            .iter()
+            .filter_map(Instruction::declared_name)
+            .collect();
+        let remedy = if known.is_empty() {
+            "declare it with a flow_var before this instruction".to_owned()
+        } else {
+            format!(
+                "declare it with a flow_var before this instruction, or use one of: {}",
+                known.join(", ")
+            )
+        };
+        self.refuse("name", format!("no variable is named '{name}'"), remedy)
+    }
+
+    fn find(&self, name: &str) -> Option<(Width, &Values)> {
+        let before = &self.instructions[..self.number - 1];
+        before.iter().find_map(|instruction| match instruction {
+            Instruction::Variable {
+                name: declared,
+                width,
+                values,
+            } if declared == name => Some((*width, values)),
+            _ => None,
+        })
+    }
+
+    fn refuse<T>(
+        &self,
+        field: &'static str,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Result<T, ProgramError> {
+        Err(ProgramError {
+            number: self.number,
+            kind: self.instructions[self.number - 1].kind(),
+            field,
+            problem: problem.into(),
+            remedy: remedy.into(),
+        })
+    }
+}
