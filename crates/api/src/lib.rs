@@ -1,1 +1,23 @@
 //! The words of the RPC: requests, replies, events, errors and the command table.
+//!
+//! Pure: what lives here knows JSON and nothing else. It opens no socket and decides nothing;
+//! the server's `control` does. The reference page `docs/reference/rpc.md` is generated from the
+//! command table by [`reference::markdown`].
+//!
+//! Modules, each importing only from those before it: [`fields`], [`error`], [`command`],
+//! [`events`], [`commands`] (one file a noun), [`table`], [`request`], [`reference`](mod@reference).
+
+pub mod command;
+pub mod commands;
+pub mod error;
+pub mod events;
+pub mod fields;
+pub mod reference;
+pub mod request;
+pub mod table;
+
+pub use command::{Access, Command, Example, Kind, Method, Param, ParamDefault};
+pub use error::Error;
+pub use fields::{FieldError, Fields};
+pub use request::Request;
+pub use table::{command, commands};

@@ -1,0 +1,9 @@
+//! The commands, one file a noun: parameters, replies, and the table's items.
+
+pub mod events;
+pub mod groups;
+pub mod ports;
+pub mod server;
+pub mod statistics;
+pub mod streams;
+pub mod traffic;

@@ -1,0 +1,428 @@
+//! Commands about ports: state, attributes, ownership, and the receive features of a port.
+
+use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, PROFILE_ID, Param};
+use crate::fields::{FieldError, Fields};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Reads the parameter `port_id`.
+pub fn port_id(fields: &Fields<'_>) -> Result<u8, FieldError> {
+    fields.byte("port_id")
+}
+
+/// Parameters of `get_port_status`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortStatusParams {
+    /// The port.
+    pub port: u8,
+    /// The profile whose state is wanted too; `*` for all.
+    pub profile: Option<String>,
+}
+
+impl PortStatusParams {
+    /// Reads the parameters.
+    pub fn parse(fields: &Fields<'_>) -> Result<PortStatusParams, FieldError> {
+        fields.optional("block", Fields::boolean)?;
+        Ok(PortStatusParams {
+            port: port_id(fields)?,
+            profile: fields
+                .optional("profile_id", Fields::string)?
+                .map(str::to_owned),
+        })
+    }
+}
+
+/// Parameters of `set_port_attr`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SetPortAttribute {
+    /// The port.
+    pub port: u8,
+    /// Take frames for other MAC addresses.
+    pub promiscuous: Option<bool>,
+    /// Take all multicast frames.
+    pub multicast: Option<bool>,
+    /// The names of other attributes that were given.
+    pub others: Vec<String>,
+}
+
+impl SetPortAttribute {
+    /// Reads the parameters.
+    pub fn parse(fields: &Fields<'_>) -> Result<SetPortAttribute, FieldError> {
+        let attributes = fields.object("attr")?;
+        let mut params = SetPortAttribute {
+            port: port_id(fields)?,
+            ..SetPortAttribute::default()
+        };
+        for name in attributes.names() {
+            match name {
+                "promiscuous" => params.promiscuous = enabled(&attributes, name)?,
+                "multicast" => params.multicast = enabled(&attributes, name)?,
+                other => params.others.push(other.to_owned()),
+            }
+        }
+        Ok(params)
+    }
+}
+
+fn enabled(attributes: &Fields<'_>, name: &str) -> Result<Option<bool>, FieldError> {
+    attributes.object(name)?.boolean("enabled").map(Some)
+}
+
+/// Parameters of `acquire`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acquire {
+    /// The port.
+    pub port: u8,
+    /// Who takes it.
+    pub user: String,
+    /// The user's session; not 0.
+    pub session: u32,
+    /// Even when it belongs to somebody.
+    pub force: bool,
+}
+
+impl Acquire {
+    /// Reads the parameters.
+    pub fn parse(fields: &Fields<'_>) -> Result<Acquire, FieldError> {
+        let session = fields.uint32("session_id")?;
+        if session == 0 {
+            return Err(fields.bad("session_id", "is 0; it must be a number above 0"));
+        }
+        Ok(Acquire {
+            port: port_id(fields)?,
+            user: fields.string("user")?.to_owned(),
+            session,
+            force: fields.boolean("force")?,
+        })
+    }
+}
+
+/// Parameters of `service`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// The port.
+    pub port: u8,
+    /// On or off.
+    pub enabled: bool,
+    /// On, for some protocols only.
+    pub filtered: bool,
+}
+
+impl Service {
+    /// Reads the parameters.
+    pub fn parse(fields: &Fields<'_>) -> Result<Service, FieldError> {
+        fields.optional("mask", Fields::byte)?;
+        Ok(Service {
+            port: port_id(fields)?,
+            enabled: fields.boolean("enabled")?,
+            filtered: fields.optional("filtered", Fields::boolean)? == Some(true),
+        })
+    }
+}
+
+/// Parameters of `set_rx_feature`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetRxFeature {
+    /// The port.
+    pub port: u8,
+    /// `queue`, `server` or `capwap_proxy`.
+    pub feature: &'static str,
+    /// On or off.
+    pub enabled: bool,
+}
+
+impl SetRxFeature {
+    /// Reads the parameters.
+    pub fn parse(fields: &Fields<'_>) -> Result<SetRxFeature, FieldError> {
+        Ok(SetRxFeature {
+            port: port_id(fields)?,
+            feature: fields.one_of("type", &["queue", "server", "capwap_proxy"])?,
+            enabled: fields.boolean("enabled")?,
+        })
+    }
+}
+
+/// Parameters of `capture`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capture {
+    /// The captures that there are.
+    Status,
+    /// Forget one.
+    Remove {
+        /// Its number.
+        capture: u32,
+    },
+    /// Another command, which needs a capture engine.
+    Other(&'static str),
+}
+
+impl Capture {
+    /// Reads the parameters.
+    pub fn parse(fields: &Fields<'_>) -> Result<Capture, FieldError> {
+        let commands = ["start", "stop", "fetch", "status", "remove"];
+        Ok(match fields.one_of("command", &commands)? {
+            "status" => Capture::Status,
+            "remove" => Capture::Remove {
+                capture: fields.uint32("capture_id")?,
+            },
+            other => Capture::Other(other),
+        })
+    }
+}
+
+/// Reply of `get_port_status`.
+#[derive(Clone, Debug, Serialize)]
+pub struct PortStatus {
+    /// The owner; empty when free.
+    pub owner: String,
+    /// `IDLE`, `STREAMS` or `TX`: the busiest of its profiles.
+    pub state: &'static str,
+    /// The state of the profile that was asked for, or of each for `*`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_profile: Option<Value>,
+    /// Service mode.
+    pub service: bool,
+    /// Service mode for some protocols only.
+    pub service_filtered: bool,
+    /// Profiles on the port; at least one.
+    pub profile_count: usize,
+    /// The highest stream number on the port.
+    pub max_stream_id: u32,
+    /// Attributes.
+    pub attr: PortAttributes,
+    /// Receive features.
+    pub rx_info: Value,
+}
+
+/// Attributes of a port.
+#[derive(Clone, Debug, Serialize)]
+pub struct PortAttributes {
+    /// Takes frames for other MAC addresses.
+    pub promiscuous: Enabled,
+    /// Takes all multicast frames.
+    pub multicast: Enabled,
+    /// The link.
+    pub link: Link,
+    /// Line rate in Gb/s.
+    pub speed: f64,
+    /// What reaches the receive thread.
+    pub rx_filter_mode: &'static str,
+    /// UDP ports that are VXLAN.
+    pub vxlan_fs: Vec<u16>,
+    /// Flow control: mode −1 for a port without.
+    pub fc: Value,
+    /// VLAN tags of the port itself.
+    pub vlan: Value,
+    /// Addresses.
+    pub layer_cfg: Value,
+}
+
+/// Something that is on or off.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Enabled {
+    /// On.
+    pub enabled: bool,
+}
+
+/// The link of a port.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Link {
+    /// Up.
+    pub up: bool,
+}
+
+/// The items of the command table.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        method: Method::PortStatus,
+        name: "get_port_status",
+        access: Access::Api,
+        doc: "Owner, state, attributes and receive features of a port.",
+        params: &[
+            PORT_ID,
+            Param::optional(
+                "profile_id",
+                Kind::String,
+                "no `state_profile` in the reply",
+                "The profile whose state is wanted too; `*` for all.",
+            ),
+            Param::optional(
+                "block",
+                Kind::Boolean,
+                "true",
+                "Accepted; nothing here takes long.",
+            ),
+        ],
+        reply: "`owner` (empty when free), `state` (`IDLE`, `STREAMS`, `TX`), `state_profile` (a \
+                string, or an object by profile for `*`), `service`, `service_filtered`, \
+                `profile_count`, `max_stream_id`, `attr`, `rx_info`.",
+        errors: &["no such port", "no such profile"],
+        example: Example {
+            params: r#"{"port_id": 0, "profile_id": "*", "block": false}"#,
+            result: r#"{"owner": "", "state": "IDLE", "state_profile": {"_": "IDLE"}, "service": false, "service_filtered": false, "profile_count": 1, "max_stream_id": 0, "attr": {"promiscuous": {"enabled": false}, "multicast": {"enabled": false}, "link": {"up": true}, "speed": 100.0, "rx_filter_mode": "all", "vxlan_fs": [], "fc": {"mode": -1}, "vlan": {"tags": []}, "layer_cfg": {"ether": {"src": "02:a1:05:00:00:00", "dst": "02:a1:05:00:00:01", "state": "configured"}, "ipv4": {"state": "none"}, "ipv6": {"enabled": false}}}, "rx_info": {"latency": {"is_active": false}, "queue": {"is_active": false}, "stack": {"is_active": false}, "grat_arp": {"is_active": false}, "capture_port": {"is_active": false}, "capwap_proxy": {"is_active": false}}}"#,
+        },
+        check: |f| PortStatusParams::parse(f).map(drop),
+    },
+    Command {
+        method: Method::Owner,
+        name: "get_owner",
+        access: Access::Api,
+        doc: "Who owns a port.",
+        params: &[PORT_ID],
+        reply: "`owner`: the user, `<FREE>` when there is none.",
+        errors: &["no such port"],
+        example: Example {
+            params: r#"{"port_id": 0}"#,
+            result: r#"{"owner": "<FREE>"}"#,
+        },
+        check: |f| port_id(f).map(drop),
+    },
+    Command {
+        method: Method::SetPortAttribute,
+        name: "set_port_attr",
+        access: Access::Api,
+        doc: "Sets attributes of a port. In-memory ports take every frame, whatever \
+              `promiscuous` and `multicast` say; both are remembered. An error changes nothing.",
+        params: &[
+            PORT_ID,
+            Param::required(
+                "attr",
+                Kind::Object,
+                "`promiscuous: {enabled}`, `multicast: {enabled}`.",
+            ),
+        ],
+        reply: "`{}`.",
+        errors: &[
+            "no such port",
+            "unknown attribute",
+            "the port cannot do it: `link_status`, `led_status`, `flow_ctrl_mode`, `vxlan_fs`",
+        ],
+        example: Example {
+            params: r#"{"port_id": 0, "attr": {"promiscuous": {"enabled": true}}}"#,
+            result: "{}",
+        },
+        check: |f| SetPortAttribute::parse(f).map(drop),
+    },
+    Command {
+        method: Method::Acquire,
+        name: "acquire",
+        access: Access::Api,
+        doc: "Takes a port, so that nobody else changes it. The same user and session get their \
+              handler again; with `force`, a new one. Creates the session's event queue.",
+        params: &[
+            PORT_ID,
+            Param::required("user", Kind::String, "Who takes it."),
+            Param::required("session_id", Kind::Uint32, "The user's session, above 0."),
+            Param::required("force", Kind::Boolean, "Even when it belongs to somebody."),
+        ],
+        reply: "The handler, a string: commands that change the port must carry it.",
+        errors: &[
+            "no such port",
+            "the port belongs to another user, or to another session of the same, and `force` \
+             is false",
+        ],
+        example: Example {
+            params: r#"{"port_id": 0, "user": "ann", "session_id": 3415546078, "force": false}"#,
+            result: r#""9gEFztcg""#,
+        },
+        check: |f| Acquire::parse(f).map(drop),
+    },
+    Command {
+        method: Method::Release,
+        name: "release",
+        access: Access::Owner,
+        doc: "Gives a port back. Its traffic goes on, and its streams stay.",
+        params: &[PORT_ID],
+        reply: "`{}`.",
+        errors: &["no such port", "the port is not yours"],
+        example: Example {
+            params: r#"{"port_id": 0}"#,
+            result: "{}",
+        },
+        check: |f| port_id(f).map(drop),
+    },
+    Command {
+        method: Method::Service,
+        name: "service",
+        access: Access::Owner,
+        doc: "Service mode, in which a port answers ARP and hands packets to the client. Only \
+              switching it off works in this version.",
+        params: &[
+            PORT_ID,
+            Param::required("enabled", Kind::Boolean, "On or off."),
+            Param::optional(
+                "filtered",
+                Kind::Boolean,
+                "false",
+                "For some protocols only.",
+            ),
+            Param::optional("mask", Kind::Byte, "0", "Which protocols, bit by bit."),
+        ],
+        reply: "`{}`.",
+        errors: &["no such port", "the port is not yours", "`enabled` is true"],
+        example: Example {
+            params: r#"{"port_id": 0, "enabled": false, "filtered": false}"#,
+            result: "{}",
+        },
+        check: |f| Service::parse(f).map(drop),
+    },
+    Command {
+        method: Method::SetRxFeature,
+        name: "set_rx_feature",
+        access: Access::Api,
+        doc: "Switches a receive feature. Only switching off works in this version.",
+        params: &[
+            PORT_ID,
+            Param::required("type", Kind::String, "`queue`, `server` or `capwap_proxy`."),
+            Param::required("enabled", Kind::Boolean, "On or off."),
+        ],
+        reply: "`{}`.",
+        errors: &["no such port", "`enabled` is true"],
+        example: Example {
+            params: r#"{"port_id": 0, "type": "queue", "enabled": false}"#,
+            result: "{}",
+        },
+        check: |f| SetRxFeature::parse(f).map(drop),
+    },
+    Command {
+        method: Method::Capture,
+        name: "capture",
+        access: Access::Api,
+        doc: "Packet captures. This version cannot capture yet: the status is empty.",
+        params: &[Param::required(
+            "command",
+            Kind::String,
+            "`status`, or `remove` with `capture_id`.",
+        )],
+        reply: "For `status` a list of captures.",
+        errors: &[
+            "no such capture",
+            "`start`, `stop` and `fetch`, which come later",
+        ],
+        example: Example {
+            params: r#"{"command": "status"}"#,
+            result: "[]",
+        },
+        check: |f| Capture::parse(f).map(drop),
+    },
+    Command {
+        method: Method::StopCapturePort,
+        name: "stop_capture_port",
+        access: Access::Api,
+        doc: "Stops handing a port's packets to a socket. Nothing does that in this version.",
+        params: &[PORT_ID],
+        reply: "`{}`.",
+        errors: &["no such port"],
+        example: Example {
+            params: r#"{"port_id": 0}"#,
+            result: "{}",
+        },
+        check: |f| port_id(f).map(drop),
+    },
+];
+
+/// The profile of a command, `_` when none is named.
+pub fn profile_id(fields: &Fields<'_>) -> Result<String, FieldError> {
+    let name = fields.optional(PROFILE_ID.name, Fields::string)?;
+    Ok(name.unwrap_or("_").to_owned())
+}

@@ -1,0 +1,327 @@
+//! Commands about the server itself: version, handshake, facts, shutdown.
+
+use crate::command::{Access, Command, Example, Kind, Method, Param};
+use crate::fields::{FieldError, Fields};
+use serde::Serialize;
+
+/// Parameters of `api_sync_v2`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiSyncV2 {
+    /// The mode that the client speaks: `STL`.
+    pub name: String,
+    /// The version's first number.
+    pub major: i64,
+    /// The version's second number.
+    pub minor: i64,
+}
+
+impl ApiSyncV2 {
+    /// Reads the parameters.
+    pub fn parse(fields: &Fields<'_>) -> Result<ApiSyncV2, FieldError> {
+        Ok(ApiSyncV2 {
+            name: fields.string("name")?.to_owned(),
+            major: fields.int("major")?,
+            minor: fields.int("minor")?,
+        })
+    }
+}
+
+/// Parameters of the older handshake, `api_sync`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiSync {
+    /// Always `core`.
+    pub kind: String,
+    /// The version's first number.
+    pub major: i64,
+    /// The version's second number.
+    pub minor: i64,
+}
+
+impl ApiSync {
+    /// Reads the parameters: a list of exactly one element.
+    pub fn parse(fields: &Fields<'_>) -> Result<ApiSync, FieldError> {
+        let [element] = fields.array("api_vers")? else {
+            return Err(fields.bad("api_vers", "must be a list of exactly one element"));
+        };
+        let element = Fields::of(element, "api_vers[0]")?;
+        Ok(ApiSync {
+            kind: element.one_of("type", &["core"])?.to_owned(),
+            major: element.int("major")?,
+            minor: element.int("minor")?,
+        })
+    }
+}
+
+/// Parameters of `shutdown`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shutdown {
+    /// Who asks.
+    pub user: String,
+    /// Even when ports belong to others.
+    pub force: bool,
+}
+
+impl Shutdown {
+    /// Reads the parameters.
+    pub fn parse(fields: &Fields<'_>) -> Result<Shutdown, FieldError> {
+        Ok(Shutdown {
+            user: fields.string("user")?.to_owned(),
+            force: fields.boolean("force")?,
+        })
+    }
+}
+
+/// Reply of `ping`.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Pong {
+    /// The server's monotonic clock, in seconds.
+    pub ts: f64,
+}
+
+/// Reply of `get_version`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Version {
+    /// The server's version.
+    pub version: String,
+    /// When it was built.
+    pub build_date: String,
+    /// When on that day.
+    pub build_time: String,
+    /// Who built it.
+    pub built_by: String,
+    /// `STL`.
+    pub mode: String,
+}
+
+/// Reply of `get_system_info`.
+#[derive(Clone, Debug, Serialize)]
+pub struct SystemInfo {
+    /// The machine's name.
+    pub hostname: String,
+    /// When the server started, as `Mon DD YYYY @ HH:MM:SS`.
+    pub uptime: String,
+    /// Data threads in all.
+    pub dp_core_count: usize,
+    /// Data threads that serve each port.
+    pub dp_core_count_per_port: usize,
+    /// The processor.
+    pub core_type: String,
+    /// Ports have several receive queues.
+    pub is_multiqueue_mode: bool,
+    /// Statistics of single streams can be had in every mode of the port.
+    pub advanced_per_stream_stats: bool,
+    /// The number of ports.
+    pub port_count: usize,
+    /// The ports, in order.
+    pub ports: Vec<PortInfo>,
+}
+
+/// One port in [`SystemInfo`].
+#[derive(Clone, Debug, Serialize)]
+pub struct PortInfo {
+    /// Its number.
+    pub index: usize,
+    /// The kind of port.
+    pub driver: String,
+    /// What it is, in words.
+    pub description: String,
+    /// The PCI address, `N/A` when it has none.
+    pub pci_addr: String,
+    /// The NUMA node, −1 when it has none.
+    pub numa: i32,
+    /// Its MAC address.
+    pub hw_mac: String,
+    /// How it answers ARP and the like.
+    pub stack: String,
+    /// What its receive side can do.
+    pub rx: RxInfo,
+    /// The data threads that serve it.
+    pub cores: Vec<usize>,
+    /// Speeds that can be chosen, in Mb/s.
+    pub supp_speeds: Vec<u64>,
+    /// Flow control can be set.
+    pub is_fc_supported: bool,
+    /// It has a LED to blink.
+    pub is_led_supported: bool,
+    /// Its link can be set up and down.
+    pub is_link_supported: bool,
+    /// Promiscuous mode can be set.
+    pub is_prom_supported: bool,
+    /// VXLAN ports can be set.
+    pub is_vxlan_supported: bool,
+    /// Time stamps after IEEE 1588.
+    pub is_ieee1588_supported: bool,
+    /// It is not a piece of hardware.
+    pub is_virtual: bool,
+}
+
+/// What the receive side of a port can do.
+#[derive(Clone, Debug, Serialize)]
+pub struct RxInfo {
+    /// Of `flow_stats`, `latency`, `rx_bytes`, `tpg`.
+    pub caps: Vec<String>,
+    /// Streams whose frames can be counted at once.
+    pub counters: u32,
+}
+
+/// Reply of `get_utilization`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Utilization {
+    /// One element a data thread.
+    pub cpu: Vec<CoreUtilization>,
+    /// Packet memory by kind; this server keeps none, so the sockets are empty.
+    pub mbuf_stats: serde_json::Value,
+}
+
+/// How busy one data thread was.
+#[derive(Clone, Debug, Serialize)]
+pub struct CoreUtilization {
+    /// Percent, newest first, at most 20, about one a half second.
+    pub history: Vec<u32>,
+    /// The first two ports that it transmits on now; −1 for none.
+    pub ports: [i32; 2],
+}
+
+/// The items of the command table.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        method: Method::Ping,
+        name: "ping",
+        access: Access::Open,
+        doc: "Asks whether the server is there, and what its clock says. A synchronized start \
+              counts from this clock.",
+        params: &[],
+        reply: "`ts`: the server's monotonic clock in seconds.",
+        errors: &[],
+        example: Example {
+            params: "{}",
+            result: r#"{"ts": 29.24433506558739}"#,
+        },
+        check: |_| Ok(()),
+    },
+    Command {
+        method: Method::Version,
+        name: "get_version",
+        access: Access::Open,
+        doc: "The server's version and mode.",
+        params: &[],
+        reply: "`version`, `build_date`, `build_time`, `built_by`, `mode` (`STL`).",
+        errors: &[],
+        example: Example {
+            params: "{}",
+            result: r#"{"version": "v0.1.0", "build_date": "unknown", "build_time": "unknown", "built_by": "unknown", "mode": "STL"}"#,
+        },
+        check: |_| Ok(()),
+    },
+    Command {
+        method: Method::ApiSyncV2,
+        name: "api_sync_v2",
+        access: Access::Open,
+        doc: "The handshake: client and server agree on a version. Every later request carries \
+              the answer's `api_h`.",
+        params: &[
+            Param::required(
+                "name",
+                Kind::String,
+                "The mode that the client speaks: `STL`.",
+            ),
+            Param::required("major", Kind::Int, "The client's version, first number: 5."),
+            Param::required(
+                "minor",
+                Kind::Int,
+                "The client's version, second number: at most 1.",
+            ),
+        ],
+        reply: "`api_h`: the string that later requests carry.",
+        errors: &["the mode is another", "the version is older or newer"],
+        example: Example {
+            params: r#"{"name": "STL", "major": 5, "minor": 1}"#,
+            result: r#"{"api_h": "63AWM2wh"}"#,
+        },
+        check: |f| ApiSyncV2::parse(f).map(drop),
+    },
+    Command {
+        method: Method::ApiSync,
+        name: "api_sync",
+        access: Access::Open,
+        doc: "The older form of the handshake, which some graphical clients use.",
+        params: &[Param::required(
+            "api_vers",
+            Kind::Array,
+            "Exactly one object with `type` (`core`), `major` and `minor`.",
+        )],
+        reply: "`api_vers`: one object with `type` and `api_h`.",
+        errors: &["the version is older or newer"],
+        example: Example {
+            params: r#"{"api_vers": [{"type": "core", "major": 5, "minor": 1}]}"#,
+            result: r#"{"api_vers": [{"type": "core", "api_h": "63AWM2wh"}]}"#,
+        },
+        check: |f| ApiSync::parse(f).map(drop),
+    },
+    Command {
+        method: Method::SupportedCommands,
+        name: "get_supported_cmds",
+        access: Access::Api,
+        doc: "The names of all commands that this server knows.",
+        params: &[],
+        reply: "A list of names.",
+        errors: &[],
+        example: Example {
+            params: "{}",
+            result: r#"["ping", "get_version"]"#,
+        },
+        check: |_| Ok(()),
+    },
+    Command {
+        method: Method::SystemInfo,
+        name: "get_system_info",
+        access: Access::Api,
+        doc: "Facts about the machine, the data threads and the ports. They do not change while \
+              the server runs.",
+        params: &[],
+        reply: "`hostname`, `uptime` (when the server started), `dp_core_count`, \
+                `dp_core_count_per_port`, `core_type`, `is_multiqueue_mode`, \
+                `advanced_per_stream_stats`, `port_count`, and `ports`: for each `index`, \
+                `driver`, `description`, `pci_addr`, `numa`, `hw_mac`, `stack`, `rx`, `cores`, \
+                `supp_speeds`, `is_*_supported`, `is_virtual`.",
+        errors: &[],
+        example: Example {
+            params: "{}",
+            result: r#"{"hostname": "lab", "uptime": "Nov 21 2026 @ 00:02:12", "dp_core_count": 1, "dp_core_count_per_port": 1, "core_type": "unknown", "is_multiqueue_mode": false, "advanced_per_stream_stats": true, "port_count": 1, "ports": [{"index": 0, "driver": "memory", "description": "in-memory port, no peer", "pci_addr": "N/A", "numa": -1, "hw_mac": "02:a1:05:00:00:00", "stack": "legacy", "rx": {"caps": [], "counters": 0}, "cores": [0], "supp_speeds": [], "is_fc_supported": false, "is_led_supported": false, "is_link_supported": false, "is_prom_supported": true, "is_vxlan_supported": false, "is_ieee1588_supported": false, "is_virtual": true}]}"#,
+        },
+        check: |_| Ok(()),
+    },
+    Command {
+        method: Method::Utilization,
+        name: "get_utilization",
+        access: Access::Api,
+        doc: "How busy the data threads were.",
+        params: &[],
+        reply: "`cpu`: for each data thread `history` (percent, newest first, at most 20, about \
+                one a half second) and `ports` (the two first ports it transmits on, −1 for \
+                none). `mbuf_stats`: packet memory by socket; empty, as this server keeps none.",
+        errors: &[],
+        example: Example {
+            params: "{}",
+            result: r#"{"cpu": [{"history": [5, 2, 0], "ports": [0, -1]}], "mbuf_stats": {"cpu-socket-0": {}}}"#,
+        },
+        check: |_| Ok(()),
+    },
+    Command {
+        method: Method::Shutdown,
+        name: "shutdown",
+        access: Access::Api,
+        doc: "Ends the server. Traffic stops.",
+        params: &[
+            Param::required("user", Kind::String, "Who asks."),
+            Param::required("force", Kind::Boolean, "Even when ports belong to others."),
+        ],
+        reply: "`{}`, then the server ends.",
+        errors: &["a port belongs to another user and `force` is false"],
+        example: Example {
+            params: r#"{"user": "ann", "force": false}"#,
+            result: "{}",
+        },
+        check: |f| Shutdown::parse(f).map(drop),
+    },
+];

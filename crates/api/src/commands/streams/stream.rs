@@ -1,0 +1,475 @@
+//! The JSON of one stream: mode, rate, packet, field engine program.
+//!
+//! What lives here: reading it strictly into plain structs. What does not: the limits of values
+//! and what is supported (the server's `control::stream`).
+
+use crate::fields::{FieldError, Fields};
+use serde_json::Value;
+
+/// A stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stream<'a> {
+    /// A stream that is not enabled is kept and not sent.
+    pub enabled: bool,
+    /// Starts with the profile.
+    pub self_start: bool,
+    /// Starts paused.
+    pub start_paused: bool,
+    /// Bit 0: source MAC from the packet. Bits 1 and 2: destination MAC, 0 from the port, 1 from
+    /// the packet, 2 resolved. Bit 3: dummy.
+    pub flags: u32,
+    /// How often a chain may enter the stream; 0 without limit.
+    pub action_count: u32,
+    /// Seed of the random variables.
+    pub random_seed: u32,
+    /// Delay before the first packet, in microseconds.
+    pub isg_us: f64,
+    /// The stream that starts when this one ends; −1 for none.
+    pub next_stream_id: i64,
+    /// The only data thread that sends it; −1 for all.
+    pub core_id: i64,
+    /// How many packets.
+    pub mode: Mode,
+    /// How fast.
+    pub rate: Rate,
+    /// The packet template in base64; `None` only for dummies.
+    pub packet_base64: Option<&'a str>,
+    /// The field engine program.
+    pub instructions: Vec<Instruction>,
+    /// Packets to make beforehand and send over and over; 0 makes each packet new.
+    pub cache_packets: u16,
+    /// The packet group is counted.
+    pub flow_stats: bool,
+}
+
+/// Bit 3 of [`Stream::flags`]: the stream sends nothing and only takes its time.
+pub const FLAG_DUMMY: u32 = 1 << 3;
+
+/// How many packets a stream sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mode {
+    /// Without end.
+    Continuous,
+    /// `total_pkts` packets.
+    SingleBurst {
+        /// Packets in all.
+        total_pkts: u32,
+    },
+    /// `count` bursts.
+    MultiBurst {
+        /// Packets of one burst.
+        pkts_per_burst: u32,
+        /// From the last packet of a burst to the first of the next, in microseconds.
+        ibg_us: f64,
+        /// Bursts.
+        count: u32,
+    },
+}
+
+/// How fast a stream is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// The unit.
+    pub unit: RateUnit,
+    /// The number.
+    pub value: f64,
+}
+
+/// The unit of a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateUnit {
+    /// Packets per second.
+    Pps,
+    /// Bits per second at layer 1.
+    BpsL1,
+    /// Bits per second at layer 2.
+    BpsL2,
+    /// Percent of the line rate at layer 1.
+    Percentage,
+}
+
+/// An instruction of the field engine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Instruction {
+    /// `flow_var`.
+    FlowVar(FlowVar),
+    /// `write_flow_var`.
+    WriteFlowVar {
+        /// The variable.
+        name: String,
+        /// Where, in bytes from the start of the packet.
+        pkt_offset: u32,
+        /// Added before the write.
+        add_value: i64,
+        /// Network byte order.
+        is_big_endian: bool,
+    },
+    /// `fix_checksum_ipv4`.
+    FixChecksumIpv4 {
+        /// Where the IPv4 header is.
+        pkt_offset: u32,
+    },
+    /// `trim_pkt_size`.
+    TrimPktSize {
+        /// The variable.
+        name: String,
+    },
+    /// An instruction of TRex that is known by name only.
+    Unsupported(&'static str),
+}
+
+/// The instruction `flow_var`: a variable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowVar {
+    /// Its name.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u8,
+    /// `inc`, `dec` or `random`.
+    pub op: Operation,
+    /// What is added with each packet.
+    pub step: u64,
+    /// The values.
+    pub values: FlowVarValues,
+    /// The variable that moves when this one wraps.
+    pub next_var: Option<String>,
+}
+
+/// How a variable moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Up.
+    Inc,
+    /// Down.
+    Dec,
+    /// At random.
+    Random,
+}
+
+/// What values a variable takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FlowVarValues {
+    /// A range.
+    Range {
+        /// The first packet's value.
+        init: u64,
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+    },
+    /// A list.
+    List(Vec<u64>),
+}
+
+const UNSUPPORTED: [&str; 5] = [
+    "flow_var_rand_limit",
+    "tuple_flow_var",
+    "write_mask_flow_var",
+    "fix_checksum_hw",
+    "fix_checksum_icmpv6",
+];
+
+impl<'a> Stream<'a> {
+    /// Reads a stream.
+    pub fn parse(value: &'a Value) -> Result<Stream<'a>, FieldError> {
+        let map = value.as_object().ok_or(FieldError::Type {
+            name: "stream".to_owned(),
+            found: "something else",
+            expected: "object",
+        })?;
+        let fields = Fields::new(map);
+        let flags = fields.uint32("flags")?;
+        let mode = fields.object("mode")?;
+        let (instructions, cache_packets) = parse_vm(&fields)?;
+        Ok(Stream {
+            enabled: fields.boolean("enabled")?,
+            self_start: fields.boolean("self_start")?,
+            start_paused: fields.optional("start_paused", Fields::boolean)? == Some(true),
+            flags,
+            action_count: fields
+                .optional("action_count", Fields::uint32)?
+                .unwrap_or(0),
+            random_seed: fields.optional("random_seed", Fields::uint32)?.unwrap_or(0),
+            isg_us: fields.double("isg")?,
+            next_stream_id: fields.int("next_stream_id")?,
+            core_id: fields.optional("core_id", Fields::int)?.unwrap_or(-1),
+            mode: Mode::parse(&mode)?,
+            rate: Rate::parse(&mode.object("rate")?)?,
+            packet_base64: parse_packet(&fields, flags & FLAG_DUMMY != 0)?,
+            instructions,
+            cache_packets,
+            flow_stats: parse_flow_stats(&fields)?,
+        })
+    }
+}
+
+fn parse_packet<'a>(fields: &Fields<'a>, dummy: bool) -> Result<Option<&'a str>, FieldError> {
+    if dummy && fields.is_missing("packet") {
+        return Ok(None);
+    }
+    fields.object("packet")?.string("binary").map(Some)
+}
+
+fn parse_flow_stats(fields: &Fields<'_>) -> Result<bool, FieldError> {
+    let flow_stats = fields.optional("flow_stats", Fields::object)?;
+    flow_stats.map_or(Ok(false), |rule| rule.boolean("enabled"))
+}
+
+fn parse_vm(fields: &Fields<'_>) -> Result<(Vec<Instruction>, u16), FieldError> {
+    let Some(vm) = fields.optional("vm", Fields::object)? else {
+        return Ok((Vec::new(), 0));
+    };
+    let cache = vm.optional("cache", Fields::uint16)?.unwrap_or(0);
+    let instructions = vm.array("instructions")?.iter().enumerate();
+    let parse = |(i, value)| Instruction::parse(&Fields::of(value, &instruction_name(i))?);
+    Ok((instructions.map(parse).collect::<Result<_, _>>()?, cache))
+}
+
+/// What an error calls an instruction.
+pub fn instruction_name(index: usize) -> String {
+    format!("vm.instructions[{index}]")
+}
+
+impl Mode {
+    fn parse(fields: &Fields<'_>) -> Result<Mode, FieldError> {
+        let kinds = ["continuous", "single_burst", "multi_burst"];
+        Ok(match fields.one_of("type", &kinds)? {
+            "continuous" => Mode::Continuous,
+            "single_burst" => Mode::SingleBurst {
+                total_pkts: fields.uint32("total_pkts")?,
+            },
+            _ => Mode::MultiBurst {
+                pkts_per_burst: fields.uint32("pkts_per_burst")?,
+                ibg_us: fields.double("ibg")?,
+                count: fields.uint32("count")?,
+            },
+        })
+    }
+}
+
+impl Rate {
+    fn parse(fields: &Fields<'_>) -> Result<Rate, FieldError> {
+        let units = ["pps", "bps_L1", "bps_L2", "percentage"];
+        let unit = match fields.one_of("type", &units)? {
+            "pps" => RateUnit::Pps,
+            "bps_L1" => RateUnit::BpsL1,
+            "bps_L2" => RateUnit::BpsL2,
+            _ => RateUnit::Percentage,
+        };
+        let value = fields.double("value")?;
+        Ok(Rate { unit, value })
+    }
+}
+
+impl Instruction {
+    fn parse(fields: &Fields<'_>) -> Result<Instruction, FieldError> {
+        let name = |fields: &Fields<'_>| fields.string("name").map(str::to_owned);
+        let mut kinds = vec![
+            "flow_var",
+            "write_flow_var",
+            "fix_checksum_ipv4",
+            "trim_pkt_size",
+        ];
+        kinds.extend(UNSUPPORTED);
+        Ok(match fields.one_of("type", &kinds)? {
+            "flow_var" => Instruction::FlowVar(FlowVar::parse(fields)?),
+            "write_flow_var" => Instruction::WriteFlowVar {
+                name: name(fields)?,
+                pkt_offset: fields.uint32("pkt_offset")?,
+                add_value: fields.optional("add_value", Fields::int)?.unwrap_or(0),
+                is_big_endian: fields.boolean("is_big_endian")?,
+            },
+            "fix_checksum_ipv4" => Instruction::FixChecksumIpv4 {
+                pkt_offset: fields.uint32("pkt_offset")?,
+            },
+            "trim_pkt_size" => Instruction::TrimPktSize {
+                name: name(fields)?,
+            },
+            other => Instruction::Unsupported(other),
+        })
+    }
+}
+
+impl FlowVar {
+    fn parse(fields: &Fields<'_>) -> Result<FlowVar, FieldError> {
+        fields.optional("split_to_cores", Fields::boolean)?;
+        let op = match fields.one_of("op", &["inc", "dec", "random"])? {
+            "inc" => Operation::Inc,
+            "dec" => Operation::Dec,
+            _ => Operation::Random,
+        };
+        Ok(FlowVar {
+            name: fields.string("name")?.to_owned(),
+            size: fields.byte("size")?,
+            op,
+            step: fields.optional("step", Fields::uint64)?.unwrap_or(1),
+            values: FlowVarValues::parse(fields)?,
+            next_var: fields
+                .optional("next_var", Fields::string)?
+                .map(str::to_owned),
+        })
+    }
+}
+
+impl FlowVarValues {
+    fn parse(fields: &Fields<'_>) -> Result<FlowVarValues, FieldError> {
+        if !fields.is_missing("value_list") {
+            let list = fields.uint_array("value_list", u64::MAX, "uint64")?;
+            return Ok(FlowVarValues::List(list));
+        }
+        Ok(FlowVarValues::Range {
+            init: fields.uint64("init_value")?,
+            min: fields.uint64("min_value")?,
+            max: fields.uint64("max_value")?,
+        })
+    }
+}
+
+/// The fields of a stream, for the reference page: name, type, default, meaning.
+pub const FIELDS: &[(&str, &str, &str, &str)] = &[
+    (
+        "enabled",
+        "boolean",
+        "",
+        "`false`: the stream is kept and not sent.",
+    ),
+    (
+        "self_start",
+        "boolean",
+        "",
+        "Starts with the profile; otherwise when another stream's `next_stream_id` names it.",
+    ),
+    (
+        "start_paused",
+        "boolean",
+        "false",
+        "Must be `false` in this version.",
+    ),
+    (
+        "flags",
+        "uint32",
+        "",
+        "Bit 0: keep the packet's source MAC. Bits 1 and 2: destination MAC, 0 the port's, 1 the packet's, 2 resolved. Bit 3: dummy, sends nothing and only takes its time.",
+    ),
+    (
+        "action_count",
+        "uint32",
+        "0",
+        "How often a chain may enter the stream; 0 without limit.",
+    ),
+    (
+        "random_seed",
+        "uint32",
+        "0",
+        "Seed of the random variables.",
+    ),
+    (
+        "isg",
+        "double",
+        "",
+        "Delay before the first packet, in microseconds. The multiplier does not change it.",
+    ),
+    (
+        "next_stream_id",
+        "int",
+        "",
+        "The stream that starts when this one ends; -1 for none.",
+    ),
+    (
+        "core_id",
+        "int",
+        "-1",
+        "The only data thread that sends it; -1 for all.",
+    ),
+    (
+        "mode.type",
+        "string",
+        "",
+        "`continuous`, `single_burst` (with `total_pkts`) or `multi_burst` (with `pkts_per_burst`, `ibg` in microseconds, `count`).",
+    ),
+    (
+        "mode.rate",
+        "object",
+        "",
+        "`type`: `pps`, `bps_L1`, `bps_L2` or `percentage`; `value`: above 0.",
+    ),
+    (
+        "packet.binary",
+        "string",
+        "",
+        "The packet in base64, 14 to 9238 bytes without the frame check sequence. Shorter ones are padded with zeros to 60 bytes.",
+    ),
+    (
+        "vm.instructions",
+        "array",
+        "none",
+        "The field engine program: `flow_var`, `write_flow_var`, `fix_checksum_ipv4`, `trim_pkt_size`.",
+    ),
+    (
+        "vm.cache",
+        "uint16",
+        "0",
+        "Accepted as a hint; every packet is made anew, so that the program is followed beyond the cache's size.",
+    ),
+    (
+        "flow_stats.enabled",
+        "boolean",
+        "false",
+        "Must be `false` in this version.",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn stream() -> Value {
+        json!({
+            "enabled": true, "self_start": true, "flags": 3, "isg": 0, "next_stream_id": -1,
+            "mode": {"type": "single_burst", "total_pkts": 7, "rate": {"type": "pps", "value": 10}},
+            "packet": {"binary": "AAAA", "meta": ""},
+            "vm": {"instructions": [
+                {"type": "flow_var", "name": "a", "size": 2, "op": "inc", "step": 1,
+                 "init_value": 1, "min_value": 1, "max_value": 9, "next_var": null},
+                {"type": "write_flow_var", "name": "a", "pkt_offset": 26, "add_value": -1,
+                 "is_big_endian": true}]},
+            "flow_stats": {"enabled": false}
+        })
+    }
+
+    fn error(change: impl FnOnce(&mut Value)) -> String {
+        let mut value = stream();
+        change(&mut value);
+        Stream::parse(&value)
+            .expect_err("the stream is wrong")
+            .to_string()
+    }
+
+    #[test]
+    fn a_stream_is_read() {
+        let value = stream();
+        let read = Stream::parse(&value).expect("the stream is right");
+        assert_eq!(read.mode, Mode::SingleBurst { total_pkts: 7 });
+        assert_eq!((read.flags, read.core_id, read.action_count), (3, -1, 0));
+        assert_eq!(read.instructions.len(), 2);
+    }
+
+    #[test]
+    fn errors_name_the_field_with_its_path() {
+        assert_eq!(
+            error(|s| s["packet"] = Value::Null),
+            "field 'packet' is missing"
+        );
+        assert_eq!(
+            error(|s| s["mode"]["rate"]["value"] = json!("1")),
+            "'mode.rate.value' is 'string', expecting 'double'"
+        );
+        assert_eq!(
+            error(|s| s["vm"]["instructions"][1]["pkt_offset"] = json!(-1)),
+            "'vm.instructions[1].pkt_offset' is 'int', expecting 'uint32'"
+        );
+        assert!(error(|s| s["vm"]["instructions"][0]["op"] = json!("up")).contains("'random'"));
+    }
+}

@@ -1,0 +1,155 @@
+//! Events: what the server tells its sessions without being asked.
+//!
+//! What lives here: the event types and their data. What does not: the queues that hold them
+//! until a session asks (the server's `control`).
+
+use serde_json::{Value, json};
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// 0: the first profile of a port started.
+    PortStarted {
+        /// The port.
+        port: u8,
+    },
+    /// 1: the last profile of a port was stopped.
+    PortStopped {
+        /// The port.
+        port: u8,
+    },
+    /// 4: the last profile of a port has sent everything.
+    PortFinished {
+        /// The port.
+        port: u8,
+    },
+    /// 5: a session took a port.
+    PortAcquired {
+        /// The port.
+        port: u8,
+        /// The user.
+        who: String,
+        /// The user's session.
+        session: u32,
+        /// It was somebody's before.
+        force: bool,
+    },
+    /// 6: a session gave a port back.
+    PortReleased {
+        /// The port.
+        port: u8,
+        /// The user.
+        who: String,
+        /// The user's session.
+        session: u32,
+    },
+    /// 10: a profile started.
+    ProfileStarted {
+        /// The port.
+        port: u8,
+        /// The profile.
+        profile: String,
+    },
+    /// 11: a profile was stopped.
+    ProfileStopped {
+        /// The port.
+        port: u8,
+        /// The profile.
+        profile: String,
+    },
+    /// 14: a profile has sent everything.
+    ProfileFinished {
+        /// The port.
+        port: u8,
+        /// The profile.
+        profile: String,
+    },
+    /// 100: the server is about to end.
+    ServerStopped {
+        /// Why.
+        cause: String,
+    },
+}
+
+impl Event {
+    /// The number of the event's type.
+    pub fn id(&self) -> u32 {
+        match self {
+            Event::PortStarted { .. } => 0,
+            Event::PortStopped { .. } => 1,
+            Event::PortFinished { .. } => 4,
+            Event::PortAcquired { .. } => 5,
+            Event::PortReleased { .. } => 6,
+            Event::ProfileStarted { .. } => 10,
+            Event::ProfileStopped { .. } => 11,
+            Event::ProfileFinished { .. } => 14,
+            Event::ServerStopped { .. } => 100,
+        }
+    }
+
+    /// The event as a session sees it, with the session's own sequence number.
+    pub fn to_json(&self, seq: u64) -> Value {
+        json!({"name": "trex-event", "type": self.id(), "data": self.data(), "seq": seq})
+    }
+
+    fn data(&self) -> Value {
+        match self {
+            Event::PortStarted { port }
+            | Event::PortStopped { port }
+            | Event::PortFinished { port } => json!({"port_id": port}),
+            Event::PortAcquired {
+                port,
+                who,
+                session,
+                force,
+            } => json!({"port_id": port, "who": who, "session_id": session, "force": force}),
+            Event::PortReleased { port, who, session } => {
+                json!({"port_id": port, "who": who, "session_id": session})
+            }
+            Event::ProfileStarted { port, profile }
+            | Event::ProfileStopped { port, profile }
+            | Event::ProfileFinished { port, profile } => {
+                json!({"port_id": port, "profile_id": profile})
+            }
+            Event::ServerStopped { cause } => json!({"cause": cause}),
+        }
+    }
+}
+
+/// The event types, for the reference page: number, name, data.
+pub const TYPES: &[(u32, &str, &str)] = &[
+    (0, "the first profile of a port started", "port_id"),
+    (1, "the last profile of a port was stopped", "port_id"),
+    (
+        4,
+        "the last profile of a port has sent everything",
+        "port_id",
+    ),
+    (
+        5,
+        "a session took a port",
+        "port_id, who, session_id, force",
+    ),
+    (6, "a session gave a port back", "port_id, who, session_id"),
+    (10, "a profile started", "port_id, profile_id"),
+    (11, "a profile was stopped", "port_id, profile_id"),
+    (14, "a profile has sent everything", "port_id, profile_id"),
+    (100, "the server is about to end", "cause"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_looks_like_trex_s() {
+        let event = Event::ProfileFinished {
+            port: 0,
+            profile: "_".into(),
+        };
+        assert_eq!(
+            event.to_json(6),
+            json!({"data": {"port_id": 0, "profile_id": "_"}, "name": "trex-event", "seq": 6, "type": 14})
+        );
+    }
+}

@@ -1,0 +1,282 @@
+//! Strict reading of JSON objects: each field by name and type, errors that name the field.
+//!
+//! The rules are TRex's: a missing field and an explicit `null` are the same; integers have a
+//! range and are never rounded from fractions; a `double` accepts integers; a `boolean` does not
+//! accept 0 and 1.
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+/// Why a field could not be read. Displays as one sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FieldError {
+    /// The field is missing or `null`.
+    #[error("field '{name}' is missing")]
+    Missing {
+        /// The field, with the objects that it is in: `mode.rate.value`.
+        name: String,
+    },
+    /// The field has another type.
+    #[error("'{name}' is '{found}', expecting '{expected}'")]
+    Type {
+        /// The field.
+        name: String,
+        /// The type that was given.
+        found: &'static str,
+        /// The type that belongs there.
+        expected: &'static str,
+    },
+    /// The type is right and the value is not.
+    #[error("field '{name}' {problem}")]
+    Value {
+        /// The field.
+        name: String,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
+}
+
+/// A JSON object whose fields are read one by one.
+#[derive(Clone, Debug)]
+pub struct Fields<'a> {
+    map: &'a Map<String, Value>,
+    path: String,
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of a request's `params`.
+    pub fn new(map: &'a Map<String, Value>) -> Fields<'a> {
+        Fields {
+            map,
+            path: String::new(),
+        }
+    }
+
+    /// The fields of any JSON value, which must be an object; `name` is used in errors.
+    pub fn of(value: &'a Value, name: &str) -> Result<Fields<'a>, FieldError> {
+        let map = value
+            .as_object()
+            .ok_or_else(|| type_error(name.to_owned(), value, "object"))?;
+        Ok(Fields {
+            map,
+            path: format!("{name}."),
+        })
+    }
+
+    /// A field that may be missing: `read` it if it is there.
+    pub fn optional<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&Self, &str) -> Result<T, FieldError>,
+    ) -> Result<Option<T>, FieldError> {
+        if self.is_missing(name) {
+            return Ok(None);
+        }
+        read(self, name).map(Some)
+    }
+
+    /// Whether the field is missing or `null`.
+    pub fn is_missing(&self, name: &str) -> bool {
+        matches!(self.map.get(name), None | Some(Value::Null))
+    }
+
+    /// The names of all fields that are there.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.map.keys().map(String::as_str)
+    }
+
+    /// A value of any type but `null`.
+    pub fn value(&self, name: &str) -> Result<&'a Value, FieldError> {
+        match self.map.get(name) {
+            None | Some(Value::Null) => Err(FieldError::Missing {
+                name: self.full(name),
+            }),
+            Some(value) => Ok(value),
+        }
+    }
+
+    /// A string.
+    pub fn string(&self, name: &str) -> Result<&'a str, FieldError> {
+        let value = self.value(name)?;
+        value
+            .as_str()
+            .ok_or_else(|| type_error(self.full(name), value, "string"))
+    }
+
+    /// A string out of a set.
+    pub fn one_of(&self, name: &str, choices: &[&'static str]) -> Result<&'static str, FieldError> {
+        let given = self.string(name)?;
+        let found = choices.iter().find(|choice| **choice == given);
+        found.copied().ok_or_else(|| {
+            let list: Vec<String> = choices.iter().map(|c| format!("'{c}'")).collect();
+            self.bad(
+                name,
+                format!("can only be one of [{}], not '{given}'", list.join(", ")),
+            )
+        })
+    }
+
+    /// `true` or `false`.
+    pub fn boolean(&self, name: &str) -> Result<bool, FieldError> {
+        let value = self.value(name)?;
+        value
+            .as_bool()
+            .ok_or_else(|| type_error(self.full(name), value, "boolean"))
+    }
+
+    /// 0 to 2⁸−1.
+    pub fn byte(&self, name: &str) -> Result<u8, FieldError> {
+        self.unsigned(name, u8::MAX.into(), "byte").map(|v| v as u8)
+    }
+
+    /// 0 to 2¹⁶−1.
+    pub fn uint16(&self, name: &str) -> Result<u16, FieldError> {
+        self.unsigned(name, u16::MAX.into(), "uint16")
+            .map(|v| v as u16)
+    }
+
+    /// 0 to 2³²−1.
+    pub fn uint32(&self, name: &str) -> Result<u32, FieldError> {
+        self.unsigned(name, u32::MAX.into(), "uint32")
+            .map(|v| v as u32)
+    }
+
+    /// 0 to 2⁶⁴−1.
+    pub fn uint64(&self, name: &str) -> Result<u64, FieldError> {
+        self.unsigned(name, u64::MAX, "uint64")
+    }
+
+    /// −2⁶³ to 2⁶³−1.
+    pub fn int(&self, name: &str) -> Result<i64, FieldError> {
+        let value = self.value(name)?;
+        value
+            .as_i64()
+            .ok_or_else(|| type_error(self.full(name), value, "int"))
+    }
+
+    /// Any number.
+    pub fn double(&self, name: &str) -> Result<f64, FieldError> {
+        let value = self.value(name)?;
+        value
+            .as_f64()
+            .ok_or_else(|| type_error(self.full(name), value, "double"))
+    }
+
+    /// An object, to be read further.
+    pub fn object(&self, name: &str) -> Result<Fields<'a>, FieldError> {
+        Fields::of(self.value(name)?, &self.full(name))
+    }
+
+    /// A list.
+    pub fn array(&self, name: &str) -> Result<&'a [Value], FieldError> {
+        let value = self.value(name)?;
+        let array = value.as_array().map(Vec::as_slice);
+        array.ok_or_else(|| type_error(self.full(name), value, "array"))
+    }
+
+    /// A list of numbers from 0 to `max`.
+    pub fn uint_array(
+        &self,
+        name: &str,
+        max: u64,
+        expected: &'static str,
+    ) -> Result<Vec<u64>, FieldError> {
+        let read = |(i, value): (usize, &Value)| {
+            let number = value.as_u64().filter(|v| *v <= max);
+            number.ok_or_else(|| type_error(format!("{}[{i}]", self.full(name)), value, expected))
+        };
+        self.array(name)?.iter().enumerate().map(read).collect()
+    }
+
+    /// An error about the value of a field: `problem` continues "field 'x' ".
+    pub fn bad(&self, name: &str, problem: impl Into<String>) -> FieldError {
+        FieldError::Value {
+            name: self.full(name),
+            problem: problem.into(),
+        }
+    }
+
+    fn unsigned(&self, name: &str, max: u64, expected: &'static str) -> Result<u64, FieldError> {
+        let value = self.value(name)?;
+        match value.as_u64() {
+            Some(number) if number <= max => Ok(number),
+            Some(number) => Err(self.bad(
+                name,
+                format!("is {number}; it must be at most {max} ('{expected}')"),
+            )),
+            None => Err(type_error(self.full(name), value, expected)),
+        }
+    }
+
+    fn full(&self, name: &str) -> String {
+        format!("{}{name}", self.path)
+    }
+}
+
+fn type_error(name: String, value: &Value, expected: &'static str) -> FieldError {
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(n) if n.is_i64() || n.is_u64() => "int",
+        Value::Number(_) => "double",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    FieldError::Type {
+        name,
+        found,
+        expected,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn text<T: std::fmt::Debug>(result: Result<T, FieldError>) -> String {
+        result.expect_err("the field is wrong").to_string()
+    }
+
+    #[test]
+    fn missing_and_null_are_the_same() {
+        let value = json!({"a": null});
+        let fields = Fields::of(&value, "x").expect("an object");
+        assert_eq!(text(fields.uint32("a")), "field 'x.a' is missing");
+        assert_eq!(text(fields.uint32("b")), "field 'x.b' is missing");
+        assert_eq!(fields.optional("a", Fields::uint32), Ok(None));
+    }
+
+    #[test]
+    fn integers_are_strict() {
+        let value = json!({"s": "1", "n": -1, "f": 1.5, "one": 1.0, "big": 4_294_967_296_u64});
+        let map = value.as_object().expect("an object");
+        let fields = Fields::new(map);
+        assert_eq!(
+            text(fields.uint32("s")),
+            "'s' is 'string', expecting 'uint32'"
+        );
+        assert_eq!(text(fields.byte("n")), "'n' is 'int', expecting 'byte'");
+        assert_eq!(
+            text(fields.uint32("f")),
+            "'f' is 'double', expecting 'uint32'"
+        );
+        assert_eq!(
+            text(fields.uint32("one")),
+            "'one' is 'double', expecting 'uint32'"
+        );
+        assert!(text(fields.uint32("big")).contains("at most 4294967295"));
+        assert_eq!(fields.double("n"), Ok(-1.0));
+    }
+
+    #[test]
+    fn choices_are_listed() {
+        let value = json!({"type": "foo"});
+        let fields = Fields::new(value.as_object().expect("an object"));
+        assert_eq!(
+            text(fields.one_of("type", &["raw", "pps"])),
+            "field 'type' can only be one of ['raw', 'pps'], not 'foo'"
+        );
+    }
+}

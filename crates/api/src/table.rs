@@ -1,0 +1,27 @@
+//! The command table: all commands, by name.
+//!
+//! A method that is not here is answered "Method … not registered". A method that is here works.
+
+use crate::command::Command;
+use crate::commands::{events, groups, ports, server, statistics, streams, traffic};
+
+/// The commands of each noun, in the order of the reference page.
+pub const NOUNS: &[(&str, &[Command])] = &[
+    ("Server", server::COMMANDS),
+    ("Ports", ports::COMMANDS),
+    ("Profiles and streams", streams::COMMANDS),
+    ("Traffic", traffic::COMMANDS),
+    ("Statistics", statistics::COMMANDS),
+    ("Packet groups", groups::COMMANDS),
+    ("Events", events::COMMANDS),
+];
+
+/// All commands.
+pub fn commands() -> impl Iterator<Item = &'static Command> {
+    NOUNS.iter().flat_map(|(_, commands)| commands.iter())
+}
+
+/// The command of that name.
+pub fn command(name: &str) -> Option<&'static Command> {
+    commands().find(|command| command.name == name)
+}
