@@ -115,12 +115,24 @@ rust_packages() {
     fi
 }
 
+# What to type for a new enough Rust, as far as the package lists of this machine tell.
+rust_advice() {
+    local packages
+    packages="$(rust_packages)"
+    if [ -n "$packages" ]; then
+        printf 'sudo apt-get install %s\n' "$packages"
+    elif [ -n "$(candidate rustup)" ]; then
+        printf 'sudo apt-get install rustup\n'
+        printf 'rustup toolchain install stable --profile minimal -c clippy -c rustfmt\n'
+    else
+        printf 'sudo apt-get update    (then run make again; with newer package lists it may find one)\n'
+        printf 'or install Rust with rustup, as its own web page says; it needs no root\n'
+    fi
+}
+
 rust_help() {
-    fail "Rust is missing: cargo and rustc $RUST_NEEDED or newer, with clippy and rustfmt." \
-        "Where the distribution has it, type (as root):" \
-        "    apt-get update && apt-get install cargo rustc rust-clippy rustfmt" \
-        "or, where the distribution's cargo is older than $RUST_NEEDED:" \
-        "    apt-get install rustup && rustup toolchain install stable --profile minimal -c clippy -c rustfmt" \
+    fail "Rust is missing: cargo and rustc $RUST_NEEDED or newer, with clippy and rustfmt. Please type:" \
+        "$(rust_advice | sed '2,$s/^/  /')" \
         "then run make again."
 }
 
@@ -166,7 +178,10 @@ find_python() {
 
 # One line for each thing that must be there: what it is, the test, the package that has it.
 missing_packages() {
-    if ! command -v cc >/dev/null; then printf 'gcc libc6-dev\n'; fi
+    # A compiler alone is not enough: without the C library's files nothing links.
+    if ! printf 'int main(void) { return 0; }' | cc -x c - -o /dev/null 2>/dev/null; then
+        printf 'gcc libc6-dev\n'
+    fi
     if ! command -v pkg-config >/dev/null; then
         printf 'pkg-config libzmq3-dev\n'
     elif ! pkg-config --exists 'libzmq >= 4.1'; then
@@ -183,9 +198,12 @@ say "checking system packages"
 missing="$(missing_packages | tr '\n' ' ')"
 if [ -n "$missing" ]; then
     if [ "$can_install" = no ]; then
-        fail "system packages are missing: $missing" \
-            "This script may not install them (it is not root, has no sudo without a password, or finds no apt-get)." \
-            "Please type:  sudo apt-get update && sudo apt-get install ${missing% }" \
+        rust="$(find_rust || rust_advice)"
+        fail "system packages are missing: ${missing% }${rust:+, and Rust $RUST_NEEDED or newer}" \
+            "This script may not install them: it is not root, has no sudo without a password, or finds no apt-get." \
+            "Please type:" \
+            "sudo apt-get update && sudo apt-get install ${missing% }" \
+            ${rust:+"$(sed '2,$s/^/  /' <<<"$rust")"} \
             "then run make again."
     fi
     # shellcheck disable=SC2086 # one word for each package

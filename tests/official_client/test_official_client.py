@@ -56,7 +56,7 @@ def check_nothing_lost(run: dict[str, dict[str, int]]) -> None:
     assert run["total"]["ipackets"] == run["total"]["opackets"]
 
 
-# Packets of 64 bytes with FCS: 5.12 Mbit/s are 10,000 packets a second; so are 6.72 Mbit/s with preamble and gap.
+# Packets of 64 bytes with FCS: 5.12 Mbit/s are 10,000 a second; so are 6.72 Mbit/s with preamble and gap.
 RATES_PPS = {"100": 10_000, "20kpps": 20_000, "5.12mbps": 10_000, "6.72mbpsl1": 10_000}
 
 
