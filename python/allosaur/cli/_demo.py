@@ -14,7 +14,7 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-from allosaur.cli import _demo_checks, _format, _profile, _summary, _demo_profile
+from allosaur.cli import _demo_checks, _demo_profile, _format, _profile, _summary
 from allosaur.cli._binary import server_binary
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input, explained
 from allosaur.cli._interrupt import Interrupt

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from allosaur.cli import _options
-from allosaur.cli._errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, CommandError
+from allosaur.cli._errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, bad_input
 
 _COMMANDS = {
     "server": ("_server", "start a server on this machine"),
@@ -30,45 +30,47 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors look like all others of this program."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_USAGE, f"error: {message}\n(see {self.prog} --help)\n")
+        raise bad_input(f"{message} (see {self.prog} --help)")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code. `arguments` are those of the process unless given."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words or os.environ.get("ALLOSAUR_DEBUG", "") not in ("", "0")
     try:
-        options = _parser().parse_args(arguments)
-    except SystemExit as stop:  # argparse ends --help and every refusal this way
-        return stop.code if isinstance(stop.code, int) else EXIT_FAILED
-    debug = options.debug or os.environ.get("ALLOSAUR_DEBUG", "") not in ("", "0")
-    try:
-        command: Callable[[argparse.Namespace], int] = import_module(f"allosaur.cli.{options.module}").execute
-        return command(options)
-    except KeyboardInterrupt:
-        _report("stopped", EXIT_INTERRUPTED, options, debug)
-        return EXIT_INTERRUPTED
+        return _execute(words)
     except BrokenPipeError:
         # Whoever read our output went away (as `head` does): nothing is left to say to them.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
+    except KeyboardInterrupt:
+        exit_code, message = EXIT_INTERRUPTED, "stopped"
     except CommandError as error:
-        _report(str(error), error.exit_code, options, debug)
-        return error.exit_code
+        exit_code, message = error.exit_code, str(error)
     except Exception as error:
         hint = "" if debug else "; this is a defect: run again with --debug and report what it prints"
-        _report(f"{type(error).__name__}: {error}{hint}", EXIT_FAILED, options, debug)
-        return EXIT_FAILED
-
-
-def _report(message: str, exit_code: int, options: argparse.Namespace, debug: bool) -> None:
+        exit_code, message = EXIT_FAILED, f"{type(error).__name__}: {error}{hint}"
     if debug:
         traceback.print_exc()
     print(f"error: {message}", file=sys.stderr)
-    if getattr(options, "json", False):
-        print(json.dumps({"command": options.command, "ok": False, "error": message, "exit_code": exit_code}))
+    if "--json" in words:
+        print(json.dumps({"command": words[0], "ok": False, "error": message, "exit_code": exit_code}))
+    return exit_code
+
+
+def _execute(words: Sequence[str]) -> int:
+    try:
+        options = _parser().parse_args(words)
+    except SystemExit as stop:  # --help ends this way
+        return stop.code if isinstance(stop.code, int) else EXIT_FAILED
+    command: Callable[[argparse.Namespace], int] = import_module(f"allosaur.cli.{options.module}").execute
+    exit_code = command(options)
+    sys.stdout.flush()
+    return exit_code
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="allosaur",
         description="Allosaur, an open traffic generator.",
         epilog="Begin with `allosaur demo`. Each command explains itself: allosaur run --help.",
