@@ -14,5 +14,6 @@ pub mod stream;
 pub mod time;
 pub mod transmit;
 pub mod vm;
+pub mod wheel;
 
-pub use engine::{Engine, Event};
+pub use engine::{Command, Engine, Event};

@@ -60,6 +60,17 @@ impl TransmitCounters {
     }
 }
 
+/// What one core counts of one stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamCounters {
+    /// Frames sent.
+    pub packets: u64,
+    /// Bytes sent, with FCS.
+    pub bytes: u64,
+    /// Frames that were due and that this core could not send in time.
+    pub missed_packets: u64,
+}
+
 /// The size class of a frame of `bytes`, with FCS.
 #[inline(always)]
 pub fn size_class(bytes: u64) -> usize {

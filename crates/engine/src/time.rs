@@ -111,6 +111,14 @@ impl Due {
             .saturating_add(Nanos::from(carry));
         Due { at, fraction }
     }
+
+    /// The same, whole nanoseconds later.
+    pub fn later(self, delay: Nanos) -> Due {
+        Due {
+            at: self.at.saturating_add(delay),
+            fraction: self.fraction,
+        }
+    }
 }
 
 #[cfg(test)]

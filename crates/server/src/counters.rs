@@ -3,7 +3,10 @@
 //! What lives here: the snapshot, and the blocks that threads publish their counters in, each
 //! with one writer. What does not: rates and the RPC's names (control derives them).
 
-use allosaur_engine::stats::{DirectionCounters, TransmitCounters};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use allosaur_engine::stats::{DirectionCounters, SIZE_CLASSES, TransmitCounters};
 
 /// What all threads counted since the server started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,4 +37,205 @@ pub struct CoreCounters {
     pub busy_ns: u64,
     /// All the time since the thread started.
     pub total_ns: u64,
+}
+
+/// The blocks of all threads. Each thread holds its own block and is the only one that writes
+/// there; control reads them all.
+#[derive(Clone, Debug)]
+pub struct Counters {
+    /// Of each data thread.
+    pub cores: Vec<Arc<CoreBlock>>,
+    /// Of the receive thread.
+    pub receive: Arc<ReceiveBlock>,
+}
+
+impl Counters {
+    /// Blocks for so many ports and data threads, all zero.
+    pub fn new(ports: usize, cores: usize) -> Counters {
+        let core = |_| {
+            let ports = (0..ports).map(|_| Words::default()).collect();
+            Arc::new(CoreBlock {
+                ports,
+                time: Words::default(),
+            })
+        };
+        let receive = ReceiveBlock {
+            ports: (0..ports).map(|_| Words::default()).collect(),
+            time: Words::default(),
+        };
+        Counters {
+            cores: (0..cores).map(core).collect(),
+            receive: Arc::new(receive),
+        }
+    }
+
+    /// Copies what all threads have published into `snapshot`.
+    pub fn read(&self, snapshot: &mut Snapshot) {
+        snapshot.ports.clear();
+        for port in 0..self.receive.ports.len() {
+            let (receive, receive_lost_packets) = self.receive.port(port);
+            let mut transmit = TransmitCounters::default();
+            for core in &self.cores {
+                transmit.add(&core.port(port));
+            }
+            snapshot.ports.push(PortCounters {
+                transmit,
+                receive,
+                receive_lost_packets,
+            });
+        }
+        snapshot.cores.clear();
+        snapshot
+            .cores
+            .extend(self.cores.iter().map(|core| core_counters(&core.time)));
+        snapshot.receive = core_counters(&self.receive.time);
+    }
+}
+
+/// What one data thread publishes.
+#[derive(Debug)]
+pub struct CoreBlock {
+    ports: Box<[Words<TRANSMIT_WORDS>]>,
+    time: Words<2>,
+}
+
+const DIRECTION_WORDS: usize = 2 + SIZE_CLASSES;
+const TRANSMIT_WORDS: usize = DIRECTION_WORDS + 2;
+
+impl CoreBlock {
+    /// Publishes the counters of all ports, and the thread's time. Only its own thread may.
+    pub fn publish(&self, ports: &[TransmitCounters], time: CoreCounters) {
+        for (words, counters) in self.ports.iter().zip(ports) {
+            words.store_direction(&counters.sent);
+            words.store(DIRECTION_WORDS, counters.missed_packets);
+            words.store(DIRECTION_WORDS + 1, counters.queue_full);
+        }
+        self.time.store(0, time.busy_ns);
+        self.time.store(1, time.total_ns);
+    }
+
+    fn port(&self, port: usize) -> TransmitCounters {
+        let words = &self.ports[port];
+        TransmitCounters {
+            sent: words.load_direction(),
+            missed_packets: words.load(DIRECTION_WORDS),
+            queue_full: words.load(DIRECTION_WORDS + 1),
+        }
+    }
+}
+
+/// What the receive thread publishes.
+#[derive(Debug)]
+pub struct ReceiveBlock {
+    ports: Box<[Words<{ DIRECTION_WORDS + 1 }>]>,
+    time: Words<2>,
+}
+
+impl ReceiveBlock {
+    /// Publishes what one port received and what its link lost. Only the receive thread may.
+    pub fn publish_port(&self, port: usize, received: &DirectionCounters, lost_packets: u64) {
+        let words = &self.ports[port];
+        words.store_direction(received);
+        words.store(DIRECTION_WORDS, lost_packets);
+    }
+
+    /// Publishes the thread's time.
+    pub fn publish_time(&self, time: CoreCounters) {
+        self.time.store(0, time.busy_ns);
+        self.time.store(1, time.total_ns);
+    }
+
+    fn port(&self, port: usize) -> (DirectionCounters, u64) {
+        let words = &self.ports[port];
+        (words.load_direction(), words.load(DIRECTION_WORDS))
+    }
+}
+
+fn core_counters(time: &Words<2>) -> CoreCounters {
+    CoreCounters {
+        busy_ns: time.load(0),
+        total_ns: time.load(1),
+    }
+}
+
+/// Numbers with one writer and any readers, on cache lines of their own. A reader may see some
+/// numbers newer than others, never one half written.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Words<const N: usize>([AtomicU64; N]);
+
+impl<const N: usize> Default for Words<N> {
+    fn default() -> Self {
+        Words([const { AtomicU64::new(0) }; N])
+    }
+}
+
+impl<const N: usize> Words<N> {
+    fn store(&self, index: usize, value: u64) {
+        self.0[index].store(value, Ordering::Relaxed);
+    }
+
+    fn load(&self, index: usize) -> u64 {
+        self.0[index].load(Ordering::Relaxed)
+    }
+
+    fn store_direction(&self, counters: &DirectionCounters) {
+        self.store(0, counters.packets);
+        self.store(1, counters.bytes);
+        for (i, &n) in counters.by_size.iter().enumerate() {
+            self.store(2 + i, n);
+        }
+    }
+
+    fn load_direction(&self) -> DirectionCounters {
+        DirectionCounters {
+            packets: self.load(0),
+            bytes: self.load(1),
+            by_size: std::array::from_fn(|i| self.load(2 + i)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_is_the_sum_of_what_threads_published() {
+        let counters = Counters::new(2, 2);
+        for (core, block) in counters.cores.iter().enumerate() {
+            let mut port = TransmitCounters {
+                missed_packets: 1,
+                queue_full: 2,
+                ..Default::default()
+            };
+            port.sent.count(10 + core as u64, 60);
+            let time = CoreCounters {
+                busy_ns: core as u64,
+                total_ns: 9,
+            };
+            block.publish(&[TransmitCounters::default(), port], time);
+        }
+        let mut received = DirectionCounters::default();
+        received.count(20, 1514);
+        counters.receive.publish_port(0, &received, 5);
+        let mut snapshot = Snapshot::default();
+        counters.read(&mut snapshot);
+        counters.read(&mut snapshot);
+        let sent = snapshot.ports[1].transmit;
+        assert_eq!(
+            (sent.sent.packets, sent.sent.bytes, sent.sent.by_size[0]),
+            (21, 21 * 64, 21)
+        );
+        assert_eq!((sent.missed_packets, sent.queue_full), (2, 4));
+        assert_eq!(snapshot.ports[0].receive, received);
+        assert_eq!(snapshot.ports[0].receive_lost_packets, 5);
+        assert_eq!(
+            snapshot.cores[1],
+            CoreCounters {
+                busy_ns: 1,
+                total_ns: 9
+            }
+        );
+    }
 }

@@ -1,9 +1,18 @@
 //! Streams: what a user asks for, checked and compiled to what one core sends.
 //!
 //! * [`spec`]: the stream as asked for ([`StreamSpec`]).
-//! * `compile`: a profile checked as a whole, and its share for one core (`CoreProgram`).
-//! * `graph`: the highest rate that a profile reaches, which the multiplier is measured by.
+//! * [`check`]: what must hold for the streams of a profile together ([`CompileError`]).
+//! * [`graph`]: the highest rate that a profile reaches, which the multiplier is measured by.
+//! * [`compile`]: a checked profile, and its share for one core ([`CoreProgram`]).
+//! * `run`: which packet of a stream is due when, on one core of several.
 
+pub mod check;
+pub mod compile;
+pub mod graph;
+pub(crate) mod run;
 pub mod spec;
 
+pub use check::CompileError;
+pub use compile::{CoreProgram, CoreShare, PortFacts, Profile};
+pub use graph::ProfileRates;
 pub use spec::{DestinationMac, Mode, ProfileKey, Rate, StreamId, StreamSpec};

@@ -3,7 +3,7 @@
 //! What lives here: plain data and the limits of each field. What does not: JSON (the server
 //! converts at the border) and everything that depends on other streams (see `compile`).
 
-use crate::time::{FCS_BYTES, LAYER1_OVERHEAD_BYTES, Nanos};
+use crate::time::{FCS_BYTES, LAYER1_OVERHEAD_BYTES, Nanos, SECOND};
 use crate::vm::Instruction;
 
 /// The user's number of a stream, unique within its profile.
@@ -21,6 +21,11 @@ pub const PACKET_BYTES_MAX: usize = 9238;
 pub const PACKET_BYTES_PADDED: usize = 60;
 /// Most streams of one profile.
 pub const STREAMS_MAX: usize = 20_000;
+/// Fastest rate of one stream after the multiplier, in packets per second; faster ones are held
+/// to it. No port comes near.
+pub const RATE_PPS_MAX: f64 = 1e12;
+/// Longest delay before or between bursts: a year.
+pub const GAP_MAX: Nanos = 365 * 24 * 3600 * SECOND;
 
 /// One stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +38,7 @@ pub struct StreamSpec {
     pub self_start: bool,
     /// The stream that starts when this one ends.
     pub next: Option<StreamId>,
-    /// How many times a chain may enter this stream; 0 is without limit.
+    /// How many times this stream may run; after the last the chain ends. 0 is without limit.
     pub action_count: u32,
     /// Delay before the first packet, each time that the stream starts ("inter-stream gap").
     pub start_delay: Nanos,
@@ -92,10 +97,10 @@ pub enum Rate {
 }
 
 impl Rate {
-    /// This rate in packets per second, for frames of `packet_bytes` (without FCS) on a port of
-    /// `line_rate_bps` bits per second.
-    pub fn packets_per_second(self, packet_bytes: usize, line_rate_bps: f64) -> f64 {
-        let l2_bits = (packet_bytes as u64 + FCS_BYTES) as f64 * 8.0;
+    /// This rate in packets per second, for frames of `frame_bytes` on average (without FCS) on a
+    /// port of `line_rate_bps` bits per second.
+    pub fn packets_per_second(self, frame_bytes: f64, line_rate_bps: f64) -> f64 {
+        let l2_bits = (frame_bytes + FCS_BYTES as f64) * 8.0;
         let l1_bits = l2_bits + LAYER1_OVERHEAD_BYTES as f64 * 8.0;
         match self {
             Rate::PacketsPerSecond(pps) => pps,

@@ -59,6 +59,27 @@ impl State {
         }
     }
 
+    /// Takes back the last `n` packets of this core: they will be made again.
+    pub fn rewind(&mut self, n: u64) {
+        if n == 0 {
+            return;
+        }
+        for counter in &mut self.counters {
+            let CounterState {
+                position,
+                hop,
+                last,
+            } = *counter;
+            // One hop back is as many hops forward as the cycle is long, less one.
+            let back = if hop == 0 { 0 } else { last - hop + 1 };
+            counter.position = advance(position, n, back, last);
+        }
+        if let Some(random) = &mut self.random {
+            // The generator's period divides 2^64, so -n packets on are n packets back.
+            random.skip(n.wrapping_neg());
+        }
+    }
+
     /// Leaves out `n` packets of this core, in a time that hardly depends on `n`.
     pub fn skip(&mut self, n: u64) {
         for counter in &mut self.counters {

@@ -1,0 +1,188 @@
+//! Bursts: the packets of one stream, into one queue.
+//!
+//! What lives here: the three ways to send a burst, each compiled once per kind of queue: repeat
+//! a frame that the queue keeps, copy the template, run the field engine. What does not: which
+//! packets are due.
+
+use crate::stats::TransmitCounters;
+use crate::stream::run::StreamRun;
+use crate::time::{Due, FCS_BYTES, Gap};
+use crate::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use crate::vm;
+
+/// Gives the port's queue the stream's frame, if every packet is the same.
+pub(super) fn register(
+    stream: &StreamRun,
+    port: PortIndex,
+    outlets: &mut impl Outlets,
+) -> Option<FrameHandle> {
+    if stream.state.is_some() || stream.plan.dummy {
+        return None;
+    }
+    outlets.with_queue(port, Register(&stream.plan.packet))
+}
+
+/// Takes the stream's frame back from the queue.
+pub(super) fn unregister(stream: &StreamRun, port: PortIndex, outlets: &mut impl Outlets) {
+    if let Some(frame) = stream.frame {
+        outlets.with_queue(port, Unregister(frame));
+    }
+}
+
+/// Sends the next `count` packets of the stream, at most [`vm::BURST`]. Returns how many the
+/// queue took.
+#[inline]
+pub(super) fn send(
+    stream: &mut StreamRun,
+    port: PortIndex,
+    count: u32,
+    stage: &mut vm::Stage,
+    counters: &mut TransmitCounters,
+    outlets: &mut impl Outlets,
+) -> u32 {
+    let (first, gap) = (stream.next, stream.gap);
+    let template: &[u8] = &stream.plan.packet;
+    if let (Some(program), Some(state)) = (&stream.plan.program, &mut stream.state) {
+        stage.run(program, state, template, count as usize);
+        let burst = Program {
+            stage,
+            template,
+            first,
+            gap,
+            count,
+        };
+        let sent = outlets.with_queue(port, burst);
+        let bytes = count_lengths(program.fixed_length(), sent, stage, counters);
+        // What the queue did not take is made again.
+        state.rewind(u64::from(count - sent));
+        stream.counters.packets += u64::from(sent);
+        stream.counters.bytes += bytes;
+        return sent;
+    }
+    let sent = match stream.frame {
+        Some(frame) => outlets.with_queue(
+            port,
+            Repeat {
+                frame,
+                first,
+                gap,
+                count,
+            },
+        ),
+        None => outlets.with_queue(
+            port,
+            Copy {
+                template,
+                first,
+                gap,
+                count,
+            },
+        ),
+    };
+    counters.sent.count(u64::from(sent), template.len());
+    stream.counters.packets += u64::from(sent);
+    stream.counters.bytes += u64::from(sent) * (template.len() as u64 + FCS_BYTES);
+    sent
+}
+
+/// Counts the first `n` packets of the stage; returns their bytes, with FCS.
+#[inline]
+fn count_lengths(
+    fixed: Option<usize>,
+    n: u32,
+    stage: &vm::Stage,
+    counters: &mut TransmitCounters,
+) -> u64 {
+    let before = counters.sent.bytes;
+    match fixed {
+        Some(length) => counters.sent.count(u64::from(n), length),
+        None => (0..n as usize).for_each(|i| counters.sent.count(1, stage.length(i))),
+    }
+    counters.sent.bytes - before
+}
+
+struct Register<'a>(&'a [u8]);
+
+impl Job for Register<'_> {
+    type Output = Option<FrameHandle>;
+
+    fn run<T: Transmit>(self, queue: &mut T) -> Option<FrameHandle> {
+        queue.register(self.0)
+    }
+}
+
+struct Unregister(FrameHandle);
+
+impl Job for Unregister {
+    type Output = ();
+
+    fn run<T: Transmit>(self, queue: &mut T) {
+        queue.unregister(self.0);
+    }
+}
+
+struct Repeat {
+    frame: FrameHandle,
+    first: Due,
+    gap: Gap,
+    count: u32,
+}
+
+impl Job for Repeat {
+    type Output = u32;
+
+    #[inline]
+    fn run<T: Transmit>(self, queue: &mut T) -> u32 {
+        queue.repeat(self.frame, self.first, self.gap, self.count)
+    }
+}
+
+struct Copy<'a> {
+    template: &'a [u8],
+    first: Due,
+    gap: Gap,
+    count: u32,
+}
+
+impl Job for Copy<'_> {
+    type Output = u32;
+
+    #[inline]
+    fn run<T: Transmit>(self, queue: &mut T) -> u32 {
+        let mut due = self.first;
+        for i in 0..self.count {
+            let Some(slot) = queue.slot(due.at, self.template.len()) else {
+                return i;
+            };
+            slot.copy_from_slice(self.template);
+            due = due.after(self.gap);
+        }
+        self.count
+    }
+}
+
+struct Program<'a> {
+    stage: &'a vm::Stage,
+    template: &'a [u8],
+    first: Due,
+    gap: Gap,
+    count: u32,
+}
+
+impl Job for Program<'_> {
+    type Output = u32;
+
+    #[inline]
+    fn run<T: Transmit>(self, queue: &mut T) -> u32 {
+        let mut due = self.first;
+        for i in 0..self.count {
+            let length = self.stage.length(i as usize);
+            let Some(slot) = queue.slot(due.at, length) else {
+                return i;
+            };
+            self.stage.write(i as usize, self.template, slot);
+            due = due.after(self.gap);
+        }
+        self.count
+    }
+}

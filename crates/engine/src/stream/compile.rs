@@ -1,0 +1,265 @@
+//! A profile checked as a whole, and its share for one core.
+//!
+//! What lives here: [`Profile`], which cannot be wrong any more, and [`CoreProgram`], what the
+//! engine of one core runs. What does not: running it (see `engine`).
+
+use std::sync::Arc;
+
+use super::check::{Chains, CompileError, check};
+use super::graph::{Load, ProfileRates, rates};
+use super::run::{Plan, StreamRun};
+use super::spec::{DestinationMac, Mode, PACKET_BYTES_PADDED, RATE_PPS_MAX, StreamId, StreamSpec};
+use crate::time::{Gap, Nanos};
+use crate::vm;
+
+/// What compiling must know about the port.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PortFacts {
+    /// Bits per second at layer 1.
+    pub line_rate_bps: f64,
+    /// What the source MAC of every frame becomes, unless the stream keeps its own.
+    pub source_mac: [u8; 6],
+    /// What the destination MAC of every frame becomes, unless the stream keeps its own.
+    pub destination_mac: [u8; 6],
+    /// How many data cores the server has, for streams that are pinned to one.
+    pub data_cores: usize,
+}
+
+/// Which of the cores that share a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoreShare {
+    /// The core's own number.
+    pub core: usize,
+    /// Its place among the cores that share the profile.
+    pub rank: usize,
+    /// How many share it.
+    pub cores: usize,
+}
+
+impl CoreShare {
+    /// One core alone.
+    pub const ONLY: CoreShare = CoreShare {
+        core: 0,
+        rank: 0,
+        cores: 1,
+    };
+}
+
+/// The streams of a profile, checked.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    streams: Vec<Compiled>,
+    rates: ProfileRates,
+}
+
+/// One stream, checked, for all cores.
+#[derive(Clone, Debug)]
+struct Compiled {
+    id: StreamId,
+    packet: Arc<[u8]>,
+    program: Option<Arc<vm::Program>>,
+    seed: u32,
+    rate_pps: f64,
+    /// Mean frame size without FCS.
+    frame_bytes: f64,
+    shape: Shape,
+    start_delay: Nanos,
+    next: Option<usize>,
+    action_count: u32,
+    self_start: bool,
+    dummy: bool,
+    core: Option<u8>,
+}
+
+/// How many packets in which groups, the same form for all modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// [`u64::MAX`] is without end.
+    pub(crate) packets_per_burst: u64,
+    pub(crate) bursts: u64,
+    pub(crate) burst_gap: Nanos,
+}
+
+impl Profile {
+    /// Checks the streams of a profile, alone and together, and compiles their programs.
+    /// Streams that are not enabled are left out.
+    pub fn compile(specs: &[StreamSpec], port: &PortFacts) -> Result<Profile, CompileError> {
+        let chains = check(specs, port.data_cores)?;
+        let mut streams = Vec::with_capacity(chains.streams.len());
+        for (spec, next) in chains.streams.iter().zip(&chains.next) {
+            streams.push(compile_stream(spec, *next, port)?);
+        }
+        let rates = rates(&loads(&chains, &streams));
+        Ok(Profile { streams, rates })
+    }
+
+    /// The highest rates that the profile reaches at a factor of 1.
+    pub fn rates(&self) -> &ProfileRates {
+        &self.rates
+    }
+
+    /// Whether there is nothing to run.
+    pub fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// The cores that streams are pinned to, each with the stream.
+    pub fn pinned(&self) -> impl Iterator<Item = (StreamId, u8)> + '_ {
+        self.streams
+            .iter()
+            .filter_map(|stream| stream.core.map(|core| (stream.id, core)))
+    }
+
+    /// What one core of those that share the profile has to send, at `factor` times the rates.
+    pub fn core_program(&self, factor: f64, share: CoreShare) -> CoreProgram {
+        let runs_here = |stream: &Compiled| {
+            stream
+                .core
+                .is_none_or(|core| usize::from(core) == share.core)
+        };
+        // Streams of a chain are pinned together, so a successor is here if its stream is.
+        let mut position = vec![usize::MAX; self.streams.len()];
+        let here = self
+            .streams
+            .iter()
+            .enumerate()
+            .filter(|(_, stream)| runs_here(stream));
+        for (new, (old, _)) in here.enumerate() {
+            position[old] = new;
+        }
+        let streams = self.streams.iter().filter(|stream| runs_here(stream));
+        let streams = streams.map(|stream| {
+            let next = stream.next.map(|next| position[next] as u32);
+            stream.for_core(factor, share, next)
+        });
+        CoreProgram {
+            streams: streams.collect(),
+        }
+    }
+}
+
+impl Compiled {
+    fn for_core(&self, factor: f64, share: CoreShare, next: Option<u32>) -> StreamRun {
+        let pps = (self.rate_pps * factor).min(RATE_PPS_MAX);
+        let (rank, cores) = if self.core.is_some() {
+            (0, 1)
+        } else {
+            (share.rank, share.cores)
+        };
+        let state = self
+            .program
+            .as_ref()
+            .map(|program| vm::State::new(program, self.seed, rank as u64, cores as u64));
+        StreamRun::new(
+            Plan {
+                id: self.id,
+                packet: Arc::clone(&self.packet),
+                program: self.program.clone(),
+                shape: self.shape,
+                gap: Gap::from_pps(pps),
+                start_delay: self.start_delay,
+                next,
+                action_count: self.action_count,
+                self_start: self.self_start,
+                dummy: self.dummy,
+                rank: rank as u64,
+                cores: cores as u64,
+            },
+            state,
+        )
+    }
+}
+
+/// What one core sends of a profile, with the state of sending it.
+#[derive(Debug)]
+pub struct CoreProgram {
+    pub(crate) streams: Vec<StreamRun>,
+}
+
+fn compile_stream(
+    spec: &StreamSpec,
+    next: Option<usize>,
+    port: &PortFacts,
+) -> Result<Compiled, CompileError> {
+    let packet = template(spec, port);
+    let program = match spec.program.as_slice() {
+        [] => None,
+        instructions => {
+            let program = vm::Program::compile(instructions, &packet);
+            let stream = spec.id;
+            Some(program.map_err(|error| CompileError::Program { stream, error })?)
+        }
+    };
+    let frame_bytes = program
+        .as_ref()
+        .map_or(packet.len() as f64, |p| p.mean_length());
+    Ok(Compiled {
+        id: spec.id,
+        rate_pps: spec
+            .rate
+            .packets_per_second(frame_bytes, port.line_rate_bps),
+        frame_bytes,
+        packet: packet.into(),
+        program: program.map(Arc::new),
+        seed: spec.random_seed,
+        shape: shape(spec.mode),
+        start_delay: spec.start_delay,
+        next,
+        action_count: spec.action_count,
+        self_start: spec.self_start,
+        dummy: spec.dummy,
+        core: spec.core,
+    })
+}
+
+/// The packet as the port sends it: padded, and with the MACs that it must have.
+fn template(spec: &StreamSpec, port: &PortFacts) -> Vec<u8> {
+    let mut packet = spec.packet.clone();
+    if packet.len() < PACKET_BYTES_PADDED {
+        packet.resize(PACKET_BYTES_PADDED, 0);
+    }
+    if spec.destination_mac != DestinationMac::Packet {
+        packet[..6].copy_from_slice(&port.destination_mac);
+    }
+    if !spec.keep_source_mac {
+        packet[6..12].copy_from_slice(&port.source_mac);
+    }
+    packet
+}
+
+fn shape(mode: Mode) -> Shape {
+    match mode {
+        Mode::Continuous => Shape {
+            packets_per_burst: u64::MAX,
+            bursts: 1,
+            burst_gap: 0,
+        },
+        Mode::SingleBurst { packets } => Shape {
+            packets_per_burst: packets,
+            bursts: 1,
+            burst_gap: 0,
+        },
+        Mode::MultiBurst {
+            packets_per_burst,
+            gap,
+            bursts,
+        } => Shape {
+            packets_per_burst,
+            bursts,
+            burst_gap: gap,
+        },
+    }
+}
+
+fn loads<'a>(chains: &Chains<'a>, streams: &[Compiled]) -> Vec<Load<'a>> {
+    let specs = chains.streams.iter().zip(streams);
+    specs
+        .map(|(spec, stream)| Load {
+            spec,
+            next: stream.next,
+            rate_pps: if stream.dummy { 0.0 } else { stream.rate_pps },
+            pace_pps: stream.rate_pps,
+            frame_bytes: stream.frame_bytes,
+        })
+        .collect()
+}

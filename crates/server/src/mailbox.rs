@@ -1,0 +1,225 @@
+//! Mail between control and the data threads: one ring each way for each thread, and a doorbell.
+//!
+//! What lives here: the rings, what to do when one is full, and waking who sleeps. What does
+//! not: what the mail says (`allosaur_engine::{Command, Event}`).
+//!
+//! Nothing is lost: control keeps what a full ring does not take and offers it again
+//! ([`ControlEnd::flush`]); a worker keeps its events in the engine until there is room.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread::Thread;
+
+use allosaur_engine::stream::CoreProgram;
+use allosaur_engine::{Command, Event};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use rtrb::{Consumer, Producer, RingBuffer};
+
+/// Commands that may be under way to one thread.
+const COMMANDS: usize = 256;
+/// Events that may be under way from one thread.
+const EVENTS: usize = 1024;
+
+/// What a data thread tells control.
+#[derive(Debug)]
+pub enum Report {
+    /// Something happened.
+    Event(Event),
+    /// A program that the engine is done with, to be freed here.
+    Retired(Box<CoreProgram>),
+}
+
+/// Wakes control: a file that becomes readable.
+#[derive(Clone, Debug)]
+pub struct Doorbell(Arc<EventFd>);
+
+impl Doorbell {
+    /// A silent doorbell.
+    pub fn new() -> std::io::Result<Doorbell> {
+        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
+        Ok(Doorbell(Arc::new(EventFd::from_flags(flags)?)))
+    }
+
+    /// Wakes control, now or at its next wait.
+    pub fn ring(&self) {
+        // It can only fail when 2⁶⁴ - 2 rings were not heard, and then it rings already.
+        let _ = self.0.write(1);
+    }
+
+    /// Makes it silent again.
+    pub fn silence(&self) {
+        // Fails when it did not ring, which is as well.
+        let _ = self.0.read();
+    }
+
+    /// The file to wait for.
+    pub fn file(&self) -> &EventFd {
+        &self.0
+    }
+}
+
+/// The end of control, of one data thread.
+#[derive(Debug)]
+pub struct ControlEnd {
+    commands: Producer<Command>,
+    waiting: VecDeque<Command>,
+    reports: Consumer<Report>,
+    thread: Option<Thread>,
+}
+
+/// The end of the data thread. When it is gone, [`ControlEnd::is_closed`] says so; when control's
+/// is gone, [`WorkerEnd::is_closed`] does.
+#[derive(Debug)]
+pub struct WorkerEnd {
+    commands: Consumer<Command>,
+    reports: Producer<Report>,
+    doorbell: Doorbell,
+}
+
+/// The two ends of the mail of one data thread.
+pub fn mailbox(doorbell: &Doorbell) -> (ControlEnd, WorkerEnd) {
+    let (commands, commands_out) = RingBuffer::new(COMMANDS);
+    let (reports_in, reports) = RingBuffer::new(EVENTS);
+    let control = ControlEnd {
+        commands,
+        waiting: VecDeque::new(),
+        reports,
+        thread: None,
+    };
+    let doorbell = doorbell.clone();
+    let worker = WorkerEnd {
+        commands: commands_out,
+        reports: reports_in,
+        doorbell,
+    };
+    (control, worker)
+}
+
+impl ControlEnd {
+    /// Tells which thread to wake when there is mail.
+    pub fn wake_with(&mut self, thread: Thread) {
+        self.thread = Some(thread);
+    }
+
+    /// Sends a command; it waits here while the ring is full.
+    pub fn send(&mut self, command: Command) {
+        self.waiting.push_back(command);
+        self.flush();
+    }
+
+    /// Offers what waits to the ring again, and wakes the thread. True when nothing waits.
+    pub fn flush(&mut self) -> bool {
+        let mut sent = false;
+        while !self.commands.is_full() {
+            let Some(command) = self.waiting.pop_front() else {
+                break;
+            };
+            // There is room: nobody else puts anything in.
+            sent |= self.commands.push(command).is_ok();
+        }
+        if sent && let Some(thread) = &self.thread {
+            thread.unpark();
+        }
+        self.waiting.is_empty()
+    }
+
+    /// The next report of the thread.
+    pub fn receive(&mut self) -> Option<Report> {
+        self.reports.pop().ok()
+    }
+
+    /// Whether the thread has ended.
+    pub fn is_closed(&self) -> bool {
+        self.reports.is_abandoned()
+    }
+}
+
+impl WorkerEnd {
+    /// The next command.
+    #[inline]
+    pub fn receive(&mut self) -> Option<Command> {
+        self.commands.pop().ok()
+    }
+
+    /// Room for another report.
+    pub fn has_room(&self) -> bool {
+        !self.reports.is_full()
+    }
+
+    /// Sends a report and wakes control. Call it only when there is [room](Self::has_room).
+    pub fn send(&mut self, report: Report) {
+        self.reports
+            .push(report)
+            .expect("the caller has asked for room");
+        self.doorbell.ring();
+    }
+
+    /// Whether control has ended: then the thread does too.
+    pub fn is_closed(&self) -> bool {
+        self.commands.is_abandoned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use allosaur_engine::stream::ProfileKey;
+
+    use super::*;
+
+    fn stop(n: u32) -> Command {
+        Command::StopProfile {
+            port: 0,
+            profile: ProfileKey(n),
+        }
+    }
+
+    #[test]
+    fn more_commands_than_the_ring_holds_arrive_in_order() {
+        let doorbell = Doorbell::new().expect("an eventfd");
+        let (mut control, mut worker) = mailbox(&doorbell);
+        let many = 3 * COMMANDS as u32;
+        for n in 0..many {
+            control.send(stop(n));
+        }
+        assert!(!control.flush());
+        for n in 0..many {
+            control.flush();
+            match worker.receive() {
+                Some(Command::StopProfile { profile, .. }) => assert_eq!(profile, ProfileKey(n)),
+                other => panic!("command {n} is {other:?}"),
+            }
+        }
+        assert!(control.flush());
+    }
+
+    #[test]
+    fn each_end_sees_that_the_other_is_gone() {
+        let doorbell = Doorbell::new().expect("an eventfd");
+        let (control, worker) = mailbox(&doorbell);
+        assert!(!control.is_closed() && !worker.is_closed());
+        drop(control);
+        assert!(worker.is_closed());
+        let (control, worker) = mailbox(&doorbell);
+        drop(worker);
+        assert!(control.is_closed());
+    }
+
+    #[test]
+    fn a_full_ring_of_reports_says_so_and_the_doorbell_can_be_silenced() {
+        let doorbell = Doorbell::new().expect("an eventfd");
+        let (mut control, mut worker) = mailbox(&doorbell);
+        let event = Event::ProfileDone {
+            port: 0,
+            profile: ProfileKey(0),
+            at: 0,
+        };
+        while worker.has_room() {
+            worker.send(Report::Event(event));
+        }
+        doorbell.silence();
+        doorbell.silence();
+        let received = std::iter::from_fn(|| control.receive()).count();
+        assert_eq!(received, EVENTS);
+        assert!(worker.has_room());
+    }
+}

@@ -1,0 +1,173 @@
+//! The data thread: the one place where engine and ports meet.
+//!
+//! What lives here: the loop, one screen long, and the adapters that let an engine send through
+//! each kind of port, by type. What does not: what to send (engine), how (port).
+
+use std::sync::Arc;
+
+use allosaur_engine::Engine;
+use allosaur_engine::time::{Due, Gap, Nanos};
+use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use allosaur_port::memory::MemoryTx;
+use allosaur_port::{FrameId, TxQueue};
+
+use crate::clock::Clock;
+use crate::counters::{CoreBlock, CoreCounters};
+use crate::mailbox::{Report, WorkerEnd};
+use crate::polling::{Poll, sharpen_sleep};
+
+/// Busy threads publish their counters once in so many turns; idle ones before they wait.
+const TURNS_PER_PUBLISH: u32 = 64;
+
+/// One data thread: an engine, a transmit queue of each port, and the mail from control.
+#[derive(Debug)]
+pub struct Worker {
+    engine: Engine,
+    queues: Queues,
+    mail: WorkerEnd,
+    block: Arc<CoreBlock>,
+    clock: Clock,
+    started_at: Nanos,
+    last_turn_at: Nanos,
+    was_busy: bool,
+    busy_ns: Nanos,
+    turns: u32,
+}
+
+impl Worker {
+    /// A worker that sends through `queues`, one of each port.
+    pub fn new(
+        queues: Vec<MemoryTx>,
+        mail: WorkerEnd,
+        block: Arc<CoreBlock>,
+        clock: Clock,
+    ) -> Worker {
+        let now = clock.now_ns();
+        Worker {
+            engine: Engine::new(queues.len(), now),
+            queues: Queues { now, queues },
+            mail,
+            block,
+            clock,
+            started_at: now,
+            last_turn_at: now,
+            was_busy: false,
+            busy_ns: 0,
+            turns: 0,
+        }
+    }
+
+    /// Works until control is gone.
+    pub fn run(mut self, poll: Poll) {
+        sharpen_sleep();
+        while !self.mail.is_closed() {
+            if self.turn() == 0 {
+                self.publish();
+                poll.wait_until(self.queues.now, self.engine.poll_timeout());
+            }
+        }
+        self.publish();
+    }
+
+    /// One turn of the loop. Returns how many packets were sent.
+    #[inline]
+    pub fn turn(&mut self) -> u64 {
+        let now = self.clock.now_ns();
+        if self.was_busy {
+            self.busy_ns += now - self.last_turn_at;
+        }
+        self.last_turn_at = now;
+        self.queues.now = now;
+        while let Some(command) = self.mail.receive() {
+            self.engine.handle_command(now, command, &mut self.queues);
+        }
+        let sent = self.engine.poll_transmit(now, &mut self.queues);
+        self.queues.flush();
+        self.report();
+        self.was_busy = sent > 0;
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns % TURNS_PER_PUBLISH == 0 {
+            self.publish();
+        }
+        sent
+    }
+
+    /// Tells control what happened. The counters come first, so that who hears of an end finds
+    /// them whole.
+    fn report(&mut self) {
+        while self.mail.has_room() {
+            if let Some(event) = self.engine.poll_event() {
+                self.publish();
+                self.mail.send(Report::Event(event));
+            } else if let Some(program) = self.engine.poll_retired() {
+                self.mail.send(Report::Retired(program));
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Publishes the counters.
+    pub fn publish(&self) {
+        let total_ns = self.last_turn_at - self.started_at;
+        let time = CoreCounters {
+            busy_ns: self.busy_ns,
+            total_ns,
+        };
+        self.block.publish(self.engine.counters(), time);
+    }
+}
+
+/// The transmit queues of one thread, one of each port, and the time of the turn.
+#[derive(Debug)]
+struct Queues {
+    now: Nanos,
+    queues: Vec<MemoryTx>,
+}
+
+impl Queues {
+    #[inline]
+    fn flush(&mut self) {
+        for queue in &mut self.queues {
+            queue.flush();
+        }
+    }
+}
+
+impl Outlets for Queues {
+    #[inline]
+    fn with_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
+        let now = self.now;
+        match &mut self.queues[usize::from(port)] {
+            MemoryTx::Ring(queue) => job.run(&mut Adapter { queue, now }),
+            MemoryTx::Sink(queue) => job.run(&mut Adapter { queue, now }),
+        }
+    }
+}
+
+/// A port's queue as the engine sees it. Packets leave at the time of the turn: their exact time
+/// is the engine's account, which the simulator keeps and a port cannot.
+struct Adapter<'a, Q> {
+    queue: &'a mut Q,
+    now: Nanos,
+}
+
+impl<Q: TxQueue> Transmit for Adapter<'_, Q> {
+    #[inline(always)]
+    fn slot(&mut self, _at: Nanos, len: usize) -> Option<&mut [u8]> {
+        self.queue.slot(self.now, len)
+    }
+
+    #[inline(always)]
+    fn repeat(&mut self, frame: FrameHandle, _first: Due, _gap: Gap, count: u32) -> u32 {
+        self.queue.repeat(self.now, FrameId(frame.0), count)
+    }
+
+    fn register(&mut self, frame: &[u8]) -> Option<FrameHandle> {
+        self.queue.register(frame).map(|id| FrameHandle(id.0))
+    }
+
+    fn unregister(&mut self, frame: FrameHandle) {
+        self.queue.unregister(FrameId(frame.0));
+    }
+}
