@@ -1,1 +1,11 @@
-//! Helpers for tests only: virtual time, links with faults, golden captures.
+//! Helpers for tests only: virtual time, a recorder of what an engine sends, captures that tell
+//! what is right, and where the data for tests lies.
+//!
+//! What does not live here: anything that the product runs. The project's own rules are tests of
+//! this crate (`tests/tidy`), because it stands above the crates that they look at.
+
+pub mod clock;
+pub mod data;
+pub mod golden;
+pub mod hexdump;
+pub mod recording;

@@ -1,0 +1,224 @@
+//! A recorder of what an engine sends: implements the engine's outlets and keeps every frame.
+//!
+//! What lives here: the queues that never leave the test. What does not: ports.
+
+use allosaur_engine::time::{Due, Gap, Nanos};
+use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+
+use crate::golden::Record;
+
+/// What a fresh slot holds: an engine that does not write every byte is seen.
+pub const UNWRITTEN: u8 = 0xa5;
+
+/// A frame that was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Out of which port.
+    pub port: PortIndex,
+    /// When it was due.
+    pub at: Nanos,
+    /// Without FCS.
+    pub bytes: Vec<u8>,
+}
+
+/// Outlets that record what is sent, in the order of sending.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    sent: Vec<Sent>,
+    ports: Vec<PortState>,
+}
+
+/// What one queue knows.
+#[derive(Clone, Debug)]
+struct PortState {
+    frames: Vec<Option<Vec<u8>>>,
+    /// Frames that the queue still takes.
+    room: usize,
+    /// Frames that may be registered at a time.
+    registered_max: usize,
+}
+
+impl Default for PortState {
+    fn default() -> PortState {
+        PortState {
+            frames: Vec::new(),
+            room: usize::MAX,
+            registered_max: usize::MAX,
+        }
+    }
+}
+
+impl Recording {
+    /// The queue of `port` takes `room` more frames and is full then, until this is called again.
+    pub fn limit(&mut self, port: PortIndex, room: usize) {
+        self.port(port).room = room;
+    }
+
+    /// The queue of `port` keeps no more than `registered_max` frames for repetition.
+    pub fn limit_registered(&mut self, port: PortIndex, registered_max: usize) {
+        self.port(port).registered_max = registered_max;
+    }
+
+    /// Gives what was sent since the last time.
+    pub fn take(&mut self) -> Vec<Sent> {
+        std::mem::take(&mut self.sent)
+    }
+
+    /// What was sent.
+    pub fn sent(&self) -> &[Sent] {
+        &self.sent
+    }
+
+    /// What was sent out of `port`, by time, as a capture has it.
+    pub fn capture(&self, port: PortIndex) -> Vec<Record> {
+        let of_port = self.sent.iter().filter(|sent| sent.port == port);
+        let mut records: Vec<Record> = of_port
+            .map(|sent| Record {
+                time_ns: sent.at,
+                bytes: sent.bytes.clone(),
+            })
+            .collect();
+        records.sort_by_key(|record| record.time_ns);
+        records
+    }
+
+    /// How many frames the queue of `port` keeps ready.
+    pub fn registered(&self, port: PortIndex) -> usize {
+        let state = self.ports.get(usize::from(port));
+        state.map_or(0, |state| state.frames.iter().flatten().count())
+    }
+
+    fn port(&mut self, port: PortIndex) -> &mut PortState {
+        let index = usize::from(port);
+        if index >= self.ports.len() {
+            self.ports.resize(index + 1, PortState::default());
+        }
+        &mut self.ports[index]
+    }
+}
+
+impl Outlets for Recording {
+    fn with_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
+        self.port(port);
+        job.run(&mut Queue {
+            port,
+            state: &mut self.ports[usize::from(port)],
+            sent: &mut self.sent,
+        })
+    }
+}
+
+/// The queue of one port, while a job runs on it.
+#[derive(Debug)]
+struct Queue<'a> {
+    port: PortIndex,
+    state: &'a mut PortState,
+    sent: &'a mut Vec<Sent>,
+}
+
+impl Transmit for Queue<'_> {
+    fn slot(&mut self, at: Nanos, len: usize) -> Option<&mut [u8]> {
+        self.state.room = self.state.room.checked_sub(1)?;
+        self.sent.push(Sent {
+            port: self.port,
+            at,
+            bytes: vec![UNWRITTEN; len],
+        });
+        self.sent.last_mut().map(|sent| &mut sent.bytes[..])
+    }
+
+    fn repeat(&mut self, frame: FrameHandle, first: Due, gap: Gap, count: u32) -> u32 {
+        let bytes = self.state.frames[frame.0 as usize]
+            .as_ref()
+            .expect("a frame is repeated only while it is registered");
+        let count = count.min(u32::try_from(self.state.room).unwrap_or(u32::MAX));
+        let mut due = first;
+        for _ in 0..count {
+            self.sent.push(Sent {
+                port: self.port,
+                at: due.at,
+                bytes: bytes.clone(),
+            });
+            due = due.after(gap);
+        }
+        self.state.room -= count as usize;
+        count
+    }
+
+    fn register(&mut self, frame: &[u8]) -> Option<FrameHandle> {
+        if self.state.frames.iter().flatten().count() >= self.state.registered_max {
+            return None;
+        }
+        self.state.frames.push(Some(frame.to_vec()));
+        Some(FrameHandle(self.state.frames.len() as u32 - 1))
+    }
+
+    fn unregister(&mut self, frame: FrameHandle) {
+        let known = self.state.frames[frame.0 as usize].take();
+        assert!(known.is_some(), "a frame is unregistered once");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends one frame by slot and some by repeat; gives how many were taken.
+    struct Burst(u32);
+
+    impl Job for Burst {
+        type Output = u32;
+
+        fn run<T: Transmit>(self, queue: &mut T) -> u32 {
+            let Some(slot) = queue.slot(5, 3) else {
+                return 0;
+            };
+            slot[..2].copy_from_slice(b"ab");
+            let frame = queue.register(b"frame").expect("without limit");
+            let sent = queue.repeat(frame, Due::at(10), Gap::from_nanos(1.5), self.0);
+            queue.unregister(frame);
+            1 + sent
+        }
+    }
+
+    #[test]
+    fn every_frame_has_its_exact_time() {
+        let mut recording = Recording::default();
+        assert_eq!(recording.with_queue(2, Burst(3)), 4);
+        let times: Vec<Nanos> = recording.sent().iter().map(|sent| sent.at).collect();
+        assert_eq!(times, [5, 10, 11, 13]);
+        assert_eq!(recording.sent()[0].bytes, [b'a', b'b', UNWRITTEN]);
+        assert_eq!(recording.capture(2)[3].bytes, b"frame");
+        assert_eq!(recording.capture(0), []);
+        assert_eq!(recording.take().len(), 4);
+        assert_eq!(recording.sent(), []);
+        assert_eq!(recording.registered(2), 0);
+    }
+
+    #[test]
+    fn a_full_queue_takes_no_more() {
+        let mut recording = Recording::default();
+        recording.limit(0, 3);
+        assert_eq!(recording.with_queue(0, Burst(9)), 3);
+        assert_eq!(recording.with_queue(0, Burst(9)), 0);
+        assert_eq!(recording.with_queue(1, Burst(9)), 10);
+        recording.limit(0, 1);
+        assert_eq!(recording.with_queue(0, Burst(9)), 1);
+    }
+
+    #[test]
+    fn registration_can_be_refused() {
+        struct Register;
+        impl Job for Register {
+            type Output = bool;
+            fn run<T: Transmit>(self, queue: &mut T) -> bool {
+                queue.register(b"frame").is_some()
+            }
+        }
+        let mut recording = Recording::default();
+        recording.limit_registered(0, 1);
+        assert!(recording.with_queue(0, Register));
+        assert!(!recording.with_queue(0, Register));
+        assert_eq!(recording.registered(0), 1);
+    }
+}
