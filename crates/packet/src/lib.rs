@@ -16,16 +16,23 @@
 #![deny(clippy::cast_possible_truncation)]
 
 pub mod address;
+pub mod arp;
 pub mod capture;
 pub mod checksum;
 pub mod ethernet;
 pub mod frame;
 pub mod ip_protocol;
+pub mod ipv4;
 pub mod ipv6_extension;
 pub mod pcap;
+pub mod tcp;
+pub mod tcp_options;
+pub mod udp;
+pub mod vlan;
 
 mod bytes;
 mod error;
+mod options;
 
 pub use address::MacAddress;
 pub use error::HeaderError;
