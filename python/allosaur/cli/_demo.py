@@ -1,0 +1,173 @@
+"""`allosaur demo`: the whole path at once, with nothing to set up.
+
+Starts a server on two in-memory ports, sends the traffic of `_demo_profile` both ways, checks that what was
+received is what was sent, and writes the report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+
+from allosaur.cli import _demo_checks, _demo_profile, _format, _profile, _summary
+from allosaur.cli._binary import server_binary
+from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input, explained
+from allosaur.cli._interrupt import Interrupt
+from allosaur.cli._options import FOREVER
+from allosaur.cli._progress import progress
+from allosaur.cli._traffic import Outcome, Plan, drive, judge
+from allosaur.report import Check, Report, write_report
+
+PORTS = (0, 1)
+DURATION_MIN_S = 2.0
+"""The burst chain needs about a second, and the start and the end some room."""
+_RATE_PPS = 200_000.0
+_RATE_ONE_CPU_PPS = 50_000.0
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Do what `allosaur demo` says; return the exit code."""
+    report_path = Path(options.report)
+    _check_options(options, report_path)
+    rate_pps = options.rate or (_RATE_PPS if len(os.sched_getaffinity(0)) > 1 else _RATE_ONE_CPU_PPS)
+    outcome = _send(options.seconds, rate_pps)
+    verdict = judge(outcome)
+    if outcome.exit_code is not None:
+        # Half a demo proves nothing: no report, and no verdict on what was never sent.
+        print(_summary.text(outcome, verdict), file=sys.stderr)
+        raise CommandError("the demo was stopped before its end", outcome.exit_code)
+    checks = _demo_checks.check(outcome, rate_pps)
+    ok = verdict.ok and all(check.ok for check in checks)
+    _write(report_path, _report(outcome, checks, rate_pps, ok))
+    if options.json:
+        result = {
+            "command": "demo",
+            "rate_asked_pps": rate_pps,
+            **_summary.json_object(outcome, verdict),
+            "checks": [{"what": check.what, "ok": check.ok, "found": check.found} for check in checks],
+            "report": str(report_path),
+            "ok": ok,
+        }
+        print(json.dumps(result, indent=2))
+    else:
+        print(_text(outcome, checks, ok, report_path))
+    return EXIT_OK if ok else EXIT_FAILED
+
+
+def _check_options(options: argparse.Namespace, report: Path) -> None:
+    if options.seconds == FOREVER or options.seconds < DURATION_MIN_S:
+        raise bad_input(f"--seconds: the demo needs {DURATION_MIN_S:g} s at least, and an end")
+    if not report.parent.is_dir():
+        raise bad_input(f"--report {report}: no folder {report.parent}; make it first")
+    if report.is_dir():
+        raise bad_input(f"--report {report}: is a folder; name a file in it")
+
+
+def _send(duration_s: float, rate_pps: float) -> Outcome:
+    """Start the server, send both ways, and stop it."""
+    from allosaur.server import LocalServer
+
+    server_binary()  # says how to build it when it is not there
+    source = Path(_demo_profile.__file__)
+    print("Starting a server on two in-memory ports, joined to each other ...", file=sys.stderr)
+    with (
+        Interrupt() as interrupt,
+        explained("the demo failed"),
+        LocalServer(ports=["memory", "memory"]) as server,
+    ):
+        client = server.client()
+        client.connect()
+        try:
+            client.reset(ports=list(PORTS))
+            for port in PORTS:
+                profile = _profile.load(source, port, port, {"rate_pps": rate_pps})
+                client.add_streams(profile.get_streams(), ports=[port])
+            rate = _format.rate(rate_pps, "pps")
+            print(
+                f"Sending {rate} of IMIX and a chain of bursts each way, for {duration_s:g} s.",
+                file=sys.stderr,
+            )
+            with progress("demo") as shown:
+                plan = Plan(PORTS, "1", duration_s, PORTS)
+                return drive(client, plan, interrupt, shown.show)
+        finally:
+            client.disconnect()
+
+
+def _write(path: Path, report: Report) -> None:
+    try:
+        write_report(path, report)
+    except OSError as error:
+        raise CommandError(
+            f"cannot write the report {path}: {error.strerror}; name another with --report"
+        ) from error
+
+
+def _report(outcome: Outcome, checks: list[Check], rate_pps: float, ok: bool) -> Report:
+    source = Path(_demo_profile.__file__)
+    rate, bursts = _format.rate(rate_pps, "pps"), _demo_profile.CHAIN_PACKETS
+    seconds = f"{outcome.plan.duration_s:g}"
+    return Report(
+        title="Allosaur demo",
+        verdict=_verdict(outcome, checks, ok),
+        ok=ok,
+        facts={
+            "When": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC"),
+            "Ports": "two in-memory ports, joined to each other, one sending thread",
+            "Asked": f"{rate} of IMIX each way, and {bursts:,} packets in bursts",
+            "Duration": f"{seconds} s",
+            "Machine": f"{_processor()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}",
+            "Python": platform.python_version(),
+        },
+        counters=outcome.counters,
+        rates=outcome.rates,
+        checks=checks,
+        reproduce=[
+            f"allosaur demo --seconds {seconds} --rate {rate_pps:g}pps",
+            f"allosaur run {source} -t rate_pps={rate_pps:g} --local --ports 0,1 -d {seconds}",
+            f"allosaur sim {source} -t rate_pps={rate_pps:g} -o demo.pcap --limit 1000",
+        ],
+        profile=source.read_text(encoding="utf-8"),
+        notes=[
+            "Missed: packets whose time had come and that were not sent. "
+            "Queue full: how often a port had no room for a packet."
+        ],
+    )
+
+
+def _text(outcome: Outcome, checks: list[Check], ok: bool, report: Path) -> str:
+    lines = [_summary.totals(outcome), ""]
+    lines += [f"  {'ok    ' if check.ok else 'FAILED'}  {check.what}: {check.found}" for check in checks]
+    lines += [f"  warning: {warning}" for warning in outcome.warnings]
+    lines += ["", f"{'PASSED' if ok else 'FAILED'}: {_verdict(outcome, checks, ok)}", ""]
+    lines += [
+        f"Report: {report}",
+        "Next:",
+        "  allosaur server                       start a server that stays",
+        "  allosaur run PROFILE -m 100kpps -d 10 send a profile of your own, or one of profiles/",
+        "  allosaur sim PROFILE -o out.pcap      see its packets without sending them",
+    ]
+    return "\n".join(lines)
+
+
+def _verdict(outcome: Outcome, checks: list[Check], ok: bool) -> str:
+    if ok:
+        packets = outcome.total.tx_packets
+        return f"all {packets:,} packets were sent in time, and every one of them was received."
+    failed = [check.what for check in checks if not check.ok]
+    reasons = list(judge(outcome).reasons) or [f"not as it must be: {what}" for what in failed]
+    return "; ".join(reasons) + "."
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.machine()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())

@@ -1,0 +1,269 @@
+"""The parser of the `allosaur` command line, and the one place where errors are printed.
+
+Imports only the standard library: what a command needs is imported when it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import NoReturn
+
+from allosaur.cli import _options
+from allosaur.cli._errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, bad_input
+
+_COMMANDS = {
+    "server": ("_server", "start a server on this machine"),
+    "run": ("_run", "send a profile's traffic and report what happened"),
+    "sim": ("_sim", "write the packets a profile would send to a pcap file, without a network"),
+    "demo": ("_demo", "start a server, send traffic both ways, check it, and write a report"),
+    "version": ("_version", "say which version this is"),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors look like all others of this program."""
+
+    def error(self, message: str) -> NoReturn:
+        raise bad_input(f"{message} (see {self.prog} --help)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code. `arguments` are those of the process unless given."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words or os.environ.get("ALLOSAUR_DEBUG", "") not in ("", "0")
+    try:
+        return _execute(words)
+    except BrokenPipeError:
+        # Whoever read our output went away (as `head` does): nothing is left to say to them.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
+    except KeyboardInterrupt:
+        exit_code, message = EXIT_INTERRUPTED, "stopped"
+    except CommandError as error:
+        exit_code, message = error.exit_code, str(error)
+    except Exception as error:
+        hint = "" if debug else "; this is a defect: run again with --debug and report what it prints"
+        exit_code, message = EXIT_FAILED, f"{type(error).__name__}: {error}{hint}"
+    if debug:
+        traceback.print_exc()
+    print(f"error: {message}", file=sys.stderr)
+    if "--json" in words:
+        print(json.dumps({"command": words[0], "ok": False, "error": message, "exit_code": exit_code}))
+    return exit_code
+
+
+def _execute(words: Sequence[str]) -> int:
+    try:
+        options = _parser().parse_args(words)
+    except SystemExit as stop:  # --help ends this way
+        return stop.code if isinstance(stop.code, int) else EXIT_FAILED
+    command: Callable[[argparse.Namespace], int] = import_module(f"allosaur.cli.{options.module}").execute
+    exit_code = command(options)
+    sys.stdout.flush()
+    return exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = _Parser(
+        prog="allosaur",
+        description="Allosaur, an open traffic generator.",
+        epilog="Begin with `allosaur demo`. Each command explains itself: allosaur run --help.",
+    )
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument(
+        "--debug", action="store_true", help="on an error, print where in the program it happened"
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (module, summary) in _COMMANDS.items():
+        command = commands.add_parser(
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", parents=[common]
+        )
+        command.set_defaults(module=module)
+        _ARGUMENTS[name](command)
+    return parser
+
+
+def _server_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ports",
+        default="memory,memory",
+        metavar="SPEC,...",
+        help="the ports, in order; `memory` needs no network card, and two of them in a row are joined; "
+        "a link can be slowed or disturbed: memory:rate=10gbps:delay=1ms:loss=0.1%%:seed=7 "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--cores", type=_options.whole_number, metavar="N", help="threads that send (default: 1)"
+    )
+    parser.add_argument(
+        "--rpc-port",
+        type=int,
+        default=_options.DEFAULT_RPC_PORT,
+        metavar="PORT",
+        help="where clients ask (default: %(default)s; 0 picks a free one)",
+    )
+    parser.add_argument(
+        "--pub-port",
+        type=int,
+        default=_options.DEFAULT_PUB_PORT,
+        metavar="PORT",
+        help="where clients hear events (default: %(default)s; 0 picks a free one)",
+    )
+    parser.add_argument(
+        "--listen",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="which address to listen on (default: %(default)s: there is no password, so only this "
+        "machine may connect)",
+    )
+
+
+def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", help="a profile: a .py, .json, .yaml or .pcap file")
+    _load_arguments(parser, default_duration="10")
+    parser.add_argument(
+        "--ports",
+        type=_options.port_list,
+        default=[0],
+        metavar="N,...",
+        help="the ports that send (default: 0)",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--server",
+        type=_options.server_address,
+        default=_options.ServerAddress(),
+        metavar="HOST[:PORT]",
+        help="the server to use (default: localhost:4501)",
+    )
+    where.add_argument(
+        "--local", action="store_true", help="start a server with in-memory ports for this run only"
+    )
+    parser.add_argument(
+        "--pub-port",
+        type=int,
+        metavar="PORT",
+        help="the server's event port (default: one below its RPC port)",
+    )
+    parser.add_argument(
+        "--local-ports",
+        metavar="SPEC,...",
+        help="with --local: its ports (default: as many `memory` as are needed)",
+    )
+    parser.add_argument(
+        "--cores",
+        type=_options.whole_number,
+        default=1,
+        metavar="N",
+        help="with --local: threads that send (default: 1)",
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="take the ports over, even if someone else has them"
+    )
+    _json_argument(parser)
+
+
+def _sim_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "profile", metavar="PROFILE", nargs="?", help="a profile: a .py, .json, .yaml or .pcap file"
+    )
+    parser.add_argument(
+        "--commands", metavar="FILE", help="instead of a profile: a JSON file of RPC requests"
+    )
+    parser.add_argument("-o", "--output", required=True, metavar="OUT.pcap", help="the capture file to write")
+    parser.add_argument(
+        "--limit",
+        type=_options.whole_number,
+        metavar="N",
+        help="packets to write at most (default: 5000, or what the commands file says)",
+    )
+    parser.add_argument(
+        "--cores",
+        type=_options.whole_number,
+        metavar="N",
+        help="threads to simulate (default: 1, or what the commands file says)",
+    )
+    parser.add_argument(
+        "--direction",
+        type=int,
+        choices=(0, 1),
+        default=0,
+        help="which side of the profile to simulate (default: 0)",
+    )
+    _load_arguments(parser, default_duration="forever")
+    _json_argument(parser)
+
+
+def _demo_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--seconds",
+        type=_options.duration_s,
+        default=10.0,
+        metavar="S",
+        help="how long to send (default: 10)",
+    )
+    parser.add_argument(
+        "--rate",
+        type=_options.rate_pps,
+        metavar="RATE",
+        help="how fast each port sends (default: 200kpps of IMIX, or less on a slow machine)",
+    )
+    parser.add_argument(
+        "--report",
+        default="report.html",
+        metavar="FILE",
+        help="where to write the report (default: %(default)s)",
+    )
+    _json_argument(parser)
+
+
+def _version_arguments(parser: argparse.ArgumentParser) -> None:
+    _json_argument(parser)
+
+
+def _load_arguments(parser: argparse.ArgumentParser, default_duration: str) -> None:
+    parser.add_argument(
+        "-m",
+        "--multiplier",
+        type=_options.multiplier,
+        default="1",
+        metavar="RATE",
+        help="how fast each port sends: a factor of the profile's rate (2), or a rate (5mpps, 1gbps, "
+        "1gbpsl1, 40%%) (default: 1)",
+    )
+    parser.add_argument(
+        "-d",
+        "--duration",
+        type=_options.duration_s,
+        default=default_duration,
+        metavar="TIME",
+        help="how long: seconds (10), or 500ms, 2m, 1h, or forever (default: %(default)s)",
+    )
+    parser.add_argument(
+        "-t",
+        "--tunable",
+        type=_options.tunables,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE,...",
+        help="a value for the profile; may be given more than once",
+    )
+
+
+def _json_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+
+_ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+    "server": _server_arguments,
+    "run": _run_arguments,
+    "sim": _sim_arguments,
+    "demo": _demo_arguments,
+    "version": _version_arguments,
+}

@@ -1,0 +1,133 @@
+"""The words of the command line: what each option's text means, and why a text is refused.
+
+Each function takes the text and returns the value, or raises `argparse.ArgumentTypeError` with a
+message that says what to write instead. Not here: the commands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import dataclass
+
+Tunable = int | float | bool | str
+
+DEFAULT_RPC_PORT = 4501
+DEFAULT_PUB_PORT = 4500
+FOREVER = -1.0
+"""The duration that means: until it is stopped."""
+
+_MULTIPLIER = re.compile(
+    r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[kmg]?pps|[kmg]?bpsl1|[kmg]?bps|%|)", re.IGNORECASE
+)
+_DURATION = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>ms|s|m|h|)", re.IGNORECASE)
+_SCALES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+_SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """Where a server answers: a host, and its RPC port."""
+
+    host: str = "localhost"
+    rpc_port: int = DEFAULT_RPC_PORT
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.rpc_port}"
+
+
+def multiplier(text: str) -> str:
+    """Check a multiplier such as `2`, `5mpps`, `1.5gbps`, `10gbpsl1` or `40%`; return it in lower case."""
+    match = _MULTIPLIER.fullmatch(text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a rate; write a factor of the profile's own rate (2), or a rate such as "
+            "10kpps, 5mpps, 1gbps, 1gbpsl1 or 40%"
+        )
+    if float(match["number"]) == 0:
+        raise argparse.ArgumentTypeError(
+            f"a rate of {text!r} sends nothing; give a rate above zero, such as 10kpps"
+        )
+    return re.sub(r"\s+", "", text.lower())
+
+
+def rate_pps(text: str) -> float:
+    """Read a rate in packets per second: `200kpps`, `1mpps`, or a plain number."""
+    match = _MULTIPLIER.fullmatch(text.strip())
+    unit = match["unit"].lower() if match else "?"
+    if match is None or unit.removesuffix("pps") not in _SCALES or unit in ("k", "m", "g"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a packet rate; write one such as 200kpps or 1mpps")
+    value = float(match["number"]) * _SCALES[unit.removesuffix("pps")]
+    if value == 0:
+        raise argparse.ArgumentTypeError(
+            f"a rate of {text!r} sends nothing; give a rate above zero, such as 10kpps"
+        )
+    return value
+
+
+def duration_s(text: str) -> float:
+    """Read a duration such as `10`, `500ms`, `2m`, `1h` or `forever`. Returns seconds; -1 is forever."""
+    word = text.strip().lower()
+    if word in ("forever", "inf", "-1"):
+        return FOREVER
+    match = _DURATION.fullmatch(word)
+    if match is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a duration; write seconds (10), or 500ms, 2m, 1h, or forever"
+        )
+    value = float(match["number"]) * _SECONDS[match["unit"]]
+    if value == 0:
+        raise argparse.ArgumentTypeError("a duration of zero sends nothing; give one above zero, such as 10")
+    return value
+
+
+def port_list(text: str) -> list[int]:
+    """Read port numbers such as `0` or `0,1`; return them without doubles, in the order given."""
+    numbers = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and len(word) <= 3 for word in numbers):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a list of ports; write numbers with commas, such as 0,1"
+        )
+    return list(dict.fromkeys(int(word) for word in numbers))
+
+
+def server_address(text: str) -> ServerAddress:
+    """Read `HOST`, `HOST:PORT` or `[IPV6]:PORT`."""
+    match = re.fullmatch(r"(?:\[(?P<six>[^\]]+)\]|(?P<host>[^:\s]+))(?::(?P<port>\d{1,5}))?", text.strip())
+    port = int(match["port"]) if match and match["port"] else DEFAULT_RPC_PORT
+    if match is None or not 1 <= port <= 65535:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a server; write HOST or HOST:PORT, such as localhost:4501, "
+            "with a port of 1 to 65535"
+        )
+    return ServerAddress(match["six"] or match["host"], port)
+
+
+def whole_number(text: str) -> int:
+    """Read a whole number of one or more."""
+    if not text.strip().isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above zero")
+    return int(text)
+
+
+def tunables(text: str) -> dict[str, Tunable]:
+    """Read `key=value`, or several with commas: `size=128,rate=10`. Numbers and true/false become such."""
+    values: dict[str, Tunable] = {}
+    for part in text.split(","):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip().isidentifier():
+            raise argparse.ArgumentTypeError(f"{part!r} is not a tunable; write key=value, such as size=128")
+        values[key.strip()] = _typed(value.strip())
+    return values
+
+
+def _typed(text: str) -> Tunable:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

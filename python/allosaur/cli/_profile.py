@@ -1,0 +1,47 @@
+"""Loading a profile from a file, and saying clearly why that failed."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from allosaur.cli._errors import CommandError, bad_input, brief, profile_failure
+from allosaur.cli._options import Tunable
+
+if TYPE_CHECKING:
+    from allosaur import STLProfile
+
+
+def merged(tunables: Iterable[Mapping[str, Tunable]]) -> dict[str, Tunable]:
+    """Return all `-t` options together; the last one of a name counts."""
+    return {key: value for one in tunables for key, value in one.items()}
+
+
+def load(path: Path, direction: int, port: int, tunables: Mapping[str, Tunable]) -> STLProfile:
+    """Load a profile for one port. Raises :class:`CommandError` with the line that is wrong."""
+    if not path.is_file():
+        what = "is a folder, not a profile" if path.is_dir() else "no such file"
+        raise bad_input(f"profile {path}: {what}; give the path of a .py, .json, .yaml or .pcap file")
+    from allosaur import STLError, STLProfile
+
+    try:
+        # What a profile prints must not mix with our own output, which may be JSON.
+        with contextlib.redirect_stdout(sys.stderr):
+            profile = STLProfile.load(str(path), direction=direction, port_id=port, **tunables)
+            streams = profile.get_streams()
+    except STLError as error:
+        cause = error.__cause__
+        if cause is not None and not isinstance(cause, STLError):
+            raise profile_failure(path, cause) from error
+        message = brief(error)
+        raise bad_input(message if path.name in message else f"profile {path}: {message}") from error
+    except CommandError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise profile_failure(path, error) from error
+    if not streams:
+        raise bad_input(f"profile {path}: it has no streams; its get_streams() must return at least one")
+    return profile

@@ -1,0 +1,147 @@
+"""`allosaur run`: a profile's traffic out of some ports, and what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import getpass
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from allosaur.cli import _profile, _summary
+from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, CommandError, bad_input, brief, explained
+from allosaur.cli._interrupt import Interrupt
+from allosaur.cli._progress import progress
+from allosaur.cli._traffic import Outcome, Plan, Verdict, drive, judge, pair_of, watched_ports
+
+if TYPE_CHECKING:
+    from allosaur import STLClient
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Do what `allosaur run` says; return the exit code."""
+    if (options.local_ports or options.cores != 1) and not options.local:
+        raise bad_input("--local-ports and --cores are for --local; a running server has its own")
+    path = Path(options.profile)
+    tunables = _profile.merged(options.tunable)
+    # Before anything is started: a profile that does not load needs no server.
+    profiles = {port: _profile.load(path, port % 2, port, tunables) for port in options.ports}
+    with Interrupt() as interrupt, _client(options) as client:
+        plan = _plan(client, options)
+        _prepare(client, options)
+        for port, profile in profiles.items():
+            with explained(f"profile {path}, port {port}", EXIT_USAGE):
+                client.add_streams(profile.get_streams(), ports=[port])
+        with progress(path.name) as shown:
+            outcome = drive(client, plan, interrupt, shown.show)
+        with contextlib.suppress(Exception):
+            # Only tidying: the result stands, and the next run clears the port anyway.
+            client.remove_all_streams(ports=options.ports)
+    verdict = judge(outcome)
+    _print(options, tunables, outcome, verdict)
+    if outcome.exit_code is not None:
+        return outcome.exit_code
+    return EXIT_OK if verdict.ok else EXIT_FAILED
+
+
+def _plan(client: STLClient, options: argparse.Namespace) -> Plan:
+    port_count = client.get_port_count()
+    unknown = [str(port) for port in options.ports if port >= port_count]
+    if unknown:
+        raise bad_input(
+            f"--ports: the server has no port {', '.join(unknown)}; it has ports 0 to {port_count - 1}"
+        )
+    watched = watched_ports(options.ports, port_count)
+    return Plan(options.ports, options.multiplier, options.duration, watched)
+
+
+def _prepare(client: STLClient, options: argparse.Namespace) -> None:
+    """Take the ports, and take away what an earlier run left on them."""
+    hint = "" if options.force else " (--force takes the ports over)"
+    from allosaur import STLError
+
+    try:
+        client.acquire(ports=options.ports, force=options.force)
+    except STLError as error:
+        raise CommandError(f"cannot take port {_names(options.ports)}: {brief(error)}{hint}") from error
+    with explained("cannot clear the ports"):
+        client.stop(ports=options.ports)
+        client.remove_all_streams(ports=options.ports)
+
+
+@contextlib.contextmanager
+def _client(options: argparse.Namespace) -> Iterator[STLClient]:
+    """Connect to the server that the options name, or start one; disconnect, and stop it, at the end."""
+    if options.local:
+        with _local_server(options) as server, _connected(server.client(), "the local server") as client:
+            yield client
+        return
+    from allosaur import STLClient
+
+    address = options.server
+    pub_port = options.pub_port if options.pub_port is not None else address.rpc_port - 1
+    client = STLClient(
+        username=_user(),
+        server=address.host,
+        sync_port=address.rpc_port,
+        async_port=pub_port,
+        verbose_level="error",
+    )
+    with _connected(client, str(address)) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def _connected(client: STLClient, name: str) -> Iterator[STLClient]:
+    from allosaur import STLError
+
+    try:
+        client.connect()
+    except STLError as error:
+        raise CommandError(
+            f"no server answers at {name}: {brief(error)}; start one with `allosaur server`, "
+            "name another with --server HOST:PORT, or use --local"
+        ) from error
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(Exception):
+            client.disconnect()
+
+
+def _local_server(options: argparse.Namespace) -> Any:
+    from allosaur.server import LocalServer
+
+    if options.local_ports:
+        specs = [spec.strip() for spec in options.local_ports.split(",")]
+    else:
+        specs = ["memory"] * (1 + max(max(port, pair_of(port)) for port in options.ports))
+    return LocalServer(ports=specs, cores=options.cores)
+
+
+def _print(options: argparse.Namespace, tunables: dict[str, Any], outcome: Outcome, verdict: Verdict) -> None:
+    if not options.json:
+        print(_summary.text(outcome, verdict))
+        return
+    result = {
+        "command": "run",
+        "profile": options.profile,
+        "tunables": tunables,
+        "server": "local" if options.local else str(options.server),
+        "sending_ports": options.ports,
+        **_summary.json_object(outcome, verdict),
+    }
+    print(json.dumps(result, indent=2))
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user id without a name, as in some containers
+        return "allosaur"
+
+
+def _names(ports: list[int]) -> str:
+    return ", ".join(str(port) for port in ports)
