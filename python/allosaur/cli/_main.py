@@ -43,19 +43,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output went away (as `head` does): nothing is left to say to them.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
-    except KeyboardInterrupt:
-        exit_code, message = EXIT_INTERRUPTED, "stopped"
-    except CommandError as error:
-        exit_code, message = error.exit_code, str(error)
-    except Exception as error:
-        hint = "" if debug else "; this is a defect: run again with --debug and report what it prints"
-        exit_code, message = EXIT_FAILED, f"{type(error).__name__}: {error}{hint}"
-    if debug:
-        traceback.print_exc()
+    except (Exception, KeyboardInterrupt) as error:
+        exit_code, message = _explain(error, debug)
+        if debug:
+            traceback.print_exc()
     print(f"error: {message}", file=sys.stderr)
     if "--json" in words:
         print(json.dumps({"command": words[0], "ok": False, "error": message, "exit_code": exit_code}))
     return exit_code
+
+
+def _explain(error: BaseException, debug: bool) -> tuple[int, str]:
+    """Return the exit code and the message of whatever ended a command."""
+    if isinstance(error, CommandError):
+        return error.exit_code, str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return EXIT_INTERRUPTED, "stopped"
+    hint = "" if debug else "; this is a defect: run again with --debug and report what it prints"
+    return EXIT_FAILED, f"{type(error).__name__}: {error}{hint}"
 
 
 def _execute(words: Sequence[str]) -> int:

@@ -1,0 +1,111 @@
+"""Fixtures of the command line's tests: the command as a user runs it, and profiles to give it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 60
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a command printed, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> dict[str, Any]:
+        """The one JSON object on the standard output; anything else beside it is an error."""
+        value = json.loads(self.out)
+        assert isinstance(value, dict)
+        return value
+
+    def refused(self, *words: str) -> None:
+        """Check that this is bad input: exit code 2, one error line that has these words, no traceback."""
+        self.failed(2, *words)
+
+    def failed(self, code: int, *words: str) -> None:
+        """Check that this ended with `code` and one error line that has these words."""
+        lines = [line for line in self.err.splitlines() if line.startswith("error: ")]
+        assert self.code == code, self
+        assert len(lines) == 1, self
+        assert "Traceback" not in self.err, self
+        for word in words:
+            assert word in lines[0], f"{word!r} is not in {lines[0]!r}"
+
+
+Allosaur = Callable[..., Ended]
+
+
+def environment() -> dict[str, str]:
+    """An environment in which messages are not debugged, and Python finds the package as this process does."""
+    return {**os.environ, "ALLOSAUR_DEBUG": "0", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+@pytest.fixture
+def allosaur(tmp_path: Path) -> Allosaur:
+    """The command: `allosaur("run", path, "-d", "1")`. Its working folder is the test's own."""
+
+    def run(*words: object, timeout_s: float = TIMEOUT_S) -> Ended:
+        command = [sys.executable, "-m", "allosaur.cli", *map(str, words)]
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+        return Ended(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def binary() -> str:
+    """The server binary; what needs it is skipped where it is not built."""
+    from allosaur.server import find_binary
+
+    try:
+        return str(find_binary())
+    except (OSError, RuntimeError) as error:
+        pytest.skip(f"the server is not built (make install builds it): {error}")
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Callable[..., Path]:
+    """Write a profile with one stream; its arguments go into the source as they are."""
+
+    def write(
+        packet: str = "Ether() / IP(src='16.0.0.1', dst='48.0.0.1') / UDP(sport=1025, dport=12) / bytes(18)",
+        mode: str = "STLTXCont(pps=1000)",
+        vm: str = "None",
+        stream: str = "",
+    ) -> Path:
+        path = tmp_path / "profile.py"
+        path.write_text(
+            "from scapy.all import Ether, IP, UDP, Raw\n"
+            "from allosaur import *\n"
+            "class Profile:\n"
+            "    def get_streams(self, direction=0, **kwargs):\n"
+            f"        packet = STLPktBuilder(pkt={packet}, vm={vm})\n"
+            f"        return [STLStream(name='only', packet=packet, mode={mode}, {stream})]\n"
+            "def register():\n"
+            "    return Profile()\n",
+            encoding="utf-8",
+        )
+        return path
+
+    return write
