@@ -1,0 +1,216 @@
+//! What the verifier refuses: each error names the instruction, the field and the remedy.
+
+use allosaur_engine::vm::{Instruction, Operation, Program, Range, Values, Width};
+
+fn template() -> Vec<u8> {
+    let mut template = vec![0; 60];
+    template[14] = 0x45;
+    template
+}
+
+fn range(min: u64, init: u64, max: u64, step: u64) -> Range {
+    Range {
+        operation: Operation::Increment,
+        init,
+        min,
+        max,
+        step,
+    }
+}
+
+fn variable(name: &str, width: Width, range: Range) -> Instruction {
+    Instruction::Variable {
+        name: name.to_owned(),
+        width,
+        values: Values::Range(range),
+    }
+}
+
+fn list(width: Width, values: Vec<u64>, step: u64) -> Instruction {
+    Instruction::Variable {
+        name: "a".to_owned(),
+        width,
+        values: Values::List {
+            values,
+            operation: Operation::Increment,
+            step,
+        },
+    }
+}
+
+fn write(name: &str, offset: usize) -> Instruction {
+    Instruction::Write {
+        variable: name.to_owned(),
+        offset,
+        add: 0,
+        big_endian: true,
+    }
+}
+
+fn trim(name: &str) -> Instruction {
+    Instruction::TrimPacketSize {
+        variable: name.to_owned(),
+    }
+}
+
+/// The error of a program, on one line.
+fn refusal(instructions: &[Instruction], template: &[u8]) -> String {
+    match Program::compile(instructions, template) {
+        Ok(program) => panic!("accepted:\n{}", program.disassemble()),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn a_write_past_the_packet_names_the_last_good_offset() {
+    let program = [
+        variable("a", Width::Four, range(0, 0, 9, 1)),
+        write("a", 57),
+    ];
+    assert_eq!(
+        refusal(&program, &template()),
+        "field engine instruction 2 (write_flow_var), field 'pkt_offset': 4 bytes at offset 57 \
+         end past the packet of 60 bytes; use an offset of at most 56"
+    );
+    let fits = [
+        variable("a", Width::Four, range(0, 0, 9, 1)),
+        write("a", 56),
+    ];
+    assert!(Program::compile(&fits, &template()).is_ok());
+}
+
+#[test]
+fn a_write_past_the_changeable_bytes_is_refused() {
+    let long = vec![0; 1000];
+    let program = [
+        variable("a", Width::Two, range(0, 0, 9, 1)),
+        write("a", 511),
+    ];
+    let error = refusal(&program, &long);
+    assert!(error.contains("first 512 bytes"), "{error}");
+    assert!(error.ends_with("use an offset of at most 510"), "{error}");
+    let fits = [
+        variable("a", Width::Two, range(0, 0, 9, 1)),
+        write("a", 510),
+    ];
+    assert!(Program::compile(&fits, &long).is_ok());
+    for offset in [usize::MAX, usize::MAX - 1] {
+        let huge = [
+            variable("a", Width::Two, range(0, 0, 9, 1)),
+            write("a", offset),
+        ];
+        assert!(refusal(&huge, &long).contains("pkt_offset"));
+        let header = [Instruction::FixChecksumIpv4 { offset }];
+        assert!(refusal(&header, &long).contains("pkt_offset"));
+    }
+}
+
+#[test]
+fn an_unknown_variable_is_named_with_those_known() {
+    let a = variable("a", Width::Two, range(0, 0, 9, 1));
+    let b = variable("b", Width::Two, range(0, 0, 9, 1));
+    assert_eq!(
+        refusal(&[a.clone(), b, write("c", 0)], &template()),
+        "field engine instruction 3 (write_flow_var), field 'name': no variable is named 'c'; \
+         declare it with a flow_var before this instruction, or use one of: a, b"
+    );
+    let late = [write("a", 0), a.clone()];
+    assert!(refusal(&late, &template()).contains("instruction 1 (write_flow_var), field 'name'"));
+    assert!(refusal(&[trim("x")], &template()).contains("no variable is named 'x'"));
+}
+
+#[test]
+fn names_are_unique_and_not_empty() {
+    let a = variable("a", Width::One, range(0, 0, 9, 1));
+    let twice = refusal(&[a.clone(), a], &template());
+    assert!(
+        twice.contains("instruction 2 (flow_var), field 'name'"),
+        "{twice}"
+    );
+    let empty = refusal(&[variable("", Width::One, range(0, 0, 9, 1))], &template());
+    assert!(empty.contains("the name is empty"), "{empty}");
+}
+
+#[test]
+fn variables_have_64_bytes_in_all() {
+    let many = |n: usize| -> Vec<Instruction> {
+        (0..n)
+            .map(|i| variable(&format!("v{i}"), Width::Eight, range(0, 0, 9, 1)))
+            .collect()
+    };
+    assert!(Program::compile(&many(8), &template()).is_ok());
+    let error = refusal(&many(9), &template());
+    assert!(
+        error.contains("instruction 9 (flow_var), field 'size'"),
+        "{error}"
+    );
+    assert!(error.contains("72 bytes"), "{error}");
+}
+
+#[test]
+fn a_range_must_make_sense() {
+    let cases = [
+        (range(0, 0, 256, 1), "field 'max_value': 256 does not fit"),
+        (range(9, 9, 8, 1), "field 'min_value': 9 is above"),
+        (
+            range(2, 1, 8, 1),
+            "field 'init_value': 1 of 'a' is outside of 2 to 8",
+        ),
+        (range(2, 9, 8, 1), "field 'init_value': 9"),
+        (range(0, 0, 9, 0), "field 'step': the step of 'a' is 0"),
+        (
+            range(250, 250, 255, 4),
+            "field 'step': the range 250 to 255 of 'a'",
+        ),
+    ];
+    for (range, expected) in cases {
+        let error = refusal(&[variable("a", Width::One, range)], &template());
+        assert!(error.contains(expected), "'{expected}' is not in: {error}");
+        assert!(error.contains("instruction 1 (flow_var)"), "{error}");
+    }
+}
+
+#[test]
+fn a_list_must_make_sense() {
+    let cases = [
+        (list(Width::Two, vec![], 1), "'a' lists 0 values"),
+        (
+            list(Width::Two, vec![0; 65_536], 1),
+            "'a' lists 65536 values",
+        ),
+        (list(Width::One, vec![1, 256], 1), "256 does not fit"),
+        (list(Width::One, vec![1], 0), "the step of 'a' is 0"),
+    ];
+    for (instruction, expected) in cases {
+        let error = refusal(&[instruction], &template());
+        assert!(error.contains(expected), "'{expected}' is not in: {error}");
+    }
+}
+
+#[test]
+fn a_checksum_needs_an_ipv4_header() {
+    let fix = |offset| [Instruction::FixChecksumIpv4 { offset }];
+    assert!(Program::compile(&fix(14), &template()).is_ok());
+    assert!(refusal(&fix(15), &template()).contains("no whole IPv4 header at offset 15"));
+    assert!(refusal(&fix(58), &template()).contains("field 'pkt_offset'"));
+    let mut long_header = template();
+    long_header[14] = 0x4f;
+    assert!(refusal(&fix(14), &long_header).contains("no whole IPv4 header at offset 14"));
+    let mut short_header = template();
+    short_header[14] = 0x44;
+    assert!(refusal(&fix(14), &short_header).contains("no whole IPv4 header"));
+}
+
+#[test]
+fn a_packet_length_is_a_2_byte_variable_of_at_least_60() {
+    let narrow = [variable("a", Width::One, range(60, 60, 90, 1)), trim("a")];
+    assert!(refusal(&narrow, &template()).contains("'a' has 1 bytes"));
+    let short = [variable("a", Width::Two, range(59, 60, 90, 1)), trim("a")];
+    assert!(refusal(&short, &template()).contains("'a' makes packets of 59 bytes"));
+    let listed = [list(Width::Two, vec![90, 59], 1), trim("a")];
+    assert!(refusal(&listed, &template()).contains("'a' makes packets of 59 bytes"));
+    let long = [variable("a", Width::Two, range(61, 61, 90, 1)), trim("a")];
+    assert!(refusal(&long, &template()).contains("begin at 61, and the packet has 60 bytes"));
+    let reaches = [variable("a", Width::Two, range(60, 60, 9000, 1)), trim("a")];
+    assert!(Program::compile(&reaches, &template()).is_ok());
+}

@@ -1,0 +1,166 @@
+//! The field engine against captures of the simulator that users' profiles were written for:
+//! streams that send alone, packet by packet, in all bytes but the MAC addresses.
+
+use std::path::PathBuf;
+
+use allosaur_engine::vm::{
+    BURST, Instruction, Operation, Program, Range, Stage, State, Values, Width,
+};
+use base64::Engine as _;
+use serde_json::Value;
+
+/// Bytes of the MAC addresses, which the port may give.
+const MAC_BYTES: usize = 12;
+
+fn folder() -> Option<PathBuf> {
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../shared/data/golden-stateless"
+    );
+    let folder = PathBuf::from(folder);
+    if !folder.is_dir() {
+        eprintln!("skipped: there is no {}", folder.display());
+        return None;
+    }
+    Some(folder)
+}
+
+/// The frames of a little-endian microsecond capture.
+fn frames(capture: &[u8]) -> Vec<&[u8]> {
+    let mut frames = Vec::new();
+    let mut rest = &capture[24..];
+    while let Some((header, after)) = rest.split_first_chunk::<16>() {
+        let bytes = [header[8], header[9], header[10], header[11]];
+        let (frame, after) = after.split_at(u32::from_le_bytes(bytes) as usize);
+        frames.push(frame);
+        rest = after;
+    }
+    frames
+}
+
+/// An instruction of this engine; `None` for those that it does not have yet.
+fn instruction(json: &Value) -> Option<Instruction> {
+    let text = |field: &str| json[field].as_str().map(str::to_owned);
+    let number = |field: &str| json[field].as_u64();
+    match json["type"].as_str()? {
+        "flow_var" if json["next_var"].is_null() => Some(Instruction::Variable {
+            name: text("name")?,
+            width: Width::from_bytes(number("size")?)?,
+            values: Values::Range(Range {
+                operation: match json["op"].as_str()? {
+                    "inc" => Operation::Increment,
+                    "dec" => Operation::Decrement,
+                    _ => Operation::Random,
+                },
+                init: number("init_value")?,
+                min: number("min_value")?,
+                max: number("max_value")?,
+                step: number("step")?,
+            }),
+        }),
+        "write_flow_var" => Some(Instruction::Write {
+            variable: text("name")?,
+            offset: usize::try_from(number("pkt_offset")?).ok()?,
+            add: json["add_value"].as_i64()?,
+            big_endian: json["is_big_endian"].as_bool()?,
+        }),
+        "fix_checksum_ipv4" => Some(Instruction::FixChecksumIpv4 {
+            offset: usize::try_from(number("pkt_offset")?).ok()?,
+        }),
+        "trim_pkt_size" => Some(Instruction::TrimPacketSize {
+            variable: text("name")?,
+        }),
+        _ => None,
+    }
+}
+
+/// Compares one golden; false when it has more than one stream, or one with statistics of its
+/// own (which mark its packets) or with unknown instructions.
+fn compare(name: &str, json: &Value, capture: &[u8]) -> bool {
+    let commands = json["commands"].as_array().expect("a golden has commands");
+    let streams: Vec<&Value> = commands
+        .iter()
+        .filter(|command| command["method"] == "add_stream")
+        .map(|command| &command["params"]["stream"])
+        .collect();
+    let [stream] = streams[..] else {
+        return false;
+    };
+    if stream["flow_stats"]["enabled"] == true {
+        return false;
+    }
+    let instructions = stream["vm"]["instructions"]
+        .as_array()
+        .expect("a stream has a vm");
+    let instructions: Option<Vec<Instruction>> = instructions.iter().map(instruction).collect();
+    let Some(instructions) = instructions.filter(|instructions| !instructions.is_empty()) else {
+        return false;
+    };
+    let packet = stream["packet"]["binary"]
+        .as_str()
+        .expect("a stream has a packet");
+    let mut template = base64::engine::general_purpose::STANDARD
+        .decode(packet)
+        .expect("a packet is in base64");
+    template.resize(template.len().max(60), 0);
+    let seed = stream["random_seed"].as_u64().unwrap_or(0);
+    let seed = u32::try_from(seed).expect("a seed has 32 bits");
+
+    let program = Program::compile(&instructions, &template).expect("a valid program");
+    let mut state = State::new(&program, seed, 0, 1);
+    let mut stage = Stage::default();
+    for (burst, expected) in frames(capture).chunks(BURST).enumerate() {
+        stage.run(&program, &mut state, &template, expected.len());
+        for (i, expected) in expected.iter().enumerate() {
+            let mut made = vec![0; stage.length(i)];
+            stage.write(i, &template, &mut made);
+            let number = burst * BURST + i;
+            let writes_macs = name == "udp_1pkt_1mac";
+            let from = if writes_macs {
+                MAC_BYTES - 1
+            } else {
+                MAC_BYTES
+            };
+            assert_eq!(made[from..], expected[from..], "packet {number} of {name}");
+        }
+    }
+    true
+}
+
+#[test]
+fn single_streams_make_the_captured_packets() {
+    let Some(folder) = folder() else {
+        return;
+    };
+    let mut compared = Vec::new();
+    for entry in std::fs::read_dir(&folder).expect("the folder can be read") {
+        let path = entry.expect("an entry can be read").path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
+            let json = std::fs::read_to_string(&path).expect("a golden can be read");
+            let json: Value = serde_json::from_str(&json).expect("a golden is JSON");
+            let capture = std::fs::read(path.with_extension("pcap")).expect("with its capture");
+            let name = path
+                .file_stem()
+                .expect("a file has a name")
+                .to_string_lossy();
+            if compare(&name, &json, &capture) {
+                compared.push(name.into_owned());
+            }
+        }
+    }
+    compared.sort();
+    for name in [
+        "syn_attack",
+        "udp_1pkt_src_ip_split",
+        "udp_inc_len_9k",
+        "hlt_udp_ports",
+    ] {
+        assert!(
+            compared.iter().any(|other| other == name),
+            "{name} is not in {compared:?}"
+        );
+    }
+}
