@@ -3,6 +3,7 @@
 //! The modules stand in an order, and a module imports only from those before it:
 //! `clock`, `counters`, `mailbox`, `polling`, `worker`, `receive`.
 
+pub mod bench;
 pub mod clock;
 pub mod counters;
 pub mod mailbox;

@@ -1,0 +1,347 @@
+//! All that one core sends from one port: the profiles that run there, in the order of time.
+//!
+//! Honest load: a stream without end that falls more than [`LATE_MAX`] behind gives up what it
+//! cannot send in time and counts it as missed; a burst is sent whole, however late, unless the
+//! run's duration ends first. What was due before the end may still leave for [`DRAIN_MAX`].
+//!
+//! A full queue ends the port's turn and nothing else: what could not leave stays the first in
+//! order, so that no stream is starved by others with shorter frames.
+//!
+//! What lives here: which stream's turn it is, and the life of a run. What does not: the
+//! schedule of a stream (`stream::run`) and its packets (`burst`).
+
+use super::{Event, Outbox, burst};
+use crate::stats::{StreamCounters, TransmitCounters};
+use crate::stream::run::StreamRun;
+use crate::stream::{CoreProgram, ProfileKey, StreamId};
+use crate::time::{Due, MILLISECOND, Nanos};
+use crate::transmit::{Outlets, PortIndex};
+use crate::vm;
+use crate::wheel::Scheduler;
+
+/// How far a stream without end may fall behind before it gives up packets, and so how much it
+/// catches up after the thread was held up.
+pub const LATE_MAX: Nanos = 100 * MILLISECOND;
+/// How long after the end of a run what was due before it may still leave.
+pub const DRAIN_MAX: Nanos = 30 * MILLISECOND;
+/// Most bursts of one turn of a port, so that a core that is behind still hears its commands.
+pub const BURSTS_PER_TURN: u32 = 32;
+
+/// The streams of one port on one core.
+#[derive(Debug)]
+pub(super) struct Sender {
+    port: PortIndex,
+    scheduler: Scheduler<Item>,
+    runs: Vec<Option<Run>>,
+}
+
+/// What comes due: a stream of a run, or ([`END`]) the run's end.
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    run: u32,
+    stream: u32,
+}
+
+/// Stands for the end of the run's duration.
+const END: u32 = u32::MAX;
+
+/// A profile that runs.
+#[derive(Debug)]
+struct Run {
+    profile: ProfileKey,
+    program: Box<CoreProgram>,
+    /// No packet leaves that is due at this time or later.
+    end: Nanos,
+    /// Streams that have packets to come.
+    active: u32,
+    /// A stream was cut by the duration, so the run lasts until its end.
+    cut: bool,
+}
+
+/// What is left to do with a stream after its turn.
+enum Next {
+    /// Look again then.
+    At(Nanos),
+    /// It has no more packets before the run's end.
+    Cut,
+    /// It has ended, with its last packet then.
+    Ended(Due),
+}
+
+impl Sender {
+    pub(super) fn new(port: PortIndex, now: Nanos) -> Sender {
+        Sender {
+            port,
+            scheduler: Scheduler::new(now),
+            runs: Vec::new(),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of one command")]
+    pub(super) fn start(
+        &mut self,
+        profile: ProfileKey,
+        mut program: Box<CoreProgram>,
+        start_at: Nanos,
+        end: Nanos,
+        now: Nanos,
+        outlets: &mut impl Outlets,
+        outbox: &mut Outbox,
+    ) {
+        let index = self
+            .runs
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or(self.runs.len());
+        let mut active = 0;
+        for (i, stream) in program.streams.iter_mut().enumerate() {
+            stream.frame = burst::register(stream, self.port, outlets);
+            if stream.plan.self_start {
+                stream.start(Due::at(start_at));
+                active += 1;
+                let item = Item {
+                    run: index as u32,
+                    stream: i as u32,
+                };
+                self.scheduler.insert(stream.due_at(), item);
+            }
+        }
+        if end != Nanos::MAX {
+            self.scheduler.insert(
+                end,
+                Item {
+                    run: index as u32,
+                    stream: END,
+                },
+            );
+        }
+        if index == self.runs.len() {
+            self.runs.push(None);
+        }
+        self.runs[index] = Some(Run {
+            profile,
+            program,
+            end,
+            active,
+            cut: false,
+        });
+        if active == 0 {
+            self.finish(index, now, outlets, outbox);
+        }
+    }
+
+    pub(super) fn stop(
+        &mut self,
+        profile: ProfileKey,
+        outlets: &mut impl Outlets,
+        outbox: &mut Outbox,
+    ) {
+        if let Some(index) = self.find(profile) {
+            self.retire(index, outlets, outbox);
+        }
+    }
+
+    /// Sends what is due by `now`, a bounded number of bursts.
+    #[inline]
+    pub(super) fn turn(
+        &mut self,
+        now: Nanos,
+        stage: &mut vm::Stage,
+        counters: &mut TransmitCounters,
+        outlets: &mut impl Outlets,
+        outbox: &mut Outbox,
+    ) -> u64 {
+        self.scheduler.advance(now);
+        let mut sent = 0;
+        for _ in 0..BURSTS_PER_TURN {
+            let Some((_, item)) = self.scheduler.pop_due(now) else {
+                break;
+            };
+            if item.stream == END {
+                self.handle_end(item, now, outlets, outbox);
+                continue;
+            }
+            let run = self.runs[item.run as usize]
+                .as_mut()
+                .expect("a retired run has no items");
+            let stream = &mut run.program.streams[item.stream as usize];
+            let until = now.min(run.end.saturating_sub(1));
+            give_up_late(stream, counters, now, run.end);
+            let count = stream.due_count(until, vm::BURST as u32);
+            if count > 0 {
+                let taken = burst::send(stream, self.port, count, stage, counters, outlets);
+                stream.advance(u64::from(taken));
+                sent += u64::from(taken);
+                if taken < count {
+                    counters.queue_full += 1;
+                    self.scheduler.insert(stream.due_at(), item);
+                    break;
+                }
+            }
+            match step(stream, until, run.end) {
+                Next::At(at) => self.scheduler.insert(at, item),
+                Next::Cut => self.cut(item, now, outlets, outbox),
+                Next::Ended(last) => self.follow_chain(item, last, now, outlets, outbox),
+            }
+        }
+        sent
+    }
+
+    /// When something is due next: never later than that.
+    pub(super) fn next_due(&self) -> Option<Nanos> {
+        self.scheduler.next_due()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.runs.iter().all(Option::is_none)
+    }
+
+    pub(super) fn stream_counters(
+        &self,
+        profile: ProfileKey,
+    ) -> impl Iterator<Item = (StreamId, StreamCounters)> + '_ {
+        let run = self
+            .find(profile)
+            .and_then(|index| self.runs[index].as_ref());
+        let streams = run.into_iter().flat_map(|run| &run.program.streams);
+        streams.map(|stream| (stream.plan.id, stream.counters))
+    }
+
+    fn find(&self, profile: ProfileKey) -> Option<usize> {
+        let is_it = |run: &Run| run.profile == profile;
+        self.runs
+            .iter()
+            .position(|run| run.as_ref().is_some_and(is_it))
+    }
+
+    fn cut(&mut self, item: Item, now: Nanos, outlets: &mut impl Outlets, outbox: &mut Outbox) {
+        let run = self.runs[item.run as usize]
+            .as_mut()
+            .expect("the caller has it");
+        run.program.streams[item.stream as usize].active = false;
+        run.active -= 1;
+        run.cut = true;
+        if run.active == 0 && now >= run.end {
+            self.finish(item.run as usize, now, outlets, outbox);
+        }
+    }
+
+    fn follow_chain(
+        &mut self,
+        item: Item,
+        last: Due,
+        now: Nanos,
+        outlets: &mut impl Outlets,
+        outbox: &mut Outbox,
+    ) {
+        let run = self.runs[item.run as usize]
+            .as_mut()
+            .expect("the caller has it");
+        run.active -= 1;
+        let next = run.program.streams[item.stream as usize].successor();
+        if let Some(next) = next {
+            let stream = &mut run.program.streams[next as usize];
+            // A stream that runs already is not started again by another chain.
+            if !stream.active {
+                stream.start(last);
+                run.active += 1;
+                self.scheduler.insert(
+                    stream.due_at(),
+                    Item {
+                        run: item.run,
+                        stream: next,
+                    },
+                );
+            }
+        }
+        if run.active == 0 && (!run.cut || now >= run.end) {
+            self.finish(item.run as usize, now, outlets, outbox);
+        }
+    }
+
+    /// The run's duration is over. What was due before gets [`DRAIN_MAX`] to leave; then the
+    /// streams give up the rest, each in its own turn, and the last of them ends the run.
+    fn handle_end(
+        &mut self,
+        item: Item,
+        now: Nanos,
+        outlets: &mut impl Outlets,
+        outbox: &mut Outbox,
+    ) {
+        let run = self.runs[item.run as usize]
+            .as_ref()
+            .expect("a retired run has no items");
+        if run.active > 0 {
+            let last_call = run.end.saturating_add(DRAIN_MAX);
+            self.scheduler.insert(last_call.max(now + 1), item);
+        } else {
+            self.finish(item.run as usize, now, outlets, outbox);
+        }
+    }
+
+    fn finish(&mut self, index: usize, at: Nanos, outlets: &mut impl Outlets, outbox: &mut Outbox) {
+        if let Some(run) = &self.runs[index] {
+            let (port, profile) = (self.port, run.profile);
+            self.retire(index, outlets, outbox);
+            outbox
+                .events
+                .push_back(Event::ProfileDone { port, profile, at });
+        }
+    }
+
+    /// Takes a run out; nothing of it stays in the scheduler or in the queue.
+    fn retire(&mut self, index: usize, outlets: &mut impl Outlets, outbox: &mut Outbox) {
+        let Some(run) = self.runs[index].take() else {
+            return;
+        };
+        self.scheduler.retain(|item| item.run as usize != index);
+        for stream in &run.program.streams {
+            burst::unregister(stream, self.port, outlets);
+        }
+        outbox.retired.push_back(run.program);
+    }
+}
+
+/// Goes as far in the stream's schedule as `until` allows, without sending.
+#[inline]
+fn step(stream: &mut StreamRun, until: Nanos, end: Nanos) -> Next {
+    while stream.left == 0 && stream.due_at() <= until {
+        if let Some(last) = stream.end_burst() {
+            return Next::Ended(last);
+        }
+    }
+    match stream.due_at() {
+        at if at >= end => Next::Cut,
+        at => Next::At(at),
+    }
+}
+
+/// Skips what a stream is too late for.
+#[inline]
+fn give_up_late(stream: &mut StreamRun, counters: &mut TransmitCounters, now: Nanos, end: Nanos) {
+    let before_end = end.saturating_sub(1);
+    let behind = now.saturating_sub(LATE_MAX);
+    if stream.next.at < behind && stream.left > 0 && stream.is_continuous() {
+        give_up(stream, counters, behind.min(before_end));
+    }
+    if now >= end.saturating_add(DRAIN_MAX) {
+        give_up(stream, counters, before_end);
+    }
+}
+
+/// Skips the packets of the current burst that are due by `until`, and counts them as missed.
+#[cold]
+fn give_up(stream: &mut StreamRun, counters: &mut TransmitCounters, until: Nanos) {
+    loop {
+        let n = u64::from(stream.due_count(until, u32::MAX));
+        if n == 0 {
+            return;
+        }
+        stream.advance(n);
+        if let Some(state) = &mut stream.state {
+            state.skip(n);
+        }
+        stream.counters.missed_packets += n;
+        counters.missed_packets += n;
+    }
+}
