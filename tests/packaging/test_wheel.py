@@ -1,0 +1,41 @@
+"""One wheel brings everything: both commands, three import names, types."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+
+COMMANDS = Path(sys.executable).parent
+
+
+@pytest.mark.parametrize("command", ["allosaur", "allosaur-server"])
+def test_commands_are_beside_python(command: str) -> None:
+    path = COMMANDS / command
+    assert os.access(path, os.X_OK), (
+        f"{path} is not there: run these tests with .venv/bin/python after `make install`"
+    )
+    done = subprocess.run([path, "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "usage" in done.stdout.lower()
+
+
+def test_wheel_has_all_import_names_and_types() -> None:
+    files = {str(file) for file in distribution("allosaur").files or []}
+    assert "allosaur/py.typed" in files
+    for package in ("allosaur", "allosaur/cli", "allosaur/report", "trex/stl", "trex_stl_lib"):
+        assert any(file.startswith(package + "/") for file in files), package
+    for name in ("allosaur", "trex.stl.api", "trex_stl_lib.api"):
+        assert hasattr(importlib.import_module(name), "STLClient"), name
+
+
+def test_server_and_package_have_one_version() -> None:
+    done = subprocess.run(
+        [COMMANDS / "allosaur-server", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()[-1] == distribution("allosaur").version
