@@ -9,7 +9,7 @@ STEP := scripts/step.sh
 BIN := .venv/bin
 
 # What ends up in the wheel. A change in any of these means: install again.
-RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -type f \( -name '*.rs' -o -name '*.toml' \) 2>/dev/null)
+RUST_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml $(shell find crates -type f \( -name '*.rs' -o -name '*.toml' \) 2>/dev/null)
 PYTHON_SOURCES := $(shell find python scripts/wheel-data -type f ! -name '*.py[co]' 2>/dev/null)
 
 .PHONY: help demo test bench lint install clean
