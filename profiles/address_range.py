@@ -20,7 +20,7 @@ FIRST_CLIENT = IPv4Address("16.0.0.1")
 class AddressRange:
     """One stream of many flows."""
 
-    def get_streams(self, direction=0, clients=254, **kwargs):
+    def get_streams(self, direction=0, clients=254):
         """Return the stream with its field engine program."""
         vm = STLVM()
         last_client = str(FIRST_CLIENT + (clients - 1))

@@ -15,7 +15,7 @@ from scapy.layers.l2 import Ether
 class BurstChain:
     """Two streams; only the first begins by itself."""
 
-    def get_streams(self, direction=0, **kwargs):
+    def get_streams(self, direction=0):
         """Return the chain; `ibg` is the silence between two bursts, in microseconds."""
         return [
             STLStream(

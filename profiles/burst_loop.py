@@ -19,7 +19,7 @@ STEPS = (("request", 64, 1, "answer"), ("answer", 1518, 10, "thanks"), ("thanks"
 class BurstLoop:
     """A ring of three streams."""
 
-    def get_streams(self, direction=0, rounds=3, **kwargs):
+    def get_streams(self, direction=0, rounds=3):
         """Return the ring."""
         return [
             STLStream(

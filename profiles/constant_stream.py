@@ -17,7 +17,7 @@ HEADERS_AND_FCS = 14 + 20 + 8 + 4
 class ConstantStream:
     """One continuous stream."""
 
-    def get_streams(self, direction=0, size=64, **kwargs):
+    def get_streams(self, direction=0, size=64):
         """Return the streams of one direction; port 1 answers port 0's addresses."""
         client, server = ("16.0.0.1", "48.0.0.1") if direction == 0 else ("48.0.0.1", "16.0.0.1")
         frame = (

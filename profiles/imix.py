@@ -18,7 +18,7 @@ MIX = ((64, 28), (594, 16), (1518, 4))
 class Imix:
     """A stream of each size; the two directions are each other's mirror."""
 
-    def get_streams(self, direction=0, clients=254, **kwargs):
+    def get_streams(self, direction=0, clients=254):
         """Return the streams of one direction."""
         source, target = ("16.0.0.0", "48.0.0.1") if direction == 0 else ("48.0.0.0", "16.0.0.1")
         return [self.stream(source, target, clients, size, rate) for size, rate in MIX]

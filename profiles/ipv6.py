@@ -19,7 +19,7 @@ LAST_TWO_BYTES = 14
 class Ipv6:
     """One stream of many flows."""
 
-    def get_streams(self, direction=0, flows=1000, **kwargs):
+    def get_streams(self, direction=0, flows=1000):
         """Return the stream."""
         vm = STLVM()
         vm.var(name="client", min_value=1, max_value=flows, size=2, op="inc")

@@ -15,7 +15,7 @@ from scapy.layers.l2 import Ether
 class MultiBurst:
     """One stream of bursts."""
 
-    def get_streams(self, direction=0, burst=100, count=10, gap_us=100_000, rate_pps=100_000, **kwargs):
+    def get_streams(self, direction=0, burst=100, count=10, gap_us=100_000, rate_pps=100_000):
         """Return the stream; it sends burst * count packets and ends."""
         frame = Ether() / IP(src="16.0.0.1", dst="48.0.0.1") / UDP(sport=1025, dport=12) / bytes(18)
         mode = STLTXMultiBurst(pps=rate_pps, pkts_per_burst=burst, count=count, ibg=float(gap_us))

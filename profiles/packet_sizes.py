@@ -17,7 +17,7 @@ FCS, ETHERNET, IPV4 = 4, 14, 20
 class PacketSizes:
     """One stream; its packet is as large as the largest, and is cut."""
 
-    def get_streams(self, direction=0, largest=1518, order="inc", **kwargs):
+    def get_streams(self, direction=0, largest=1518, order="inc"):
         """Return the stream."""
         headers = Ether() / IP(src="16.0.0.1", dst="48.0.0.1") / UDP(sport=1025, dport=12, chksum=0)
         vm = STLVM()

@@ -17,7 +17,7 @@ PORTS = [53, 67, 123, 161, 443, 500, 514]
 class ServicePorts:
     """One stream; the program is written as a list of instructions."""
 
-    def get_streams(self, direction=0, **kwargs):
+    def get_streams(self, direction=0):
         """Return the stream. The IPv4 checksum does not cover the ports, so nothing needs a fix."""
         program = STLScVmRaw(
             [

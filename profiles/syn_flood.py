@@ -18,7 +18,7 @@ from scapy.layers.l2 import Ether
 class SynFlood:
     """One stream; source address and source port are random."""
 
-    def get_streams(self, direction=0, seed=0x1234, **kwargs):
+    def get_streams(self, direction=0, seed=0x1234):
         """Return the stream."""
         vm = STLVM()
         vm.var(name="address", min_value="16.0.0.0", max_value="18.0.0.254", size=4, op="random")

@@ -17,7 +17,7 @@ RATES_PPS = (10, 20, 40)
 class ThreeStreams:
     """Streams that differ in the source address, so that a capture tells them apart."""
 
-    def get_streams(self, direction=0, **kwargs):
+    def get_streams(self, direction=0):
         """Return the streams; `isg` is the wait before the first packet, in microseconds."""
         streams = []
         for number, rate in enumerate(RATES_PPS, start=1):

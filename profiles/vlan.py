@@ -17,7 +17,7 @@ TAG_OFFSET = 14
 class Vlan:
     """One stream through all VLANs in turn."""
 
-    def get_streams(self, direction=0, first=1, last=100, priority=0, **kwargs):
+    def get_streams(self, direction=0, first=1, last=100, priority=0):
         """Return the stream. The priority is the tag's three highest bits, so it is added to the number."""
         vm = STLVM()
         vm.var(name="vlan", min_value=first, max_value=last, size=2, op="inc")

@@ -49,7 +49,7 @@ Allosaur = Callable[..., Ended]
 
 
 def environment() -> dict[str, str]:
-    """An environment in which messages are not debugged, and Python finds the package as this process does."""
+    """An environment without debugging, in which Python finds the package as this process does."""
     return {**os.environ, "ALLOSAUR_DEBUG": "0", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
@@ -76,11 +76,12 @@ def allosaur(tmp_path: Path) -> Allosaur:
 @pytest.fixture(scope="session")
 def binary() -> str:
     """The server binary; what needs it is skipped where it is not built."""
+    from allosaur import STLError
     from allosaur.server import find_binary
 
     try:
         return str(find_binary())
-    except (OSError, RuntimeError) as error:
+    except STLError as error:
         pytest.skip(f"the server is not built (make install builds it): {error}")
 
 
@@ -99,7 +100,7 @@ def profile(tmp_path: Path) -> Callable[..., Path]:
             "from scapy.all import Ether, IP, UDP, Raw\n"
             "from allosaur import *\n"
             "class Profile:\n"
-            "    def get_streams(self, direction=0, **kwargs):\n"
+            "    def get_streams(self):\n"
             f"        packet = STLPktBuilder(pkt={packet}, vm={vm})\n"
             f"        return [STLStream(name='only', packet=packet, mode={mode}, {stream})]\n"
             "def register():\n"

@@ -100,5 +100,5 @@ def test_packet_rates() -> None:
 
 @pytest.mark.parametrize("text", ["", "1gbps", "40%", "5k", "fast", "0kpps"])
 def test_packet_rates_that_are_none(text: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="packet rate|above zero"):
+    with pytest.raises(ArgumentTypeError, match=r"packet rate|above zero"):
         _options.rate_pps(text)

@@ -6,8 +6,6 @@ Tunables: rate_pps (the IMIX of each port), isg_s (when the bursts begin).
 
 from __future__ import annotations
 
-from typing import Any
-
 from allosaur import STLVM, STLPktBuilder, STLStream, STLTXCont, STLTXMultiBurst, STLTXSingleBurst
 
 MIX = ((64, 7), (594, 4), (1518, 1))
@@ -45,7 +43,7 @@ class Demo:
     """IMIX without end, and three streams of bursts, each begun by the one before."""
 
     def get_streams(
-        self, direction: int = 0, rate_pps: float = 200_000, isg_s: float = 1.0, **kwargs: Any
+        self, direction: int = 0, rate_pps: float = 200_000, isg_s: float = 1.0
     ) -> list[STLStream]:
         """Return the streams of one direction."""
         share = rate_pps / sum(parts for _, parts in MIX)

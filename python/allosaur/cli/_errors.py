@@ -5,10 +5,8 @@ Not here: printing. `_main.main` prints every error in one place.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -48,25 +46,12 @@ def brief(error: BaseException) -> str:
 @contextmanager
 def explained(doing: str, exit_code: int = EXIT_FAILED) -> Iterator[None]:
     """Turn the client's errors inside the block into a :class:`CommandError` that says what was done."""
-    from allosaur import STLError
+    from allosaur import STLConnectionError, STLError
 
     try:
         yield
+    except STLConnectionError as error:
+        # Whoever is to blame for a server that went away: it is not the command line.
+        raise CommandError(f"{doing}: {brief(error)}", EXIT_FAILED) from error
     except STLError as error:
         raise CommandError(f"{doing}: {brief(error)}", exit_code) from error
-
-
-def profile_failure(path: Path, error: BaseException) -> CommandError:
-    """Return the error for a profile whose own code failed, with the line in the profile that did."""
-    if isinstance(error, SyntaxError):
-        where = f"{error.filename or path}, line {error.lineno}"
-        return bad_input(f"{where}: {error.msg}; correct the profile and run again")
-    lines = [
-        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if _same(frame.filename, path)
-    ]
-    where = f"{path}, line {lines[-1]}" if lines else str(path)
-    return bad_input(f"{where}: {type(error).__name__}: {brief(error)}; correct the profile and run again")
-
-
-def _same(filename: str, path: Path) -> bool:
-    return Path(filename).name == path.name and Path(filename).exists() and Path(filename).samefile(path)

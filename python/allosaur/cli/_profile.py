@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allosaur.cli._errors import CommandError, bad_input, brief, profile_failure
+from allosaur.cli._errors import bad_input, brief
 from allosaur.cli._options import Tunable
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def load(path: Path, direction: int, port: int, tunables: Mapping[str, Tunable])
     """Load a profile for one port. Raises :class:`CommandError` with the line that is wrong."""
     if not path.is_file():
         what = "is a folder, not a profile" if path.is_dir() else "no such file"
-        raise bad_input(f"profile {path}: {what}; give the path of a .py, .json, .yaml or .pcap file")
+        raise bad_input(f"profile {path}: {what}; give the path of a .py, .json or .yaml file")
     from allosaur import STLError, STLProfile
 
     try:
@@ -32,16 +32,8 @@ def load(path: Path, direction: int, port: int, tunables: Mapping[str, Tunable])
         with contextlib.redirect_stdout(sys.stderr):
             profile = STLProfile.load(str(path), direction=direction, port_id=port, **tunables)
             streams = profile.get_streams()
-    except STLError as error:
-        cause = error.__cause__
-        if cause is not None and not isinstance(cause, STLError):
-            raise profile_failure(path, cause) from error
-        message = brief(error)
-        raise bad_input(message if path.name in message else f"profile {path}: {message}") from error
-    except CommandError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise profile_failure(path, error) from error
+    except STLError as error:  # it names the profile, and the line where there is one
+        raise bad_input(f"{brief(error)}; correct the profile and run again") from error
     if not streams:
         raise bad_input(f"profile {path}: it has no streams; its get_streams() must return at least one")
     return profile

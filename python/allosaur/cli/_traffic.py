@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli._errors import explained
+from allosaur.cli._errors import EXIT_USAGE, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.report import PortCounters, PortRates, Sampler, total
@@ -111,7 +111,7 @@ def drive(
     with explained("cannot read the port counters"):
         sampler = Sampler(lambda: _read(client, plan.watched))
     try:
-        with explained("the traffic did not start"):
+        with explained("the traffic did not start", EXIT_USAGE):
             client.start(ports=ports, mult=plan.multiplier, duration=plan.duration_s, force=False)
         sampler.started()
         with explained("the server stopped answering while the traffic ran"):

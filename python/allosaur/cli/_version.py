@@ -9,6 +9,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from allosaur import STLError
 from allosaur.cli._errors import EXIT_OK
 from allosaur.server import find_binary
 
@@ -46,6 +47,6 @@ def _server() -> tuple[str | None, str | None]:
     try:
         binary = Path(find_binary())
         said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=5, check=True)
-    except (OSError, subprocess.SubprocessError, RuntimeError):
+    except (OSError, subprocess.SubprocessError, STLError):
         return None, None
     return str(binary), said.stdout.strip()

@@ -1,0 +1,58 @@
+"""What is shown while traffic runs."""
+
+from __future__ import annotations
+
+import io
+
+from allosaur.cli import _progress
+from allosaur.cli._options import FOREVER
+from allosaur.cli._traffic import Moment, Plan
+from allosaur.report import PortCounters, PortRates
+from rich.console import Console
+
+
+def moment(elapsed_s: float, duration_s: float = 10.0) -> Moment:
+    busy = PortRates(elapsed_s, 148_809_523.0, 99_999_999_999.0, 148_809_523.0, 99_999_999_999.0)
+    counters = PortCounters(tx_packets=987_654_321_000, missed_packets=123_456_789)
+    plan = Plan([0, 1], "100%", duration_s, [0, 1])
+    return Moment(plan, elapsed_s, {0: counters, 1: counters}, {0: busy, 1: busy}, [1.0, 5e6, 297e6] * 40)
+
+
+def test_the_live_table_fits_80_columns() -> None:
+    stream = io.StringIO()
+    Console(file=stream, width=80).print(
+        _progress.live_view("a profile with quite a long name.py", moment(3.25))
+    )
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    text = "\n".join(lines)
+    for shown in ("3.2 of 10 s", "149 Mpps", "100 Gbps", "987,654,321,000", "123,456,789", "█"):
+        assert shown in text, shown
+
+
+def test_plain_lines_come_every_two_seconds() -> None:
+    stream = io.StringIO()
+    with _progress.progress("x", stream) as shown:
+        for quarter in range(1, 21):
+            shown.show(moment(quarter * 0.25))
+    lines = stream.getvalue().splitlines()
+    assert [line.split(":")[0] for line in lines] == ["2.0 of 10 s", "4.0 of 10 s"]
+    assert "sending 298 Mpps, 200 Gbps; receiving 298 Mpps; missed 246,913,578" in lines[0]
+
+
+def test_a_run_without_end_shows_only_the_time() -> None:
+    stream = io.StringIO()
+    with _progress.progress("x", stream) as shown:
+        shown.show(moment(2.0, FOREVER))
+    assert stream.getvalue().startswith("2.0 s: ")
+
+
+def test_a_terminal_gets_the_live_table() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+    with _progress.progress("imix.py", stream) as shown:
+        shown.show(moment(1.0))
+    assert "imix.py" in stream.getvalue()

@@ -1,0 +1,203 @@
+"""A run from start to end against a client that follows a script: no server, no waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from allosaur import STLError
+from allosaur.cli import _summary, _traffic
+from allosaur.cli._errors import CommandError
+from allosaur.cli._interrupt import Interrupt
+from allosaur.cli._options import FOREVER
+from allosaur.cli._traffic import Moment, Outcome, Plan, drive, judge, pair_of, watched_ports
+from allosaur.report import PortCounters, Sampler
+
+
+class ScriptedClient:
+    """Sends `packets` from each port at once when started, and is active for so many questions."""
+
+    def __init__(self, packets: int = 100, lost: int = 0, missed: int = 0, active_polls: int = 3) -> None:
+        self.packets, self.lost, self.missed = packets, lost, missed
+        self.active_polls = active_polls
+        self.calls: list[str] = []
+        self.fail_in = ""
+        self.started = False
+
+    def get_stats(self, ports: Sequence[int]) -> dict[Any, Any]:
+        sent = self.packets if self.started else 0
+        port = {"opackets": sent, "obytes": 64 * sent, "ipackets": 0, "ibytes": 0, "missed_packets": 0}
+        received = {**port, "ipackets": 1000 + (sent - self.lost if self.started else 0)}
+        self._note("get_stats")
+        one = {**received, "missed_packets": self.missed if self.started else 0}
+        return dict.fromkeys(ports, one)
+
+    def start(self, **options: Any) -> None:
+        self._note("start")
+        self.started = True
+
+    def is_traffic_active(self, ports: Sequence[int]) -> bool:
+        self._note("is_traffic_active")
+        self.active_polls -= 1
+        return self.active_polls > 0
+
+    def stop(self, ports: Sequence[int]) -> None:
+        self._note("stop")
+
+    def get_warnings(self) -> list[str]:
+        return ["the link is short"]
+
+    def _note(self, call: str) -> None:
+        self.calls.append(call)
+        if call == self.fail_in:
+            raise STLError("the wire was cut")
+
+
+def plan(duration_s: float = 1.0) -> Plan:
+    return Plan(ports=[0, 1], multiplier="1", duration_s=duration_s, watched=[0, 1])
+
+
+def run(client: ScriptedClient, duration_s: float = 1.0) -> Outcome:
+    with Interrupt() as interrupt:
+        return drive(client, plan(duration_s), interrupt, lambda moment: None)  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packets that never come are given up at once, and the loop does not rest."""
+    monkeypatch.setattr(_traffic, "_SETTLE_S", 0.0)
+    monkeypatch.setattr(_traffic, "_POLL_INTERVAL_S", 0.0)
+
+
+def test_what_was_counted_before_the_start_does_not_count() -> None:
+    outcome = run(ScriptedClient())
+    assert outcome.total.tx_packets == 200
+    assert outcome.total.rx_packets == 200
+    verdict = judge(outcome)
+    assert verdict.ok
+    assert (verdict.lost_packets, verdict.missed_packets) == (0, 0)
+    assert outcome.warnings == ["the link is short"]
+
+
+def test_lost_packets_fail_the_run() -> None:
+    verdict = judge(run(ScriptedClient(lost=3)))
+    assert not verdict.ok
+    assert verdict.lost_packets == 6
+    assert "6 packets were sent and not received (3 %)" in verdict.summary
+
+
+def test_missed_load_fails_the_run_too() -> None:
+    outcome = run(ScriptedClient(missed=25))
+    verdict = judge(outcome)
+    assert not verdict.ok
+    assert outcome.total.offered_packets == 250
+    assert "load not reached: 50 packets were not sent in time (20 %)" in verdict.summary
+
+
+def test_a_run_that_sends_nothing_is_no_success() -> None:
+    verdict = judge(run(ScriptedClient(packets=0)))
+    assert not verdict.ok
+    assert "nothing was sent" in verdict.summary
+
+
+def test_the_traffic_is_stopped_whatever_happens() -> None:
+    client = ScriptedClient()
+    client.fail_in = "is_traffic_active"
+    with pytest.raises(CommandError, match="stopped answering while the traffic ran: the wire was cut"):
+        run(client)
+    assert client.calls[-1] == "stop"
+
+
+def test_a_start_that_is_refused_says_so() -> None:
+    client = ScriptedClient()
+    client.fail_in = "start"
+    with pytest.raises(CommandError, match="the traffic did not start: the wire was cut"):
+        run(client)
+
+
+def test_a_signal_stops_the_traffic_and_keeps_the_result() -> None:
+    client = ScriptedClient(active_polls=10**9)
+    seen: list[Moment] = []
+    with Interrupt() as interrupt:
+
+        def note_and_stop(moment: Moment) -> None:
+            seen.append(moment)
+            interrupt.exit_code = 130
+
+        outcome = drive(client, plan(FOREVER), interrupt, note_and_stop)  # type: ignore[arg-type]
+    assert "stop" in client.calls
+    assert outcome.exit_code == 130
+    assert outcome.total.tx_packets == 200
+    assert len(seen) == 1
+    assert seen[0].counters[0].tx_packets == 100
+
+
+def test_traffic_that_does_not_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_traffic, "_STOP_GRACE_S", 0.0)
+    client = ScriptedClient(active_polls=10**9)
+    verdict = judge(run(client, duration_s=0.01))
+    assert not verdict.ok
+    assert "did not end after 0.01 s, and was stopped" in verdict.summary
+    assert "stop" in client.calls
+
+
+def test_extra_packets_of_one_pair_hide_no_loss_of_another() -> None:
+    counters = {
+        0: PortCounters(tx_packets=100, rx_packets=0),
+        1: PortCounters(tx_packets=0, rx_packets=90),
+        2: PortCounters(tx_packets=100, rx_packets=0),
+        3: PortCounters(tx_packets=0, rx_packets=500),
+    }
+    outcome = Outcome(Plan([0, 2], "1", 1.0, [0, 1, 2, 3]), 1.0, counters, {})
+    assert judge(outcome).lost_packets == 10
+
+
+def test_a_port_without_a_peer_loses_nothing() -> None:
+    outcome = Outcome(Plan([2], "1", 1.0, [2]), 1.0, {2: PortCounters(tx_packets=9)}, {})
+    verdict = judge(outcome)
+    assert verdict.ok
+    assert verdict.lost_packets is None
+    assert "no port receives it" in verdict.summary
+
+
+def test_ports_and_their_peers() -> None:
+    assert [pair_of(port) for port in (0, 1, 2, 3)] == [1, 0, 3, 2]
+    assert watched_ports([0], 4) == [0, 1]
+    assert watched_ports([3, 0], 4) == [0, 1, 2, 3]
+    assert watched_ports([2], 3) == [2]
+
+
+def test_the_summary_has_every_number() -> None:
+    outcome = run(ScriptedClient(lost=1, missed=2))
+    text = _summary.text(outcome, judge(outcome))
+    for shown in (
+        "port 0",
+        "port 1",
+        "total",
+        "offered packets",
+        "204",
+        "missed packets",
+        "FAILED",
+        "lost 2, missed 4",
+    ):
+        assert shown in text, shown
+    result: Mapping[str, Any] = _summary.json_object(outcome, judge(outcome))
+    assert result["total"]["offered_packets"] == 204
+    assert result["ports"]["0"]["tx_packets"] == 100
+    assert result["total"]["queue_full"] is None
+    assert (result["lost_packets"], result["missed_packets"], result["ok"]) == (2, 4, False)
+
+
+def test_late_packets_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_traffic, "_SETTLE_S", 60.0)
+    readings = iter([(0, 0), (10, 0), (10, 4), (10, 4), (10, 10)])
+
+    def read() -> dict[int, PortCounters]:
+        sent, received = next(readings)
+        return {0: PortCounters(tx_packets=sent, rx_packets=received)}
+
+    sampler = Sampler(read)
+    _traffic._settle(sampler)
+    assert sampler.counted()[0].rx_packets == 10
+    assert next(readings, None) is None, "it stopped asking when all had arrived"
