@@ -1,7 +1,8 @@
 //! How fast the field engine makes packets: nanoseconds a packet, the copy to a slot included.
 //!
 //! Run it with `cargo run --release -p allosaur-engine --example vm_speed`. Each case prints the
-//! best of several runs, so that other work on the machine counts little.
+//! best of several runs, so that other work on the machine counts little. An argument limits
+//! the burst sizes to that one: `-- 16`.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -75,8 +76,10 @@ fn main() {
                 .collect(),
         },
     ];
+    let wanted: Option<usize> = std::env::args().nth(1).and_then(|size| size.parse().ok());
+    let bursts = wanted.map_or(vec![BURST, 16, 4, 1], |size| vec![size.clamp(1, BURST)]);
     for case in &cases {
-        for burst in [BURST, 16, 1] {
+        for &burst in &bursts {
             let best_ns = (0..RUNS).map(|_| run(case, burst)).fold(f64::MAX, f64::min);
             let mpps = 1000.0 / best_ns;
             println!(

@@ -620,3 +620,34 @@ fn a_long_list_is_drawn_from_its_whole_length() {
     assert!(made.iter().any(|packet| packet[0] >= 0x80));
     assert_eq!(made, Naive::new(&instructions, &template, 5).packets(500));
 }
+
+#[test]
+fn programs_on_the_same_template_leave_nothing_behind() {
+    let values = || Values::List {
+        values: vec![0xaaaa, 0xbbbb],
+        operation: Operation::Increment,
+        step: 1,
+    };
+    let template = [0x11; 60];
+    let programs = [20, 30].map(|offset| {
+        let instructions = [
+            declare("a", Width::Two, values()),
+            write("a", offset, 0, true),
+        ];
+        Program::compile(&instructions, &template).expect("a valid program")
+    });
+    let mut stage = Stage::default();
+    for (program, offset) in programs.iter().zip([20, 30]) {
+        let mut state = State::new(program, 0, 0, 1);
+        for packet in run(
+            &mut stage,
+            (program, &mut state),
+            &template,
+            &[BURST],
+            BURST,
+        ) {
+            let changed: Vec<usize> = (0..60).filter(|&at| packet[at] != 0x11).collect();
+            assert_eq!(changed, [offset, offset + 1]);
+        }
+    }
+}

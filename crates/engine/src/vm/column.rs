@@ -6,8 +6,8 @@
 
 use crate::rng::{Jump, draw15};
 
-use super::compile::{Checksum, Draw, Mapping, Part, Program, Source, Variable, Walk, fold};
 use super::instruction::Width;
+use super::program::{Checksum, Draw, Mapping, Part, Program, Source, Variable, Walk, fold};
 use super::run::BURST;
 use super::state::{CounterState, State};
 
@@ -20,6 +20,8 @@ pub(super) struct Columns {
     pub(super) wide: Vec<[u64; BURST]>,
     /// The random generator, before each packet's next draw.
     seeds: [u32; BURST],
+    /// The sums of a checksum in the making.
+    sums: [u32; BURST],
 }
 
 impl Default for Columns {
@@ -28,6 +30,7 @@ impl Default for Columns {
             narrow: Vec::new(),
             wide: Vec::new(),
             seeds: [0; BURST],
+            sums: [0; BURST],
         }
     }
 }
@@ -66,8 +69,8 @@ impl Columns {
 
     /// Computes a checksum of the next `n` packets from the columns that it depends on.
     pub(super) fn sum(&mut self, checksum: &Checksum, n: usize) {
-        let mut sums = [checksum.constant; BURST];
-        let sums = &mut sums[..n];
+        let sums = &mut self.sums[..n];
+        sums.fill(checksum.constant);
         for part in &checksum.parts {
             let Source { width, column, .. } = part.source;
             if width == Width::Eight {

@@ -5,8 +5,8 @@
 
 use std::fmt::{self, Write as _};
 
-use super::compile::{Action, Checksum, Mapping, Program, Variable, Walk, Write};
 use super::cycle::Cycle;
+use super::program::{Action, Checksum, Mapping, Program, Variable, Walk, Write};
 
 impl Program {
     /// The program as text, one line an operation. Ranges are shown as padded.

@@ -1,7 +1,9 @@
 //! The field engine: programs that change fields of a packet template from packet to packet.
 //!
 //! Five parts: the instruction set ([`instruction`]), the compiler (`compile`), the verifier
-//! (`verify`), the runner (`run`) and the disassembler (`disassemble`).
+//! (`verify`), the runner (`run`, with the loops over values in `column`) and the disassembler
+//! (`disassemble`). Between them stand the compiled `program` and the `state` of a stream on a
+//! core; `cycle` is the arithmetic of counters.
 //!
 //! How it is driven: [`Program::compile`] once for each stream, [`State::new`] once for each
 //! stream and core, one [`Stage`] for each core. Then, for each burst: [`Stage::run`] with the
@@ -15,12 +17,13 @@ mod compile;
 mod cycle;
 mod disassemble;
 pub mod instruction;
+mod program;
 mod run;
 mod state;
 mod verify;
 
-pub use compile::Program;
 pub use instruction::{Instruction, Operation, Range, Values, Width};
+pub use program::Program;
 pub use run::{BURST, Stage};
 pub use state::State;
 pub use verify::ProgramError;

@@ -9,14 +9,12 @@
 //! those bytes written; then a packet is a straight copy.
 
 use super::column::{Columns, low8, low16, low32};
-use super::compile::{Action, Program, Source};
 use super::instruction::Width;
+use super::program::{Action, LINE_BYTES, Program, Source};
 use super::state::State;
 
 /// Most packets of one burst.
 pub const BURST: usize = 64;
-/// The usual size of a staged header: its copy is of constant size.
-const LINE_BYTES: usize = 64;
 
 /// The scratch of one core, for the bursts of all its streams, one after the other.
 #[derive(Clone, Debug)]

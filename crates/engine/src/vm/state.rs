@@ -5,8 +5,8 @@
 
 use crate::rng::{Lcg, Leapfrog};
 
-use super::compile::{Program, Walk};
 use super::cycle::advance;
+use super::program::{Program, Walk};
 
 /// The variables of one stream on one core.
 ///

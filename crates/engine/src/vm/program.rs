@@ -1,0 +1,185 @@
+//! A compiled program: data that the runner goes through without a question.
+//!
+//! What lives here: [`Program`] and its parts. What does not: how it is made (`compile`) and run
+//! (`run`, `column`).
+//!
+//! A program runs over a burst, one operation at a time: each variable is a column of values,
+//! one a packet, and each write and checksum is a pass over columns. A checksum never reads the
+//! packet: what is constant in the header was summed by the compiler, and what the writes before
+//! it put in is a part of the sum that is made from their columns (RFC 1624 §3, with the sum of
+//! the constant words in the place of the old checksum).
+
+use super::cycle::Cycle;
+use super::instruction::Width;
+
+/// Bytes of a cache line: staged packet headers are a multiple of this long.
+pub(super) const LINE_BYTES: usize = 64;
+
+/// A field engine program, verified and compiled for one packet template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// In the order of their declaration, which is the order of the random draws.
+    pub(super) variables: Vec<Variable>,
+    /// What is done to each packet, in order.
+    pub(super) actions: Vec<Action>,
+    /// The variable that is the packet's length.
+    pub(super) trim: Option<usize>,
+    /// Bytes of the template that it was compiled for.
+    pub(super) template_bytes: usize,
+    /// Bytes of the packet's beginning that are staged: all changed bytes and more.
+    pub(super) header_bytes: usize,
+    /// The ranges of bytes that are written, in order.
+    pub(super) changed: Vec<(usize, usize)>,
+    /// Columns of 32 bits.
+    pub(super) narrow_columns: usize,
+    /// Columns of 64 bits.
+    pub(super) wide_columns: usize,
+    /// Random draws of one packet.
+    pub(super) draws: u64,
+}
+
+/// A variable: where its values come from, and the column that they go to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Variable {
+    /// The user's name for it.
+    pub(super) name: String,
+    /// Its size; 8 bytes take a wide column, less a narrow one.
+    pub(super) width: Width,
+    /// Its column among those of its kind.
+    pub(super) column: usize,
+    /// Its position, from packet to packet.
+    pub(super) walk: Walk,
+    /// The value at a position.
+    pub(super) values: Mapping,
+}
+
+/// How a variable's position moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Walk {
+    /// A counter.
+    Cycle(Cycle),
+    /// Random.
+    Draw(Draw),
+}
+
+/// A random position in `0..modulus`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Draw {
+    /// 1: a number of 15 bits. 2: a number of 31 bits.
+    pub(super) draws: u8,
+    /// Positions; `u32::MAX` when there are more than a draw reaches.
+    pub(super) modulus: u32,
+    /// ⌊(2³² - 1) / modulus⌋: for any draw d, d·reciprocal / 2³² is d / modulus or one less.
+    pub(super) reciprocal: u32,
+}
+
+/// The value at a position.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Mapping {
+    /// This much more than the position.
+    Up(u64),
+    /// This less the position.
+    Down(u64),
+    /// The list's value there.
+    List(Box<[u64]>),
+}
+
+/// What is done to each packet.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Action {
+    /// A value is written.
+    Write(Write),
+    /// An IPv4 header's checksum is computed and written.
+    Checksum(Checksum),
+}
+
+/// A value to write, or to sum up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    /// The column, among those of the width's kind.
+    pub(super) column: usize,
+    /// Bytes of it.
+    pub(super) width: Width,
+    /// Added first, modulo the width.
+    pub(super) add: u64,
+    /// Byte order in the packet.
+    pub(super) big_endian: bool,
+}
+
+/// A write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Write {
+    /// What.
+    pub(super) source: Source,
+    /// Where.
+    pub(super) offset: usize,
+    /// Whose value, as an index into the variables; none there for a checksum.
+    pub(super) variable: usize,
+}
+
+/// A checksum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Checksum {
+    /// Offset of the header.
+    pub(super) header: usize,
+    /// Its length.
+    pub(super) header_bytes: usize,
+    /// Sum of the words that no earlier instruction changes, at most 0xffff.
+    pub(super) constant: u32,
+    /// What the others add.
+    pub(super) parts: Vec<Part>,
+    /// The result and where it is written.
+    pub(super) write: Write,
+}
+
+/// What one earlier write adds to a checksum's sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// The value that was written.
+    pub(super) source: Source,
+    /// Whose value, as an index into the variables; none there for an earlier checksum.
+    pub(super) variable: usize,
+    /// Those of its bits (in network order) that are still there and count.
+    pub(super) mask: u64,
+    /// Its last byte is the upper one of its word: the sum counts 256-fold.
+    pub(super) upper: bool,
+}
+
+impl Program {
+    /// Whether packets differ from the template at all.
+    pub fn changes_packets(&self) -> bool {
+        !self.actions.is_empty() || self.trim.is_some()
+    }
+}
+
+impl Action {
+    /// The bytes that it changes.
+    pub(super) fn write(&self) -> &Write {
+        match self {
+            Action::Write(write) => write,
+            Action::Checksum(checksum) => &checksum.write,
+        }
+    }
+}
+
+impl Draw {
+    /// One of `positions` (0 stands for 2⁶⁴) at random, from a number of 15 or of 31 bits.
+    pub(super) fn new(draws: u8, positions: u64) -> Draw {
+        let modulus = match u32::try_from(positions) {
+            Ok(positions) if positions > 0 => positions,
+            _ => u32::MAX,
+        };
+        Draw {
+            draws,
+            modulus,
+            reciprocal: u32::MAX / modulus,
+        }
+    }
+}
+
+/// A sum of words as one word: the carries are added back in (RFC 1071 §1).
+#[inline(always)]
+pub(super) fn fold(sum: u32) -> u32 {
+    let sum = (sum & 0xffff) + (sum >> 16);
+    (sum & 0xffff) + (sum >> 16)
+}
