@@ -1,0 +1,142 @@
+"""Allosaur: generate traffic, receive it, and say what was lost.
+
+To talk to a server:
+    STLClient, PortProfileID, Event
+To say what to send:
+    STLProfile, STLStream, STLPktBuilder, STLTXCont, STLTXSingleBurst, STLTXMultiBurst,
+    STLFlowStats, STLFlowLatencyStats,
+    STLStreamDstMAC_CFG_FILE, STLStreamDstMAC_PKT, STLStreamDstMAC_ARP
+To change packets on the way out (the field engine):
+    STLVM, STLScVmRaw, STLIPRange, STLVmFlowVar, STLVmFlowVarRepeatableRandom, STLVmTupleGen,
+    STLVmWrFlowVar, STLVmWrMaskFlowVar, STLVmFixIpv4, STLVmFixChecksumHw, STLVmFixIcmpv6,
+    STLVmTrimPktSize
+What can go wrong:
+    STLError, STLTypeError, STLArgumentError, STLTimeoutError, STLConnectionError, STLRpcError,
+    STLPacketError, STLProfileError
+
+Modules: ``allosaur.api`` (all of this and Scapy's layers, for ``import *``), ``allosaur.server``
+(start a server on this machine), ``allosaur.testing`` (test a script without a server).
+
+Importing this package is cheap: each name is loaded when it is first used, Scapy with the first
+packet.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._client import STLClient
+    from ._client_base import PortProfileID
+    from ._errors import (
+        STLArgumentError,
+        STLConnectionError,
+        STLError,
+        STLPacketError,
+        STLProfileError,
+        STLRpcError,
+        STLTimeoutError,
+        STLTypeError,
+    )
+    from ._events import Event
+    from ._modes import STLTXCont, STLTXMultiBurst, STLTXSingleBurst
+    from ._packet import STLPktBuilder
+    from ._profile import STLProfile
+    from ._program import STLVM, STLIPRange, STLScVmRaw
+    from ._stream import (
+        STLFlowLatencyStats,
+        STLFlowStats,
+        STLStream,
+        STLStreamDstMAC_ARP,
+        STLStreamDstMAC_CFG_FILE,
+        STLStreamDstMAC_PKT,
+    )
+    from ._vm import (
+        STLVmFixChecksumHw,
+        STLVmFixIcmpv6,
+        STLVmFixIpv4,
+        STLVmFlowVar,
+        STLVmFlowVarRepeatableRandom,
+        STLVmTrimPktSize,
+        STLVmTupleGen,
+        STLVmWrFlowVar,
+        STLVmWrMaskFlowVar,
+    )
+
+    __version__: str
+
+__all__ = [
+    "Event",
+    "PortProfileID",
+    "STLArgumentError",
+    "STLClient",
+    "STLConnectionError",
+    "STLError",
+    "STLFlowLatencyStats",
+    "STLFlowStats",
+    "STLIPRange",
+    "STLPacketError",
+    "STLPktBuilder",
+    "STLProfile",
+    "STLProfileError",
+    "STLRpcError",
+    "STLScVmRaw",
+    "STLStream",
+    "STLStreamDstMAC_ARP",
+    "STLStreamDstMAC_CFG_FILE",
+    "STLStreamDstMAC_PKT",
+    "STLTXCont",
+    "STLTXMultiBurst",
+    "STLTXSingleBurst",
+    "STLTimeoutError",
+    "STLTypeError",
+    "STLVM",
+    "STLVmFixChecksumHw",
+    "STLVmFixIcmpv6",
+    "STLVmFixIpv4",
+    "STLVmFlowVar",
+    "STLVmFlowVarRepeatableRandom",
+    "STLVmTrimPktSize",
+    "STLVmTupleGen",
+    "STLVmWrFlowVar",
+    "STLVmWrMaskFlowVar",
+]
+
+_HOMES = {
+    "Event": "_events",
+    "PortProfileID": "_client_base",
+    "STLClient": "_client",
+    "STLIPRange": "_program",
+    "STLPktBuilder": "_packet",
+    "STLProfile": "_profile",
+    "STLScVmRaw": "_program",
+    "STLVM": "_program",
+}
+_HOMES_BY_PREFIX = (("STLTX", "_modes"), ("STLVm", "_vm"), ("STLFlow", "_stream"), ("STLStream", "_stream"))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
+    if name not in __all__:
+        raise AttributeError(f"module 'allosaur' has no attribute '{name}'")
+    by_prefix = (home for prefix, home in _HOMES_BY_PREFIX if name.startswith(prefix))
+    home = _HOMES.get(name) or next(by_prefix, "_errors")
+    value = getattr(importlib.import_module(f"allosaur.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("allosaur")
+    except PackageNotFoundError:
+        # Run from a checkout that was not installed.
+        return "0.0.0"

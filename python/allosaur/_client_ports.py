@@ -1,0 +1,179 @@
+"""What a client does with ports: own them, ask about them, set them up, read statistics."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ._client_base import ClientBase, Ports
+from ._errors import STLArgumentError, STLRpcError
+from ._session import with_port
+from ._stream import STLStream
+
+
+class PortMethods(ClientBase):
+    """Ownership, attributes and statistics of ports."""
+
+    def get_all_ports(self) -> list[int]:
+        """All ports of the server."""
+        return list(self._session().ports)
+
+    def get_port_count(self) -> int:
+        """How many ports the server has."""
+        return len(self._session().ports)
+
+    def get_active_ports(self, owned: bool = True) -> list[int]:
+        """The ports that send or are paused."""
+        return self._in_state(("TX", "PAUSE", "PCAP_TX"), owned)
+
+    def get_transmitting_ports(self, owned: bool = True) -> list[int]:
+        """The ports that send."""
+        return self._in_state(("TX", "PCAP_TX"), owned)
+
+    def get_paused_ports(self, owned: bool = True) -> list[int]:
+        """The ports that are paused."""
+        return self._in_state(("PAUSE",), owned)
+
+    def is_all_ports_acquired(self) -> bool:
+        """Whether this client owns every port."""
+        return self.get_acquired_ports() == self.get_all_ports()
+
+    def acquire(self, ports: Ports = None, force: bool = False, sync_streams: bool = True) -> None:
+        """Own ports; ``force`` takes them from others. ``sync_streams`` learns the streams they have.
+
+        Raises ``STLError`` when a port belongs to someone else: all that were free stay acquired.
+        """
+        session = self._session()
+        chosen = self._ports(ports, self.get_all_ports, owned=False)
+        # What happened to the ports until now must not be taken for something newer.
+        session.drain_events()
+        who = {"user": self.username, "session_id": session.session_id, "force": force}
+        replies = session.rpc.batch(("acquire", {"port_id": port_id, **who}) for port_id in chosen)
+        refused: STLRpcError | None = None
+        for port_id, reply in zip(chosen, replies, strict=True):
+            if reply.error is None:
+                self._port(port_id).handler = str(reply.result)
+                session.refresh(self._port(port_id))
+                if sync_streams:
+                    self._sync_streams(port_id)
+            elif refused is None:
+                refused = with_port(reply.error, port_id)
+        if refused is not None:
+            raise refused
+
+    def release(self, ports: Ports = None) -> None:
+        """Give ports back; without ``ports`` all that are ours."""
+        chosen = self._ports(ports, self.get_acquired_ports)
+        self._each("release", chosen)
+        for port_id in chosen:
+            self._port(port_id).handler = None
+
+    def get_port_info(self, ports: Ports = None) -> list[dict[str, Any]]:
+        """Facts, settings and state of ports, read from the server now."""
+        return [self.get_port_attr(port_id) for port_id in self._ports(ports, self.get_all_ports, owned=False)]
+
+    def get_port_attr(self, port: int) -> dict[str, Any]:
+        """Facts, settings and state of one port, read from the server now."""
+        (port_id,) = self._ports([port], self.get_all_ports, owned=False)
+        self._session().refresh(self._port(port_id))
+        return self._port(port_id).describe()
+
+    def set_port_attr(
+        self,
+        ports: Ports = None,
+        promiscuous: bool | None = None,
+        link_up: bool | None = None,
+        led_on: bool | None = None,
+        flow_ctrl: int | None = None,
+        multicast: bool | None = None,
+        vxlan_fs: list[int] | None = None,
+    ) -> None:
+        """Set attributes of ports: only those that are given change.
+
+        ``flow_ctrl`` is 0 none, 1 send, 2 receive, 3 both.
+        """
+        attributes: dict[str, Any] = {}
+        for name, key, value in (
+            ("promiscuous", "enabled", promiscuous),
+            ("multicast", "enabled", multicast),
+            ("link_status", "up", link_up),
+            ("led_status", "on", led_on),
+        ):
+            if value is not None:
+                if not isinstance(value, bool):
+                    raise STLArgumentError(name, value, [True, False])
+                attributes[name] = {key: value}
+        if flow_ctrl is not None:
+            attributes["flow_ctrl_mode"] = {"mode": flow_ctrl}
+        if vxlan_fs is not None:
+            attributes["vxlan_fs"] = vxlan_fs
+        if not attributes:
+            raise STLArgumentError("set_port_attr", None, "at least one attribute")
+        chosen = self._ports(ports, self.get_acquired_ports)
+        self._each("set_port_attr", chosen, attr=attributes)
+        for port_id in chosen:
+            self._session().refresh(self._port(port_id))
+
+    def get_stats(self, ports: Ports = None, sync_now: bool = True) -> dict[Any, Any]:
+        """Counters and rates: keys are port numbers, "total", "global", "flow_stats", "latency".
+
+        Bytes are with FCS, rates in bits or packets a second, utilization in percent. With
+        ``sync_now=False`` what was read last is returned without asking the server.
+        """
+        session = self._session()
+        chosen = self._ports(ports, self._interesting_ports, owned=False)
+        if sync_now:
+            session.read_stats(chosen)
+        return session.stats.to_dict(chosen, {port_id: self._port(port_id).speed_bps for port_id in chosen})
+
+    def clear_stats(
+        self,
+        ports: Ports = None,
+        clear_global: bool = True,
+        clear_flow_stats: bool = True,
+        clear_latency_stats: bool = True,
+        clear_xstats: bool = True,
+    ) -> None:
+        """Count from here. The server goes on counting: only this client's view starts at zero.
+
+        The server keeps no counters of streams yet, so the last three have nothing to clear.
+        """
+        session = self._session()
+        chosen = self._ports(ports, self._interesting_ports, owned=False)
+        session.read_stats(chosen)
+        session.stats.clear(chosen, clear_global)
+
+    def get_xstats(self, port_id: int) -> dict[str, int]:
+        """The counters that the port's driver has, by its own names."""
+        (port,) = self._ports([port_id], self.get_all_ports, owned=False)
+        rpc = self._session().rpc
+        names = rpc.call("get_port_xstats_names", port_id=port)["xstats_names"]
+        values = rpc.call("get_port_xstats_values", port_id=port)["xstats_values"]
+        return dict(zip(names, values, strict=True))
+
+    def get_util_stats(self) -> dict[str, Any]:
+        """Use of each data core over the last seconds in percent, and of the packet memory."""
+        stats: dict[str, Any] = self._session().rpc.call("get_utilization")
+        return stats
+
+    def _interesting_ports(self) -> list[int]:
+        return self.get_acquired_ports() or self.get_all_ports()
+
+    def _in_state(self, states: tuple[str, ...], owned: bool) -> list[int]:
+        ports = self._session().ports.values()
+        return [port.port_id for port in ports if port.state in states and (port.is_acquired or not owned)]
+
+    def _sync_streams(self, port_id: int) -> None:
+        answer = self._session().rpc.call("get_all_streams", port_id=port_id, profile_id="*")
+        streams = ((answer or {}).get("profiles") or {}).get("_") or {}
+        self._port(port_id).streams = {int(number): STLStream.from_json(fields) for number, fields in streams.items()}
+        self._port(port_id).next_stream_id = max([0, *self._port(port_id).streams]) + 1
+
+    def _settle(self, ports: list[int], rx_delay_ms: int | None) -> None:
+        """Let packets on their way arrive, then end the counting of streams on these ports."""
+        counting = [port for port in ports if any(stream.has_flow_stats() for stream in self._port(port).streams.values())]
+        if rx_delay_ms is None and counting:
+            rx_delay_ms = 100 if any(self._port(port).is_virtual for port in counting) else 10
+        if rx_delay_ms:
+            time.sleep(rx_delay_ms / 1000)
+        self._each("remove_rx_filters", counting)

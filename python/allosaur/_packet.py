@@ -1,0 +1,153 @@
+"""The packet of a stream: from Scapy, from bytes, or from a capture, with its field engine program.
+
+What does not live here: the program itself (``_program``), and how often it is sent (``_modes``).
+"""
+
+from __future__ import annotations
+
+import base64
+import sys
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ._errors import STLPacketError, STLTypeError
+from ._offsets import Layers
+from ._program import STLScVmRaw
+
+if TYPE_CHECKING:
+    from scapy.packet import Packet
+
+#: The smallest and the largest packet in bytes, without FCS.
+PACKET_BYTES_MIN = 14
+PACKET_BYTES_MAX = 9238
+
+_HERE = str(Path(__file__).parent)
+
+
+class STLPktBuilder:
+    """A packet and what changes in it.
+
+    ``pkt`` is a Scapy packet, or the path of a capture of which the first packet is taken;
+    ``pkt_buffer`` is bytes. ``vm`` is an ``STLVM`` or ``STLScVmRaw``. With
+    ``path_relative_to_profile`` the path starts at the directory of the calling file.
+    ``build_raw`` takes a Scapy packet as it is: addresses that it leaves open are then not set to
+    fixed values. ``remove_fcs`` drops a correct frame check sequence at the end of bytes.
+
+    Raises ``STLPacketError``.
+    """
+
+    def __init__(
+        self,
+        pkt: Packet | str | Path | None = None,
+        pkt_buffer: bytes | None = None,
+        vm: STLScVmRaw | None = None,
+        path_relative_to_profile: bool = False,
+        build_raw: bool = False,
+        remove_fcs: bool = True,
+    ) -> None:
+        if vm is not None and not isinstance(vm, STLScVmRaw):
+            raise STLTypeError("vm", type(vm), STLScVmRaw)
+        if (pkt is None) == (pkt_buffer is None):
+            raise STLPacketError("a packet builder needs a packet: give either pkt or pkt_buffer")
+        self.vm = vm
+        self.pkt: Packet | None = None
+        self._explicit_macs = (False, False)
+        if pkt_buffer is not None:
+            self._bytes = _bytes(pkt_buffer, remove_fcs)
+        elif isinstance(pkt, (str, Path)):
+            from ._scapy import first_frame
+
+            path = Path(_caller_directory(), pkt) if path_relative_to_profile else Path(pkt)
+            self._bytes = _bytes(first_frame(path), remove_fcs)
+        else:
+            self._take_scapy(pkt, build_raw)
+        self._check_size()
+        self._vm_json = {"instructions": []} if vm is None else vm.to_json(self._layers(vm))
+
+    def to_json(self) -> dict[str, Any]:
+        """The ``packet`` and ``vm`` objects of the protocol."""
+        return {"packet": self.dump_pkt(), "vm": self.vm_json()}
+
+    @staticmethod
+    def from_json(fields: dict[str, Any]) -> STLPktBuilder:
+        """A builder from the ``packet`` and ``vm`` objects of the protocol."""
+        try:
+            binary = base64.b64decode(fields["packet"]["binary"], validate=True)
+        except (KeyError, TypeError, ValueError) as error:
+            raise STLPacketError(f"field 'packet.binary' is missing or not base64: {error}") from error
+        vm = fields.get("vm") or {}
+        program = STLScVmRaw.from_json(vm) if vm.get("instructions") or vm.get("cache") else None
+        return STLPktBuilder(pkt_buffer=binary, vm=program, remove_fcs=False)
+
+    def dump_pkt(self, encode: bool = True) -> dict[str, Any]:
+        """The ``packet`` object of the protocol; with ``encode=False`` the bytes as they are."""
+        binary: Any = base64.b64encode(self._bytes).decode() if encode else self._bytes
+        return {"binary": binary, "meta": ""}
+
+    def vm_json(self) -> dict[str, Any]:
+        """The ``vm`` object of the protocol."""
+        return {**self._vm_json, "instructions": [dict(line) for line in self._vm_json["instructions"]]}
+
+    def get_pkt_len(self) -> int:
+        """Bytes of the packet without FCS."""
+        return len(self._bytes)
+
+    def get_vm_data(self) -> dict[str, Any]:
+        """The ``vm`` object of the protocol (a name that existing scripts use)."""
+        return self.vm_json()
+
+    def is_default_src_mac(self) -> bool:
+        """Whether the packet leaves its source MAC to the port."""
+        return not self._explicit_macs[0]
+
+    def is_default_dst_mac(self) -> bool:
+        """Whether the packet leaves its destination MAC to the port."""
+        return not self._explicit_macs[1]
+
+    def compile(self) -> None:
+        """Does nothing: a builder is complete once it is made. Existing scripts call it."""
+
+    def _take_scapy(self, pkt: object, build_raw: bool) -> None:
+        from ._scapy import Packet, explicit_macs, with_fixed_addresses
+
+        if not isinstance(pkt, Packet):
+            raise STLTypeError("pkt", type(pkt), ("Packet", str))
+        self._explicit_macs = explicit_macs(pkt)
+        self.pkt = pkt.copy() if build_raw else with_fixed_addresses(pkt)
+        try:
+            self._bytes = bytes(self.pkt)
+        except Exception as error:
+            raise STLPacketError(f"Scapy cannot build {pkt.summary()}: {error}") from error
+
+    def _layers(self, vm: STLScVmRaw) -> Layers:
+        packet = self.pkt
+        if packet is None and vm.uses_names():
+            from ._scapy import Ether
+
+            packet = Ether(self._bytes)
+        return Layers(packet, len(self._bytes))
+
+    def _check_size(self) -> None:
+        if not PACKET_BYTES_MIN <= len(self._bytes) <= PACKET_BYTES_MAX:
+            raise STLPacketError(
+                f"the packet has {len(self._bytes)} bytes: give {PACKET_BYTES_MIN} to {PACKET_BYTES_MAX}, without FCS"
+            )
+
+
+def _bytes(pkt_buffer: bytes, remove_fcs: bool) -> bytes:
+    if not isinstance(pkt_buffer, (bytes, bytearray)):
+        raise STLTypeError("pkt_buffer", type(pkt_buffer), bytes)
+    data = bytes(pkt_buffer)
+    body, sequence = data[:-4], data[-4:]
+    if remove_fcs and len(body) >= PACKET_BYTES_MIN and zlib.crc32(body).to_bytes(4, "little") == sequence:
+        return body
+    return data
+
+
+def _caller_directory() -> Path:
+    """The directory of the first file on the stack that is not of this package: the profile's."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back
+    return Path(frame.f_code.co_filename).parent

@@ -1,0 +1,106 @@
+"""A profile: a list of streams, and its forms on disk and on the wire."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ._errors import STLArgumentError, STLProfileError
+from ._multiplier import parse_duration, parse_multiplier
+from ._stream import STLStream, link
+
+_ALL_CORES = (1 << 64) - 1
+
+
+class STLProfile:
+    """Streams that are loaded together. Raises ``STLError``."""
+
+    def __init__(self, streams: STLStream | Iterable[STLStream] | None = None) -> None:
+        if isinstance(streams, STLStream):
+            streams = [streams]
+        if streams is None or isinstance(streams, (str, bytes)) or not isinstance(streams, Iterable):
+            streams = [] if streams is None else [streams]  # type: ignore[list-item]
+        self.streams = list(streams)
+        for stream in self.streams:
+            if not isinstance(stream, STLStream):
+                raise STLArgumentError("streams", stream, "STLStream objects")
+
+    def get_streams(self) -> list[STLStream]:
+        """The streams in order."""
+        return list(self.streams)
+
+    def has_flow_stats(self) -> bool:
+        """Whether a stream is counted for itself."""
+        return any(stream.has_flow_stats() for stream in self.streams)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The streams in the words of the protocol."""
+        return [stream.to_json() for stream in self.streams]
+
+    @staticmethod
+    def from_json(streams: list[dict[str, Any]]) -> STLProfile:
+        """A profile from a list of streams in the words of the protocol. Raises ``STLError``."""
+        if not isinstance(streams, list) or not all(isinstance(stream, dict) for stream in streams):
+            raise STLProfileError("a profile in JSON is a list of streams: see STLProfile.to_json()")
+        return STLProfile([STLStream.from_json(stream) for stream in streams])
+
+    def to_commands(self, port_id: int = 0, mult: str | float = "1", duration: float = -1) -> list[dict[str, Any]]:
+        """The requests that load and start the profile on a port: what the simulator takes.
+
+        ``mult`` is as for ``STLClient.start``, ``duration`` in seconds (-1 is forever).
+        """
+        ids = list(range(1, len(self.streams) + 1))
+        requests = [
+            _request("add_stream", port_id=port_id, stream_id=stream_id, stream=stream)
+            for stream_id, stream in zip(ids, link(self.streams, ids), strict=True)
+        ]
+        start = _request(
+            "start_traffic",
+            force=True,
+            port_id=port_id,
+            mul=parse_multiplier(mult),
+            duration=parse_duration(duration),
+            core_mask=_ALL_CORES,
+        )
+        return [*requests, start]
+
+    @staticmethod
+    def load(filename: str | Path, direction: int = 0, port_id: int = 0, **tunables: Any) -> STLProfile:
+        """Load a profile from a .py, .json or .yaml file.
+
+        ``tunables`` go to the profile's ``get_streams``. Raises ``STLProfileError``.
+        """
+        from ._loader import load
+
+        return load(Path(filename), direction, port_id, tunables)
+
+    @staticmethod
+    def load_py(python_file: str | Path, direction: int = 0, port_id: int = 0, **tunables: Any) -> STLProfile:
+        """Load a profile from a Python file that has ``register()``. Raises ``STLProfileError``."""
+        from ._loader import load_python
+
+        return load_python(Path(python_file), direction, port_id, tunables)
+
+    @staticmethod
+    def load_json(json_file: str | Path) -> STLProfile:
+        """Load a profile from a JSON file. Raises ``STLProfileError``."""
+        from ._loader import load_json
+
+        return load_json(Path(json_file))
+
+    @staticmethod
+    def load_yaml(yaml_file: str | Path) -> STLProfile:
+        """Load a profile from a YAML file. Raises ``STLProfileError``."""
+        from ._loader import load_yaml
+
+        return load_yaml(Path(yaml_file))
+
+    def dump_json(self, path: str | Path) -> None:
+        """Write the profile to a JSON file that ``load`` reads."""
+        Path(path).write_text(json.dumps(self.to_json(), indent=2) + "\n")
+
+
+def _request(method: str, **params: Any) -> dict[str, Any]:
+    return {"id": 1, "jsonrpc": "2.0", "method": method, "params": {"handler": 0, "api_h": "dummy", **params}}

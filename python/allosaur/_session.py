@@ -1,0 +1,138 @@
+"""A connection: the handshake, the ports, and the state that events keep up to date.
+
+What does not live here: what a user does with ports (``_client`` and its parts).
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ._errors import STLConnectionError, STLError, STLRpcError
+from ._events import EventLog, EventPump, EventType, describe
+from ._port import Port
+from ._rpc import Rpc
+from ._stats import StatsBook
+from ._transport import Transport
+
+#: The API that this client speaks; the server accepts it or says what it has.
+API_NAME, API_MAJOR, API_MINOR = "STL", 5, 1
+
+
+class Session:
+    """From connect to disconnect with one server."""
+
+    def __init__(self, transport: Transport, username: str, timeout_s: float, task_timeout_s: float) -> None:
+        self.transport = transport
+        self.username = username
+        self.session_id = random.SystemRandom().randint(1, (1 << 32) - 1)
+        self.rpc = Rpc(transport, timeout_s, task_timeout_s)
+        self.log = EventLog()
+        self.stats = StatsBook()
+        self.ports: dict[int, Port] = {}
+        self.version: dict[str, Any] = {}
+        self.system_info: dict[str, Any] = {}
+        self.supported_commands: frozenset[str] = frozenset()
+        #: Why the connection is gone, if it is.
+        self.lost_reason: str | None = None
+        # Guards the ports' states; told whenever one changes.
+        self.changed = threading.Condition()
+        self._timeout_s = timeout_s
+        self._events: EventPump | None = None
+
+    def open(self) -> None:
+        """Shake hands with the server. Raises ``STLConnectionError`` or ``STLRpcError``."""
+        try:
+            self.transport.open(self._timeout_s)
+            answer = self.rpc.call("api_sync_v2", name=API_NAME, major=API_MAJOR, minor=API_MINOR)
+            self.rpc.api_handle = answer["api_h"]
+            self._events = EventPump(self.rpc, self.transport, self.session_id, self._take_event, self._take_loss)
+            self._events.start()
+            self._read_server()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the thread and close the sockets."""
+        if self._events is not None:
+            self._events.stop()
+            self._events = None
+        self.transport.close()
+
+    def drain_events(self) -> None:
+        """Handle what the server has to tell, now: after it, no old event is on its way."""
+        if self._events is not None:
+            self._events.drain()
+
+    def wait(self, done: Callable[[], bool], timeout_s: float | None) -> bool:
+        """Wait until ``done`` after a change of the ports' states; False when the time is over.
+
+        Raises ``STLConnectionError`` when the server goes away.
+        """
+        with self.changed:
+            finished = self.changed.wait_for(lambda: self.lost_reason is not None or done(), timeout_s)
+        if self.lost_reason is not None and not done():
+            raise STLConnectionError(f"the server at {self.transport.address} went away: {self.lost_reason}")
+        return finished
+
+    def refresh(self, port: Port) -> None:
+        """Read the status of a port."""
+        if self._events is None:
+            raise STLConnectionError("not connected: call connect() first")
+        with self._events.order:
+            status = self.rpc.call("get_port_status", port_id=port.port_id, profile_id="*", block=False)
+            with self.changed:
+                port.take_status(status)
+                self.changed.notify_all()
+
+    def read_stats(self, ports: list[int]) -> None:
+        """Read the counters of the server and of the ports."""
+        replies = self.rpc.batch(self.stats.calls(ports))
+        self.stats.update(ports, [reply.unwrap() for reply in replies])
+
+    def _read_server(self) -> None:
+        self.version = self.rpc.call("get_version")
+        if self.version.get("mode", "STL") != "STL":
+            raise STLError(f"the server runs in {self.version['mode']} mode: this client is for stateless traffic")
+        self.system_info = self.rpc.call("get_system_info")
+        self.supported_commands = frozenset(self.rpc.call("get_supported_cmds"))
+        facts = {int(info["index"]): info for info in self.system_info.get("ports", [])}
+        for index in range(int(self.system_info["port_count"])):
+            self.ports[index] = Port(index, facts.get(index, {"index": index}))
+            self.refresh(self.ports[index])
+        self.read_stats(list(self.ports))
+
+    def _take_event(self, kind: int, data: dict[str, Any]) -> None:
+        text = describe(kind, data, self.username, self.session_id)
+        if text is not None:
+            self.log.add(*text, origin="server")
+        if kind == EventType.SERVER_STOPPED:
+            self._take_loss(f"it stopped: {data.get('cause', 'no cause given')}")
+        port = self.ports.get(data.get("port_id", -1))
+        if port is None or kind not in {event.value for event in EventType}:
+            return
+        event = EventType(kind)
+        with self.changed:
+            if event is EventType.PORT_ACQUIRED and data.get("session_id") != self.session_id:
+                port.handler = None
+                port.status["owner"] = data.get("who", "")
+            elif event is EventType.PORT_ACQUIRED:
+                port.status["owner"] = self.username
+            elif event is EventType.PORT_RELEASED:
+                port.status["owner"] = ""
+            port.take_event(event, data.get("attr") or {})
+            self.changed.notify_all()
+
+    def _take_loss(self, reason: str) -> None:
+        self.log.add(f"lost the server: {reason}", "warning")
+        with self.changed:
+            self.lost_reason = reason
+            self.changed.notify_all()
+
+
+def with_port(error: STLRpcError, port: int) -> STLRpcError:
+    """The server's refusal, saying which port it was about."""
+    return STLRpcError(error.method, error.code, error.text, where=f"port {port}: ")

@@ -1,0 +1,49 @@
+"""Everything a profile or a script needs, for ``from allosaur.api import *``.
+
+The names of this package, and those of Scapy: every layer of which the import is cheap. What is
+left out of the star (TLS, SMB, Kerberos, Bluetooth and other large ones) can still be imported
+from here by name, or from Scapy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import allosaur as _allosaur
+
+from . import _compat_names
+from . import _scapy as _scapy_setup  # Sets Scapy up before its other modules are imported.
+
+_SCAPY_MODULES = (
+    *("config", "base_classes", "volatile", "fields", "packet", "plist", "utils", "utils6", "sendrecv", "data"),
+    *("layers.l2", "layers.inet", "layers.inet6", "layers.dns", "layers.dhcp", "layers.dhcp6", "layers.vxlan"),
+    *("layers.sctp", "layers.rtp", "layers.ntp", "layers.tftp", "layers.snmp", "layers.netflow", "layers.radius"),
+    *("layers.ppp", "layers.pptp", "layers.l2tp", "layers.rip", "layers.hsrp", "layers.mobileip", "layers.llmnr"),
+    *("layers.isakmp", "layers.netbios", "layers.gprs"),
+)
+
+
+def _collect() -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    for module in _SCAPY_MODULES:
+        found = vars(importlib.import_module(f"scapy.{module}"))
+        names.update({name: value for name, value in found.items() if not name.startswith("_")})
+    names.update({name: getattr(_compat_names, name) for name in _compat_names.__all__})
+    names.update({name: getattr(_allosaur, name) for name in _allosaur.__all__ if not name.startswith("_")})
+    return names
+
+
+_names = _collect()
+globals().update(_names)
+__all__ = sorted(_names)
+
+
+def __getattr__(name: str) -> Any:
+    """A name of Scapy that is not in the star."""
+    if not name.startswith("_"):
+        import scapy.all
+
+        if hasattr(scapy.all, name):
+            return getattr(scapy.all, name)
+    raise AttributeError(f"neither allosaur nor Scapy has '{name}'")
