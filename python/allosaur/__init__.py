@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "STLVM",
     "Event",
     "PortProfileID",
     "STLArgumentError",
@@ -91,7 +92,6 @@ __all__ = [
     "STLTXSingleBurst",
     "STLTimeoutError",
     "STLTypeError",
-    "STLVM",
     "STLVmFixChecksumHw",
     "STLVmFixIcmpv6",
     "STLVmFixIpv4",

@@ -206,7 +206,8 @@ class ClientBase:
             raise STLConnectionError("not connected: call connect() first")
         if self._live.lost_reason is not None:
             raise STLConnectionError(
-                f"the server at {self._live.transport.address} went away ({self._live.lost_reason}): connect() again"
+                f"the server at {self._live.transport.address} went away "
+                f"({self._live.lost_reason}): connect() again"
             )
         return self._live
 
@@ -253,7 +254,9 @@ def _numbers(ports: Ports) -> list[int]:
     for item in ports:
         place = item if isinstance(item, PortProfileID) else PortProfileID(item)
         if place.profile_id not in (DEFAULT_PROFILE, "*"):
-            raise STLArgumentError("ports", str(place), f"'{place.port_id}'", "named profiles are not supported yet")
+            raise STLArgumentError(
+                "ports", str(place), f"'{place.port_id}'", "named profiles are not supported yet"
+            )
         numbers.append(place.port_id)
     return numbers
 

@@ -70,7 +70,9 @@ class PortMethods(ClientBase):
 
     def get_port_info(self, ports: Ports = None) -> list[dict[str, Any]]:
         """Facts, settings and state of ports, read from the server now."""
-        return [self.get_port_attr(port_id) for port_id in self._ports(ports, self.get_all_ports, owned=False)]
+        return [
+            self.get_port_attr(port_id) for port_id in self._ports(ports, self.get_all_ports, owned=False)
+        ]
 
     def get_port_attr(self, port: int) -> dict[str, Any]:
         """Facts, settings and state of one port, read from the server now."""
@@ -166,12 +168,18 @@ class PortMethods(ClientBase):
     def _sync_streams(self, port_id: int) -> None:
         answer = self._session().rpc.call("get_all_streams", port_id=port_id, profile_id="*")
         streams = ((answer or {}).get("profiles") or {}).get("_") or {}
-        self._port(port_id).streams = {int(number): STLStream.from_json(fields) for number, fields in streams.items()}
+        self._port(port_id).streams = {
+            int(number): STLStream.from_json(fields) for number, fields in streams.items()
+        }
         self._port(port_id).next_stream_id = max([0, *self._port(port_id).streams]) + 1
 
     def _settle(self, ports: list[int], rx_delay_ms: int | None) -> None:
         """Let packets on their way arrive, then end the counting of streams on these ports."""
-        counting = [port for port in ports if any(stream.has_flow_stats() for stream in self._port(port).streams.values())]
+        counting = [
+            port
+            for port in ports
+            if any(stream.has_flow_stats() for stream in self._port(port).streams.values())
+        ]
         if rx_delay_ms is None and counting:
             rx_delay_ms = 100 if any(self._port(port).is_virtual for port in counting) else 10
         if rx_delay_ms:

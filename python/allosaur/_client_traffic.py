@@ -54,9 +54,13 @@ class TrafficMethods(PortMethods):
         ids = self._stream_ids(wanted, chosen)
         calls, labels = [], []
         for port_id in chosen:
-            names = {stream.name: number for number, stream in self._port(port_id).streams.items() if stream.name}
+            names = {
+                stream.name: number for number, stream in self._port(port_id).streams.items() if stream.name
+            }
             for number, fields in zip(ids, link(wanted, ids, names), strict=True):
-                params = self._owned_params(port_id, profile_id=DEFAULT_PROFILE, stream_id=number, stream=fields)
+                params = self._owned_params(
+                    port_id, profile_id=DEFAULT_PROFILE, stream_id=number, stream=fields
+                )
                 calls.append(("add_stream", params))
                 labels.append((port_id, number))
         replies = self._session().rpc.batch(calls)
@@ -81,11 +85,13 @@ class TrafficMethods(PortMethods):
         """Remove streams by number, or the ``STLStream`` that was added."""
         chosen = self._ports(ports, self.get_acquired_ports)
         items = stream_id_list if isinstance(stream_id_list, (list, tuple)) else [stream_id_list]
-        numbers = [item.id if isinstance(item, STLStream) else item for item in items]
+        numbers: list[Any] = [item.id if isinstance(item, STLStream) else item for item in items]
         for number in numbers:
             missing = [port for port in chosen if number not in self._port(port).streams]
             if isinstance(number, bool) or not isinstance(number, int) or missing:
-                raise STLArgumentError("stream_id_list", number, f"numbers of streams on port(s) {missing or chosen}")
+                raise STLArgumentError(
+                    "stream_id_list", number, f"numbers of streams on port(s) {missing or chosen}"
+                )
         for number in numbers:
             self._each("remove_stream", chosen, stream_id=number)
             for port_id in chosen:
@@ -139,7 +145,9 @@ class TrafficMethods(PortMethods):
         except BaseException:
             self._set_state(chosen, "STREAMS")
             raise
-        failed = {port: reply.error for port, reply in zip(chosen, replies, strict=True) if reply.error is not None}
+        failed = {
+            port: reply.error for port, reply in zip(chosen, replies, strict=True) if reply.error is not None
+        }
         if failed:
             self._set_state(list(failed), "STREAMS")
             self._each("stop_traffic", [port for port in chosen if port not in failed])
@@ -204,7 +212,9 @@ class TrafficMethods(PortMethods):
                 port.state = "STREAMS" if port.state == "IDLE" else port.state
             elif refused is None:
                 label = f"stream '{name}'" if name else f"stream {number}"
-                refused = STLRpcError(error.method, error.code, error.text, where=f"port {port_id}, {label}: ")
+                refused = STLRpcError(
+                    error.method, error.code, error.text, where=f"port {port_id}, {label}: "
+                )
         if refused is not None:
             raise refused
 

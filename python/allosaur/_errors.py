@@ -46,7 +46,11 @@ class STLArgumentError(STLError):
     ) -> None:
         text = f"argument '{name}' cannot be {got!r}"
         if valid_values is not None:
-            text += f": give {valid_values}" if isinstance(valid_values, str) else f": give one of {list(valid_values)}"
+            text += (
+                f": give {valid_values}"
+                if isinstance(valid_values, str)
+                else f": give one of {list(valid_values)}"
+            )
         if extended:
             text += f" ({extended})"
         super().__init__(text)

@@ -152,8 +152,9 @@ class EventPump:
             self._heard.wait(_SUBSCRIBE_RETRY_S)
             if time.monotonic() > deadline:
                 raise STLConnectionError(
-                    f"the server at {self._transport.address} answers, but nothing arrives from its publisher: "
-                    f"give the server's --pub-port as async_port, and see that no firewall blocks it"
+                    f"the server at {self._transport.address} answers, but nothing arrives from its "
+                    f"publisher: give the server's --pub-port as async_port, and see that no firewall "
+                    f"blocks it"
                 )
 
     def stop(self) -> None:
@@ -182,8 +183,8 @@ class EventPump:
                     return
 
 
-def describe(kind: int, data: dict[str, Any], username: str, session_id: int) -> tuple[str, str] | None:
-    """The text and type (info, warning) of an event; None for kinds that are not shown."""
+def describe(kind: int, data: dict[str, Any], session_id: int) -> tuple[str, str]:
+    """The text and the type (info, warning) of an event; ``session_id`` is who "you" is."""
     try:
         event = EventType(kind)
     except ValueError:

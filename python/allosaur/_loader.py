@@ -31,7 +31,9 @@ def load(path: Path, direction: int, port_id: int, tunables: dict[str, Any]) -> 
         ".yml": lambda: load_yaml(path),
     }
     if path.suffix not in kinds:
-        raise STLProfileError(f"profile {path}: files ending in '{path.suffix}' are not known, give .py, .json or .yaml")
+        raise STLProfileError(
+            f"profile {path}: files ending in '{path.suffix}' are not known, give .py, .json or .yaml"
+        )
     return kinds[path.suffix]()
 
 
@@ -53,7 +55,9 @@ def load_yaml(path: Path) -> STLProfile:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
-        raise STLProfileError(f"profile {path}{where}: not YAML ({getattr(error, 'problem', error)})") from error
+        raise STLProfileError(
+            f"profile {path}{where}: not YAML ({getattr(error, 'problem', error)})"
+        ) from error
     return _from_streams(path, streams)
 
 
@@ -78,7 +82,9 @@ def load_python(path: Path, direction: int, port_id: int, tunables: dict[str, An
             raise STLProfileError(f"profile {path} has no register() function: {_REGISTER_HELP}")
         get_streams = getattr(register(), "get_streams", None)
         if not callable(get_streams):
-            raise STLProfileError(f"profile {path}: what register() returns has no get_streams(): {_REGISTER_HELP}")
+            raise STLProfileError(
+                f"profile {path}: what register() returns has no get_streams(): {_REGISTER_HELP}"
+            )
         arguments = _arguments(path, get_streams, {"direction": direction, "port_id": port_id}, tunables)
         streams = get_streams(**arguments)
     if isinstance(streams, STLProfile):
@@ -87,7 +93,8 @@ def load_python(path: Path, direction: int, port_id: int, tunables: dict[str, An
         return STLProfile(streams)
     if not isinstance(streams, (list, tuple)) or not all(isinstance(stream, STLStream) for stream in streams):
         raise STLProfileError(
-            f"profile {path}: get_streams() returned {type(streams).__name__}, it must return a list of STLStream"
+            f"profile {path}: get_streams() returned {type(streams).__name__}, "
+            f"it must return a list of STLStream"
         )
     return STLProfile(streams)
 

@@ -21,14 +21,16 @@ class STLTXMode:
     def __init__(
         self,
         pps: float | None = None,
-        bps_L1: float | None = None,
-        bps_L2: float | None = None,
+        bps_L1: float | None = None,  # noqa: N803 (the name of the protocol)
+        bps_L2: float | None = None,  # noqa: N803 (the name of the protocol)
         percentage: float | None = None,
     ) -> None:
         given = {"pps": pps, "bps_L1": bps_L1, "bps_L2": bps_L2, "percentage": percentage}
         rates = {name: value for name, value in given.items() if value is not None}
         if len(rates) > 1:
-            raise STLError(f"a stream has one rate, but {', '.join(rates)} were given: keep exactly one parameter")
+            raise STLError(
+                f"a stream has one rate, but {', '.join(rates)} were given: keep exactly one parameter"
+            )
         name, value = next(iter(rates.items()), ("pps", _RATE_DEFAULT_PPS))
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise STLArgumentError(name, value, "a number")
@@ -97,7 +99,8 @@ def mode_from_json(fields: dict[str, Any]) -> STLTXMode:
     }
     try:
         make, own = names[fields["type"]]
-        return make(**{name: fields[name] for name in own}, **arguments)
+        mode: STLTXMode = make(**{name: fields[name] for name in own}, **arguments)
+        return mode
     except (KeyError, TypeError) as error:
         raise STLError(f"the mode {fields} is not one of {', '.join(names)} with a rate ({error})") from error
 

@@ -11,13 +11,15 @@ from typing import Any
 
 from ._errors import STLArgumentError
 
-_SHAPE = re.compile(r"\s*(?P<value>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-z%]\w*|%)?\s*(?P<sign>[+-])?\s*", re.IGNORECASE)
+_SHAPE = re.compile(
+    r"\s*(?P<value>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-z%]\w*|%)?\s*(?P<sign>[+-])?\s*", re.IGNORECASE
+)
 _SCALES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _KINDS = {"bps": "bps", "bpsl1": "bpsl1", "pps": "pps"}
 _OPERATIONS = {None: "abs", "+": "add", "-": "sub"}
 _FORMS = (
-    "a number (a factor for the profile's rates), or a number with pps, kpps, mpps, gpps, bps, kbps, mbps, gbps, "
-    "bpsl1, kbpsl1, mbpsl1, gbpsl1 or %, like '5mpps'"
+    "a number (a factor for the profile's rates), or a number with pps, kpps, mpps, gpps, "
+    "bps, kbps, mbps, gbps, bpsl1, kbpsl1, mbpsl1, gbpsl1 or %, like '5mpps'"
 )
 
 
@@ -70,7 +72,9 @@ def core_masks(core_mask: Any, ports: Sequence[int]) -> list[int]:
             raise STLArgumentError("core_mask", core_mask, f"{len(ports)} masks, one for each port")
         return [int(mask) for mask in core_mask]
     raise STLArgumentError(
-        "core_mask", core_mask, "CORE_MASK_SPLIT, CORE_MASK_PIN, CORE_MASK_SINGLE or a list with a mask for each port"
+        "core_mask",
+        core_mask,
+        "CORE_MASK_SPLIT, CORE_MASK_PIN, CORE_MASK_SINGLE or a list with a mask for each port",
     )
 
 

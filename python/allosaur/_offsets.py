@@ -31,7 +31,9 @@ class Layers:
             return name
         shape = _NAME.fullmatch(name)
         if shape is None or shape["field"] is None:
-            raise STLPacketError(f"'{name}' is not a field: give a number of bytes, or a name like IP.src or IP:1.src")
+            raise STLPacketError(
+                f"'{name}' is not a field: give a number of bytes, or a name like IP.src or IP:1.src"
+            )
         start, layer = self._find(name, shape["layer"], int(shape["count"] or 0))
         return start + _field_offset(layer, shape["field"], name)
 
@@ -41,7 +43,9 @@ class Layers:
             return name
         shape = _NAME.fullmatch(name)
         if shape is None or shape["field"] is not None:
-            raise STLPacketError(f"'{name}' is not a header: give a number of bytes, or a name like IP or IP:1")
+            raise STLPacketError(
+                f"'{name}' is not a header: give a number of bytes, or a name like IP or IP:1"
+            )
         return self._find(name, shape["layer"], int(shape["count"] or 0))[0]
 
     def _find(self, name: str, wanted: str, count: int) -> tuple[int, Packet]:

@@ -131,7 +131,8 @@ class STLPktBuilder:
     def _check_size(self) -> None:
         if not PACKET_BYTES_MIN <= len(self._bytes) <= PACKET_BYTES_MAX:
             raise STLPacketError(
-                f"the packet has {len(self._bytes)} bytes: give {PACKET_BYTES_MIN} to {PACKET_BYTES_MAX}, without FCS"
+                f"the packet has {len(self._bytes)} bytes: "
+                f"give {PACKET_BYTES_MIN} to {PACKET_BYTES_MAX}, without FCS"
             )
 
 

@@ -84,7 +84,16 @@ class Port:
         ether, ipv4 = layers.get("ether", {}), layers.get("ipv4", {})
         facts = {
             name: self.info.get(name)
-            for name in ("index", "driver", "description", "pci_addr", "numa", "hw_mac", "is_virtual", "supp_speeds")
+            for name in (
+                "index",
+                "driver",
+                "description",
+                "pci_addr",
+                "numa",
+                "hw_mac",
+                "is_virtual",
+                "supp_speeds",
+            )
         }
         return {
             **facts,

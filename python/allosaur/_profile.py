@@ -21,7 +21,7 @@ class STLProfile:
         if isinstance(streams, STLStream):
             streams = [streams]
         if streams is None or isinstance(streams, (str, bytes)) or not isinstance(streams, Iterable):
-            streams = [] if streams is None else [streams]  # type: ignore[list-item]
+            streams = [] if streams is None else [streams]
         self.streams = list(streams)
         for stream in self.streams:
             if not isinstance(stream, STLStream):
@@ -46,7 +46,9 @@ class STLProfile:
             raise STLProfileError("a profile in JSON is a list of streams: see STLProfile.to_json()")
         return STLProfile([STLStream.from_json(stream) for stream in streams])
 
-    def to_commands(self, port_id: int = 0, mult: str | float = "1", duration: float = -1) -> list[dict[str, Any]]:
+    def to_commands(
+        self, port_id: int = 0, mult: str | float = "1", duration: float = -1
+    ) -> list[dict[str, Any]]:
         """The requests that load and start the profile on a port: what the simulator takes.
 
         ``mult`` is as for ``STLClient.start``, ``duration`` in seconds (-1 is forever).

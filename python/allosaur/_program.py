@@ -34,7 +34,9 @@ _CACHE_PACKETS_MAX = 65_535
 class STLScVmRaw:
     """A program as a list of instructions. ``cache_size`` packets are made ahead by the server."""
 
-    def __init__(self, list_of_commands: Iterable[Instruction] | None = None, cache_size: int | None = None) -> None:
+    def __init__(
+        self, list_of_commands: Iterable[Instruction] | None = None, cache_size: int | None = None
+    ) -> None:
         self.commands: list[Instruction] = []
         self.cache_size: int | None = None
         for command in list_of_commands or []:
@@ -128,17 +130,31 @@ class STLVM(STLScVmRaw):
     ) -> None:
         """Declare a random variable that repeats; see ``STLVmFlowVarRepeatableRandom``."""
         self.add_cmd(
-            STLVmFlowVarRepeatableRandom(fv_name, size, limit, seed, min_value, max_value, split_to_cores, next_var)
+            STLVmFlowVarRepeatableRandom(
+                fv_name, size, limit, seed, min_value, max_value, split_to_cores, next_var
+            )
         )
 
     def tuple_var(
-        self, name: str, ip_min: Value, ip_max: Value, port_min: int, port_max: int, limit_flows: int = 0, **more: Any
+        self,
+        name: str,
+        ip_min: Value,
+        ip_max: Value,
+        port_min: int,
+        port_max: int,
+        limit_flows: int = 0,
+        **more: Any,
     ) -> None:
         """Declare client addresses and ports; see ``STLVmTupleGen``."""
         self.add_cmd(STLVmTupleGen(name, ip_min, ip_max, port_min, port_max, limit_flows, **more))
 
     def write(
-        self, fv_name: str, pkt_offset: Offset, offset_fixup: int = 0, add_val: int = 0, byte_order: str = "big"
+        self,
+        fv_name: str,
+        pkt_offset: Offset,
+        offset_fixup: int = 0,
+        add_val: int = 0,
+        byte_order: str = "big",
     ) -> None:
         """Write a variable into the packet; see ``STLVmWrFlowVar``."""
         self.add_cmd(STLVmWrFlowVar(fv_name, pkt_offset, offset_fixup, add_val, _is_big(byte_order)))
@@ -190,7 +206,9 @@ class STLIPRange(STLVM):
                 continue
             missing = {"start", "end"} - addresses.keys()
             if missing:
-                raise STLPacketError(f"{name} has no '{min(missing)}': give a dictionary with start, end and step")
+                raise STLPacketError(
+                    f"{name} has no '{min(missing)}': give a dictionary with start, end and step"
+                )
             step = addresses.get("step", 1)
             self.var(name, addresses["start"], addresses["end"], size=4, op="inc", step=step)
             self.write(name, f"IP.{name}")
@@ -242,13 +260,17 @@ def _check(command: Instruction, fields: dict[str, Any], sizes: dict[str, int], 
     offset = fields.get("pkt_offset")
     if offset is None:
         return
-    width = 20 if fields["type"] == "fix_checksum_ipv4" else fields.get("pkt_cast_size") or sizes[str(command.reads)]
+    width = (
+        20
+        if fields["type"] == "fix_checksum_ipv4"
+        else fields.get("pkt_cast_size") or sizes[str(command.reads)]
+    )
     packet_bytes = max(layers.packet_bytes, _FRAME_BYTES_MIN)
     if offset < 0 or offset + width > packet_bytes:
         what = f" of variable '{command.reads}'" if command.reads else ""
         raise STLPacketError(
-            f"{fields['type']}{what} at offset {offset} touches {width} bytes, but the packet has {packet_bytes}: "
-            f"give a smaller offset or a longer packet"
+            f"{fields['type']}{what} at offset {offset} touches {width} bytes, "
+            f"but the packet has {packet_bytes}: give a smaller offset or a longer packet"
         )
 
 

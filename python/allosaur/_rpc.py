@@ -83,8 +83,8 @@ class Rpc:
             answer = _framing.decode(frame)
         except ValueError as error:
             raise STLConnectionError(
-                f"what answers at {self._transport.address} does not speak JSON-RPC ({error}): give the RPC port "
-                f"of the server as sync_port"
+                f"what answers at {self._transport.address} does not speak JSON-RPC ({error}): "
+                f"give the RPC port of the server as sync_port"
             ) from error
         answers = answer if isinstance(answer, list) else [answer]
         if len(answers) != len(requests):
@@ -122,7 +122,8 @@ class Rpc:
             return Reply(method, error=_error(method, answer["error"]))
         if answer.get("id") != request["id"]:
             raise STLConnectionError(
-                f"the answer of {self._transport.address} to '{method}' belongs to another request: connect again"
+                f"the answer of {self._transport.address} to '{method}' belongs to another request: "
+                f"connect again"
             )
         return Reply(method, result=answer["result"])
 

@@ -30,12 +30,12 @@ _ADDRESSES: dict[type[Packet], dict[str, str]] = {
     ARP: {"hwsrc": "00:00:00:00:00:00", "psrc": "16.0.0.1", "hwdst": "00:00:00:00:00:00", "pdst": "0.0.0.0"},
 }
 
-__all__ = ["Ether", "Packet", "first_frame", "explicit_macs", "with_fixed_addresses"]
+__all__ = ["Ether", "Packet", "explicit_macs", "first_frame", "with_fixed_addresses"]
 
 
 def with_fixed_addresses(packet: Packet) -> Packet:
     """A copy of the packet in which no field depends on the machine."""
-    packet = packet.copy()
+    packet = _copy(packet)
     layer: Any = packet
     while layer and type(layer).__name__ != "NoPayload":
         for field, address in _ADDRESSES.get(type(layer), {}).items():
@@ -43,6 +43,11 @@ def with_fixed_addresses(packet: Packet) -> Packet:
                 setattr(layer, field, address)
         layer = layer.payload
     return packet
+
+
+def _copy(packet: Packet) -> Packet:
+    twin: Packet = packet.copy()
+    return twin
 
 
 def explicit_macs(packet: Packet) -> tuple[bool, bool]:

@@ -48,7 +48,9 @@ class Session:
             self.transport.open(self._timeout_s)
             answer = self.rpc.call("api_sync_v2", name=API_NAME, major=API_MAJOR, minor=API_MINOR)
             self.rpc.api_handle = answer["api_h"]
-            self._events = EventPump(self.rpc, self.transport, self.session_id, self._take_event, self._take_loss)
+            self._events = EventPump(
+                self.rpc, self.transport, self.session_id, self._take_event, self._take_loss
+            )
             self._events.start()
             self._read_server()
         except BaseException:
@@ -96,7 +98,9 @@ class Session:
     def _read_server(self) -> None:
         self.version = self.rpc.call("get_version")
         if self.version.get("mode", "STL") != "STL":
-            raise STLError(f"the server runs in {self.version['mode']} mode: this client is for stateless traffic")
+            raise STLError(
+                f"the server runs in {self.version['mode']} mode: this client is for stateless traffic"
+            )
         self.system_info = self.rpc.call("get_system_info")
         self.supported_commands = frozenset(self.rpc.call("get_supported_cmds"))
         facts = {int(info["index"]): info for info in self.system_info.get("ports", [])}
@@ -106,9 +110,7 @@ class Session:
         self.read_stats(list(self.ports))
 
     def _take_event(self, kind: int, data: dict[str, Any]) -> None:
-        text = describe(kind, data, self.username, self.session_id)
-        if text is not None:
-            self.log.add(*text, origin="server")
+        self.log.add(*describe(kind, data, self.session_id), origin="server")
         if kind == EventType.SERVER_STOPPED:
             self._take_loss(f"it stopped: {data.get('cause', 'no cause given')}")
         port = self.ports.get(data.get("port_id", -1))

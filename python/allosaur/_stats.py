@@ -18,7 +18,15 @@ _HISTOGRAMS = ("tx_by_size", "rx_by_size")
 _PREAMBLE_AND_GAP_BITS = 20 * 8
 
 _GLOBAL = (
-    *("active_flows", "active_sockets", "bw_per_core", "cpu_util", "cpu_util_raw", "open_flows", "platform_factor"),
+    *(
+        "active_flows",
+        "active_sockets",
+        "bw_per_core",
+        "cpu_util",
+        "cpu_util_raw",
+        "open_flows",
+        "platform_factor",
+    ),
     *("rx_bps", "rx_core_pps", "rx_cpu_util", "rx_drop_bps", "rx_pps", "socket_util", "tx_expected_bps"),
     *("tx_expected_cps", "tx_expected_pps", "tx_pps", "tx_bps", "tx_cps", "total_servers", "total_clients"),
 )

@@ -125,7 +125,9 @@ class STLStream:
         """A stream from the ``stream`` object of the protocol. Raises ``STLError``."""
         missing = [name for name in ("mode", "packet") if not isinstance(fields.get(name), dict)]
         if missing:
-            raise STLError(f"stream '{fields.get('name', '?')}': field '{missing[0]}' is missing or not an object")
+            raise STLError(
+                f"stream '{fields.get('name', '?')}': field '{missing[0]}' is missing or not an object"
+            )
         flags = int(fields.get("flags", 0))
         return STLStream(
             name=fields.get("name"),
@@ -194,13 +196,19 @@ class STLStream:
     def _flags(self, source: bool | int | None, destination: int | None, dummy: bool) -> int:
         keep_source = not self.packet.is_default_src_mac() if source is None else bool(source)
         if destination is None:
-            destination = STLStreamDstMAC_CFG_FILE if self.packet.is_default_dst_mac() else STLStreamDstMAC_PKT
+            destination = (
+                STLStreamDstMAC_CFG_FILE if self.packet.is_default_dst_mac() else STLStreamDstMAC_PKT
+            )
         if destination not in (STLStreamDstMAC_CFG_FILE, STLStreamDstMAC_PKT, STLStreamDstMAC_ARP):
-            raise STLArgumentError("mac_dst_override_mode", destination, "0 (port), 1 (packet) or 2 (resolved)")
+            raise STLArgumentError(
+                "mac_dst_override_mode", destination, "0 (port), 1 (packet) or 2 (resolved)"
+            )
         return int(keep_source) | int(destination) << _FLAG_DESTINATION_SHIFT | (_FLAG_DUMMY if dummy else 0)
 
 
-def link(streams: list[STLStream], ids: list[int], existing: dict[str, int] | None = None) -> list[dict[str, Any]]:
+def link(
+    streams: list[STLStream], ids: list[int], existing: dict[str, int] | None = None
+) -> list[dict[str, Any]]:
     """The JSON of streams that have numbers, each with the number of the stream that follows.
 
     Raises ``STLError`` when a name is used twice or ``next`` names no stream.
@@ -218,7 +226,9 @@ def link(streams: list[STLStream], ids: list[int], existing: dict[str, int] | No
     for stream in streams:
         if stream.next is not None and stream.next not in numbers:
             known = ", ".join(sorted(numbers)) or "none has a name"
-            raise STLError(f"stream '{stream.name}': next='{stream.next}' is not a stream's name, known are: {known}")
+            raise STLError(
+                f"stream '{stream.name}': next='{stream.next}' is not a stream's name, known are: {known}"
+            )
         next_id = -1 if stream.next is None else numbers[stream.next]
         linked.append({**stream.to_json(), "next_stream_id": next_id})
     return linked

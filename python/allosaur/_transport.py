@@ -129,7 +129,7 @@ class ZmqTransport:
         return self._context
 
     def _fresh_socket(self, kind: int, address: str | None) -> zmq.Socket[bytes]:
-        socket = self._open_context().socket(kind)
+        socket: zmq.Socket[bytes] = self._open_context().socket(kind)
         socket.setsockopt(zmq.LINGER, 0)
         socket.setsockopt(zmq.HEARTBEAT_IVL, _HEARTBEAT_INTERVAL_MS)
         socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_TIMEOUT_MS)

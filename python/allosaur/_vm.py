@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ipaddress
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from ._errors import STLPacketError, STLTypeError
@@ -30,7 +31,7 @@ class Instruction:
     """One line of a field engine program."""
 
     #: Name and size in bytes of the variables that it declares.
-    declares: dict[str, int] = {}
+    declares: Mapping[str, int] = MappingProxyType({})
     #: Name of the variable that must follow this one, if any.
     next_var: str | None = None
     #: Name of the variable that it reads, if any.
@@ -89,18 +90,23 @@ class STLVmFlowVar(Instruction):
         if self._fields["step"] == 0:
             raise STLPacketError(f"variable '{name}': step is 0, give 1 or more")
 
-    def _range(self, size: int, init_value: Value | None, min_value: Value, max_value: Value) -> dict[str, int]:
+    def _range(
+        self, size: int, init_value: Value | None, min_value: Value, max_value: Value
+    ) -> dict[str, int]:
         lowest = _value(self.name, "min_value", min_value, size)
         highest = _value(self.name, "max_value", max_value, size)
         if lowest > highest:
-            raise STLPacketError(f"variable '{self.name}': max_value {highest} is lower than min_value {lowest}")
+            raise STLPacketError(
+                f"variable '{self.name}': max_value {highest} is lower than min_value {lowest}"
+            )
         if init_value is None:
             first = highest if self.op == "dec" else lowest
         else:
             first = _value(self.name, "init_value", init_value, size)
         if not lowest <= first <= highest:
             raise STLPacketError(
-                f"variable '{self.name}': init_value {first} is outside of min_value {lowest} to max_value {highest}"
+                f"variable '{self.name}': init_value {first} is outside of "
+                f"min_value {lowest} to max_value {highest}"
             )
         return {"init_value": first, "min_value": lowest, "max_value": highest}
 
@@ -167,7 +173,7 @@ class STLVmTupleGen(Instruction):
     ) -> None:
         self.name = _name(name)
         self.declares = {f"{name}.{part}": size for part, size in _TUPLE_FIELDS.items()}
-        self._fields = {
+        self._fields: dict[str, Any] = {
             "type": "tuple_flow_var",
             "name": name,
             "ip_min": _value(name, "ip_min", ip_min, 4),
@@ -211,7 +217,7 @@ class STLVmWrFlowVar(Instruction):
 
 
 class STLVmWrMaskFlowVar(Instruction):
-    """Write the bits of ``mask``: (variable + ``add_value``) shifted left by ``shift`` (right if negative)."""
+    """Write the bits of ``mask``: (variable + ``add_value``) shifted left by ``shift`` bits."""
 
     def __init__(
         self,
@@ -226,7 +232,9 @@ class STLVmWrMaskFlowVar(Instruction):
     ) -> None:
         self.reads = _name(fv_name)
         if pkt_cast_size not in (1, 2, 4):
-            raise STLPacketError(f"variable '{fv_name}': pkt_cast_size is {pkt_cast_size}, give 1, 2 or 4 bytes")
+            raise STLPacketError(
+                f"variable '{fv_name}': pkt_cast_size is {pkt_cast_size}, give 1, 2 or 4 bytes"
+            )
         self.cast_size = pkt_cast_size
         self._pkt_offset = _offset(pkt_offset)
         self.places = (self._pkt_offset,)
@@ -364,7 +372,7 @@ def _lengths(layers: Layers, l3_offset: Offset, l4_offset: Offset) -> dict[str, 
     l3_bytes = layers.header(l4_offset) - l2_bytes
     if l2_bytes < 14 or l3_bytes <= 0:
         raise STLPacketError(
-            f"l3_offset {l3_offset!r} and l4_offset {l4_offset!r}: the IP header must begin at byte 14 or later, "
-            f"and the next header after it"
+            f"l3_offset {l3_offset!r} and l4_offset {l4_offset!r}: "
+            f"the IP header must begin at byte 14 or later, and the next header after it"
         )
     return {"l2_len": l2_bytes, "l3_len": l3_bytes}

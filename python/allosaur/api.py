@@ -13,18 +13,53 @@ from typing import Any
 import allosaur as _allosaur
 
 from . import _compat_names
-from . import _scapy as _scapy_setup  # Sets Scapy up before its other modules are imported.
 
 _SCAPY_MODULES = (
-    *("config", "base_classes", "volatile", "fields", "packet", "plist", "utils", "utils6", "sendrecv", "data"),
-    *("layers.l2", "layers.inet", "layers.inet6", "layers.dns", "layers.dhcp", "layers.dhcp6", "layers.vxlan"),
-    *("layers.sctp", "layers.rtp", "layers.ntp", "layers.tftp", "layers.snmp", "layers.netflow", "layers.radius"),
-    *("layers.ppp", "layers.pptp", "layers.l2tp", "layers.rip", "layers.hsrp", "layers.mobileip", "layers.llmnr"),
+    *(
+        "config",
+        "base_classes",
+        "volatile",
+        "fields",
+        "packet",
+        "plist",
+        "utils",
+        "utils6",
+        "sendrecv",
+        "data",
+    ),
+    *(
+        "layers.l2",
+        "layers.inet",
+        "layers.inet6",
+        "layers.dns",
+        "layers.dhcp",
+        "layers.dhcp6",
+        "layers.vxlan",
+    ),
+    *(
+        "layers.sctp",
+        "layers.rtp",
+        "layers.ntp",
+        "layers.tftp",
+        "layers.snmp",
+        "layers.netflow",
+        "layers.radius",
+    ),
+    *(
+        "layers.ppp",
+        "layers.pptp",
+        "layers.l2tp",
+        "layers.rip",
+        "layers.hsrp",
+        "layers.mobileip",
+        "layers.llmnr",
+    ),
     *("layers.isakmp", "layers.netbios", "layers.gprs"),
 )
 
 
 def _collect() -> dict[str, Any]:
+    importlib.import_module("allosaur._scapy")  # Sets Scapy up before its other modules are imported.
     names: dict[str, Any] = {}
     for module in _SCAPY_MODULES:
         found = vars(importlib.import_module(f"scapy.{module}"))

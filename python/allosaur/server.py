@@ -52,7 +52,10 @@ def find_binary() -> Path:
         if _is_program(Path(override)):
             return Path(override)
         raise STLError(f"$ALLOSAUR_SERVER is '{override}', which is not a program: correct it or unset it")
-    folders = [Path(sys.executable).parent, *(parent / "target" / "release" for parent in Path(__file__).parents)]
+    folders = [
+        Path(sys.executable).parent,
+        *(parent / "target" / "release" for parent in Path(__file__).parents),
+    ]
     for folder in folders:
         if _is_program(folder / BINARY_NAME):
             return folder / BINARY_NAME
@@ -61,7 +64,8 @@ def find_binary() -> Path:
         return Path(found)
     raise STLError(
         f"there is no '{BINARY_NAME}' next to {sys.executable}, in target/release or on PATH: "
-        f"install the package, build it with 'cargo build --release -p allosaur_server', or set $ALLOSAUR_SERVER"
+        f"install the package, build it with 'cargo build --release -p allosaur_server', "
+        f"or set $ALLOSAUR_SERVER"
     )
 
 
@@ -120,10 +124,29 @@ class LocalServer:
         """Start the server and wait until it answers."""
         binary = str(self._binary or find_binary())
         arguments = ["serve", "--ports", ",".join(self.ports), "--cores", str(self.cores)]
-        arguments += ["--rpc-port", str(self.rpc_port), "--pub-port", str(self.pub_port), "--listen", self.host]
-        self._stderr = tempfile.NamedTemporaryFile(prefix="allosaur-server-", suffix=".log")
+        arguments += [
+            "--rpc-port",
+            str(self.rpc_port),
+            "--pub-port",
+            str(self.pub_port),
+            "--listen",
+            self.host,
+        ]
+        self._stderr = tempfile.NamedTemporaryFile(  # noqa: SIM115 (closed in stop)
+            prefix="allosaur-server-", suffix=".log"
+        )
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(os.getpid()), binary, *arguments, *self._options],
+            [
+                sys.executable,
+                "-I",
+                "-S",
+                "-c",
+                _LAUNCHER,
+                str(os.getpid()),
+                binary,
+                *arguments,
+                *self._options,
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
@@ -181,7 +204,11 @@ class LocalServer:
                 self._process.wait()
             code = self._process.poll() if self._process else None
             said = self.stderr.strip()[-_STDERR_BYTES_SHOWN:] or "nothing"
-            how = f"ended with exit code {code}" if code is not None else f"said '{line}' instead of 'ready ...'"
+            how = (
+                f"ended with exit code {code}"
+                if code is not None
+                else f"said '{line}' instead of 'ready ...'"
+            )
             raise STLConnectionError(f"the server did not start: it {how}. Its log: {said}")
         self.rpc_port = int(words["rpc"].rsplit(":", 1)[1])
         self.pub_port = int(words["pub"].rsplit(":", 1)[1])

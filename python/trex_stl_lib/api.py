@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import allosaur.api as _api
-from allosaur.api import *  # noqa: F403
+from allosaur.api import *
 
 __all__ = _api.__all__
 
