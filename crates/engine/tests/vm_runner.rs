@@ -651,3 +651,44 @@ fn programs_on_the_same_template_leave_nothing_behind() {
         }
     }
 }
+
+#[test]
+fn a_disassembly_reads_like_the_program() {
+    let mut template = [0; 60];
+    template[14] = 0x45;
+    let range = |operation, min, max, step| {
+        let init = if operation == Operation::Decrement {
+            max
+        } else {
+            min
+        };
+        Values::Range(Range {
+            operation,
+            init,
+            min,
+            max,
+            step,
+        })
+    };
+    let instructions = [
+        declare("src", Width::Four, range(Operation::Increment, 10, 15, 4)),
+        declare("port", Width::Two, range(Operation::Random, 1025, 2024, 1)),
+        declare("size", Width::Two, range(Operation::Decrement, 60, 9000, 1)),
+        write("src", 26, 0, true),
+        Instruction::FixChecksumIpv4 { offset: 14 },
+        write("port", 34, -1, false),
+        Instruction::TrimPacketSize {
+            variable: "size".to_owned(),
+        },
+    ];
+    let program = Program::compile(&instructions, &template).expect("a valid program");
+    let expected = "\
+        variable src: u32 from 10 up by 4 in 10..=17\n\
+        variable port: u16 random from 1025, one of 1000, 1 draws\n\
+        variable size: u16 from 60 down by 1 in 60..=60\n\
+        bytes 26..30 = src, big endian\n\
+        bytes 24..26 = IPv4 checksum of bytes 14..34: 0x4500 + src\n\
+        bytes 34..36 = port + 0xffff, little endian\n\
+        length = size, at most 60 bytes\n";
+    assert_eq!(program.disassemble(), expected);
+}
