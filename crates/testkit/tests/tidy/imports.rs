@@ -1,0 +1,145 @@
+//! Rule: imports between the rooms go down only, and engine and ports meet in few places.
+
+use crate::manifest::{Manifest, manifests};
+use crate::paths::paths;
+use crate::source::{RustFile, rust_files};
+
+/// Which room may import which.
+const MAY_IMPORT: [(&str, &[&str]); 6] = [
+    ("packet", &[]),
+    ("engine", &["packet"]),
+    ("port", &["packet"]),
+    ("api", &[]),
+    ("server", &["packet", "engine", "port", "api"]),
+    ("testkit", &["packet", "engine", "port"]),
+];
+
+/// What the names of our crates begin with.
+const PREFIX: &str = "allosaur-";
+
+/// Modules of the server that may know both the engine and the ports: those in which frames pass
+/// from one to the other, the one that starts them, and the one that measures them.
+const MEETING_PLACES: [&str; 4] = ["worker", "receive", "service", "bench"];
+
+fn may_import(room: &str) -> Option<&'static [&'static str]> {
+    let (_, allowed) = MAY_IMPORT.iter().find(|(name, _)| *name == room)?;
+    Some(allowed)
+}
+
+/// Manifests that depend upwards or sideways. Any room's tests may use the test kit.
+fn check_manifests(manifests: &[Manifest]) -> Vec<String> {
+    let mut violations = Vec::new();
+    for manifest in manifests {
+        let room = &manifest.room;
+        let Some(allowed) = may_import(room) else {
+            violations.push(format!("crates/{room}: a new room. Say what it may import"));
+            continue;
+        };
+        let in_tests = manifest
+            .dev_dependencies
+            .iter()
+            .filter(|n| *n != "allosaur-testkit");
+        for name in manifest.dependencies.iter().chain(in_tests) {
+            let ours = name.strip_prefix(PREFIX);
+            if ours.is_some_and(|other| !allowed.contains(&other)) {
+                violations.push(format!(
+                    "crates/{room}/Cargo.toml: {room} must not depend on {name}; it may import \
+                     {allowed:?}"
+                ));
+            }
+        }
+    }
+    violations
+}
+
+/// Files that name a crate which their room may not import.
+fn check_files(files: &[RustFile]) -> Vec<String> {
+    let mut violations = Vec::new();
+    for file in files.iter().filter(|file| file.is_product()) {
+        let Some((room, allowed)) = file.room().and_then(|r| Some((r, may_import(r)?))) else {
+            continue;
+        };
+        for path in paths(file) {
+            let first = path.segments.first().map_or("", String::as_str);
+            let other = first.strip_prefix("allosaur_").unwrap_or(room);
+            if other != room && !allowed.contains(&other) {
+                let (place, line) = (&file.path, path.line);
+                violations.push(format!(
+                    "{place}:{line}: {room} must not name {first}; it may import {allowed:?}"
+                ));
+            }
+        }
+    }
+    violations
+}
+
+/// Other modules of the server in which engine and ports meet.
+fn check_meetings(files: &[RustFile]) -> Vec<String> {
+    let mut violations = Vec::new();
+    let server = files.iter().filter(|file| file.room() == Some("server"));
+    for file in server.filter(|file| file.is_product()) {
+        let module = file.module().into_iter().next().unwrap_or_default();
+        let paths = paths(file);
+        let knows = |name| paths.iter().any(|path| path.is_below(&[name]));
+        let both = knows("allosaur_engine") && knows("allosaur_port");
+        if both && !MEETING_PLACES.contains(&module.as_str()) {
+            violations.push(format!(
+                "{}: engine and ports meet only in {MEETING_PLACES:?}. Let one of those pass on \
+                 what is needed here",
+                file.path
+            ));
+        }
+    }
+    violations
+}
+
+#[test]
+fn rooms_import_downwards_only() {
+    crate::assert_none(&check_manifests(&manifests()));
+    crate::assert_none(&check_files(&rust_files()));
+    crate::assert_none(&check_meetings(&rust_files()));
+}
+
+#[test]
+fn a_manifest_that_points_upwards_is_seen() {
+    let engine = |dependencies: &str| [Manifest::new("engine", dependencies)];
+    crate::assert_none(&check_manifests(&engine(
+        "[dependencies]\nallosaur-packet.workspace = true\nthiserror = \"2\"\n\
+         [dev-dependencies]\nallosaur-testkit.workspace = true\n",
+    )));
+    let upwards = engine("[dependencies]\nallosaur-port.workspace = true\n");
+    crate::assert_one(
+        &check_manifests(&upwards),
+        &["crates/engine", "allosaur-port"],
+    );
+    let in_product = engine("[dependencies]\nallosaur-testkit.workspace = true\n");
+    crate::assert_one(&check_manifests(&in_product), &["allosaur-testkit"]);
+    crate::assert_one(
+        &check_manifests(&[Manifest::new("cellar", "")]),
+        &["a new room"],
+    );
+}
+
+#[test]
+fn a_file_that_names_another_room_is_seen() {
+    let file = |text| [RustFile::new("crates/port/src/memory/mod.rs", text)];
+    crate::assert_none(&check_files(&file("use allosaur_packet::frame;")));
+    crate::assert_none(&check_files(&file(
+        "#[cfg(test)] mod t { use allosaur_engine::x; }",
+    )));
+    let in_code = check_files(&file("\nfn f() { allosaur_engine::time::SECOND; }"));
+    crate::assert_one(&in_code, &["mod.rs:2", "allosaur_engine", "packet"]);
+}
+
+#[test]
+fn a_meeting_elsewhere_is_seen() {
+    let both = "use allosaur_engine::Engine; use allosaur_port::memory;";
+    let check = |path, text| check_meetings(&[RustFile::new(path, text)]);
+    crate::assert_none(&check("crates/server/src/worker.rs", both));
+    crate::assert_none(&check(
+        "crates/server/src/control/mod.rs",
+        "use allosaur_engine::Event;",
+    ));
+    let violations = check("crates/server/src/control/mod.rs", both);
+    crate::assert_one(&violations, &["control/mod.rs", "worker"]);
+}

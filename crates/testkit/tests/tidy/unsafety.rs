@@ -1,0 +1,101 @@
+//! Rule: `unsafe` lives in `crates/port`, and in two files of the server at most.
+//!
+//! That each block says why it is sound, clippy checks.
+
+use proc_macro2::{TokenStream, TokenTree};
+
+use crate::source::{RustFile, rust_files};
+
+/// The room of `unsafe`.
+const ROOM: &str = "crates/port/";
+/// Other files that may have it, with the reason.
+const ALSO: [(&str, &str); 0] = [];
+/// The most that there may be of them, all in the server.
+const ALSO_MAX: usize = 2;
+
+/// The lines on which the word stands, in macros too, but not in comments and strings.
+fn unsafe_lines(tokens: TokenStream) -> Vec<usize> {
+    let mut lines = Vec::new();
+    for token in tokens {
+        match token {
+            TokenTree::Ident(ident) if ident == "unsafe" => lines.push(ident.span().start().line),
+            TokenTree::Group(group) => lines.extend(unsafe_lines(group.stream())),
+            _ => {}
+        }
+    }
+    lines
+}
+
+fn check(files: &[RustFile], also: &[(&str, &str)]) -> Vec<String> {
+    let mut violations = Vec::new();
+    for file in files.iter().filter(|file| !file.path.starts_with(ROOM)) {
+        let tokens: TokenStream = file.text.parse().expect("the file was parsed before");
+        let lines = unsafe_lines(tokens);
+        let listed = also.iter().any(|(path, _)| *path == file.path);
+        let path = &file.path;
+        match lines.first() {
+            Some(line) if !listed => violations.push(format!(
+                "{path}:{line}: unsafe lives in {ROOM}. Move the code there, behind a safe type"
+            )),
+            None if listed => violations.push(format!(
+                "{path}: has no unsafe any more. Take it from the list in unsafety.rs"
+            )),
+            _ => {}
+        }
+    }
+    let in_server = |(path, _): &&(&str, &str)| path.starts_with("crates/server/src/");
+    if also.len() > ALSO_MAX || also.iter().filter(in_server).count() < also.len() {
+        violations.push(format!(
+            "unsafety.rs: at most {ALSO_MAX} files, all of the server"
+        ));
+    }
+    violations
+}
+
+#[test]
+fn unsafe_stays_in_its_room() {
+    let files = rust_files();
+    let in_room = files.iter().filter(|file| file.path.starts_with(ROOM));
+    assert!(
+        in_room.count() > 1,
+        "the room of unsafe is where this rule thinks it is"
+    );
+    crate::assert_none(&check(&files, &ALSO));
+}
+
+#[test]
+fn unsafe_elsewhere_is_seen() {
+    let file = |path, text| [RustFile::new(path, text)];
+    let check = |path, text| check(&file(path, text), &[]);
+    let path = "crates/server/src/worker.rs";
+    crate::assert_none(&check(
+        "crates/port/src/ring.rs",
+        "fn f() { unsafe { g() } }",
+    ));
+    crate::assert_none(&check(path, "// unsafe\nfn f() { \"unsafe\"; }"));
+    crate::assert_one(
+        &check(path, "\nfn f() { unsafe { g() } }"),
+        &["worker.rs:2"],
+    );
+    crate::assert_one(&check(path, "unsafe impl Send for X {}"), &["worker.rs:1"]);
+    crate::assert_one(
+        &check(path, "#[cfg(test)] mod t { unsafe fn f() {} }"),
+        &["worker.rs:1"],
+    );
+    crate::assert_one(&check(path, "m! { x => unsafe { y } }"), &["worker.rs:1"]);
+}
+
+#[test]
+fn the_list_stays_short_and_true() {
+    let path = "crates/server/src/worker.rs";
+    let with = [RustFile::new(path, "fn f() { unsafe { g() } }")];
+    let without = [RustFile::new(path, "fn f() {}")];
+    crate::assert_none(&check(&with, &[(path, "why")]));
+    crate::assert_one(&check(&without, &[(path, "why")]), &["no unsafe any more"]);
+    crate::assert_one(
+        &check(&[], &[("crates/engine/src/a.rs", "why")]),
+        &["all of the server"],
+    );
+    let three = ["a", "b", "c"].map(|_| ("crates/server/src/a.rs", "why"));
+    crate::assert_one(&check(&[], &three), &["at most 2"]);
+}
