@@ -182,14 +182,11 @@ fn compile_stream(
     port: &PortFacts,
 ) -> Result<Compiled, CompileError> {
     let packet = template(spec, port);
-    let program = match spec.program.as_slice() {
-        [] => None,
-        instructions => {
-            let program = vm::Program::compile(instructions, &packet);
-            let stream = spec.id;
-            Some(program.map_err(|error| CompileError::Program { stream, error })?)
-        }
-    };
+    let program = vm::Program::compile(&spec.program, &packet);
+    let stream = spec.id;
+    let program = program.map_err(|error| CompileError::Program { stream, error })?;
+    // A program that changes nothing costs nothing.
+    let program = Some(program).filter(vm::Program::changes_packets);
     let frame_bytes = program
         .as_ref()
         .map_or(packet.len() as f64, |p| p.mean_length());

@@ -1,0 +1,122 @@
+//! What the other files have in common: streams that are easy to write, and engines that run them.
+
+use allosaur_engine::stream::{
+    CompileError, CoreShare, DestinationMac, Mode, PortFacts, Profile, ProfileKey, Rate, StreamId,
+    StreamSpec,
+};
+use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_engine::{Command, Engine, Event};
+use allosaur_testkit::recording::{Recording, Sent};
+
+pub(crate) const KEY: ProfileKey = ProfileKey(7);
+
+pub(crate) fn facts(data_cores: usize) -> PortFacts {
+    PortFacts {
+        line_rate_bps: 10e9,
+        source_mac: [2, 0, 0, 0, 0, 1],
+        destination_mac: [2, 0, 0, 0, 0, 2],
+        data_cores,
+    }
+}
+
+/// A continuous stream at 1000 packets a second; the last byte of its packet is its number.
+pub(crate) fn stream(id: StreamId) -> StreamSpec {
+    let mut packet = vec![0; 60];
+    packet[59] = id as u8;
+    StreamSpec {
+        id,
+        enabled: true,
+        self_start: true,
+        next: None,
+        action_count: 0,
+        start_delay: 0,
+        mode: Mode::Continuous,
+        rate: Rate::PacketsPerSecond(1000.0),
+        packet,
+        keep_source_mac: false,
+        destination_mac: DestinationMac::Port,
+        dummy: false,
+        random_seed: 1,
+        core: None,
+        program: Vec::new(),
+    }
+}
+
+pub(crate) fn burst(id: StreamId, packets: u64) -> StreamSpec {
+    StreamSpec {
+        mode: Mode::SingleBurst { packets },
+        ..stream(id)
+    }
+}
+
+/// One engine on one port that sends into a recording.
+pub(crate) struct Bench {
+    pub(crate) engine: Engine,
+    pub(crate) outlets: Recording,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Bench {
+        Bench {
+            engine: Engine::new(1, 0),
+            outlets: Recording::default(),
+        }
+    }
+
+    pub(crate) fn start(
+        &mut self,
+        streams: &[StreamSpec],
+        share: CoreShare,
+        duration: Option<Nanos>,
+    ) -> Result<(), CompileError> {
+        let profile = Profile::compile(streams, &facts(share.cores))?;
+        let program = Box::new(profile.core_program(1.0, share));
+        let start = Command::StartProfile {
+            port: 0,
+            profile: KEY,
+            program,
+            start_at: 0,
+            duration,
+        };
+        self.engine.handle_command(0, start, &mut self.outlets);
+        Ok(())
+    }
+
+    /// Runs on time until `until`, or until nothing is left.
+    pub(crate) fn run_until(&mut self, until: Nanos) {
+        while let Some(next) = self.engine.poll_timeout().filter(|&next| next <= until) {
+            self.engine.poll_transmit(next, &mut self.outlets);
+        }
+    }
+
+    /// Everything that is due at `now`, as a thread that was away would find it.
+    pub(crate) fn catch_up(&mut self, now: Nanos) {
+        while self.engine.poll_timeout().is_some_and(|next| next <= now) {
+            self.engine.poll_transmit(now, &mut self.outlets);
+        }
+    }
+
+    pub(crate) fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.engine.poll_event()).collect()
+    }
+}
+
+/// What one core sends of `streams` in ten seconds: time in microseconds and stream number.
+pub(crate) fn sent_by(streams: &[StreamSpec], duration: Option<Nanos>) -> Vec<(u64, u8)> {
+    let mut bench = Bench::new();
+    bench
+        .start(streams, CoreShare::ONLY, duration)
+        .expect("the streams are right");
+    bench.run_until(10 * SECOND);
+    let packets = bench.outlets.take();
+    packets
+        .iter()
+        .map(|sent| (sent.at / 1000, sent.bytes[59]))
+        .collect()
+}
+
+/// In the order of time, and of bytes where that is the same.
+pub(crate) fn sorted(mut sent: Vec<Sent>) -> Vec<Sent> {
+    sent.sort_by(|a, b| (a.at, &a.bytes).cmp(&(b.at, &b.bytes)));
+    sent
+}

@@ -1,0 +1,8 @@
+//! Streams through the whole engine, in virtual time.
+
+mod bench;
+mod chains;
+mod cores;
+mod errors;
+mod honesty;
+mod rates;
