@@ -97,3 +97,64 @@ pub fn walk(protocol: IpProtocol, bytes: &[u8]) -> Walk {
     }
     walk
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Destination options, a first fragment, then TCP.
+    const BYTES: [u8; 20] = [
+        44, 0, 1, 4, 0, 0, 0, 0, 6, 0xff, 0, 1, 0, 0, 0, 9, 1, 2, 3, 4,
+    ];
+
+    #[test]
+    fn headers_are_passed_one_after_the_other() {
+        let walk = walk(IpProtocol::DESTINATION_OPTIONS, &BYTES);
+        assert_eq!((walk.protocol, walk.offset_bytes), (IpProtocol::TCP, 16));
+        assert_eq!((walk.fragment, walk.end), (Fragment::First, WalkEnd::Upper));
+    }
+
+    #[test]
+    fn nothing_is_passed_when_there_is_no_extension() {
+        for protocol in [IpProtocol::TCP, IpProtocol::NO_NEXT_HEADER, IpProtocol(51)] {
+            let walk = walk(protocol, &BYTES);
+            assert_eq!((walk.protocol, walk.offset_bytes), (protocol, 0));
+        }
+    }
+
+    #[test]
+    fn a_cut_header_is_said_with_its_place() {
+        for (cut, at) in [(0, 0), (3, 0), (7, 0), (8, 8), (15, 8)] {
+            let walk = walk(IpProtocol::DESTINATION_OPTIONS, &BYTES[..cut]);
+            assert_eq!(
+                (walk.end, walk.offset_bytes),
+                (WalkEnd::Short, at),
+                "cut at {cut}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_limit_is_exact() {
+        let chain = |count: usize| {
+            let mut bytes = [60, 0, 0, 0, 0, 0, 0, 0].repeat(count);
+            bytes[8 * count - 8] = 17;
+            walk(IpProtocol::DESTINATION_OPTIONS, &bytes).end
+        };
+        assert_eq!(chain(EXTENSIONS_MAX), WalkEnd::Upper);
+        assert_eq!(chain(EXTENSIONS_MAX + 1), WalkEnd::TooMany);
+    }
+
+    proptest! {
+        #[test]
+        fn never_beyond_the_bytes(
+            first in prop::sample::select(vec![0u8, 43, 44, 60]),
+            bytes in prop::collection::vec(
+                prop_oneof![prop::sample::select(vec![0u8, 1, 43, 44, 60]), any::<u8>()], 0..200),
+        ) {
+            let walk = walk(IpProtocol(first), &bytes);
+            prop_assert!(walk.offset_bytes <= bytes.len());
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! ICMP for IPv4 (RFC 792): the eight bytes that every message begins with. What follows them
+//! (echo data, the packet that an error is about) is the payload.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use crate::bytes;
+use crate::checksum;
+use crate::error::{HeaderError, check_room};
+
+mod field {
+    use crate::bytes::Field;
+
+    pub(super) const KIND: usize = 0;
+    pub(super) const CODE: usize = 1;
+    pub(super) const CHECKSUM: Field = 2..4;
+    /// What these four bytes mean depends on the kind.
+    pub(super) const REST: Field = 4..8;
+}
+
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = field::REST.end;
+/// Where the checksum lies in the header.
+pub const CHECKSUM_OFFSET: usize = field::CHECKSUM.start;
+
+const ECHO_REPLY: u8 = 0;
+const DESTINATION_UNREACHABLE: u8 = 3;
+const REDIRECT: u8 = 5;
+const ECHO_REQUEST: u8 = 8;
+const TIME_EXCEEDED: u8 = 11;
+const PARAMETER_PROBLEM: u8 = 12;
+
+/// A view over an ICMP message.
+#[derive(Clone, Copy, Debug)]
+pub struct Icmpv4View<B> {
+    bytes: B,
+}
+
+impl<B: AsRef<[u8]>> Icmpv4View<B> {
+    /// A view that may be read without fear.
+    ///
+    /// # Errors
+    /// When the bytes end before the header does.
+    pub fn new_checked(bytes: B) -> Result<Self, HeaderError> {
+        let view = Self::new_unchecked(bytes);
+        view.check_len()?;
+        Ok(view)
+    }
+
+    /// A view over bytes that are known to be enough.
+    pub fn new_unchecked(bytes: B) -> Self {
+        Icmpv4View { bytes }
+    }
+
+    /// Makes every accessor safe when it is `Ok`.
+    ///
+    /// # Errors
+    /// When the bytes end before the header does.
+    pub fn check_len(&self) -> Result<(), HeaderError> {
+        check_room("icmpv4", self.bytes.as_ref(), HEADER_BYTES)
+    }
+
+    /// The bytes back.
+    pub fn into_inner(self) -> B {
+        self.bytes
+    }
+
+    /// What kind of message it is (the type field).
+    pub fn kind(&self) -> u8 {
+        self.bytes.as_ref()[field::KIND]
+    }
+
+    /// Which of its kind.
+    pub fn code(&self) -> u8 {
+        self.bytes.as_ref()[field::CODE]
+    }
+
+    /// The checksum over the message.
+    pub fn checksum(&self) -> u16 {
+        bytes::u16_at(self.bytes.as_ref(), field::CHECKSUM)
+    }
+
+    /// The four bytes that mean something else in each kind.
+    pub fn rest(&self) -> [u8; 4] {
+        bytes::array(self.bytes.as_ref(), field::REST)
+    }
+
+    /// What follows.
+    pub fn payload(&self) -> &[u8] {
+        &self.bytes.as_ref()[HEADER_BYTES..]
+    }
+
+    /// Whether the message is intact.
+    pub fn has_right_checksum(&self) -> bool {
+        checksum::checksum(self.bytes.as_ref()) == 0
+    }
+}
+
+impl<B: AsRef<[u8]> + AsMut<[u8]>> Icmpv4View<B> {
+    /// Sets what kind of message it is, and which of its kind.
+    pub fn set_kind(&mut self, kind: u8, code: u8) {
+        self.bytes.as_mut()[field::KIND] = kind;
+        self.bytes.as_mut()[field::CODE] = code;
+    }
+
+    /// Sets the checksum.
+    pub fn set_checksum(&mut self, checksum: u16) {
+        bytes::set_u16(self.bytes.as_mut(), field::CHECKSUM, checksum);
+    }
+
+    /// Sets the four bytes that mean something else in each kind.
+    pub fn set_rest(&mut self, rest: [u8; 4]) {
+        self.bytes.as_mut()[field::REST].copy_from_slice(&rest);
+    }
+
+    /// Computes and sets the checksum over all of the bytes.
+    pub fn fill_checksum(&mut self) {
+        self.set_checksum(0);
+        let checksum = checksum::checksum(self.bytes.as_ref());
+        self.set_checksum(checksum);
+    }
+
+    /// What follows, to write.
+    pub fn payload_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes.as_mut()[HEADER_BYTES..]
+    }
+}
+
+/// The meaning of an ICMP message. Its checksum is not part of it, for it covers the payload too:
+/// see [`Icmpv4View::fill_checksum`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Icmpv4Header {
+    /// Are you there?
+    EchoRequest {
+        /// Which of the askers.
+        identifier: u16,
+        /// Which of its questions.
+        sequence: u16,
+    },
+    /// I am.
+    EchoReply {
+        /// As in the request.
+        identifier: u16,
+        /// As in the request.
+        sequence: u16,
+    },
+    /// The packet in the payload could not be delivered.
+    DestinationUnreachable {
+        /// Why: 0 network, 1 host, 2 protocol, 3 port, 4 too large, and others.
+        code: u8,
+        /// What fits on the next link when it was too large (RFC 1191), else zero.
+        next_hop_mtu_bytes: u16,
+    },
+    /// There is a better way to where the packet in the payload went.
+    Redirect {
+        /// For whom: 0 network, 1 host, and with type of service.
+        code: u8,
+        /// The better router.
+        gateway: Ipv4Addr,
+    },
+    /// The packet in the payload was too long on the way.
+    TimeExceeded {
+        /// 0 hops, 1 waiting for fragments.
+        code: u8,
+    },
+    /// The packet in the payload has a wrong header.
+    ParameterProblem {
+        /// Why.
+        code: u8,
+        /// Which byte of its header.
+        pointer: u8,
+    },
+    /// Any other.
+    Other {
+        /// What kind of message (the type field).
+        kind: u8,
+        /// Which of its kind.
+        code: u8,
+        /// The four bytes that mean something else in each kind.
+        rest: [u8; 4],
+    },
+}
+
+impl Icmpv4Header {
+    /// Reads the header at the start of `bytes`. Fields that must be zero are not kept.
+    ///
+    /// # Errors
+    /// When the bytes end before the header does.
+    pub fn parse(bytes: &[u8]) -> Result<Self, HeaderError> {
+        let view = Icmpv4View::new_checked(bytes)?;
+        let (kind, code, rest) = (view.kind(), view.code(), view.rest());
+        let [identifier, sequence] =
+            [[rest[0], rest[1]], [rest[2], rest[3]]].map(u16::from_be_bytes);
+        Ok(match (kind, code) {
+            (ECHO_REQUEST, 0) => Icmpv4Header::EchoRequest {
+                identifier,
+                sequence,
+            },
+            (ECHO_REPLY, 0) => Icmpv4Header::EchoReply {
+                identifier,
+                sequence,
+            },
+            (DESTINATION_UNREACHABLE, _) => Icmpv4Header::DestinationUnreachable {
+                code,
+                next_hop_mtu_bytes: sequence,
+            },
+            (REDIRECT, _) => Icmpv4Header::Redirect {
+                code,
+                gateway: rest.into(),
+            },
+            (TIME_EXCEEDED, _) => Icmpv4Header::TimeExceeded { code },
+            (PARAMETER_PROBLEM, _) => Icmpv4Header::ParameterProblem {
+                code,
+                pointer: rest[0],
+            },
+            _ => Icmpv4Header::Other { kind, code, rest },
+        })
+    }
+
+    /// Bytes that [`Icmpv4Header::emit`] writes.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        HEADER_BYTES
+    }
+
+    /// Writes the header, with a checksum of zero, at the start of `bytes`.
+    ///
+    /// # Panics
+    /// When there are fewer than [`Icmpv4Header::buffer_len`] bytes.
+    pub fn emit(&self, bytes: &mut [u8]) {
+        let two = |first: u16, second: u16| {
+            let ([a, b], [c, d]) = (first.to_be_bytes(), second.to_be_bytes());
+            [a, b, c, d]
+        };
+        let (kind, code, rest) = match *self {
+            Icmpv4Header::EchoRequest {
+                identifier,
+                sequence,
+            } => (ECHO_REQUEST, 0, two(identifier, sequence)),
+            Icmpv4Header::EchoReply {
+                identifier,
+                sequence,
+            } => (ECHO_REPLY, 0, two(identifier, sequence)),
+            Icmpv4Header::DestinationUnreachable {
+                code,
+                next_hop_mtu_bytes,
+            } => (DESTINATION_UNREACHABLE, code, two(0, next_hop_mtu_bytes)),
+            Icmpv4Header::Redirect { code, gateway } => (REDIRECT, code, gateway.octets()),
+            Icmpv4Header::TimeExceeded { code } => (TIME_EXCEEDED, code, [0; 4]),
+            Icmpv4Header::ParameterProblem { code, pointer } => {
+                (PARAMETER_PROBLEM, code, [pointer, 0, 0, 0])
+            }
+            Icmpv4Header::Other { kind, code, rest } => (kind, code, rest),
+        };
+        let mut view = Icmpv4View::new_unchecked(bytes);
+        view.set_kind(kind, code);
+        view.set_checksum(0);
+        view.set_rest(rest);
+    }
+}
+
+impl<B: AsRef<[u8]>> fmt::Display for Icmpv4View<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Icmpv4Header::parse(self.bytes.as_ref()) {
+            Ok(header) => header.fmt(f),
+            Err(error) => write!(f, "({error})"),
+        }
+    }
+}
+
+impl fmt::Display for Icmpv4Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Icmpv4Header::EchoRequest {
+                identifier,
+                sequence,
+            } => {
+                write!(f, "icmp echo request id {identifier} seq {sequence}")
+            }
+            Icmpv4Header::EchoReply {
+                identifier,
+                sequence,
+            } => {
+                write!(f, "icmp echo reply id {identifier} seq {sequence}")
+            }
+            Icmpv4Header::DestinationUnreachable {
+                code,
+                next_hop_mtu_bytes,
+            } => {
+                write!(
+                    f,
+                    "icmp destination unreachable code {code} mtu {next_hop_mtu_bytes}"
+                )
+            }
+            Icmpv4Header::Redirect { code, gateway } => {
+                write!(f, "icmp redirect code {code} to {gateway}")
+            }
+            Icmpv4Header::TimeExceeded { code } => write!(f, "icmp time exceeded code {code}"),
+            Icmpv4Header::ParameterProblem { code, pointer } => {
+                write!(f, "icmp parameter problem code {code} at {pointer}")
+            }
+            Icmpv4Header::Other { kind, code, .. } => write!(f, "icmp type {kind} code {code}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ECHO: [u8; 10] = [8, 0, 0x33, 0x33, 0x12, 0x34, 0, 7, 0xaa, 0xbb];
+
+    #[test]
+    fn every_field_lies_where_it_should() {
+        let view = Icmpv4View::new_checked(ECHO).unwrap();
+        assert_eq!((view.kind(), view.code(), view.checksum()), (8, 0, 0x3333));
+        assert_eq!(
+            (view.rest(), view.payload()),
+            ([0x12, 0x34, 0, 7], &[0xaa, 0xbb][..])
+        );
+        let header = Icmpv4Header::EchoRequest {
+            identifier: 0x1234,
+            sequence: 7,
+        };
+        assert_eq!(Icmpv4Header::parse(&ECHO), Ok(header));
+        assert_eq!(view.to_string(), "icmp echo request id 4660 seq 7");
+    }
+
+    #[test]
+    fn the_kinds_have_their_numbers() {
+        let kinds = [
+            (
+                Icmpv4Header::EchoReply {
+                    identifier: 1,
+                    sequence: 2,
+                },
+                [0, 0, 0, 0, 0, 1, 0, 2],
+            ),
+            (
+                Icmpv4Header::DestinationUnreachable {
+                    code: 4,
+                    next_hop_mtu_bytes: 1280,
+                },
+                [3, 4, 0, 0, 0, 0, 5, 0],
+            ),
+            (
+                Icmpv4Header::Redirect {
+                    code: 1,
+                    gateway: Ipv4Addr::new(10, 0, 0, 9),
+                },
+                [5, 1, 0, 0, 10, 0, 0, 9],
+            ),
+            (
+                Icmpv4Header::TimeExceeded { code: 1 },
+                [11, 1, 0, 0, 0, 0, 0, 0],
+            ),
+            (
+                Icmpv4Header::ParameterProblem {
+                    code: 0,
+                    pointer: 8,
+                },
+                [12, 0, 0, 0, 8, 0, 0, 0],
+            ),
+            (
+                Icmpv4Header::Other {
+                    kind: 13,
+                    code: 0,
+                    rest: [1, 2, 3, 4],
+                },
+                [13, 0, 0, 0, 1, 2, 3, 4],
+            ),
+        ];
+        for (header, expected) in kinds {
+            let mut bytes = [0xff; 8];
+            header.emit(&mut bytes);
+            assert_eq!(bytes, expected, "{header}");
+            assert_eq!(Icmpv4Header::parse(&bytes), Ok(header));
+        }
+    }
+
+    #[test]
+    fn the_checksum_covers_the_payload() {
+        let mut view = Icmpv4View::new_checked(ECHO).unwrap();
+        assert!(!view.has_right_checksum());
+        view.fill_checksum();
+        // 0800 + 1234 + 0007 + aabb = c4f6, complemented.
+        assert!(view.has_right_checksum() && view.checksum() == !0xc4f6);
+        view.payload_mut()[1] ^= 1;
+        assert!(!view.has_right_checksum());
+    }
+
+    #[test]
+    fn too_few_bytes_are_refused_with_the_numbers() {
+        let short = HeaderError::Short {
+            header: "icmpv4",
+            needed: 8,
+            available: 7,
+        };
+        assert_eq!(Icmpv4Header::parse(&ECHO[..7]), Err(short));
+    }
+
+    proptest! {
+        #[test]
+        fn parse_after_emit_gives_the_same(bytes: [u8; 8], kind in 0u8..16) {
+            let mut bytes = bytes;
+            bytes[0] = kind;
+            let header = Icmpv4Header::parse(&bytes).unwrap();
+            let mut emitted = vec![0xa5; header.buffer_len()];
+            header.emit(&mut emitted);
+            prop_assert_eq!(Icmpv4Header::parse(&emitted), Ok(header));
+        }
+
+        #[test]
+        fn any_bytes_are_safe(bytes in prop::collection::vec(any::<u8>(), 0..20)) {
+            let _ = Icmpv4View::new_unchecked(&bytes).to_string();
+        }
+    }
+}
