@@ -1,7 +1,7 @@
 //! The server: everything between the RPC and the traffic.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `clock`, `counters`, `mailbox`, `polling`, `worker`, `receive`.
+//! `clock`, `counters`, `mailbox`, `polling`, `worker`, `receive`, `bench`.
 
 pub mod bench;
 pub mod clock;
