@@ -1,0 +1,264 @@
+//! Control: who may do what, and what it means. A pure state machine.
+//!
+//! It has no clock, no threads and no sockets: the time and the counters come in with each call
+//! ([`View`]), commands to the data threads and frames to publish come out as [`Action`]s, and
+//! the only randomness is drawn from a seed ([`ControlConfig::seed`]).
+//!
+//! Drive it like this: [`Control::handle`] for each request, [`Control::handle_event`] for each
+//! event of a data thread, [`Control::handle_tick`] about every half second; after each of them
+//! [`Control::poll_action`] until it is empty, doing what it says in that order. Before a reply
+//! is sent, while [`Control::awaits_workers`] is true, wait a bounded time for more events of the
+//! data threads and hand them in; when they do not come, call [`Control::give_up_waiting`].
+//!
+//! One file a noun: [`stream`] (JSON to stream), `port` and `session` (state), `rates`,
+//! `statistics`, and the commands by noun: `server`, `ports`, `streams`, `traffic`.
+
+mod config;
+mod port;
+mod ports;
+mod rates;
+mod secret;
+mod server;
+mod session;
+mod statistics;
+pub mod stream;
+mod streams;
+mod traffic;
+
+use std::collections::VecDeque;
+
+use allosaur_api::events::Event as ApiEvent;
+use allosaur_api::{Access, Error, Fields, Method, Request, command};
+use allosaur_engine::engine::{Command, Event};
+use allosaur_engine::time::{Nanos, SECOND};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+pub use config::{BuildFacts, ControlConfig, PortConfig, View};
+use port::Port;
+use rates::Rates;
+use secret::Secrets;
+use session::Sessions;
+
+/// What a request is answered with: a result, or an error.
+pub type Reply = Result<Value, Error>;
+
+/// What control wants done.
+#[derive(Debug)]
+pub enum Action {
+    /// Tell a data thread.
+    Command {
+        /// The data thread.
+        core: usize,
+        /// What it shall do.
+        command: Command,
+    },
+    /// Publish this text on the asynchronous channel.
+    Publish(Vec<u8>),
+    /// End the server, after the reply.
+    Shutdown,
+}
+
+/// When no request has come for so long, nobody needs `trex-global` frames.
+const AUDIENCE_MAX: Nanos = 60 * SECOND;
+
+/// The state of the whole server.
+#[derive(Debug)]
+pub struct Control {
+    config: ControlConfig,
+    ports: Vec<Port>,
+    sessions: Sessions,
+    rates: Rates,
+    secrets: Secrets,
+    api_handle: String,
+    next_profile_key: u32,
+    heard_ns: Option<Nanos>,
+    events_queued: bool,
+    actions: VecDeque<Action>,
+}
+
+impl Control {
+    /// A server without owners, streams or traffic.
+    pub fn new(config: ControlConfig, _now_ns: Nanos) -> Control {
+        let mut secrets = Secrets::new(config.seed);
+        Control {
+            ports: config.ports.iter().cloned().map(Port::new).collect(),
+            sessions: Sessions::default(),
+            rates: Rates::default(),
+            api_handle: secrets.draw(),
+            secrets,
+            next_profile_key: 0,
+            heard_ns: None,
+            events_queued: false,
+            actions: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// Does what a request asks, or refuses.
+    pub fn handle(&mut self, request: &Request, view: &View<'_>) -> Reply {
+        self.heard_ns = Some(view.now_ns);
+        let command =
+            command(&request.method).ok_or_else(|| Error::method_not_found(&request.method))?;
+        let fields = Fields::new(&request.params);
+        self.check_access(command.access, &fields)?;
+        let reply = self.call(command.method, &fields, view);
+        self.ring_doorbell();
+        reply
+    }
+
+    /// Takes note of what a data thread did.
+    pub fn handle_event(&mut self, core: usize, event: Event, now_ns: Nanos) {
+        self.note_worker_event(core, event, now_ns);
+        self.ring_doorbell();
+    }
+
+    /// Reads the counters and publishes them; to be called about every half second.
+    pub fn handle_tick(&mut self, view: &View<'_>) {
+        self.rates.read(view.now_ns, view.snapshot);
+        let audience = |heard_ns| view.now_ns.saturating_sub(heard_ns) <= AUDIENCE_MAX;
+        if self.heard_ns.is_some_and(audience) {
+            self.publish_statistics(view, false);
+        }
+    }
+
+    /// The next thing to do, in order.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// Whether a request that was just handled should be answered only after more events of the
+    /// data threads.
+    pub fn awaits_workers(&self) -> bool {
+        let mut runs = self.runs();
+        runs.any(|run| run.awaited)
+    }
+
+    /// The data threads did not answer in time: answer the request without them.
+    pub fn give_up_waiting(&mut self) {
+        let profiles = self.ports.iter_mut().flat_map(|p| p.profiles.values_mut());
+        for run in profiles.filter_map(|profile| profile.run.as_mut()) {
+            run.awaited = false;
+        }
+    }
+
+    /// Whether any profile is being sent.
+    pub fn is_transmitting(&self) -> bool {
+        self.runs().next().is_some()
+    }
+
+    fn runs(&self) -> impl Iterator<Item = &port::Run> {
+        let profiles = self.ports.iter().flat_map(|port| port.profiles.values());
+        profiles.filter_map(|profile| profile.run.as_ref())
+    }
+
+    fn check_access(&self, access: Access, fields: &Fields<'_>) -> Result<(), Error> {
+        if access == Access::Open {
+            return Ok(());
+        }
+        if fields.string("api_h")? != self.api_handle {
+            return Err(Error::execution(
+                "API verification failed - API handler provided mismatch for class: 'common'. \
+                 Call api_sync_v2 and pass the api_h that it answers.",
+            ));
+        }
+        if access == Access::Owner {
+            let port = self.port(fields.byte("port_id")?)?;
+            return check_owner(port, fields.string("handler")?);
+        }
+        Ok(())
+    }
+
+    /// One arm for each command of the table: what is in the table works.
+    fn call(&mut self, method: Method, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        match method {
+            Method::Ping => self.ping(view),
+            Method::Version => self.version(),
+            Method::ApiSync => self.api_sync(fields),
+            Method::ApiSyncV2 => self.api_sync_v2(fields),
+            Method::SupportedCommands => self.supported_commands(),
+            Method::SystemInfo => self.system_info(),
+            Method::Utilization => self.utilization(),
+            Method::Shutdown => self.shutdown(fields, view),
+            Method::PortStatus => self.port_status(fields),
+            Method::Owner => self.owner(fields),
+            Method::SetPortAttribute => self.set_port_attribute(fields),
+            Method::Acquire => self.acquire(fields, view),
+            Method::Release => self.release(fields, view),
+            Method::Service => self.service(fields),
+            Method::SetRxFeature => self.set_rx_feature(fields),
+            Method::Capture => self.capture(fields),
+            Method::StopCapturePort => self.stop_capture_port(fields),
+            Method::GlobalStats => reply(&self.global_stats(view)),
+            Method::PortStats => self.port_stats(fields, view),
+            Method::PortXstatsNames => self.port_xstats_names(fields),
+            Method::PortXstatsValues => self.port_xstats_values(fields, view),
+            Method::PublishNow => self.publish_now(fields, view),
+            Method::AsyncEvents => self.async_events(fields, view),
+            Method::ProfileList => self.profile_list(fields),
+            Method::StreamList => self.stream_list(fields),
+            Method::AllStreams => self.all_streams(fields),
+            Method::Stream => self.stream(fields),
+            Method::AddStream => self.add_stream(fields),
+            Method::RemoveStream => self.remove_stream(fields),
+            Method::RemoveAllStreams => self.remove_all_streams(fields),
+            Method::StartTraffic => self.start_traffic(fields, view),
+            Method::StopTraffic => self.stop_traffic(fields),
+            Method::ActivePgids => Ok(json!({"ids": {"flow_stats": [], "latency": []}})),
+            Method::PgidStats => self.pgid_stats(fields),
+            Method::TpgStatus => self.tpg_status(fields),
+        }
+    }
+
+    fn port(&self, id: u8) -> Result<&Port, Error> {
+        let found = self.ports.get(usize::from(id));
+        found.ok_or_else(|| unknown_port(id, self.ports.len()))
+    }
+
+    fn port_mut(&mut self, id: u8) -> Result<&mut Port, Error> {
+        let ports = self.ports.len();
+        let found = self.ports.get_mut(usize::from(id));
+        found.ok_or_else(|| unknown_port(id, ports))
+    }
+
+    fn queue_event(&mut self, event: &ApiEvent, now_ns: Nanos) {
+        let ports = &self.ports;
+        let owns = |session| owns_a_port(ports, session);
+        self.sessions.queue(event, now_ns, owns);
+        self.events_queued = true;
+    }
+
+    /// One doorbell for all events of one call: sessions fetch them all at once.
+    fn ring_doorbell(&mut self) {
+        if std::mem::take(&mut self.events_queued) {
+            self.actions.push_back(Action::Publish(b"{}".to_vec()));
+        }
+    }
+}
+
+fn owns_a_port(ports: &[Port], session: u32) -> bool {
+    let mut owners = ports.iter().filter_map(|port| port.owner.as_ref());
+    owners.any(|owner| owner.session == session)
+}
+
+fn check_owner(port: &Port, handler: &str) -> Result<(), Error> {
+    match &port.owner {
+        None => Err(Error::execution(
+            "please acquire the port before modifying port state",
+        )),
+        Some(owner) if owner.handler != handler => Err(Error::execution(
+            "port is not owned by you or your current executing session",
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+fn unknown_port(id: u8, ports: usize) -> Error {
+    let last = ports.saturating_sub(1);
+    Error::execution(format!("invalid port id {id} - should be: 0 to {last}"))
+}
+
+/// A reply out of a struct of `allosaur_api`.
+fn reply<T: Serialize>(value: &T) -> Reply {
+    Ok(serde_json::to_value(value).expect("replies are plain structs with string keys"))
+}

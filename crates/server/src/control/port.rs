@@ -1,0 +1,216 @@
+//! The state of a port: owner, attributes, profiles with their streams, and what runs.
+
+use std::collections::BTreeMap;
+
+use allosaur_api::Error;
+use allosaur_engine::stream::spec::STREAMS_MAX;
+use allosaur_engine::stream::{ProfileKey, StreamId, StreamSpec};
+
+use super::config::PortConfig;
+
+/// The profile that is always there.
+pub(super) const DEFAULT_PROFILE: &str = "_";
+/// What stands for all profiles.
+pub(super) const ALL_PROFILES: &str = "*";
+/// Most profiles on a port.
+pub(super) const PROFILES_MAX: usize = 128;
+/// Longest name of a profile, in bytes.
+pub(super) const PROFILE_NAME_MAX: usize = 128;
+
+/// A port.
+#[derive(Debug)]
+pub(super) struct Port {
+    pub(super) config: PortConfig,
+    pub(super) owner: Option<Owner>,
+    pub(super) promiscuous: bool,
+    pub(super) multicast: bool,
+    pub(super) profiles: BTreeMap<String, Profile>,
+}
+
+/// Who owns a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) user: String,
+    pub(super) session: u32,
+    pub(super) handler: String,
+}
+
+/// A profile: streams, and their run while they are sent.
+#[derive(Debug, Default)]
+pub(super) struct Profile {
+    pub(super) streams: BTreeMap<StreamId, StoredStream>,
+    pub(super) run: Option<Run>,
+}
+
+/// A stream as it was given, and what it means.
+#[derive(Clone, Debug)]
+pub(super) struct StoredStream {
+    pub(super) json: String,
+    pub(super) spec: StreamSpec,
+}
+
+/// A profile that is being sent.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Run {
+    pub(super) key: ProfileKey,
+    /// The data threads that have not answered yet that they are through.
+    pub(super) running: Vec<usize>,
+    /// It was told to stop.
+    pub(super) stopping: bool,
+    /// Somebody waits for it to stop.
+    pub(super) awaited: bool,
+    /// Its highest rate at layer 1.
+    pub(super) l1_bps: f64,
+}
+
+/// What a profile or a port is doing; the later, the busier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum State {
+    Idle,
+    Streams,
+    Transmit,
+}
+
+impl State {
+    /// As the RPC calls it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            State::Idle => "IDLE",
+            State::Streams => "STREAMS",
+            State::Transmit => "TX",
+        }
+    }
+}
+
+impl Port {
+    pub(super) fn new(config: PortConfig) -> Port {
+        Port {
+            config,
+            owner: None,
+            promiscuous: false,
+            multicast: false,
+            profiles: BTreeMap::from([(DEFAULT_PROFILE.to_owned(), Profile::default())]),
+        }
+    }
+
+    /// The busiest of its profiles.
+    pub(super) fn state(&self) -> State {
+        let states = self.profiles.values().map(Profile::state);
+        states.max().unwrap_or(State::Idle)
+    }
+
+    /// A profile that is there.
+    pub(super) fn profile(&self, name: &str) -> Result<&Profile, Error> {
+        self.profiles.get(name).ok_or_else(|| unknown_profile(name))
+    }
+
+    /// A profile that is there, to be changed.
+    pub(super) fn profile_mut(&mut self, name: &str) -> Result<&mut Profile, Error> {
+        let found = self.profiles.get_mut(name);
+        found.ok_or_else(|| unknown_profile(name))
+    }
+
+    /// A profile, made if it is not there.
+    pub(super) fn profile_or_new(&mut self, name: &str) -> Result<&mut Profile, Error> {
+        if !self.profiles.contains_key(name) {
+            self.check_new_profile(name)?;
+        }
+        Ok(self.profiles.entry(name.to_owned()).or_default())
+    }
+
+    /// The names that a profile parameter means: itself, or all there are.
+    pub(super) fn profile_names(&self, name: &str) -> Result<Vec<String>, Error> {
+        if name == ALL_PROFILES {
+            return Ok(self.profiles.keys().cloned().collect());
+        }
+        self.profile(name)?;
+        Ok(vec![name.to_owned()])
+    }
+
+    fn check_new_profile(&mut self, name: &str) -> Result<(), Error> {
+        if name.is_empty() || name == ALL_PROFILES || name.len() > PROFILE_NAME_MAX {
+            let text = format!(
+                "profile_id '{name:.32}' cannot be used: give a name of 1 to {PROFILE_NAME_MAX} \
+                 bytes that is not '*'"
+            );
+            return Err(Error::execution(text));
+        }
+        if self.profiles.len() >= PROFILES_MAX {
+            self.profiles
+                .retain(|name, p| name == DEFAULT_PROFILE || p.state() != State::Idle);
+        }
+        if self.profiles.len() >= PROFILES_MAX {
+            let text = format!(
+                "the port has {PROFILES_MAX} profiles, which is the most: remove the streams of \
+                 one first"
+            );
+            return Err(Error::execution(text));
+        }
+        Ok(())
+    }
+}
+
+impl Profile {
+    pub(super) fn state(&self) -> State {
+        match (&self.run, self.streams.is_empty()) {
+            (Some(_), _) => State::Transmit,
+            (None, false) => State::Streams,
+            (None, true) => State::Idle,
+        }
+    }
+
+    /// Refuses `command` while the profile is being sent.
+    pub(super) fn check_not_transmitting(&self, command: &str, name: &str) -> Result<(), Error> {
+        match &self.run {
+            None => Ok(()),
+            Some(run) if run.stopping => Err(wrong_state(
+                command,
+                State::Transmit,
+                name,
+                "It is still stopping: try again, and look at the server's log if that does not \
+                 help.",
+            )),
+            Some(_) => Err(wrong_state(
+                command,
+                State::Transmit,
+                name,
+                "Stop its traffic first.",
+            )),
+        }
+    }
+
+    /// Adds a stream.
+    pub(super) fn add(&mut self, stream: StoredStream, name: &str) -> Result<(), Error> {
+        self.check_not_transmitting("add", name)?;
+        let id = stream.spec.id;
+        if self.streams.contains_key(&id) {
+            let text = format!(
+                "stream {id} already exists in profile_id({name}): remove it first, or give \
+                 another stream_id"
+            );
+            return Err(Error::execution(text));
+        }
+        if self.streams.len() >= STREAMS_MAX {
+            let text =
+                format!("stream {id}: profile_id({name}) has {STREAMS_MAX} streams, the most");
+            return Err(Error::execution(text));
+        }
+        self.streams.insert(id, stream);
+        Ok(())
+    }
+}
+
+/// The error of a command that a profile's state forbids.
+pub(super) fn wrong_state(command: &str, state: State, profile: &str, remedy: &str) -> Error {
+    let state = state.name();
+    Error::execution(format!(
+        "command '{command}' cannot be executed on current state: '{state} on \
+         profile_id({profile}). {remedy}"
+    ))
+}
+
+fn unknown_profile(name: &str) -> Error {
+    Error::execution(format!(
+        "profile_id {name:.64} does not exists on this port: get_profile_list names those that do"
+    ))
+}

@@ -1,0 +1,210 @@
+//! Commands about ports: state, attributes, ownership, receive features.
+
+use allosaur_api::commands::ports::{
+    Acquire, Capture, Enabled, Link, PortAttributes, PortStatus, PortStatusParams, Service,
+    SetPortAttribute, SetRxFeature, port_id,
+};
+use allosaur_api::events::Event;
+use allosaur_api::{Error, Fields};
+use serde_json::{Map, Value, json};
+
+use super::config::mac_text;
+use super::port::{ALL_PROFILES, Owner, Port, Profile};
+use super::{Control, Reply, View, owns_a_port, reply};
+
+/// Attributes that exist, and that no port of this version can change.
+const FIXED_ATTRIBUTES: [&str; 4] = ["link_status", "led_status", "flow_ctrl_mode", "vxlan_fs"];
+
+impl Control {
+    pub(super) fn port_status(&self, fields: &Fields<'_>) -> Reply {
+        let params = PortStatusParams::parse(fields)?;
+        let port = self.port(params.port)?;
+        let owner = port.owner.as_ref();
+        let ids = port
+            .profiles
+            .values()
+            .filter_map(|p| p.streams.keys().next_back());
+        reply(&PortStatus {
+            owner: owner.map(|owner| owner.user.clone()).unwrap_or_default(),
+            state: port.state().name(),
+            state_profile: profile_states(port, params.profile.as_deref())?,
+            service: false,
+            service_filtered: false,
+            profile_count: port.profiles.len(),
+            max_stream_id: ids.copied().max().unwrap_or(0),
+            attr: attributes(port),
+            rx_info: receive_features(),
+        })
+    }
+
+    pub(super) fn owner(&self, fields: &Fields<'_>) -> Reply {
+        let owner = &self.port(port_id(fields)?)?.owner;
+        let user = owner.as_ref().map_or("<FREE>", |owner| &owner.user);
+        Ok(json!({"owner": user}))
+    }
+
+    pub(super) fn set_port_attribute(&mut self, fields: &Fields<'_>) -> Reply {
+        let params = SetPortAttribute::parse(fields)?;
+        let port = self.port_mut(params.port)?;
+        if let Some(name) = params.others.first() {
+            return Err(Error::execution(attribute_problem(name)));
+        }
+        port.promiscuous = params.promiscuous.unwrap_or(port.promiscuous);
+        port.multicast = params.multicast.unwrap_or(port.multicast);
+        Ok(json!({}))
+    }
+
+    pub(super) fn acquire(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = Acquire::parse(fields)?;
+        let owner = self.port(params.port)?.owner.clone();
+        if let (Some(owner), false) = (&owner, params.force) {
+            check_same_session(owner, &params)?;
+            return Ok(json!(owner.handler));
+        }
+        let ports = &self.ports;
+        let owns = |id| owns_a_port(ports, id);
+        self.sessions.touch(params.session, view.now_ns, owns)?;
+        let handler = self.secrets.draw();
+        self.port_mut(params.port)?.owner = Some(Owner {
+            user: params.user.clone(),
+            session: params.session,
+            handler: handler.clone(),
+        });
+        let event = Event::PortAcquired {
+            port: params.port,
+            who: params.user,
+            session: params.session,
+            force: owner.is_some(),
+        };
+        self.queue_event(&event, view.now_ns);
+        Ok(json!(handler))
+    }
+
+    pub(super) fn release(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let id = port_id(fields)?;
+        if let Some(owner) = self.port_mut(id)?.owner.take() {
+            let event = Event::PortReleased {
+                port: id,
+                who: owner.user,
+                session: owner.session,
+            };
+            self.queue_event(&event, view.now_ns);
+        }
+        Ok(json!({}))
+    }
+
+    pub(super) fn service(&self, fields: &Fields<'_>) -> Reply {
+        let params = Service::parse(fields)?;
+        if params.enabled || params.filtered {
+            return Err(Error::execution(
+                "service mode is not supported yet: leave 'enabled' and 'filtered' false",
+            ));
+        }
+        Ok(json!({}))
+    }
+
+    pub(super) fn set_rx_feature(&self, fields: &Fields<'_>) -> Reply {
+        let params = SetRxFeature::parse(fields)?;
+        self.port(params.port)?;
+        if params.enabled {
+            return Err(Error::execution(format!(
+                "the receive feature '{}' is not supported yet: leave 'enabled' false",
+                params.feature
+            )));
+        }
+        Ok(json!({}))
+    }
+
+    pub(super) fn capture(&self, fields: &Fields<'_>) -> Reply {
+        match Capture::parse(fields)? {
+            Capture::Status => Ok(json!([])),
+            Capture::Remove { capture } => Err(Error::execution(format!(
+                "capture ID {capture} does not exist"
+            ))),
+            Capture::Other(command) => Err(Error::execution(format!(
+                "capture '{command}' is not supported yet: this server cannot capture packets"
+            ))),
+        }
+    }
+
+    pub(super) fn stop_capture_port(&self, fields: &Fields<'_>) -> Reply {
+        self.port(port_id(fields)?)?;
+        Ok(json!({}))
+    }
+}
+
+fn profile_states(port: &Port, profile: Option<&str>) -> Result<Option<Value>, Error> {
+    let state = |profile: &Profile| json!(profile.state().name());
+    Ok(match profile {
+        None => None,
+        Some(ALL_PROFILES) => {
+            let states = port.profiles.iter();
+            let states: Map<_, _> = states.map(|(name, p)| (name.clone(), state(p))).collect();
+            Some(Value::Object(states))
+        }
+        Some(name) => Some(state(port.profile(name)?)),
+    })
+}
+
+fn attributes(port: &Port) -> PortAttributes {
+    let config = &port.config;
+    PortAttributes {
+        promiscuous: Enabled {
+            enabled: port.promiscuous,
+        },
+        multicast: Enabled {
+            enabled: port.multicast,
+        },
+        link: Link { up: true },
+        speed: config.line_rate_bps / 1e9,
+        rx_filter_mode: "all",
+        vxlan_fs: Vec::new(),
+        fc: json!({"mode": -1}),
+        vlan: json!({"tags": []}),
+        layer_cfg: json!({
+            "ether": {
+                "src": mac_text(config.hw_mac), "dst": mac_text(config.destination_mac),
+                "state": "configured",
+            },
+            "ipv4": {"state": "none"},
+            "ipv6": {"enabled": false},
+        }),
+    }
+}
+
+/// None of them is active, as none can be switched on yet.
+fn receive_features() -> Value {
+    let names = [
+        "latency",
+        "queue",
+        "stack",
+        "grat_arp",
+        "capture_port",
+        "capwap_proxy",
+    ];
+    let features = names.map(|name| (name.to_owned(), json!({"is_active": false})));
+    Value::Object(features.into_iter().collect())
+}
+
+fn attribute_problem(name: &str) -> String {
+    if FIXED_ATTRIBUTES.contains(&name) {
+        format!("Error applying {name}: operation is not supported for this NIC.")
+    } else {
+        format!("unknown attribute type: '{name:.64}'")
+    }
+}
+
+fn check_same_session(owner: &Owner, params: &Acquire) -> Result<(), Error> {
+    let user = &owner.user;
+    if *user != params.user {
+        return Err(Error::execution(format!(
+            "port is already taken by '{user}'"
+        )));
+    }
+    if owner.session != params.session {
+        return Err(Error::execution(format!(
+            "port is already owned by another session of '{user}'"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! Commands about the server itself, and about its asynchronous channel.
+
+use allosaur_api::commands::events::{Events, PublishNow, session_id};
+use allosaur_api::commands::groups::{self, TpgStatus};
+use allosaur_api::commands::server::{
+    ApiSync, ApiSyncV2, CoreUtilization, Pong, PortInfo, RxInfo, Shutdown, SystemInfo, Utilization,
+    Version,
+};
+use allosaur_api::events::Event;
+use allosaur_api::{Error, Fields, commands};
+use serde_json::json;
+
+use super::config::mac_text;
+use super::port::{Port, State};
+use super::{Action, Control, Reply, View, owns_a_port, reply};
+
+/// The mode, as clients name it in the handshake.
+const API_NAME: &str = "STL";
+/// The version of the RPC.
+const API_VERSION: (i64, i64) = (5, 1);
+
+impl Control {
+    pub(super) fn ping(&self, view: &View<'_>) -> Reply {
+        reply(&Pong {
+            ts: view.now_ns as f64 / 1e9,
+        })
+    }
+
+    pub(super) fn version(&self) -> Reply {
+        let build = &self.config.build;
+        reply(&Version {
+            version: build.version.clone(),
+            build_date: build.date.clone(),
+            build_time: build.time.clone(),
+            built_by: build.by.clone(),
+            mode: API_NAME.to_owned(),
+        })
+    }
+
+    pub(super) fn api_sync(&self, fields: &Fields<'_>) -> Reply {
+        let params = ApiSync::parse(fields)?;
+        check_version(params.major, params.minor)?;
+        Ok(json!({"api_vers": [{"type": params.kind, "api_h": self.api_handle}]}))
+    }
+
+    pub(super) fn api_sync_v2(&self, fields: &Fields<'_>) -> Reply {
+        let params = ApiSyncV2::parse(fields)?;
+        if params.name != API_NAME {
+            return Err(Error::execution(format!(
+                "RPC configuration mismatch - server RPC configuration: '{API_NAME}', client RPC \
+                 configuration: '{}'",
+                params.name
+            )));
+        }
+        check_version(params.major, params.minor)?;
+        Ok(json!({"api_h": self.api_handle}))
+    }
+
+    pub(super) fn supported_commands(&self) -> Reply {
+        Ok(commands().map(|command| command.name).collect())
+    }
+
+    pub(super) fn system_info(&self) -> Reply {
+        let config = &self.config;
+        let cores_per_port = config.ports.iter().map(|port| port.cores.len()).max();
+        reply(&SystemInfo {
+            hostname: config.hostname.clone(),
+            uptime: config.started.clone(),
+            dp_core_count: config.data_cores,
+            dp_core_count_per_port: cores_per_port.unwrap_or(0),
+            core_type: config.core_type.clone(),
+            is_multiqueue_mode: false,
+            advanced_per_stream_stats: true,
+            port_count: self.ports.len(),
+            ports: self.ports.iter().enumerate().map(port_info).collect(),
+        })
+    }
+
+    pub(super) fn utilization(&self) -> Reply {
+        let core = |core: usize| {
+            let load = self.rates.cores().get(core);
+            CoreUtilization {
+                history: load.map_or(Vec::new(), |load| load.history.iter().copied().collect()),
+                ports: self.busy_ports(core),
+            }
+        };
+        reply(&Utilization {
+            cpu: (0..self.config.data_cores).map(core).collect(),
+            mbuf_stats: json!({"cpu-socket-0": {}}),
+        })
+    }
+
+    /// The first two ports that a data thread transmits on.
+    fn busy_ports(&self, core: usize) -> [i32; 2] {
+        let busy = |(_, port): &(usize, &Port)| {
+            port.state() == State::Transmit && port.config.cores.contains(&core)
+        };
+        let mut busy = self.ports.iter().enumerate().filter(busy);
+        let mut next = || busy.next().map_or(-1, |(index, _)| index as i32);
+        [next(), next()]
+    }
+
+    pub(super) fn shutdown(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = Shutdown::parse(fields)?;
+        let foreign = |(_, port): &(usize, &Port)| {
+            let owner = port.owner.as_ref();
+            owner.is_some_and(|owner| owner.user != params.user)
+        };
+        let foreign = self.ports.iter().enumerate().find(foreign);
+        if let (false, Some((port, _))) = (params.force, foreign) {
+            return Err(Error::execution(format!(
+                "port {port} belongs to another user: ask for its release, or use 'force'"
+            )));
+        }
+        let cause = format!("shutdown by '{}'", params.user);
+        self.queue_event(&Event::ServerStopped { cause }, view.now_ns);
+        self.ring_doorbell();
+        self.actions.push_back(Action::Shutdown);
+        Ok(json!({}))
+    }
+
+    pub(super) fn publish_now(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = PublishNow::parse(fields)?;
+        self.publish_statistics(view, params.baseline);
+        // The client waits for a doorbell, whether there are events or not.
+        self.events_queued = true;
+        Ok(json!({}))
+    }
+
+    pub(super) fn async_events(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let session = session_id(fields)?;
+        let ports = &self.ports;
+        let owns = |id| owns_a_port(ports, id);
+        self.sessions.touch(session, view.now_ns, owns)?;
+        reply(&Events {
+            data: self.sessions.take(session),
+        })
+    }
+
+    pub(super) fn pgid_stats(&self, fields: &Fields<'_>) -> Reply {
+        groups::pgids(fields)?;
+        Ok(json!({"flow_stats": null, "latency": {"g": null}, "ver_id": null}))
+    }
+
+    pub(super) fn tpg_status(&self, fields: &Fields<'_>) -> Reply {
+        if let TpgStatus::Port(port) = TpgStatus::parse(fields)? {
+            self.port(port)?;
+        }
+        Ok(json!({
+            "enabled": false,
+            "data": {
+                "acquired_ports": [], "rx_ports": [], "username": "-", "num_tpgids": 0,
+                "num_tags": 0,
+            },
+        }))
+    }
+}
+
+fn check_version(major: i64, minor: i64) -> Result<(), Error> {
+    let (server_major, server_minor) = API_VERSION;
+    let problem = if major < server_major {
+        "RPC version mismatch: a newer client version is required"
+    } else if major > server_major || minor > server_minor {
+        "Version mismatch: your client version is too new to be supported by the server"
+    } else {
+        return Ok(());
+    };
+    Err(Error::execution(format!(
+        "{problem}\n(API type '{API_NAME}':  - server: '{server_major}.{server_minor}', \
+         client: '{major}.{minor}')"
+    )))
+}
+
+fn port_info((index, port): (usize, &Port)) -> PortInfo {
+    let config = &port.config;
+    PortInfo {
+        index,
+        driver: config.driver.clone(),
+        description: config.description.clone(),
+        pci_addr: "N/A".to_owned(),
+        numa: -1,
+        hw_mac: mac_text(config.hw_mac),
+        stack: "legacy".to_owned(),
+        rx: RxInfo {
+            caps: Vec::new(),
+            counters: 0,
+        },
+        cores: config.cores.clone(),
+        supp_speeds: Vec::new(),
+        is_fc_supported: false,
+        is_led_supported: false,
+        is_link_supported: false,
+        is_prom_supported: true,
+        is_vxlan_supported: false,
+        is_ieee1588_supported: false,
+        is_virtual: true,
+    }
+}

@@ -1,0 +1,155 @@
+//! Sessions: who is connected, and the events that each has not fetched yet.
+//!
+//! The rules, which clients rely on: a session's sequence numbers have no gaps; what is not
+//! queued has no number. Limits: [`SESSIONS_MAX`], [`EVENTS_MAX`], [`SILENCE_MAX`].
+
+use std::collections::{HashMap, VecDeque};
+
+use allosaur_api::Error;
+use allosaur_api::events::Event;
+use allosaur_engine::time::{Nanos, SECOND};
+use serde_json::Value;
+
+/// Most sessions.
+pub(super) const SESSIONS_MAX: usize = 256;
+/// Most events that one session has not fetched.
+pub(super) const EVENTS_MAX: usize = 4096;
+/// A session with events to fetch that is silent for longer is taken for gone.
+pub(super) const SILENCE_MAX: Nanos = 10 * SECOND;
+
+/// All sessions.
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    by_id: HashMap<u32, Session>,
+}
+
+#[derive(Debug)]
+struct Session {
+    queue: VecDeque<Value>,
+    next_seq: u64,
+    heard_ns: Nanos,
+}
+
+impl Sessions {
+    /// Makes sure that a session is known, and that it counts as heard from. `owns` says which
+    /// sessions own a port: those are never forgotten to make room.
+    pub(super) fn touch(
+        &mut self,
+        id: u32,
+        now_ns: Nanos,
+        owns: impl Fn(u32) -> bool,
+    ) -> Result<(), Error> {
+        if let Some(session) = self.by_id.get_mut(&id) {
+            session.heard_ns = now_ns;
+            return Ok(());
+        }
+        if self.by_id.len() >= SESSIONS_MAX {
+            self.forget_one(owns)?;
+        }
+        let session = Session {
+            queue: VecDeque::new(),
+            next_seq: 0,
+            heard_ns: now_ns,
+        };
+        self.by_id.insert(id, session);
+        Ok(())
+    }
+
+    /// Takes all events out of a session's queue.
+    pub(super) fn take(&mut self, id: u32) -> Vec<Value> {
+        self.by_id
+            .get_mut(&id)
+            .map(|session| session.queue.drain(..).collect())
+            .unwrap_or_default()
+    }
+
+    /// Queues an event for every session that still listens.
+    pub(super) fn queue(&mut self, event: &Event, now_ns: Nanos, owns: impl Fn(u32) -> bool) {
+        self.by_id
+            .retain(|id, session| !session.is_silent(now_ns) || owns(*id));
+        for session in self.by_id.values_mut() {
+            if !session.is_silent(now_ns) && session.queue.len() < EVENTS_MAX {
+                session.queue.push_back(event.to_json(session.next_seq));
+                session.next_seq += 1;
+            }
+        }
+    }
+
+    fn forget_one(&mut self, owns: impl Fn(u32) -> bool) -> Result<(), Error> {
+        let readers = self.by_id.iter().filter(|(id, _)| !owns(**id));
+        let oldest = readers.min_by_key(|(_, session)| session.heard_ns);
+        let Some(id) = oldest.map(|(id, _)| *id) else {
+            let text = format!(
+                "there are {SESSIONS_MAX} sessions that own ports, which is the most: release a \
+                 port first"
+            );
+            return Err(Error::execution(text));
+        };
+        self.by_id.remove(&id);
+        Ok(())
+    }
+}
+
+impl Session {
+    fn is_silent(&self, now_ns: Nanos) -> bool {
+        !self.queue.is_empty() && now_ns.saturating_sub(self.heard_ns) > SILENCE_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENT: Event = Event::PortStarted { port: 0 };
+
+    fn seqs(sessions: &mut Sessions, id: u32) -> Vec<u64> {
+        let events = sessions.take(id);
+        events.iter().filter_map(|e| e["seq"].as_u64()).collect()
+    }
+
+    #[test]
+    fn sequence_numbers_have_no_gaps() {
+        let mut sessions = Sessions::default();
+        sessions.touch(1, 0, |_| true).expect("room");
+        for _ in 0..EVENTS_MAX + 10 {
+            sessions.queue(&EVENT, 0, |_| true);
+        }
+        assert_eq!(
+            seqs(&mut sessions, 1).last(),
+            Some(&(EVENTS_MAX as u64 - 1))
+        );
+        sessions.queue(&EVENT, 0, |_| true);
+        assert_eq!(seqs(&mut sessions, 1), [EVENTS_MAX as u64]);
+    }
+
+    #[test]
+    fn a_silent_reader_is_forgotten_and_a_silent_owner_waits() {
+        let mut sessions = Sessions::default();
+        for id in [1, 2] {
+            sessions.touch(id, 0, |_| false).expect("room");
+        }
+        let owns = |id| id == 1;
+        sessions.queue(&EVENT, 0, owns);
+        sessions.queue(&EVENT, SILENCE_MAX + 1, owns);
+        assert_eq!(seqs(&mut sessions, 1), [0]);
+        assert_eq!(seqs(&mut sessions, 2), [] as [u64; 0]);
+        sessions.touch(1, SILENCE_MAX + 2, owns).expect("room");
+        sessions.queue(&EVENT, SILENCE_MAX + 2, owns);
+        assert_eq!(seqs(&mut sessions, 1), [1]);
+    }
+
+    #[test]
+    fn the_longest_silent_reader_makes_room() {
+        let mut sessions = Sessions::default();
+        for id in 0..SESSIONS_MAX as u32 {
+            sessions.touch(id, u64::from(id), |_| false).expect("room");
+        }
+        assert!(sessions.touch(9999, 0, |_| true).is_err());
+        sessions
+            .touch(9999, 0, |id| id == 0)
+            .expect("reader 1 goes");
+        sessions.queue(&EVENT, 0, |_| true);
+        assert_eq!(seqs(&mut sessions, 0), [0]);
+        assert_eq!(seqs(&mut sessions, 1), [] as [u64; 0]);
+    }
+}

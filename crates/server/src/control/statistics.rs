@@ -1,0 +1,182 @@
+//! Counters and rates under the names of the RPC, in replies and in published frames.
+
+use allosaur_api::Fields;
+use allosaur_api::commands::ports::port_id;
+use allosaur_api::commands::statistics::{
+    GlobalStats, PortStats, StatefulStats, XstatsNames, XstatsValues,
+};
+use allosaur_engine::time::FCS_BYTES;
+use serde_json::{Map, Value, json};
+
+use super::port::{Port, State};
+use super::rates::CoreLoad;
+use super::{Action, Control, Reply, View, reply};
+use crate::counters::PortCounters;
+
+/// The extended counters of a port: TRex's names first, then the errors that we can tell apart.
+const XSTATS: [&str; 9] = [
+    "rx_good_packets",
+    "tx_good_packets",
+    "rx_good_bytes",
+    "tx_good_bytes",
+    "rx_missed_errors",
+    "rx_errors",
+    "tx_errors",
+    "tx_missed_packets",
+    "tx_queue_full",
+];
+
+impl Control {
+    pub(super) fn global_stats(&self, view: &View<'_>) -> GlobalStats {
+        let mut stats = GlobalStats {
+            m_cpu_util: mean(self.rates.cores().iter().map(|core| core.percent)),
+            m_cpu_util_raw: mean(self.rates.cores().iter().map(newest_percent)),
+            m_rx_cpu_util: self.rates.receive_percent(),
+            m_platform_factor: 1.0,
+            stateful: StatefulStats::default(),
+            ..GlobalStats::default()
+        };
+        for (index, port) in view.snapshot.ports.iter().enumerate() {
+            self.add_port(&mut stats, index, port);
+        }
+        stats.m_rx_core_pps = stats.m_rx_pps;
+        let busy_cores = self.config.data_cores as f64 * stats.m_cpu_util / 100.0;
+        if busy_cores > 0.0 {
+            stats.m_bw_per_core = stats.m_tx_bps / 1e9 / busy_cores;
+        }
+        stats
+    }
+
+    fn add_port(&self, stats: &mut GlobalStats, index: usize, port: &PortCounters) {
+        let rates = self.rates.port(index);
+        stats.m_tx_bps += rates.tx_bps;
+        stats.m_tx_pps += rates.tx_pps;
+        stats.m_rx_bps += rates.rx_bps;
+        stats.m_rx_pps += rates.rx_pps;
+        if rates.rx_pps > 0.0 {
+            stats.m_rx_drop_bps += rates.lost_pps * rates.rx_bps / rates.rx_pps;
+        }
+        stats.m_total_queue_full += port.transmit.queue_full;
+        stats.m_total_tx_pkts += port.transmit.sent.packets;
+        stats.m_total_tx_bytes += port.transmit.sent.bytes;
+        stats.m_total_rx_pkts += port.receive.packets;
+        stats.m_total_rx_bytes += port.receive.bytes;
+        stats.m_total_missed_packets += port.transmit.missed_packets;
+    }
+
+    pub(super) fn port_stats(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let id = port_id(fields)?;
+        let port = self.port(id)?;
+        reply(&self.stats_of(usize::from(id), port, view))
+    }
+
+    fn stats_of(&self, index: usize, port: &Port, view: &View<'_>) -> PortStats {
+        let counters = counters_of(index, view);
+        let rates = self.rates.port(index);
+        let (sent, received) = (&counters.transmit.sent, &counters.receive);
+        PortStats {
+            opackets: sent.packets,
+            obytes: sent.bytes,
+            ipackets: received.packets,
+            ibytes: received.bytes,
+            ierrors: 0,
+            oerrors: 0,
+            m_total_tx_bps: rates.tx_bps,
+            m_total_tx_pps: rates.tx_pps,
+            m_total_rx_bps: rates.rx_bps,
+            m_total_rx_pps: rates.rx_pps,
+            m_cpu_util: self.load_of(port),
+            missed_packets: counters.transmit.missed_packets,
+            queue_full: counters.transmit.queue_full,
+            rx_lost_packets: counters.receive_lost_packets,
+            tx_by_size: sent.by_size.into(),
+            rx_by_size: received.by_size.into(),
+        }
+    }
+
+    /// How busy the data threads of a transmitting port are.
+    fn load_of(&self, port: &Port) -> f64 {
+        if port.state() != State::Transmit {
+            return 0.0;
+        }
+        let loads = self.rates.cores();
+        let cores = port.config.cores.iter();
+        mean(cores.filter_map(|core| loads.get(*core).map(|load| load.percent)))
+    }
+
+    pub(super) fn port_xstats_names(&self, fields: &Fields<'_>) -> Reply {
+        self.port(port_id(fields)?)?;
+        reply(&XstatsNames {
+            xstats_names: XSTATS.to_vec(),
+        })
+    }
+
+    pub(super) fn port_xstats_values(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let id = port_id(fields)?;
+        self.port(id)?;
+        let counters = counters_of(usize::from(id), view);
+        let (sent, received) = (&counters.transmit.sent, &counters.receive);
+        let values: [u64; XSTATS.len()] = [
+            received.packets,
+            sent.packets,
+            received.bytes - FCS_BYTES * received.packets,
+            sent.bytes - FCS_BYTES * sent.packets,
+            counters.receive_lost_packets,
+            0,
+            0,
+            counters.transmit.missed_packets,
+            counters.transmit.queue_full,
+        ];
+        reply(&XstatsValues {
+            xstats_values: values.to_vec(),
+        })
+    }
+
+    /// Publishes a `trex-global` frame: all counters and rates.
+    pub(super) fn publish_statistics(&mut self, view: &View<'_>, baseline: bool) {
+        let mut data = Map::new();
+        data.insert(
+            "ts".to_owned(),
+            json!({"value": view.now_ns, "freq": 1_000_000_000_u64}),
+        );
+        data.extend(object(json!(self.global_stats(view))));
+        for (index, port) in self.ports.iter().enumerate() {
+            let stats = object(json!(self.stats_of(index, port, view)));
+            let numbers = stats.into_iter().filter(|(_, value)| value.is_number());
+            data.extend(numbers.map(|(name, value)| (format!("{name}-{index}"), value)));
+        }
+        data.insert("unknown".to_owned(), json!(0));
+        let mut frame = json!({"name": "trex-global", "type": 0, "data": data});
+        if baseline {
+            frame["baseline"] = json!(true);
+        }
+        let frame = frame.to_string().into_bytes();
+        self.actions.push_back(Action::Publish(frame));
+    }
+}
+
+fn counters_of(index: usize, view: &View<'_>) -> PortCounters {
+    let counters = view.snapshot.ports.get(index);
+    counters.copied().unwrap_or_default()
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+fn newest_percent(core: &CoreLoad) -> f64 {
+    core.history.front().copied().map_or(0.0, f64::from)
+}
+
+/// The mean of any numbers; 0 of none.
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0_u32), |(sum, n), value| (sum + value, n + 1));
+    if count == 0 {
+        0.0
+    } else {
+        sum / f64::from(count)
+    }
+}

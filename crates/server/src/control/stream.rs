@@ -1,0 +1,326 @@
+//! From the JSON of a stream to what the engine is asked to do.
+//!
+//! What lives here: the meaning of each field, the limits that concern one stream alone, and a
+//! clear word about what is not supported yet. What does not: what depends on other streams
+//! (the engine's `stream::check`). The simulator converts its streams here too.
+
+use allosaur_api::commands::streams::stream::{self as json, FLAG_DUMMY, instruction_name};
+use allosaur_engine::stream::spec::{PACKET_BYTES_MAX, PACKET_BYTES_MIN, PACKET_BYTES_PADDED};
+use allosaur_engine::stream::{DestinationMac, Mode, Rate, StreamId, StreamSpec};
+use allosaur_engine::time::{MICROSECOND, Nanos};
+use allosaur_engine::vm::{Instruction, Operation, Range, Values, Width};
+use base64::Engine as _;
+use serde_json::Value;
+use thiserror::Error;
+
+/// Why a stream cannot be used. Displays as one sentence that names stream and field.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("stream {stream}: {problem}")]
+pub struct StreamError {
+    /// The stream's number.
+    pub stream: StreamId,
+    /// The field, what is wrong with it, what would be right.
+    pub problem: String,
+}
+
+/// Longest delay, a year: what is longer is a mistake in the unit.
+const DELAY_US_MAX: f64 = 365.0 * 86_400.0 * 1e6;
+
+/// Converts the JSON of stream `id`.
+pub fn convert(id: StreamId, value: &Value) -> Result<StreamSpec, StreamError> {
+    let read = json::Stream::parse(value).map_err(|error| error.to_string());
+    read.and_then(|stream| spec(id, &stream))
+        .map_err(|problem| StreamError {
+            stream: id,
+            problem,
+        })
+}
+
+type Problem = String;
+
+fn spec(id: StreamId, stream: &json::Stream<'_>) -> Result<StreamSpec, Problem> {
+    refuse_unsupported(stream)?;
+    Ok(StreamSpec {
+        id,
+        enabled: stream.enabled,
+        self_start: stream.self_start,
+        next: next(stream.next_stream_id)?,
+        action_count: stream.action_count,
+        start_delay: nanos("isg", stream.isg_us)?,
+        mode: mode(stream.mode)?,
+        rate: rate(stream.rate)?,
+        packet: packet(stream.packet_base64)?,
+        keep_source_mac: stream.flags & 1 != 0,
+        destination_mac: destination_mac(stream.flags)?,
+        dummy: stream.flags & FLAG_DUMMY != 0,
+        random_seed: stream.random_seed,
+        core: core(stream.core_id)?,
+        program: program(&stream.instructions)?,
+    })
+}
+
+fn refuse_unsupported(stream: &json::Stream<'_>) -> Result<(), Problem> {
+    if stream.start_paused {
+        return Err(
+            "field 'start_paused' is true, which is not supported yet: leave it false".into(),
+        );
+    }
+    if stream.flow_stats {
+        return Err(
+            "field 'flow_stats.enabled' is true; statistics of single streams are not supported \
+             yet: leave flow_stats out"
+                .into(),
+        );
+    }
+    Ok(())
+}
+
+fn next(id: i64) -> Result<Option<StreamId>, Problem> {
+    match id {
+        -1 => Ok(None),
+        id => StreamId::try_from(id).map(Some).map_err(|_| {
+            format!("field 'next_stream_id' is {id}; it must be a stream's number, or -1 for none")
+        }),
+    }
+}
+
+fn core(id: i64) -> Result<Option<u8>, Problem> {
+    match id {
+        -1 => Ok(None),
+        id => u8::try_from(id).map(Some).map_err(|_| {
+            format!("field 'core_id' is {id}; it must be a data thread's number, or -1 for all")
+        }),
+    }
+}
+
+fn nanos(field: &str, microseconds: f64) -> Result<Nanos, Problem> {
+    if !(0.0..=DELAY_US_MAX).contains(&microseconds) {
+        return Err(format!(
+            "field '{field}' is {microseconds} microseconds; it must be from 0 to a year"
+        ));
+    }
+    Ok((microseconds * MICROSECOND as f64).round() as Nanos)
+}
+
+fn mode(mode: json::Mode) -> Result<Mode, Problem> {
+    let above_zero = |field: &str, count: u32| match count {
+        0 => Err(format!("field 'mode.{field}' is 0; it must be at least 1")),
+        count => Ok(u64::from(count)),
+    };
+    Ok(match mode {
+        json::Mode::Continuous => Mode::Continuous,
+        json::Mode::SingleBurst { total_pkts } => Mode::SingleBurst {
+            packets: above_zero("total_pkts", total_pkts)?,
+        },
+        json::Mode::MultiBurst {
+            pkts_per_burst,
+            ibg_us,
+            count,
+        } => Mode::MultiBurst {
+            packets_per_burst: above_zero("pkts_per_burst", pkts_per_burst)?,
+            gap: nanos("mode.ibg", ibg_us)?,
+            bursts: above_zero("count", count)?,
+        },
+    })
+}
+
+fn rate(rate: json::Rate) -> Result<Rate, Problem> {
+    let value = rate.value;
+    if value <= 0.0 || !value.is_finite() {
+        return Err(format!(
+            "field 'mode.rate.value' is {value}; it must be above 0"
+        ));
+    }
+    Ok(match rate.unit {
+        json::RateUnit::Pps => Rate::PacketsPerSecond(value),
+        json::RateUnit::BpsL1 => Rate::BitsPerSecondL1(value),
+        json::RateUnit::BpsL2 => Rate::BitsPerSecondL2(value),
+        json::RateUnit::Percentage => Rate::Percent(value),
+    })
+}
+
+fn packet(base64: Option<&str>) -> Result<Vec<u8>, Problem> {
+    let Some(base64) = base64 else {
+        return Ok(vec![0; PACKET_BYTES_PADDED]);
+    };
+    let bytes = base64::engine::general_purpose::STANDARD.decode(base64);
+    let bytes = bytes.map_err(|error| format!("field 'packet.binary' is not base64: {error}"))?;
+    if !(PACKET_BYTES_MIN..=PACKET_BYTES_MAX).contains(&bytes.len()) {
+        return Err(format!(
+            "packet is {} bytes; it must be {PACKET_BYTES_MIN} to {PACKET_BYTES_MAX}",
+            bytes.len()
+        ));
+    }
+    Ok(bytes)
+}
+
+fn destination_mac(flags: u32) -> Result<DestinationMac, Problem> {
+    if flags > 0xf {
+        return Err(format!(
+            "field 'flags' is {flags}; bits above 3 have no meaning: leave them 0"
+        ));
+    }
+    match (flags >> 1) & 3 {
+        0 => Ok(DestinationMac::Port),
+        1 => Ok(DestinationMac::Packet),
+        2 => Ok(DestinationMac::Resolved),
+        _ => Err(format!(
+            "field 'flags' is {flags}; bits 1 and 2 must be 0 (port), 1 (packet) or 2 (resolved)"
+        )),
+    }
+}
+
+fn program(instructions: &[json::Instruction]) -> Result<Vec<Instruction>, Problem> {
+    let convert = |(i, instruction)| {
+        let name = instruction_name(i);
+        self::instruction(instruction).map_err(|problem| format!("{name}: {problem}"))
+    };
+    instructions.iter().enumerate().map(convert).collect()
+}
+
+fn instruction(instruction: &json::Instruction) -> Result<Instruction, Problem> {
+    Ok(match instruction {
+        json::Instruction::FlowVar(variable) => self::variable(variable)?,
+        json::Instruction::WriteFlowVar {
+            name,
+            pkt_offset,
+            add_value,
+            is_big_endian,
+        } => Instruction::Write {
+            variable: name.clone(),
+            offset: *pkt_offset as usize,
+            add: *add_value,
+            big_endian: *is_big_endian,
+        },
+        json::Instruction::FixChecksumIpv4 { pkt_offset } => Instruction::FixChecksumIpv4 {
+            offset: *pkt_offset as usize,
+        },
+        json::Instruction::TrimPktSize { name } => Instruction::TrimPacketSize {
+            variable: name.clone(),
+        },
+        json::Instruction::Unsupported(kind) => {
+            return Err(format!(
+                "the instruction '{kind}' is not supported yet: use flow_var, write_flow_var, \
+                 fix_checksum_ipv4 and trim_pkt_size"
+            ));
+        }
+    })
+}
+
+fn variable(variable: &json::FlowVar) -> Result<Instruction, Problem> {
+    let name = &variable.name;
+    if let Some(next) = &variable.next_var {
+        return Err(format!(
+            "field 'next_var' of variable '{name}' is '{next}'; variables that depend on each \
+             other are not supported yet: leave it null"
+        ));
+    }
+    let width = Width::from_bytes(variable.size.into()).ok_or_else(|| {
+        let size = variable.size;
+        format!("field 'size' of variable '{name}' is {size}; it must be 1, 2, 4 or 8")
+    })?;
+    let operation = match variable.op {
+        json::Operation::Inc => Operation::Increment,
+        json::Operation::Dec => Operation::Decrement,
+        json::Operation::Random => Operation::Random,
+    };
+    let step = match (variable.step, operation) {
+        (0, Operation::Random) => 1,
+        (step, _) => step,
+    };
+    Ok(Instruction::Variable {
+        name: name.clone(),
+        width,
+        values: values(&variable.values, operation, step),
+    })
+}
+
+fn values(values: &json::FlowVarValues, operation: Operation, step: u64) -> Values {
+    match values {
+        json::FlowVarValues::Range { init, min, max } => Values::Range(Range {
+            operation,
+            init: *init,
+            min: *min,
+            max: *max,
+            step,
+        }),
+        json::FlowVarValues::List(values) => Values::List {
+            values: values.clone(),
+            operation,
+            step,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn stream(packet_bytes: usize) -> Value {
+        let packet = base64::engine::general_purpose::STANDARD.encode(vec![0_u8; packet_bytes]);
+        json!({
+            "enabled": true, "self_start": true, "flags": 0, "action_count": 0, "isg": 1.5,
+            "next_stream_id": -1, "core_id": -1,
+            "mode": {"type": "multi_burst", "pkts_per_burst": 4, "ibg": 1e6, "count": 5,
+                     "rate": {"type": "bps_L1", "value": 1000}},
+            "packet": {"binary": packet, "meta": ""},
+            "vm": {"instructions": []}, "flow_stats": {"enabled": false}
+        })
+    }
+
+    fn error(change: impl FnOnce(&mut Value)) -> String {
+        let mut value = stream(60);
+        change(&mut value);
+        convert(3, &value)
+            .expect_err("the stream is wrong")
+            .to_string()
+    }
+
+    #[test]
+    fn microseconds_become_nanoseconds() {
+        let spec = convert(3, &stream(60)).expect("the stream is right");
+        assert_eq!((spec.id, spec.start_delay), (3, 1500));
+        assert_eq!(
+            spec.mode,
+            Mode::MultiBurst {
+                packets_per_burst: 4,
+                gap: 1_000_000_000,
+                bursts: 5
+            }
+        );
+        assert_eq!(spec.rate, Rate::BitsPerSecondL1(1000.0));
+    }
+
+    #[test]
+    fn packets_have_a_smallest_and_a_largest_size() {
+        for bytes in [14, 9238] {
+            assert!(convert(3, &stream(bytes)).is_ok());
+        }
+        for bytes in [0, 13, 9239] {
+            let error = convert(3, &stream(bytes)).expect_err("too short or too long");
+            let text = format!("stream 3: packet is {bytes} bytes; it must be 14 to 9238");
+            assert_eq!(error.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn errors_name_the_stream_and_the_field() {
+        assert_eq!(
+            error(|s| s["packet"] = Value::Null),
+            "stream 3: field 'packet' is missing"
+        );
+        assert_eq!(
+            error(|s| s["mode"]["rate"]["value"] = json!(0)),
+            "stream 3: field 'mode.rate.value' is 0; it must be above 0"
+        );
+        let text = error(|s| s["vm"]["instructions"] = json!([{"type": "fix_checksum_hw"}]));
+        assert!(
+            text.starts_with("stream 3: vm.instructions[0]: the instruction 'fix_checksum_hw'")
+        );
+        assert!(error(|s| s["flow_stats"]["enabled"] = json!(true)).contains("flow_stats"));
+        assert!(error(|s| s["isg"] = json!(-1)).contains("'isg'"));
+        assert!(error(|s| s["packet"]["binary"] = json!("!")).contains("base64"));
+        assert!(error(|s| s["flags"] = json!(6)).contains("flags"));
+    }
+}

@@ -1,0 +1,248 @@
+//! Commands that start and stop traffic, and what the data threads answer.
+
+use allosaur_api::commands::traffic::{Multiplier, ProfileParams, StartTraffic, Started};
+use allosaur_api::events::Event as ApiEvent;
+use allosaur_api::{Error, Fields};
+use allosaur_engine::engine::{Command, Event};
+use allosaur_engine::stream::{
+    CoreShare, PortFacts, Profile as Compiled, ProfileKey, ProfileRates, StreamSpec,
+};
+use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use serde_json::json;
+
+use super::port::{Port, Run, State, wrong_state};
+use super::{Action, Control, Reply, View, reply};
+
+/// Traffic that starts "now" starts so much later, so that all data threads hear of it in time
+/// and start together.
+const START_LEAD: Nanos = MILLISECOND;
+/// Rounding is no excess: so much above the line rate is still accepted.
+const LINE_RATE_SLACK: f64 = 1.0001;
+
+impl Control {
+    pub(super) fn start_traffic(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = StartTraffic::parse(fields)?;
+        let port = self.port(params.port)?;
+        let start_at = start_time(&params, view.now_ns)?;
+        let compiled = compile(port, &params.profile, self.config.data_cores)?;
+        let shares = core_shares(port, params.core_mask)?;
+        check_pinned(&compiled, &shares)?;
+        let factor = factor(port, &params, compiled.rates())?;
+        self.launch(&params, &compiled, &shares, factor, start_at, view);
+        reply(&Started {
+            multiplier: factor,
+            ts: start_at as f64 / 1e9,
+        })
+    }
+
+    /// Tells the data threads, and everybody else.
+    fn launch(
+        &mut self,
+        params: &StartTraffic,
+        compiled: &Compiled,
+        shares: &[CoreShare],
+        factor: f64,
+        start_at: Nanos,
+        view: &View<'_>,
+    ) {
+        self.next_profile_key = self.next_profile_key.wrapping_add(1);
+        let key = ProfileKey(self.next_profile_key);
+        let seconds = params.duration_s.map(|s| (s * SECOND as f64) as Nanos);
+        for share in shares {
+            let command = Command::StartProfile {
+                port: params.port,
+                profile: key,
+                program: Box::new(compiled.core_program(factor, *share)),
+                start_at,
+                duration: seconds,
+            };
+            let core = share.core;
+            self.actions.push_back(Action::Command { core, command });
+        }
+        let port = &mut self.ports[usize::from(params.port)];
+        let first = port.state() != State::Transmit;
+        port.profiles.entry(params.profile.clone()).or_default().run = Some(Run {
+            key,
+            running: shares.iter().map(|share| share.core).collect(),
+            stopping: false,
+            awaited: false,
+            l1_bps: compiled.rates().bps_l1_max * factor,
+        });
+        let (port, profile) = (params.port, params.profile.clone());
+        self.queue_event(&ApiEvent::ProfileStarted { port, profile }, view.now_ns);
+        if first {
+            self.queue_event(&ApiEvent::PortStarted { port }, view.now_ns);
+        }
+    }
+
+    pub(super) fn stop_traffic(&mut self, fields: &Fields<'_>) -> Reply {
+        let params = ProfileParams::parse(fields)?;
+        let port = self.port_mut(params.port)?;
+        let mut commands = Vec::new();
+        for name in port.profile_names(&params.profile)? {
+            if let Some(run) = &mut port.profile_mut(&name)?.run {
+                run.stopping = true;
+                run.awaited = true;
+                let profile = run.key;
+                commands.extend(run.running.iter().map(|core| (*core, profile)));
+            }
+        }
+        for (core, profile) in commands {
+            let port = params.port;
+            let command = Command::StopProfile { port, profile };
+            self.actions.push_back(Action::Command { core, command });
+        }
+        Ok(json!({}))
+    }
+
+    /// A data thread is through with a profile. When all are, the profile is.
+    pub(super) fn note_worker_event(&mut self, core: usize, event: Event, now_ns: Nanos) {
+        let (Event::ProfileDone { port, profile, .. }
+        | Event::ProfileStopped { port, profile, .. }) = event;
+        let Some((name, stopped)) = self.end_on_core(core, port, profile) else {
+            return;
+        };
+        let idle = self.ports[usize::from(port)].state() != State::Transmit;
+        let profile = name;
+        let (profile_event, port_event) = if stopped {
+            (
+                ApiEvent::ProfileStopped { port, profile },
+                ApiEvent::PortStopped { port },
+            )
+        } else {
+            (
+                ApiEvent::ProfileFinished { port, profile },
+                ApiEvent::PortFinished { port },
+            )
+        };
+        self.queue_event(&profile_event, now_ns);
+        if idle {
+            self.queue_event(&port_event, now_ns);
+        }
+    }
+
+    /// Strikes a core off the run of that key. When it was the last, the run is over: gives the
+    /// profile's name and whether it had been told to stop. Answers of runs that are over are
+    /// late and mean nothing.
+    fn end_on_core(&mut self, core: usize, port: u8, key: ProfileKey) -> Option<(String, bool)> {
+        let profiles = &mut self.ports.get_mut(usize::from(port))?.profiles;
+        let (name, profile) = profiles
+            .iter_mut()
+            .find(|(_, profile)| profile.run.as_ref().is_some_and(|run| run.key == key))?;
+        let run = profile.run.as_mut()?;
+        run.running.retain(|running| *running != core);
+        if !run.running.is_empty() {
+            return None;
+        }
+        let stopped = run.stopping;
+        profile.run = None;
+        Some((name.clone(), stopped))
+    }
+}
+
+fn start_time(params: &StartTraffic, now_ns: Nanos) -> Result<Nanos, Error> {
+    let Some(at_s) = params.start_at_s else {
+        return Ok(now_ns + START_LEAD);
+    };
+    let now_s = now_ns as f64 / 1e9;
+    if at_s <= now_s {
+        return Err(Error::execution(format!(
+            "start_at_ts is {at_s} and the server's clock is at {now_s}: give a later time, \
+             counted from what ping answers"
+        )));
+    }
+    Ok((at_s * 1e9) as Nanos)
+}
+
+fn compile(port: &Port, name: &str, data_cores: usize) -> Result<Compiled, Error> {
+    let profile = port.profile(name)?;
+    profile.check_not_transmitting("start", name)?;
+    if profile.state() == State::Idle {
+        let remedy = "Add a stream to it first.";
+        return Err(wrong_state("start", State::Idle, name, remedy));
+    }
+    let specs: Vec<StreamSpec> = profile.streams.values().map(|s| s.spec.clone()).collect();
+    let facts = PortFacts {
+        line_rate_bps: port.config.line_rate_bps,
+        source_mac: port.config.hw_mac,
+        destination_mac: port.config.destination_mac,
+        data_cores,
+    };
+    let compiled = Compiled::compile(&specs, &facts);
+    let compiled = compiled.map_err(|error| Error::execution(error.to_string()))?;
+    if compiled.is_empty() {
+        return Err(Error::execution(format!(
+            "no stream of profile_id({name}) is enabled: enable one"
+        )));
+    }
+    Ok(compiled)
+}
+
+/// The data threads that a core mask selects: bit n is the n-th of the port.
+fn core_shares(port: &Port, mask: u64) -> Result<Vec<CoreShare>, Error> {
+    let cores = &port.config.cores;
+    let selected = |n: usize| n < 64 && mask >> n & 1 == 1;
+    let chosen: Vec<usize> = cores
+        .iter()
+        .enumerate()
+        .filter(|(n, _)| selected(*n))
+        .map(|(_, core)| *core)
+        .collect();
+    if chosen.is_empty() {
+        return Err(Error::execution(format!(
+            "core_mask {mask:#x} selects no data thread: the port has {}, which are the lowest \
+             bits",
+            cores.len()
+        )));
+    }
+    let cores = chosen.len();
+    let share = |(rank, core)| CoreShare { core, rank, cores };
+    Ok(chosen.into_iter().enumerate().map(share).collect())
+}
+
+fn check_pinned(compiled: &Compiled, shares: &[CoreShare]) -> Result<(), Error> {
+    let left_out = |core: u8| shares.iter().all(|share| share.core != usize::from(core));
+    match compiled.pinned().find(|(_, core)| left_out(*core)) {
+        None => Ok(()),
+        Some((stream, core)) => Err(Error::execution(format!(
+            "stream {stream}: field 'core_id' is {core}, which core_mask leaves out: set its bit"
+        ))),
+    }
+}
+
+/// What the rates of the streams are multiplied by.
+fn factor(port: &Port, params: &StartTraffic, rates: &ProfileRates) -> Result<f64, Error> {
+    let line_bps = port.config.line_rate_bps;
+    let (wanted, base) = match params.multiplier {
+        Multiplier::Factor(factor) => (factor, 1.0),
+        Multiplier::PacketsPerSecond(pps) => (pps, rates.pps_max),
+        Multiplier::BitsPerSecondL2(bps) => (bps, rates.bps_l2_max),
+        Multiplier::BitsPerSecondL1(bps) => (bps, rates.bps_l1_max),
+        Multiplier::Percent(percent) => (percent / 100.0 * line_bps, rates.bps_l1_max),
+    };
+    if base <= 0.0 {
+        return Err(Error::execution(
+            "the profile sends nothing, so it has no rate to measure 'mul' by: use mul type \
+             'raw', or add a stream that is not a dummy",
+        ));
+    }
+    let factor = wanted / base;
+    let running = port.profiles.values().filter_map(|p| p.run.as_ref());
+    let others_bps: f64 = running.map(|run| run.l1_bps).sum();
+    let l1_bps = rates.bps_l1_max * factor + others_bps;
+    if l1_bps > line_bps * LINE_RATE_SLACK && !params.force {
+        return Err(Error::execution(format!(
+            "Expected L1 B/W: '{}' exceeds port line rate: '{}'. Lower 'mul', or use 'force'.",
+            bits_text(l1_bps),
+            bits_text(line_bps)
+        )));
+    }
+    Ok(factor)
+}
+
+fn bits_text(bps: f64) -> String {
+    let units = [(1e12, "Tbps"), (1e9, "Gbps"), (1e6, "Mbps"), (1e3, "Kbps")];
+    let unit = units.into_iter().find(|(size, _)| bps >= *size);
+    let (size, name) = unit.unwrap_or((1.0, "bps"));
+    format!("{:.2} {name}", bps / size)
+}
