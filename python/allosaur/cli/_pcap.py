@@ -45,10 +45,11 @@ def summarize(path: Path) -> CaptureSummary:
     summary = CaptureSummary()
     offset = _HEADER_BYTES
     while offset < len(data):
-        if offset + _RECORD_BYTES > len(data):
-            raise CommandError(f"{path} is cut off in packet {summary.packets + 1}")
-        seconds, ticks, kept, length = record.unpack_from(data, offset)
+        header = data[offset : offset + _RECORD_BYTES].ljust(_RECORD_BYTES, b"\xff")
+        seconds, ticks, kept, length = record.unpack(header)
         offset += _RECORD_BYTES + kept
+        if offset > len(data):
+            raise CommandError(f"{path} is cut off in packet {summary.packets + 1}")
         _add(summary, seconds + ticks / ticks_per_s, length + _FCS_BYTES)
     return summary
 

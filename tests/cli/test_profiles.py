@@ -1,0 +1,169 @@
+"""Every example in profiles/: it says how to run it, is short, and sends what it says in the simulator."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROFILES = sorted((ROOT / "profiles").glob("*.py"))
+LINES_MAX = 50
+WRONG_TCP_CHECKSUM = {"syn_flood"}
+"""As its docstring says: the TCP checksum stays that of the first packet."""
+
+Simulate = Callable[..., list[Any]]
+
+
+@pytest.fixture
+def simulate(allosaur: Any, binary: str, tmp_path: Path) -> Simulate:
+    """Run a profile in the simulator; give its packets as Scapy reads them."""
+
+    def run(name: str, *options: object, limit: int = 500) -> list[Any]:
+        from scapy.utils import rdpcap
+
+        output = tmp_path / f"{name}.pcap"
+        ended = allosaur("sim", ROOT / "profiles" / f"{name}.py", "-o", output, "--limit", limit, *options)
+        assert ended.code == 0, ended
+        return list(rdpcap(str(output)))
+
+    return run
+
+
+def test_there_are_examples() -> None:
+    assert len(PROFILES) >= 10
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_an_example_is_short_and_says_how_to_run_it(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    assert len(source.splitlines()) < LINES_MAX
+    description = ast.get_docstring(ast.parse(source)) or ""
+    assert f"allosaur run profiles/{path.name}" in description
+    assert "It tests" in description
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_an_example_sends_correct_packets(path: Path, simulate: Simulate) -> None:
+    packets = simulate(path.stem)
+    assert packets
+    for number, packet in enumerate(packets, start=1):
+        wrong = wrong_checksums(packet) - ({"TCP"} if path.stem in WRONG_TCP_CHECKSUM else set())
+        assert not wrong, f"packet {number}: checksum of {wrong} in {packet.summary()}"
+        assert length_is_right(packet), f"packet {number}: its IP length is not that of the frame"
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_two_threads_send_what_one_sends(path: Path, simulate: Simulate) -> None:
+    one = [(float(packet.time), bytes(packet)) for packet in simulate(path.stem, limit=200)]
+    two = [(float(packet.time), bytes(packet)) for packet in simulate(path.stem, "--cores", 2, limit=200)]
+    assert Counter(frame for _, frame in one) == Counter(frame for _, frame in two)
+    assert [time for time, _ in one] == pytest.approx([time for time, _ in two], abs=5e-6)
+
+
+def test_three_streams_keep_their_rates(simulate: Simulate) -> None:
+    sources = Counter(packet["IP"].src for packet in simulate("three_streams", "-d", 10, limit=5000))
+    assert sources == {"16.0.0.1": 100, "16.0.0.2": 200, "16.0.0.3": 400}
+
+
+def test_the_address_range_counts_up_and_down_and_starts_again(simulate: Simulate) -> None:
+    packets = simulate("address_range", limit=600)
+    first = IPv4Address("16.0.0.1")
+    assert [packet["IP"].src for packet in packets] == [str(first + number % 254) for number in range(600)]
+    last = IPv4Address("48.0.0.254")
+    assert [packet["IP"].dst for packet in packets] == [str(last - number % 254) for number in range(600)]
+
+
+def test_imix_has_seven_four_one(simulate: Simulate) -> None:
+    sizes = Counter(len(packet) + 4 for packet in simulate("imix", limit=480))
+    assert sizes == {64: 280, 594: 160, 1518: 40}
+
+
+def test_the_burst_chain_has_its_gaps_and_its_end(simulate: Simulate) -> None:
+    packets = simulate("burst_chain", limit=5000)
+    assert [packet["IP"].src for packet in packets] == ["16.0.0.1"] * 10 + ["16.0.0.2"] * 20
+    times_ms = [round(float(packet.time) * 1000, 3) for packet in packets]
+    gaps_ms = [round(later - earlier, 1) for earlier, later in itertools.pairwise(times_ms)]
+    burst = [1.0, 1.0, 1.0]
+    assert gaps_ms[:9] == [10.0] * 9
+    assert gaps_ms[10:] == burst + 4 * [250.0, *burst]
+
+
+def test_the_multi_burst_takes_its_tunables(simulate: Simulate) -> None:
+    packets = simulate("multi_burst", "-t", "burst=7,count=3,gap_us=1000", limit=5000)
+    assert len(packets) == 21
+
+
+def test_the_burst_loop_runs_its_rounds_and_ends(simulate: Simulate) -> None:
+    sizes = [len(packet) + 4 for packet in simulate("burst_loop", "-t", "rounds=2", limit=5000)]
+    round_ = [64] + [1518] * 10 + [64] * 5
+    assert sizes[:16] == round_
+    assert len(sizes) % 16 == 0
+    assert sizes == round_ * (len(sizes) // 16)
+
+
+def test_the_syn_flood_is_random_and_the_same_each_time(simulate: Simulate) -> None:
+    first, second = simulate("syn_flood", limit=300), simulate("syn_flood", limit=300)
+    assert [bytes(packet) for packet in first] == [bytes(packet) for packet in second]
+    sources = {packet["IP"].src for packet in first}
+    assert len(sources) > 250
+    assert all(
+        IPv4Address("16.0.0.0") <= IPv4Address(source) <= IPv4Address("18.0.0.254") for source in sources
+    )
+    assert all(packet["TCP"].flags == "S" and 1025 <= packet["TCP"].sport <= 65000 for packet in first)
+    other = simulate("syn_flood", "-t", "seed=7", limit=300)
+    assert [bytes(packet) for packet in other] != [bytes(packet) for packet in first]
+
+
+def test_vlan_tags_count_and_keep_the_priority(simulate: Simulate) -> None:
+    packets = simulate("vlan", "-t", "first=100,last=102,priority=5", limit=6)
+    assert [packet["Dot1Q"].vlan for packet in packets] == [100, 101, 102, 100, 101, 102]
+    assert {packet["Dot1Q"].prio for packet in packets} == {5}
+
+
+def test_ipv6_flows_are_all_different(simulate: Simulate) -> None:
+    packets = simulate("ipv6", limit=1000)
+    flows = {(packet["IPv6"].src, packet["IPv6"].dst) for packet in packets}
+    assert len(flows) == 1000
+    assert packets[1]["IPv6"].src == str(IPv6Address("2001:db8:1::2"))
+
+
+def test_service_ports_walk_through_the_list(simulate: Simulate) -> None:
+    ports = [53, 67, 123, 161, 443, 500, 514]
+    assert [packet["UDP"].dport for packet in simulate("service_ports", limit=14)] == ports * 2
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"), [("inc", [64, 65, 66, 67]), ("dec", [1518, 1517, 1516, 1515])]
+)
+def test_packet_sizes_go_through_all(simulate: Simulate, order: str, expected: list[int]) -> None:
+    packets = simulate("packet_sizes", "-t", f"order={order}", limit=1455)
+    sizes = [len(packet) + 4 for packet in packets]
+    assert sizes[:4] == expected
+    assert sorted(sizes) == list(range(64, 1519))
+
+
+def wrong_checksums(packet: Any) -> set[str]:
+    """The layers whose checksum is not the one that Scapy computes; a UDP checksum of zero means none."""
+    again = packet.__class__(bytes(packet))
+    present = [name for name in ("IP", "TCP", "UDP") if name in packet]
+    for name in present:
+        del again[name].chksum
+    computed = packet.__class__(bytes(again))
+    wrong = {name for name in present if computed[name].chksum != packet[name].chksum}
+    if "UDP" in wrong and "IP" in packet and packet["UDP"].chksum == 0:
+        wrong.remove("UDP")
+    return wrong
+
+
+def length_is_right(packet: Any) -> bool:
+    """Whether the IP length fits the frame: equal, or the frame was padded to its smallest size."""
+    before_ip = 18 if "Dot1Q" in packet else 14
+    length = packet["IP"].len if "IP" in packet else packet["IPv6"].plen + 40
+    return bool(before_ip + length == len(packet) or (before_ip + length < 60 == len(packet)))

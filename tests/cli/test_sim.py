@@ -1,0 +1,211 @@
+"""`allosaur sim`: the capture, its summary, and every way it can be asked wrongly."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from allosaur.cli._errors import CommandError
+from allosaur.cli._pcap import summarize
+
+ROOT = Path(__file__).resolve().parents[2]
+needs_server = pytest.mark.usefixtures("binary")
+
+
+@needs_server
+def test_a_profile_becomes_a_capture(allosaur: Any, profile: Callable[..., Path], tmp_path: Path) -> None:
+    ended = allosaur("sim", profile(), "-o", "out.pcap", "--limit", "50", "--json")
+    assert ended.code == 0, ended
+    result = ended.json()
+    assert result.keys() == {
+        *("command", "ok", "profile", "commands", "output", "packets", "bytes", "smallest_frame_bytes"),
+        *("largest_frame_bytes", "first_s", "last_s"),
+    }
+    assert (result["packets"], result["bytes"]) == (50, 50 * 64)
+    assert (result["smallest_frame_bytes"], result["largest_frame_bytes"]) == (64, 64)
+    assert result["last_s"] - result["first_s"] == pytest.approx(0.049, abs=5e-6)
+    assert summarize(tmp_path / "out.pcap").packets == 50
+
+
+@needs_server
+def test_the_table_for_people(allosaur: Any, profile: Callable[..., Path]) -> None:
+    ended = allosaur("sim", profile(), "-o", "out.pcap", "--limit", "50")
+    assert ended.code == 0, ended
+    for shown in ("packets", "50", "3,200", "49.0 ms", "Wrote out.pcap."):
+        assert shown in ended.out, shown
+
+
+@needs_server
+def test_the_multiplier_and_the_duration_bound_it(allosaur: Any, profile: Callable[..., Path]) -> None:
+    ended = allosaur("sim", profile(), "-o", "out.pcap", "-m", "2kpps", "-d", "500ms", "--json")
+    assert ended.json()["packets"] == 1000
+
+
+@needs_server
+def test_without_a_bound_5000_packets_are_written(allosaur: Any, profile: Callable[..., Path]) -> None:
+    assert allosaur("sim", profile(), "-o", "out.pcap", "--json").json()["packets"] == 5000
+
+
+@needs_server
+def test_the_direction_is_the_profiles(allosaur: Any, tmp_path: Path) -> None:
+    from scapy.utils import rdpcap
+
+    path = ROOT / "profiles" / "constant_stream.py"
+    for direction, source in ((0, "16.0.0.1"), (1, "48.0.0.1")):
+        ended = allosaur("sim", path, "-o", "out.pcap", "--limit", "3", "--direction", direction)
+        assert ended.code == 0, ended
+        assert {packet["IP"].src for packet in rdpcap(str(tmp_path / "out.pcap"))} == {source}
+
+
+@needs_server
+def test_a_commands_file_brings_its_own_limit(allosaur: Any, tmp_path: Path) -> None:
+    path = commands_file(tmp_path, pkt_limit=7)
+    ended = allosaur("sim", "--commands", path, "-o", "out.pcap", "--json")
+    assert ended.code == 0, ended
+    assert ended.json()["packets"] == 7
+    assert (
+        allosaur("sim", "--commands", path, "-o", "out.pcap", "--limit", "3", "--json").json()["packets"] == 3
+    )
+
+
+@needs_server
+def test_goldens_are_equal(allosaur: Any, shared_data: Path, tmp_path: Path) -> None:
+    """One golden through the command line; the server's own tests compare all of them."""
+    golden = shared_data / "golden-stateless"
+    ended = allosaur("sim", "--commands", golden / "imix.json", "-o", "out.pcap")
+    assert ended.code == 0, ended
+    assert sorted(frames(tmp_path / "out.pcap")) == sorted(frames(golden / "imix.pcap"))
+
+
+def test_neither_or_both_sources(allosaur: Any, profile: Callable[..., Path]) -> None:
+    allosaur("sim", "-o", "out.pcap").refused("PROFILE", "--commands")
+    allosaur("sim", profile(), "--commands", "x.json", "-o", "out.pcap").refused("PROFILE", "--commands")
+
+
+def test_no_output(allosaur: Any, profile: Callable[..., Path]) -> None:
+    allosaur("sim", profile()).refused("-o")
+    allosaur("sim", profile(), "-o", "no/such/folder/out.pcap").refused("no/such/folder", "make it first")
+
+
+def test_sources_that_are_not_there(allosaur: Any) -> None:
+    allosaur("sim", "missing.py", "-o", "out.pcap").refused("missing.py", "no such file")
+    allosaur("sim", "--commands", "missing.json", "-o", "out.pcap").refused("missing.json", "no such file")
+
+
+@needs_server
+@pytest.mark.parametrize("text", ["", "{", "[]x", '{"commands": 5}', '{"other": []}'])
+def test_a_commands_file_that_is_none(allosaur: Any, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "commands.json"
+    path.write_text(text, encoding="utf-8")
+    allosaur("sim", "--commands", path, "-o", "out.pcap").refused("commands.json")
+
+
+@needs_server
+def test_a_command_that_the_server_refuses(allosaur: Any, tmp_path: Path) -> None:
+    path = commands_file(tmp_path, pkt_limit=7, rate=0)
+    allosaur("sim", "--commands", path, "-o", "out.pcap").refused("commands.json", "rate")
+
+
+@pytest.mark.parametrize("option", ["--limit=0", "--limit=many", "--cores=0", "--direction=2", "-m0"])
+def test_bad_numbers(allosaur: Any, profile: Callable[..., Path], option: str) -> None:
+    allosaur("sim", profile(), "-o", "out.pcap", option).refused(option.split("=")[0].removesuffix("0"))
+
+
+@needs_server
+@pytest.mark.parametrize(("size", "limit"), [(13, "14"), (9239, "9238")])
+def test_a_packet_of_a_wrong_size(allosaur: Any, profile: Callable[..., Path], size: int, limit: str) -> None:
+    allosaur("sim", profile(packet=f"Raw(bytes({size}))"), "-o", "out.pcap").refused(str(size), limit)
+
+
+@needs_server
+def test_a_capture_that_cannot_be_written(
+    allosaur: Any, profile: Callable[..., Path], tmp_path: Path
+) -> None:
+    (tmp_path / "out.pcap").mkdir()
+    ended = allosaur("sim", profile(), "-o", "out.pcap")
+    assert ended.code in (1, 2)
+    ended.failed(ended.code, "out.pcap")
+
+
+# Captures, read back.
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize(("magic", "ticks_per_s"), [(0xA1B2C3D4, 10**6), (0xA1B23C4D, 10**9)])
+def test_captures_of_every_kind(tmp_path: Path, order: str, magic: int, ticks_per_s: int) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(capture(order, magic, [(1, ticks_per_s // 2, 60), (2, 0, 1514)]))
+    summary = summarize(path)
+    assert (summary.packets, summary.bytes, summary.smallest, summary.largest) == (2, 64 + 1518, 64, 1518)
+    assert (summary.first_s, summary.last_s) == (1.5, 2.0)
+
+
+def test_an_empty_capture(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(capture("<", 0xA1B2C3D4, []))
+    assert summarize(path).packets == 0
+
+
+def test_captures_that_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    whole = capture("<", 0xA1B2C3D4, [(1, 0, 60)])
+    for data, message in (
+        (b"", "not a pcap"),
+        (b"x" * 40, "not a pcap"),
+        (whole[:30], "cut off in packet 1"),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(CommandError, match=message):
+            summarize(path)
+    path.write_bytes(whole[:-1])
+    with pytest.raises(CommandError, match="cut off in packet 1"):
+        summarize(path)
+    with pytest.raises(CommandError, match=r"cannot read .*missing\.pcap"):
+        summarize(tmp_path / "missing.pcap")
+
+
+def capture(order: str, magic: int, records: list[tuple[int, int, int]]) -> bytes:
+    data = struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 65535, 1)
+    for seconds, ticks, length in records:
+        data += struct.pack(f"{order}IIII", seconds, ticks, length, length) + bytes(length)
+    return data
+
+
+def frames(path: Path) -> list[bytes]:
+    from scapy.utils import rdpcap
+
+    return [bytes(packet) for packet in rdpcap(str(path))]
+
+
+def commands_file(folder: Path, pkt_limit: int, rate: float = 1000) -> Path:
+    """A file as the simulator takes it, with one stream."""
+    stream = {
+        "enabled": True,
+        "self_start": True,
+        "flags": 0,
+        "action_count": 0,
+        "isg": 0.0,
+        "next_stream_id": -1,
+        "mode": {"type": "continuous", "rate": {"type": "pps", "value": rate}},
+        "packet": {"binary": "A" * 80, "meta": ""},
+        "vm": {"instructions": []},
+        "flow_stats": {"enabled": False},
+    }
+    common = {"handler": 0, "api_h": "dummy", "port_id": 0}
+    multiplier = {"type": "raw", "op": "abs", "value": 1.0}
+    requests = [
+        ("add_stream", {**common, "stream_id": 1, "stream": stream}),
+        ("start_traffic", {**common, "mul": multiplier, "duration": -1, "force": True}),
+    ]
+    path = folder / "commands.json"
+    commands = [
+        {"jsonrpc": "2.0", "id": 1, "method": method, "params": params} for method, params in requests
+    ]
+    path.write_text(
+        json.dumps({"commands": commands, "pkt_limit": pkt_limit, "dp_cores": 1}), encoding="utf-8"
+    )
+    return path
