@@ -191,7 +191,8 @@ def test_a_profile_without_register(allosaur: Any, tmp_path: Path) -> None:
 
 def test_a_profile_without_streams(allosaur: Any, tmp_path: Path) -> None:
     path = tmp_path / "none.py"
-    source = "class Profile:\n    def get_streams(self):\n        return []\ndef register():\n    return Profile()\n"
+    source = "class Profile:\n    def get_streams(self):\n        return []\n"
+    source += "def register():\n    return Profile()\n"
     path.write_text(source, encoding="utf-8")
     allosaur("run", path, "--local").refused("none.py", "no streams")
 
