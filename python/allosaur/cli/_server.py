@@ -43,12 +43,12 @@ def execute(options: argparse.Namespace) -> int:
 def _watch(server: subprocess.Popen[str], listen: str) -> int:
     assert server.stdout is not None, "stdout is a pipe"
     for line in server.stdout:
+        # The line itself comes first: a script that starts a server waits for it.
+        print(line, end="", flush=True)
         words = line.split()
         if words[:1] == ["ready"]:
             facts = dict(word.partition("=")[::2] for word in words[1:])
             print(_welcome(facts, listen), flush=True)
-        else:
-            print(line, end="", flush=True)
     status = server.wait()
     if status < 0:
         raise CommandError(f"the server was ended by {signal.Signals(-status).name}", EXIT_FAILED)
