@@ -150,7 +150,7 @@ class TrafficMethods(PortMethods):
         }
         if failed:
             self._set_state(list(failed), "STREAMS")
-            self._each("stop_traffic", [port for port in chosen if port not in failed])
+            self._halt([port for port in chosen if port not in failed])
             port_id, error = next(iter(failed.items()))
             raise with_port(error, port_id)
 
@@ -160,9 +160,7 @@ class TrafficMethods(PortMethods):
         ``rx_delay_ms`` is the time to let packets on their way arrive.
         """
         chosen = self._ports(ports, self.get_active_ports)
-        self._each("stop_traffic", chosen)
-        self._session().drain_events()
-        self._set_state([port for port in chosen if self._port(port).is_active], "STREAMS")
+        self._halt(chosen)
         self._settle(chosen, rx_delay_ms)
 
     def wait_on_traffic(
@@ -227,6 +225,11 @@ class TrafficMethods(PortMethods):
         empty = [port for port in ports if self._port(port).state == "IDLE"]
         if empty:
             raise STLError(f"port(s) {empty} have no streams: call add_streams() first")
+
+    def _halt(self, ports: list[int]) -> None:
+        self._each("stop_traffic", ports)
+        self._session().drain_events()
+        self._set_state([port for port in ports if self._port(port).is_active], "STREAMS")
 
     def _set_state(self, ports: list[int], state: str) -> None:
         with self._session().changed:

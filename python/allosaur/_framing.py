@@ -40,8 +40,8 @@ def unpack(frame: bytes) -> bytes:
         text = inflater.decompress(frame[_HEADER.size :], text_bytes + 1)
     except zlib.error as error:
         raise ValueError(f"the zipped message is damaged: {error}") from error
-    if len(text) != text_bytes:
-        raise ValueError(f"the zipped message has {len(text)} bytes of text, its header says {text_bytes}")
+    if len(text) != text_bytes or not inflater.eof:
+        raise ValueError(f"the zipped message is cut off, or is not of {text_bytes} bytes as its header says")
     return text
 
 

@@ -1,0 +1,40 @@
+"""Fixtures of the Python client's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from allosaur import STLClient, STLError
+from allosaur.server import LocalServer, find_binary
+from allosaur.testing import MockTransport
+
+
+@pytest.fixture
+def transport() -> MockTransport:
+    """A server in a box with two ports."""
+    return MockTransport()
+
+
+@pytest.fixture
+def client(transport: MockTransport) -> Iterator[STLClient]:
+    """A client that is connected to the box."""
+    with STLClient(username="alice", transport=transport) as connected:
+        yield connected
+
+
+@pytest.fixture
+def binary() -> Path:
+    """The server's binary; tests that need it are skipped without it."""
+    try:
+        return find_binary()
+    except STLError as error:
+        pytest.skip(f"no server binary: {error}")
+
+
+@pytest.fixture
+def live_server(binary: Path) -> Iterator[LocalServer]:
+    """A real server with two linked in-memory ports."""
+    with LocalServer(binary=binary) as running:
+        yield running
