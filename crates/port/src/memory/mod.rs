@@ -25,9 +25,10 @@ pub use sink::SinkTx;
 
 /// The rate that a memory port says it has when its link has none.
 pub const NOMINAL_RATE_BPS: f64 = 100e9;
-/// Size of the ring of a transmit queue when the link has no delay: more than 100 frames of the
-/// longest kind.
-pub const RING_BYTES: usize = 1 << 20;
+/// Size of the ring of a transmit queue when the link has no delay: 65,536 of the shortest frames,
+/// so that at 10 Mpps a receiving thread may be away for 6 ms, and more than 400 of the longest.
+/// Memory that was never written to is not taken from the system.
+pub const RING_BYTES: usize = 4 << 20;
 /// What the rings of one direction of a link have together at most. A link holds what is sent in
 /// its delay twice over, up to this; past it the sender is held back, and a flow through the
 /// link is slower than the link (at 100 Gb/s from a delay of about 2.5 ms on).
