@@ -1,7 +1,7 @@
 //! Headers, checksums, the frame parser and capture files: bytes to meaning and back.
 //!
-//! What lives here: one file per protocol ([`ethernet`], `vlan`, `arp`, `ipv4`, `ipv6`,
-//! its extension headers, `icmpv4`, `icmpv6`, `tcp`, `udp`), the internet [`checksum`],
+//! What lives here: one file per protocol ([`ethernet`], [`vlan`], [`arp`], [`ipv4`], [`ipv6`],
+//! its extension headers, [`icmpv4`], [`icmpv6`], [`tcp`], [`udp`]), the internet [`checksum`],
 //! the one-pass parser of whole frames ([`frame`]) and capture files over byte slices
 //! ([`capture`], [`pcap`], `pcapng`). What does not: files, clocks, threads, and any decision
 //! about what to send. Everybody above may call this crate; it calls nobody.
@@ -22,6 +22,7 @@ pub mod checksum;
 pub mod ethernet;
 pub mod frame;
 pub mod icmpv4;
+pub mod icmpv6;
 pub mod ip_protocol;
 pub mod ipv4;
 pub mod ipv6;
@@ -29,6 +30,7 @@ pub mod ipv6_extension;
 pub mod ipv6_fragment;
 pub mod ipv6_options;
 pub mod ipv6_routing;
+pub mod neighbor;
 pub mod pcap;
 pub mod tcp;
 pub mod tcp_options;
