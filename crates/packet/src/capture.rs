@@ -5,7 +5,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::pcap;
+use crate::{pcap, pcapng};
 
 /// What kind of frames a capture holds (the LINKTYPE_ numbers of the pcap formats).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,6 +119,51 @@ pub enum CaptureError {
         /// Bytes that are left.
         available: u64,
     },
+    /// A field contradicts the rest of the file.
+    #[error(
+        "record {record}, byte {offset}: {what} is {value}; it must be {expected}. The file is \
+         damaged: capture it again, or cut it at byte {offset} to keep the {record} records before it"
+    )]
+    Malformed {
+        /// How many records were read before.
+        record: u64,
+        /// Where the block begins in the file.
+        offset: u64,
+        /// Which field.
+        what: &'static str,
+        /// Its value.
+        value: u32,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// The frames are not all of one kind.
+    #[error(
+        "record {record}, byte {offset}: the link type is {found}, that of the records before it \
+         is {expected}. Give each interface a file of its own"
+    )]
+    MixedLinkTypes {
+        /// How many records were read before.
+        record: u64,
+        /// Where the block begins in the file.
+        offset: u64,
+        /// The link type of this record.
+        found: LinkType,
+        /// The link type of the others.
+        expected: LinkType,
+    },
+    /// The time of a record is before 1970 or more than 64 bits of nanoseconds.
+    #[error(
+        "record {record}, byte {offset}: a time of {ticks} ticks is outside of the years 1970 to \
+         2554. Correct the clock or its resolution (if_tsresol, if_tsoffset) and capture again"
+    )]
+    TimeOutOfRange {
+        /// How many records were read before.
+        record: u64,
+        /// Where the block begins in the file.
+        offset: u64,
+        /// The time as it is written.
+        ticks: u64,
+    },
     /// The time of a record is after the year 2106, which the format cannot say.
     #[error(
         "a time of {time_ns} ns is more than the 32-bit seconds of a pcap file. Write pcapng, or \
@@ -160,5 +205,78 @@ pub fn read(bytes: &[u8]) -> Result<Capture<'_>, CaptureError> {
             records: reader.collect::<Result<_, _>>()?,
         });
     }
-    Err(CaptureError::not_a_capture(bytes))
+    read_pcapng(bytes)
+}
+
+fn read_pcapng(bytes: &[u8]) -> Result<Capture<'_>, CaptureError> {
+    let mut reader = pcapng::Reader::new(bytes)?;
+    let mut link_type = None;
+    let mut records = Vec::new();
+    while let Some(packet) = reader.next().transpose()? {
+        let found = packet.interface.link_type;
+        let expected = *link_type.get_or_insert(found);
+        if found != expected {
+            let (record, offset) = (records.len() as u64, packet.offset);
+            return Err(CaptureError::MixedLinkTypes {
+                record,
+                offset,
+                found,
+                expected,
+            });
+        }
+        records.push(packet.record);
+    }
+    // Without a frame nothing can be wrong about their kind.
+    let first = || {
+        reader
+            .interfaces()
+            .first()
+            .map(|interface| interface.link_type)
+    };
+    let link_type = link_type.or_else(first).unwrap_or(LinkType::ETHERNET);
+    Ok(Capture { link_type, records })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_format_is_recognised() {
+        let mut pcap = pcap::Writer::new(Resolution::Nanoseconds);
+        pcap.write_frame(7, &[1, 2]).unwrap();
+        let mut pcapng = pcapng::Writer::new(LinkType::ETHERNET);
+        pcapng.write_frame(7, &[1, 2]);
+        let capture = read(pcap.bytes()).unwrap();
+        assert_eq!(capture.records, [Record::whole(7, &[1, 2])]);
+        assert_eq!(read(pcapng.bytes()), Ok(capture));
+    }
+
+    #[test]
+    fn other_files_are_named() {
+        let cases: [(&[u8], &str); 5] = [
+            (b"", "this is an empty file"),
+            (b"\x1f\x8b\x08", "Unpack it first (gunzip)"),
+            (b"\x28\xb5\x2f\xfd", "Unpack it first (unzstd)"),
+            (b"{\"a\":1}", "begins with 7b 22 61 22, not a capture"),
+            (b"\xd4\xc3", "begins with d4 c3, not a capture"),
+        ];
+        for (bytes, text) in cases {
+            let error = read(bytes).unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn frames_of_two_kinds_are_refused() {
+        let mut bytes = pcapng::Writer::new(LinkType::RAW_IP).into_bytes();
+        assert_eq!(read(&bytes).unwrap().link_type, LinkType::RAW_IP);
+        for link_type in [LinkType::RAW_IP, LinkType::ETHERNET] {
+            let mut writer = pcapng::Writer::new(link_type);
+            writer.write_frame(0, &[1]);
+            bytes.extend(writer.into_bytes());
+        }
+        let error = read(&bytes).unwrap_err().to_string();
+        assert!(error.contains("the link type is ethernet, that"), "{error}");
+    }
 }

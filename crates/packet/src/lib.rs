@@ -3,7 +3,7 @@
 //! What lives here: one file per protocol ([`ethernet`], [`vlan`], [`arp`], [`ipv4`], [`ipv6`],
 //! its extension headers, [`icmpv4`], [`icmpv6`], [`tcp`], [`udp`]), the internet [`checksum`],
 //! the one-pass parser of whole frames ([`frame`]) and capture files over byte slices
-//! ([`capture`], [`pcap`], `pcapng`). What does not: files, clocks, threads, and any decision
+//! ([`capture`], [`pcap`], [`pcapng`]). What does not: files, clocks, threads, and any decision
 //! about what to send. Everybody above may call this crate; it calls nobody.
 //!
 //! Every protocol file has the same order: the byte positions as named ranges, the *view* (over
@@ -32,6 +32,7 @@ pub mod ipv6_options;
 pub mod ipv6_routing;
 pub mod neighbor;
 pub mod pcap;
+pub mod pcapng;
 pub mod tcp;
 pub mod tcp_options;
 pub mod udp;
@@ -40,6 +41,7 @@ pub mod vlan;
 mod bytes;
 mod error;
 mod options;
+mod pcapng_time;
 
 pub use address::MacAddress;
 pub use error::HeaderError;
