@@ -1,12 +1,35 @@
 //! Ports: where frames leave and arrive.
 //!
-//! What lives here: the traits that every kind of port has ([`TxQueue`], [`RxQueue`]) and the
+//! What lives here: the traits that every kind of port has ([`Port`], [`TxQueue`], [`RxQueue`]), the
 //! kinds themselves ([`memory`]), and how a user names them ([`description`]). What does not: what is sent, and when. The home of `unsafe`.
 
 pub mod description;
 pub mod memory;
 
 use thiserror::Error;
+
+/// A port: what it can do, and its queues for the threads that will own them.
+pub trait Port {
+    /// Its kind of transmit queue.
+    type Tx: TxQueue;
+    /// Its kind of receive queue.
+    type Rx: RxQueue;
+
+    /// What the port can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Takes the port apart: a transmit queue for each thread that sends, and the receive queue.
+    fn into_queues(self) -> (Vec<Self::Tx>, Self::Rx);
+}
+
+/// What a port can do, as data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Capabilities {
+    /// The rate at layer 1 that percentages are measured by, in bits per second.
+    pub line_rate_bps: f64,
+    /// The longest frame, in bytes without FCS.
+    pub frame_bytes_max: usize,
+}
 
 /// A frame that a transmit queue keeps ready, see [`TxQueue::register`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,9 +43,17 @@ pub trait TxQueue: Send {
     /// Room for the next frame, `len` bytes without FCS; `None` when the queue is full. The
     /// caller writes every byte. The frame is committed by the next call of any method.
     /// `now_ns` is the current time, which a link's delay and rate count from.
+    ///
+    /// # Panics
+    ///
+    /// When `len` is more than the port's [`frame_bytes_max`](Capabilities::frame_bytes_max).
     fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]>;
 
     /// Sends up to `count` copies of a registered frame; returns how many the queue took.
+    ///
+    /// # Panics
+    ///
+    /// When the frame is not registered, on queues that look at it.
     fn repeat(&mut self, now_ns: u64, frame: FrameId, count: u32) -> u32;
 
     /// Keeps a copy of a frame for [`repeat`](TxQueue::repeat); `None` when there is no room.

@@ -17,7 +17,7 @@ mod sink;
 use link::{Link, Loss, Passage};
 use ring::{Consumer, Producer, Record};
 
-use crate::{FrameId, RxQueue, TxQueue};
+use crate::{Capabilities, FrameId, RxQueue, TxQueue};
 
 pub use ring::FRAME_BYTES_MAX;
 pub use settings::{DELAY_NS_MAX, LinkSettings, RATE_BPS_MAX, RATE_BPS_MIN};
@@ -45,6 +45,23 @@ pub struct Port {
     pub tx: Vec<MemoryTx>,
     /// One, over all the peer's transmit queues.
     pub rx: MemoryRx,
+    line_rate_bps: f64,
+}
+
+impl crate::Port for Port {
+    type Tx = MemoryTx;
+    type Rx = MemoryRx;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            line_rate_bps: self.line_rate_bps,
+            frame_bytes_max: FRAME_BYTES_MAX,
+        }
+    }
+
+    fn into_queues(self) -> (Vec<MemoryTx>, MemoryRx) {
+        (self.tx, self.rx)
+    }
 }
 
 /// Two ports joined by a link that is the same in both directions.
@@ -62,14 +79,23 @@ pub fn pair_with(
 ) -> (Port, Port) {
     let (tx_a, rx_b) = direction(queues_a, leaving_a, 0);
     let (tx_b, rx_a) = direction(queues_b, leaving_b, 1);
-    (Port { tx: tx_a, rx: rx_a }, Port { tx: tx_b, rx: rx_b })
+    let port = |tx, rx, leaving: &LinkSettings| Port {
+        tx,
+        rx,
+        line_rate_bps: leaving.rate_bps.unwrap_or(NOMINAL_RATE_BPS),
+    };
+    (port(tx_a, rx_a, leaving_a), port(tx_b, rx_b, leaving_b))
 }
 
 /// A port without a peer: frames sent are counted and forgotten, none arrive.
 pub fn sink(queues: usize) -> Port {
     let (_, rx) = direction(0, &LinkSettings::default(), 0);
     let tx = (0..queues).map(|_| MemoryTx::Sink(SinkTx::new())).collect();
-    Port { tx, rx }
+    Port {
+        tx,
+        rx,
+        line_rate_bps: NOMINAL_RATE_BPS,
+    }
 }
 
 /// The ports of a server: one a description, with `queues` transmit queues each. Ports 0 and 1

@@ -1,6 +1,7 @@
 //! Tests of memory ports: links, queues and rings together, in virtual time.
 
 use super::*;
+use crate::Port as _;
 
 fn settings(text: &str) -> LinkSettings {
     text.parse().expect("well formed")
@@ -45,6 +46,15 @@ fn frames_cross_a_pair_in_both_directions() {
     assert_eq!(receive(&mut b.rx, 10), [(5, 100), (5, 101), (5, 102)]);
     assert_eq!(receive(&mut a.rx, 10), [(6, 200), (6, 201)]);
     assert_eq!(receive(&mut a.rx, 10), []);
+}
+
+#[test]
+fn a_port_says_what_it_can_do() {
+    let (a, b) = pair_with(2, 1, &settings("rate=10gbps"), &settings("delay=1us"));
+    let rates = [&a, &b, &sink(1)].map(|port| port.capabilities().line_rate_bps);
+    assert_eq!(rates, [10e9, NOMINAL_RATE_BPS, NOMINAL_RATE_BPS]);
+    let (tx, _rx) = a.into_queues();
+    assert_eq!(tx.len(), 2);
 }
 
 #[test]
