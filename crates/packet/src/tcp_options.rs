@@ -157,7 +157,7 @@ impl TcpOptions {
                 push(SACK, &data[..8 * sack.as_slice().len()])
             }
             TcpOption::Timestamps { value, echo } => {
-                let number = u64::from(value) << 32 | u64::from(echo);
+                let number = (u64::from(value) << 32) | u64::from(echo);
                 push(TIMESTAMPS, &number.to_be_bytes())
             }
             TcpOption::Other { kind, data } => push(kind, data),

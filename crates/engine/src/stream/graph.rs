@@ -82,9 +82,7 @@ fn spans(loads: &[Load<'_>]) -> Vec<Span> {
         while let Some((i, entered)) = at.filter(|&(i, _)| seen_in[i] != start) {
             seen_in[i] = start;
             let span = span(i, &loads[i], entered);
-            at = span
-                .until
-                .and_then(|until| loads[i].next.map(|next| (next, until)));
+            at = loads[i].next.zip(span.until);
             if loads[i].rate_pps > 0.0 {
                 spans.push(span);
             }
