@@ -1,7 +1,7 @@
 //! Tests of memory ports: links, queues and rings together, in virtual time.
 
 use super::*;
-use crate::Port as _;
+use crate::{FrameId, Port as _, RxQueue, TxQueue};
 
 fn settings(text: &str) -> LinkSettings {
     text.parse().expect("well formed")

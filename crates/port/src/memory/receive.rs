@@ -1,0 +1,141 @@
+//! The receive queue of a memory port: the rings of the peer, and the link on the way.
+//!
+//! What lives here: which frame is next, and when it may pass. What does not: the arithmetic of
+//! the link (`link`) and the memory of the rings (`ring`).
+
+use super::link::{Link, Loss, Passage};
+use super::ring::Consumer;
+use super::settings::LinkSettings;
+use crate::RxQueue;
+
+/// Frames that the receive side takes from one ring before it looks at the next.
+const FRAMES_PER_VISIT: usize = 64;
+
+/// The receive queue of a memory port: reads the rings of the peer, and is the link.
+#[derive(Debug)]
+pub struct MemoryRx {
+    inlets: Vec<Inlet>,
+    link: Link,
+    unlimited: bool,
+    /// Whose turn it is.
+    next_inlet: usize,
+    lost_packets: u64,
+}
+
+/// One ring of the peer.
+#[derive(Debug)]
+struct Inlet {
+    ring: Consumer,
+    loss: Loss,
+}
+
+impl MemoryRx {
+    /// Reads `rings`, in order of the peer's queues; `direction` is 0 or 1 and tells the two
+    /// directions of a link apart.
+    pub(super) fn new(rings: Vec<Consumer>, settings: &LinkSettings, direction: u64) -> MemoryRx {
+        let inlet = |(queue, ring)| Inlet {
+            ring,
+            loss: Loss::new(settings, direction, queue),
+        };
+        MemoryRx {
+            inlets: (0..).zip(rings).map(inlet).collect(),
+            link: Link::new(settings),
+            unlimited: settings.is_unlimited(),
+            next_inlet: 0,
+            lost_packets: 0,
+        }
+    }
+
+    /// Frames that the link lost since it was made, as it was told to.
+    pub fn lost_packets(&self) -> u64 {
+        self.lost_packets
+    }
+
+    /// When the next frame arrives (or has); `None` when the peer has sent none. A frame may
+    /// still be lost when its time comes.
+    pub fn next_arrival_ns(&mut self) -> Option<u64> {
+        self.refresh();
+        self.next_frame().map(|(_, passage)| passage.arrival_ns)
+    }
+
+    fn refresh(&mut self) {
+        for inlet in &mut self.inlets {
+            inlet.ring.refresh();
+        }
+    }
+
+    /// The frame that the link takes next: of those at the front of their rings the one that can
+    /// start first, and by turns when there are several.
+    fn next_frame(&mut self) -> Option<(usize, Passage)> {
+        let mut next: Option<(usize, Passage)> = None;
+        for turn in 0..self.inlets.len() {
+            let index = (self.next_inlet + turn) % self.inlets.len();
+            let Some(front) = self.inlets[index].ring.peek() else {
+                continue;
+            };
+            let passage = self.link.offer(front.sent_ns, front.bytes.len());
+            if next.is_none_or(|(_, earlier)| passage.starts_before(earlier)) {
+                next = Some((index, passage));
+            }
+        }
+        next
+    }
+
+    /// The way of frames on a link that neither delays nor loses.
+    fn receive_at_once(&mut self, budget: usize, each: &mut impl FnMut(u64, &[u8])) -> usize {
+        let mut taken = 0;
+        let mut idle_inlets = 0;
+        while taken < budget && idle_inlets < self.inlets.len() {
+            let inlet = &mut self.inlets[self.next_inlet];
+            let visit = inlet.ring.drain(FRAMES_PER_VISIT.min(budget - taken), each);
+            taken += visit;
+            idle_inlets = if visit == 0 { idle_inlets + 1 } else { 0 };
+            self.next_inlet = (self.next_inlet + 1) % self.inlets.len();
+        }
+        taken
+    }
+
+    /// The way of frames on any other link. What the peer sends meanwhile waits for the next
+    /// call, so that a link that loses everything still comes to an end here.
+    fn receive_over_link(
+        &mut self,
+        now_ns: u64,
+        budget: usize,
+        each: &mut impl FnMut(u64, &[u8]),
+    ) -> usize {
+        self.refresh();
+        let mut taken = 0;
+        while taken < budget {
+            let Some((index, passage)) = self.next_frame() else {
+                break;
+            };
+            if passage.arrival_ns > now_ns {
+                break;
+            }
+            self.link.take(passage);
+            self.next_inlet = (index + 1) % self.inlets.len();
+            let inlet = &mut self.inlets[index];
+            if inlet.loss.draw() {
+                self.lost_packets += 1;
+            } else if let Some(front) = inlet.ring.peek() {
+                each(passage.arrival_ns, front.bytes);
+                taken += 1;
+            }
+            inlet.ring.pop();
+        }
+        for inlet in &mut self.inlets {
+            inlet.ring.release();
+        }
+        taken
+    }
+}
+
+impl RxQueue for MemoryRx {
+    fn receive(&mut self, now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
+        if self.unlimited {
+            self.receive_at_once(budget, &mut each)
+        } else {
+            self.receive_over_link(now_ns, budget, &mut each)
+        }
+    }
+}
