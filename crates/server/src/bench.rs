@@ -67,7 +67,7 @@ pub fn run(case: Case, receive: bool, seconds: f64) -> Result<Measured, CompileE
     let clock = Clock::start();
     let settings = LinkSettings::default();
     let mut ports = match receive {
-        true => memory::ports(&[settings.clone(), settings], 1),
+        true => memory::ports(&[settings, settings], 1),
         false => memory::ports(&[settings], 1),
     };
     let counters = Counters::new(ports.len(), 1);

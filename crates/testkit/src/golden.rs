@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::Path;
 
-use allosaur_packet::capture;
+use allosaur_packet::capture::{self, CaptureError};
 
 use crate::hexdump;
 
@@ -26,12 +26,21 @@ pub struct Record {
 pub fn load(path: &Path) -> Vec<Record> {
     let place = path.display();
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{place}: {error}"));
-    let capture = capture::read(&bytes).unwrap_or_else(|error| panic!("{place}: {error}"));
+    parse(&bytes).unwrap_or_else(|error| panic!("{place}: {error}"))
+}
+
+/// Reads a capture.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn parse(bytes: &[u8]) -> Result<Vec<Record>, CaptureError> {
+    let capture = capture::read(bytes)?;
     let records = capture.records.iter().map(|record| Record {
         time_ns: record.time_ns,
         bytes: record.data.to_vec(),
     });
-    records.collect()
+    Ok(records.collect())
 }
 
 /// How two captures differ; its text is made to be read.

@@ -1,0 +1,378 @@
+//! The service: starts the threads, and is the control thread.
+//!
+//! What lives here: the loop that waits for requests, for what data threads report, for signals
+//! and for the next tick; and how the server ends. What does not: what any of it means
+//! (`control`) or how threads work (`worker`, `receive`).
+
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use allosaur_engine::Command;
+use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use allosaur_port::description::PortDescription;
+use allosaur_port::memory::{self, LinkSettings, NOMINAL_RATE_BPS, Port};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use thiserror::Error;
+
+use crate::clock::Clock;
+use crate::config::ServeOptions;
+use crate::control::{Action, BuildFacts, Control, ControlConfig, PortConfig, Reply, View};
+use crate::counters::{Counters, Snapshot};
+use crate::mailbox::{ControlEnd, Doorbell, Report, mailbox};
+use crate::polling::Poll;
+use crate::receive::Receiver;
+use crate::rpc::{SocketError, Sockets, dispatch};
+use crate::worker::Worker;
+
+/// How often counters are read and rates derived.
+const TICK: Nanos = SECOND / 2;
+/// How long a request waits for the data threads, at most.
+const ANSWER_MAX: Nanos = 500 * MILLISECOND;
+
+/// Why the server could not start.
+#[derive(Debug, Error)]
+pub enum ServiceError {
+    /// A socket.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// Something that the system refused.
+    #[error("the system refused {what}: {error}")]
+    System {
+        /// What was asked for.
+        what: &'static str,
+        /// What it said.
+        error: std::io::Error,
+    },
+}
+
+/// Starts a server, says that it is ready on `ready`, and serves until it is told to end: by
+/// SIGINT, SIGTERM or the `shutdown` request.
+pub fn serve(options: &ServeOptions, ready: &mut impl Write) -> Result<(), ServiceError> {
+    // Before any thread starts: threads inherit what is blocked.
+    let signals = end_signals()?;
+    let sockets = Sockets::bind(&options.listen, options.rpc_port, options.pub_port)?;
+    let mut service = Service::start(options, sockets)?;
+    let announced = writeln!(
+        ready,
+        "ready rpc={} pub={} ports={} cores={}",
+        service.sockets.rpc_endpoint(),
+        service.sockets.pub_endpoint(),
+        options.ports.0.len(),
+        options.cores
+    );
+    announced
+        .and_then(|()| ready.flush())
+        .map_err(refused("to write that it is ready"))?;
+    service.run(&signals);
+    service.end();
+    Ok(())
+}
+
+/// The control thread, with all it holds.
+struct Service {
+    control: Control,
+    sockets: Sockets,
+    threads: Threads,
+    counters: Counters,
+    snapshot: Snapshot,
+    clock: Clock,
+    next_tick: Nanos,
+    ending: bool,
+}
+
+/// The other threads, and the way to them.
+struct Threads {
+    mail: Vec<ControlEnd>,
+    doorbell: Doorbell,
+    data: Vec<JoinHandle<()>>,
+    receive: JoinHandle<()>,
+    stop_receive: Arc<AtomicBool>,
+}
+
+impl Service {
+    fn start(options: &ServeOptions, sockets: Sockets) -> Result<Service, ServiceError> {
+        let clock = Clock::start();
+        let cores = usize::from(options.cores);
+        let links = options
+            .ports
+            .0
+            .iter()
+            .map(|PortDescription::Memory(link)| *link);
+        let links: Vec<LinkSettings> = links.collect();
+        let counters = Counters::new(links.len(), cores);
+        let control = Control::new(control_config(&links, cores)?, clock.now_ns());
+        let ports = memory::ports(&links, cores);
+        let threads = Threads::start(ports, &counters, &clock, options.poll, cores)?;
+        Ok(Service {
+            control,
+            sockets,
+            threads,
+            counters,
+            snapshot: Snapshot::default(),
+            next_tick: clock.now_ns(),
+            clock,
+            ending: false,
+        })
+    }
+
+    fn run(&mut self, signals: &SignalFd) {
+        while !self.ending {
+            self.wait(Some(signals));
+            if let Ok(Some(signal)) = signals.read_signal() {
+                tracing::info!("ending on signal {}", signal.ssi_signo);
+                return;
+            }
+            self.hear_threads();
+            self.serve_requests();
+            self.tick();
+        }
+    }
+
+    /// Waits for anything, at most until the next tick.
+    fn wait(&self, signals: Option<&SignalFd>) {
+        let left = self.next_tick.saturating_sub(self.clock.now_ns());
+        let timeout_ms = left.div_ceil(MILLISECOND) as i64;
+        let doorbell = self.threads.doorbell.file().as_raw_fd();
+        let mut items = vec![zmq::PollItem::from_fd(doorbell, zmq::POLLIN)];
+        if let Some(signals) = signals {
+            items.push(self.sockets.poll_item());
+            items.push(zmq::PollItem::from_fd(signals.as_raw_fd(), zmq::POLLIN));
+        }
+        if let Err(error) = zmq::poll(&mut items, timeout_ms) {
+            tracing::debug!("waiting was interrupted: {error}");
+        }
+    }
+
+    fn hear_threads(&mut self) {
+        self.threads.doorbell.silence();
+        for core in 0..self.threads.mail.len() {
+            self.threads.mail[core].flush();
+            while let Some(report) = self.threads.mail[core].receive() {
+                if let Report::Event(event) = report {
+                    self.control.handle_event(core, event, self.clock.now_ns());
+                }
+            }
+        }
+        self.act();
+    }
+
+    fn serve_requests(&mut self) {
+        while let Some(frame) = self.sockets.receive() {
+            let reply = dispatch(&frame, |request| self.answer(request));
+            self.sockets.reply(&reply);
+            self.tick();
+        }
+    }
+
+    /// One request of a message, with all that must be done before its reply leaves.
+    fn answer(&mut self, request: &allosaur_api::Request) -> Reply {
+        self.counters.read(&mut self.snapshot);
+        let now_ns = self.clock.now_ns();
+        let reply = self.control.handle(
+            request,
+            &View {
+                now_ns,
+                snapshot: &self.snapshot,
+            },
+        );
+        self.act();
+        while self.control.awaits_workers() {
+            if self.clock.now_ns() > now_ns + ANSWER_MAX {
+                tracing::warn!(method = request.method, "a data thread does not answer");
+                self.control.give_up_waiting();
+                break;
+            }
+            self.wait(None);
+            self.hear_threads();
+        }
+        reply
+    }
+
+    fn tick(&mut self) {
+        let now_ns = self.clock.now_ns();
+        if now_ns < self.next_tick {
+            return;
+        }
+        self.next_tick = now_ns + TICK;
+        self.counters.read(&mut self.snapshot);
+        self.control.handle_tick(&View {
+            now_ns,
+            snapshot: &self.snapshot,
+        });
+        self.act();
+    }
+
+    /// Does what control wants done.
+    fn act(&mut self) {
+        while let Some(action) = self.control.poll_action() {
+            match action {
+                Action::Command { core, command } => self.threads.send(core, command),
+                Action::Publish(text) => self.sockets.publish(text),
+                Action::Shutdown => self.ending = true,
+            }
+        }
+    }
+
+    fn end(self) {
+        self.threads.end();
+        tracing::info!("ended");
+    }
+}
+
+impl Threads {
+    fn start(
+        ports: Vec<Port>,
+        counters: &Counters,
+        clock: &Clock,
+        poll: Poll,
+        cores: usize,
+    ) -> Result<Threads, ServiceError> {
+        let doorbell = Doorbell::new().map_err(refused("a doorbell"))?;
+        let mut queues: Vec<Vec<_>> = (0..cores).map(|_| Vec::new()).collect();
+        let mut receivers = Vec::new();
+        for port in ports {
+            for (core, queue) in queues.iter_mut().zip(port.tx) {
+                core.push(queue);
+            }
+            receivers.push(port.rx);
+        }
+        let (mut mail, mut data) = (Vec::new(), Vec::new());
+        for (core, queues) in queues.into_iter().enumerate() {
+            let (mut control_end, worker_end) = mailbox(&doorbell);
+            let block = Arc::clone(&counters.cores[core]);
+            let worker = Worker::new(queues, worker_end, block, clock.clone());
+            let thread = spawn(format!("data-{core}"), move || worker.run(poll))?;
+            control_end.wake_with(thread.thread().clone());
+            mail.push(control_end);
+            data.push(thread);
+        }
+        let receiver = Receiver::new(receivers, Arc::clone(&counters.receive), clock.clone());
+        let stop_receive = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&stop_receive);
+        let receive = spawn("receive".to_owned(), move || receiver.run(poll, &stop))?;
+        Ok(Threads {
+            mail,
+            doorbell,
+            data,
+            receive,
+            stop_receive,
+        })
+    }
+
+    fn send(&mut self, core: usize, command: Command) {
+        if matches!(command, Command::StartProfile { .. }) {
+            // It may sleep deeply after a long silence.
+            self.receive.thread().unpark();
+        }
+        self.mail[core].send(command);
+    }
+
+    fn end(self) {
+        drop(self.mail);
+        self.stop_receive.store(true, Ordering::Relaxed);
+        for thread in self.data.into_iter().chain([self.receive]) {
+            thread.thread().unpark();
+            if thread.join().is_err() {
+                tracing::error!("a thread had panicked; see above");
+            }
+        }
+    }
+}
+
+fn spawn(
+    name: String,
+    body: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, ServiceError> {
+    let builder = std::thread::Builder::new().name(name);
+    builder.spawn(body).map_err(refused("a thread"))
+}
+
+fn refused(what: &'static str) -> impl FnOnce(std::io::Error) -> ServiceError {
+    move |error| ServiceError::System { what, error }
+}
+
+/// SIGINT and SIGTERM as a file to wait for.
+fn end_signals() -> Result<SignalFd, ServiceError> {
+    let set: SigSet = [Signal::SIGINT, Signal::SIGTERM].into_iter().collect();
+    let system = |error: nix::Error| refused("to wait for signals")(error.into());
+    set.thread_block().map_err(system)?;
+    let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
+    SignalFd::with_flags(&set, flags).map_err(system)
+}
+
+fn control_config(links: &[LinkSettings], cores: usize) -> Result<ControlConfig, ServiceError> {
+    let ports = links.iter().enumerate().map(|(port, link)| {
+        let peer = if port ^ 1 < links.len() {
+            port ^ 1
+        } else {
+            port
+        };
+        PortConfig {
+            driver: "memory".to_owned(),
+            description: format!("in-memory port ({})", PortDescription::Memory(*link)),
+            line_rate_bps: link.rate_bps.unwrap_or(NOMINAL_RATE_BPS),
+            hw_mac: memory_mac(port),
+            destination_mac: memory_mac(peer),
+            cores: (0..cores).collect(),
+        }
+    });
+    Ok(ControlConfig {
+        ports: ports.collect(),
+        data_cores: cores,
+        hostname: first_line("/proc/sys/kernel/hostname"),
+        core_type: processor(),
+        started: date_of(std::time::SystemTime::now())
+            .format("%b %d %Y @ %H:%M:%S")
+            .to_string(),
+        build: build_facts(),
+        seed: seed().map_err(refused("random numbers"))?,
+    })
+}
+
+/// Locally administered: no card has it.
+fn memory_mac(port: usize) -> [u8; 6] {
+    [0x02, 0xa1, 0x05, 0, 0, port as u8]
+}
+
+fn build_facts() -> BuildFacts {
+    let binary = std::env::current_exe().and_then(std::fs::metadata);
+    let built = binary.and_then(|file| file.modified()).map(date_of).ok();
+    let format = |pattern| built.map_or(String::new(), |at| at.format(pattern).to_string());
+    BuildFacts {
+        version: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
+        date: format("%b %d %Y"),
+        time: format("%H:%M:%S"),
+        by: "allosaur".to_owned(),
+    }
+}
+
+fn date_of(time: std::time::SystemTime) -> chrono::DateTime<chrono::Local> {
+    time.into()
+}
+
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"));
+    let model = model
+        .and_then(|line| line.split_once(": "))
+        .map(|(_, name)| name);
+    model.unwrap_or(std::env::consts::ARCH).to_owned()
+}
+
+fn first_line(path: &str) -> String {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+fn seed() -> std::io::Result<u64> {
+    use std::io::Read;
+    let mut bytes = [0; 8];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
+}
