@@ -178,7 +178,7 @@ mod tests {
     fn naive(bytes: &[u8]) -> u16 {
         let mut sum = 0u64;
         for pair in bytes.chunks(2) {
-            sum += u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0));
+            sum += (u64::from(pair[0]) << 8) | u64::from(*pair.get(1).unwrap_or(&0));
         }
         while sum > 0xffff {
             sum = (sum >> 16) + (sum & 0xffff);

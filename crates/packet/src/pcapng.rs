@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
         block: Block<'a>,
         interface: Interface,
     ) -> Result<Packet<'a>, CaptureError> {
-        let ticks = u64::from(block.body.u32_at(4)) << 32 | u64::from(block.body.u32_at(8));
+        let ticks = (u64::from(block.body.u32_at(4)) << 32) | u64::from(block.body.u32_at(8));
         let time_ns = interface
             .clock
             .time_ns(ticks)
