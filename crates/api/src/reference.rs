@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 const INTRODUCTION: &str = "# The RPC
 
 For programmers of clients. This page is generated from the command table in `crates/api`; change
-it there, then run `make docs` (or `ALLOSAUR_WRITE_DOCS=1 cargo test -p allosaur-api`).
+it there, then run `ALLOSAUR_WRITE_DOCS=1 cargo test -p allosaur-api --test table`.
 
 ## Messages
 
