@@ -1,0 +1,315 @@
+//! A server without threads or sockets, for the tests of the RPC: control under virtual time,
+//! counters and data threads played by hand.
+
+#![allow(dead_code)] // Each test file uses its own part.
+
+use allosaur_engine::engine::{Command, Event};
+use allosaur_engine::stream::ProfileKey;
+use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_server::control::{
+    Action, BuildFacts, Control, ControlConfig, PortConfig, Reply, View,
+};
+use allosaur_server::counters::{CoreCounters, PortCounters, Snapshot};
+use allosaur_server::rpc::dispatch;
+use serde_json::{Value, json};
+
+/// A base64 packet of 60 bytes.
+pub(crate) const PACKET: &str =
+    "AAAAAQAAAAAAAgAACABFAAAuAAEAAEAROr0QAAABMAAAAQQBAAwAGn9veHh4eHh4eHh4eHh4eHh4eHh4";
+
+/// The server.
+pub(crate) struct World {
+    pub(crate) control: Control,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) now_ns: Nanos,
+    pub(crate) published: Vec<Vec<u8>>,
+    pub(crate) started: Vec<Started>,
+    pub(crate) stopped: Vec<(usize, u8, ProfileKey)>,
+    pub(crate) shut_down: bool,
+    /// Data threads answer a stop at once.
+    pub(crate) obedient: bool,
+    next_id: u64,
+}
+
+/// A profile's share that a data thread was told to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Started {
+    pub(crate) core: usize,
+    pub(crate) port: u8,
+    pub(crate) profile: ProfileKey,
+    pub(crate) start_at: Nanos,
+    pub(crate) duration: Option<Nanos>,
+}
+
+impl World {
+    /// Two ports of 10 Gb/s and so many data threads.
+    pub(crate) fn new(cores: usize) -> World {
+        let now_ns = 5 * SECOND;
+        World {
+            control: Control::new(config(cores), now_ns),
+            snapshot: Snapshot {
+                ports: vec![PortCounters::default(); 2],
+                cores: vec![CoreCounters::default(); cores],
+                receive: CoreCounters::default(),
+            },
+            now_ns,
+            published: Vec::new(),
+            started: Vec::new(),
+            stopped: Vec::new(),
+            shut_down: false,
+            obedient: true,
+            next_id: 0,
+        }
+    }
+
+    /// Answers one message, as the service loop does.
+    pub(crate) fn ask_raw(&mut self, message: &[u8]) -> Vec<u8> {
+        dispatch(message, |request| self.handle(request))
+    }
+
+    fn handle(&mut self, request: &allosaur_api::Request) -> Reply {
+        let view = View {
+            now_ns: self.now_ns,
+            snapshot: &self.snapshot,
+        };
+        let reply = self.control.handle(request, &view);
+        self.drain();
+        while self.obedient && self.control.awaits_workers() {
+            let (core, port, profile) = self.stopped.pop().expect("a stop was sent");
+            let at = self.now_ns;
+            let event = Event::ProfileStopped { port, profile, at };
+            self.control.handle_event(core, event, at);
+            self.drain();
+        }
+        self.control.give_up_waiting();
+        reply
+    }
+
+    /// Does all that control wants done.
+    pub(crate) fn drain(&mut self) {
+        while let Some(action) = self.control.poll_action() {
+            match action {
+                Action::Publish(text) => self.published.push(text),
+                Action::Shutdown => self.shut_down = true,
+                Action::Command { core, command } => self.note(core, command),
+            }
+        }
+    }
+
+    fn note(&mut self, core: usize, command: Command) {
+        match command {
+            Command::StartProfile {
+                port,
+                profile,
+                start_at,
+                duration,
+                ..
+            } => self.started.push(Started {
+                core,
+                port,
+                profile,
+                start_at,
+                duration,
+            }),
+            Command::StopProfile { port, profile } => self.stopped.push((core, port, profile)),
+        }
+    }
+
+    /// Calls a method; gives the whole reply object.
+    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
+        self.next_id += 1;
+        let request =
+            json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params});
+        let reply = self.ask_raw(request.to_string().as_bytes());
+        let reply: Value = serde_json::from_slice(&reply).expect("a reply is JSON");
+        assert_eq!(reply["id"], self.next_id);
+        reply
+    }
+
+    /// Calls a method that must succeed; gives the result.
+    pub(crate) fn ok(&mut self, method: &str, params: Value) -> Value {
+        let mut reply = self.call(method, params);
+        assert!(reply.get("error").is_none(), "{method}: {reply}");
+        reply["result"].take()
+    }
+
+    /// Calls a method that must be refused; gives the code and the specific text.
+    pub(crate) fn refused(&mut self, method: &str, params: Value) -> (i64, String) {
+        let reply = self.call(method, params);
+        let error = &reply["error"];
+        let code = error["code"]
+            .as_i64()
+            .unwrap_or_else(|| panic!("{method}: {reply}"));
+        (
+            code,
+            error["specific_err"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        )
+    }
+
+    /// The handshake.
+    pub(crate) fn sync(&mut self) -> String {
+        let reply = self.ok(
+            "api_sync_v2",
+            json!({"name": "STL", "major": 5, "minor": 1}),
+        );
+        reply["api_h"].as_str().expect("a string").to_owned()
+    }
+
+    /// Lets time pass, in steps of half a second with a tick after each.
+    pub(crate) fn pass(&mut self, time: Nanos) {
+        let end = self.now_ns + time;
+        while self.now_ns < end {
+            self.now_ns = (self.now_ns + SECOND / 2).min(end);
+            let view = View {
+                now_ns: self.now_ns,
+                snapshot: &self.snapshot,
+            };
+            self.control.handle_tick(&view);
+            self.drain();
+        }
+    }
+
+    /// A data thread is through with a profile.
+    pub(crate) fn done(&mut self, started: Started) {
+        let event = Event::ProfileDone {
+            port: started.port,
+            profile: started.profile,
+            at: self.now_ns,
+        };
+        self.control.handle_event(started.core, event, self.now_ns);
+        self.drain();
+    }
+
+    /// How many doorbells rang since the last call.
+    pub(crate) fn doorbells(&mut self) -> usize {
+        let published = std::mem::take(&mut self.published);
+        published.iter().filter(|text| *text == b"{}").count()
+    }
+}
+
+/// A user with a session and the ports it took.
+pub(crate) struct User {
+    pub(crate) api_h: String,
+    pub(crate) name: String,
+    pub(crate) session: u32,
+    pub(crate) handlers: [String; 2],
+}
+
+impl User {
+    /// Connects, without taking ports.
+    pub(crate) fn connect(world: &mut World, name: &str, session: u32) -> User {
+        let api_h = world.sync();
+        world.ok(
+            "get_async_events",
+            json!({"api_h": api_h, "session_id": session}),
+        );
+        User {
+            api_h,
+            name: name.to_owned(),
+            session,
+            handlers: Default::default(),
+        }
+    }
+
+    /// Connects and takes port 0.
+    pub(crate) fn with_port(world: &mut World, name: &str, session: u32) -> User {
+        let mut user = User::connect(world, name, session);
+        user.acquire(world, 0, false).expect("the port is free");
+        user
+    }
+
+    /// Takes a port.
+    pub(crate) fn acquire(
+        &mut self,
+        world: &mut World,
+        port: usize,
+        force: bool,
+    ) -> Result<(), String> {
+        let params = json!({
+            "api_h": self.api_h, "port_id": port, "user": self.name, "session_id": self.session,
+            "force": force,
+        });
+        let reply = world.call("acquire", params);
+        match reply["result"].as_str() {
+            Some(handler) => {
+                self.handlers[port] = handler.to_owned();
+                Ok(())
+            }
+            None => Err(reply["error"]["specific_err"].to_string()),
+        }
+    }
+
+    /// The parameters that every command on port 0 needs, and `more`.
+    pub(crate) fn params(&self, more: Value) -> Value {
+        let mut params = json!({"api_h": self.api_h, "port_id": 0, "handler": self.handlers[0]});
+        if let (Value::Object(params), Value::Object(more)) = (&mut params, more) {
+            params.extend(more);
+        }
+        params
+    }
+
+    /// The types, data and numbers of the events that wait.
+    pub(crate) fn events(&self, world: &mut World) -> Vec<(u64, Value, u64)> {
+        let params = json!({"api_h": self.api_h, "session_id": self.session});
+        let reply = world.ok("get_async_events", params);
+        let events = reply["data"].as_array().expect("a list").iter();
+        let number = |event: &Value, name: &str| event[name].as_u64().expect("a number");
+        events
+            .map(|e| (number(e, "type"), e["data"].clone(), number(e, "seq")))
+            .collect()
+    }
+
+    /// The types only.
+    pub(crate) fn event_types(&self, world: &mut World) -> Vec<u64> {
+        self.events(world)
+            .into_iter()
+            .map(|(id, _, _)| id)
+            .collect()
+    }
+}
+
+/// A continuous stream of 100 packets a second.
+pub(crate) fn stream() -> Value {
+    json!({
+        "flags": 0, "action_count": 0, "enabled": true, "self_start": true,
+        "start_paused": false, "isg": 0.0, "core_id": -1, "next_stream_id": -1,
+        "mode": {"type": "continuous", "rate": {"type": "pps", "value": 100}},
+        "packet": {"binary": PACKET, "meta": ""},
+        "vm": {"instructions": []}, "flow_stats": {"enabled": false}, "name": "s1"
+    })
+}
+
+/// Parameters of `start_traffic`: a multiplier, and no end.
+pub(crate) fn start(kind: &str, value: f64) -> Value {
+    json!({
+        "mul": {"type": kind, "op": "abs", "value": value}, "duration": -1, "force": false,
+    })
+}
+
+fn config(cores: usize) -> ControlConfig {
+    let port = |index: u8| PortConfig {
+        driver: "memory".into(),
+        description: "in-memory port".into(),
+        line_rate_bps: 10e9,
+        hw_mac: [2, 0xa1, 5, 0, 0, index],
+        destination_mac: [2, 0xa1, 5, 0, 0, 1 - index],
+        cores: (0..cores).collect(),
+    };
+    ControlConfig {
+        ports: vec![port(0), port(1)],
+        data_cores: cores,
+        hostname: "lab".into(),
+        core_type: "test".into(),
+        started: "Nov 21 2026 @ 00:02:12".into(),
+        build: BuildFacts {
+            version: "v0.1.0".into(),
+            date: "Nov 21 2026".into(),
+            time: "00:00:00".into(),
+            by: "a test".into(),
+        },
+        seed: 1,
+    }
+}

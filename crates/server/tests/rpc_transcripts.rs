@@ -1,0 +1,343 @@
+//! What TRex's official client asks, in its order, and the shape of what it gets.
+//!
+//! The conversations are read from `../shared/data/rpc-transcripts` where that folder exists.
+//! Each request is put to our control; where TRex answered with a result, ours has at least the
+//! same keys with the same types; where it answered with an error, ours has the same code.
+
+mod rpc_common;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use rpc_common::World;
+use serde_json::{Value, json};
+
+/// Methods of TRex that belong to later work; the list only shrinks.
+const LATER: [&str; 25] = [
+    "clear_tpg_stats",
+    "conf_ipv6",
+    "disable_tpg",
+    "enable_tpg",
+    "get_global_cfg",
+    "get_tpg_state",
+    "get_tpg_stats",
+    "get_tpg_tags",
+    "get_tpg_tx_stats",
+    "get_tpg_unknown_tags",
+    "pause_streams",
+    "pause_traffic",
+    "push_pkts",
+    "push_remote",
+    "remove_rx_filters",
+    "resume_streams",
+    "resume_traffic",
+    "set_capture_port_bpf",
+    "set_global_cfg",
+    "set_l2",
+    "set_l3",
+    "set_vlan",
+    "start_capture_port",
+    "update_streams",
+    "update_traffic",
+];
+
+/// Objects whose keys are data, and lists whose elements are.
+const FREE_KEYS: [&str; 5] = [
+    "profiles",
+    "streams",
+    "state_profile",
+    "stream",
+    "cpu-socket-0",
+];
+
+/// Fields that TRex has only while a feature is on that we do not have yet.
+const LATER_FIELDS: [&str; 6] = [
+    "get_port_status.attr.layer_cfg.ipv4.",
+    "get_port_status.attr.layer_cfg.ipv6.",
+    "get_port_status.rx_info.",
+    "get_pgid_stats.",
+    "get_active_pgids.",
+    "get_tpg_status.",
+];
+
+fn transcripts() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = root.join("../shared/data/rpc-transcripts");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln!("skipped: ../shared/data/rpc-transcripts is not here");
+    None
+}
+
+/// One request and TRex's reply.
+struct Exchange {
+    request: Value,
+    reply: Value,
+}
+
+/// The requests of a file in order, each with its reply. Raw messages that are no requests are
+/// left out (`rpc_bad_input` has its own).
+fn read(path: &Path) -> Vec<Exchange> {
+    let text = std::fs::read_to_string(path).expect("the transcript can be read");
+    let lines = text
+        .lines()
+        .map(|l| serde_json::from_str(l).expect("JSON lines"));
+    let mut open: Vec<(usize, Value)> = Vec::new();
+    let mut exchanges: BTreeMap<usize, Exchange> = BTreeMap::new();
+    for (n, line) in lines.enumerate() {
+        let line: Value = line;
+        let to_server = line["dir"] == "C>S";
+        for (i, message) in messages(&line["msg"]).into_iter().enumerate() {
+            if to_server && message["id"] != Value::Null && message["method"].is_string() {
+                open.push((n * 10_000 + i, message));
+            } else if let Some(at) = open.iter().position(|(_, r)| r["id"] == message["id"]) {
+                let (n, request) = open.remove(at);
+                let reply = message;
+                exchanges.insert(n, Exchange { request, reply });
+            }
+        }
+    }
+    exchanges.into_values().collect()
+}
+
+fn messages(message: &Value) -> Vec<Value> {
+    match message {
+        Value::Array(batch) => batch.clone(),
+        Value::Object(_) => vec![message.clone()],
+        _ => Vec::new(),
+    }
+}
+
+/// What differs between TRex's value and ours, by path. Ours may have more keys.
+fn differences(path: &str, theirs: &Value, ours: &Value, found: &mut BTreeSet<String>) {
+    match (theirs, ours) {
+        (Value::Object(theirs), Value::Object(ours)) => {
+            for (name, value) in theirs {
+                let path = format!("{path}.{name}");
+                match ours.get(name) {
+                    _ if FREE_KEYS
+                        .iter()
+                        .any(|free| path.contains(&format!(".{free}."))) => {}
+                    Some(own) => differences(&path, value, own, found),
+                    None => _ = found.insert(format!("{path} is missing")),
+                }
+            }
+        }
+        (Value::Array(theirs), Value::Array(ours)) => {
+            if let (Some(first), Some(own)) = (theirs.first(), ours.first()) {
+                differences(&format!("{path}[]"), first, own, found);
+            }
+        }
+        _ if kind(theirs) == kind(ours) => {}
+        _ => {
+            found.insert(format!("{path} is {}, TRex's {}", kind(ours), kind(theirs)));
+        }
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(n) if n.is_f64() => "double",
+        Value::Number(_) => "int",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// A transcript put to our control.
+struct Replay {
+    world: World,
+    api_h: String,
+    handlers: HashMap<String, Value>,
+    shapes: BTreeSet<String>,
+    later: BTreeSet<String>,
+    refused: BTreeSet<String>,
+    answered: usize,
+    /// All events fetched, by anybody.
+    their_events: Vec<Value>,
+    our_events: Vec<Value>,
+}
+
+impl Replay {
+    fn new() -> Replay {
+        let mut world = World::new(1);
+        Replay {
+            api_h: world.sync(),
+            world,
+            handlers: HashMap::new(),
+            shapes: BTreeSet::new(),
+            later: BTreeSet::new(),
+            refused: BTreeSet::new(),
+            answered: 0,
+            their_events: Vec::new(),
+            our_events: Vec::new(),
+        }
+    }
+
+    fn put(&mut self, exchange: &Exchange) {
+        let method = exchange.request["method"].as_str().expect("a string");
+        self.finish_what_trex_finished(&exchange.reply);
+        let request = self.translate(&exchange.request);
+        let reply = self.world.ask_raw(request.to_string().as_bytes());
+        let reply: Value = serde_json::from_slice(&reply).expect("a reply is JSON");
+        let (theirs, ours) = (&exchange.reply, &reply);
+        if ours["error"]["code"] == -32601 {
+            if theirs["error"]["code"] != -32601 {
+                self.later.insert(method.to_owned());
+            }
+            return;
+        }
+        self.answered += 1;
+        self.compare(method, theirs, ours);
+        if method == "acquire"
+            && let Some(handler) = theirs["result"].as_str()
+        {
+            self.handlers
+                .insert(handler.to_owned(), ours["result"].clone());
+        }
+    }
+
+    fn compare(&mut self, method: &str, theirs: &Value, ours: &Value) {
+        match (theirs.get("error"), ours.get("error")) {
+            (None, None) if method == "get_async_events" => {
+                self.their_events.extend(events(theirs));
+                self.our_events.extend(events(ours));
+            }
+            (None, None) => {
+                differences(method, &theirs["result"], &ours["result"], &mut self.shapes);
+            }
+            (Some(theirs), Some(ours)) => {
+                // TRex takes a stream's fields for execution, and says so with the same code.
+                assert_eq!(theirs["code"], ours["code"], "{method}: {theirs} {ours}");
+            }
+            (None, Some(error)) => {
+                let text = error["specific_err"].as_str().unwrap_or_default();
+                self.refused.insert(format!("{method}: {text}"));
+            }
+            (Some(error), None) => {
+                self.shapes
+                    .insert(format!("{method}: TRex refused: {error}"));
+            }
+        }
+    }
+
+    /// Our strings for TRex's.
+    fn translate(&self, request: &Value) -> Value {
+        let mut request = request.clone();
+        let params = &mut request["params"];
+        let known = params["api_h"].as_str().is_some_and(|h| h != "zzzz");
+        if known {
+            params["api_h"] = json!(self.api_h);
+        }
+        if let Some(ours) = params["handler"]
+            .as_str()
+            .and_then(|h| self.handlers.get(h))
+        {
+            params["handler"] = ours.clone();
+        }
+        request
+    }
+
+    /// The data threads are played by hand: a profile ends when TRex's client hears that it has.
+    fn finish_what_trex_finished(&mut self, reply: &Value) {
+        let Some(events) = reply["result"]["data"].as_array() else {
+            return;
+        };
+        for event in events.iter().filter(|event| event["type"] == 14) {
+            let port = event["data"]["port_id"].as_u64().expect("a port");
+            let started = &mut self.world.started;
+            if let Some(at) = started.iter().rposition(|s| u64::from(s.port) == port) {
+                let run = started.remove(at);
+                self.world.done(run);
+            }
+        }
+    }
+}
+
+fn events(reply: &Value) -> Vec<Value> {
+    reply["result"]["data"].as_array().expect("a list").clone()
+}
+
+fn replay(path: &Path) -> Replay {
+    let mut replay = Replay::new();
+    read(path).iter().for_each(|exchange| replay.put(exchange));
+    replay
+}
+
+fn stateless_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let is_stateless = |path: &PathBuf| {
+        let name = path
+            .file_name()
+            .and_then(|n| n.to_str())
+            .unwrap_or_default();
+        name.starts_with("stl_")
+    };
+    let mut files: Vec<PathBuf> = paths.filter(is_stateless).collect();
+    files.sort();
+    files
+}
+
+/// What a refusal says that follows from an earlier one.
+const CONSEQUENCES: [&str; 2] = [
+    "does not exist",
+    "cannot be executed on current state: 'IDLE",
+];
+
+#[test]
+fn replies_have_trex_s_keys_and_types() {
+    let Some(folder) = transcripts() else { return };
+    let files = stateless_files(&folder);
+    assert!(files.len() >= 18, "transcripts are missing: {files:?}");
+    let mut later = BTreeSet::new();
+    for path in files {
+        let result = replay(&path);
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        println!(
+            "{name}: {} answered; later: {:?}",
+            result.answered, result.later
+        );
+        let is_later = |path: &&String| LATER_FIELDS.iter().any(|field| path.starts_with(field));
+        let wrong: Vec<&String> = result.shapes.iter().filter(|p| !is_later(p)).collect();
+        assert!(wrong.is_empty(), "{name}: {wrong:#?}");
+        for text in &result.refused {
+            println!("    refused: {text}");
+            let follows = CONSEQUENCES.iter().any(|part| text.contains(part));
+            assert!(
+                text.contains("not supported yet") || follows,
+                "{name}: {text}"
+            );
+        }
+        later.extend(result.later);
+    }
+    assert_eq!(later, LATER.map(str::to_owned).into());
+}
+
+#[test]
+fn the_basic_conversations_are_answered_whole() {
+    let Some(folder) = transcripts() else { return };
+    for name in [
+        "stl_s01_connect_disconnect",
+        "stl_s02_basic_traffic",
+        "stl_s06_stats",
+        "stl_s12_ownership_two_clients",
+        "stl_s14_pub_raw",
+    ] {
+        let result = replay(&folder.join(name).with_extension("jsonl"));
+        assert!(result.answered > 20, "{name}");
+        assert_eq!((result.later, result.refused), Default::default(), "{name}");
+    }
+}
+
+#[test]
+fn sessions_hear_of_the_same_events_in_the_same_order() {
+    let Some(folder) = transcripts() else { return };
+    let result = replay(&folder.join("stl_s02_basic_traffic.jsonl"));
+    assert_eq!(result.their_events.len(), 12);
+    assert_eq!(result.our_events, result.their_events);
+}
