@@ -63,8 +63,8 @@ def first_frame(path: Path) -> bytes:
         head = path.read_bytes()[:4]
         reader: Any = RawPcapNgReader(str(path)) if head == b"\n\r\r\n" else RawPcapReader(str(path))
         with reader:
-            return bytes(reader.read_packet()[0])
-    except EOFError as error:
+            return bytes(next(reader)[0])
+    except (EOFError, StopIteration) as error:
         raise STLPacketError(f"the capture {path} has no packet: give one with at least one") from error
     except OSError as error:
         raise STLPacketError(f"the capture {path} cannot be read: {error.strerror or error}") from error

@@ -1,0 +1,245 @@
+"""Multipliers, durations, core masks, statistics, the event log, the public surface."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import allosaur
+import pytest
+from allosaur import Event, PortProfileID, STLArgumentError, STLClient
+from allosaur._events import EventType, describe
+from allosaur._multiplier import core_masks, parse_duration, parse_multiplier
+from allosaur._stats import StatsBook
+from allosaur.testing import MockTransport
+
+ALL_CORES = (1 << 64) - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("1", "raw", 1.0),
+        (2, "raw", 2.0),
+        (0.5, "raw", 0.5),
+        (".5", "raw", 0.5),
+        ("10pps", "pps", 10),
+        ("10kpps", "pps", 1e4),
+        ("5mpps", "pps", 5e6),
+        ("5Mpps", "pps", 5e6),
+        ("1.5gpps", "pps", 1.5e9),
+        ("7bps", "bps", 7),
+        ("10 gbps", "bps", 1e10),
+        ("3bpsl1", "bpsl1", 3),
+        ("2mbpsl1", "bpsl1", 2e6),
+        ("40%", "percentage", 40),
+        ("0.5%", "percentage", 0.5),
+    ],
+)
+def test_multipliers(text: str | float, kind: str, value: float) -> None:
+    assert parse_multiplier(text) == {"type": kind, "value": value, "op": "abs"}
+
+
+def test_a_multiplier_can_be_shared_and_be_relative() -> None:
+    assert parse_multiplier("10kpps", divide_count=4)["value"] == 2500
+    assert parse_multiplier("5%+", allow_update=True)["op"] == "add"
+    assert parse_multiplier("5%-", allow_update=True)["op"] == "sub"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "abc", "0", "0pps", "-1", "5xpps", "5kkpps", "pps", "1e400", "5%+", "5 m", "inf"]
+)
+def test_what_is_no_multiplier_is_refused(text: str) -> None:
+    with pytest.raises(STLArgumentError, match="argument 'mult' cannot be"):
+        parse_multiplier(text)
+
+
+def test_durations() -> None:
+    texts = [None, -1, 10, 0.25, "10", "10s", "1.5m", "2h"]
+    assert [parse_duration(text) for text in texts] == [-1, -1, 10, 0.25, 10, 10, 90, 7200]
+    for wrong in (0, -2, "fast", "1d", float("nan"), float("inf"), True):
+        with pytest.raises(STLArgumentError, match="argument 'duration' cannot be"):
+            parse_duration(wrong)
+
+
+def test_core_masks() -> None:
+    assert core_masks(None, [0, 1]) == core_masks(STLClient.CORE_MASK_SPLIT, [0, 1]) == [ALL_CORES] * 2
+    assert core_masks(STLClient.CORE_MASK_PIN, [0, 1, 2]) == [
+        0x5555555555555555,
+        0xAAAAAAAAAAAAAAAA,
+        ALL_CORES,
+    ]
+    assert core_masks(STLClient.CORE_MASK_SINGLE, [3]) == [1]
+    assert core_masks([5, 6], [0, 1]) == [5, 6]
+    with pytest.raises(STLArgumentError, match="2 masks, one for each port"):
+        core_masks([5], [0, 1])
+    with pytest.raises(STLArgumentError, match="CORE_MASK_SPLIT"):
+        core_masks("all", [0])
+
+
+def test_ports_and_profiles() -> None:
+    assert (PortProfileID("3.voice").port_id, PortProfileID("3.voice").profile_id) == (3, "voice")
+    assert str(PortProfileID(3)) == "3._"
+    assert PortProfileID("3") == PortProfileID("3._")
+    assert len({PortProfileID("3"), PortProfileID(3)}) == 1
+
+
+@pytest.fixture
+def transcript(shared_data: Path) -> tuple[list[Any], dict[str, Any]]:
+    """What a TRex server answered to the counters' requests, and what TRex's client made of it."""
+    replies: dict[str, Any] = {}
+    batch: list[Any] = []
+    for line in (shared_data / "rpc-transcripts" / "stl_s02_basic_traffic.jsonl").read_text().splitlines():
+        entry = json.loads(line)
+        message = entry.get("msg")
+        if isinstance(message, list) and "method" in message[0]:
+            batch = message
+        elif isinstance(message, list) and batch[0]["method"] == "get_global_stats":
+            replies[entry["step"]] = [reply["result"] for reply in message]
+        if "client_result_get_stats" in entry:
+            return [replies["clear_stats"], replies["get_stats"]], entry["client_result_get_stats"]
+    raise AssertionError("the transcript has no result of get_stats")
+
+
+def test_statistics_are_those_that_trex_makes(transcript: tuple[list[Any], dict[str, Any]]) -> None:
+    """The same counters of a real server give the same dictionary, to the last key."""
+    (at_clear, at_read), theirs = transcript
+    book = StatsBook()
+    # When cleared, the server was asked for the ports' driver counters too; they come in between.
+    book.update([0, 1], [at_clear[0], *at_clear[-2:]])
+    book.clear([0, 1], clear_global=True)
+    book.update([0, 1], at_read)
+    ours = json.loads(json.dumps(book.to_dict([0, 1], {0: 10e9, 1: 10e9})))
+    assert ours.keys() == theirs.keys()
+    for part, values in theirs.items():
+        assert ours[part] == (pytest.approx(values) if part not in ("flow_stats", "latency") else values), (
+            part
+        )
+
+
+def test_clear_is_a_matter_of_this_client(client: STLClient, transport: MockTransport) -> None:
+    transport.port_stats[0].update(opackets=100, obytes=6400, m_total_tx_pps=5.0, missed_packets=7)
+    transport.port_stats[0]["tx_by_size"] = {"64": 100, "65-127": 0}
+    client.clear_stats()
+    transport.port_stats[0].update(opackets=130, obytes=8320, missed_packets=9)
+    transport.port_stats[0]["tx_by_size"] = {"64": 129, "65-127": 1}
+    stats = client.get_stats()
+    assert (stats[0]["opackets"], stats[0]["obytes"], stats[0]["missed_packets"]) == (30, 1920, 2)
+    assert stats[0]["tx_pps"] == 5.0, "a rate is not relative"
+    assert stats[0]["tx_by_size"] == {"64": 29, "65-127": 1}
+    assert stats["total"]["tx_by_size"] == {"64": 29, "65-127": 1}
+    assert stats["total"]["opackets"] == 30
+    assert "missed_packets" not in stats[1], "what a server does not count is not made up"
+    transport.port_stats[0]["opackets"] = 500
+    assert client.get_stats(sync_now=False)[0]["opackets"] == 30
+
+
+def test_statistics_are_of_the_ports_that_are_asked(client: STLClient) -> None:
+    client.acquire([1])
+    assert set(client.get_stats()) == {1, "total", "global", "flow_stats", "latency"}
+    assert 0 in client.get_stats(ports=[0])
+
+
+def test_utilization_and_driver_counters(client: STLClient, transport: MockTransport) -> None:
+    assert client.get_util_stats()["cpu"][0]["ports"] == [0, 1]
+    transport.answer("get_port_xstats_names", {"xstats_names": ["rx_good", "tx_good"]})
+    transport.answer("get_port_xstats_values", {"xstats_values": [1, 2]})
+    assert client.get_xstats(0) == {"rx_good": 1, "tx_good": 2}
+
+
+def test_events_read_as_lines() -> None:
+    event = Event("Port 0 has started", ts=0.0)
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d - \[server\]\[info\]     - Port 0 has started", str(event)
+    )
+
+
+def test_every_event_has_words() -> None:
+    data = {
+        "port_id": 3,
+        "profile_id": "_",
+        "who": "bob",
+        "session_id": 5,
+        "force": True,
+        "cause": "asked to",
+    }
+    for kind in EventType:
+        text, level = describe(kind, data, session_id=9)
+        assert "3" in text or "asked to" in text
+        assert level in ("info", "warning")
+    assert describe(EventType.PORT_ACQUIRED, data, session_id=5) == (
+        "Port 3 was forcely taken by you",
+        "info",
+    )
+    assert describe(EventType.PORT_ACQUIRED, data, session_id=9) == (
+        "Port 3 was forcely taken by 'bob'",
+        "warning",
+    )
+
+
+def test_the_log_can_be_filtered_and_emptied(client: STLClient, transport: MockTransport) -> None:
+    client.acquire([0])
+    transport.publish(EventType.PORT_ERROR, port_id=1, thread_id=0)
+    client._session().drain_events()
+    assert [event.msg for event in client.get_info()] == ["Port 0 was taken by you"]
+    assert [event.msg for event in client.get_events(["warning"])] == ["Port 1 reported an error"]
+    first = client.pop_event()
+    assert first is not None
+    assert first.ev_type == "info"
+    client.clear_events()
+    assert client.get_events() == []
+    assert client.pop_event() is None
+
+
+def test_the_public_surface_is_what_it_says() -> None:
+    described = allosaur.__doc__ or ""
+    for name in allosaur.__all__:
+        assert re.search(rf"\b{name}\b", described), f"{name} is not in the package's docstring"
+        value = getattr(allosaur, name)
+        if inspect.isclass(value):
+            assert value.__doc__, f"{name} has no docstring"
+            assert value.__module__.startswith("allosaur._")
+    named = set(re.findall(r"\bSTL\w+|\bEvent\b|\bPortProfileID\b", described))
+    assert named == set(allosaur.__all__)
+    assert set(dir(allosaur)) == {*allosaur.__all__, "__version__"}
+    with pytest.raises(AttributeError, match="no attribute 'STLNothing'"):
+        allosaur.STLNothing  # noqa: B018
+
+
+def test_every_public_method_of_the_client_is_documented() -> None:
+    for name, method in inspect.getmembers(STLClient, inspect.isfunction):
+        if not name.startswith("_"):
+            assert inspect.getdoc(method), name
+
+
+def python(code: str) -> str:
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+def test_importing_the_package_is_cheap() -> None:
+    """The command line starts with this import: neither Scapy nor ZeroMQ may come with it."""
+    loaded = python(
+        "import sys, allosaur, allosaur.server; print([m for m in ('scapy', 'zmq', 'yaml') if m in sys.modules])"
+    )
+    assert loaded == "[]"
+    loaded = python(
+        "import sys, allosaur; allosaur.STLClient, allosaur.STLProfile; print('scapy' in sys.modules)"
+    )
+    assert loaded == "False"
+
+
+@pytest.mark.parametrize("module", ["allosaur.api", "trex.stl.api", "trex_stl_lib.api"])
+def test_every_import_name_gives_the_same_things(module: str) -> None:
+    names = "STLClient STLProfile Ether IP IPv6 UDP TCP ICMP ARP Dot1Q GRE VXLAN DNS DHCP Raw wrpcap STLError TRexError"
+    code = f"from {module} import *\nimport allosaur\nassert STLClient is allosaur.STLClient\n"
+    code += f"print(all([{', '.join(names.split())}]), CTRexVmInsFixHwCs.L4_TYPE_UDP)\n"
+    assert python(code) == "True 11"
+    assert python(f"from {module} import ISAKMP_payload_KE, Dot11; print(Dot11.__name__)") == "Dot11"
+    assert python(f"import {module} as api\nprint(hasattr(api, 'NoSuchLayer'))") == "False"
