@@ -28,11 +28,19 @@ impl Sum {
             let word = u64::from_ne_bytes(word.try_into().expect("chunks are 8 bytes"));
             sum += (word & 0xffff_ffff) + (word >> 32);
         }
-        let rest = words.remainder();
-        let mut last = [0u8; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        let last = u64::from_ne_bytes(last);
-        sum += (last & 0xffff_ffff) + (last >> 32);
+        // The rest by its bits, not by a copy of any length: most headers are 20 bytes.
+        let mut rest = words.remainder();
+        if let Some((word, after)) = rest.split_first_chunk::<4>() {
+            sum += u64::from(u32::from_ne_bytes(*word));
+            rest = after;
+        }
+        if let Some((word, after)) = rest.split_first_chunk::<2>() {
+            sum += u64::from(u16::from_ne_bytes(*word));
+            rest = after;
+        }
+        if let [last] = *rest {
+            sum += u64::from(u16::from_ne_bytes([last, 0]));
+        }
         Sum(u64::from(u16::from_be(fold(sum))))
     }
 
