@@ -50,7 +50,8 @@ class StatsBook:
     @staticmethod
     def calls(ports: Sequence[int]) -> list[Call]:
         """The requests whose results ``update`` takes."""
-        return [("get_global_stats", {}), *(("get_port_stats", {"port_id": port}) for port in ports)]
+        port_stats: list[Call] = [("get_port_stats", {"port_id": port, "by_size": True}) for port in ports]
+        return [("get_global_stats", {}), *port_stats]
 
     def update(self, ports: Sequence[int], results: Sequence[Any]) -> None:
         """Take the results of ``calls``, in order."""

@@ -1,8 +1,28 @@
 //! Commands that read counters and rates.
 
-use crate::command::{Access, Command, Example, Method, PORT_ID};
+use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, Param};
 use crate::commands::ports::port_id;
+use crate::fields::{FieldError, Fields};
 use serde::Serialize;
+
+/// Parameters of `get_port_stats`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortStatsParams {
+    /// The port.
+    pub port: u8,
+    /// Count frames by size too.
+    pub by_size: bool,
+}
+
+impl PortStatsParams {
+    /// Reads the parameters.
+    pub fn parse(fields: &Fields<'_>) -> Result<PortStatsParams, FieldError> {
+        Ok(PortStatsParams {
+            port: port_id(fields)?,
+            by_size: fields.optional("by_size", Fields::boolean)? == Some(true),
+        })
+    }
+}
 
 /// Reply of `get_port_stats`. Bytes are with the frame check sequence; counters count from the
 /// server's start.
@@ -36,9 +56,18 @@ pub struct PortStats {
     pub queue_full: u64,
     /// Frames that the link towards the port lost, as it was told to.
     pub rx_lost_packets: u64,
-    /// Frames sent, by size.
+    /// Frames by size, if asked for. Never otherwise: TRex's client adds up whatever it finds
+    /// here, and can add numbers only.
+    #[serde(flatten)]
+    pub sizes: Option<Sizes>,
+}
+
+/// Frames by size, in both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sizes {
+    /// Sent.
     pub tx_by_size: BySize,
-    /// Frames received, by size.
+    /// Received.
     pub rx_by_size: BySize,
 }
 
@@ -189,17 +218,27 @@ pub const COMMANDS: &[Command] = &[
         name: "get_port_stats",
         access: Access::Api,
         doc: "Counters and rates of a port. Rates as in `get_global_stats`.",
-        params: &[PORT_ID],
+        params: &[
+            PORT_ID,
+            Param::optional(
+                "by_size",
+                Kind::Boolean,
+                "false",
+                "Allosaur's own: count frames by size too.",
+            ),
+        ],
         reply: "`opackets`, `obytes`, `ipackets`, `ibytes`, `ierrors`, `oerrors`, \
                 `m_total_tx_bps`, `m_total_tx_pps`, `m_total_rx_bps`, `m_total_rx_pps`, \
-                `m_cpu_util`; Allosaur's own: `missed_packets`, `queue_full`, \
-                `rx_lost_packets`, `tx_by_size`, `rx_by_size`.",
+                `m_cpu_util`; Allosaur's own: `missed_packets` (due and not sent in time), \
+                `queue_full`, `rx_lost_packets` (lost by the link, as it was told to), and with \
+                `by_size` also `tx_by_size` and `rx_by_size`, in bytes with the frame check \
+                sequence.",
         errors: &["no such port"],
         example: Example {
-            params: r#"{"port_id": 0}"#,
+            params: r#"{"port_id": 0, "by_size": true}"#,
             result: r#"{"opackets": 1000, "obytes": 64000, "ipackets": 0, "ibytes": 0, "ierrors": 0, "oerrors": 0, "m_total_tx_bps": 512000.0, "m_total_tx_pps": 1000.0, "m_total_rx_bps": 0.0, "m_total_rx_pps": 0.0, "m_cpu_util": 1.2, "missed_packets": 0, "queue_full": 0, "rx_lost_packets": 0, "tx_by_size": {"64": 1000, "65-127": 0, "128-255": 0, "256-511": 0, "512-1023": 0, "1024-1518": 0, "1519-": 0}, "rx_by_size": {"64": 0, "65-127": 0, "128-255": 0, "256-511": 0, "512-1023": 0, "1024-1518": 0, "1519-": 0}}"#,
         },
-        check: |f| port_id(f).map(drop),
+        check: |f| PortStatsParams::parse(f).map(drop),
     },
     Command {
         method: Method::PortXstatsNames,

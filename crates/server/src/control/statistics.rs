@@ -3,7 +3,7 @@
 use allosaur_api::Fields;
 use allosaur_api::commands::ports::port_id;
 use allosaur_api::commands::statistics::{
-    GlobalStats, PortStats, StatefulStats, XstatsNames, XstatsValues,
+    GlobalStats, PortStats, PortStatsParams, Sizes, StatefulStats, XstatsNames, XstatsValues,
 };
 use allosaur_engine::time::FCS_BYTES;
 use serde_json::{Map, Value, json};
@@ -65,9 +65,18 @@ impl Control {
     }
 
     pub(super) fn port_stats(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let id = port_id(fields)?;
-        let port = self.port(id)?;
-        reply(&self.stats_of(usize::from(id), port, view))
+        let params = PortStatsParams::parse(fields)?;
+        let port = self.port(params.port)?;
+        let index = usize::from(params.port);
+        let mut stats = self.stats_of(index, port, view);
+        if params.by_size {
+            let counters = counters_of(index, view);
+            stats.sizes = Some(Sizes {
+                tx_by_size: counters.transmit.sent.by_size.into(),
+                rx_by_size: counters.receive.by_size.into(),
+            });
+        }
+        reply(&stats)
     }
 
     fn stats_of(&self, index: usize, port: &Port, view: &View<'_>) -> PortStats {
@@ -89,8 +98,7 @@ impl Control {
             missed_packets: counters.transmit.missed_packets,
             queue_full: counters.transmit.queue_full,
             rx_lost_packets: counters.receive_lost_packets,
-            tx_by_size: sent.by_size.into(),
-            rx_by_size: received.by_size.into(),
+            sizes: None,
         }
     }
 
@@ -142,8 +150,8 @@ impl Control {
         data.extend(object(json!(self.global_stats(view))));
         for (index, port) in self.ports.iter().enumerate() {
             let stats = object(json!(self.stats_of(index, port, view)));
-            let numbers = stats.into_iter().filter(|(_, value)| value.is_number());
-            data.extend(numbers.map(|(name, value)| (format!("{name}-{index}"), value)));
+            let named = stats.into_iter();
+            data.extend(named.map(|(name, value)| (format!("{name}-{index}"), value)));
         }
         data.insert("unknown".to_owned(), json!(0));
         let mut frame = json!({"name": "trex-global", "type": 0, "data": data});
