@@ -134,7 +134,7 @@ fn start(case: Case, now: u64) -> Result<Command, CompileError> {
         data_cores: 1,
     };
     let profile = Profile::compile(&streams(case), &facts)?;
-    let factor = 1e9 / profile.rates().pps_max;
+    let factor = 1e11 / profile.rates().pps_max;
     Ok(Command::StartProfile {
         port: 0,
         profile: ProfileKey(0),

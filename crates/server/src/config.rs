@@ -90,7 +90,7 @@ pub struct BenchOptions {
     #[arg(long)]
     pub case: Case,
     /// Receive on a second port with a second thread
-    #[arg(long, value_parser = on_or_off, default_value = "off")]
+    #[arg(long, action = clap::ArgAction::Set, value_parser = on_or_off, default_value = "off")]
     pub receive: bool,
     /// How long to measure
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]

@@ -2,7 +2,7 @@
 //!
 //! Exit codes: 0 is success, 1 is a run that failed, 2 is wrong usage or input.
 
-use std::io::stdout;
+use std::io::{IsTerminal, stderr, stdout};
 use std::process::ExitCode;
 
 use allosaur_server::bench;
@@ -22,7 +22,8 @@ fn main() -> ExitCode {
     let filter = EnvFilter::try_from_env("ALLOSAUR_LOG").unwrap_or_else(|_| "info".into());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(stderr)
+        .with_ansi(stderr().is_terminal())
         .init();
     let result = match CommandLine::parse().command {
         Subcommands::Serve(options) => serve(&options),
