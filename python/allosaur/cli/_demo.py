@@ -159,8 +159,10 @@ def _verdict(outcome: Outcome, checks: list[Check], ok: bool) -> str:
     if ok:
         packets = outcome.total.tx_packets
         return f"all {packets:,} packets were sent in time, and every one of them was received."
-    failed = [check.what for check in checks if not check.ok]
-    reasons = list(judge(outcome).reasons) or [f"not as it must be: {what}" for what in failed]
+    failed = [f"{check.what}: {check.found}" for check in checks if not check.ok]
+    reasons = list(judge(outcome).reasons)
+    if failed:
+        reasons.append(f"{len(failed)} of {len(checks)} checks failed, the first is {failed[0]}")
     return "; ".join(reasons) + "."
 
 
