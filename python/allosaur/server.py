@@ -150,6 +150,7 @@ class LocalServer:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
+            start_new_session=True,  # Ctrl-C on a terminal is for whoever uses the server, who then stops it
         )
         try:
             self._take_ready_line(self._read_line(_READY_TIMEOUT_S))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,28 @@ COUNTERS = {
     *("offered_packets", "tx_packets", "tx_bytes", "rx_packets", "rx_bytes", "missed_packets", "queue_full"),
     *("rx_lost_packets", "tx_by_size", "rx_by_size", "offered_pps", "tx_pps", "tx_bps", "rx_pps", "rx_bps"),
 }
+
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start a command that does not end by itself; what still runs at the end of the test is killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*words: object) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "allosaur.cli", *map(str, words)]
+        pipe = subprocess.PIPE
+        # A process group of its own, as a shell gives to a command: Ctrl-C goes to all of it.
+        started.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True))
+        return started[-1]
+
+    yield run
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
 
 
 def where(server: LocalServer) -> list[str]:
@@ -133,7 +156,7 @@ def test_a_port_without_a_peer(allosaur: Any, profile: Callable[..., Path]) -> N
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_stops_the_traffic(
-    allosaur: Any, server: LocalServer, profile: Callable[..., Path], number: signal.Signals, code: int
+    start: Start, server: LocalServer, profile: Callable[..., Path], number: signal.Signals, code: int
 ) -> None:
     running = start("run", profile(), *where(server), "-d", "forever", "--json")
     wait_for_traffic(server)
@@ -148,13 +171,11 @@ def test_a_signal_stops_the_traffic(
         assert client.get_stats(ports=[0])[0]["opackets"] == before == result["total"]["tx_packets"]
 
 
-def test_ctrl_c_on_a_terminal_reaches_a_local_server_last(profile: Callable[..., Path]) -> None:
+def test_ctrl_c_on_a_terminal_reaches_a_local_server_last(start: Start, profile: Callable[..., Path]) -> None:
     """A terminal sends SIGINT to the whole process group: the server must not end before its traffic did."""
-    running = start("run", profile(), "--local", "-d", "forever", "--json", start_new_session=True)
+    running = start("run", profile(), "--local", "-d", "forever", "--json")
     assert running.stderr is not None
     assert "sending" in running.stderr.readline(), "the first line of progress"
-    import os
-
     os.killpg(running.pid, signal.SIGINT)
     out, err = running.communicate(timeout=20)
     assert running.returncode == 130, err
@@ -270,16 +291,6 @@ def test_options_of_a_local_server_need_one(allosaur: Any, profile: Callable[...
 def test_a_bad_local_port(allosaur: Any, profile: Callable[..., Path]) -> None:
     ended = allosaur("run", profile(), "--local", "--local-ports", "ethernet")
     ended.failed(1, "ethernet")
-
-
-def start(*words: object, start_new_session: bool = False) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "allosaur.cli", *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=start_new_session,
-    )
 
 
 def wait_for_traffic(server: LocalServer) -> None:

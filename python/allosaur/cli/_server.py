@@ -1,27 +1,26 @@
-"""`allosaur server`: runs the server binary, says how to reach it, and ends it cleanly.
+"""`allosaur server`: becomes the server binary, and says how to reach it.
 
-The server is a process of its own; this one only watches it. What the server logs goes straight to the
-error stream.
+This process turns into the server, so that signals, the exit code and the process number are the server's
+own. A small child stays behind to read what the server says on its standard output: it adds how to connect.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
+import os
 import signal
-import subprocess
-from types import FrameType, TracebackType
-from typing import Any
+import sys
+from collections.abc import Iterable
+from typing import NoReturn
 
 from allosaur.cli._binary import server_binary
-from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input
+from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
 
-_ASKS_MAX = 2
-"""So many times Ctrl-C asks; after that it kills."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Do what `allosaur server` says; return the exit code when the server ended."""
+def execute(options: argparse.Namespace) -> NoReturn:
+    """Do what `allosaur server` says. Comes back only with an error: the server takes this process over."""
     for name in ("rpc_port", "pub_port"):
         if not 0 <= getattr(options, name) <= 65535:
             raise bad_input(
@@ -32,83 +31,53 @@ def execute(options: argparse.Namespace) -> int:
     command += ["--rpc-port", str(options.rpc_port), "--pub-port", str(options.pub_port)]
     if options.cores is not None:
         command += ["--cores", str(options.cores)]
-    with _Signals() as signals:
-        # A session of its own: Ctrl-C reaches this process, which asks the server once, and not both at once.
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-        with server:
-            signals.hand_on_to(server)
-            return _watch(server, options.listen)
+    sys.stdout.flush()
+    from_server, to_reader = os.pipe()
+    if os.fork() == 0:
+        os.close(to_reader)
+        _read_on(from_server, options.listen)
+    os.dup2(to_reader, sys.stdout.fileno())
+    try:
+        os.execv(binary, command)
+    except OSError as error:
+        raise CommandError(f"cannot start {binary}: {error.strerror}") from error
 
 
-def _watch(server: subprocess.Popen[str], listen: str) -> int:
-    assert server.stdout is not None, "stdout is a pipe"
-    for line in server.stdout:
+def _read_on(from_server: int, listen: str) -> NoReturn:
+    """Pass on what the server says until it ends. It is the server that signals are for, not this process."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        with os.fdopen(from_server, encoding="utf-8", errors="replace") as lines:
+            _pass_on(lines, listen)
+    finally:
+        # Not sys.exit: what the parent has to clean up is the parent's.
+        os._exit(EXIT_OK)
+
+
+def _pass_on(lines: Iterable[str], listen: str) -> None:
+    for line in lines:
         # The line itself comes first: a script that starts a server waits for it.
         print(line, end="", flush=True)
         words = line.split()
         if words[:1] == ["ready"]:
             facts = dict(word.partition("=")[::2] for word in words[1:])
             print(_welcome(facts, listen), flush=True)
-    status = server.wait()
-    if status < 0:
-        raise CommandError(f"the server was ended by {signal.Signals(-status).name}", EXIT_FAILED)
-    if status == EXIT_OK:
-        print("The server has stopped.", flush=True)
-    return status
 
 
 def _welcome(facts: dict[str, str], listen: str) -> str:
     """Return what to do next, from the words of the server's `ready` line."""
-    rpc, pub = facts.get("rpc", "?"), facts.get("pub", "?")
-    rpc_port, pub_port = rpc.rpartition(":")[2], pub.rpartition(":")[2]
+    rpc_port, pub_port = (facts.get(name, "").rpartition(":")[2] for name in ("rpc", "pub"))
     host = "127.0.0.1" if listen in ("127.0.0.1", "0.0.0.0", "localhost", "*") else listen
-    server_option = "" if (rpc_port, host) == ("4501", "127.0.0.1") else f" --server {host}:{rpc_port}"
-    if pub_port != str(int(rpc_port) - 1):
-        server_option += f" --pub-port {pub_port}"
+    options = "" if (rpc_port, host) == ("4501", "127.0.0.1") else f" --server {host}:{rpc_port}"
+    if not rpc_port.isdecimal() or pub_port != str(int(rpc_port) - 1):
+        options += f" --pub-port {pub_port}"
     lines = [
-        f"Allosaur is ready: {facts.get('ports', '?')} ports, {facts.get('cores', '?')} sending threads.",
-        f"  requests  {rpc}",
-        f"  events    {pub}",
+        f"Allosaur is ready: {facts.get('ports', '?')} ports, {facts.get('cores', '?')} sending thread(s).",
         "Send something from another terminal:",
-        f"  allosaur run profiles/imix.py -m 100kpps -d 10{server_option}",
+        f"  allosaur run profiles/imix.py -m 100kpps -d 10{options}",
         "or from Python:",
         f'  STLClient(server="{host}", sync_port={rpc_port}, async_port={pub_port})',
         "Ctrl-C stops the server.",
     ]
     return "\n".join(lines)
-
-
-class _Signals:
-    """Hands Ctrl-C, SIGTERM and a closed terminal on to the server; the third one kills it."""
-
-    _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-    def __init__(self) -> None:
-        self._server: subprocess.Popen[str] | None = None
-        self._received = 0
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> _Signals:
-        self._before = {number: signal.signal(number, self._note) for number in self._NUMBERS}
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def hand_on_to(self, server: subprocess.Popen[str]) -> None:
-        """Name the process that the signals are for; one that came before reaches it now."""
-        self._server = server
-        if self._received:
-            self._pass()
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._received += 1
-        self._pass()
-
-    def _pass(self) -> None:
-        if self._server is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._server.send_signal(signal.SIGTERM if self._received <= _ASKS_MAX else signal.SIGKILL)
