@@ -21,6 +21,9 @@ from ._transport import Transport
 #: A batch is split so that no request is larger: the server refuses 999,999 bytes.
 BATCH_BYTES_MAX = 500_000
 
+#: Smaller requests travel plain: zipping them (and so their answers) costs more time than it saves.
+ZIP_BYTES_MIN = 1_024
+
 _TRY_AGAIN = -32001
 _IN_PROGRESS = -32002
 _RETRY_INTERVAL_S = 0.3
@@ -77,8 +80,7 @@ class Rpc:
 
     def _exchange(self, requests: Sequence[dict[str, Any]]) -> list[Reply]:
         body: Any = requests[0] if len(requests) == 1 else list(requests)
-        with self._lock:
-            frame = self._transport.request(_framing.pack(_framing.encode(body)), self._timeout_s)
+        frame = self._send(body)
         try:
             answer = _framing.decode(frame)
         except ValueError as error:
@@ -91,6 +93,13 @@ class Rpc:
             # A request that the server could not read at all is answered by one error without an id.
             return [self._reply(request, answers[0] if answers else None) for request in requests]
         return [self._settle(request, item) for request, item in zip(requests, answers, strict=True)]
+
+    def _send(self, body: Any) -> bytes:
+        text = _framing.encode(body)
+        with self._lock:
+            return self._transport.request(
+                _framing.pack(text) if len(text) >= ZIP_BYTES_MIN else text, self._timeout_s
+            )
 
     def _settle(self, request: dict[str, Any], answer: Any) -> Reply:
         """Turn an answer into a reply, asking again where the server says so."""
@@ -106,9 +115,7 @@ class Rpc:
         return reply
 
     def _ask_again(self, request: dict[str, Any]) -> Reply:
-        with self._lock:
-            frame = self._transport.request(_framing.pack(_framing.encode(request)), self._timeout_s)
-        answer = _framing.decode(frame)
+        answer = _framing.decode(self._send(request))
         return self._reply(request, answer[0] if isinstance(answer, list) and answer else answer)
 
     def _reply(self, request: dict[str, Any], answer: Any) -> Reply:

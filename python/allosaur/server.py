@@ -64,7 +64,7 @@ def find_binary() -> Path:
         return Path(found)
     raise STLError(
         f"there is no '{BINARY_NAME}' next to {sys.executable}, in target/release or on PATH: "
-        f"install the package, build it with 'cargo build --release -p allosaur_server', "
+        f"install the package, build it with 'cargo build --release -p allosaur-server', "
         f"or set $ALLOSAUR_SERVER"
     )
 

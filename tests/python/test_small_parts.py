@@ -225,10 +225,8 @@ def python(code: str) -> str:
 
 def test_importing_the_package_is_cheap() -> None:
     """The command line starts with this import: neither Scapy nor ZeroMQ may come with it."""
-    loaded = python(
-        "import sys, allosaur, allosaur.server; print([m for m in ('scapy', 'zmq', 'yaml') if m in sys.modules])"
-    )
-    assert loaded == "[]"
+    heavy = "[name for name in ('scapy', 'zmq', 'yaml') if name in sys.modules]"
+    assert python(f"import sys, allosaur, allosaur.server; print({heavy})") == "[]"
     loaded = python(
         "import sys, allosaur; allosaur.STLClient, allosaur.STLProfile; print('scapy' in sys.modules)"
     )
@@ -237,7 +235,9 @@ def test_importing_the_package_is_cheap() -> None:
 
 @pytest.mark.parametrize("module", ["allosaur.api", "trex.stl.api", "trex_stl_lib.api"])
 def test_every_import_name_gives_the_same_things(module: str) -> None:
-    names = "STLClient STLProfile Ether IP IPv6 UDP TCP ICMP ARP Dot1Q GRE VXLAN DNS DHCP Raw wrpcap STLError TRexError"
+    names = (
+        "STLClient STLProfile STLError TRexError Ether IP IPv6 UDP TCP ICMP ARP Dot1Q GRE VXLAN DNS DHCP Raw"
+    )
     code = f"from {module} import *\nimport allosaur\nassert STLClient is allosaur.STLClient\n"
     code += f"print(all([{', '.join(names.split())}]), CTRexVmInsFixHwCs.L4_TYPE_UDP)\n"
     assert python(code) == "True 11"
