@@ -42,15 +42,25 @@ def packet(size=60, vm=None):
     return STLPktBuilder(pkt=headers / (b"x" * (size - len(headers))), vm=vm)
 
 
-def settled_stats(client):
-    """The statistics, once all that was sent has arrived or five seconds have gone."""
-    deadline = time.monotonic() + 5
-    while True:
-        stats = client.get_stats()
-        total = stats["total"]
-        if total["opackets"] == total["ipackets"] or time.monotonic() > deadline:
-            return stats
+def wait_until(holds):
+    """Whether a condition comes to hold within ten seconds."""
+    deadline = time.monotonic() + 10
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
         time.sleep(0.02)
+    return True
+
+
+def settled_stats(client):
+    """The statistics, once all that was sent has arrived; if it does not arrive, as they are."""
+
+    def all_arrived():
+        total = client.get_stats()["total"]
+        return total["opackets"] == total["ipackets"]
+
+    wait_until(all_arrived)
+    return client.get_stats()
 
 
 def counters(client):
@@ -138,9 +148,7 @@ def stop_early(connect):
     client.clear_stats()
     client.start(ports=PORTS, mult="10kpps")
     active = client.get_active_ports()
-    deadline = time.monotonic() + WAIT_SECONDS
-    while client.get_stats()["total"]["opackets"] < 500 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: client.get_stats()["total"]["opackets"] >= 500)
     client.stop(ports=PORTS)
     stopped = counters(client)
     later = counters(client)
@@ -159,15 +167,17 @@ def two_users(connect):
     first.add_streams(STLStream(packet=packet(), mode=STLTXCont(pps=1000)), ports=PORTS)
     seen = {"refused": refusal(second.acquire, ports=[0])}
     first.start(ports=PORTS, mult="1")
+    # The second user hears of the traffic, and the first one of the loss, by events.
+    wait_until(lambda: second.get_active_ports(owned=False) == PORTS)
+    seen["second_sees_running"] = second.get_active_ports(owned=False)
     second.acquire(ports=[0], force=True)
-    deadline = time.monotonic() + 10
-    while 0 in first.get_acquired_ports() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: first.get_acquired_ports() == [1])
     seen["first_has"] = first.get_acquired_ports()
     seen["second_has"] = second.get_acquired_ports()
     seen["first_is_refused"] = refusal(first.stop, ports=[0])
-    seen["port_1_still_runs"] = 1 in second.get_active_ports()
     second.stop(ports=[0])
+    before = first.get_stats()[1]["opackets"]
+    seen["port_1_goes_on"] = wait_until(lambda: first.get_stats()[1]["opackets"] > before)
     first.stop(ports=[1])
     return seen
 

@@ -101,10 +101,11 @@ def test_second_user_is_refused_and_takes_a_port_by_force(run: Any) -> None:
     seen = run("two_users")
     assert "taken" in seen["refused"]
     assert "first" in seen["refused"]
+    assert seen["second_sees_running"] == [0, 1]
     assert seen["first_has"] == [1]
     assert seen["second_has"] == [0]
     assert seen["first_is_refused"] is not None
-    assert seen["port_1_still_runs"]
+    assert seen["port_1_goes_on"]
 
 
 def test_refused_calls_say_why_and_leave_the_server_working(run: Any) -> None:
