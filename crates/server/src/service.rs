@@ -80,6 +80,7 @@ struct Service {
     counters: Counters,
     snapshot: Snapshot,
     clock: Clock,
+    stalls: Stalls,
     next_tick: Nanos,
     ending: bool,
 }
@@ -113,6 +114,7 @@ impl Service {
             threads,
             counters,
             snapshot: Snapshot::default(),
+            stalls: Stalls::default(),
             next_tick: clock.now_ns(),
             clock,
             ending: false,
@@ -199,6 +201,7 @@ impl Service {
         }
         self.next_tick = now_ns + TICK;
         self.counters.read(&mut self.snapshot);
+        self.stalls.watch(&self.snapshot);
         self.control.handle_tick(&View {
             now_ns,
             snapshot: &self.snapshot,
@@ -278,6 +281,42 @@ impl Threads {
             thread.thread().unpark();
             if thread.join().is_err() {
                 tracing::error!("a thread had panicked; see above");
+            }
+        }
+    }
+}
+
+/// Tells of threads that do not turn. Nothing is ended because of it: the machine may be short of
+/// time, and traffic goes on when it comes back.
+#[derive(Default)]
+struct Stalls {
+    seen: Vec<Seen>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    total_ns: Nanos,
+    ticks_still: u32,
+}
+
+/// A thread publishes its time at least every 0.1 s; this many ticks without is worth a word.
+const STALL_TICKS: u32 = 4;
+
+impl Stalls {
+    fn watch(&mut self, snapshot: &Snapshot) {
+        self.seen.resize(snapshot.cores.len(), Seen::default());
+        for (core, (seen, now)) in self.seen.iter_mut().zip(&snapshot.cores).enumerate() {
+            if now.total_ns != seen.total_ns {
+                *seen = Seen {
+                    total_ns: now.total_ns,
+                    ticks_still: 0,
+                };
+                continue;
+            }
+            seen.ticks_still = seen.ticks_still.saturating_add(1);
+            if seen.ticks_still == STALL_TICKS {
+                let seconds = u64::from(STALL_TICKS) * TICK / SECOND;
+                tracing::warn!(core, "a data thread has not turned for {seconds} s");
             }
         }
     }
