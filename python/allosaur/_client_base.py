@@ -119,6 +119,7 @@ class ClientBase:
                     self._each("stop_traffic", [port for port in owned if session.ports[port].is_active])
                 if release_ports:
                     self._each("release", owned)
+                session.drain_events()
         except STLError as error:
             self._say(logging.WARNING, f"while disconnecting: {error}")
         finally:

@@ -19,6 +19,7 @@ _STATES = {
     EventType.PORT_STOPPED: "STREAMS",
     EventType.PORT_FINISHED: "STREAMS",
 }
+_FLOW_CONTROL = {0: "none", 1: "tx", 2: "rx", 3: "full"}
 _ACTIVE = ("TX", "PAUSE", "PCAP_TX")
 
 
@@ -78,26 +79,12 @@ class Port:
             self.state = "IDLE"
 
     def describe(self) -> dict[str, Any]:
-        """One flat dictionary of the port's facts, settings and state."""
+        """One flat dictionary of the port's facts, settings and state, by the names that scripts know."""
         attributes = self.status.get("attr", {})
-        layers = attributes.get("layer_cfg", {})
-        ether, ipv4 = layers.get("ether", {}), layers.get("ipv4", {})
-        facts = {
-            name: self.info.get(name)
-            for name in (
-                "index",
-                "driver",
-                "description",
-                "pci_addr",
-                "numa",
-                "hw_mac",
-                "is_virtual",
-                "supp_speeds",
-            )
-        }
         return {
-            **facts,
-            "cores": self.info.get("cores", []),
+            **self.info,
+            **self._abilities(),
+            **_addresses(attributes.get("layer_cfg", {})),
             "owner": self.status.get("owner", ""),
             "status": self.state,
             "stream_count": len(self.streams),
@@ -105,15 +92,33 @@ class Port:
             "speed": attributes.get("speed", 0),
             "prom": "on" if attributes.get("promiscuous", {}).get("enabled") else "off",
             "mult": "on" if attributes.get("multicast", {}).get("enabled") else "off",
-            "rx_filter_mode": attributes.get("rx_filter_mode", ""),
-            "fc": attributes.get("fc", {}).get("mode"),
-            "vlan": attributes.get("vlan", {}).get("tags", []),
-            "layer_mode": "IPv4" if ipv4.get("state") not in (None, "none") else "Ethernet",
-            "src_mac": ether.get("src", ""),
-            "dest": ipv4.get("dst") or ether.get("dst", ""),
-            "dst_mac": ether.get("dst", ""),
-            "src_ipv4": ipv4.get("src", "-"),
+            "rx_filter_mode": "fetch all" if attributes.get("rx_filter_mode") == "all" else "hardware match",
+            "fc": _FLOW_CONTROL.get(attributes.get("fc", {}).get("mode"), "N/A"),
+            "vxlan_fs": attributes.get("vxlan_fs") or "-",
+            "vlan": attributes.get("vlan", {}).get("tags") or "-",
             "service": bool(self.status.get("service")),
-            "link_change_supported": "yes" if self.info.get("is_link_supported") else "no",
-            "prom_supported": "yes" if self.info.get("is_prom_supported") else "no",
         }
+
+    def _abilities(self) -> dict[str, str]:
+        names = {
+            "is_virtual": "is_virtual",
+            "link_change_supported": "is_link_supported",
+            "led_change_supported": "is_led_supported",
+            "prom_supported": "is_prom_supported",
+            "fc_supported": "is_fc_supported",
+        }
+        return {name: "yes" if self.info.get(fact) else "no" for name, fact in names.items()}
+
+
+def _addresses(layers: dict[str, Any]) -> dict[str, Any]:
+    ether, ipv4, ipv6 = (layers.get(name, {}) for name in ("ether", "ipv4", "ipv6"))
+    resolved = {"resolved": ether.get("dst", ""), "unresolved": "unresolved"}
+    return {
+        "layer_mode": "IPv4" if ipv4.get("state") in resolved else "Ethernet",
+        "src_mac": ether.get("src", ""),
+        "dst_mac": ether.get("dst", ""),
+        "dest": ipv4.get("dst") or ether.get("dst", ""),
+        "src_ipv4": ipv4.get("src", "-"),
+        "arp": resolved.get(ipv4.get("state"), "-"),
+        "ipv6": ipv6.get("src", "auto") if ipv6.get("enabled") else "off",
+    }

@@ -50,6 +50,7 @@ class StatsBook:
     @staticmethod
     def calls(ports: Sequence[int]) -> list[Call]:
         """The requests whose results ``update`` takes."""
+        # Our own server counts frames by size when asked to; another ignores that it is asked.
         port_stats: list[Call] = [("get_port_stats", {"port_id": port, "by_size": True}) for port in ports]
         return [("get_global_stats", {}), *port_stats]
 

@@ -189,8 +189,8 @@ def test_shutdown_ends_the_server(live_server: LocalServer) -> None:
 def test_facts_of_ports_and_cores(live: STLClient) -> None:
     info = live.get_port_info()
     assert [(port["index"], port["owner"], port["link"], port["is_virtual"]) for port in info] == [
-        (0, "alice", "UP", True),
-        (1, "alice", "UP", True),
+        (0, "alice", "UP", "yes"),
+        (1, "alice", "UP", "yes"),
     ]
     assert len(live.get_util_stats()["cpu"]) == 1
     assert live.get_server_version()["mode"] == "STL"

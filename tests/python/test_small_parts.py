@@ -139,6 +139,11 @@ def test_clear_is_a_matter_of_this_client(client: STLClient, transport: MockTran
     assert client.get_stats(sync_now=False)[0]["opackets"] == 30
 
 
+def test_counts_by_size_are_asked_for(client: STLClient, transport: MockTransport) -> None:
+    client.get_stats(ports=[0])
+    assert transport.requests("get_port_stats")[-1] == {"port_id": 0, "by_size": True, "api_h": "mock"}
+
+
 def test_statistics_are_of_the_ports_that_are_asked(client: STLClient) -> None:
     client.acquire([1])
     assert set(client.get_stats()) == {1, "total", "global", "flow_stats", "latency"}
