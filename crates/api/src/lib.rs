@@ -4,7 +4,7 @@
 //! the server's `control` does. The reference page `docs/reference/rpc.md` is generated from the
 //! command table by [`reference::markdown`].
 //!
-//! Modules, each importing only from those before it: [`fields`], [`error`], [`command`],
+//! Modules, each importing only from those before it: [`limits`], [`fields`], [`error`], [`command`],
 //! [`events`], [`commands`] (one file a noun), [`table`], [`request`], [`reference`](mod@reference).
 
 pub mod command;
@@ -12,6 +12,7 @@ pub mod commands;
 pub mod error;
 pub mod events;
 pub mod fields;
+pub mod limits;
 pub mod reference;
 pub mod request;
 pub mod table;

@@ -2,8 +2,8 @@
 
 use crate::command::{Access, Command, Param, ParamDefault};
 use crate::commands::streams::stream;
-use crate::events;
 use crate::table::NOUNS;
+use crate::{events, limits};
 use std::fmt::Write as _;
 
 const INTRODUCTION: &str = "# The RPC
@@ -44,23 +44,10 @@ Commands marked **owner** also need the `handler` that `acquire` answered for th
 | -32000 | Failed To Execute Method | the server refuses; `specific_err` says why and what to do |
 ";
 
-const LIMITS: &str = "
-## Limits
-
-| what | most | beyond it |
-|---|---|---|
-| a request, compressed or plain | 999,999 bytes | an error |
-| sessions with an event queue | 256 | the one that has been silent longest and owns no port goes; if all own ports, an error |
-| events in a session's queue | 4,096 | later events are not queued until it is read |
-| silence of a session with events in its queue | 10 s | a reader is forgotten; an owner gets no further events until it reads |
-| profiles of a port | 128 | profiles without streams are forgotten; if there are none, an error |
-| streams of a profile | 20,000 | an error |
-";
-
 /// The whole page, in Markdown.
 pub fn markdown() -> String {
     let mut page = INTRODUCTION.to_owned();
-    page.push_str(LIMITS);
+    write_limits(&mut page);
     write_events(&mut page);
     for (noun, commands) in NOUNS {
         page.push_str(&format!("\n## {noun}\n"));
@@ -70,6 +57,13 @@ pub fn markdown() -> String {
     }
     write_stream(&mut page);
     page
+}
+
+fn write_limits(page: &mut String) {
+    page.push_str("\n## Limits\n\n| what | most | beyond it |\n|---|---|---|\n");
+    for (what, most, beyond) in limits::table() {
+        line(page, format_args!("| {what} | {most} | {beyond} |"));
+    }
 }
 
 fn write_events(page: &mut String) {

@@ -280,7 +280,11 @@ fn starting_what_cannot_start() {
     assert!(text.starts_with(start), "{text}");
     assert!(refuse(&mut world, json!({"core_mask": 2})).contains("selects no data thread"));
     assert!(refuse(&mut world, json!({"duration": 0})).contains("-1 for no end"));
-    assert!(refuse(&mut world, json!({"start_at_ts": 1.0})).contains("later time"));
+    assert!(refuse(&mut world, json!({"duration": 1e10})).contains("-1 for no end"));
+    for time in [1.0, 1e6] {
+        let text = refuse(&mut world, json!({"start_at_ts": time}));
+        assert!(text.contains("later time within a day"), "{text}");
+    }
     let text = refuse(
         &mut world,
         json!({"mul": {"type": "foo", "op": "abs", "value": 1}}),
@@ -299,6 +303,25 @@ fn starting_what_cannot_start() {
             .1
             .contains("Stop its traffic first")
     );
+}
+
+#[test]
+fn numbers_beyond_all_use() {
+    let (mut world, user) = world();
+    let mut slow = stream();
+    slow["mode"]["rate"]["value"] = json!(1e-300);
+    world.ok(
+        "add_stream",
+        user.params(json!({"stream_id": 3, "stream": slow})),
+    );
+    let mut params = start("pps", 1e300);
+    params["force"] = json!(true);
+    let (_, text) = world.refused("start_traffic", user.params(params));
+    assert!(text.contains("'mul' is too large"), "{text}");
+    let params = json!({"api_h": user.api_h, "port_id": 1, "user": "x".repeat(257),
+        "session_id": 9, "force": false});
+    let (_, text) = world.refused("acquire", params);
+    assert_eq!(text, "field 'user' has 257 bytes; the most is 256");
 }
 
 #[test]

@@ -5,9 +5,7 @@
 
 use crate::command::{Access, Command, Example, Kind, Method, Param};
 use crate::fields::{FieldError, Fields};
-
-/// Most packet groups in one request.
-pub const PGIDS_MAX: usize = 1152;
+use crate::limits::PGIDS_MAX;
 
 /// Reads the parameter `pgids` of `get_pgid_stats`.
 pub fn pgids(fields: &Fields<'_>) -> Result<Vec<u64>, FieldError> {

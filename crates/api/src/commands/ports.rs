@@ -2,12 +2,19 @@
 
 use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, PROFILE_ID, Param};
 use crate::fields::{FieldError, Fields};
+use crate::limits::USER_BYTES_MAX;
 use serde::Serialize;
 use serde_json::Value;
 
 /// Reads the parameter `port_id`.
 pub fn port_id(fields: &Fields<'_>) -> Result<u8, FieldError> {
     fields.byte("port_id")
+}
+
+/// The profile of a command, `_` when none is named.
+pub fn profile_id(fields: &Fields<'_>) -> Result<String, FieldError> {
+    let name = fields.optional(PROFILE_ID.name, Fields::string)?;
+    Ok(name.unwrap_or("_").to_owned())
 }
 
 /// Parameters of `get_port_status`.
@@ -88,9 +95,14 @@ impl Acquire {
         if session == 0 {
             return Err(fields.bad("session_id", "is 0; it must be a number above 0"));
         }
+        let user = fields.string("user")?;
+        if user.len() > USER_BYTES_MAX {
+            let problem = format!("has {} bytes; the most is {USER_BYTES_MAX}", user.len());
+            return Err(fields.bad("user", problem));
+        }
         Ok(Acquire {
             port: port_id(fields)?,
-            user: fields.string("user")?.to_owned(),
+            user: user.to_owned(),
             session,
             force: fields.boolean("force")?,
         })
@@ -420,9 +432,3 @@ pub const COMMANDS: &[Command] = &[
         check: |f| port_id(f).map(drop),
     },
 ];
-
-/// The profile of a command, `_` when none is named.
-pub fn profile_id(fields: &Fields<'_>) -> Result<String, FieldError> {
-    let name = fields.optional(PROFILE_ID.name, Fields::string)?;
-    Ok(name.unwrap_or("_").to_owned())
-}

@@ -287,7 +287,7 @@ pub const COMMANDS: &[Command] = &[
         errors: &[],
         example: Example {
             params: "{}",
-            result: r#"{"hostname": "lab", "uptime": "Nov 21 2026 @ 00:02:12", "dp_core_count": 1, "dp_core_count_per_port": 1, "core_type": "unknown", "is_multiqueue_mode": false, "advanced_per_stream_stats": true, "port_count": 1, "ports": [{"index": 0, "driver": "memory", "description": "in-memory port, no peer", "pci_addr": "N/A", "numa": -1, "hw_mac": "02:a1:05:00:00:00", "stack": "legacy", "rx": {"caps": [], "counters": 0}, "cores": [0], "supp_speeds": [], "is_fc_supported": false, "is_led_supported": false, "is_link_supported": false, "is_prom_supported": true, "is_vxlan_supported": false, "is_ieee1588_supported": false, "is_virtual": true}]}"#,
+            result: r#"{"hostname": "lab", "uptime": "Nov 21 2026 @ 00:02:12", "dp_core_count": 1, "dp_core_count_per_port": 1, "core_type": "unknown", "is_multiqueue_mode": false, "advanced_per_stream_stats": false, "port_count": 1, "ports": [{"index": 0, "driver": "memory", "description": "in-memory port, no peer", "pci_addr": "N/A", "numa": -1, "hw_mac": "02:a1:05:00:00:00", "stack": "legacy", "rx": {"caps": [], "counters": 0}, "cores": [0], "supp_speeds": [], "is_fc_supported": false, "is_led_supported": false, "is_link_supported": false, "is_prom_supported": true, "is_vxlan_supported": false, "is_ieee1588_supported": false, "is_virtual": true}]}"#,
         },
         check: |_| Ok(()),
     },

@@ -42,13 +42,19 @@ impl StartTraffic {
     }
 }
 
+/// Longest duration, about thirty years; what is longer is meant to have no end.
+const DURATION_S_MAX: f64 = 1e9;
+
 fn duration(fields: &Fields<'_>) -> Result<Option<f64>, FieldError> {
     let seconds = fields.double("duration")?;
     if seconds == -1.0 {
         return Ok(None);
     }
-    if seconds <= 0.0 {
-        let problem = format!("is {seconds}; it must be above 0 seconds, or -1 for no end");
+    if seconds <= 0.0 || seconds > DURATION_S_MAX {
+        let problem = format!(
+            "is {seconds}; it must be above 0 and at most {DURATION_S_MAX} seconds, or -1 for no \
+             end"
+        );
         return Err(fields.bad("duration", problem));
     }
     Ok(Some(seconds))
@@ -135,7 +141,11 @@ pub const COMMANDS: &[Command] = &[
                  2), `bpsl1` (layer 1) or `percentage` (of the line rate, at layer 1), all of \
                  the profile's highest rate; `op`: `abs`; `value`: above 0.",
             ),
-            Param::required("duration", Kind::Double, "Seconds, or -1 for no end."),
+            Param::required(
+                "duration",
+                Kind::Double,
+                "Seconds, at most 10⁹, or -1 for no end.",
+            ),
             Param::required("force", Kind::Boolean, "Even faster than the line."),
             Param::optional(
                 "core_mask",
@@ -157,7 +167,7 @@ pub const COMMANDS: &[Command] = &[
             "a stream is wrong: the text names it and the field",
             "the rate at layer 1 is above 100.01 % of the line rate and `force` is false",
             "the core mask selects no thread",
-            "`start_at_ts` has passed",
+            "`start_at_ts` has passed, or is more than a day ahead",
         ],
         example: Example {
             params: r#"{"port_id": 0, "profile_id": "_", "mul": {"type": "pps", "op": "abs", "value": 10000}, "duration": 3, "force": false, "core_mask": 18446744073709551615, "start_at_ts": 0}"#,

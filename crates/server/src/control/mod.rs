@@ -221,7 +221,7 @@ impl Control {
         found.ok_or_else(|| unknown_port(id, ports))
     }
 
-    fn queue_event(&mut self, event: &ApiEvent, now_ns: Nanos) {
+    fn queue_event(&mut self, event: ApiEvent, now_ns: Nanos) {
         let ports = &self.ports;
         let owns = |session| owns_a_port(ports, session);
         self.sessions.queue(event, now_ns, owns);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use allosaur_api::Error;
-use allosaur_engine::stream::spec::STREAMS_MAX;
+use allosaur_api::limits::{PROFILE_NAME_BYTES_MAX, PROFILES_MAX, STREAMS_MAX};
 use allosaur_engine::stream::{ProfileKey, StreamId, StreamSpec};
 
 use super::config::PortConfig;
@@ -12,10 +12,9 @@ use super::config::PortConfig;
 pub(super) const DEFAULT_PROFILE: &str = "_";
 /// What stands for all profiles.
 pub(super) const ALL_PROFILES: &str = "*";
-/// Most profiles on a port.
-pub(super) const PROFILES_MAX: usize = 128;
-/// Longest name of a profile, in bytes.
-pub(super) const PROFILE_NAME_MAX: usize = 128;
+
+/// The engine refuses profiles that are larger; they are not let in.
+const _: () = assert!(STREAMS_MAX <= allosaur_engine::stream::spec::STREAMS_MAX);
 
 /// A port.
 #[derive(Debug)]
@@ -128,9 +127,9 @@ impl Port {
     }
 
     fn check_new_profile(&mut self, name: &str) -> Result<(), Error> {
-        if name.is_empty() || name == ALL_PROFILES || name.len() > PROFILE_NAME_MAX {
+        if name.is_empty() || name == ALL_PROFILES || name.len() > PROFILE_NAME_BYTES_MAX {
             let text = format!(
-                "profile_id '{name:.32}' cannot be used: give a name of 1 to {PROFILE_NAME_MAX} \
+                "profile_id '{name:.32}' cannot be used: give a name of 1 to {PROFILE_NAME_BYTES_MAX} \
                  bytes that is not '*'"
             );
             return Err(Error::execution(text));

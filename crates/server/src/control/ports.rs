@@ -76,7 +76,7 @@ impl Control {
             session: params.session,
             force: owner.is_some(),
         };
-        self.queue_event(&event, view.now_ns);
+        self.queue_event(event, view.now_ns);
         Ok(json!(handler))
     }
 
@@ -88,7 +88,7 @@ impl Control {
                 who: owner.user,
                 session: owner.session,
             };
-            self.queue_event(&event, view.now_ns);
+            self.queue_event(event, view.now_ns);
         }
         Ok(json!({}))
     }

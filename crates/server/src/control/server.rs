@@ -70,7 +70,7 @@ impl Control {
             dp_core_count_per_port: cores_per_port.unwrap_or(0),
             core_type: config.core_type.clone(),
             is_multiqueue_mode: false,
-            advanced_per_stream_stats: true,
+            advanced_per_stream_stats: false,
             port_count: self.ports.len(),
             ports: self.ports.iter().enumerate().map(port_info).collect(),
         })
@@ -113,7 +113,7 @@ impl Control {
             )));
         }
         let cause = format!("shutdown by '{}'", params.user);
-        self.queue_event(&Event::ServerStopped { cause }, view.now_ns);
+        self.queue_event(Event::ServerStopped { cause }, view.now_ns);
         self.ring_doorbell();
         self.actions.push_back(Action::Shutdown);
         Ok(json!({}))

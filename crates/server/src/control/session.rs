@@ -1,21 +1,19 @@
 //! Sessions: who is connected, and the events that each has not fetched yet.
 //!
 //! The rules, which clients rely on: a session's sequence numbers have no gaps; what is not
-//! queued has no number. Limits: [`SESSIONS_MAX`], [`EVENTS_MAX`], [`SILENCE_MAX`].
+//! queued has no number.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use allosaur_api::Error;
 use allosaur_api::events::Event;
+use allosaur_api::limits::{EVENTS_MAX, SESSION_SILENCE_S_MAX, SESSIONS_MAX};
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::Value;
 
-/// Most sessions.
-pub(super) const SESSIONS_MAX: usize = 256;
-/// Most events that one session has not fetched.
-pub(super) const EVENTS_MAX: usize = 4096;
 /// A session with events to fetch that is silent for longer is taken for gone.
-pub(super) const SILENCE_MAX: Nanos = 10 * SECOND;
+const SILENCE_MAX: Nanos = SESSION_SILENCE_S_MAX * SECOND;
 
 /// All sessions.
 #[derive(Debug, Default)]
@@ -25,7 +23,8 @@ pub(super) struct Sessions {
 
 #[derive(Debug)]
 struct Session {
-    queue: VecDeque<Value>,
+    /// With their sequence numbers; the events are shared, as all sessions hear the same.
+    queue: VecDeque<(u64, Arc<Event>)>,
     next_seq: u64,
     heard_ns: Nanos,
 }
@@ -57,19 +56,23 @@ impl Sessions {
 
     /// Takes all events out of a session's queue.
     pub(super) fn take(&mut self, id: u32) -> Vec<Value> {
-        self.by_id
-            .get_mut(&id)
-            .map(|session| session.queue.drain(..).collect())
-            .unwrap_or_default()
+        let Some(session) = self.by_id.get_mut(&id) else {
+            return Vec::new();
+        };
+        let events = session.queue.drain(..);
+        events.map(|(seq, event)| event.to_json(seq)).collect()
     }
 
     /// Queues an event for every session that still listens.
-    pub(super) fn queue(&mut self, event: &Event, now_ns: Nanos, owns: impl Fn(u32) -> bool) {
+    pub(super) fn queue(&mut self, event: Event, now_ns: Nanos, owns: impl Fn(u32) -> bool) {
         self.by_id
             .retain(|id, session| !session.is_silent(now_ns) || owns(*id));
+        let event = Arc::new(event);
         for session in self.by_id.values_mut() {
             if !session.is_silent(now_ns) && session.queue.len() < EVENTS_MAX {
-                session.queue.push_back(event.to_json(session.next_seq));
+                session
+                    .queue
+                    .push_back((session.next_seq, Arc::clone(&event)));
                 session.next_seq += 1;
             }
         }
@@ -112,13 +115,13 @@ mod tests {
         let mut sessions = Sessions::default();
         sessions.touch(1, 0, |_| true).expect("room");
         for _ in 0..EVENTS_MAX + 10 {
-            sessions.queue(&EVENT, 0, |_| true);
+            sessions.queue(EVENT, 0, |_| true);
         }
         assert_eq!(
             seqs(&mut sessions, 1).last(),
             Some(&(EVENTS_MAX as u64 - 1))
         );
-        sessions.queue(&EVENT, 0, |_| true);
+        sessions.queue(EVENT, 0, |_| true);
         assert_eq!(seqs(&mut sessions, 1), [EVENTS_MAX as u64]);
     }
 
@@ -129,12 +132,12 @@ mod tests {
             sessions.touch(id, 0, |_| false).expect("room");
         }
         let owns = |id| id == 1;
-        sessions.queue(&EVENT, 0, owns);
-        sessions.queue(&EVENT, SILENCE_MAX + 1, owns);
+        sessions.queue(EVENT, 0, owns);
+        sessions.queue(EVENT, SILENCE_MAX + 1, owns);
         assert_eq!(seqs(&mut sessions, 1), [0]);
         assert_eq!(seqs(&mut sessions, 2), [] as [u64; 0]);
         sessions.touch(1, SILENCE_MAX + 2, owns).expect("room");
-        sessions.queue(&EVENT, SILENCE_MAX + 2, owns);
+        sessions.queue(EVENT, SILENCE_MAX + 2, owns);
         assert_eq!(seqs(&mut sessions, 1), [1]);
     }
 
@@ -148,7 +151,7 @@ mod tests {
         sessions
             .touch(9999, 0, |id| id == 0)
             .expect("reader 1 goes");
-        sessions.queue(&EVENT, 0, |_| true);
+        sessions.queue(EVENT, 0, |_| true);
         assert_eq!(seqs(&mut sessions, 0), [0]);
         assert_eq!(seqs(&mut sessions, 1), [] as [u64; 0]);
     }

@@ -16,6 +16,8 @@ use super::{Action, Control, Reply, View, reply};
 /// Traffic that starts "now" starts so much later, so that all data threads hear of it in time
 /// and start together.
 const START_LEAD: Nanos = MILLISECOND;
+/// How far ahead a start may be asked for: a day.
+const START_AHEAD_MAX_S: f64 = 86_400.0;
 /// Rounding is no excess: so much above the line rate is still accepted.
 const LINE_RATE_SLACK: f64 = 1.0001;
 
@@ -69,9 +71,9 @@ impl Control {
             l1_bps: compiled.rates().bps_l1_max * factor,
         });
         let (port, profile) = (params.port, params.profile.clone());
-        self.queue_event(&ApiEvent::ProfileStarted { port, profile }, view.now_ns);
+        self.queue_event(ApiEvent::ProfileStarted { port, profile }, view.now_ns);
         if first {
-            self.queue_event(&ApiEvent::PortStarted { port }, view.now_ns);
+            self.queue_event(ApiEvent::PortStarted { port }, view.now_ns);
         }
     }
 
@@ -115,9 +117,9 @@ impl Control {
                 ApiEvent::PortFinished { port },
             )
         };
-        self.queue_event(&profile_event, now_ns);
+        self.queue_event(profile_event, now_ns);
         if idle {
-            self.queue_event(&port_event, now_ns);
+            self.queue_event(port_event, now_ns);
         }
     }
 
@@ -145,10 +147,10 @@ fn start_time(params: &StartTraffic, now_ns: Nanos) -> Result<Nanos, Error> {
         return Ok(now_ns + START_LEAD);
     };
     let now_s = now_ns as f64 / 1e9;
-    if at_s <= now_s {
+    if at_s <= now_s || at_s - now_s > START_AHEAD_MAX_S {
         return Err(Error::execution(format!(
-            "start_at_ts is {at_s} and the server's clock is at {now_s}: give a later time, \
-             counted from what ping answers"
+            "start_at_ts is {at_s} and the server's clock is at {now_s}: give a later time \
+             within a day, counted from what ping answers"
         )));
     }
     Ok((at_s * 1e9) as Nanos)
@@ -227,6 +229,11 @@ fn factor(port: &Port, params: &StartTraffic, rates: &ProfileRates) -> Result<f6
         ));
     }
     let factor = wanted / base;
+    if !factor.is_finite() {
+        return Err(Error::execution(
+            "'mul' is too large for so slow a profile: lower it, or raise the streams' rates",
+        ));
+    }
     let running = port.profiles.values().filter_map(|p| p.run.as_ref());
     let others_bps: f64 = running.map(|run| run.l1_bps).sum();
     let l1_bps = rates.bps_l1_max * factor + others_bps;

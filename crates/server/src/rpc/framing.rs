@@ -7,12 +7,11 @@ use std::borrow::Cow;
 use std::io::{Read, Write};
 
 use allosaur_api::Error;
+use allosaur_api::limits::REQUEST_BYTES_MAX;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 
-/// Most bytes of a request, zipped and plain.
-pub const REQUEST_BYTES_MAX: usize = 999_999;
 /// Published texts that are longer are zipped.
 pub const PUBLISH_PLAIN_BYTES_MAX: usize = 256;
 

@@ -1,0 +1,62 @@
+//! The limits of the RPC. What happens at each is written beside it on the reference page.
+
+/// Most bytes of a request, zipped and plain.
+pub const REQUEST_BYTES_MAX: usize = 999_999;
+/// Most sessions with an event queue.
+pub const SESSIONS_MAX: usize = 256;
+/// Most events that one session has not fetched.
+pub const EVENTS_MAX: usize = 4096;
+/// A session with events to fetch that is silent for longer is taken for gone, in seconds.
+pub const SESSION_SILENCE_S_MAX: u64 = 10;
+/// Most profiles on a port.
+pub const PROFILES_MAX: usize = 128;
+/// Longest name of a profile, in bytes.
+pub const PROFILE_NAME_BYTES_MAX: usize = 128;
+/// Most streams of a profile.
+pub const STREAMS_MAX: usize = 20_000;
+/// Longest name of a user, in bytes.
+pub const USER_BYTES_MAX: usize = 256;
+/// Most packet groups in one request.
+pub const PGIDS_MAX: usize = 1152;
+
+/// The limits for the reference page: what, how much, what happens beyond it.
+pub fn table() -> Vec<(&'static str, String, &'static str)> {
+    vec![
+        (
+            "a request, compressed or plain",
+            format!("{REQUEST_BYTES_MAX} bytes"),
+            "an error",
+        ),
+        (
+            "sessions with an event queue",
+            SESSIONS_MAX.to_string(),
+            "the one that has been silent longest and owns no port goes; if all own ports, an error",
+        ),
+        (
+            "events in a session's queue",
+            EVENTS_MAX.to_string(),
+            "later events are not queued until it is read",
+        ),
+        (
+            "silence of a session with events in its queue",
+            format!("{SESSION_SILENCE_S_MAX} s"),
+            "a reader is forgotten; an owner gets no further events until it reads",
+        ),
+        (
+            "profiles of a port",
+            PROFILES_MAX.to_string(),
+            "profiles without streams are forgotten; if there are none, an error",
+        ),
+        (
+            "the name of a profile",
+            format!("{PROFILE_NAME_BYTES_MAX} bytes"),
+            "an error",
+        ),
+        ("streams of a profile", STREAMS_MAX.to_string(), "an error"),
+        (
+            "the name of a user",
+            format!("{USER_BYTES_MAX} bytes"),
+            "an error",
+        ),
+    ]
+}
