@@ -68,7 +68,9 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one short round of everything")
-    parser.add_argument("--only", nargs="+", choices=["packets", "accuracy", "server"], help="sections to run")
+    parser.add_argument(
+        "--only", nargs="+", choices=["packets", "accuracy", "server"], help="sections to run"
+    )
     parser.add_argument("--json", type=Path, help="file for the numbers [bench/results/TIME.json]")
     parser.add_argument("--server", type=Path, nargs="+", default=[find_binary()], help="binaries to compare")
     return parser.parse_args()
@@ -77,7 +79,9 @@ def _options() -> argparse.Namespace:
 def packets(options: argparse.Namespace, console: Console) -> list[Result]:
     """Packets per second and cycles per packet of each case, with and without a receiver."""
     rounds, seconds = (1, 0.3) if options.quick else (5, 1.0)
-    runs = [(case, receive, binary) for case in CASES for receive in ("off", "on") for binary in options.server]
+    runs = [
+        (case, receive, binary) for case in CASES for receive in ("off", "on") for binary in options.server
+    ]
     measured: dict[tuple[str, str, Path], list[Result]] = {run: [] for run in runs}
     for number in range(rounds):
         for case, receive, binary in runs:
@@ -104,11 +108,15 @@ def packets(options: argparse.Namespace, console: Console) -> list[Result]:
 def accuracy(options: argparse.Namespace, console: Console) -> list[Result]:
     """What is sent at each rate, what is missed, and when the run ends."""
     duration_s = 1.0 if options.quick else 5.0
-    table = Table("asked", "sent", "missed", "received", "off", "ends after", title=f"runs of {duration_s:g} s")
+    table = Table(
+        "asked", "sent", "missed", "received", "off", "ends after", title=f"runs of {duration_s:g} s"
+    )
     results = []
     with LocalServer(binary=options.server[0]) as local, local.client() as client:
         client.reset(ports=[0, 1])
-        client.add_streams(STLStream(packet=STLPktBuilder(pkt_buffer=FRAME), mode=STLTXCont(pps=1)), ports=[0])
+        client.add_streams(
+            STLStream(packet=STLPktBuilder(pkt_buffer=FRAME), mode=STLTXCont(pps=1)), ports=[0]
+        )
         for name, rate_pps in RATES.items():
             _progress(f"{name} for {duration_s:g} s")
             client.clear_stats()
@@ -137,7 +145,9 @@ def server(options: argparse.Namespace, console: Console) -> Result:
     with LocalServer(binary=options.server[0]) as local, local.client() as client:
         result["idle_memory_bytes"] = _memory_bytes(local.pid)
         result["idle_cpu_share"] = _cpu_share(local.pid, 1.0 if options.quick else 10.0)
-        result["round_trip_s"] = [_timed(client.ping_rpc_server) for _ in range(100 if options.quick else 1000)]
+        result["round_trip_s"] = [
+            _timed(client.ping_rpc_server) for _ in range(100 if options.quick else 1000)
+        ]
         client.reset(ports=[0, 1])
         stream = STLStream(packet=STLPktBuilder(pkt_buffer=FRAME), mode=STLTXCont(pps=1))
         many = [stream.clone() for _ in range(1_000 if options.quick else 10_000)]
@@ -197,7 +207,12 @@ def _machine() -> Result:
     cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     models = [line.partition(": ")[2] for line in cpuinfo.splitlines() if line.startswith("model name")]
     kernel, python = platform.release(), platform.python_version()
-    return {"processor": models[0] if models else "?", "cores": os.cpu_count(), "kernel": kernel, "python": python}
+    return {
+        "processor": models[0] if models else "?",
+        "cores": os.cpu_count(),
+        "kernel": kernel,
+        "python": python,
+    }
 
 
 def _progress(text: str) -> None:
