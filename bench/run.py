@@ -25,11 +25,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from allosaur import STLPktBuilder, STLStream, STLTXCont
 from allosaur.server import LocalServer, find_binary
+from rich.console import Console
+from rich.table import Table
 
 CASES = {
     "constant": "constant 64 B stream",

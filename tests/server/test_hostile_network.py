@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -182,7 +182,8 @@ def test_who_asks_and_leaves_without_the_reply_does_no_harm(
 KILLED = """
 import sys, time
 from allosaur import STLClient, STLPktBuilder, STLStream, STLTXCont
-client = STLClient(server=sys.argv[1], sync_port=int(sys.argv[2]), async_port=int(sys.argv[3]), username="bob")
+host, rpc_port, pub_port = sys.argv[1:]
+client = STLClient(server=host, sync_port=int(rpc_port), async_port=int(pub_port), username="bob")
 client.connect()
 client.acquire(ports=[1])
 stream = STLStream(packet=STLPktBuilder(pkt_buffer=bytes(60)), mode=STLTXCont(pps=1000))
@@ -210,27 +211,27 @@ def test_a_client_that_is_killed_leaves_a_port_that_others_can_take(
         carol.release(ports=[1])
 
 
-def refusals() -> list[tuple[str, Callable[[Wire, str, str], Any], str]]:
-    """What a stranger may try on Alice's port, and the words of the refusal."""
-    stream = {"enabled": True}
-    multiplier = {"type": "raw", "op": "abs", "value": 1.0}
-    return [
-        ("acquire", lambda w, api, h: w.call("acquire", api_h=api, port_id=0, user="eve", session_id=9, force=False), "alice"),
-        ("stop", lambda w, api, h: w.call("stop_traffic", api_h=api, port_id=0, handler=h), "owned"),
-        ("start", lambda w, api, h: w.call("start_traffic", api_h=api, port_id=0, handler=h, mul=multiplier, duration=1.0, force=True), "owned"),
-        ("remove", lambda w, api, h: w.call("remove_all_streams", api_h=api, port_id=0, handler=h), "owned"),
-        ("add", lambda w, api, h: w.call("add_stream", api_h=api, port_id=0, handler=h, stream_id=1, stream=stream), "owned"),
-        ("release", lambda w, api, h: w.call("release", api_h=api, port_id=0, handler=h), "owned"),
-        ("unknown port", lambda w, api, h: w.call("get_port_stats", api_h=api, port_id=77), "77"),
-    ]  # fmt: skip
+MULTIPLIER = {"type": "raw", "op": "abs", "value": 1.0}
+ATTEMPTS: dict[str, tuple[dict[str, Any], str]] = {
+    "acquire": ({"user": "eve", "session_id": 9, "force": False}, "alice"),
+    "stop_traffic": ({}, "owned"),
+    "start_traffic": ({"mul": MULTIPLIER, "duration": 1.0, "force": True}, "owned"),
+    "remove_all_streams": ({}, "owned"),
+    "add_stream": ({"stream_id": 1, "stream": {"enabled": True}}, "owned"),
+    "release": ({}, "owned"),
+}
+"""What a stranger may try on Alice's port: parameters, and a word of the refusal."""
 
 
-@pytest.mark.parametrize(
-    ("attempt", "words"), [(r[1], r[2]) for r in refusals()], ids=[r[0] for r in refusals()]
-)
-def test_a_port_of_another_user_is_not_touched(
-    busy: STLClient, wire: Wire, attempt: Callable[[Wire, str, str], Any], words: str
-) -> None:
+@pytest.mark.parametrize("method", ATTEMPTS)
+def test_a_port_of_another_user_is_not_touched(busy: STLClient, wire: Wire, method: str) -> None:
+    params, word = ATTEMPTS[method]
     api_handle = wire.call("api_sync_v2", name="STL", major=5, minor=1)["result"]["api_h"]
-    reply = attempt(wire, api_handle, "guessed!")
-    assert words in reply["error"]["specific_err"], reply
+    reply = wire.call(method, api_h=api_handle, port_id=0, handler="guessed!", **params)
+    assert word in reply["error"]["specific_err"], reply
+
+
+def test_an_unknown_port_is_named(busy: STLClient, wire: Wire) -> None:
+    api_handle = wire.call("api_sync_v2", name="STL", major=5, minor=1)["result"]["api_h"]
+    reply = wire.call("get_port_stats", api_h=api_handle, port_id=77)
+    assert "77" in reply["error"]["specific_err"], reply
