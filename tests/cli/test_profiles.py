@@ -26,7 +26,7 @@ def simulate(allosaur: Any, binary: str, tmp_path: Path) -> Simulate:
     """Run a profile in the simulator; give its packets as Scapy reads them."""
 
     def run(name: str, *options: object, limit: int = 500) -> list[Any]:
-        from scapy.utils import rdpcap
+        from scapy.all import rdpcap
 
         output = tmp_path / f"{name}.pcap"
         ended = allosaur("sim", ROOT / "profiles" / f"{name}.py", "-o", output, "--limit", limit, *options)

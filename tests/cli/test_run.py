@@ -138,13 +138,21 @@ def test_lost_packets_fail_the_run(allosaur: Any, profile: Callable[..., Path]) 
 def test_load_that_the_link_cannot_take_is_missed_and_said(
     allosaur: Any, profile: Callable[..., Path]
 ) -> None:
-    slow = "memory:rate=1mbps,memory"
-    ended = allosaur("run", profile(), "--local", "--local-ports", slow, "-m", "20kpps", "-d", "1", "--json")
+    slow = "memory:rate=100mbps,memory"
+    large = profile(packet="Ether() / IP() / UDP() / bytes(1472)")
+    ended = allosaur(
+        "run", large, "--local", "--local-ports", slow, "-m", "2gbps", "-d", "1", "--json", "--force"
+    )
     assert ended.code == 1, ended
     result = ended.json()
     assert result["missed_packets"] > 0
-    assert result["total"]["offered_packets"] == pytest.approx(20_000, rel=0.01)
+    assert result["total"]["offered_packets"] == pytest.approx(2e9 / 8 / 1518, rel=0.01)
     assert "load not reached" in result["verdict"]
+
+
+def test_a_rate_above_the_line_is_refused(allosaur: Any, profile: Callable[..., Path]) -> None:
+    ended = allosaur("run", profile(), "--local", "--local-ports", "memory:rate=1mbps,memory", "-m", "20kpps")
+    ended.refused("did not start", "line rate")
 
 
 def test_a_port_without_a_peer(allosaur: Any, profile: Callable[..., Path]) -> None:

@@ -52,7 +52,7 @@ def test_without_a_bound_5000_packets_are_written(allosaur: Any, profile: Callab
 
 @needs_server
 def test_the_direction_is_the_profiles(allosaur: Any, tmp_path: Path) -> None:
-    from scapy.utils import rdpcap
+    from scapy.all import rdpcap
 
     path = ROOT / "profiles" / "constant_stream.py"
     for direction, source in ((0, "16.0.0.1"), (1, "48.0.0.1")):
@@ -176,7 +176,7 @@ def capture(order: str, magic: int, records: list[tuple[int, int, int]]) -> byte
 
 
 def frames(path: Path) -> list[bytes]:
-    from scapy.utils import rdpcap
+    from scapy.all import rdpcap
 
     return [bytes(packet) for packet in rdpcap(str(path))]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -198,6 +199,19 @@ def test_late_packets_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
         return {0: PortCounters(tx_packets=sent, rx_packets=received)}
 
     sampler = Sampler(read)
-    _traffic._settle(sampler)
+    assert not _traffic._settle(sampler)
     assert sampler.counted()[0].rx_packets == 10
     assert next(readings, None) is None, "it stopped asking when all had arrived"
+
+
+def test_packets_that_still_arrive_at_the_end_of_the_waiting_are_said_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_traffic, "_SETTLE_MAX_S", 0.0)
+    readings = iter([PortCounters(), PortCounters(tx_packets=100, rx_packets=40)])
+    assert _traffic._settle(Sampler(lambda: {0: next(readings)}))
+    outcome = Outcome(
+        Plan([0], "1", 1.0, [0, 1]), 1.0, {0: PortCounters(tx_packets=9), 1: PortCounters()}, {}
+    )
+    assert "still arrived" not in judge(outcome).summary
+    assert "still arrived" in judge(replace(outcome, still_arriving=True)).summary

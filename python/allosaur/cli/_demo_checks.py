@@ -42,7 +42,8 @@ def _sizes(way: str, sender: PortCounters, receiver: PortCounters) -> Check:
     sent, received = sender.tx_by_size, receiver.rx_by_size
     if sent is None or received is None:
         return Check(what, False, "the server did not count sizes")
-    names = [name for name in {**sent, **received} if sent.get(name, 0) or received.get(name, 0)]
+    names = sorted({*sent, *received}, key=lambda name: int(name.split("-")[0]))
+    names = [name for name in names if sent.get(name, 0) or received.get(name, 0)]
     wrong = [name for name in names if sent.get(name, 0) != received.get(name, 0)]
     found = ", ".join(
         f"{name}: {received.get(name, 0):,} of {sent.get(name, 0):,}" for name in wrong or names

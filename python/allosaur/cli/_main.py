@@ -169,7 +169,9 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --local: threads that send (default: 1)",
     )
     parser.add_argument(
-        "--force", action="store_true", help="take the ports over, even if someone else has them"
+        "--force",
+        action="store_true",
+        help="take the ports over even if someone else has them, and start even above the line rate",
     )
     _json_argument(parser)
 

@@ -54,7 +54,7 @@ def _plan(client: STLClient, options: argparse.Namespace) -> Plan:
             f"--ports: the server has no port {', '.join(unknown)}; it has ports 0 to {port_count - 1}"
         )
     watched = watched_ports(options.ports, port_count)
-    return Plan(options.ports, options.multiplier, options.duration, watched)
+    return Plan(options.ports, options.multiplier, options.duration, watched, options.force)
 
 
 def _prepare(client: STLClient, options: argparse.Namespace) -> None:

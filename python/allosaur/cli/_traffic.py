@@ -23,7 +23,8 @@ SAMPLE_INTERVAL_S = 0.25
 _POLL_INTERVAL_S = 0.05
 _SETTLE_S = 0.3
 """The end of a run: when nothing arrived for this long, nothing will."""
-_SETTLE_MAX_S = 3.0
+_SETTLE_MAX_S = 10.0
+"""Waiting for packets that still arrive ends here: a slow link may hold seconds of traffic."""
 _STOP_GRACE_S = 5.0
 """A run that goes on this long after its duration is stopped from here."""
 
@@ -38,6 +39,8 @@ class Plan:
     """Seconds, or `FOREVER`."""
     watched: Sequence[int] = ()
     """Ports whose counters are read: those that send, and their peers."""
+    force: bool = False
+    """Start although the rate is above the line's, or the link is down."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class Outcome:
     warnings: Sequence[str] = ()
     overdue: bool = False
     """The traffic still ran when its duration was long over, and was stopped from here."""
+    still_arriving: bool = False
+    """Packets still came when the waiting for them ended: what is not received is not all lost."""
     exit_code: int | None = None
     """Set when a signal ended the run: what to exit with."""
 
@@ -112,7 +117,7 @@ def drive(
         sampler = Sampler(lambda: _read(client, plan.watched))
     try:
         with explained("the traffic did not start", EXIT_USAGE):
-            client.start(ports=ports, mult=plan.multiplier, duration=plan.duration_s, force=False)
+            client.start(ports=ports, mult=plan.multiplier, duration=plan.duration_s, force=plan.force)
         sampler.started()
         with explained("the server stopped answering while the traffic ran"):
             elapsed_s, overdue = _watch(client, plan, interrupt, sampler, show)
@@ -120,7 +125,7 @@ def drive(
         with explained("cannot stop the traffic"):
             client.stop(ports=ports)
     with explained("cannot read the port counters"):
-        _settle(sampler)
+        still_arriving = _settle(sampler)
         warnings = [str(warning) for warning in client.get_warnings()]
     return Outcome(
         plan,
@@ -129,6 +134,7 @@ def drive(
         {port: sampler.rates(port) for port in plan.watched},
         warnings,
         overdue,
+        still_arriving,
         interrupt.exit_code,
     )
 
@@ -143,7 +149,8 @@ def judge(outcome: Outcome) -> Verdict:
         reasons.append("nothing was sent")
     if lost:
         share = 100 * lost / max(counted.tx_packets, 1)
-        reasons.append(f"{lost:,} packets were sent and not received ({share:.3g} %)")
+        late = f"; packets still arrived {_SETTLE_MAX_S:g} s after the end" if outcome.still_arriving else ""
+        reasons.append(f"{lost:,} packets were sent and not received ({share:.3g} %){late}")
     if missed:
         share = 100 * missed / max(counted.offered_packets, 1)
         reasons.append(f"load not reached: {missed:,} packets were not sent in time ({share:.3g} %)")
@@ -204,16 +211,20 @@ def _watch(
     return elapsed_s, overdue
 
 
-def _settle(sampler: Sampler) -> None:
-    """Wait for packets that are still on the wire: until all arrived, or none did for a while."""
+def _settle(sampler: Sampler) -> bool:
+    """Wait for packets that are still on the wire: until all arrived, or none did for a while.
+
+    Returns whether they still came when this gave up.
+    """
     deadline = time.monotonic() + _SETTLE_MAX_S
     quiet_since = time.monotonic()
     last = total(sampler.sample().ports.values())
     while last.rx_packets < last.tx_packets and time.monotonic() < deadline:
         if time.monotonic() - quiet_since > _SETTLE_S:
-            return
+            return False
         time.sleep(_POLL_INTERVAL_S)
         now = total(sampler.sample().ports.values())
         if now.rx_packets != last.rx_packets:
             quiet_since = time.monotonic()
         last = now
+    return last.rx_packets < last.tx_packets
