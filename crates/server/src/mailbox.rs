@@ -117,7 +117,7 @@ impl ControlEnd {
             // There is room: nobody else puts anything in.
             sent |= self.commands.push(command).is_ok();
         }
-        if sent && let Some(thread) = &self.thread {
+        if let Some(thread) = self.thread.as_ref().filter(|_| sent) {
             thread.unpark();
         }
         self.waiting.is_empty()

@@ -193,9 +193,10 @@ impl Replay {
         }
         self.answered += 1;
         self.compare(method, theirs, ours);
-        if method == "acquire"
-            && let Some(handler) = theirs["result"].as_str()
-        {
+        if method != "acquire" {
+            return;
+        }
+        if let Some(handler) = theirs["result"].as_str() {
             self.handlers
                 .insert(handler.to_owned(), ours["result"].clone());
         }

@@ -49,9 +49,8 @@ pub(super) struct CoreLoad {
 impl Rates {
     /// Takes a reading, if the last one is old enough.
     pub(super) fn read(&mut self, now_ns: Nanos, snapshot: &Snapshot) {
-        if let Some((at, _)) = self.readings.back()
-            && now_ns.saturating_sub(*at) < READING_GAP_MIN
-        {
+        let last = self.readings.back();
+        if last.is_some_and(|(at, _)| now_ns.saturating_sub(*at) < READING_GAP_MIN) {
             return;
         }
         if self.readings.len() == READINGS {

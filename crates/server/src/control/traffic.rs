@@ -183,7 +183,7 @@ fn compile(port: &Port, name: &str, data_cores: usize) -> Result<Compiled, Error
 /// The data threads that a core mask selects: bit n is the n-th of the port.
 fn core_shares(port: &Port, mask: u64) -> Result<Vec<CoreShare>, Error> {
     let cores = &port.config.cores;
-    let selected = |n: usize| n < 64 && mask >> n & 1 == 1;
+    let selected = |n: usize| n < 64 && (mask >> n) & 1 == 1;
     let chosen: Vec<usize> = cores
         .iter()
         .enumerate()
