@@ -33,6 +33,9 @@ const TICK: Nanos = SECOND / 2;
 /// How long a request waits for the data threads, at most.
 const ANSWER_MAX: Nanos = 500 * MILLISECOND;
 
+/// Messages that are answered before threads and signals are heard again.
+const MESSAGES_PER_TURN: u32 = 32;
+
 /// Why the server could not start.
 #[derive(Debug, Error)]
 pub enum ServiceError {
@@ -163,7 +166,10 @@ impl Service {
     }
 
     fn serve_requests(&mut self) {
-        while let Some(frame) = self.sockets.receive() {
+        for _ in 0..MESSAGES_PER_TURN {
+            let Some(frame) = self.sockets.receive() else {
+                break;
+            };
             let reply = dispatch(&frame, |request| self.answer(request));
             self.sockets.reply(&reply);
             self.tick();
