@@ -93,6 +93,16 @@ def test_two_readings_at_the_same_time_are_no_rate() -> None:
     assert sampler.recent()[0] == PortRates(0.0)
 
 
+def test_samples_in_quick_succession_are_one_rate() -> None:
+    clock = Clock()
+    readings = iter([0, 100, 110, 200])
+    sampler = Sampler(lambda: {0: PortCounters(tx_packets=next(readings))}, clock)
+    for step_s in (1.0, 0.01, 0.99):
+        clock.now += step_s
+        sampler.sample()
+    assert [round(point.tx_pps, 6) for point in sampler.rates(0)] == [100.0, 100.0]
+
+
 def test_a_long_run_keeps_its_ends_and_a_limit() -> None:
     clock = Clock()
     sampler = Sampler(lambda: {0: PortCounters(tx_packets=int(clock.now))}, clock)
@@ -179,6 +189,13 @@ def test_sent_and_received_differ_by_more_than_colour(source: str) -> None:
     assert dashes["port 0 sent"] != dashes["port 0 received"]
     assert figures["rate"]["data"][0]["y"] == [10.0]
     assert figures["sizes"]["data"][0]["x"] == ["64"]
+
+
+def test_plotly_knows_every_word_of_the_plots(source: str) -> None:
+    import plotly.graph_objects
+
+    for figure in figures_of(source).values():
+        plotly.graph_objects.Figure(figure)  # raises for what it does not know
 
 
 def figures_of(source: str) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def test_a_packet_of_a_wrong_size(allosaur: Any, profile: Callable[..., Path], s
 def test_a_capture_that_cannot_be_written(
     allosaur: Any, profile: Callable[..., Path], tmp_path: Path
 ) -> None:
-    (tmp_path / "out.pcap").mkdir()
+    (tmp_path / "out.pcap").mkdir()  # a folder in its place
     ended = allosaur("sim", profile(), "-o", "out.pcap")
     assert ended.code in (1, 2)
     ended.failed(ended.code, "out.pcap")

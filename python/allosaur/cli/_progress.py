@@ -64,7 +64,7 @@ class PlainLines:
         """Write a line, if the last one is old enough."""
         if moment.elapsed_s < self._next_s:
             return
-        self._next_s = moment.elapsed_s + PLAIN_INTERVAL_S
+        self._next_s = PLAIN_INTERVAL_S * (moment.elapsed_s // PLAIN_INTERVAL_S + 1)
         rates, counted = moment.rates.values(), total(moment.counters.values())
         print(
             f"{_clock(moment)}: sending {_format.rate(sum(r.tx_pps for r in rates), 'pps')}, "

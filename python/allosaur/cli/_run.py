@@ -75,7 +75,10 @@ def _prepare(client: STLClient, options: argparse.Namespace) -> None:
 def _client(options: argparse.Namespace) -> Iterator[STLClient]:
     """Connect to the server that the options name, or start one; disconnect, and stop it, at the end."""
     if options.local:
-        with _local_server(options) as server, _connected(server.client(), "the local server") as client:
+        with (
+            _local_server(options) as server,
+            _connected(server.client(), "the server of this run") as client,
+        ):
             yield client
         return
     from allosaur import STLClient
@@ -95,15 +98,18 @@ def _client(options: argparse.Namespace) -> Iterator[STLClient]:
 
 @contextlib.contextmanager
 def _connected(client: STLClient, name: str) -> Iterator[STLClient]:
-    from allosaur import STLError
+    from allosaur import STLConnectionError
 
     try:
-        client.connect()
-    except STLError as error:
-        raise CommandError(
-            f"no server answers at {name}: {brief(error)}; start one with `allosaur server`, "
-            "name another with --server HOST:PORT, or use --local"
-        ) from error
+        with explained(f"cannot use the server at {name}"):
+            client.connect()
+    except CommandError as error:
+        if isinstance(error.__cause__, STLConnectionError):
+            raise CommandError(
+                f"no server answers at {name}; start one with `allosaur server`, "
+                "name another with --server HOST:PORT, or use --local"
+            ) from error
+        raise
     try:
         yield client
     finally:

@@ -16,7 +16,7 @@ from typing import Any
 
 from allosaur.cli import _format, _profile
 from allosaur.cli._binary import server_binary
-from allosaur.cli._errors import EXIT_OK, EXIT_USAGE, CommandError, bad_input, explained
+from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, CommandError, bad_input, explained
 from allosaur.cli._pcap import CaptureSummary, summarize
 
 DEFAULT_LIMIT_PACKETS = 5000
@@ -68,7 +68,10 @@ def _simulate(commands: Path, output: Path, options: argparse.Namespace, source:
     command += ["--cores", str(options.cores)] if options.cores is not None else []
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != EXIT_OK:
-        raise CommandError(f"{source}: {_last_words(done.stderr)}", max(done.returncode, 1))
+        # The user knows the source, not the file of requests that was made from it.
+        message = _last_words(done.stderr).replace(str(commands), source)
+        known = source in message or str(output) in message
+        raise CommandError(message if known else f"{source}: {message}", max(done.returncode, EXIT_FAILED))
 
 
 def _last_words(text: str) -> str:

@@ -15,6 +15,9 @@ from allosaur.report._counters import PortCounters, difference
 SAMPLES_MAX = 4000
 """Samples kept. Beyond it every second one is dropped, so that a run of days fits in memory."""
 
+RATE_INTERVAL_MIN_S = 0.1
+"""The shortest time over which a rate is shown."""
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -86,12 +89,18 @@ class Sampler:
         return {port: _rates(first, last, port) for port in last.ports}
 
     def rates(self, port: int) -> list[PortRates]:
-        """Return the rates of one port between each two samples, in the order of time."""
-        return [
-            _rates(earlier, later, port)
-            for earlier, later in zip(self.samples, self.samples[1:], strict=False)
-            if later.time_s > earlier.time_s
-        ]
+        """Return the rates of one port between samples, in the order of time.
+
+        Samples nearer to each other than `RATE_INTERVAL_MIN_S` are taken together: in so short a time a few
+        packets more or less look like another rate.
+        """
+        rates = []
+        earlier = self.samples[0]
+        for later in self.samples[1:]:
+            if later.time_s - earlier.time_s >= RATE_INTERVAL_MIN_S:
+                rates.append(_rates(earlier, later, port))
+                earlier = later
+        return rates
 
     def _reading(self, ports: Mapping[int, PortCounters], time_s: float) -> Sample:
         return Sample(time_s, {port: difference(now, self._base[port]) for port, now in ports.items()})
