@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ._errors import STLConnectionError, STLError
+from ._errors import STLConnectionError
 from ._rpc import Rpc
 from ._transport import Signal, Transport
 
@@ -177,10 +177,13 @@ class EventPump:
             self._heard.set()
             try:
                 self.drain()
-            except STLError as error:
-                if signal is Signal.DISCONNECTED:
-                    self._on_lost(str(error))
-                    return
+            except Exception as error:
+                # A busy server may be slow to answer: the next frame tries again. Everything else
+                # would leave the client deaf, and must be known to whoever waits for an event.
+                if isinstance(error, STLConnectionError) and signal is Signal.FRAME:
+                    continue
+                self._on_lost(str(error) or type(error).__name__)
+                return
 
 
 def describe(kind: int, data: dict[str, Any], session_id: int) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ._errors import STLPacketError, STLTypeError
 from ._offsets import Layers
 from ._program import STLScVmRaw
+from ._vm import Instruction
 
 if TYPE_CHECKING:
     from scapy.packet import Packet
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 PACKET_BYTES_MIN = 14
 PACKET_BYTES_MAX = 9238
 
+_LINKTYPE_ETHERNET = 1
 _HERE = str(Path(__file__).parent)
 
 
@@ -29,7 +31,7 @@ class STLPktBuilder:
     """A packet and what changes in it.
 
     ``pkt`` is a Scapy packet, or the path of a capture of which the first packet is taken;
-    ``pkt_buffer`` is bytes. ``vm`` is an ``STLVM`` or ``STLScVmRaw``. With
+    ``pkt_buffer`` is bytes. ``vm`` is an ``STLVM``, an ``STLScVmRaw`` or a list of instructions. With
     ``path_relative_to_profile`` the path starts at the directory of the calling file.
     ``build_raw`` takes a Scapy packet as it is: addresses that it leaves open are then not set to
     fixed values. ``remove_fcs`` drops a correct frame check sequence at the end of bytes.
@@ -41,13 +43,15 @@ class STLPktBuilder:
         self,
         pkt: Packet | str | Path | None = None,
         pkt_buffer: bytes | None = None,
-        vm: STLScVmRaw | None = None,
+        vm: STLScVmRaw | list[Instruction] | None = None,
         path_relative_to_profile: bool = False,
         build_raw: bool = False,
         remove_fcs: bool = True,
     ) -> None:
+        if isinstance(vm, list):
+            vm = STLScVmRaw(vm) if vm else None
         if vm is not None and not isinstance(vm, STLScVmRaw):
-            raise STLTypeError("vm", type(vm), STLScVmRaw)
+            raise STLTypeError("vm", type(vm), (STLScVmRaw, list))
         if (pkt is None) == (pkt_buffer is None):
             raise STLPacketError("a packet builder needs a packet: give either pkt or pkt_buffer")
         self.vm = vm
@@ -70,13 +74,13 @@ class STLPktBuilder:
         return {"packet": self.dump_pkt(), "vm": self.vm_json()}
 
     @staticmethod
-    def from_json(fields: dict[str, Any]) -> STLPktBuilder:
+    def from_json(json_data: dict[str, Any]) -> STLPktBuilder:
         """A builder from the ``packet`` and ``vm`` objects of the protocol."""
         try:
-            binary = base64.b64decode(fields["packet"]["binary"], validate=True)
+            binary = base64.b64decode(json_data["packet"]["binary"], validate=True)
         except (KeyError, TypeError, ValueError) as error:
             raise STLPacketError(f"field 'packet.binary' is missing or not base64: {error}") from error
-        vm = fields.get("vm") or {}
+        vm = json_data.get("vm") or {}
         program = STLScVmRaw.from_json(vm) if vm.get("instructions") or vm.get("cache") else None
         return STLPktBuilder(pkt_buffer=binary, vm=program, remove_fcs=False)
 
@@ -88,6 +92,13 @@ class STLPktBuilder:
     def vm_json(self) -> dict[str, Any]:
         """The ``vm`` object of the protocol."""
         return {**self._vm_json, "instructions": [dict(line) for line in self._vm_json["instructions"]]}
+
+    def dump_pkt_to_pcap(self, file_path: str | Path) -> None:
+        """Write the packet to a capture file."""
+        from scapy.packet import Raw
+        from scapy.utils import wrpcap
+
+        wrpcap(str(file_path), Raw(self._bytes), linktype=_LINKTYPE_ETHERNET)
 
     def get_pkt_len(self) -> int:
         """Bytes of the packet without FCS."""

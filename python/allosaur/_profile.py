@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ._errors import STLArgumentError, STLProfileError
+from ._modes import STLTXCont
 from ._multiplier import parse_duration, parse_multiplier
 from ._stream import STLStream, link
 
@@ -35,13 +36,22 @@ class STLProfile:
         """Whether a stream is counted for itself."""
         return any(stream.has_flow_stats() for stream in self.streams)
 
+    def has_custom_mac_addr(self) -> bool:
+        """Whether a stream has a MAC address of its own."""
+        return any(stream.has_custom_mac_addr() for stream in self.streams)
+
+    def is_pauseable(self) -> bool:
+        """Whether every stream is continuous."""
+        return all(isinstance(stream.mode, STLTXCont) for stream in self.streams)
+
     def to_json(self) -> list[dict[str, Any]]:
         """The streams in the words of the protocol."""
         return [stream.to_json() for stream in self.streams]
 
     @staticmethod
-    def from_json(streams: list[dict[str, Any]]) -> STLProfile:
+    def from_json(json_data: list[dict[str, Any]]) -> STLProfile:
         """A profile from a list of streams in the words of the protocol. Raises ``STLError``."""
+        streams = json_data
         if not isinstance(streams, list) or not all(isinstance(stream, dict) for stream in streams):
             raise STLProfileError("a profile in JSON is a list of streams: see STLProfile.to_json()")
         return STLProfile([STLStream.from_json(stream) for stream in streams])

@@ -81,6 +81,13 @@ class STLStream:
         mode = STLTXCont(pps=1) if mode is None else mode
         _check_types(name, packet, mode, flow_stats, next)
         label = f"stream '{name}'" if name else "the stream"
+        for field, value in (
+            ("enabled", enabled),
+            ("self_start", self_start),
+            ("start_paused", start_paused),
+        ):
+            if not isinstance(value, bool):
+                raise STLTypeError(field, type(value), bool)
         if packet is None and not dummy_stream:
             raise STLError(f"{label} has no packet: give packet=STLPktBuilder(pkt=...)")
         if isinstance(isg, bool) or not isinstance(isg, (int, float)) or not 0 <= isg < float("inf"):
@@ -121,8 +128,9 @@ class STLStream:
         return fields
 
     @staticmethod
-    def from_json(fields: dict[str, Any]) -> STLStream:
+    def from_json(json_data: dict[str, Any]) -> STLStream:
         """A stream from the ``stream`` object of the protocol. Raises ``STLError``."""
+        fields = json_data
         missing = [name for name in ("mode", "packet") if not isinstance(fields.get(name), dict)]
         if missing:
             raise STLError(
@@ -188,6 +196,19 @@ class STLStream:
     def has_flow_stats(self) -> bool:
         """Whether the stream is counted for itself."""
         return self.flow_stats is not None
+
+    def get_flow_stats_type(self) -> str | None:
+        """What is counted: "stats", "latency", or None."""
+        return self.flow_stats.rule_type if self.flow_stats else None
+
+    def has_custom_mac_addr(self) -> bool:
+        """Whether a MAC address comes from the packet and not from the port."""
+        flags = self._fields["flags"]
+        return bool(flags & _FLAG_SOURCE_MAC) or self.is_explicit_dst_mac()
+
+    def is_explicit_dst_mac(self) -> bool:
+        """Whether the destination MAC comes from the packet."""
+        return bool(self._fields["flags"] >> _FLAG_DESTINATION_SHIFT & 3 == STLStreamDstMAC_PKT)
 
     def is_dummy(self) -> bool:
         """Whether the stream only takes time."""

@@ -326,6 +326,27 @@ def test_a_server_that_hangs_is_reported_and_then_recovers(
     assert ready.get_stats()["total"]["opackets"] == 0
 
 
+def test_a_server_that_was_restarted_is_not_mistaken_for_the_old_one(
+    ready: STLClient, transport: MockTransport
+) -> None:
+    ready.start(ports=[0])
+    transport.refuse("get_async_events", "API verification failed")
+    transport.publish(EventType.PORT_STARTED, port_id=0)
+    with pytest.raises(STLConnectionError, match="went away: API verification failed"):
+        ready.wait_on_traffic(timeout=10)
+
+
+def test_a_slow_answer_to_the_bell_is_asked_for_again(ready: STLClient, transport: MockTransport) -> None:
+    ready.start(ports=[0])
+    with transport.silence():
+        transport.publish(EventType.PORT_PAUSED, port_id=0)
+        transport.finish(0)
+        with pytest.raises(STLTimeoutError):
+            ready.wait_on_traffic(timeout=0.1)
+    transport.publish(EventType.PORT_ATTRIBUTE, port_id=1)
+    ready.wait_on_traffic(timeout=10)
+
+
 def test_server_stopped_is_a_warning(client: STLClient, transport: MockTransport) -> None:
     transport.publish(EventType.SERVER_STOPPED, cause="shutdown requested")
     assert eventually(lambda: not client.is_connected(), client)

@@ -248,3 +248,71 @@ def test_every_import_name_gives_the_same_things(module: str) -> None:
     assert python(code) == "True 11"
     assert python(f"from {module} import ISAKMP_payload_KE, Dot11; print(Dot11.__name__)") == "Dot11"
     assert python(f"import {module} as api\nprint(hasattr(api, 'NoSuchLayer'))") == "False"
+
+
+#: The parameters of TRex's methods, in their order: scripts give them by place and by name.
+SIGNATURES = {
+    "STLClient": "username server sync_port async_port verbose_level logger sync_timeout async_timeout",
+    "STLClient.acquire": "ports force sync_streams",
+    "STLClient.add_profile": "filename ports",
+    "STLClient.add_streams": "streams ports",
+    "STLClient.clear_stats": "ports clear_global clear_flow_stats clear_latency_stats clear_xstats",
+    "STLClient.disconnect": "stop_traffic release_ports",
+    "STLClient.get_events": "ev_type_filter",
+    "STLClient.get_port_attr": "port",
+    "STLClient.get_port_info": "ports",
+    "STLClient.get_stats": "ports sync_now",
+    "STLClient.get_xstats": "port_id",
+    "STLClient.is_traffic_active": "ports",
+    "STLClient.release": "ports",
+    "STLClient.remove_all_streams": "ports",
+    "STLClient.remove_streams": "stream_id_list ports",
+    "STLClient.reset": "ports restart",
+    "STLClient.server_shutdown": "force",
+    "STLClient.set_port_attr": "ports promiscuous link_up led_on flow_ctrl multicast vxlan_fs",
+    "STLClient.start": "ports mult force duration total core_mask synchronized",
+    "STLClient.stop": "ports rx_delay_ms",
+    "STLClient.wait_on_traffic": "ports timeout rx_delay_ms",
+    "STLFlowLatencyStats": "pg_id vxlan ieee_1588",
+    "STLFlowStats": "pg_id vxlan ieee_1588",
+    "STLIPRange": "src dst fix_chksum",
+    "STLPktBuilder": "pkt pkt_buffer vm path_relative_to_profile build_raw remove_fcs",
+    "STLProfile": "streams",
+    "STLProfile.from_json": "json_data",
+    "STLProfile.load": "filename direction port_id",
+    "STLScVmRaw": "list_of_commands cache_size",
+    "STLStream": "name packet mode enabled self_start isg flow_stats next stream_id action_count random_seed "
+    "mac_src_override_by_pkt mac_dst_override_mode dummy_stream start_paused core_id",
+    "STLStream.from_json": "json_data",
+    "STLTXMultiBurst": "pkts_per_burst ibg count",
+    "STLTXSingleBurst": "total_pkts",
+    "STLVM.fix_chksum": "offset",
+    "STLVM.fix_chksum_hw": "l3_offset l4_offset l4_type",
+    "STLVM.fix_chksum_icmpv6": "l3_offset l4_offset",
+    "STLVM.repeatable_random_var": "fv_name size limit seed min_value max_value split_to_cores next_var",
+    "STLVM.set_cached": "cache_size",
+    "STLVM.trim": "fv_name",
+    "STLVM.tuple_var": "name ip_min ip_max port_min port_max limit_flows",
+    "STLVM.var": "name min_value max_value size op step split_to_cores next_var",
+    "STLVM.write": "fv_name pkt_offset offset_fixup add_val byte_order",
+    "STLVM.write_mask": "fv_name pkt_offset pkt_cast_size mask shift offset_fixup add_val byte_order",
+    "STLVmFixChecksumHw": "l3_offset l4_offset l4_type",
+    "STLVmFixIcmpv6": "l3_offset l4_offset",
+    "STLVmFixIpv4": "offset",
+    "STLVmFlowVar": "name init_value min_value max_value size step op value_list split_to_cores next_var",
+    "STLVmFlowVarRepeatableRandom": "name size limit seed min_value max_value split_to_cores next_var",
+    "STLVmTrimPktSize": "fv_name",
+    "STLVmTupleGen": "name ip_min ip_max port_min port_max limit_flows flags",
+    "STLVmWrFlowVar": "fv_name pkt_offset offset_fixup add_val is_big",
+    "STLVmWrMaskFlowVar": "fv_name pkt_offset pkt_cast_size mask shift add_value offset_fixup is_big",
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_scripts_written_for_trex_find_its_parameters(name: str) -> None:
+    owner, _, method = name.partition(".")
+    value = getattr(allosaur, owner)
+    parameters = list(inspect.signature(getattr(value, method) if method else value).parameters)
+    wanted = SIGNATURES[name].split()
+    ours = [parameter for parameter in parameters if parameter != "self"]
+    assert ours[: len(wanted)] == wanted

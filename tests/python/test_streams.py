@@ -155,7 +155,9 @@ def test_what_cannot_be_is_refused_with_the_reason(name: str) -> None:
     [
         lambda: STLPktBuilder(pkt=5),  # type: ignore[arg-type]
         lambda: STLPktBuilder(pkt_buffer="text"),  # type: ignore[arg-type]
-        lambda: STLPktBuilder(pkt=udp(), vm=[STLVmFlowVar("a")]),  # type: ignore[arg-type]
+        lambda: STLPktBuilder(pkt=udp(), vm=5),  # type: ignore[arg-type]
+        lambda: STLPktBuilder(pkt=udp(), vm=["a"]),  # type: ignore[list-item]
+        lambda: STLStream(packet=STLPktBuilder(pkt=udp()), self_start=1),  # type: ignore[arg-type]
         lambda: STLScVmRaw(["a"]),  # type: ignore[list-item]
         lambda: STLStream(packet=udp()),
         lambda: STLStream(packet=STLPktBuilder(pkt=udp()), mode="fast"),  # type: ignore[arg-type]
@@ -312,6 +314,35 @@ def test_stl_vm_writes_what_the_list_writes() -> None:
         {"type": "fix_checksum_hw", "l2_len": 14, "l3_len": 20, "l4_type": 11},
         {"type": "fix_checksum_icmpv6", "l2_len": 14, "l3_len": 20},
     ]
+
+
+def test_a_program_may_be_a_plain_list() -> None:
+    commands = [STLVmFlowVar("a", size=2), STLVmWrFlowVar("a", "UDP.sport")]
+    plain, named = (STLPktBuilder(pkt=udp(), vm=vm).to_json() for vm in (commands, STLScVmRaw(commands)))
+    assert plain == named
+    assert STLPktBuilder(pkt=udp(), vm=[]).to_json()["vm"] == {"instructions": []}
+
+
+def test_a_packet_can_be_written_to_a_capture(tmp_path: Any) -> None:
+    builder = STLPktBuilder(pkt=udp())
+    builder.dump_pkt_to_pcap(tmp_path / "one.pcap")
+    assert STLPktBuilder(pkt=tmp_path / "one.pcap").dump_pkt() == builder.dump_pkt()
+
+
+def test_what_a_stream_says_of_itself() -> None:
+    counted = STLStream(name="a", packet=STLPktBuilder(pkt=udp()), flow_stats=STLFlowStats(pg_id=5))
+    assert (counted.get_pg_id(), counted.get_flow_stats_type(), counted.has_flow_stats()) == (
+        5,
+        "stats",
+        True,
+    )
+    assert (counted.get_pkt_len(), counted.get_pkt_len(count_crc=False)) == (64, 60)
+    assert (counted.get_mode(), counted.get_rate()) == ("Continuous", "1 pps")
+    assert not counted.has_custom_mac_addr()
+    own = STLStream(packet=STLPktBuilder(pkt=Ether(dst="01:02:03:04:05:06") / Raw(bytes(60))))
+    assert own.is_explicit_dst_mac()
+    assert STLProfile([counted, own]).has_custom_mac_addr()
+    assert STLProfile([counted, own]).is_pauseable()
 
 
 def test_counters_start_at_the_end_they_come_from() -> None:
