@@ -1,0 +1,42 @@
+"""docs/guide/command-line.md says all that there is: every command, every option, every key of the JSON."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+from allosaur.cli import _main
+from allosaur.report import PortCounters
+
+GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guide" / "command-line.md").read_text(
+    encoding="utf-8"
+)
+
+
+def section(title: str) -> str:
+    """The text under a heading, up to the next one of its kind."""
+    marks = title.split(" ", 1)[0]
+    return GUIDE.split(f"\n{title}\n", 1)[1].split(f"\n{marks} ", 1)[0]
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    found = [action for action in _main._parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(found[0].choices)
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_option_is_described(name: str) -> None:
+    text = section(f"## allosaur {name}")
+    options = [option for action in commands()[name]._actions for option in action.option_strings]
+    spelled = [
+        option for option in options if option.startswith("--") and option not in ("--help", "--debug")
+    ]
+    # `sim` refers to `run` for the options that are the same.
+    known = text + (section("## allosaur run") if name == "sim" else "")
+    assert [option for option in spelled if f"{option}" not in known] == []
+
+
+def test_every_counter_is_described() -> None:
+    text = section("### run")
+    assert [name for name in PortCounters().to_json() if f"`{name}`" not in text] == []
