@@ -8,6 +8,7 @@ module imports Scapy (about a fifth of a second); nothing imports it before a pa
 from __future__ import annotations
 
 import logging
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def first_frame(path: Path) -> bytes:
     try:
         head = path.read_bytes()[:4]
         reader: Any = RawPcapNgReader(str(path)) if head == b"\n\r\r\n" else RawPcapReader(str(path))
-        with reader:
+        with closing(reader):
             return bytes(next(reader)[0])
     except (EOFError, StopIteration) as error:
         raise STLPacketError(f"the capture {path} has no packet: give one with at least one") from error

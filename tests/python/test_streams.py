@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -259,6 +260,20 @@ def test_names_work_in_captures_and_bytes(tmp_path: Any) -> None:
     for builder in (STLPktBuilder(pkt=path, vm=vm), STLPktBuilder(pkt_buffer=bytes(udp()), vm=vm)):
         assert builder.get_pkt_len() == 60
         assert builder.to_json()["vm"]["instructions"][-1]["pkt_offset"] == 36
+
+
+def test_pcapng_is_read_too(tmp_path: Any) -> None:
+    def block(kind: int, body: bytes) -> bytes:
+        body += bytes(-len(body) % 4)
+        size = struct.pack("<I", len(body) + 12)
+        return struct.pack("<I", kind) + size + body + size
+
+    frame = bytes(udp())
+    section = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    interface = block(1, struct.pack("<HHI", 1, 0, 0))
+    packet = block(6, struct.pack("<IIIII", 0, 0, 0, len(frame), len(frame)) + frame)
+    (tmp_path / "one.pcapng").write_bytes(section + interface + packet)
+    assert STLPktBuilder(pkt=tmp_path / "one.pcapng").dump_pkt(encode=False)["binary"] == frame
 
 
 def test_a_file_that_is_no_capture_is_refused(tmp_path: Any) -> None:
