@@ -31,6 +31,12 @@ pub const NOMINAL_RATE_BPS: f64 = 100e9;
 /// so that at 10 Mpps a receiving thread may be away for 6 ms, and more than 400 of the longest.
 /// Memory that was never written to is not taken from the system.
 pub const RING_BYTES: usize = 4 << 20;
+/// The least that the ring of a transmit queue holds on a link with a rate: 1,024 of the shortest
+/// frames, as the queue of a network card does.
+pub const RING_BYTES_MIN: usize = 64 << 10;
+/// On a link with a rate a ring holds what the link carries in this time, and what is under way:
+/// load that the link cannot carry is seen as missed soon, and does not hide in a long queue.
+pub const QUEUE_NS: u64 = 5_000_000;
 /// What the rings of one direction of a link have together at most. A link holds what is sent in
 /// its delay twice over, up to this; past it the sender is held back, and a flow through the
 /// link is slower than the link (at 100 Gb/s from a delay of about 2.5 ms on).
@@ -125,11 +131,15 @@ fn direction(queues: usize, settings: &LinkSettings, number: u64) -> (Vec<Memory
 /// The size of each of `queues` rings.
 fn ring_bytes(settings: &LinkSettings, queues: usize) -> usize {
     let rate_bps = settings.rate_bps.unwrap_or(NOMINAL_RATE_BPS);
-    let delay_s = settings.delay_ns.min(DELAY_NS_MAX) as f64 / 1e9;
-    let under_way = (rate_bps * delay_s / 8.0).min(RING_BYTES_MAX as f64) as usize;
+    let carried_in = |ns: u64| (rate_bps * ns as f64 / 8e9).min(RING_BYTES_MAX as f64) as usize;
+    let waiting = match settings.rate_bps {
+        Some(_) => carried_in(QUEUE_NS).clamp(RING_BYTES_MIN, RING_BYTES),
+        None => RING_BYTES,
+    };
+    let under_way = carried_in(settings.delay_ns.min(DELAY_NS_MAX));
     // Twice, because short frames take up to 1.5 times their time on the wire in a ring.
-    let bytes = (RING_BYTES + 2 * under_way).min(RING_BYTES_MAX);
-    (bytes / queues.max(1)).max(RING_BYTES)
+    let bytes = (waiting + 2 * under_way).min(RING_BYTES_MAX);
+    (bytes / queues.max(1)).max(waiting)
 }
 
 #[cfg(test)]

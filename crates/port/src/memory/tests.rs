@@ -207,11 +207,23 @@ fn rings_grow_with_what_is_under_way_up_to_a_limit() {
     assert_eq!(ring_bytes(&settings(""), 4), RING_BYTES);
     assert_eq!(
         ring_bytes(&settings("rate=1gbps:delay=1ms"), 1),
-        RING_BYTES + 250_000
+        625_000 + 250_000
     );
+    assert_eq!(ring_bytes(&settings("rate=1mbps"), 1), RING_BYTES_MIN);
+    assert_eq!(ring_bytes(&settings("rate=100gbps"), 1), RING_BYTES);
     assert_eq!(ring_bytes(&settings("delay=1s"), 1), RING_BYTES_MAX);
     assert_eq!(ring_bytes(&settings("delay=1s"), 4), RING_BYTES_MAX / 4);
     assert_eq!(ring_bytes(&settings("delay=1s"), 1000), RING_BYTES);
+}
+
+#[test]
+fn a_slow_link_makes_the_sender_wait_soon() {
+    let (mut a, _b) = pair(1, 1, &settings("rate=1mbps"));
+    let sent = send(&mut a.tx[0], 0, 60, 0, 10_000);
+    assert!(
+        (900..=1100).contains(&sent),
+        "{sent} frames wait for a link of 1 Mb/s"
+    );
 }
 
 #[test]
