@@ -132,6 +132,29 @@ def test_ten_thousand_streams_are_added_and_read_back(live: STLClient) -> None:
     live.remove_all_streams(ports=[0])
 
 
+def test_four_ports_on_two_cores(binary: Path) -> None:
+    with LocalServer(ports=["memory"] * 4, cores=2, binary=binary) as server, server.client() as client:
+        client.reset()
+        assert client.get_all_ports() == [0, 1, 2, 3]
+        client.add_streams(burst(1001), ports=[0, 2])
+        client.start(ports=[0, 2], synchronized=True)
+        client.wait_on_traffic(timeout=30)
+        assert [arrived(client, port, 1001)["ipackets"] for port in (1, 3)] == [1001, 1001]
+        assert client.get_stats(ports=[0, 2])["total"]["opackets"] == 2002
+
+
+def test_two_clients_share_a_server(live_server: LocalServer) -> None:
+    with live_server.client(username="alice") as alice, live_server.client(username="bob") as bob:
+        alice.acquire(ports=[0])
+        bob.acquire(ports=[1])
+        for client in (alice, bob):
+            client.add_streams(burst(500))
+            client.start()
+        for client in (alice, bob):
+            client.wait_on_traffic(timeout=30)
+        assert [arrived(alice, port, 500)["ipackets"] for port in (0, 1)] == [500, 500]
+
+
 def test_a_port_of_another_user_is_named_and_untouched(live: STLClient, live_server: LocalServer) -> None:
     live.add_streams(STLStream(packet=packet(), mode=STLTXCont(pps=1000)), ports=[0])
     live.start(ports=[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import json
 import re
@@ -214,6 +215,20 @@ def test_the_public_surface_is_what_it_says() -> None:
     assert set(dir(allosaur)) == {*allosaur.__all__, "__version__"}
     with pytest.raises(AttributeError, match="no attribute 'STLNothing'"):
         allosaur.STLNothing  # noqa: B018
+
+
+def test_the_reference_page_is_fresh() -> None:
+    """Written by tests/python/reference.py; run it after a change of the surface."""
+    folder = Path(__file__).parent
+    spec = importlib.util.spec_from_file_location("reference", folder / "reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    page = reference.PAGE.read_text()
+    assert page == reference.render(), "run: python tests/python/reference.py"
+    for name in allosaur.__all__:
+        assert f"### {name}" in page
 
 
 def test_every_public_method_of_the_client_is_documented() -> None:
