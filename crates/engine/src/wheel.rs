@@ -26,7 +26,7 @@ pub const WHEEL_TICKS: u64 = 1024;
 /// Coarse ticks are moved down this far ahead, so that nothing is late for its fine tick.
 const CASCADE_AHEAD_TICKS: u64 = 2;
 
-/// Items by the time that they are due. Drive it like this, once a turn:
+/// Items by the time that they are due; those of one time by their own order. Drive it like this, once a turn:
 /// [`advance`](Scheduler::advance), then [`pop_due`](Scheduler::pop_due) until it is empty, and
 /// [`insert`](Scheduler::insert) at any time.
 #[derive(Debug)]
@@ -40,13 +40,13 @@ pub struct Scheduler<T> {
     coarse_tick: u64,
 }
 
-impl<T: Copy> Default for Scheduler<T> {
+impl<T: Copy + Ord> Default for Scheduler<T> {
     fn default() -> Self {
         Scheduler::new(0)
     }
 }
 
-impl<T: Copy> Scheduler<T> {
+impl<T: Copy + Ord> Scheduler<T> {
     /// An empty scheduler at time `now`.
     pub fn new(now: Nanos) -> Scheduler<T> {
         Scheduler {
@@ -176,30 +176,22 @@ impl<T: Copy> Scheduler<T> {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry<T> {
     at: Nanos,
     item: T,
 }
 
-impl<T> PartialEq for Entry<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.at == other.at
+/// Earliest first, the reverse of what a binary heap gives; then by item.
+impl<T: Ord> Ord for Entry<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at.cmp(&self.at)).then_with(|| other.item.cmp(&self.item))
     }
 }
 
-impl<T> Eq for Entry<T> {}
-
-impl<T> PartialOrd for Entry<T> {
+impl<T: Ord> PartialOrd for Entry<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
-    }
-}
-
-/// Earliest first: the reverse of what a binary heap gives.
-impl<T> Ord for Entry<T> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.at.cmp(&self.at)
     }
 }
 

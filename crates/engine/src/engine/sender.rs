@@ -7,6 +7,9 @@
 //! A full queue ends the port's turn and nothing else: what could not leave stays the first in
 //! order, so that no stream is starved by others with shorter frames.
 //!
+//! Streams end in the order of their schedules, also when a core is late: whether a chain finds
+//! its next stream running must not depend on who was late.
+//!
 //! What lives here: which stream's turn it is, and the life of a run. What does not: the
 //! schedule of a stream (`stream::run`) and its packets (`burst`).
 
@@ -35,8 +38,9 @@ pub(super) struct Sender {
     runs: Vec<Option<Run>>,
 }
 
-/// What comes due: a stream of a run, or ([`END`]) the run's end.
-#[derive(Clone, Copy, Debug)]
+/// What comes due: a stream of a run, or ([`END`]) the run's end. Streams that are due at the same
+/// time have their turn in their order, the same on all cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Item {
     run: u32,
     stream: u32,
@@ -56,16 +60,6 @@ struct Run {
     active: u32,
     /// A stream was cut by the duration, so the run lasts until its end.
     cut: bool,
-}
-
-/// What is left to do with a stream after its turn.
-enum Next {
-    /// Look again then.
-    At(Nanos),
-    /// It has no more packets before the run's end.
-    Cut,
-    /// It has ended, with its last packet then.
-    Ended(Due),
 }
 
 impl Sender {
@@ -93,17 +87,22 @@ impl Sender {
             .iter()
             .position(Option::is_none)
             .unwrap_or(self.runs.len());
-        let mut active = 0;
-        for (i, stream) in program.streams.iter_mut().enumerate() {
-            stream.frame = burst::register(stream, self.port, outlets);
-            if stream.plan.self_start {
-                stream.start(Due::at(start_at));
-                active += 1;
+        let mut run = Run {
+            profile,
+            program,
+            end,
+            active: 0,
+            cut: false,
+        };
+        for stream in 0..run.program.streams.len() {
+            let starting = &mut run.program.streams[stream];
+            starting.frame = burst::register(starting, self.port, outlets);
+            if starting.plan.self_start {
                 let item = Item {
                     run: index as u32,
-                    stream: i as u32,
+                    stream: stream as u32,
                 };
-                self.scheduler.insert(stream.due_at(), item);
+                run.begin(item, Due::at(start_at), &mut self.scheduler);
             }
         }
         if end != Nanos::MAX {
@@ -118,14 +117,9 @@ impl Sender {
         if index == self.runs.len() {
             self.runs.push(None);
         }
-        self.runs[index] = Some(Run {
-            profile,
-            program,
-            end,
-            active,
-            cut: false,
-        });
-        if active == 0 {
+        let nothing_to_do = run.active == 0 && !run.cut;
+        self.runs[index] = Some(run);
+        if nothing_to_do {
             self.finish(index, now, outlets, outbox);
         }
     }
@@ -166,6 +160,10 @@ impl Sender {
                 .expect("a retired run has no items");
             let stream = &mut run.program.streams[item.stream as usize];
             let until = now.min(run.end.saturating_sub(1));
+            if let Some(last) = stream.end(until) {
+                self.follow_chain(item, last, now, outlets, outbox);
+                continue;
+            }
             give_up_late(stream, counters, now, run.end);
             let count = stream.due_count(until, vm::BURST as u32);
             if count > 0 {
@@ -178,10 +176,11 @@ impl Sender {
                     break;
                 }
             }
-            match step(stream, until, run.end) {
-                Next::At(at) => self.scheduler.insert(at, item),
-                Next::Cut => self.cut(item, now, outlets, outbox),
-                Next::Ended(last) => self.follow_chain(item, last, now, outlets, outbox),
+            stream.begin_bursts(until);
+            if stream.due_at() < run.end {
+                self.scheduler.insert(stream.due_at(), item);
+            } else {
+                self.cut(item, now, outlets, outbox);
             }
         }
         sent
@@ -218,7 +217,6 @@ impl Sender {
         let run = self.runs[item.run as usize]
             .as_mut()
             .expect("the caller has it");
-        run.program.streams[item.stream as usize].active = false;
         run.active -= 1;
         run.cut = true;
         if run.active == 0 && now >= run.end {
@@ -240,18 +238,13 @@ impl Sender {
         run.active -= 1;
         let next = run.program.streams[item.stream as usize].successor();
         if let Some(next) = next {
-            let stream = &mut run.program.streams[next as usize];
             // A stream that runs already is not started again by another chain.
-            if !stream.active {
-                stream.start(last);
-                run.active += 1;
-                self.scheduler.insert(
-                    stream.due_at(),
-                    Item {
-                        run: item.run,
-                        stream: next,
-                    },
-                );
+            if !run.program.streams[next as usize].active {
+                let item = Item {
+                    run: item.run,
+                    stream: next,
+                };
+                run.begin(item, last, &mut self.scheduler);
             }
         }
         if run.active == 0 && (!run.cut || now >= run.end) {
@@ -302,17 +295,17 @@ impl Sender {
     }
 }
 
-/// Goes as far in the stream's schedule as `until` allows, without sending.
-#[inline]
-fn step(stream: &mut StreamRun, until: Nanos, end: Nanos) -> Next {
-    while stream.left == 0 && stream.due_at() <= until {
-        if let Some(last) = stream.end_burst() {
-            return Next::Ended(last);
+impl Run {
+    /// Starts a stream, unless its first packet is due only after the end.
+    fn begin(&mut self, item: Item, at: Due, scheduler: &mut Scheduler<Item>) {
+        let stream = &mut self.program.streams[item.stream as usize];
+        stream.start(at);
+        if stream.due_at() >= self.end {
+            self.cut = true;
+        } else {
+            self.active += 1;
+            scheduler.insert(stream.due_at(), item);
         }
-    }
-    match stream.due_at() {
-        at if at >= end => Next::Cut,
-        at => Next::At(at),
     }
 }
 

@@ -42,6 +42,7 @@ pub(crate) struct StreamRun {
     pub(crate) state: Option<vm::State>,
     pub(crate) frame: Option<FrameHandle>,
     pub(crate) counters: StreamCounters,
+    /// Started and not ended; also when the run's end comes before its own.
     pub(crate) active: bool,
     /// This core's next packet.
     pub(crate) next: Due,
@@ -139,17 +140,25 @@ impl StreamRun {
         self.plan.shape.packets_per_burst == u64::MAX
     }
 
-    /// Ends the current burst and begins the next. When it was the last, the stream is no longer
-    /// active, and this gives the time of its last packet.
-    pub(crate) fn end_burst(&mut self) -> Option<Due> {
-        let last = self.burst_end;
-        self.first_index += self.plan.shape.packets_per_burst;
-        if self.bursts_left > 0 {
-            self.begin_burst(last.later(self.plan.shape.burst_gap));
+    /// Begins the next burst of this stream when the current one is over by `until`.
+    #[inline]
+    pub(crate) fn begin_bursts(&mut self, until: Nanos) {
+        while self.left == 0 && self.bursts_left > 0 && self.burst_end.at <= until {
+            let first = self.burst_end.later(self.plan.shape.burst_gap);
+            self.first_index += self.plan.shape.packets_per_burst;
+            self.begin_burst(first);
+        }
+    }
+
+    /// Ends the stream when its last burst is over by `until`; gives the time of its last packet.
+    #[inline]
+    pub(crate) fn end(&mut self, until: Nanos) -> Option<Due> {
+        if self.left > 0 || self.bursts_left > 0 || self.burst_end.at > until {
             return None;
         }
+        self.first_index += self.plan.shape.packets_per_burst;
         self.active = false;
-        Some(last)
+        Some(self.burst_end)
     }
 
     /// The stream that follows in the chain, unless this one has run as often as it may.

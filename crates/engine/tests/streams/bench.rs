@@ -84,7 +84,10 @@ impl Bench {
 
     /// Runs on time until `until`, or until nothing is left.
     pub(crate) fn run_until(&mut self, until: Nanos) {
+        let mut turns = 0u64;
         while let Some(next) = self.engine.poll_timeout().filter(|&next| next <= until) {
+            turns += 1;
+            assert!(turns < 10_000_000, "no progress at {next} ns");
             self.engine.poll_transmit(next, &mut self.outlets);
         }
     }

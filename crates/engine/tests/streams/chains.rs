@@ -190,3 +190,39 @@ fn a_profile_without_streams_for_this_core_is_done_at_once() {
         }]
     );
 }
+
+#[test]
+fn a_stream_that_would_start_after_the_end_does_not_hold_the_run_up() {
+    let late = StreamSpec {
+        start_delay: 10 * SECOND,
+        ..stream(1)
+    };
+    let chained = StreamSpec {
+        next: Some(3),
+        ..burst(2, 1)
+    };
+    let after = StreamSpec {
+        self_start: false,
+        start_delay: 10 * SECOND,
+        ..burst(3, 1)
+    };
+    for streams in [
+        vec![late.clone()],
+        vec![chained, after],
+        vec![late, stream(4)],
+    ] {
+        let mut bench = Bench::new();
+        let duration = Some(2 * MILLISECOND);
+        bench
+            .start(&streams, CoreShare::ONLY, duration)
+            .expect("right");
+        bench.run_until(SECOND);
+        let at = 2 * MILLISECOND;
+        let done = Event::ProfileDone {
+            port: 0,
+            profile: KEY,
+            at,
+        };
+        assert_eq!(bench.events(), [done]);
+    }
+}

@@ -109,11 +109,26 @@ fn chains() -> impl Strategy<Value = Vec<StreamSpec>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn any_number_of_cores_sends_what_one_would(streams in chains(), cores in 2usize..6) {
         prop_assert_eq!(sent_by_cores(&streams, cores), sent_by_cores(&streams, 1));
+    }
+
+    #[test]
+    fn a_core_that_looks_seldom_sends_the_same(streams in chains(), step_ms in 1u64..95) {
+        let mut bench = Bench::new();
+        bench.start(&streams, CoreShare::ONLY, Some(SECOND)).expect("the streams are right");
+        for step in 1..=2000 / step_ms + 1 {
+            bench.catch_up(step * step_ms * MILLISECOND);
+        }
+        let missed = bench.engine.counters()[0].missed_packets;
+        let late = sorted(bench.outlets.take());
+        let on_time = sent_by_cores(&streams, 1);
+        prop_assert_eq!(late.len() as u64 + missed, on_time.len() as u64);
+        // Only what is missed at the very end is missing.
+        prop_assert_eq!(&late[..], &on_time[..late.len()]);
     }
 }
 
