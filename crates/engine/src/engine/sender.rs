@@ -75,7 +75,7 @@ impl Sender {
     pub(super) fn start(
         &mut self,
         profile: ProfileKey,
-        mut program: Box<CoreProgram>,
+        program: Box<CoreProgram>,
         start_at: Nanos,
         end: Nanos,
         now: Nanos,
