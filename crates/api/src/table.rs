@@ -3,12 +3,13 @@
 //! A method that is not here is answered "Method … not registered". A method that is here works.
 
 use crate::command::Command;
-use crate::commands::{events, groups, ports, server, statistics, streams, traffic};
+use crate::commands::{events, groups, layers, ports, server, statistics, streams, traffic};
 
 /// The commands of each noun, in the order of the reference page.
 pub const NOUNS: &[(&str, &[Command])] = &[
     ("Server", server::COMMANDS),
     ("Ports", ports::COMMANDS),
+    ("Addresses and pushed packets", layers::COMMANDS),
     ("Profiles and streams", streams::COMMANDS),
     ("Traffic", traffic::COMMANDS),
     ("Statistics", statistics::COMMANDS),

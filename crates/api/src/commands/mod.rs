@@ -2,6 +2,7 @@
 
 pub mod events;
 pub mod groups;
+pub mod layers;
 pub mod ports;
 pub mod server;
 pub mod statistics;

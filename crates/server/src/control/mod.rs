@@ -14,6 +14,7 @@
 //! `statistics`, and the commands by noun: `server`, `ports`, `streams`, `traffic`.
 
 mod config;
+mod layers;
 mod port;
 mod ports;
 mod rates;
@@ -30,6 +31,7 @@ use std::collections::VecDeque;
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Access, Error, Fields, Method, Request, command};
 use allosaur_engine::engine::{Command, Event};
+use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{Nanos, SECOND};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -147,6 +149,11 @@ impl Control {
         self.runs().next().is_some()
     }
 
+    fn next_key(&mut self) -> ProfileKey {
+        self.next_profile_key = self.next_profile_key.wrapping_add(1);
+        ProfileKey(self.next_profile_key)
+    }
+
     fn runs(&self) -> impl Iterator<Item = &port::Run> {
         let profiles = self.ports.iter().flat_map(|port| port.profiles.values());
         profiles.filter_map(|profile| profile.run.as_ref())
@@ -189,6 +196,11 @@ impl Control {
             Method::SetRxFeature => self.set_rx_feature(fields),
             Method::Capture => self.capture(fields),
             Method::StopCapturePort => self.stop_capture_port(fields),
+            Method::SetL2 => self.set_l2(fields),
+            Method::SetL3 => self.set_l3(fields),
+            Method::ConfigureIpv6 => self.configure_ipv6(fields),
+            Method::SetVlan => self.set_vlan(fields),
+            Method::PushPackets => self.push_packets(fields, view),
             Method::GlobalStats => reply(&self.global_stats(view)),
             Method::PortStats => self.port_stats(fields, view),
             Method::PortXstatsNames => self.port_xstats_names(fields),

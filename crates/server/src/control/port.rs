@@ -7,6 +7,7 @@ use allosaur_api::limits::{PROFILE_NAME_BYTES_MAX, PROFILES_MAX, STREAMS_MAX};
 use allosaur_engine::stream::{ProfileKey, StreamId, StreamSpec};
 
 use super::config::PortConfig;
+use super::layers::Layers;
 
 /// The profile that is always there.
 pub(super) const DEFAULT_PROFILE: &str = "_";
@@ -23,6 +24,7 @@ pub(super) struct Port {
     pub(super) owner: Option<Owner>,
     pub(super) promiscuous: bool,
     pub(super) multicast: bool,
+    pub(super) layers: Layers,
     pub(super) profiles: BTreeMap<String, Profile>,
 }
 
@@ -84,6 +86,7 @@ impl State {
 impl Port {
     pub(super) fn new(config: PortConfig) -> Port {
         Port {
+            layers: Layers::new(config.destination_mac),
             config,
             owner: None,
             promiscuous: false,

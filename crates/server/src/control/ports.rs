@@ -8,7 +8,6 @@ use allosaur_api::events::Event;
 use allosaur_api::{Error, Fields};
 use serde_json::{Map, Value, json};
 
-use super::config::mac_text;
 use super::port::{ALL_PROFILES, Owner, Port, Profile};
 use super::{Control, Reply, View, owns_a_port, reply};
 
@@ -160,15 +159,8 @@ fn attributes(port: &Port) -> PortAttributes {
         rx_filter_mode: "all",
         vxlan_fs: Vec::new(),
         fc: json!({"mode": -1}),
-        vlan: json!({"tags": []}),
-        layer_cfg: json!({
-            "ether": {
-                "src": mac_text(config.hw_mac), "dst": mac_text(config.destination_mac),
-                "state": "configured",
-            },
-            "ipv4": {"state": "none"},
-            "ipv6": {"enabled": false},
-        }),
+        vlan: port.layers.vlan(),
+        layer_cfg: port.layers.layer_cfg(config.hw_mac),
     }
 }
 

@@ -143,8 +143,13 @@ fn packet(base64: Option<&str>) -> Result<Vec<u8>, Problem> {
     let Some(base64) = base64 else {
         return Ok(vec![0; PACKET_BYTES_PADDED]);
     };
+    decode_packet(base64)
+}
+
+/// A packet template, from base64.
+pub(super) fn decode_packet(base64: &str) -> Result<Vec<u8>, Problem> {
     let bytes = base64::engine::general_purpose::STANDARD.decode(base64);
-    let bytes = bytes.map_err(|error| format!("field 'packet.binary' is not base64: {error}"))?;
+    let bytes = bytes.map_err(|error| format!("the packet's 'binary' is not base64: {error}"))?;
     if !(PACKET_BYTES_MIN..=PACKET_BYTES_MAX).contains(&bytes.len()) {
         return Err(format!(
             "packet is {} bytes; it must be {PACKET_BYTES_MIN} to {PACKET_BYTES_MAX}",

@@ -5,7 +5,7 @@ use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Error, Fields};
 use allosaur_engine::engine::{Command, Event};
 use allosaur_engine::stream::{
-    CoreShare, PortFacts, Profile as Compiled, ProfileKey, ProfileRates, StreamSpec,
+    CoreShare, DestinationMac, PortFacts, Profile as Compiled, ProfileKey, ProfileRates, StreamSpec,
 };
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::json;
@@ -15,7 +15,7 @@ use super::{Action, Control, Reply, View, reply};
 
 /// Traffic that starts "now" starts so much later, so that all data threads hear of it in time
 /// and start together.
-const START_LEAD: Nanos = MILLISECOND;
+pub(super) const START_LEAD: Nanos = MILLISECOND;
 /// How far ahead a start may be asked for: a day.
 const START_AHEAD_MAX_S: f64 = 86_400.0;
 /// Rounding is no excess: so much above the line rate is still accepted.
@@ -47,8 +47,7 @@ impl Control {
         start_at: Nanos,
         view: &View<'_>,
     ) {
-        self.next_profile_key = self.next_profile_key.wrapping_add(1);
-        let key = ProfileKey(self.next_profile_key);
+        let key = self.next_key();
         let seconds = params.duration_s.map(|s| (s * SECOND as f64) as Nanos);
         for share in shares {
             let command = Command::StartProfile {
@@ -164,10 +163,11 @@ fn compile(port: &Port, name: &str, data_cores: usize) -> Result<Compiled, Error
         return Err(wrong_state("start", State::Idle, name, remedy));
     }
     let specs: Vec<StreamSpec> = profile.streams.values().map(|s| s.spec.clone()).collect();
+    check_resolved(port, &specs)?;
     let facts = PortFacts {
         line_rate_bps: port.config.line_rate_bps,
         source_mac: port.config.hw_mac,
-        destination_mac: port.config.destination_mac,
+        destination_mac: port.layers.destination_mac(),
         data_cores,
     };
     let compiled = Compiled::compile(&specs, &facts);
@@ -178,6 +178,24 @@ fn compile(port: &Port, name: &str, data_cores: usize) -> Result<Compiled, Error
         )));
     }
     Ok(compiled)
+}
+
+/// Streams that go where the port goes need to know where that is.
+fn check_resolved(port: &Port, specs: &[StreamSpec]) -> Result<(), Error> {
+    let Some(gateway) = port.layers.unresolved_gateway() else {
+        return Ok(());
+    };
+    match specs
+        .iter()
+        .find(|spec| spec.destination_mac != DestinationMac::Packet)
+    {
+        None => Ok(()),
+        Some(spec) => Err(Error::execution(format!(
+            "stream {}: the MAC address of {gateway} is not known yet: resolve it (set_l3 with \
+             resolved_mac), or give the stream its own destination MAC",
+            spec.id
+        ))),
+    }
 }
 
 /// The data threads that a core mask selects: bit n is the n-th of the port.

@@ -1,0 +1,228 @@
+//! The addresses of a port, and packets that a client pushes out of it.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use allosaur_api::commands::layers::{
+    ConfigureIpv6, PushPackets, PushedPacket, SetL2, SetL3, SetVlan,
+};
+use allosaur_api::{Error, Fields};
+use allosaur_engine::engine::Command;
+use allosaur_engine::stream::{
+    CoreShare, DestinationMac, Mode, PortFacts, Profile, Rate, StreamId, StreamSpec,
+};
+use allosaur_engine::time::MICROSECOND;
+use serde_json::{Value, json};
+
+use super::config::mac_text;
+use super::port::{Port, State};
+use super::stream::decode_packet;
+use super::traffic::START_LEAD;
+use super::{Action, Control, Reply, View};
+
+/// The addresses of a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layers {
+    destination_mac: [u8; 6],
+    ipv4: Option<Ipv4Layer>,
+    ipv6: Option<Ipv6Addr>,
+    vlan: Vec<u16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ipv4Layer {
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+    resolved: bool,
+}
+
+impl Layers {
+    /// Layer 2 mode, towards `destination_mac`.
+    pub(super) fn new(destination_mac: [u8; 6]) -> Layers {
+        Layers {
+            destination_mac,
+            ipv4: None,
+            ipv6: None,
+            vlan: Vec::new(),
+        }
+    }
+
+    /// Where frames go, as far as it is known.
+    pub(super) fn destination_mac(&self) -> [u8; 6] {
+        self.destination_mac
+    }
+
+    /// The gateway whose MAC address is not known yet.
+    pub(super) fn unresolved_gateway(&self) -> Option<Ipv4Addr> {
+        self.ipv4
+            .filter(|layer| !layer.resolved)
+            .map(|layer| layer.destination)
+    }
+
+    /// As `get_port_status` shows it.
+    pub(super) fn layer_cfg(&self, source_mac: [u8; 6]) -> Value {
+        let resolved = self.unresolved_gateway().is_none();
+        let ipv4 = match self.ipv4 {
+            None => json!({"state": "none"}),
+            Some(Ipv4Layer {
+                source,
+                destination,
+                ..
+            }) => json!({
+                "state": if resolved { "resolved" } else { "unresolved" },
+                "src": source.to_string(), "dst": destination.to_string(),
+            }),
+        };
+        let ipv6 = match self.ipv6 {
+            None => json!({"enabled": false}),
+            Some(source) => json!({"enabled": true, "src": source.to_string()}),
+        };
+        json!({
+            "ether": {
+                "src": mac_text(source_mac), "dst": mac_text(self.destination_mac),
+                "state": if resolved { "configured" } else { "unconfigured" },
+            },
+            "ipv4": ipv4,
+            "ipv6": ipv6,
+        })
+    }
+
+    /// As `get_port_status` shows it.
+    pub(super) fn vlan(&self) -> Value {
+        json!({"tags": self.vlan})
+    }
+}
+
+impl Control {
+    pub(super) fn set_l2(&mut self, fields: &Fields<'_>) -> Reply {
+        let params = SetL2::parse(fields)?;
+        let port = self.quiet_port(params.port, "set_l2")?;
+        port.layers.destination_mac = params.destination_mac;
+        port.layers.ipv4 = None;
+        Ok(json!({}))
+    }
+
+    pub(super) fn set_l3(&mut self, fields: &Fields<'_>) -> Reply {
+        let params = SetL3::parse(fields)?;
+        let port = self.quiet_port(params.port, "set_l3")?;
+        if let Some(mac) = params.resolved_mac {
+            port.layers.destination_mac = mac;
+        }
+        port.layers.ipv4 = Some(Ipv4Layer {
+            source: params.source,
+            destination: params.destination,
+            resolved: params.resolved_mac.is_some(),
+        });
+        Ok(json!({}))
+    }
+
+    pub(super) fn configure_ipv6(&mut self, fields: &Fields<'_>) -> Reply {
+        let params = ConfigureIpv6::parse(fields)?;
+        let port = self.quiet_port(params.port, "conf_ipv6")?;
+        let link_local = link_local(port.config.hw_mac);
+        port.layers.ipv6 = params.enabled.then(|| params.source.unwrap_or(link_local));
+        Ok(json!({}))
+    }
+
+    pub(super) fn set_vlan(&mut self, fields: &Fields<'_>) -> Reply {
+        let params = SetVlan::parse(fields)?;
+        self.quiet_port(params.port, "set_vlan")?.layers.vlan = params.tags;
+        Ok(json!({}))
+    }
+
+    pub(super) fn push_packets(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = PushPackets::parse(fields)?;
+        let port = self.port(params.port)?;
+        let streams = pushed_streams(&params)?;
+        let facts = PortFacts {
+            line_rate_bps: port.config.line_rate_bps,
+            source_mac: port.config.hw_mac,
+            destination_mac: port.layers.destination_mac(),
+            data_cores: self.config.data_cores,
+        };
+        let core = port.config.cores.first().copied().unwrap_or(0);
+        let profile = Profile::compile(&streams, &facts);
+        let profile = profile.map_err(|error| Error::execution(error.to_string()))?;
+        let share = CoreShare {
+            core,
+            rank: 0,
+            cores: 1,
+        };
+        let start_at = view.now_ns + START_LEAD;
+        let command = Command::StartProfile {
+            port: params.port,
+            // Nobody waits for its end: the key is known to no profile.
+            profile: self.next_key(),
+            program: Box::new(profile.core_program(1.0, share)),
+            start_at,
+            duration: None,
+        };
+        self.actions.push_back(Action::Command { core, command });
+        Ok(json!({"sent": streams.len(), "ts": start_at as f64 / 1e9}))
+    }
+
+    /// A port whose addresses may change now.
+    fn quiet_port(&mut self, id: u8, command: &str) -> Result<&mut Port, Error> {
+        let port = self.port_mut(id)?;
+        if port.state() > State::Streams {
+            return Err(Error::execution(format!(
+                "{command} cannot be executed while port {id} transmits: stop its traffic first"
+            )));
+        }
+        Ok(port)
+    }
+}
+
+/// A chain of bursts of one packet.
+fn pushed_streams(params: &PushPackets<'_>) -> Result<Vec<StreamSpec>, Error> {
+    let count = params.packets.len() as StreamId;
+    let numbered = (0..count).zip(&params.packets);
+    let stream = |(id, packet): (StreamId, &PushedPacket<'_>)| {
+        let bytes = decode_packet(packet.base64);
+        let packet_bytes =
+            bytes.map_err(|problem| Error::execution(format!("pkts[{id}]: {problem}")))?;
+        Ok(StreamSpec {
+            id,
+            enabled: true,
+            self_start: id == 0,
+            next: Some(id + 1).filter(|&next| next < count),
+            action_count: 0,
+            start_delay: if id == 0 {
+                0
+            } else {
+                u64::from(params.gap_us) * MICROSECOND
+            },
+            mode: Mode::SingleBurst { packets: 1 },
+            rate: Rate::PacketsPerSecond(1.0),
+            packet: packet_bytes,
+            keep_source_mac: !packet.port_source_mac,
+            destination_mac: match packet.port_destination_mac {
+                true => DestinationMac::Port,
+                false => DestinationMac::Packet,
+            },
+            dummy: false,
+            random_seed: 0,
+            core: None,
+            program: Vec::new(),
+        })
+    };
+    numbered.map(stream).collect()
+}
+
+/// The link-local address of a MAC address (RFC 4291, appendix A).
+fn link_local(mac: [u8; 6]) -> Ipv6Addr {
+    let [a, b, c, d, e, f] = mac;
+    let tail = [a ^ 2, b, c, 0xff, 0xfe, d, e, f];
+    let word = |i: usize| u16::from_be_bytes([tail[i], tail[i + 1]]);
+    Ipv6Addr::new(0xfe80, 0, 0, 0, word(0), word(2), word(4), word(6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_link_local_address_is_that_of_rfc_4291() {
+        let address = link_local([0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde]);
+        assert_eq!(address.to_string(), "fe80::3656:78ff:fe9a:bcde");
+    }
+}
