@@ -5,8 +5,9 @@
 //! memory that the caller owns.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `stream`, `engine`.
+//! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `stream`, `engine`.
 
+pub mod capture;
 pub mod engine;
 pub mod rng;
 pub mod stats;

@@ -1,0 +1,397 @@
+//! Captured packets: what a capture keeps of the frames that pass, and what it has counted.
+//!
+//! What lives here: one capture ([`Capture`]) and all those of a server ([`Captures`]), which know
+//! at once whether anybody wants a frame. What does not: the filter's language (the caller brings
+//! a function), and files or clients that packets go to.
+
+use std::collections::VecDeque;
+
+use crate::time::Nanos;
+use crate::transmit::PortIndex;
+
+/// Most captures at a time.
+pub const CAPTURES_MAX: usize = 10;
+/// Most packets that one capture keeps.
+pub const CAPTURE_PACKETS_MAX: u32 = 1_000_000;
+
+/// On which way a frame was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// When it left.
+    Transmitted,
+    /// When it arrived.
+    Received,
+}
+
+/// One packet of a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Captured {
+    /// When it was seen.
+    pub at: Nanos,
+    /// At which port.
+    pub port: PortIndex,
+    /// On which way.
+    pub origin: Origin,
+    /// Its number in the capture, from 1, of all that matched.
+    pub index: u64,
+    /// Its length without FCS before it was cut.
+    pub wire_bytes: u32,
+    /// Its bytes, perhaps cut to the snap length.
+    pub bytes: Box<[u8]>,
+}
+
+/// What happens when a capture is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// It keeps the first packets; further ones are only counted.
+    KeepFirst,
+    /// It keeps the last packets.
+    KeepLast,
+}
+
+/// What a capture wants. Ports are bits of a mask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CaptureSettings {
+    /// Ports whose frames are taken when they leave.
+    pub transmit_ports: u64,
+    /// Ports whose frames are taken when they arrive.
+    pub receive_ports: u64,
+    /// Packets to keep at most; 0 only counts.
+    pub packets_max: u32,
+    /// What happens then.
+    pub overflow: Overflow,
+    /// Bytes to keep of each; 0 is all.
+    pub snap_bytes: usize,
+}
+
+/// One capture: its packets and counters. `F` says which frames it wants.
+#[derive(Debug)]
+pub struct Capture<F> {
+    settings: CaptureSettings,
+    filter: F,
+    active: bool,
+    packets: VecDeque<Captured>,
+    matched: u64,
+    fetched: u64,
+    bytes: u64,
+}
+
+/// What a capture has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CaptureCounters {
+    /// Frames that it wanted.
+    pub matched: u64,
+    /// Packets that were taken out.
+    pub fetched: u64,
+    /// Packets that it keeps.
+    pub kept: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl<F: Fn(&[u8]) -> bool> Capture<F> {
+    /// An active, empty capture.
+    pub fn new(settings: CaptureSettings, filter: F) -> Capture<F> {
+        Capture {
+            settings,
+            filter,
+            active: true,
+            packets: VecDeque::new(),
+            matched: 0,
+            fetched: 0,
+            bytes: 0,
+        }
+    }
+
+    /// What it was told to want.
+    pub fn settings(&self) -> &CaptureSettings {
+        &self.settings
+    }
+
+    /// Whether it still takes packets.
+    pub fn is_active(&self) -> bool {
+        self.active
+    }
+
+    /// Takes no more packets; those that it has stay.
+    pub fn stop(&mut self) {
+        self.active = false;
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> CaptureCounters {
+        CaptureCounters {
+            matched: self.matched,
+            fetched: self.fetched,
+            kept: self.packets.len() as u64,
+            bytes: self.bytes,
+        }
+    }
+
+    /// Shows it a frame that passed.
+    pub fn offer(&mut self, at: Nanos, port: PortIndex, origin: Origin, frame: &[u8]) {
+        if !self.active || !self.wants(port, origin) || !(self.filter)(frame) {
+            return;
+        }
+        self.matched += 1;
+        if !self.make_room() {
+            return;
+        }
+        let length = match self.settings.snap_bytes {
+            0 => frame.len(),
+            snap => frame.len().min(snap),
+        };
+        self.bytes += length as u64;
+        self.packets.push_back(Captured {
+            at,
+            port,
+            origin,
+            index: self.matched,
+            wire_bytes: frame.len() as u32,
+            bytes: frame[..length].into(),
+        });
+    }
+
+    /// Takes out the oldest packets, at most `packets_max`.
+    pub fn fetch(&mut self, packets_max: usize) -> Vec<Captured> {
+        let n = self.packets.len().min(packets_max);
+        let packets: Vec<Captured> = self.packets.drain(..n).collect();
+        self.fetched += n as u64;
+        self.bytes -= packets.iter().map(|p| p.bytes.len() as u64).sum::<u64>();
+        packets
+    }
+
+    fn wants(&self, port: PortIndex, origin: Origin) -> bool {
+        let ports = match origin {
+            Origin::Transmitted => self.settings.transmit_ports,
+            Origin::Received => self.settings.receive_ports,
+        };
+        port < 64 && ports >> port & 1 == 1
+    }
+
+    fn make_room(&mut self) -> bool {
+        if self.packets.len() < self.settings.packets_max as usize {
+            return true;
+        }
+        match (self.settings.overflow, self.packets.pop_front()) {
+            (Overflow::KeepLast, Some(oldest)) => {
+                self.bytes -= oldest.bytes.len() as u64;
+                true
+            }
+            (Overflow::KeepFirst, Some(first)) => {
+                self.packets.push_front(first);
+                false
+            }
+            (_, None) => false,
+        }
+    }
+}
+
+/// All captures of a server, by number.
+#[derive(Debug)]
+pub struct Captures<F> {
+    captures: Vec<(u32, Capture<F>)>,
+    next_number: u32,
+    /// Ports that any active capture wants.
+    transmit_ports: u64,
+    receive_ports: u64,
+}
+
+impl<F> Default for Captures<F> {
+    fn default() -> Self {
+        Captures {
+            captures: Vec::new(),
+            next_number: 1,
+            transmit_ports: 0,
+            receive_ports: 0,
+        }
+    }
+}
+
+impl<F: Fn(&[u8]) -> bool> Captures<F> {
+    /// Starts a capture and gives its number; `None` when there are [`CAPTURES_MAX`].
+    pub fn start(&mut self, settings: CaptureSettings, filter: F) -> Option<u32> {
+        if self.captures.len() >= CAPTURES_MAX {
+            return None;
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        self.captures.push((number, Capture::new(settings, filter)));
+        self.note_ports();
+        Some(number)
+    }
+
+    /// Stops a capture; `None` when there is none of that number.
+    pub fn stop(&mut self, number: u32) -> Option<CaptureCounters> {
+        let capture = self.get(number)?;
+        capture.stop();
+        let counters = capture.counters();
+        self.note_ports();
+        Some(counters)
+    }
+
+    /// Forgets a capture and its packets; false when there is none of that number.
+    pub fn remove(&mut self, number: u32) -> bool {
+        let before = self.captures.len();
+        self.captures.retain(|(n, _)| *n != number);
+        self.note_ports();
+        self.captures.len() < before
+    }
+
+    /// A capture.
+    pub fn get(&mut self, number: u32) -> Option<&mut Capture<F>> {
+        let mut captures = self.captures.iter_mut();
+        captures
+            .find(|(n, _)| *n == number)
+            .map(|(_, capture)| capture)
+    }
+
+    /// All captures, with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Capture<F>)> {
+        self.captures
+            .iter()
+            .map(|(number, capture)| (*number, capture))
+    }
+
+    /// Whether any capture wants frames of a port on that way: to be asked before a frame is
+    /// offered.
+    #[inline]
+    pub fn want(&self, port: PortIndex, origin: Origin) -> bool {
+        let ports = match origin {
+            Origin::Transmitted => self.transmit_ports,
+            Origin::Received => self.receive_ports,
+        };
+        port < 64 && ports >> port & 1 == 1
+    }
+
+    /// Shows a frame that passed to all captures.
+    pub fn offer(&mut self, at: Nanos, port: PortIndex, origin: Origin, frame: &[u8]) {
+        for (_, capture) in &mut self.captures {
+            capture.offer(at, port, origin, frame);
+        }
+    }
+
+    /// The ports whose transmitted frames any capture wants.
+    pub fn transmit_ports(&self) -> u64 {
+        self.transmit_ports
+    }
+
+    fn note_ports(&mut self) {
+        let active = || {
+            self.captures
+                .iter()
+                .filter(|(_, c)| c.active)
+                .map(|(_, c)| &c.settings)
+        };
+        self.transmit_ports = active().fold(0, |ports, s| ports | s.transmit_ports);
+        self.receive_ports = active().fold(0, |ports, s| ports | s.receive_ports);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(packets_max: u32, overflow: Overflow) -> CaptureSettings {
+        CaptureSettings {
+            transmit_ports: 0b01,
+            receive_ports: 0b10,
+            packets_max,
+            overflow,
+            snap_bytes: 0,
+        }
+    }
+
+    fn all(_: &[u8]) -> bool {
+        true
+    }
+
+    fn offer_five<F: Fn(&[u8]) -> bool>(capture: &mut Capture<F>) {
+        for i in 0..5 {
+            capture.offer(u64::from(i), 1, Origin::Received, &[i; 60]);
+        }
+    }
+
+    fn times(packets: &[Captured]) -> Vec<Nanos> {
+        packets.iter().map(|packet| packet.at).collect()
+    }
+
+    #[test]
+    fn a_full_capture_keeps_the_first_or_the_last() {
+        for (overflow, expected) in [(Overflow::KeepFirst, [0, 1]), (Overflow::KeepLast, [3, 4])] {
+            let mut capture = Capture::new(settings(2, overflow), all);
+            offer_five(&mut capture);
+            let counters = capture.counters();
+            assert_eq!(
+                (counters.matched, counters.kept, counters.bytes),
+                (5, 2, 120)
+            );
+            assert_eq!(times(&capture.fetch(10)), expected);
+            assert_eq!(capture.counters().bytes, 0);
+        }
+    }
+
+    #[test]
+    fn only_wanted_ports_ways_and_frames_match() {
+        let mut capture = Capture::new(settings(9, Overflow::KeepFirst), |frame: &[u8]| {
+            frame[0] % 2 == 0
+        });
+        offer_five(&mut capture);
+        capture.offer(7, 0, Origin::Received, &[0; 60]);
+        capture.offer(8, 1, Origin::Transmitted, &[0; 60]);
+        capture.offer(9, 0, Origin::Transmitted, &[0; 60]);
+        capture.offer(10, 200, Origin::Received, &[0; 60]);
+        assert_eq!(times(&capture.fetch(10)), [0, 2, 4, 9]);
+    }
+
+    #[test]
+    fn a_capture_of_no_packets_counts() {
+        let mut capture = Capture::new(settings(0, Overflow::KeepLast), all);
+        offer_five(&mut capture);
+        assert_eq!(
+            (capture.counters().matched, capture.counters().kept),
+            (5, 0)
+        );
+    }
+
+    #[test]
+    fn packets_are_cut_and_say_how_long_they_were() {
+        let cut = CaptureSettings {
+            snap_bytes: 20,
+            ..settings(9, Overflow::KeepFirst)
+        };
+        let mut capture = Capture::new(cut, all);
+        capture.offer(0, 1, Origin::Received, &[1; 60]);
+        let packet = &capture.fetch(1)[0];
+        assert_eq!(
+            (packet.bytes.len(), packet.wire_bytes, packet.index),
+            (20, 60, 1)
+        );
+    }
+
+    #[test]
+    fn captures_have_numbers_and_a_limit_and_know_what_they_want() {
+        let mut captures = Captures::default();
+        for number in 1..=CAPTURES_MAX as u32 {
+            assert_eq!(
+                captures.start(settings(1, Overflow::KeepFirst), all),
+                Some(number)
+            );
+        }
+        assert_eq!(captures.start(settings(1, Overflow::KeepFirst), all), None);
+        assert!(captures.want(1, Origin::Received) && !captures.want(0, Origin::Received));
+        captures.offer(3, 1, Origin::Received, &[0; 60]);
+        assert!(
+            captures
+                .iter()
+                .all(|(_, capture)| capture.counters().matched == 1)
+        );
+        for number in 1..CAPTURES_MAX as u32 {
+            assert!(captures.stop(number).is_some() && captures.remove(number));
+        }
+        assert!(captures.want(1, Origin::Received));
+        assert_eq!(captures.stop(CAPTURES_MAX as u32).map(|c| c.kept), Some(1));
+        assert!(!captures.want(1, Origin::Received));
+        assert!(!captures.remove(1));
+    }
+}
