@@ -56,6 +56,10 @@ class PortProfileID:
         return hash(str(self))
 
 
+#: Requests about a port as a whole.
+_WITHOUT_PROFILE = ("release", "set_port_attr", "set_l2", "conf_ipv6", "set_vlan", "push_pkts")
+
+
 class ClientBase:
     """Connecting, disconnecting, the event log."""
 
@@ -237,7 +241,7 @@ class ClientBase:
         ports = list(ports)
         if not ports:
             return []
-        if method not in ("release", "set_port_attr"):
+        if method not in _WITHOUT_PROFILE:
             params = {"profile_id": DEFAULT_PROFILE, **params}
         replies = self._session().rpc.batch((method, self._owned_params(port, **params)) for port in ports)
         for port_id, reply in zip(ports, replies, strict=True):
