@@ -158,6 +158,8 @@ impl Service {
             self.threads.mail[core].flush();
             while let Some(report) = self.threads.mail[core].receive() {
                 if let Report::Event(event) = report {
+                    // Who hears of the end of a run looks at what arrived next.
+                    self.threads.receive.thread().unpark();
                     self.control.handle_event(core, event, self.clock.now_ns());
                 }
             }
