@@ -71,6 +71,19 @@ impl Gap {
             .map_or(u64::MAX, |n| n as u64)
     }
 
+    /// The part `share` of this gap.
+    pub fn scaled(self, share: f64) -> Gap {
+        Gap::from_nanos(self.as_nanos_f64() * share)
+    }
+
+    /// How large a part of this gap `part` is; zero for a gap of zero.
+    pub fn share(self, part: Gap) -> f64 {
+        if self == Gap::default() {
+            return 0.0;
+        }
+        part.as_nanos_f64() / self.as_nanos_f64()
+    }
+
     fn units(self) -> u128 {
         (u128::from(self.whole) << 32) | u128::from(self.fraction)
     }
@@ -110,6 +123,34 @@ impl Due {
             .saturating_add(gap.whole)
             .saturating_add(Nanos::from(carry));
         Due { at, fraction }
+    }
+
+    /// One gap earlier. Stops at the beginning of time.
+    pub fn before(self, gap: Gap) -> Due {
+        Due::from_units(self.units().saturating_sub(gap.units()))
+    }
+
+    /// The time since `earlier`, none if that is later.
+    pub fn since(self, earlier: Due) -> Gap {
+        Gap::from_units(self.units().saturating_sub(earlier.units()))
+    }
+
+    /// How many whole gaps have passed since `earlier`; `u64::MAX` for a gap of zero.
+    pub fn gaps_since(self, earlier: Due, gap: Gap) -> u64 {
+        let passed = self.units().saturating_sub(earlier.units());
+        let count = passed.checked_div(gap.units());
+        count.map_or(u64::MAX, |n| n.min(u128::from(u64::MAX)) as u64)
+    }
+
+    fn units(self) -> u128 {
+        (u128::from(self.at) << 32) | u128::from(self.fraction)
+    }
+
+    fn from_units(units: u128) -> Due {
+        Due {
+            at: (units >> 32) as Nanos,
+            fraction: units as u32,
+        }
     }
 
     /// The same, whole nanoseconds later.

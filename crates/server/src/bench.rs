@@ -178,6 +178,7 @@ fn stream(
         keep_source_mac: false,
         destination_mac: DestinationMac::Port,
         dummy: false,
+        start_paused: false,
         random_seed: 1,
         core: None,
         program,

@@ -34,6 +34,7 @@ fn stream(id: StreamId, mode: Mode, rate_pps: f64, program: Vec<Instruction>) ->
         keep_source_mac: false,
         destination_mac: DestinationMac::Port,
         dummy: false,
+        start_paused: false,
         random_seed: 1,
         core: None,
         program,

@@ -2,9 +2,10 @@
 //!
 //! What lives here: [`Command`] and [`Event`], the words between control and a data thread, and
 //! [`Engine`], which shares its turns out among the ports of its group. What does not: the
-//! streams of one port (`sender`), the packets of a burst (`burst`), the queues (`transmit`).
+//! streams of one port (`sender`), a profile that runs there (`profile`), the packets of a burst (`burst`), the queues (`transmit`).
 
 mod burst;
+mod profile;
 mod sender;
 
 use std::collections::VecDeque;
@@ -15,6 +16,7 @@ use crate::time::Nanos;
 use crate::transmit::{Outlets, PortIndex};
 use crate::vm;
 
+pub use profile::Change;
 use sender::Sender;
 pub use sender::{BURSTS_PER_TURN, DRAIN_MAX, LATE_MAX};
 
@@ -42,6 +44,18 @@ pub enum Command {
         /// The profile.
         profile: ProfileKey,
     },
+    /// Changes a profile that runs; answered by [`Event::ProfileChanged`] when everything that was
+    /// due before has left or was given up. One that is not running is answered likewise.
+    ChangeProfile {
+        /// The port.
+        port: PortIndex,
+        /// The profile.
+        profile: ProfileKey,
+        /// From when on, the same for all cores: far enough ahead that all hear of it in time.
+        at: Nanos,
+        /// What becomes of it.
+        change: Change,
+    },
 }
 
 /// What the engine of a core tells control.
@@ -63,6 +77,15 @@ pub enum Event {
         /// The profile.
         profile: ProfileKey,
         /// When.
+        at: Nanos,
+    },
+    /// A change of the profile has taken effect.
+    ProfileChanged {
+        /// The port.
+        port: PortIndex,
+        /// The profile.
+        profile: ProfileKey,
+        /// From when on.
         at: Nanos,
     },
 }
@@ -128,6 +151,15 @@ impl Engine {
                     profile,
                     at: now,
                 });
+            }
+            Command::ChangeProfile {
+                port,
+                profile,
+                at,
+                change,
+            } => {
+                let sender = &mut self.senders[usize::from(port)];
+                sender.change(profile, at, change, &mut self.outbox);
             }
         }
     }

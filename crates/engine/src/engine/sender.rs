@@ -13,6 +13,7 @@
 //! What lives here: which stream's turn it is, and the life of a run. What does not: the
 //! schedule of a stream (`stream::run`) and its packets (`burst`).
 
+use super::profile::{Change, Item, Part, Run};
 use super::{Event, Outbox, burst};
 use crate::stats::{StreamCounters, TransmitCounters};
 use crate::stream::run::StreamRun;
@@ -36,30 +37,6 @@ pub(super) struct Sender {
     port: PortIndex,
     scheduler: Scheduler<Item>,
     runs: Vec<Option<Run>>,
-}
-
-/// What comes due: a stream of a run, or ([`END`]) the run's end. Streams that are due at the same
-/// time have their turn in their order, the same on all cores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Item {
-    run: u32,
-    stream: u32,
-}
-
-/// Stands for the end of the run's duration.
-const END: u32 = u32::MAX;
-
-/// A profile that runs.
-#[derive(Debug)]
-struct Run {
-    profile: ProfileKey,
-    program: Box<CoreProgram>,
-    /// No packet leaves that is due at this time or later.
-    end: Nanos,
-    /// Streams that have packets to come.
-    active: u32,
-    /// A stream was cut by the duration, so the run lasts until its end.
-    cut: bool,
 }
 
 impl Sender {
@@ -87,40 +64,48 @@ impl Sender {
             .iter()
             .position(Option::is_none)
             .unwrap_or(self.runs.len());
-        let mut run = Run {
-            profile,
-            program,
-            end,
-            active: 0,
-            cut: false,
-        };
+        let mut run = Run::new(profile, program, end);
         for stream in 0..run.program.streams.len() {
             let starting = &mut run.program.streams[stream];
             starting.frame = burst::register(starting, self.port, outlets);
             if starting.plan.self_start {
-                let item = Item {
-                    run: index as u32,
-                    stream: stream as u32,
-                };
+                let item = Item::stream(index, stream);
                 run.begin(item, Due::at(start_at), &mut self.scheduler);
             }
         }
         if end != Nanos::MAX {
-            self.scheduler.insert(
-                end,
-                Item {
-                    run: index as u32,
-                    stream: END,
-                },
-            );
+            self.scheduler.insert(end, Item::end(index));
         }
         if index == self.runs.len() {
             self.runs.push(None);
         }
-        let nothing_to_do = run.active == 0 && !run.cut;
+        let nothing_to_do = run.active == 0 && run.cut == 0;
         self.runs[index] = Some(run);
         if nothing_to_do {
             self.finish(index, now, outlets, outbox);
+        }
+    }
+
+    /// Plans a change of a profile from `at` on; one that does not run has nothing to change.
+    pub(super) fn change(
+        &mut self,
+        profile: ProfileKey,
+        at: Nanos,
+        change: Change,
+        outbox: &mut Outbox,
+    ) {
+        let found = self.find(profile);
+        let run = found.and_then(|index| Some((index, self.runs[index].as_mut()?)));
+        match run {
+            Some((index, run)) => {
+                let at = run.plan(at, change);
+                self.scheduler.insert(at, Item::change(index));
+            }
+            None => {
+                let port = self.port;
+                let event = Event::ProfileChanged { port, profile, at };
+                outbox.events.push_back(event);
+            }
         }
     }
 
@@ -148,23 +133,30 @@ impl Sender {
         self.scheduler.advance(now);
         let mut sent = 0;
         for _ in 0..BURSTS_PER_TURN {
-            let Some((_, item)) = self.scheduler.pop_due(now) else {
+            let Some((at, item)) = self.scheduler.pop_due(now) else {
                 break;
             };
-            if item.stream == END {
-                self.handle_end(item, now, outlets, outbox);
-                continue;
-            }
+            let stream = match item.part() {
+                Part::Stream(stream) => stream,
+                Part::Change => {
+                    self.apply_change(item, at, outbox);
+                    continue;
+                }
+                Part::End => {
+                    self.handle_end(item, now, outlets, outbox);
+                    continue;
+                }
+            };
             let run = self.runs[item.run as usize]
                 .as_mut()
                 .expect("a retired run has no items");
-            let stream = &mut run.program.streams[item.stream as usize];
-            let until = now.min(run.end.saturating_sub(1));
+            let stream = &mut run.program.streams[stream];
+            let until = now.min(run.bound.saturating_sub(1));
             if let Some(last) = stream.end(until) {
                 self.follow_chain(item, last, now, outlets, outbox);
                 continue;
             }
-            give_up_late(stream, counters, now, run.end);
+            give_up_late(stream, counters, now, run.end, run.bound);
             let count = stream.due_count(until, vm::BURST as u32);
             if count > 0 {
                 let taken = burst::send(stream, self.port, count, stage, counters, outlets);
@@ -213,13 +205,24 @@ impl Sender {
             .position(|run| run.as_ref().is_some_and(is_it))
     }
 
+    /// Every stream has sent what was due before the change.
+    fn apply_change(&mut self, item: Item, at: Nanos, outbox: &mut Outbox) {
+        let index = item.run as usize;
+        let run = self.runs[index]
+            .as_mut()
+            .expect("a retired run has no items");
+        run.apply(index, &mut self.scheduler);
+        let (port, profile) = (self.port, run.profile);
+        let event = Event::ProfileChanged { port, profile, at };
+        outbox.events.push_back(event);
+    }
+
     fn cut(&mut self, item: Item, now: Nanos, outlets: &mut impl Outlets, outbox: &mut Outbox) {
         let run = self.runs[item.run as usize]
             .as_mut()
             .expect("the caller has it");
-        run.active -= 1;
-        run.cut = true;
-        if run.active == 0 && now >= run.end {
+        run.cut(item);
+        if now >= run.end && run.is_over(now) {
             self.finish(item.run as usize, now, outlets, outbox);
         }
     }
@@ -232,23 +235,22 @@ impl Sender {
         outlets: &mut impl Outlets,
         outbox: &mut Outbox,
     ) {
-        let run = self.runs[item.run as usize]
-            .as_mut()
-            .expect("the caller has it");
+        let Part::Stream(stream) = item.part() else {
+            return;
+        };
+        let index = item.run as usize;
+        let run = self.runs[index].as_mut().expect("the caller has it");
         run.active -= 1;
-        let next = run.program.streams[item.stream as usize].successor();
+        let next = run.program.streams[stream].successor();
         if let Some(next) = next {
             // A stream that runs already is not started again by another chain.
             if !run.program.streams[next as usize].active {
-                let item = Item {
-                    run: item.run,
-                    stream: next,
-                };
+                let item = Item::stream(index, next as usize);
                 run.begin(item, last, &mut self.scheduler);
             }
         }
-        if run.active == 0 && (!run.cut || now >= run.end) {
-            self.finish(item.run as usize, now, outlets, outbox);
+        if run.is_over(now) {
+            self.finish(index, now, outlets, outbox);
         }
     }
 
@@ -264,7 +266,7 @@ impl Sender {
         let run = self.runs[item.run as usize]
             .as_ref()
             .expect("a retired run has no items");
-        if run.active > 0 {
+        if !run.is_over(now) {
             let last_call = run.end.saturating_add(DRAIN_MAX);
             self.scheduler.insert(last_call.max(now + 1), item);
         } else {
@@ -295,24 +297,16 @@ impl Sender {
     }
 }
 
-impl Run {
-    /// Starts a stream, unless its first packet is due only after the end.
-    fn begin(&mut self, item: Item, at: Due, scheduler: &mut Scheduler<Item>) {
-        let stream = &mut self.program.streams[item.stream as usize];
-        stream.start(at);
-        if stream.due_at() >= self.end {
-            self.cut = true;
-        } else {
-            self.active += 1;
-            scheduler.insert(stream.due_at(), item);
-        }
-    }
-}
-
 /// Skips what a stream is too late for.
 #[inline]
-fn give_up_late(stream: &mut StreamRun, counters: &mut TransmitCounters, now: Nanos, end: Nanos) {
-    let before_end = end.saturating_sub(1);
+fn give_up_late(
+    stream: &mut StreamRun,
+    counters: &mut TransmitCounters,
+    now: Nanos,
+    end: Nanos,
+    bound: Nanos,
+) {
+    let before_end = bound.saturating_sub(1);
     let behind = now.saturating_sub(LATE_MAX);
     if stream.next.at < behind && stream.left > 0 && stream.is_continuous() {
         give_up(stream, counters, behind.min(before_end));

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::check::{Chains, CompileError, check};
 use super::graph::{Load, ProfileRates, rates};
 use super::run::{Plan, StreamRun};
-use super::spec::{DestinationMac, Mode, PACKET_BYTES_PADDED, RATE_PPS_MAX, StreamId, StreamSpec};
-use crate::time::{Gap, Nanos};
+use super::spec::{DestinationMac, Mode, PACKET_BYTES_PADDED, StreamId, StreamSpec};
+use crate::time::Nanos;
 use crate::vm;
 
 /// What compiling must know about the port.
@@ -68,6 +68,7 @@ struct Compiled {
     action_count: u32,
     self_start: bool,
     dummy: bool,
+    start_paused: bool,
     core: Option<u8>,
 }
 
@@ -140,7 +141,6 @@ impl Profile {
 
 impl Compiled {
     fn for_core(&self, factor: f64, share: CoreShare, next: Option<u32>) -> StreamRun {
-        let pps = (self.rate_pps * factor).min(RATE_PPS_MAX);
         let (rank, cores) = if self.core.is_some() {
             (0, 1)
         } else {
@@ -156,16 +156,18 @@ impl Compiled {
                 packet: Arc::clone(&self.packet),
                 program: self.program.clone(),
                 shape: self.shape,
-                gap: Gap::from_pps(pps),
+                rate_pps: self.rate_pps,
                 start_delay: self.start_delay,
                 next,
                 action_count: self.action_count,
                 self_start: self.self_start,
                 dummy: self.dummy,
+                start_held: self.start_paused,
                 rank: rank as u64,
                 cores: cores as u64,
             },
             state,
+            factor,
         )
     }
 }
@@ -205,6 +207,7 @@ fn compile_stream(
         action_count: spec.action_count,
         self_start: spec.self_start,
         dummy: spec.dummy,
+        start_paused: spec.start_paused,
         core: spec.core,
     })
 }

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use super::compile::Shape;
-use super::spec::StreamId;
+use super::spec::{RATE_PPS_MAX, StreamId};
 use crate::stats::StreamCounters;
 use crate::time::{Due, Gap, Nanos};
 use crate::transmit::FrameHandle;
@@ -24,13 +24,15 @@ pub(crate) struct Plan {
     pub(crate) packet: Arc<[u8]>,
     pub(crate) program: Option<Arc<vm::Program>>,
     pub(crate) shape: Shape,
-    /// Between two packets of the whole stream.
-    pub(crate) gap: Gap,
+    /// At a factor of 1.
+    pub(crate) rate_pps: f64,
     pub(crate) start_delay: Nanos,
     pub(crate) next: Option<u32>,
     pub(crate) action_count: u32,
     pub(crate) self_start: bool,
     pub(crate) dummy: bool,
+    /// Starts held, until it is released.
+    pub(crate) start_held: bool,
     pub(crate) rank: u64,
     pub(crate) cores: u64,
 }
@@ -44,10 +46,21 @@ pub(crate) struct StreamRun {
     pub(crate) counters: StreamCounters,
     /// Started and not ended; also when the run's end comes before its own.
     pub(crate) active: bool,
+    /// Active, and its next packet is due only after the run's end.
+    pub(crate) cut: bool,
+    /// Paused by itself, whatever its profile does.
+    pub(crate) held: bool,
+    /// Since when its schedule stands still.
+    frozen_at: Option<Nanos>,
     /// This core's next packet.
     pub(crate) next: Due,
     /// Between two packets of this core.
     pub(crate) gap: Gap,
+    /// Between two packets of the whole stream.
+    spacing: Gap,
+    started_at: Nanos,
+    /// The first packet of the current burst, on whichever core, at the time first planned.
+    first: Due,
     /// This core's packets of the current burst that are still to come; [`u64::MAX`] is endless.
     pub(crate) left: u64,
     /// The last packet of the current burst, on whichever core.
@@ -58,15 +71,30 @@ pub(crate) struct StreamRun {
     rounds: u32,
 }
 
+impl Plan {
+    /// The gap between two packets of the whole stream at `factor` times its rate.
+    fn spacing(&self, factor: f64) -> Gap {
+        Gap::from_pps((self.rate_pps * factor).min(RATE_PPS_MAX))
+    }
+}
+
 impl StreamRun {
-    pub(crate) fn new(plan: Plan, state: Option<vm::State>) -> StreamRun {
+    /// A stream that has not started, to be sent at `factor` times its rate.
+    pub(crate) fn new(plan: Plan, state: Option<vm::State>, factor: f64) -> StreamRun {
+        let spacing = plan.spacing(factor);
         StreamRun {
             state,
             frame: None,
             counters: StreamCounters::default(),
             active: false,
+            cut: false,
+            held: plan.start_held,
+            frozen_at: None,
             next: Due::default(),
-            gap: plan.gap.times(plan.cores),
+            gap: spacing.times(plan.cores),
+            spacing,
+            started_at: 0,
+            first: Due::default(),
             left: 0,
             burst_end: Due::default(),
             bursts_left: 0,
@@ -79,21 +107,22 @@ impl StreamRun {
     /// Starts the stream, its start delay after `at`.
     pub(crate) fn start(&mut self, at: Due) {
         self.active = true;
+        self.cut = false;
+        self.frozen_at = None;
+        self.started_at = at.at;
         self.bursts_left = self.plan.shape.bursts;
         self.begin_burst(at.later(self.plan.start_delay));
     }
 
     fn begin_burst(&mut self, first: Due) {
         let Plan {
-            gap,
-            rank,
-            cores,
-            dummy,
-            ..
+            rank, cores, dummy, ..
         } = self.plan;
+        let gap = self.spacing;
         let packets = self.plan.shape.packets_per_burst;
         let before_mine = (rank + cores - self.first_index % cores) % cores;
         self.bursts_left -= 1;
+        self.first = first;
         self.next = first.after(gap.times(before_mine));
         self.burst_end = first.after(gap.times(packets - 1));
         self.left = match packets {
@@ -159,6 +188,62 @@ impl StreamRun {
         self.first_index += self.plan.shape.packets_per_burst;
         self.active = false;
         Some(self.burst_end)
+    }
+
+    /// Whether the schedule stands still.
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.frozen_at.is_some()
+    }
+
+    /// Lets the schedule stand still from `at` on, or from its start if that is later. All that
+    /// is due before must be done with.
+    pub(crate) fn freeze(&mut self, at: Nanos) {
+        self.frozen_at = Some(at.max(self.started_at));
+    }
+
+    /// Lets the schedule go on at `at` where it stood still: all that was to come comes as much
+    /// later as that took.
+    pub(crate) fn thaw(&mut self, at: Nanos) {
+        let Some(frozen_at) = self.frozen_at.take() else {
+            return;
+        };
+        let pause = at.saturating_sub(frozen_at);
+        self.next = self.next.later(pause);
+        self.first = self.first.later(pause);
+        self.burst_end = self.burst_end.later(pause);
+    }
+
+    /// Sends at `factor` times the stream's rate from `at` on. All that is due before must be
+    /// done with.
+    pub(crate) fn set_factor(&mut self, factor: f64, at: Nanos) {
+        let spacing = self.plan.spacing(factor);
+        if self.active {
+            self.respace(spacing, self.frozen_at.unwrap_or(at));
+        }
+        self.spacing = spacing;
+        self.gap = spacing.times(self.plan.cores);
+    }
+
+    /// Moves what is to come: the part of a gap that is over at `at` is over in the new spacing
+    /// too. Which packet comes first after `at`, and when, is found from numbers that are the
+    /// same on all cores, so that all move alike.
+    fn respace(&mut self, spacing: Gap, at: Nanos) {
+        let (old, at) = (self.spacing, Due::at(at));
+        let known = if self.left > 0 {
+            self.next
+        } else {
+            self.burst_end
+        };
+        let (pivot, moved) = if self.first >= at {
+            (self.first, self.first)
+        } else {
+            let pivot = known.before(old.times(known.gaps_since(at, old)));
+            let to_come = spacing.scaled(old.share(pivot.since(at)));
+            (pivot, at.after(to_come))
+        };
+        let move_it = |due: Due| moved.after(spacing.times(due.gaps_since(pivot, old)));
+        self.next = move_it(self.next);
+        self.burst_end = move_it(self.burst_end);
     }
 
     /// The stream that follows in the chain, unless this one has run as often as it may.

@@ -54,6 +54,8 @@ pub struct StreamSpec {
     pub destination_mac: DestinationMac,
     /// Sends nothing and only takes its time: a delay in a chain.
     pub dummy: bool,
+    /// Waits where it starts until it is resumed.
+    pub start_paused: bool,
     /// Seed of the field engine's random variables; 0 is the same as 1.
     pub random_seed: u32,
     /// Runs on this data core alone.

@@ -1,5 +1,6 @@
 //! What the other files have in common: streams that are easy to write, and engines that run them.
 
+use allosaur_engine::engine::Change;
 use allosaur_engine::stream::{
     CompileError, CoreShare, DestinationMac, Mode, PortFacts, Profile, ProfileKey, Rate, StreamId,
     StreamSpec,
@@ -36,6 +37,7 @@ pub(crate) fn stream(id: StreamId) -> StreamSpec {
         keep_source_mac: false,
         destination_mac: DestinationMac::Port,
         dummy: false,
+        start_paused: false,
         random_seed: 1,
         core: None,
         program: Vec::new(),
@@ -69,17 +71,44 @@ impl Bench {
         share: CoreShare,
         duration: Option<Nanos>,
     ) -> Result<(), CompileError> {
+        self.launch(streams, share, 0, duration)
+    }
+
+    /// Starts later than now, on one core, without end.
+    pub(crate) fn start_at(&mut self, streams: &[StreamSpec], start_at: Nanos) {
+        let started = self.launch(streams, CoreShare::ONLY, start_at, None);
+        started.expect("the streams are right");
+    }
+
+    fn launch(
+        &mut self,
+        streams: &[StreamSpec],
+        share: CoreShare,
+        start_at: Nanos,
+        duration: Option<Nanos>,
+    ) -> Result<(), CompileError> {
         let profile = Profile::compile(streams, &facts(share.cores))?;
         let program = Box::new(profile.core_program(1.0, share));
         let start = Command::StartProfile {
             port: 0,
             profile: KEY,
             program,
-            start_at: 0,
+            start_at,
             duration,
         };
         self.engine.handle_command(0, start, &mut self.outlets);
         Ok(())
+    }
+
+    /// Tells the engine at `now` of a change from `at` on.
+    pub(crate) fn change(&mut self, now: Nanos, at: Nanos, change: Change) {
+        let command = Command::ChangeProfile {
+            port: 0,
+            profile: KEY,
+            at,
+            change,
+        };
+        self.engine.handle_command(now, command, &mut self.outlets);
     }
 
     /// Runs on time until `until`, or until nothing is left.

@@ -1,6 +1,8 @@
 //! Many cores behave as one.
 
-use allosaur_engine::stream::{CoreShare, Mode, Rate, StreamSpec};
+use allosaur_engine::Event;
+use allosaur_engine::engine::Change;
+use allosaur_engine::stream::{CoreShare, Mode, Rate, StreamId, StreamSpec};
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::{Instruction, Operation, Range, Values, Width};
 use allosaur_testkit::recording::Sent;
@@ -9,6 +11,17 @@ use proptest::prelude::*;
 use crate::bench::{Bench, burst, sorted, stream};
 
 fn sent_by_cores(streams: &[StreamSpec], cores: usize) -> Vec<Sent> {
+    sent_with_changes(streams, cores, &[])
+}
+
+/// How long before its time a core hears of a change.
+const LEAD: Nanos = MILLISECOND;
+
+fn sent_with_changes(
+    streams: &[StreamSpec],
+    cores: usize,
+    changes: &[(Nanos, Change)],
+) -> Vec<Sent> {
     let mut sent = Vec::new();
     for rank in 0..cores {
         let mut bench = Bench::new();
@@ -20,12 +33,16 @@ fn sent_by_cores(streams: &[StreamSpec], cores: usize) -> Vec<Sent> {
         bench
             .start(streams, share, Some(SECOND))
             .expect("the streams are right");
+        for (at, change) in changes {
+            let heard = at.saturating_sub(LEAD);
+            bench.run_until(heard);
+            bench.change(heard, *at, change.clone());
+        }
         bench.run_until(2 * SECOND);
-        assert_eq!(
-            bench.events().len(),
-            1,
-            "core {rank} of {cores} does not end"
-        );
+        let events = bench.events();
+        let done = |event: &&Event| matches!(event, Event::ProfileDone { .. });
+        let ends = events.iter().filter(done).count();
+        assert_eq!(ends, 1, "core {rank} of {cores} does not end");
         sent.extend(bench.outlets.take());
     }
     sorted(sent)
@@ -108,12 +125,81 @@ fn chains() -> impl Strategy<Value = Vec<StreamSpec>> {
     })
 }
 
+fn some_streams() -> impl Strategy<Value = Box<[StreamId]>> {
+    proptest::collection::btree_set(1u32..5, 0..3).prop_map(|ids| ids.into_iter().collect())
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let factor = prop_oneof![0.01f64..8.0, Just(1.0), Just(0.5)];
+    let factors = (some_streams(), 0.01f64..8.0)
+        .prop_map(|(ids, factor)| ids.iter().map(|id| (*id, factor)).collect());
+    prop_oneof![
+        Just(Change::Pause),
+        Just(Change::Resume),
+        factor.prop_map(Change::Update),
+        some_streams().prop_map(Change::PauseStreams),
+        some_streams().prop_map(Change::ResumeStreams),
+        factors.prop_map(Change::UpdateStreams),
+    ]
+}
+
+/// Changes in the order of time, most of them within the run.
+fn changes() -> impl Strategy<Value = Vec<(Nanos, Change)>> {
+    let one = (0u64..1_100_000, change());
+    proptest::collection::vec(one, 0..8).prop_map(|mut changes| {
+        changes.sort_by_key(|(at_us, _)| *at_us);
+        let changes = changes.into_iter();
+        changes
+            .map(|(at_us, change)| (at_us * 1000, change))
+            .collect()
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn any_number_of_cores_sends_what_one_would(streams in chains(), cores in 2usize..6) {
         prop_assert_eq!(sent_by_cores(&streams, cores), sent_by_cores(&streams, 1));
+    }
+
+    #[test]
+    fn all_cores_change_alike(
+        streams in chains(),
+        paused in proptest::collection::vec(any::<bool>(), 4),
+        changes in changes(),
+        cores in 2usize..6,
+    ) {
+        let mut streams = streams;
+        for (stream, paused) in streams.iter_mut().zip(paused) {
+            stream.start_paused = paused;
+        }
+        let one = sent_with_changes(&streams, 1, &changes);
+        prop_assert_eq!(sent_with_changes(&streams, cores, &changes), one);
+    }
+
+    #[test]
+    fn a_late_core_changes_at_the_planned_time(
+        streams in chains(),
+        changes in changes(),
+        step_ms in 1u64..90,
+    ) {
+        let mut bench = Bench::new();
+        bench.start(&streams, CoreShare::ONLY, Some(SECOND)).expect("the streams are right");
+        let step = step_ms * MILLISECOND;
+        let mut coming = changes.iter().peekable();
+        for now in (0..=2000 / step_ms + 1).map(|n| n * step) {
+            // It hears of what is planned until it looks again, and not a moment before.
+            while let Some((at, change)) = coming.next_if(|(at, _)| *at <= now + step) {
+                bench.change(now, *at, change.clone());
+            }
+            bench.catch_up(now);
+        }
+        let missed = bench.engine.counters()[0].missed_packets;
+        let late = sorted(bench.outlets.take());
+        let on_time = sent_with_changes(&streams, 1, &changes);
+        prop_assert_eq!(late.len() as u64 + missed, on_time.len() as u64);
+        prop_assert_eq!(&late[..], &on_time[..late.len()]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod bench;
 mod chains;
+mod changes;
 mod cores;
 mod errors;
 mod honesty;

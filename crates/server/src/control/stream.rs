@@ -53,6 +53,7 @@ fn spec(id: StreamId, stream: &json::Stream<'_>) -> Result<StreamSpec, Problem> 
         keep_source_mac: stream.flags & 1 != 0,
         destination_mac: destination_mac(stream.flags)?,
         dummy: stream.flags & FLAG_DUMMY != 0,
+        start_paused: stream.start_paused,
         random_seed: stream.random_seed,
         core: core(stream.core_id)?,
         program: program(&stream.instructions)?,

@@ -99,7 +99,10 @@ impl Control {
     /// A data thread is through with a profile. When all are, the profile is.
     pub(super) fn note_worker_event(&mut self, core: usize, event: Event, now_ns: Nanos) {
         let (Event::ProfileDone { port, profile, .. }
-        | Event::ProfileStopped { port, profile, .. }) = event;
+        | Event::ProfileStopped { port, profile, .. }) = event
+        else {
+            return;
+        };
         let Some((name, stopped)) = self.end_on_core(core, port, profile) else {
             return;
         };

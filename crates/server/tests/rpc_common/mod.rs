@@ -112,6 +112,7 @@ impl World {
                 duration,
             }),
             Command::StopProfile { port, profile } => self.stopped.push((core, port, profile)),
+            Command::ChangeProfile { .. } => {}
         }
     }
 
