@@ -1,4 +1,4 @@
-"""Profiles from files: Python with its tunables, JSON, YAML. Errors say the file and the line.
+"""Profiles from files: Python with its tunables, JSON, YAML, captures. Errors say the file and the line.
 
 What does not live here: what a profile is (``_profile``).
 """
@@ -29,10 +29,13 @@ def load(path: Path, direction: int, port_id: int, tunables: dict[str, Any]) -> 
         ".json": lambda: load_json(path),
         ".yaml": lambda: load_yaml(path),
         ".yml": lambda: load_yaml(path),
+        ".pcap": lambda: load_capture(path, direction, tunables),
+        ".pcapng": lambda: load_capture(path, direction, tunables),
+        ".cap": lambda: load_capture(path, direction, tunables),
     }
     if path.suffix not in kinds:
         raise STLProfileError(
-            f"profile {path}: files ending in '{path.suffix}' are not known, give .py, .json or .yaml"
+            f"profile {path}: files ending in '{path.suffix}' are not known, give .py, .json, .yaml or .pcap"
         )
     return kinds[path.suffix]()
 
@@ -59,6 +62,29 @@ def load_yaml(path: Path) -> STLProfile:
             f"profile {path}{where}: not YAML ({getattr(error, 'problem', error)})"
         ) from error
     return _from_streams(path, streams)
+
+
+def load_capture(path: Path, direction: int, tunables: dict[str, Any]) -> STLProfile:
+    """A profile from a pcap or pcapng file; tunables are as ``load_pcap`` takes them.
+
+    With ``split_mode`` it is the profile of one direction. Raises ``STLProfileError``.
+    """
+    parameters = list(inspect.signature(STLProfile.load_pcap).parameters)[1:]
+    arguments = _as_keywords(path, tunables)
+    unknown = [name for name in arguments if name not in parameters]
+    if unknown:
+        raise STLProfileError(
+            f"profile {path}: a capture has no tunable '{unknown[0]}', "
+            f"its tunables are: {', '.join(parameters)}"
+        )
+    try:
+        loaded: Any = STLProfile.load_pcap(path, **arguments)
+    except STLProfileError:
+        raise
+    except STLError as error:
+        raise STLProfileError(f"profile {path}: {error}") from error
+    profile: STLProfile = loaded[direction % 2] if isinstance(loaded, tuple) else loaded
+    return profile
 
 
 def load_python(path: Path, direction: int, port_id: int, tunables: dict[str, Any]) -> STLProfile:

@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ._capture import first_frame
 from ._errors import STLPacketError, STLTypeError
 from ._offsets import Layers
 from ._program import STLScVmRaw
@@ -60,8 +61,6 @@ class STLPktBuilder:
         if pkt_buffer is not None:
             self._bytes = _bytes(pkt_buffer, remove_fcs)
         elif isinstance(pkt, (str, Path)):
-            from ._scapy import first_frame
-
             path = Path(_caller_directory(), pkt) if path_relative_to_profile else Path(pkt)
             self._bytes = _bytes(first_frame(path), remove_fcs)
         else:

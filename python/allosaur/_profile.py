@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from ._errors import STLArgumentError, STLProfileError
 from ._modes import STLTXCont
@@ -80,9 +80,11 @@ class STLProfile:
 
     @staticmethod
     def load(filename: str | Path, direction: int = 0, port_id: int = 0, **tunables: Any) -> STLProfile:
-        """Load a profile from a .py, .json or .yaml file.
+        """Load a profile from a .py, .json or .yaml file, or from a capture (.pcap, .pcapng, .cap).
 
-        ``tunables`` go to the profile's ``get_streams``. Raises ``STLProfileError``.
+        ``tunables`` go to the profile's ``get_streams``; of a capture they are the arguments of
+        ``load_pcap``, and with ``split_mode`` the profile is that of ``direction``. Raises
+        ``STLProfileError``.
         """
         from ._loader import load
 
@@ -109,9 +111,115 @@ class STLProfile:
 
         return load_yaml(Path(yaml_file))
 
+    @overload
+    @staticmethod
+    def load_pcap(
+        pcap_file: str | Path,
+        ipg_usec: float | None = None,
+        speedup: float = 1.0,
+        loop_count: int = 1,
+        vm: Any = None,
+        packet_hook: Callable[[bytes], bytes] | None = None,
+        split_mode: None = None,
+        min_ipg_usec: float | None = None,
+        src_mac_pcap: bool = False,
+        dst_mac_pcap: bool = False,
+    ) -> STLProfile: ...
+
+    @overload
+    @staticmethod
+    def load_pcap(
+        pcap_file: str | Path,
+        ipg_usec: float | None = None,
+        speedup: float = 1.0,
+        loop_count: int = 1,
+        vm: Any = None,
+        packet_hook: Callable[[bytes], bytes] | None = None,
+        *,
+        split_mode: str,
+        min_ipg_usec: float | None = None,
+        src_mac_pcap: bool = False,
+        dst_mac_pcap: bool = False,
+    ) -> tuple[STLProfile, STLProfile]: ...
+
+    @staticmethod
+    def load_pcap(
+        pcap_file: str | Path,
+        ipg_usec: float | None = None,
+        speedup: float = 1.0,
+        loop_count: int = 1,
+        vm: Any = None,
+        packet_hook: Callable[[bytes], bytes] | None = None,
+        split_mode: str | None = None,
+        min_ipg_usec: float | None = None,
+        src_mac_pcap: bool = False,
+        dst_mac_pcap: bool = False,
+    ) -> STLProfile | tuple[STLProfile, STLProfile]:
+        """A profile from a capture (pcap or pcapng): each packet is a stream that starts the next.
+
+        ``ipg_usec`` is the gap between packets in microseconds; without it the gaps are the
+        recorded ones. ``speedup`` divides the gaps; none gets shorter than ``min_ipg_usec``.
+        ``loop_count`` is how often the capture is sent, 0 is forever. ``vm`` is a field engine
+        program for every packet, ``packet_hook`` a function that gets the bytes of each packet and
+        returns those to send. MAC addresses are the port's, unless ``src_mac_pcap`` and
+        ``dst_mac_pcap`` say that they are the capture's. ``split_mode`` gives two profiles, one for
+        each side of the conversation: those of whoever sent the first packet, told by its source
+        address ("MAC" or "IP"), and all others. Raises ``STLProfileError``.
+        """
+        from ._pcap_profile import PcapOptions, load_pcap, load_pcap_split
+
+        options = PcapOptions(
+            ipg_usec=ipg_usec,
+            speedup=speedup,
+            loop_count=loop_count,
+            vm=vm,
+            packet_hook=packet_hook,
+            split_mode=split_mode,
+            min_ipg_usec=min_ipg_usec,
+            src_mac_pcap=src_mac_pcap,
+            dst_mac_pcap=dst_mac_pcap,
+        )
+        load = load_pcap if split_mode is None else load_pcap_split
+        return load(Path(pcap_file), options)
+
     def dump_json(self, path: str | Path) -> None:
         """Write the profile to a JSON file that ``load`` reads."""
-        Path(path).write_text(json.dumps(self.to_json(), indent=2) + "\n")
+        _write(Path(path), json.dumps(self.to_json(), indent=2) + "\n")
+
+    def dump_yaml(self, path: str | Path) -> None:
+        """Write the profile to a YAML file that ``load`` reads."""
+        import yaml
+
+        _write(Path(path), str(yaml.safe_dump(self.to_json(), sort_keys=False)))
+
+    def dump_to_code(self, profile_file: str | Path | None = None) -> str:
+        """The profile as Python code that ``load`` reads; also written to ``profile_file`` if given."""
+        from ._code import profile_code
+
+        code = profile_code(self.streams)
+        if profile_file is not None:
+            _write(Path(profile_file), code)
+        return code
+
+    def save(self, path: str | Path) -> None:
+        """Write the profile to a .py, .json or .yaml file that ``load`` reads. Raises ``STLProfileError``."""
+        kinds: dict[str, Callable[[str | Path], object]] = {
+            ".py": self.dump_to_code,
+            ".json": self.dump_json,
+            ".yaml": self.dump_yaml,
+            ".yml": self.dump_yaml,
+        }
+        suffix = Path(path).suffix
+        if suffix not in kinds:
+            raise STLProfileError(f"profile {path}: give a name that ends in .py, .json or .yaml")
+        kinds[suffix](path)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise STLProfileError(f"profile {path} cannot be written: {error.strerror or error}") from error
 
 
 def _request(method: str, **params: Any) -> dict[str, Any]:

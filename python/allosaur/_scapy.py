@@ -8,8 +8,6 @@ module imports Scapy (about a fifth of a second); nothing imports it before a pa
 from __future__ import annotations
 
 import logging
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 # Scapy says on import that it found no default route; that is of no concern here.
@@ -19,9 +17,6 @@ from scapy.layers.inet import IP  # noqa: E402
 from scapy.layers.inet6 import IPv6  # noqa: E402
 from scapy.layers.l2 import ARP, Ether  # noqa: E402
 from scapy.packet import Packet  # noqa: E402
-from scapy.utils import RawPcapNgReader, RawPcapReader  # noqa: E402
-
-from ._errors import STLPacketError  # noqa: E402
 
 #: What a field gets that the profile leaves open. The same values as TRex has.
 _ADDRESSES: dict[type[Packet], dict[str, str]] = {
@@ -31,7 +26,7 @@ _ADDRESSES: dict[type[Packet], dict[str, str]] = {
     ARP: {"hwsrc": "00:00:00:00:00:00", "psrc": "16.0.0.1", "hwdst": "00:00:00:00:00:00", "pdst": "0.0.0.0"},
 }
 
-__all__ = ["Ether", "Packet", "explicit_macs", "first_frame", "with_fixed_addresses"]
+__all__ = ["Ether", "Packet", "explicit_macs", "with_fixed_addresses"]
 
 
 def with_fixed_addresses(packet: Packet) -> Packet:
@@ -56,18 +51,3 @@ def explicit_macs(packet: Packet) -> tuple[bool, bool]:
     if not isinstance(packet, Ether):
         return False, False
     return "src" in packet.fields, "dst" in packet.fields
-
-
-def first_frame(path: Path) -> bytes:
-    """The bytes of the first packet of a capture (pcap or pcapng). Raises ``STLPacketError``."""
-    try:
-        head = path.read_bytes()[:4]
-        reader: Any = RawPcapNgReader(str(path)) if head == b"\n\r\r\n" else RawPcapReader(str(path))
-        with closing(reader):
-            return bytes(next(reader)[0])
-    except (EOFError, StopIteration) as error:
-        raise STLPacketError(f"the capture {path} has no packet: give one with at least one") from error
-    except OSError as error:
-        raise STLPacketError(f"the capture {path} cannot be read: {error.strerror or error}") from error
-    except Exception as error:
-        raise STLPacketError(f"{path} is not a pcap or pcapng file: {error}") from error

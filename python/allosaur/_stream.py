@@ -138,14 +138,14 @@ class STLStream:
             )
         flags = int(fields.get("flags", 0))
         return STLStream(
-            name=fields.get("name"),
+            name=_name_from_json(fields.get("name")),
             packet=STLPktBuilder.from_json(fields),
             mode=mode_from_json(fields["mode"]),
             enabled=fields.get("enabled", True),
             self_start=fields.get("self_start", True),
             isg=fields.get("isg", 0.0),
             flow_stats=_flow_stats_from_json(fields.get("flow_stats") or {}),
-            next=fields.get("next"),
+            next=_name_from_json(fields.get("next")),
             action_count=fields.get("action_count", 0),
             random_seed=fields.get("random_seed", 0),
             mac_src_override_by_pkt=flags & _FLAG_SOURCE_MAC,
@@ -271,6 +271,11 @@ def _number(label: str, field: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 32:
         raise STLError(f"{label}: {field} is {value!r}, give a whole number from 0 to 4294967295")
     return value
+
+
+def _name_from_json(name: object) -> str | None:
+    """A name; other clients give streams of captures numbers as names."""
+    return None if name is None else str(name)
 
 
 def _flow_stats_from_json(fields: dict[str, Any]) -> STLFlowStats | None:

@@ -130,7 +130,7 @@ def _server_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("profile", metavar="PROFILE", help="a profile: a .py, .json or .yaml file")
+    parser.add_argument("profile", metavar="PROFILE", help="a profile: a .py, .json, .yaml or .pcap file")
     _load_arguments(parser, default_duration="10")
     parser.add_argument(
         "--ports",
@@ -177,7 +177,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _sim_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("profile", metavar="PROFILE", nargs="?", help="a profile: a .py, .json or .yaml file")
+    parser.add_argument("profile", metavar="PROFILE", nargs="?", help="a profile: a .py, .json, .yaml or .pcap file")
     parser.add_argument(
         "--commands", metavar="FILE", help="instead of a profile: a JSON file of RPC requests"
     )

@@ -24,7 +24,7 @@ def load(path: Path, direction: int, port: int, tunables: Mapping[str, Tunable])
     """Load a profile for one port. Raises :class:`CommandError` with the line that is wrong."""
     if not path.is_file():
         what = "is a folder, not a profile" if path.is_dir() else "no such file"
-        raise bad_input(f"profile {path}: {what}; give the path of a .py, .json or .yaml file")
+        raise bad_input(f"profile {path}: {what}; give the path of a .py, .json, .yaml or .pcap file")
     from allosaur import STLError, STLProfile
 
     try:

@@ -1,0 +1,202 @@
+"""Profiles from captures: a chain of streams of one packet each, with the gaps of the capture.
+
+What does not live here: the reading of the file (``_capture``).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ._capture import Frame, frames, no_frames
+from ._errors import STLArgumentError, STLError, STLProfileError
+from ._modes import STLTXSingleBurst
+from ._packet import PACKET_BYTES_MAX, PACKET_BYTES_MIN, STLPktBuilder
+from ._profile import STLProfile
+from ._stream import STLStream, STLStreamDstMAC_CFG_FILE, STLStreamDstMAC_PKT
+
+#: A profile takes no more streams, and each packet is one.
+PACKETS_MAX = 20_000
+SPLIT_MODES = ("MAC", "IP")
+
+_GAP_USEC_MIN = 0.001
+#: Where a capture begins at once, both sides of a split wait so long for each other to start.
+_SPLIT_START_USEC = 1000.0
+
+
+@dataclass(frozen=True)
+class PcapOptions:
+    """How a capture becomes streams; see ``STLProfile.load_pcap``. Raises ``STLArgumentError``."""
+
+    ipg_usec: float | None = None
+    speedup: float = 1.0
+    loop_count: int = 1
+    vm: Any = None
+    packet_hook: Callable[[bytes], bytes] | None = None
+    split_mode: str | None = None
+    min_ipg_usec: float | None = None
+    src_mac_pcap: bool = False
+    dst_mac_pcap: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value in (("ipg_usec", self.ipg_usec), ("min_ipg_usec", self.min_ipg_usec)):
+            if value is not None and not (_is_number(value) and value >= _GAP_USEC_MIN):
+                raise STLArgumentError(name, value, f"{_GAP_USEC_MIN} or more microseconds")
+        if not (_is_number(self.speedup) and self.speedup > 0):
+            raise STLArgumentError("speedup", self.speedup, "a factor above zero")
+        if not isinstance(self.loop_count, int) or isinstance(self.loop_count, bool) or self.loop_count < 0:
+            raise STLArgumentError("loop_count", self.loop_count, "how often to send, 0 is forever")
+        if self.packet_hook is not None and not callable(self.packet_hook):
+            raise STLArgumentError("packet_hook", self.packet_hook, "a function from bytes to bytes")
+        if self.split_mode is not None and self.split_mode not in SPLIT_MODES:
+            raise STLArgumentError("split_mode", self.split_mode, SPLIT_MODES)
+
+
+def load_pcap(path: Path, options: PcapOptions) -> STLProfile:
+    """All packets of a capture as one profile. Raises ``STLProfileError``."""
+    packets, gaps = _read(path, options)
+    return STLProfile(_chain(path, packets, gaps, options))
+
+
+def load_pcap_split(path: Path, options: PcapOptions) -> tuple[STLProfile, STLProfile]:
+    """The two directions of a capture: of whoever sent first, and of the other.
+
+    Both take the same time, so that they stay together over many rounds. Raises ``STLProfileError``.
+    """
+    packets, gaps = _read(path, options)
+    start = gaps[0] or _SPLIT_START_USEC
+    times, now = [], start
+    for gap in gaps:
+        now += gap
+        times.append(now)
+    senders = [_sender(path, number, data, options.split_mode) for number, data in enumerate(packets, 1)]
+    sides = []
+    for is_first in (True, False):
+        chosen = [at for at, sender in enumerate(senders) if (sender == senders[0]) is is_first]
+        if not chosen:
+            raise STLProfileError(
+                f"the capture {path} has packets of one direction only: load it without split_mode"
+            )
+        own_times = [times[at] for at in chosen]
+        own_gaps = [later - earlier for earlier, later in zip([0.0, *own_times], own_times, strict=False)]
+        streams = _chain(path, [packets[at] for at in chosen], own_gaps, options, now - own_times[-1])
+        sides.append(STLProfile(streams))
+    return sides[0], sides[1]
+
+
+def _read(path: Path, options: PcapOptions) -> tuple[list[bytes], list[float]]:
+    """The packets, and the gap before each in microseconds."""
+    found: list[Frame] = []
+    try:
+        for frame in frames(path):
+            if len(found) == PACKETS_MAX:
+                raise STLProfileError(
+                    f"the capture {path} has more than {PACKETS_MAX} packets, and each becomes a stream: "
+                    f"cut it, or have the server read it with push_remote()"
+                )
+            found.append(frame)
+    except STLProfileError:
+        raise
+    except STLError as error:
+        raise STLProfileError(str(error)) from error
+    if not found:
+        raise STLProfileError(str(no_frames(path)))
+    packets = [_packet(path, number, frame.data, options) for number, frame in enumerate(found, 1)]
+    return packets, _gaps(found, options)
+
+
+def _packet(path: Path, number: int, data: bytes, options: PcapOptions) -> bytes:
+    if options.packet_hook is not None:
+        data = options.packet_hook(data)
+        if not isinstance(data, bytes):
+            raise STLProfileError(
+                f"the capture {path}, packet {number}: packet_hook gave {type(data).__name__}, "
+                f"it must return bytes"
+            )
+    if not PACKET_BYTES_MIN <= len(data) <= PACKET_BYTES_MAX:
+        raise STLProfileError(
+            f"the capture {path}, packet {number} has {len(data)} bytes: "
+            f"a packet has {PACKET_BYTES_MIN} to {PACKET_BYTES_MAX}, without FCS"
+        )
+    return data
+
+
+def _gaps(found: Sequence[Frame], options: PcapOptions) -> list[float]:
+    """The gap before each packet. One that seems to be earlier than the one before follows at once."""
+    if options.ipg_usec is not None:
+        recorded = [float(options.ipg_usec)] * len(found)
+    else:
+        times = [frame.time_ns for frame in found]
+        recorded = [
+            max(0, later - earlier) / 1000 for earlier, later in zip([times[0], *times], times, strict=False)
+        ]
+    return [max(gap / options.speedup, float(options.min_ipg_usec or 0)) for gap in recorded]
+
+
+def _chain(
+    path: Path, packets: list[bytes], gaps: list[float], options: PcapOptions, rest_usec: float = 0.0
+) -> list[STLStream]:
+    """A ring of streams; the last, which leads back to the first, counts the rounds."""
+    streams = []
+    last = len(packets)
+    for number, (data, gap) in enumerate(zip(packets, gaps, strict=True), 1):
+        ends = number == last and not rest_usec
+        try:
+            streams.append(
+                STLStream(
+                    name=str(number),
+                    packet=STLPktBuilder(pkt_buffer=data, vm=options.vm, remove_fcs=False),
+                    mode=STLTXSingleBurst(total_pkts=1, percentage=100),
+                    self_start=number == 1,
+                    isg=gap,
+                    next="1" if ends else "rest" if number == last else str(number + 1),
+                    action_count=options.loop_count if ends else 0,
+                    mac_src_override_by_pkt=options.src_mac_pcap,
+                    mac_dst_override_mode=(
+                        STLStreamDstMAC_PKT if options.dst_mac_pcap else STLStreamDstMAC_CFG_FILE
+                    ),
+                )
+            )
+        except STLError as error:
+            raise STLProfileError(f"the capture {path}, packet {number}: {error}") from error
+    if rest_usec:
+        streams.append(_rest(rest_usec, options.loop_count))
+    return streams
+
+
+def _rest(rest_usec: float, loop_count: int) -> STLStream:
+    """What takes the time until the other side is done, too."""
+    return STLStream(
+        name="rest",
+        mode=STLTXSingleBurst(total_pkts=1, percentage=100),
+        self_start=False,
+        isg=rest_usec,
+        next="1",
+        action_count=loop_count,
+        dummy_stream=True,
+    )
+
+
+def _sender(path: Path, number: int, data: bytes, split_mode: str | None) -> bytes:
+    """The source address of a packet, by which the two sides are told apart."""
+    if split_mode == "MAC":
+        return data[6:12]
+    at = 12
+    (kind,) = struct.unpack_from("!H", data, at)
+    while kind in (0x8100, 0x88A8) and len(data) >= at + 6:
+        at += 4
+        (kind,) = struct.unpack_from("!H", data, at)
+    start, end = {0x0800: (12, 16), 0x86DD: (8, 24)}.get(kind, (0, 0))
+    source = data[at + 2 + start : at + 2 + end]
+    if not end or len(source) < end - start:
+        raise STLProfileError(
+            f"the capture {path}, packet {number} is not IP: split it with split_mode='MAC'"
+        )
+    return source
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value

@@ -1,0 +1,320 @@
+"""Profiles from captures: the chain of streams, its gaps and rounds, both sides, and every bad file."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from allosaur import STLArgumentError, STLPktBuilder, STLProfile, STLProfileError
+from allosaur.api import STLVM, UDP, Dot1Q, Ether, IPv6
+
+ETHERNET, COOKED = 1, 113
+CLIENT, SERVER = b"\x02" * 6, b"\x04" * 6
+TIMES_US = (0, 100, 100, 1100, 5100)
+"""When the packets of the capture were sent; the second and third are the server's."""
+
+
+def frame(number: int, from_server: bool = False) -> bytes:
+    source, target = (SERVER, CLIENT) if from_server else (CLIENT, SERVER)
+    addresses = bytes([10, 0, 0, 2 if from_server else 1, 10, 0, 0, 1 if from_server else 2])
+    return target + source + b"\x08\x00" + bytes(12) + addresses + bytes([number]) * 30
+
+
+FRAMES = [frame(number, from_server=number in (1, 2)) for number in range(len(TIMES_US))]
+
+
+def pcap(
+    times_us: tuple[int, ...] = TIMES_US, link: int = ETHERNET, order: str = "<", ns: bool = False
+) -> bytes:
+    magic, scale = (0xA1B23C4D, 1000) if ns else (0xA1B2C3D4, 1)
+    data = struct.pack(f"{order}I2HiIII", magic, 2, 4, 0, 0, 65535, link)
+    for time_us, packet in zip(times_us, FRAMES, strict=False):
+        whole, rest = divmod(1_700_000_000_000_000 + time_us, 1_000_000)
+        data += struct.pack(f"{order}4I", whole, rest * scale, len(packet), len(packet)) + packet
+    return data
+
+
+def block(order: str, kind: int, body: bytes) -> bytes:
+    body += bytes(-len(body) % 4)
+    size = struct.pack(f"{order}I", len(body) + 12)
+    return struct.pack(f"{order}I", kind) + size + body + size
+
+
+def pcapng(order: str = "<", resolution: int = 6, link: int = ETHERNET) -> bytes:
+    """Times count from 1970 in units of 10^-resolution, or 2^-n with the highest bit set."""
+    data = block(order, 0x0A0D0D0A, struct.pack(f"{order}I2Hq", 0x1A2B3C4D, 1, 0, -1))
+    data += block(order, 5, bytes(8))
+    data += block(order, 1, struct.pack(f"{order}2HI2HB3x2H", link, 0, 0, 9, 1, resolution, 0, 0))
+    units_per_s = 2 ** (resolution & 0x7F) if resolution & 0x80 else 10**resolution
+    for time_us, packet in zip(TIMES_US, FRAMES, strict=True):
+        units = time_us * units_per_s // 1_000_000
+        head = struct.pack(f"{order}5I", 0, units >> 32, units & 0xFFFFFFFF, len(packet), len(packet))
+        data += block(order, 6, head + packet)
+    return data
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> Path:
+    (tmp_path / "one.pcap").write_bytes(pcap())
+    return tmp_path / "one.pcap"
+
+
+def chain(profile: STLProfile) -> list[tuple[Any, ...]]:
+    """Name, what follows, gap and rounds of each stream."""
+    streams = profile.to_json()
+    return [(one["name"], one["next"], one["isg"], one["action_count"]) for one in streams]
+
+
+def gaps(profile: STLProfile) -> list[float]:
+    return [one["isg"] for one in profile.to_json()]
+
+
+def test_each_packet_starts_the_next(capture: Path) -> None:
+    profile = STLProfile.load_pcap(capture)
+    assert chain(profile) == [
+        ("1", "2", 0, 0),
+        ("2", "3", 100, 0),
+        ("3", "4", 0, 0),
+        ("4", "5", 1000, 0),
+        ("5", "1", 4000, 1),
+    ]
+    assert [stream.get_pkt() for stream in profile.get_streams()] == FRAMES
+    for number, stream in enumerate(profile.to_json()):
+        assert stream["self_start"] is (number == 0)
+        assert stream["mode"]["rate"] == {"type": "percentage", "value": 100}
+        assert (stream["mode"]["type"], stream["mode"]["total_pkts"]) == ("single_burst", 1)
+        assert stream["flags"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"speedup": 2}, [0, 50, 0, 500, 2000]),
+        ({"ipg_usec": 10}, [10] * 5),
+        ({"ipg_usec": 10, "speedup": 4}, [2.5] * 5),
+        ({"min_ipg_usec": 200}, [200, 200, 200, 1000, 4000]),
+        ({"min_ipg_usec": 200, "speedup": 10}, [200, 200, 200, 200, 400]),
+        ({"min_ipg_usec": 20, "ipg_usec": 10}, [20] * 5),
+    ],
+)
+def test_gaps(capture: Path, options: dict[str, Any], expected: list[float]) -> None:
+    assert gaps(STLProfile.load_pcap(capture, **options)) == expected
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 7])
+def test_only_the_last_packet_counts_the_rounds(capture: Path, rounds: int) -> None:
+    streams = STLProfile.load_pcap(capture, loop_count=rounds).to_json()
+    assert [stream["action_count"] for stream in streams] == [0, 0, 0, 0, rounds]
+
+
+@pytest.mark.parametrize(("source", "target", "flags"), [(True, False, 1), (False, True, 2), (True, True, 3)])
+def test_whose_mac_addresses(capture: Path, source: bool, target: bool, flags: int) -> None:
+    streams = STLProfile.load_pcap(capture, src_mac_pcap=source, dst_mac_pcap=target).to_json()
+    assert {stream["flags"] for stream in streams} == {flags}
+
+
+def test_a_program_for_every_packet(capture: Path) -> None:
+    vm = STLVM()
+    vm.var("client", "10.0.0.1", "10.0.0.9", size=4, op="inc")
+    vm.write("client", "IP.src")
+    for stream in STLProfile.load_pcap(capture, vm=vm).to_json():
+        assert stream["vm"]["instructions"][-1]["pkt_offset"] == 26
+
+
+def test_a_hook_sees_and_changes_every_packet(capture: Path) -> None:
+    seen = []
+
+    def hook(data: bytes) -> bytes:
+        seen.append(data)
+        return data + b"more"
+
+    profile = STLProfile.load_pcap(capture, packet_hook=hook)
+    assert seen == FRAMES
+    assert [stream.get_pkt() for stream in profile.get_streams()] == [packet + b"more" for packet in FRAMES]
+
+
+@pytest.mark.parametrize("mode", ["MAC", "IP"])
+def test_the_two_sides_stay_together(capture: Path, mode: str) -> None:
+    client, server = STLProfile.load_pcap(capture, split_mode=mode, loop_count=3)
+    assert chain(client) == [("1", "2", 1000, 0), ("2", "3", 1100, 0), ("3", "1", 4000, 3)]
+    assert chain(server) == [("1", "2", 1100, 0), ("2", "rest", 0, 0), ("rest", "1", 5000, 3)]
+    assert [stream.is_dummy() for stream in server.get_streams()] == [False, False, True]
+    assert sum(gaps(client)) == sum(gaps(server))
+    assert [stream.get_pkt() for stream in client.get_streams()] == [FRAMES[at] for at in (0, 3, 4)]
+
+
+def test_a_fixed_gap_holds_for_both_sides_together(capture: Path) -> None:
+    client, server = STLProfile.load_pcap(capture, ipg_usec=10, split_mode="IP")
+    assert gaps(client) == [20, 30, 10]
+    assert gaps(server) == [30, 10, 20]
+
+
+def test_ipv6_and_tags_are_told_apart_by_address(tmp_path: Path) -> None:
+    path = tmp_path / "six.pcap"
+    data = pcap(())
+    for source in ("2001:db8::1", "2001:db8::2", "2001:db8::1"):
+        packet = bytes(Ether() / Dot1Q(vlan=5) / Dot1Q(vlan=6) / IPv6(src=source, dst="::1") / UDP())
+        data += struct.pack("<4I", 0, 0, len(packet), len(packet)) + packet
+    path.write_bytes(data)
+    first, second = STLProfile.load_pcap(path, split_mode="IP")
+    assert [len(side.get_streams()) for side in (first, second)] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pcap(order=">"),
+        pcap(ns=True),
+        pcap(ns=True, order=">"),
+        pcapng(),
+        pcapng(order=">"),
+        pcapng(resolution=9),
+        pcapng(resolution=0x80 | 32),
+    ],
+    ids=["big", "nanoseconds", "big nanoseconds", "ng", "ng big", "ng nanoseconds", "ng power of two"],
+)
+def test_every_kind_of_file_gives_the_same(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "kind.cap"
+    path.write_bytes(data)
+    profile = STLProfile.load(path)
+    assert gaps(profile) == pytest.approx([0, 100, 0, 1000, 4000], abs=0.01)
+    assert [stream.get_pkt() for stream in profile.get_streams()] == FRAMES
+
+
+def test_pcapng_packets_without_a_time_follow_at_once(tmp_path: Path) -> None:
+    simple = block("<", 3, struct.pack("<I", len(FRAMES[0])) + FRAMES[0])
+    head = struct.pack("<2H4I", 0, 0, 0, 6000, len(FRAMES[1]), len(FRAMES[1]))
+    (tmp_path / "x.pcapng").write_bytes(pcapng() + simple + block("<", 2, head + FRAMES[1]))
+    assert gaps(STLProfile.load(tmp_path / "x.pcapng"))[-2:] == [0, 900]
+
+
+def test_a_packet_that_seems_earlier_follows_at_once(tmp_path: Path) -> None:
+    (tmp_path / "x.pcap").write_bytes(pcap((500, 100, 300)))
+    assert gaps(STLProfile.load(tmp_path / "x.pcap")) == [0, 0, 200]
+
+
+def test_load_takes_the_same_options_and_the_direction(capture: Path) -> None:
+    assert gaps(STLProfile.load(capture, ipg_usec=3)) == [3] * 5
+    assert gaps(STLProfile.load(capture, tunables=["--speedup", "2"])) == [0, 50, 0, 500, 2000]
+    for direction in (0, 1):
+        side = STLProfile.load(capture, direction=direction, split_mode="MAC")
+        assert side.to_json() == STLProfile.load_pcap(capture, split_mode="MAC")[direction].to_json()
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "is empty: give a pcap or pcapng file"),
+        (b"not a capture at all", "is not a pcap or pcapng file"),
+        (pcap()[:20], "is truncated: it ends within packet 1"),
+        (pcap(()), "has no packet: give one with at least one"),
+        (pcap()[:-1], "is truncated: it ends within packet 5"),
+        (pcap() + bytes(15), "is truncated: it ends within packet 6"),
+        (pcap(link=COOKED), r"has link type 113: give one of an Ethernet interface \(1\)"),
+        (pcap(()) + struct.pack("<4I", 0, 0, 1 << 30, 60), "is damaged: packet 1 has 1073741824 bytes"),
+        (
+            pcap(()) + struct.pack("<4I", 0, 0, 13, 13) + bytes(13),
+            "packet 1 has 13 bytes: a packet has 14 to",
+        ),
+        (
+            pcap() + struct.pack("<4I", 0, 0, 9239, 9239) + bytes(9239),
+            "packet 6 has 9239 bytes: a packet has",
+        ),
+        (pcapng()[:-1], "is truncated: it ends within packet 5"),
+        (pcapng(link=COOKED), "has link type 113"),
+        (pcapng()[:28], "has no packet"),
+        (pcapng()[:28] + block("<", 6, bytes(20)), "is damaged: a packet is of interface 0"),
+        (pcapng()[:28] + struct.pack("<2I", 6, 13), "is damaged: it has a block of 13 bytes"),
+        (
+            pcapng() + block("<", 6, struct.pack("<5I", 0, 0, 0, 99, 99)),
+            "is truncated: it ends within packet 6",
+        ),
+    ],
+)
+def test_a_bad_file_is_named_with_what_is_wrong(tmp_path: Path, data: bytes, words: str) -> None:
+    path = tmp_path / "bad.pcap"
+    path.write_bytes(data)
+    with pytest.raises(STLProfileError, match=words) as caught:
+        STLProfile.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_no_file_byte_makes_anything_but_a_clear_error(tmp_path: Path) -> None:
+    """Every beginning, and every byte changed: it loads, or it says what is wrong."""
+    path = tmp_path / "bad.pcap"
+    for good in (pcap()[:200], pcapng()[:260]):
+        changed = [good[:at] + bytes([good[at] ^ 0xFF]) + good[at + 1 :] for at in range(len(good))]
+        for data in itertools.chain((good[:length] for length in range(len(good))), changed):
+            path.write_bytes(data)
+            try:
+                assert STLProfile.load(path).get_streams()
+            except STLProfileError as error:
+                assert str(path) in str(error)
+
+
+def test_too_many_packets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: Path) -> None:
+    monkeypatch.setattr("allosaur._pcap_profile.PACKETS_MAX", 4)
+    with pytest.raises(STLProfileError, match=r"more than 4 packets, .* push_remote\(\)"):
+        STLProfile.load(capture)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"ipg_usec": 0}, "'ipg_usec' cannot be 0: give 0.001 or more microseconds"),
+        ({"ipg_usec": -1.0}, "'ipg_usec' cannot be -1.0"),
+        ({"min_ipg_usec": "x"}, "'min_ipg_usec' cannot be 'x'"),
+        ({"speedup": 0}, "'speedup' cannot be 0: give a factor above zero"),
+        ({"loop_count": -1}, "'loop_count' cannot be -1"),
+        ({"loop_count": 1.5}, "'loop_count' cannot be 1.5"),
+        ({"split_mode": "X"}, r"'split_mode' cannot be 'X': give one of \['MAC', 'IP'\]"),
+        ({"packet_hook": 5}, "'packet_hook' cannot be 5: give a function"),
+    ],
+)
+def test_a_bad_option_is_named(capture: Path, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(STLArgumentError, match=words):
+        STLProfile.load_pcap(capture, **options)
+
+
+def test_a_hook_that_returns_no_bytes(capture: Path) -> None:
+    with pytest.raises(STLProfileError, match="packet 1: packet_hook gave NoneType, it must return bytes"):
+        STLProfile.load_pcap(capture, packet_hook=lambda data: None)  # type: ignore[arg-type, return-value]
+
+
+def test_an_unknown_tunable_is_named_with_the_known_ones(capture: Path) -> None:
+    with pytest.raises(STLProfileError, match="has no tunable 'speed', its tunables are: ipg_usec, speedup"):
+        STLProfile.load(capture, speed=2)
+
+
+def test_one_direction_cannot_be_split(tmp_path: Path) -> None:
+    (tmp_path / "x.pcap").write_bytes(pcap((0,)))
+    with pytest.raises(STLProfileError, match="packets of one direction only: load it without split_mode"):
+        STLProfile.load_pcap(tmp_path / "x.pcap", split_mode="MAC")
+
+
+def test_what_is_not_ip_cannot_be_split_by_address(tmp_path: Path) -> None:
+    arp = bytes(12) + b"\x08\x06" + bytes(46)
+    (tmp_path / "x.pcap").write_bytes(pcap() + struct.pack("<4I", 0, 0, len(arp), len(arp)) + arp)
+    with pytest.raises(STLProfileError, match="packet 6 is not IP: split it with split_mode='MAC'"):
+        STLProfile.load_pcap(tmp_path / "x.pcap", split_mode="IP")
+
+
+def test_real_captures_load_whole(shared_data: Path) -> None:
+    from scapy.all import RawPcapReader
+
+    for path in sorted((shared_data / "pcap").glob("*.pcap")):
+        wanted = [data for data, _ in RawPcapReader(str(path))]
+        assert [stream.get_pkt() for stream in STLProfile.load(path).get_streams()] == wanted, path
+
+
+def test_the_packets_of_the_reference_come_back_from_its_capture(shared_data: Path) -> None:
+    """The simulator's reference is a capture itself: as a profile it has the same packets and gaps."""
+    path = shared_data / "golden-stateless" / "udp_3pkt_pcap.pcap"
+    profile = STLProfile.load(path)
+    assert gaps(profile) == pytest.approx([0.0] + [100_000.0] * 9, abs=5)
+    assert {stream.get_pkt() for stream in profile.get_streams()} == {
+        STLPktBuilder(pkt=path, remove_fcs=False).dump_pkt(encode=False)["binary"]
+    }
