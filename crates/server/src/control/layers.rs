@@ -184,6 +184,7 @@ fn pushed_streams(params: &PushPackets<'_>) -> Result<Vec<StreamSpec>, Error> {
             id,
             enabled: true,
             self_start: id == 0,
+            start_paused: false,
             next: Some(id + 1).filter(|&next| next < count),
             action_count: 0,
             start_delay: if id == 0 {
