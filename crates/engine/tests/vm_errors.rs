@@ -1,6 +1,6 @@
 //! What the verifier refuses: each error names the instruction, the field and the remedy.
 
-use allosaur_engine::vm::{Instruction, Operation, Program, Range, Values, Width};
+use allosaur_engine::vm::{Instruction, Operation, Program, Range, Sequence, Values, Width};
 
 fn template() -> Vec<u8> {
     let mut template = vec![0; 60];
@@ -23,6 +23,7 @@ fn variable(name: &str, width: Width, range: Range) -> Instruction {
         name: name.to_owned(),
         width,
         values: Values::Range(range),
+        next: None,
     }
 }
 
@@ -35,6 +36,7 @@ fn list(width: Width, values: Vec<u64>, step: u64) -> Instruction {
             operation: Operation::Increment,
             step,
         },
+        next: None,
     }
 }
 
@@ -213,4 +215,84 @@ fn a_packet_length_is_a_2_byte_variable_of_at_least_60() {
     assert!(refusal(&long, &template()).contains("begin at 61, and the packet has 60 bytes"));
     let reaches = [variable("a", Width::Two, range(60, 60, 9000, 1)), trim("a")];
     assert!(Program::compile(&reaches, &template()).is_ok());
+}
+
+fn chained(mut instruction: Instruction, follower: &str) -> Instruction {
+    if let Instruction::Variable { next, .. } = &mut instruction {
+        *next = Some(follower.to_owned());
+    }
+    instruction
+}
+
+fn random(name: &str) -> Instruction {
+    let range = Range {
+        operation: Operation::Random,
+        ..range(0, 0, 9, 1)
+    };
+    variable(name, Width::Two, range)
+}
+
+#[test]
+fn a_follower_is_declared_right_after() {
+    let a = || chained(variable("a", Width::One, range(0, 0, 9, 1)), "b");
+    let b = || variable("b", Width::One, range(0, 0, 9, 1));
+    assert!(Program::compile(&[a(), b()], &template()).is_ok());
+    for program in [
+        vec![a()],
+        vec![b(), a()],
+        vec![a(), write("a", 0), b()],
+        vec![a(), variable("c", Width::One, range(0, 0, 9, 1)), b()],
+    ] {
+        let error = refusal(&program, &template());
+        assert!(error.contains("field 'next_var'"), "{error}");
+        assert!(
+            error.ends_with("declare 'b' right after 'a', or set next_var to null"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn nothing_random_is_in_a_chain() {
+    let b = variable("b", Width::One, range(0, 0, 9, 1));
+    let error = refusal(&[chained(random("a"), "b"), b.clone()], &template());
+    assert!(error.contains("field 'next_var': 'a' is random"), "{error}");
+    let error = refusal(&[chained(b, "a"), random("a")], &template());
+    assert!(error.contains("field 'next_var': 'a' is random"), "{error}");
+}
+
+#[test]
+fn a_list_in_a_chain_steps_within_its_length() {
+    let a = |step| chained(list(Width::One, vec![1, 2, 3], step), "b");
+    let b = variable("b", Width::One, range(0, 0, 9, 1));
+    assert!(Program::compile(&[a(3), b.clone()], &template()).is_ok());
+    let error = refusal(&[a(4), b], &template());
+    assert!(error.contains("the step 4 of 'a' is longer"), "{error}");
+}
+
+#[test]
+fn a_repeated_sequence_must_make_sense() {
+    let sequence = |min, max, length| {
+        let values = Values::Sequence(Sequence {
+            seed: 1,
+            length,
+            min,
+            max,
+        });
+        let name = "a".to_owned();
+        [Instruction::Variable {
+            name,
+            width: Width::One,
+            values,
+            next: None,
+        }]
+    };
+    assert!(Program::compile(&sequence(0, 255, u64::MAX), &template()).is_ok());
+    assert_eq!(
+        refusal(&sequence(0, 255, 0), &template()),
+        "field engine instruction 1 (flow_var_rand_limit), field 'limit': the limit of 'a' is 0; \
+         let it repeat after at least 1 value"
+    );
+    assert!(refusal(&sequence(0, 256, 1), &template()).contains("field 'max_value'"));
+    assert!(refusal(&sequence(2, 1, 1), &template()).contains("field 'min_value'"));
 }

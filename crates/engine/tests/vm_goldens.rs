@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use allosaur_engine::vm::{
-    BURST, Instruction, Operation, Program, Range, Stage, State, Values, Width,
+    BURST, Instruction, Operation, Program, Range, Sequence, Stage, State, Values, Width,
 };
 use base64::Engine as _;
 use serde_json::Value;
@@ -43,20 +43,22 @@ fn instruction(json: &Value) -> Option<Instruction> {
     let text = |field: &str| json[field].as_str().map(str::to_owned);
     let number = |field: &str| json[field].as_u64();
     match json["type"].as_str()? {
-        "flow_var" if json["next_var"].is_null() => Some(Instruction::Variable {
+        "flow_var" => Some(Instruction::Variable {
             name: text("name")?,
             width: Width::from_bytes(number("size")?)?,
-            values: Values::Range(Range {
-                operation: match json["op"].as_str()? {
-                    "inc" => Operation::Increment,
-                    "dec" => Operation::Decrement,
-                    _ => Operation::Random,
-                },
-                init: number("init_value")?,
+            values: values(json)?,
+            next: text("next_var"),
+        }),
+        "flow_var_rand_limit" => Some(Instruction::Variable {
+            name: text("name")?,
+            width: Width::from_bytes(number("size")?)?,
+            values: Values::Sequence(Sequence {
+                seed: u32::try_from(number("seed")?).ok()?,
+                length: number("limit")?,
                 min: number("min_value")?,
                 max: number("max_value")?,
-                step: number("step")?,
             }),
+            next: text("next_var"),
         }),
         "write_flow_var" => Some(Instruction::Write {
             variable: text("name")?,
@@ -72,6 +74,30 @@ fn instruction(json: &Value) -> Option<Instruction> {
         }),
         _ => None,
     }
+}
+
+fn values(json: &Value) -> Option<Values> {
+    let number = |field: &str| json[field].as_u64();
+    let operation = match json["op"].as_str()? {
+        "inc" => Operation::Increment,
+        "dec" => Operation::Decrement,
+        _ => Operation::Random,
+    };
+    let step = number("step")?;
+    if let Some(list) = json["value_list"].as_array() {
+        return Some(Values::List {
+            values: list.iter().map(Value::as_u64).collect::<Option<_>>()?,
+            operation,
+            step,
+        });
+    }
+    Some(Values::Range(Range {
+        operation,
+        init: number("init_value")?,
+        min: number("min_value")?,
+        max: number("max_value")?,
+        step,
+    }))
 }
 
 /// Compares one golden; false when it has more than one stream, or one with statistics of its
@@ -157,6 +183,10 @@ fn single_streams_make_the_captured_packets() {
         "udp_1pkt_src_ip_split",
         "udp_inc_len_9k",
         "hlt_udp_ports",
+        "udp_1pkt_repeat_random",
+        "dependent_field_engine_vars_c2",
+        "dependent_vars_all_dec_1_2",
+        "dependent_vars_all_inc_2_2_c2",
     ] {
         assert!(
             compared.iter().any(|other| other == name),

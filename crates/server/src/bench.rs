@@ -263,6 +263,7 @@ fn variable(name: &str, width: Width, operation: Operation, min: u64, max: u64) 
         name: name.to_owned(),
         width,
         values,
+        next: None,
     }
 }
 

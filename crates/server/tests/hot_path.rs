@@ -55,6 +55,7 @@ fn random() -> Vec<Instruction> {
             name: name.clone(),
             width: Width::Four,
             values,
+            next: None,
         },
         Instruction::Write {
             variable: name,

@@ -15,7 +15,7 @@ use serde_json::Value;
 /// What goldens promise about times (see their README).
 const TOLERANCE_NS: u64 = 5_000;
 /// Fewer equal goldens than this is a step back.
-const EQUAL_MIN: usize = 21;
+const EQUAL_MIN: usize = 31;
 
 #[test]
 fn goldens_are_equal_or_refused_with_a_reason() {

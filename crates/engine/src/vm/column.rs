@@ -7,8 +7,12 @@
 use crate::rng::{Jump, draw15};
 
 use super::instruction::Width;
-use super::program::{Checksum, Draw, Mapping, Part, Program, Source, Variable, Walk, fold};
+use super::odometer::{Turns, count_chained};
+use super::program::{
+    Checksum, Draw, Mapping, Part, Program, Sequence, Source, Variable, Walk, fold,
+};
 use super::run::BURST;
+use super::sequence::Reader;
 use super::state::{CounterState, State};
 
 /// The columns of one burst.
@@ -20,6 +24,8 @@ pub(super) struct Columns {
     pub(super) wide: Vec<[u64; BURST]>,
     /// The random generator, before each packet's next draw.
     seeds: [u32; BURST],
+    /// How the variables of a chain move one another.
+    turns: Turns,
     /// The sums of a checksum in the making.
     sums: [u32; BURST],
 }
@@ -30,6 +36,7 @@ impl Default for Columns {
             narrow: Vec::new(),
             wide: Vec::new(),
             seeds: [0; BURST],
+            turns: [0; BURST],
             sums: [0; BURST],
         }
     }
@@ -49,20 +56,19 @@ impl Columns {
             random.fill(seeds);
         }
         for (variable, counter) in program.variables.iter().zip(&mut state.counters) {
+            if variable.leads && !variable.follows {
+                self.turns[..n].fill(0);
+            }
+            let feed = Feed {
+                variable,
+                counter,
+                seeds,
+                turns: &mut self.turns[..n],
+            };
             if variable.width == Width::Eight {
-                fill_wide(
-                    variable,
-                    counter,
-                    seeds,
-                    &mut self.wide[variable.column][..n],
-                );
+                fill_wide(feed, &mut self.wide[variable.column][..n]);
             } else {
-                fill_narrow(
-                    variable,
-                    counter,
-                    seeds,
-                    &mut self.narrow[variable.column][..n],
-                );
+                fill_narrow(feed, &mut self.narrow[variable.column][..n]);
             }
         }
     }
@@ -86,84 +92,79 @@ impl Columns {
     }
 }
 
-fn fill_narrow(
-    variable: &Variable,
-    counter: &mut CounterState,
-    seeds: &mut [u32],
-    values: &mut [u32],
-) {
-    match &variable.values {
+/// What the values of one variable are made from.
+struct Feed<'a> {
+    variable: &'a Variable,
+    counter: &'a mut CounterState,
+    seeds: &'a mut [u32],
+    turns: &'a mut [u32],
+}
+
+impl Feed<'_> {
+    fn in_chain(&self) -> bool {
+        self.variable.follows || self.variable.leads
+    }
+
+    fn reader(&self, sequence: Sequence) -> Reader {
+        let CounterState { position, hop, .. } = *self.counter;
+        Reader::new(sequence, low32(position), low32(hop))
+    }
+}
+
+fn fill_narrow(feed: Feed<'_>, values: &mut [u32]) {
+    match &feed.variable.values {
         Mapping::Up(base) => {
             let base = low32(*base);
-            walk_narrow(&variable.walk, counter, seeds, values, |at| {
-                base.wrapping_add(at)
-            });
+            walk_narrow(feed, values, |at| base.wrapping_add(at));
         }
         Mapping::Down(base) => {
             let base = low32(*base);
-            walk_narrow(&variable.walk, counter, seeds, values, |at| {
-                base.wrapping_sub(at)
-            });
+            walk_narrow(feed, values, |at| base.wrapping_sub(at));
         }
-        Mapping::List(list) => {
-            walk_narrow(&variable.walk, counter, seeds, values, |at| {
-                low32(list[at as usize])
+        Mapping::List(list) => walk_narrow(feed, values, |at| low32(list[at as usize])),
+        Mapping::Sequence(sequence) => {
+            let (base, mut reader) = (low32(sequence.base), feed.reader(*sequence));
+            walk_narrow(feed, values, |at| base.wrapping_add(reader.read(at)));
+        }
+    }
+}
+
+#[inline(always)]
+fn walk_narrow(feed: Feed<'_>, values: &mut [u32], mut value: impl FnMut(u32) -> u32) {
+    let in_chain = feed.in_chain();
+    match &feed.variable.walk {
+        Walk::Draw(draw) => draw_column(*draw, feed.seeds, values, value),
+        Walk::Cycle(_) if in_chain => {
+            count_chained(feed.counter, feed.turns, values, |at| value(low32(at)));
+        }
+        Walk::Cycle(_) if feed.counter.wraps_once_at_most() => {
+            count_straight(feed.counter, values, value);
+        }
+        Walk::Cycle(_) => count(feed.counter, values, |at| value(low32(at))),
+    }
+}
+
+fn fill_wide(feed: Feed<'_>, values: &mut [u64]) {
+    match &feed.variable.values {
+        Mapping::Up(base) => walk_wide(feed, values, |at| base.wrapping_add(at)),
+        Mapping::Down(base) => walk_wide(feed, values, |at| base.wrapping_sub(at)),
+        Mapping::List(list) => walk_wide(feed, values, |at| list[low32(at) as usize]),
+        Mapping::Sequence(sequence) => {
+            let (base, mut reader) = (sequence.base, feed.reader(*sequence));
+            walk_wide(feed, values, |at| {
+                base.wrapping_add(u64::from(reader.read(low32(at))))
             });
         }
     }
 }
 
 #[inline(always)]
-fn walk_narrow(
-    walk: &Walk,
-    counter: &mut CounterState,
-    seeds: &mut [u32],
-    values: &mut [u32],
-    value: impl Fn(u32) -> u32,
-) {
-    match walk {
-        Walk::Draw(draw) => draw_column(*draw, seeds, values, value),
-        Walk::Cycle(_) if counter.wraps_once_at_most() => count_straight(counter, values, value),
-        Walk::Cycle(_) => count(counter, values, |at| value(low32(at))),
-    }
-}
-
-fn fill_wide(
-    variable: &Variable,
-    counter: &mut CounterState,
-    seeds: &mut [u32],
-    values: &mut [u64],
-) {
-    match &variable.values {
-        Mapping::Up(base) => {
-            walk_wide(&variable.walk, counter, seeds, values, |at| {
-                base.wrapping_add(at)
-            });
-        }
-        Mapping::Down(base) => {
-            walk_wide(&variable.walk, counter, seeds, values, |at| {
-                base.wrapping_sub(at)
-            });
-        }
-        Mapping::List(list) => {
-            walk_wide(&variable.walk, counter, seeds, values, |at| {
-                list[low32(at) as usize]
-            });
-        }
-    }
-}
-
-#[inline(always)]
-fn walk_wide(
-    walk: &Walk,
-    counter: &mut CounterState,
-    seeds: &mut [u32],
-    values: &mut [u64],
-    value: impl Fn(u64) -> u64,
-) {
-    match walk {
-        Walk::Draw(draw) => draw_column(*draw, seeds, values, |at| value(u64::from(at))),
-        Walk::Cycle(_) => count(counter, values, value),
+fn walk_wide(feed: Feed<'_>, values: &mut [u64], mut value: impl FnMut(u64) -> u64) {
+    let in_chain = feed.in_chain();
+    match &feed.variable.walk {
+        Walk::Draw(draw) => draw_column(*draw, feed.seeds, values, |at| value(u64::from(at))),
+        Walk::Cycle(_) if in_chain => count_chained(feed.counter, feed.turns, values, value),
+        Walk::Cycle(_) => count(feed.counter, values, value),
     }
 }
 
@@ -177,7 +178,11 @@ impl CounterState {
 
 /// Positions of a counter, when [`CounterState::wraps_once_at_most`].
 #[inline(always)]
-fn count_straight(counter: &mut CounterState, values: &mut [u32], value: impl Fn(u32) -> u32) {
+fn count_straight(
+    counter: &mut CounterState,
+    values: &mut [u32],
+    mut value: impl FnMut(u32) -> u32,
+) {
     let (start, hop, last) = (
         low32(counter.position),
         low32(counter.hop),
@@ -200,7 +205,7 @@ fn count_straight(counter: &mut CounterState, values: &mut [u32], value: impl Fn
 
 /// Positions of any counter.
 #[inline(always)]
-fn count<T>(counter: &mut CounterState, values: &mut [T], value: impl Fn(u64) -> T) {
+fn count<T>(counter: &mut CounterState, values: &mut [T], mut value: impl FnMut(u64) -> T) {
     let CounterState { hop, last, .. } = *counter;
     let mut position = counter.position;
     for slot in values {
@@ -217,7 +222,12 @@ fn count<T>(counter: &mut CounterState, values: &mut [T], value: impl Fn(u64) ->
 
 /// Random positions; the seeds move on by the draws.
 #[inline(always)]
-fn draw_column<T>(draw: Draw, seeds: &mut [u32], values: &mut [T], value: impl Fn(u32) -> T) {
+fn draw_column<T>(
+    draw: Draw,
+    seeds: &mut [u32],
+    values: &mut [T],
+    mut value: impl FnMut(u32) -> T,
+) {
     if draw.draws == 1 {
         for (slot, seed) in values.iter_mut().zip(seeds) {
             *seed = Jump::ONE.apply(*seed);
@@ -235,7 +245,7 @@ fn draw_column<T>(draw: Draw, seeds: &mut [u32], values: &mut [T], value: impl F
 impl Draw {
     /// `drawn % modulus`, for a number of at most 31 bits.
     #[inline(always)]
-    fn reduce(self, drawn: u32) -> u32 {
+    pub(super) fn reduce(self, drawn: u32) -> u32 {
         let quotient = low32((u64::from(drawn) * u64::from(self.reciprocal)) >> 32);
         let rest = drawn - quotient * self.modulus;
         if rest >= self.modulus {

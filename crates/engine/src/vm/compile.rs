@@ -5,9 +5,10 @@
 //! a program may do (`verify`) and the loops that run it (`run`).
 
 use super::cycle::{Counter, Cycle};
-use super::instruction::{Instruction, Operation, Range, Values, Width};
+use super::instruction::{Instruction, Operation, Range, Sequence, Values, Width};
 use super::program::{
-    Action, Checksum, Draw, LINE_BYTES, Mapping, Part, Program, Source, Variable, Walk, Write, fold,
+    self, Action, Checksum, Draw, LINE_BYTES, Mapping, Part, Program, Source, Variable, Walk,
+    Write, draws_of, fold,
 };
 use super::verify::{self, CHECKSUM_OFFSET, ProgramError};
 
@@ -44,6 +45,9 @@ impl Program {
         match &variable.values {
             Mapping::Up(base) => *base as f64 + positions / 2.0,
             Mapping::Down(base) => *base as f64 - positions / 2.0,
+            Mapping::Sequence(sequence) => {
+                sequence.base as f64 + (f64::from(sequence.draw.modulus) - 1.0) / 2.0
+            }
             Mapping::List(values) => {
                 let (min, max) = (values.iter().min(), values.iter().max());
                 min.zip(max)
@@ -86,7 +90,11 @@ impl<'a> Compiler<'a> {
                 name,
                 width,
                 values,
-            } => self.add_variable(name, *width, values),
+                next,
+            } => {
+                self.add_variable(name, *width, values);
+                self.link(next.is_some());
+            }
             Instruction::Write {
                 variable,
                 offset,
@@ -118,6 +126,7 @@ impl<'a> Compiler<'a> {
                 let values = values.iter().map(|&value| value.min(limit)).collect();
                 compile_list(values, *operation, *step)
             }
+            Values::Sequence(sequence) => compile_sequence(&sequence.clamped_to(limit), width),
         };
         if let Walk::Draw(draw) = walk {
             self.program.draws += u64::from(draw.draws);
@@ -128,8 +137,20 @@ impl<'a> Compiler<'a> {
             width,
             column,
             walk,
+            follows: false,
+            leads: false,
             values,
         });
+    }
+
+    /// Links the last variable to the one before it, when that one leads.
+    fn link(&mut self, leads: bool) {
+        if let [.., before, last] = &mut self.program.variables[..] {
+            last.follows = before.leads;
+        }
+        if let Some(last) = self.program.variables.last_mut() {
+            last.leads = leads;
+        }
     }
 
     /// The largest value that a variable may take: a packet length ends at the template's.
@@ -235,9 +256,8 @@ impl<'a> Compiler<'a> {
 
 fn compile_range(range: &Range, width: Width) -> (Walk, Mapping) {
     if range.operation == Operation::Random {
-        let draws = if width.bytes() <= 2 { 1 } else { 2 };
         let positions = (range.max - range.min).wrapping_add(1);
-        let draw = Draw::new(draws, positions);
+        let draw = Draw::new(draws_of(width), positions);
         return (Walk::Draw(draw), Mapping::Up(range.min));
     }
     let counter = Counter::of_range(range, width).expect("the verifier padded this range");
@@ -247,6 +267,21 @@ fn compile_range(range: &Range, width: Width) -> (Walk, Mapping) {
         Mapping::Up(counter.base)
     };
     (Walk::Cycle(counter.cycle), values)
+}
+
+fn compile_sequence(sequence: &Sequence, width: Width) -> (Walk, Mapping) {
+    let positions = (sequence.max - sequence.min).wrapping_add(1);
+    let values = program::Sequence {
+        seed: sequence.seed,
+        draw: Draw::new(draws_of(width), positions),
+        base: sequence.min,
+    };
+    let cycle = Cycle {
+        last: sequence.length - 1,
+        start: 0,
+        step: 1,
+    };
+    (Walk::Cycle(cycle), Mapping::Sequence(values))
 }
 
 /// A list walked backwards is the reversed list walked forwards. A random position in a list

@@ -16,23 +16,33 @@ pub(super) struct Cycle {
     pub(super) step: u64,
 }
 
-impl Cycle {
-    /// The position of packet number `packet`.
-    pub(super) fn position(&self, packet: u64) -> u64 {
-        advance(self.start, packet, self.step, self.last)
-    }
-
-    /// How far each packet is from the one before when only every `stride`-th is made.
-    pub(super) fn hop(&self, stride: u64) -> u64 {
-        advance(0, stride, self.step, self.last)
-    }
+/// The position after `n` hops forwards, and how often they passed the end; that is right as
+/// long as hops are no longer than the cycle.
+pub(super) fn turn(position: u64, n: u64, hop: u64, last: u64) -> (u64, u64) {
+    let length = u128::from(last) + 1;
+    let distance = u128::from(position) + u128::from(n) * u128::from(hop);
+    (low64(distance % length), low64(distance / length))
 }
 
-/// The position after `n` hops from `position`, in a cycle that ends at `last`.
-pub(super) fn advance(position: u64, n: u64, hop: u64, last: u64) -> u64 {
+/// The position from which `n` hops lead to `position`, and how often they passed the end.
+pub(super) fn turn_back(position: u64, n: u64, hop: u64, last: u64) -> (u64, u64) {
     let length = u128::from(last) + 1;
-    let position = (u128::from(position) + u128::from(n) * u128::from(hop)) % length;
-    u64::try_from(position).expect("a position is below its cycle's length, at most 2^64")
+    let (position, distance) = (u128::from(position), u128::from(n) * u128::from(hop));
+    let turns = distance.saturating_sub(position).div_ceil(length);
+    // Modulo 2^128, as the middle of this may be above it.
+    let back = position
+        .wrapping_add(turns.wrapping_mul(length))
+        .wrapping_sub(distance);
+    (low64(back), low64(turns))
+}
+
+/// The lower 64 bits: positions are below 2^64, as the longest cycle has that length.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "positions fit, and turns that do not fit belong to no chain"
+)]
+fn low64(value: u128) -> u64 {
+    value as u64
 }
 
 /// What a counter over a range walks: a cycle and the value at its position 0.
@@ -128,8 +138,9 @@ mod tests {
     fn the_widest_cycle_has_no_overflow() {
         let full = range(Operation::Increment, 7, 0, u64::MAX, 1);
         let full = Counter::of_range(&full, Width::Eight).unwrap();
-        assert_eq!(full.cycle.position(u64::MAX), 6);
-        assert_eq!(full.cycle.hop(u64::MAX), u64::MAX);
+        let Cycle { start, step, last } = full.cycle;
+        assert_eq!(turn(start, u64::MAX, step, last).0, 6);
+        assert_eq!(turn(0, u64::MAX, step, last).0, u64::MAX);
         assert_eq!(full.bounds(), (0, u64::MAX));
     }
 
@@ -137,7 +148,8 @@ mod tests {
     fn an_initial_value_off_the_grid_keeps_its_own_grid() {
         let up = range(Operation::Increment, 3, 0, 9, 5);
         let up = Counter::of_range(&up, Width::One).unwrap();
-        let positions: Vec<u64> = (0..4).map(|g| up.cycle.position(g)).collect();
+        let Cycle { start, step, last } = up.cycle;
+        let positions: Vec<u64> = (0..4).map(|g| turn(start, g, step, last).0).collect();
         assert_eq!(positions, [3, 8, 3, 8]);
         assert_eq!(up.bounds(), (3, 8));
     }

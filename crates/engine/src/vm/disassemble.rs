@@ -6,7 +6,7 @@
 use std::fmt::{self, Write as _};
 
 use super::cycle::Cycle;
-use super::program::{Action, Checksum, Mapping, Program, Variable, Walk, Write};
+use super::program::{Action, Checksum, Draw, Mapping, Program, Sequence, Variable, Walk, Write};
 
 impl Program {
     /// The program as text, one line an operation. Ranges are shown as padded.
@@ -18,9 +18,10 @@ impl Program {
     }
 
     fn write_text(&self, text: &mut String) -> fmt::Result {
+        let mut before = None;
         for variable in &self.variables {
-            write!(text, "variable {}: {} ", variable.name, variable.width)?;
-            write_walk(text, variable)?;
+            write_variable(text, variable, before)?;
+            before = Some(variable);
         }
         for action in &self.actions {
             match action {
@@ -74,38 +75,66 @@ impl Program {
     }
 }
 
+/// A variable of a chain says whom it follows.
+fn write_variable(
+    text: &mut String,
+    variable: &Variable,
+    before: Option<&Variable>,
+) -> fmt::Result {
+    write!(text, "variable {}: {} ", variable.name, variable.width)?;
+    write_walk(text, variable)?;
+    if let Some(before) = before.filter(|_| variable.follows) {
+        write!(text, ", when {} passes its end", before.name)?;
+    }
+    writeln!(text)
+}
+
 fn write_walk(text: &mut String, variable: &Variable) -> fmt::Result {
     match (&variable.walk, &variable.values) {
         (Walk::Cycle(cycle), Mapping::Up(base)) => {
             let (first, max) = (base + cycle.start, base + cycle.last);
-            writeln!(text, "from {first} up by {} in {base}..={max}", cycle.step)
+            write!(text, "from {first} up by {} in {base}..={max}", cycle.step)
         }
         (Walk::Cycle(cycle), Mapping::Down(base)) => {
             let (first, min) = (base - cycle.start, base - cycle.last);
-            writeln!(
+            write!(
                 text,
                 "from {first} down by {} in {min}..={base}",
                 cycle.step
             )
         }
         (Walk::Cycle(Cycle { step, .. }), Mapping::List(list)) => {
-            writeln!(text, "{} values from {} on, by {step}", list.len(), list[0])
+            write!(text, "{} values from {} on, by {step}", list.len(), list[0])
         }
-        (Walk::Draw(draw), Mapping::Up(base) | Mapping::Down(base)) => {
-            write!(text, "random from {base}, ")?;
-            match draw.modulus {
-                u32::MAX => write!(text, "unlimited")?,
-                modulus => write!(text, "one of {modulus}")?,
+        (Walk::Cycle(cycle), Mapping::Sequence(sequence)) => {
+            let Sequence { seed, draw, base } = *sequence;
+            write_draw(text, draw, base)?;
+            write!(text, " from seed {seed}, repeated")?;
+            match cycle.last.checked_add(1) {
+                Some(length) => write!(text, " after {length}"),
+                None => Ok(()),
             }
-            writeln!(text, ", {} draws", draw.draws)
         }
         (Walk::Draw(draw), Mapping::List(list)) => {
-            writeln!(
+            write!(
                 text,
                 "random of {} values, {} draws",
                 list.len(),
                 draw.draws
             )
         }
+        (
+            Walk::Draw(draw),
+            Mapping::Up(base) | Mapping::Down(base) | Mapping::Sequence(Sequence { base, .. }),
+        ) => write_draw(text, *draw, *base),
     }
+}
+
+fn write_draw(text: &mut String, draw: Draw, base: u64) -> fmt::Result {
+    write!(text, "random from {base}, ")?;
+    match draw.modulus {
+        u32::MAX => write!(text, "unlimited")?,
+        modulus => write!(text, "one of {modulus}")?,
+    }
+    write!(text, ", {} draws", draw.draws)
 }

@@ -17,7 +17,8 @@ pub const LENGTH_MIN: usize = 60;
 /// One instruction of a field engine program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Instruction {
-    /// `flow_var`: declares a variable that takes a new value with each packet.
+    /// `flow_var` or `flow_var_rand_limit`: declares a variable that takes a new value with each
+    /// packet.
     Variable {
         /// Its name, unique in the program.
         name: String,
@@ -25,6 +26,9 @@ pub enum Instruction {
         width: Width,
         /// The values that it takes, and their order.
         values: Values,
+        /// The variable that moves only when this one comes to its end, as the digits of an
+        /// odometer do. It is declared by the next instruction.
+        next: Option<String>,
     },
     /// `write_flow_var`: writes `variable + add` into the packet.
     Write {
@@ -53,6 +57,10 @@ impl Instruction {
     /// The instruction's type, as the user writes it.
     pub fn kind(&self) -> &'static str {
         match self {
+            Instruction::Variable {
+                values: Values::Sequence(_),
+                ..
+            } => "flow_var_rand_limit",
             Instruction::Variable { .. } => "flow_var",
             Instruction::Write { .. } => "write_flow_var",
             Instruction::FixChecksumIpv4 { .. } => "fix_checksum_ipv4",
@@ -138,6 +146,32 @@ pub enum Values {
         /// Entries to advance with each packet; at least 1.
         step: u64,
     },
+    /// Random values of a generator of its own, again and again the same.
+    Sequence(Sequence),
+}
+
+impl Values {
+    /// Whether each value is drawn from the stream's random generator.
+    pub fn is_random(&self) -> bool {
+        match self {
+            Values::Range(range) => range.operation == Operation::Random,
+            Values::List { operation, .. } => *operation == Operation::Random,
+            Values::Sequence(_) => false,
+        }
+    }
+}
+
+/// Random values that repeat: `length` values from a seed, then the same from the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sequence {
+    /// State of the generator before the first value.
+    pub seed: u32,
+    /// Values until the first one comes again; at least 1.
+    pub length: u64,
+    /// Smallest value.
+    pub min: u64,
+    /// Largest value.
+    pub max: u64,
 }
 
 /// A range of numbers that a variable walks.
@@ -162,6 +196,16 @@ impl Range {
         Range {
             init: self.init.min(max),
             max,
+            ..self
+        }
+    }
+}
+
+impl Sequence {
+    /// This sequence with its values at most `limit`.
+    pub(super) fn clamped_to(self, limit: u64) -> Sequence {
+        Sequence {
+            max: self.max.min(limit),
             ..self
         }
     }

@@ -49,6 +49,10 @@ pub(super) struct Variable {
     pub(super) column: usize,
     /// Its position, from packet to packet.
     pub(super) walk: Walk,
+    /// It moves only when the variable before it passes the end of its cycle.
+    pub(super) follows: bool,
+    /// The variable after it follows it.
+    pub(super) leads: bool,
     /// The value at a position.
     pub(super) values: Mapping,
 }
@@ -82,6 +86,19 @@ pub(super) enum Mapping {
     Down(u64),
     /// The list's value there.
     List(Box<[u64]>),
+    /// The value drawn there from a generator of its own.
+    Sequence(Sequence),
+}
+
+/// Random values that repeat with the cycle of positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sequence {
+    /// State of the generator at position 0.
+    pub(super) seed: u32,
+    /// How each value is drawn.
+    pub(super) draw: Draw,
+    /// The smallest value.
+    pub(super) base: u64,
 }
 
 /// What is done to each packet.
@@ -174,6 +191,14 @@ impl Draw {
             modulus,
             reciprocal: u32::MAX / modulus,
         }
+    }
+}
+
+/// Draws that make a value of this width.
+pub(super) fn draws_of(width: Width) -> u8 {
+    match width {
+        Width::One | Width::Two => 1,
+        Width::Four | Width::Eight => 2,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::rng::{Lcg, Leapfrog};
 
-use super::cycle::advance;
+use super::cycle::{Cycle, turn, turn_back};
 use super::program::{Program, Walk};
 
 /// The variables of one stream on one core.
@@ -26,54 +26,58 @@ pub struct State {
 pub(super) struct CounterState {
     /// The next packet's position.
     pub(super) position: u64,
-    /// Positions from one packet of this core to its next, at most `last`.
+    /// Positions from one packet of this core to its next, at most `last`. For a counter that
+    /// follows another: those that each packet moves it at least.
     pub(super) hop: u64,
     /// The highest position, after which the first one follows.
     pub(super) last: u64,
+    /// Positions that it moves each time the counter before it passes its end.
+    pub(super) step: u64,
+    /// How often each packet passes the end beyond what `hop` shows.
+    turns: u64,
+    /// It moves when the counter before it passes its end.
+    follows: bool,
 }
 
 impl State {
     /// The variables before packet number `first_packet` of the stream, when this core makes
     /// every `stride`-th packet from there. `seed` is the stream's random seed.
     pub fn new(program: &Program, seed: u32, first_packet: u64, stride: u64) -> State {
-        let counters = program
-            .variables
-            .iter()
-            .map(|variable| match variable.walk {
-                Walk::Cycle(cycle) => CounterState {
-                    position: cycle.position(first_packet),
-                    hop: cycle.hop(stride),
-                    last: cycle.last,
-                },
-                Walk::Draw(_) => CounterState::default(),
+        let (mut steps, mut steps_each) = (first_packet, stride);
+        let mut counters = Vec::with_capacity(program.variables.len());
+        for variable in &program.variables {
+            let Walk::Cycle(cycle) = variable.walk else {
+                counters.push(CounterState::default());
+                continue;
+            };
+            if !variable.follows {
+                (steps, steps_each) = (first_packet, stride);
+            }
+            let Cycle { start, step, last } = cycle;
+            let (position, turns_before) = turn(start, steps, step, last);
+            let (hop, turns) = turn(0, steps_each, step, last);
+            counters.push(CounterState {
+                position,
+                hop,
+                last,
+                step,
+                turns,
+                follows: variable.follows,
             });
+            (steps, steps_each) = (turns_before, turns);
+        }
         let random = (program.draws > 0).then(|| {
             // The generator's period is a power of two below 2^64: products may wrap.
             let mut generator = Lcg::new(seed);
             generator.jump(first_packet.wrapping_mul(program.draws));
             Box::new(Leapfrog::new(generator, stride.wrapping_mul(program.draws)))
         });
-        State {
-            counters: counters.collect(),
-            random,
-        }
+        State { counters, random }
     }
 
     /// Takes back the last `n` packets of this core: they will be made again.
     pub fn rewind(&mut self, n: u64) {
-        if n == 0 {
-            return;
-        }
-        for counter in &mut self.counters {
-            let CounterState {
-                position,
-                hop,
-                last,
-            } = *counter;
-            // One hop back is as many hops forward as the cycle is long, less one.
-            let back = if hop == 0 { 0 } else { last - hop + 1 };
-            counter.position = advance(position, n, back, last);
-        }
+        self.turn_counters(n, turn_back);
         if let Some(random) = &mut self.random {
             // The generator's period divides 2^64, so -n packets on are n packets back.
             random.skip(n.wrapping_neg());
@@ -82,16 +86,30 @@ impl State {
 
     /// Leaves out `n` packets of this core, in a time that hardly depends on `n`.
     pub fn skip(&mut self, n: u64) {
+        self.turn_counters(n, turn);
+        if let Some(random) = &mut self.random {
+            random.skip(n);
+        }
+    }
+
+    /// Moves all counters by `n` packets, in the direction of `turn`.
+    fn turn_counters(&mut self, n: u64, turn: impl Fn(u64, u64, u64, u64) -> (u64, u64)) {
+        let mut turns_before = 0;
         for counter in &mut self.counters {
             let CounterState {
                 position,
                 hop,
                 last,
+                step,
+                turns,
+                follows,
             } = *counter;
-            counter.position = advance(position, n, hop, last);
-        }
-        if let Some(random) = &mut self.random {
-            random.skip(n);
+            (counter.position, turns_before) = if follows {
+                turn(position, turns_before, step, last)
+            } else {
+                let (position, more) = turn(position, n, hop, last);
+                (position, n.wrapping_mul(turns).wrapping_add(more))
+            };
         }
     }
 }

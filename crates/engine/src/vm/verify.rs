@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use super::cycle::Counter;
 use super::instruction::{
-    Instruction, LENGTH_MIN, Operation, Range, VALUE_LIST_MAX, VARIABLE_BYTES_MAX, Values,
-    WRITE_OFFSET_MAX, Width,
+    Instruction, LENGTH_MIN, Operation, Range, Sequence, VALUE_LIST_MAX, VARIABLE_BYTES_MAX,
+    Values, WRITE_OFFSET_MAX, Width,
 };
 
 /// Offset of the checksum in an IPv4 header (RFC 791 §3.1).
@@ -69,13 +69,19 @@ impl Verifier<'_> {
                 name,
                 width,
                 values,
+                next,
             } => {
                 self.check_name(name)?;
                 match values {
-                    Values::Range(range) => self.check_range(name, *width, range),
+                    Values::Range(range) => self.check_range(name, *width, range)?,
                     Values::List { values, step, .. } => {
-                        self.check_list(name, *width, values, *step)
+                        self.check_list(name, *width, values, *step)?;
                     }
+                    Values::Sequence(sequence) => self.check_sequence(name, *width, sequence)?,
+                }
+                match next {
+                    Some(next) => self.check_next(name, values, next),
+                    None => Ok(()),
                 }
             }
             Instruction::Write {
@@ -117,23 +123,7 @@ impl Verifier<'_> {
     fn check_range(&self, name: &str, width: Width, range: &Range) -> Result<(), ProgramError> {
         self.check_step(name, range.step)?;
         let Range { init, min, max, .. } = *range;
-        if max > width.max_value() {
-            return self.refuse(
-                "max_value",
-                format!(
-                    "{max} does not fit into the {} bytes of '{name}'",
-                    width.bytes()
-                ),
-                format!("use at most {}, or a larger size", width.max_value()),
-            );
-        }
-        if min > max {
-            return self.refuse(
-                "min_value",
-                format!("{min} is above the max_value {max} of '{name}'"),
-                "let min_value be at most max_value",
-            );
-        }
+        self.check_bounds(name, width, min, max)?;
         if !(min..=max).contains(&init) {
             return self.refuse(
                 "init_value",
@@ -152,6 +142,88 @@ impl Verifier<'_> {
                 ),
                 "choose a step that divides max_value - min_value + 1, or a smaller range",
             );
+        }
+        Ok(())
+    }
+
+    fn check_bounds(
+        &self,
+        name: &str,
+        width: Width,
+        min: u64,
+        max: u64,
+    ) -> Result<(), ProgramError> {
+        if max > width.max_value() {
+            return self.refuse(
+                "max_value",
+                format!(
+                    "{max} does not fit into the {} bytes of '{name}'",
+                    width.bytes()
+                ),
+                format!("use at most {}, or a larger size", width.max_value()),
+            );
+        }
+        if min > max {
+            return self.refuse(
+                "min_value",
+                format!("{min} is above the max_value {max} of '{name}'"),
+                "let min_value be at most max_value",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_sequence(
+        &self,
+        name: &str,
+        width: Width,
+        sequence: &Sequence,
+    ) -> Result<(), ProgramError> {
+        if sequence.length == 0 {
+            return self.refuse(
+                "limit",
+                format!("the limit of '{name}' is 0"),
+                "let it repeat after at least 1 value",
+            );
+        }
+        self.check_bounds(name, width, sequence.min, sequence.max)
+    }
+
+    /// The rules of a chain: each variable passes its end at most once with each step, and what
+    /// follows it is declared right after it.
+    fn check_next(&self, name: &str, values: &Values, next: &str) -> Result<(), ProgramError> {
+        let follower = match self.instructions.get(self.number) {
+            Some(Instruction::Variable { name, values, .. }) if name == next => values,
+            _ => {
+                return self.refuse(
+                    "next_var",
+                    format!("the instruction after '{name}' does not declare '{next}'"),
+                    format!("declare '{next}' right after '{name}', or set next_var to null"),
+                );
+            }
+        };
+        let members = [(name, values), (next, follower)];
+        for (member, values) in members {
+            if values.is_random() {
+                return self.refuse(
+                    "next_var",
+                    format!("'{member}' is random, and so never comes to its end"),
+                    "use inc, dec or flow_var_rand_limit for all variables that next_var joins",
+                );
+            }
+            match values {
+                Values::List { values, step, .. } if *step > values.len() as u64 => {
+                    return self.refuse(
+                        "next_var",
+                        format!(
+                            "the step {step} of '{member}' is longer than its list of {} values",
+                            values.len()
+                        ),
+                        "use a step of at most the number of values",
+                    );
+                }
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -241,12 +313,13 @@ impl Verifier<'_> {
             );
         }
         let shortest = match values {
-            Values::Range(range) if range.min > self.template.len() as u64 => {
+            Values::Range(Range { min, .. }) | Values::Sequence(Sequence { min, .. })
+                if *min > self.template.len() as u64 =>
+            {
                 return self.refuse(
                     "name",
                     format!(
-                        "the lengths of '{name}' begin at {}, and the packet has {} bytes",
-                        range.min,
+                        "the lengths of '{name}' begin at {min}, and the packet has {} bytes",
                         self.template.len()
                     ),
                     "use a longer packet or a smaller min_value",
@@ -259,6 +332,7 @@ impl Verifier<'_> {
                 range.min.min(lowest.unwrap_or(0))
             }
             Values::List { values, .. } => values.iter().copied().min().unwrap_or(0),
+            Values::Sequence(sequence) => sequence.min,
         };
         if shortest < LENGTH_MIN as u64 {
             return self.refuse(
@@ -297,6 +371,7 @@ impl Verifier<'_> {
                 name: declared,
                 width,
                 values,
+                ..
             } if declared == name => Some((*width, values)),
             _ => None,
         })

@@ -62,6 +62,7 @@ fn counting(operation: Operation) -> Vec<Instruction> {
             name: name.clone(),
             width: Width::One,
             values: Values::Range(range),
+            next: None,
         },
         Instruction::Write {
             variable: name,

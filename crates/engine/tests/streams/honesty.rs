@@ -51,6 +51,7 @@ fn packets_keep_their_time_and_number_over_what_is_missed() {
             name: "n".to_owned(),
             width: Width::One,
             values: Values::Range(range),
+            next: None,
         },
         Instruction::Write {
             variable: "n".to_owned(),
@@ -124,6 +125,7 @@ fn what_a_full_queue_refuses_is_sent_later_and_the_same() {
             name: "n".to_owned(),
             width: Width::One,
             values,
+            next: None,
         },
         Instruction::Write {
             variable: "n".to_owned(),

@@ -8,7 +8,7 @@ use allosaur_api::commands::streams::stream::{self as json, FLAG_DUMMY, instruct
 use allosaur_engine::stream::spec::{PACKET_BYTES_MAX, PACKET_BYTES_MIN, PACKET_BYTES_PADDED};
 use allosaur_engine::stream::{DestinationMac, Mode, Rate, StreamId, StreamSpec};
 use allosaur_engine::time::{MICROSECOND, Nanos};
-use allosaur_engine::vm::{Instruction, Operation, Range, Values, Width};
+use allosaur_engine::vm::{Instruction, Operation, Range, Sequence, Values, Width};
 use base64::Engine as _;
 use serde_json::Value;
 use thiserror::Error;
@@ -187,6 +187,17 @@ fn program(instructions: &[json::Instruction]) -> Result<Vec<Instruction>, Probl
 fn instruction(instruction: &json::Instruction) -> Result<Instruction, Problem> {
     Ok(match instruction {
         json::Instruction::FlowVar(variable) => self::variable(variable)?,
+        json::Instruction::FlowVarRandLimit(variable) => Instruction::Variable {
+            name: variable.name.clone(),
+            width: width(&variable.name, variable.size)?,
+            values: Values::Sequence(Sequence {
+                seed: variable.seed,
+                length: variable.limit,
+                min: variable.min,
+                max: variable.max,
+            }),
+            next: variable.next_var.clone(),
+        },
         json::Instruction::WriteFlowVar {
             name,
             pkt_offset,
@@ -206,7 +217,8 @@ fn instruction(instruction: &json::Instruction) -> Result<Instruction, Problem> 
         },
         json::Instruction::Unsupported(kind) => {
             return Err(format!(
-                "the instruction '{kind}' is not supported yet: use flow_var, write_flow_var, \
+                "the instruction '{kind}' is not supported yet: use flow_var, \
+                 flow_var_rand_limit, write_flow_var, \
                  fix_checksum_ipv4 and trim_pkt_size"
             ));
         }
@@ -214,17 +226,6 @@ fn instruction(instruction: &json::Instruction) -> Result<Instruction, Problem> 
 }
 
 fn variable(variable: &json::FlowVar) -> Result<Instruction, Problem> {
-    let name = &variable.name;
-    if let Some(next) = &variable.next_var {
-        return Err(format!(
-            "field 'next_var' of variable '{name}' is '{next}'; variables that depend on each \
-             other are not supported yet: leave it null"
-        ));
-    }
-    let width = Width::from_bytes(variable.size.into()).ok_or_else(|| {
-        let size = variable.size;
-        format!("field 'size' of variable '{name}' is {size}; it must be 1, 2, 4 or 8")
-    })?;
     let operation = match variable.op {
         json::Operation::Inc => Operation::Increment,
         json::Operation::Dec => Operation::Decrement,
@@ -235,9 +236,16 @@ fn variable(variable: &json::FlowVar) -> Result<Instruction, Problem> {
         (step, _) => step,
     };
     Ok(Instruction::Variable {
-        name: name.clone(),
-        width,
+        name: variable.name.clone(),
+        width: width(&variable.name, variable.size)?,
         values: values(&variable.values, operation, step),
+        next: variable.next_var.clone(),
+    })
+}
+
+fn width(name: &str, size: u8) -> Result<Width, Problem> {
+    Width::from_bytes(size.into()).ok_or_else(|| {
+        format!("field 'size' of variable '{name}' is {size}; it must be 1, 2, 4 or 8")
     })
 }
 

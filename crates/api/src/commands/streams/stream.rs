@@ -93,6 +93,8 @@ pub enum RateUnit {
 pub enum Instruction {
     /// `flow_var`.
     FlowVar(FlowVar),
+    /// `flow_var_rand_limit`.
+    FlowVarRandLimit(FlowVarRandLimit),
     /// `write_flow_var`.
     WriteFlowVar {
         /// The variable.
@@ -135,6 +137,25 @@ pub struct FlowVar {
     pub next_var: Option<String>,
 }
 
+/// The instruction `flow_var_rand_limit`: a variable with random values that repeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowVarRandLimit {
+    /// Its name.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u8,
+    /// Values until the first one comes again.
+    pub limit: u64,
+    /// Where the random values begin.
+    pub seed: u32,
+    /// Smallest value.
+    pub min: u64,
+    /// Largest value.
+    pub max: u64,
+    /// The variable that moves when this one begins again.
+    pub next_var: Option<String>,
+}
+
 /// How a variable moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -162,8 +183,7 @@ pub enum FlowVarValues {
     List(Vec<u64>),
 }
 
-const UNSUPPORTED: [&str; 5] = [
-    "flow_var_rand_limit",
+const UNSUPPORTED: [&str; 4] = [
     "tuple_flow_var",
     "write_mask_flow_var",
     "fix_checksum_hw",
@@ -267,6 +287,7 @@ impl Instruction {
         let name = |fields: &Fields<'_>| fields.string("name").map(str::to_owned);
         let mut kinds = vec![
             "flow_var",
+            "flow_var_rand_limit",
             "write_flow_var",
             "fix_checksum_ipv4",
             "trim_pkt_size",
@@ -274,6 +295,9 @@ impl Instruction {
         kinds.extend(UNSUPPORTED);
         Ok(match fields.one_of("type", &kinds)? {
             "flow_var" => Instruction::FlowVar(FlowVar::parse(fields)?),
+            "flow_var_rand_limit" => {
+                Instruction::FlowVarRandLimit(FlowVarRandLimit::parse(fields)?)
+            }
             "write_flow_var" => Instruction::WriteFlowVar {
                 name: name(fields)?,
                 pkt_offset: fields.uint32("pkt_offset")?,
@@ -305,6 +329,23 @@ impl FlowVar {
             op,
             step: fields.optional("step", Fields::uint64)?.unwrap_or(1),
             values: FlowVarValues::parse(fields)?,
+            next_var: fields
+                .optional("next_var", Fields::string)?
+                .map(str::to_owned),
+        })
+    }
+}
+
+impl FlowVarRandLimit {
+    fn parse(fields: &Fields<'_>) -> Result<FlowVarRandLimit, FieldError> {
+        fields.optional("split_to_cores", Fields::boolean)?;
+        Ok(FlowVarRandLimit {
+            name: fields.string("name")?.to_owned(),
+            size: fields.byte("size")?,
+            limit: fields.uint64("limit")?,
+            seed: fields.optional("seed", Fields::uint32)?.unwrap_or(0),
+            min: fields.uint64("min_value")?,
+            max: fields.uint64("max_value")?,
             next_var: fields
                 .optional("next_var", Fields::string)?
                 .map(str::to_owned),
@@ -404,7 +445,7 @@ pub const FIELDS: &[(&str, &str, &str, &str)] = &[
         "vm.instructions",
         "array",
         "none",
-        "The field engine program: `flow_var`, `write_flow_var`, `fix_checksum_ipv4`, `trim_pkt_size`.",
+        "The field engine program: `flow_var`, `flow_var_rand_limit`, `write_flow_var`, `fix_checksum_ipv4`, `trim_pkt_size`.",
     ),
     (
         "vm.cache",

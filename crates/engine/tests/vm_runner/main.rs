@@ -1,0 +1,292 @@
+//! The field engine against a naive evaluator: random programs, on any number of cores, in any
+//! bursts, make the packets that a packet-by-packet reading of the program gives.
+
+mod cases;
+mod naive;
+
+use allosaur_engine::vm::{
+    BURST, Instruction, Operation, Program, Range, Sequence, Stage, State, Values, Width,
+};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use cases::{Case, case, cuts_a_stepped_range, declare, leaves_its_width, write};
+use naive::Naive;
+
+/// What the runner makes: this core's packets, in bursts of the given sizes, again and again.
+fn run(
+    stage: &mut Stage,
+    (program, state): (&Program, &mut State),
+    template: &[u8],
+    bursts: &[usize],
+    n: usize,
+) -> Vec<Vec<u8>> {
+    let mut packets = Vec::new();
+    for &burst in bursts.iter().cycle() {
+        let burst = burst.min(n - packets.len());
+        stage.run(program, state, template, burst);
+        for i in 0..burst {
+            let mut out = vec![0xa5; stage.length(i)];
+            stage.write(i, template, &mut out);
+            packets.push(out);
+        }
+        if packets.len() == n {
+            break;
+        }
+    }
+    packets
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn every_core_makes_its_share_of_the_naive_packets(
+        case in case(),
+        cores in 1..6usize,
+        skipped in 0..40usize,
+        bursts in prop::collection::vec(1..=BURST, 1..5),
+    ) {
+        let Case { instructions, template, seed } = &case;
+        let program = match Program::compile(instructions, template) {
+            Ok(program) => program,
+            Err(error) => {
+                let cut = error.kind == "trim_pkt_size" && cuts_a_stepped_range(&case);
+                let reason = cut || leaves_its_width(instructions);
+                prop_assert!(reason, "refused without reason: {error}");
+                return Ok(());
+            }
+        };
+        prop_assert!(!leaves_its_width(instructions));
+        let per_core = 150;
+        let expected = Naive::new(instructions, template, *seed).packets(cores * per_core);
+        let mut stage = Stage::default();
+        for core in 0..cores {
+            let mut state = State::new(&program, *seed, core as u64, cores as u64);
+            state.skip(skipped as u64);
+            let n = per_core - skipped;
+            let made = run(&mut stage, (&program, &mut state), template, &bursts, n);
+            let share = expected.iter().skip(core).step_by(cores).skip(skipped);
+            for (i, (made, expected)) in made.iter().zip(share).enumerate() {
+                prop_assert_eq!(made, expected, "packet {} of core {}", i, core);
+            }
+        }
+    }
+
+    #[test]
+    fn skipping_is_starting_later(
+        case in case(),
+        first in any::<u32>(),
+        stride in 1..64u64,
+        skipped in any::<u32>(),
+    ) {
+        let Ok(program) = Program::compile(&case.instructions, &case.template) else {
+            return Ok(());
+        };
+        let (first, skipped) = (u64::from(first), u64::from(skipped));
+        let mut walked = State::new(&program, case.seed, first, stride);
+        walked.skip(skipped);
+        let begun = State::new(&program, case.seed, first + stride * skipped, stride);
+        prop_assert_eq!(walked, begun);
+    }
+
+    #[test]
+    fn rewinding_takes_back_what_was_skipped(
+        case in case(),
+        first in any::<u32>(),
+        stride in 1..64u64,
+        skipped in any::<u32>(),
+    ) {
+        let Ok(program) = Program::compile(&case.instructions, &case.template) else {
+            return Ok(());
+        };
+        let begun = State::new(&program, case.seed, u64::from(first), stride);
+        let mut walked = begun.clone();
+        walked.skip(u64::from(skipped));
+        walked.rewind(u64::from(skipped));
+        prop_assert_eq!(walked, begun);
+    }
+
+    #[test]
+    fn streams_that_share_a_stage_do_not_mix(
+        cases in prop::collection::vec(case(), 2..4),
+        bursts in prop::collection::vec((any::<Index>(), 1..=BURST), 1..12),
+    ) {
+        let mut streams = Vec::new();
+        for case in &cases {
+            let Ok(program) = Program::compile(&case.instructions, &case.template) else {
+                return Ok(());
+            };
+            let state = State::new(&program, case.seed, 0, 1);
+            let naive = Naive::new(&case.instructions, &case.template, case.seed);
+            streams.push((program, state, naive));
+        }
+        let mut stage = Stage::default();
+        for (pick, burst) in bursts {
+            let (program, state, naive) = &mut streams[pick.index(cases.len())];
+            let template = naive.template;
+            for packet in run(&mut stage, (program, state), template, &[burst], burst) {
+                prop_assert_eq!(packet, naive.packet());
+            }
+        }
+    }
+
+    #[test]
+    fn a_disassembly_names_each_variable_and_offset(case in case()) {
+        let Ok(program) = Program::compile(&case.instructions, &case.template) else {
+            return Ok(());
+        };
+        let text = program.disassemble();
+        for instruction in &case.instructions {
+            let expected = match instruction {
+                Instruction::Variable { name, width, .. } => format!("variable {name}: {width} "),
+                Instruction::Write { variable, offset, add, .. } => {
+                    let begins = format!("bytes {offset}..");
+                    let names = format!(" = {variable}{}", if *add == 0 { "," } else { "" });
+                    let found = text
+                        .lines()
+                        .any(|line| line.starts_with(&begins) && line.contains(&names));
+                    prop_assert!(found, "no '{}' with '{}' in:\n{}", begins, names, text);
+                    continue;
+                }
+                Instruction::FixChecksumIpv4 { offset } => {
+                    format!("IPv4 checksum of bytes {offset}..")
+                }
+                Instruction::TrimPacketSize { variable } => format!("length = {variable}, "),
+            };
+            prop_assert!(text.contains(&expected), "'{}' is not in:\n{}", expected, text);
+        }
+    }
+}
+
+#[test]
+fn variables_may_be_declared_between_writes() {
+    let variable = |name: &str| {
+        let range = Range {
+            operation: Operation::Random,
+            init: 0,
+            min: 0,
+            max: 999,
+            step: 1,
+        };
+        declare(name, Width::Two, Values::Range(range))
+    };
+    let instructions = [
+        variable("a"),
+        write("a", 0, 1, false),
+        variable("b"),
+        write("b", 1, 1, true),
+    ];
+    let template = [0x11; 60];
+    let program = Program::compile(&instructions, &template).expect("a valid program");
+    let mut state = State::new(&program, 0, 0, 1);
+    let mut stage = Stage::default();
+    let made = run(&mut stage, (&program, &mut state), &template, &[7], 100);
+    assert_eq!(made, Naive::new(&instructions, &template, 1).packets(100));
+}
+
+#[test]
+fn a_long_list_is_drawn_from_its_whole_length() {
+    let values = Values::List {
+        values: (0..65_535).collect(),
+        operation: Operation::Random,
+        step: 1,
+    };
+    let instructions = [declare("a", Width::Two, values), write("a", 0, 0, true)];
+    let template = [0; 60];
+    let program = Program::compile(&instructions, &template).expect("a valid program");
+    let mut state = State::new(&program, 5, 0, 1);
+    let mut stage = Stage::default();
+    let made = run(&mut stage, (&program, &mut state), &template, &[64], 500);
+    assert!(made.iter().any(|packet| packet[0] >= 0x80));
+    assert_eq!(made, Naive::new(&instructions, &template, 5).packets(500));
+}
+
+#[test]
+fn programs_on_the_same_template_leave_nothing_behind() {
+    let values = || Values::List {
+        values: vec![0xaaaa, 0xbbbb],
+        operation: Operation::Increment,
+        step: 1,
+    };
+    let template = [0x11; 60];
+    let programs = [20, 30].map(|offset| {
+        let instructions = [
+            declare("a", Width::Two, values()),
+            write("a", offset, 0, true),
+        ];
+        Program::compile(&instructions, &template).expect("a valid program")
+    });
+    let mut stage = Stage::default();
+    for (program, offset) in programs.iter().zip([20, 30]) {
+        let mut state = State::new(program, 0, 0, 1);
+        for packet in run(
+            &mut stage,
+            (program, &mut state),
+            &template,
+            &[BURST],
+            BURST,
+        ) {
+            let changed: Vec<usize> = (0..60).filter(|&at| packet[at] != 0x11).collect();
+            assert_eq!(changed, [offset, offset + 1]);
+        }
+    }
+}
+
+#[test]
+fn a_disassembly_reads_like_the_program() {
+    let mut template = [0; 60];
+    template[14] = 0x45;
+    let range = |operation, min, max, step| {
+        let init = if operation == Operation::Decrement {
+            max
+        } else {
+            min
+        };
+        Values::Range(Range {
+            operation,
+            init,
+            min,
+            max,
+            step,
+        })
+    };
+    let instructions = [
+        Instruction::Variable {
+            name: "src".to_owned(),
+            width: Width::Four,
+            values: range(Operation::Increment, 10, 15, 4),
+            next: Some("seq".to_owned()),
+        },
+        declare(
+            "seq",
+            Width::One,
+            Values::Sequence(Sequence {
+                seed: 7,
+                length: 20,
+                min: 5,
+                max: 9,
+            }),
+        ),
+        declare("port", Width::Two, range(Operation::Random, 1025, 2024, 1)),
+        declare("size", Width::Two, range(Operation::Decrement, 60, 9000, 1)),
+        write("src", 26, 0, true),
+        Instruction::FixChecksumIpv4 { offset: 14 },
+        write("port", 34, -1, false),
+        Instruction::TrimPacketSize {
+            variable: "size".to_owned(),
+        },
+    ];
+    let program = Program::compile(&instructions, &template).expect("a valid program");
+    let expected = "\
+        variable src: u32 from 10 up by 4 in 10..=17\n\
+        variable seq: u8 random from 5, one of 5, 1 draws from seed 7, repeated after 20, when \
+        src passes its end\n\
+        variable port: u16 random from 1025, one of 1000, 1 draws\n\
+        variable size: u16 from 60 down by 1 in 60..=60\n\
+        bytes 26..30 = src, big endian\n\
+        bytes 24..26 = IPv4 checksum of bytes 14..34: 0x4500 + src\n\
+        bytes 34..36 = port + 0xffff, little endian\n\
+        length = size, at most 60 bytes\n";
+    assert_eq!(program.disassemble(), expected);
+}

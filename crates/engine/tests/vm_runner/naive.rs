@@ -1,0 +1,260 @@
+//! The naive evaluator: a packet-by-packet reading of a program, with no thought of speed.
+
+use allosaur_engine::vm::{Instruction, Operation, Range, Sequence, Values, Width};
+
+/// One variable of the naive evaluator.
+struct NaiveVariable {
+    width: Width,
+    values: Values,
+    /// Value of the next packet; for lists and sequences, its index.
+    next: u128,
+    /// Moves only when the variable before passes its end.
+    follows: bool,
+}
+
+/// A packet-by-packet reading of a program, with no thought of speed.
+pub(crate) struct Naive<'a> {
+    instructions: &'a [Instruction],
+    pub(crate) template: &'a [u8],
+    variables: Vec<NaiveVariable>,
+    seed: u32,
+}
+
+impl<'a> Naive<'a> {
+    pub(crate) fn new(instructions: &'a [Instruction], template: &'a [u8], seed: u32) -> Naive<'a> {
+        let mut follows = false;
+        let variables = instructions
+            .iter()
+            .filter_map(|instruction| match instruction {
+                Instruction::Variable {
+                    name,
+                    width,
+                    values,
+                    next,
+                } => {
+                    let is_length = instructions.iter().any(|other| {
+                    matches!(other, Instruction::TrimPacketSize { variable } if variable == name)
+                });
+                    let limit = if is_length {
+                        template.len() as u64
+                    } else {
+                        u64::MAX
+                    };
+                    let follows = std::mem::replace(&mut follows, next.is_some());
+                    Some(NaiveVariable::new(*width, values.clone(), limit, follows))
+                }
+                _ => None,
+            });
+        Naive {
+            instructions,
+            template,
+            variables: variables.collect(),
+            seed: seed.max(1).wrapping_mul(514_229),
+        }
+    }
+
+    fn draw(&mut self) -> u64 {
+        self.seed = self.seed.wrapping_mul(214_013).wrapping_add(2_531_011);
+        u64::from(self.seed >> 16) & 0x7fff
+    }
+
+    fn draw_twice(&mut self) -> u64 {
+        let high = self.draw();
+        (high << 16) | self.draw()
+    }
+
+    /// The variable's value in this packet.
+    fn value(&mut self, index: usize) -> u64 {
+        let variable = &self.variables[index];
+        let width = variable.width;
+        match variable.values.clone() {
+            Values::Range(range) if range.operation == Operation::Random => {
+                let drawn = match width {
+                    Width::One | Width::Two => self.draw(),
+                    Width::Four | Width::Eight => self.draw_twice(),
+                };
+                range.min + (u128::from(drawn) % length(&range)) as u64
+            }
+            Values::List {
+                values,
+                operation: Operation::Random,
+                ..
+            } => {
+                let drawn = match values.len() {
+                    0..=32_768 => self.draw(),
+                    _ => self.draw_twice(),
+                };
+                values[(drawn % values.len() as u64) as usize]
+            }
+            _ => self.variables[index].value(),
+        }
+    }
+
+    pub(crate) fn packet(&mut self) -> Vec<u8> {
+        let mut packet = self.template.to_vec();
+        let mut length = packet.len();
+        let mut values: Vec<(&str, Width, u64)> = Vec::new();
+        for instruction in self.instructions {
+            let find = |name: &String| {
+                let found = values.iter().find(|(known, ..)| known == name);
+                let (_, width, value) = found.expect("declared before");
+                (*width, *value)
+            };
+            match instruction {
+                Instruction::Variable { name, width, .. } => {
+                    let value = self.value(values.len());
+                    values.push((name, *width, value));
+                }
+                Instruction::Write {
+                    variable,
+                    offset,
+                    add,
+                    big_endian,
+                } => {
+                    let (width, value) = find(variable);
+                    let sum = i128::from(value) + i128::from(*add);
+                    let bytes = sum.to_le_bytes();
+                    for (i, byte) in bytes[..width.bytes()].iter().enumerate() {
+                        let at = if *big_endian {
+                            width.bytes() - 1 - i
+                        } else {
+                            i
+                        };
+                        packet[offset + at] = *byte;
+                    }
+                }
+                Instruction::FixChecksumIpv4 { offset } => fix_checksum(&mut packet, *offset),
+                Instruction::TrimPacketSize { variable } => {
+                    length = (find(variable).1 as usize).min(self.template.len());
+                }
+            }
+        }
+        let mut passed = false;
+        for variable in &mut self.variables {
+            if !variable.follows || passed {
+                passed = variable.step();
+            }
+        }
+        packet.truncate(length);
+        packet
+    }
+
+    pub(crate) fn packets(mut self, n: usize) -> Vec<Vec<u8>> {
+        (0..n).map(|_| self.packet()).collect()
+    }
+}
+
+impl NaiveVariable {
+    fn new(width: Width, mut values: Values, limit: u64, follows: bool) -> NaiveVariable {
+        let next = match &mut values {
+            Values::Range(range) => {
+                range.max = range.max.min(limit);
+                range.init = range.init.min(range.max);
+                u128::from(range.init)
+            }
+            Values::List {
+                values, operation, ..
+            } => {
+                values
+                    .iter_mut()
+                    .for_each(|value| *value = (*value).min(limit));
+                match operation {
+                    Operation::Decrement => values.len() as u128 - 1,
+                    Operation::Increment | Operation::Random => 0,
+                }
+            }
+            Values::Sequence(sequence) => {
+                sequence.max = sequence.max.min(limit);
+                0
+            }
+        };
+        NaiveVariable {
+            width,
+            values,
+            next,
+            follows,
+        }
+    }
+
+    fn value(&self) -> u64 {
+        match &self.values {
+            Values::Range(_) => self.next as u64,
+            Values::List { values, .. } => values[self.next as usize],
+            Values::Sequence(sequence) => drawn(sequence, self.width, self.next),
+        }
+    }
+
+    /// Moves on by one step; says whether that passed the end.
+    fn step(&mut self) -> bool {
+        let now = self.next;
+        let passed;
+        (self.next, passed) = match &self.values {
+            Values::Range(range) => {
+                let (step, padded) = (u128::from(range.step), padded(range));
+                let (min, max) = (u128::from(range.min), u128::from(range.max));
+                match range.operation {
+                    Operation::Increment if now + step < min + padded => (now + step, false),
+                    Operation::Increment => (now + step - padded, true),
+                    Operation::Decrement if now + padded > max + step => (now - step, false),
+                    Operation::Decrement => (now + padded - step, true),
+                    Operation::Random => (now, false),
+                }
+            }
+            Values::List {
+                values,
+                operation,
+                step,
+            } => {
+                let (length, step) = (values.len() as u128, u128::from(*step));
+                match operation {
+                    Operation::Increment => ((now + step) % length, now + step >= length),
+                    _ => ((now + length - step % length) % length, step > now),
+                }
+            }
+            Values::Sequence(sequence) => {
+                let next = (now + 1) % u128::from(sequence.length);
+                (next, next == 0)
+            }
+        };
+        passed
+    }
+}
+
+/// The value at an index of a sequence, drawn from its beginning.
+fn drawn(sequence: &Sequence, width: Width, index: u128) -> u64 {
+    let mut seed = sequence.seed;
+    let mut draw = || {
+        seed = seed.wrapping_mul(214_013).wrapping_add(2_531_011);
+        u128::from(seed >> 16) & 0x7fff
+    };
+    let mut value = 0;
+    for _ in 0..=index {
+        value = match width {
+            Width::One | Width::Two => draw(),
+            Width::Four | Width::Eight => (draw() << 16) | draw(),
+        };
+    }
+    let positions = u128::from(sequence.max) - u128::from(sequence.min) + 1;
+    sequence.min + (value % positions) as u64
+}
+
+fn length(range: &Range) -> u128 {
+    u128::from(range.max) - u128::from(range.min) + 1
+}
+
+pub(crate) fn padded(range: &Range) -> u128 {
+    length(range).div_ceil(u128::from(range.step)) * u128::from(range.step)
+}
+
+/// RFC 791 and RFC 1071 word for word.
+fn fix_checksum(packet: &mut [u8], header: usize) {
+    let bytes = usize::from(packet[header] & 0x0f) * 4;
+    packet[header + 10..header + 12].fill(0);
+    let mut sum = 0u32;
+    for word in packet[header..header + bytes].chunks(2) {
+        sum += u32::from(u16::from_be_bytes([word[0], word[1]]));
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    let sum = !(sum as u16);
+    packet[header + 10..header + 12].copy_from_slice(&sum.to_be_bytes());
+}
