@@ -18,6 +18,16 @@ pub enum Event {
         /// The port.
         port: u8,
     },
+    /// 2: the last profile of a port that was transmitting was paused.
+    PortPaused {
+        /// The port.
+        port: u8,
+    },
+    /// 3: the first of a port's paused profiles was resumed.
+    PortResumed {
+        /// The port.
+        port: u8,
+    },
     /// 4: the last profile of a port has sent everything.
     PortFinished {
         /// The port.
@@ -57,6 +67,20 @@ pub enum Event {
         /// The profile.
         profile: String,
     },
+    /// 12: a profile was paused.
+    ProfilePaused {
+        /// The port.
+        port: u8,
+        /// The profile.
+        profile: String,
+    },
+    /// 13: a profile was resumed.
+    ProfileResumed {
+        /// The port.
+        port: u8,
+        /// The profile.
+        profile: String,
+    },
     /// 14: a profile has sent everything.
     ProfileFinished {
         /// The port.
@@ -77,11 +101,15 @@ impl Event {
         match self {
             Event::PortStarted { .. } => 0,
             Event::PortStopped { .. } => 1,
+            Event::PortPaused { .. } => 2,
+            Event::PortResumed { .. } => 3,
             Event::PortFinished { .. } => 4,
             Event::PortAcquired { .. } => 5,
             Event::PortReleased { .. } => 6,
             Event::ProfileStarted { .. } => 10,
             Event::ProfileStopped { .. } => 11,
+            Event::ProfilePaused { .. } => 12,
+            Event::ProfileResumed { .. } => 13,
             Event::ProfileFinished { .. } => 14,
             Event::ServerStopped { .. } => 100,
         }
@@ -96,6 +124,8 @@ impl Event {
         match self {
             Event::PortStarted { port }
             | Event::PortStopped { port }
+            | Event::PortPaused { port }
+            | Event::PortResumed { port }
             | Event::PortFinished { port } => json!({"port_id": port}),
             Event::PortAcquired {
                 port,
@@ -108,6 +138,8 @@ impl Event {
             }
             Event::ProfileStarted { port, profile }
             | Event::ProfileStopped { port, profile }
+            | Event::ProfilePaused { port, profile }
+            | Event::ProfileResumed { port, profile }
             | Event::ProfileFinished { port, profile } => {
                 json!({"port_id": port, "profile_id": profile})
             }
@@ -121,6 +153,16 @@ pub const TYPES: &[(u32, &str, &str)] = &[
     (0, "the first profile of a port started", "port_id"),
     (1, "the last profile of a port was stopped", "port_id"),
     (
+        2,
+        "the last profile of a port that was transmitting was paused",
+        "port_id",
+    ),
+    (
+        3,
+        "the first of a port's paused profiles was resumed",
+        "port_id",
+    ),
+    (
         4,
         "the last profile of a port has sent everything",
         "port_id",
@@ -133,6 +175,8 @@ pub const TYPES: &[(u32, &str, &str)] = &[
     (6, "a session gave a port back", "port_id, who, session_id"),
     (10, "a profile started", "port_id, profile_id"),
     (11, "a profile was stopped", "port_id, profile_id"),
+    (12, "a profile was paused", "port_id, profile_id"),
+    (13, "a profile was resumed", "port_id, profile_id"),
     (14, "a profile has sent everything", "port_id, profile_id"),
     (100, "the server is about to end", "cause"),
 ];

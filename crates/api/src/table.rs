@@ -3,7 +3,9 @@
 //! A method that is not here is answered "Method … not registered". A method that is here works.
 
 use crate::command::Command;
-use crate::commands::{events, groups, layers, ports, server, statistics, streams, traffic};
+use crate::commands::{
+    changes, events, groups, layers, ports, server, statistics, streams, traffic,
+};
 
 /// The commands of each noun, in the order of the reference page.
 pub const NOUNS: &[(&str, &[Command])] = &[
@@ -12,6 +14,7 @@ pub const NOUNS: &[(&str, &[Command])] = &[
     ("Addresses and pushed packets", layers::COMMANDS),
     ("Profiles and streams", streams::COMMANDS),
     ("Traffic", traffic::COMMANDS),
+    ("Traffic that runs", changes::COMMANDS),
     ("Statistics", statistics::COMMANDS),
     ("Packet groups", groups::COMMANDS),
     ("Events", events::COMMANDS),

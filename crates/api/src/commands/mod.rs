@@ -1,5 +1,6 @@
 //! The commands, one file a noun: parameters, replies, and the table's items.
 
+pub mod changes;
 pub mod events;
 pub mod groups;
 pub mod layers;

@@ -31,7 +31,7 @@ impl StartTraffic {
         Ok(StartTraffic {
             port: port_id(fields)?,
             profile: profile_id(fields)?,
-            multiplier: Multiplier::parse(&fields.object("mul")?)?,
+            multiplier: Multiplier::parse_absolute(&fields.object("mul")?)?,
             duration_s: duration(fields)?,
             force: fields.boolean("force")?,
             core_mask: core_mask.unwrap_or(u64::MAX),
@@ -76,10 +76,16 @@ pub enum Multiplier {
 }
 
 impl Multiplier {
-    fn parse(fields: &Fields<'_>) -> Result<Multiplier, FieldError> {
+    /// Reads `mul` where nothing but `op` `abs` makes sense.
+    pub(crate) fn parse_absolute(fields: &Fields<'_>) -> Result<Multiplier, FieldError> {
+        fields.one_of("op", &["abs"])?;
+        Multiplier::parse(fields)
+    }
+
+    /// Reads `mul`, but not its `op`.
+    pub(crate) fn parse(fields: &Fields<'_>) -> Result<Multiplier, FieldError> {
         let kinds = ["raw", "bps", "bpsl1", "pps", "percentage"];
         let kind = fields.one_of("type", &kinds)?;
-        fields.one_of("op", &["abs"])?;
         let value = fields.double("value")?;
         if value <= 0.0 {
             return Err(fields.bad("value", format!("is {value}; it must be above 0")));
@@ -112,6 +118,54 @@ impl ProfileParams {
         })
     }
 }
+
+/// Reply of `validate`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Validated {
+    /// The highest rates at a multiplier of 1.
+    pub rate: ValidatedRates,
+    /// The rate over time.
+    pub graph: ValidatedGraph,
+}
+
+/// Part of [`Validated`]; `min` is what no multiplier changes.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[allow(missing_docs)] // The names say it.
+pub struct ValidatedRates {
+    pub max_bps_l2: f64,
+    pub max_bps_l1: f64,
+    pub max_pps: f64,
+    pub max_line_util: f64,
+    pub min_bps_l2: f64,
+    pub min_bps_l1: f64,
+    pub min_pps: f64,
+    pub min_line_util: f64,
+}
+
+/// Part of [`Validated`].
+#[derive(Clone, Debug, Serialize)]
+pub struct ValidatedGraph {
+    /// Microseconds until the last packet; -1 when there is no end.
+    pub expected_duration: f64,
+    /// How many events there are, also those that are left out here.
+    pub events_count: usize,
+    /// The first events, at most [`GRAPH_EVENTS_MAX`].
+    pub events: Vec<ValidatedEvent>,
+}
+
+/// A stream begins or ends; how much the rate changes with that.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[allow(missing_docs)] // The names say it.
+pub struct ValidatedEvent {
+    pub time_usec: f64,
+    pub diff_bps_l2: f64,
+    pub diff_bps_l1: f64,
+    pub diff_pps: f64,
+    pub stream_id: u32,
+}
+
+/// Most events in the reply of `validate`.
+pub const GRAPH_EVENTS_MAX: usize = 100;
 
 /// Reply of `start_traffic`.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -174,6 +228,27 @@ pub const COMMANDS: &[Command] = &[
             result: r#"{"multiplier": 100.0, "ts": 32.67520834456265}"#,
         },
         check: |f| StartTraffic::parse(f).map(drop),
+    },
+    Command {
+        method: Method::Validate,
+        name: "validate",
+        access: Access::Owner,
+        doc: "Compiles a profile as `start_traffic` does, and tells its rates at a multiplier of \
+              1, without sending anything.",
+        params: &[PORT_ID, PROFILE_ID],
+        reply: "`rate`: the highest rates, and as `min_...` the part that no multiplier changes; \
+                `graph`: `expected_duration` in microseconds (-1: no end), and how the rate \
+                changes when streams begin and end, the first 100 `events`.",
+        errors: &[
+            "the port is not yours",
+            "the profile has no streams",
+            "a stream is wrong: the text names it and the field",
+        ],
+        example: Example {
+            params: r#"{"port_id": 0, "profile_id": "_"}"#,
+            result: r#"{"rate": {"max_bps_l2": 51200.0, "max_bps_l1": 67200.0, "max_pps": 100.0, "max_line_util": 0.000672, "min_bps_l2": 0.0, "min_bps_l1": 0.0, "min_pps": 0.0, "min_line_util": 0.0}, "graph": {"expected_duration": -1.0, "events_count": 1, "events": [{"time_usec": 0.0, "diff_bps_l2": 51200.0, "diff_bps_l1": 67200.0, "diff_pps": 100.0, "stream_id": 1}]}}"#,
+        },
+        check: |f| ProfileParams::parse(f).map(drop),
     },
     Command {
         method: Method::StopTraffic,

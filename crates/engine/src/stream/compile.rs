@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use super::check::{Chains, CompileError, check};
-use super::graph::{Load, ProfileRates, rates};
+use super::check::{CompileError, check};
+use super::graph::{Load, ProfileRates, RateGraph, graph, rates};
 use super::run::{Plan, StreamRun};
 use super::spec::{DestinationMac, Mode, PACKET_BYTES_PADDED, StreamId, StreamSpec};
 use crate::time::Nanos;
@@ -90,13 +90,39 @@ impl Profile {
         for (spec, next) in chains.streams.iter().zip(&chains.next) {
             streams.push(compile_stream(spec, *next, port)?);
         }
-        let rates = rates(&loads(&chains, &streams));
+        let loads: Vec<Load> = streams.iter().map(|stream| stream.load(1.0)).collect();
+        let rates = rates(&loads);
         Ok(Profile { streams, rates })
     }
 
     /// The highest rates that the profile reaches at a factor of 1.
     pub fn rates(&self) -> &ProfileRates {
         &self.rates
+    }
+
+    /// The highest rates that the profile reaches when each stream has a factor of its own.
+    pub fn rates_at(&self, factor: impl Fn(StreamId) -> f64) -> ProfileRates {
+        let loads = self.streams.iter();
+        let loads: Vec<Load> = loads.map(|s| s.load(factor(s.id))).collect();
+        rates(&loads)
+    }
+
+    /// The rates of one stream at a factor of 1, if it is enabled.
+    pub fn stream_rates(&self, id: StreamId) -> Option<ProfileRates> {
+        let stream = self.streams.iter().find(|stream| stream.id == id)?;
+        Some(stream.load(1.0).rates())
+    }
+
+    /// Streams that end by themselves.
+    pub fn bursts(&self) -> impl Iterator<Item = StreamId> + '_ {
+        let ends = |stream: &&Compiled| stream.shape.packets_per_burst != u64::MAX;
+        self.streams.iter().filter(ends).map(|stream| stream.id)
+    }
+
+    /// How the rate goes over time, at a factor of 1.
+    pub fn graph(&self) -> RateGraph {
+        let loads: Vec<Load> = self.streams.iter().map(|s| s.load(1.0)).collect();
+        graph(&loads)
     }
 
     /// Whether there is nothing to run.
@@ -140,6 +166,20 @@ impl Profile {
 }
 
 impl Compiled {
+    fn load(&self, factor: f64) -> Load {
+        let pace_pps = self.rate_pps * factor;
+        Load {
+            id: self.id,
+            self_start: self.self_start,
+            start_delay: self.start_delay,
+            shape: self.shape,
+            next: self.next,
+            rate_pps: if self.dummy { 0.0 } else { pace_pps },
+            pace_pps,
+            frame_bytes: self.frame_bytes,
+        }
+    }
+
     fn for_core(&self, factor: f64, share: CoreShare, next: Option<u32>) -> StreamRun {
         let (rank, cores) = if self.core.is_some() {
             (0, 1)
@@ -249,17 +289,4 @@ fn shape(mode: Mode) -> Shape {
             burst_gap: gap,
         },
     }
-}
-
-fn loads<'a>(chains: &Chains<'a>, streams: &[Compiled]) -> Vec<Load<'a>> {
-    let specs = chains.streams.iter().zip(streams);
-    specs
-        .map(|(spec, stream)| Load {
-            spec,
-            next: stream.next,
-            rate_pps: if stream.dummy { 0.0 } else { stream.rate_pps },
-            pace_pps: stream.rate_pps,
-            frame_bytes: stream.frame_bytes,
-        })
-        .collect()
 }

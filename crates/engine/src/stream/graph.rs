@@ -3,14 +3,15 @@
 //! Each stream adds its rate from its first packet to its last. A chain is followed until it
 //! comes back to a stream that it has been through: later rounds repeat the first.
 
-use super::spec::{Mode, StreamSpec};
+use super::compile::Shape;
+use super::spec::StreamId;
 use crate::time::{FCS_BYTES, LAYER1_OVERHEAD_BYTES, Nanos, SECOND};
 
 /// A burst shorter than this is no load to speak of: it counts towards the maximum only where a
 /// profile has nothing else (`reference/stl.md` §4).
 pub const SHORT_BURST_PACKETS: u64 = 1000;
 
-/// The highest rates that a profile reaches at a factor of 1.
+/// The highest rates that a profile reaches, or how much they change.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProfileRates {
     /// Packets per second.
@@ -21,12 +22,35 @@ pub struct ProfileRates {
     pub bps_l1_max: f64,
 }
 
+/// How the rate of a profile goes over time, at a factor of 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateGraph {
+    /// When the last packet is sent; `None` when the profile does not end by itself.
+    pub duration: Option<Nanos>,
+    /// Each begin and end of a stream, in the order of time.
+    pub events: Vec<RateEvent>,
+}
+
+/// A stream begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateEvent {
+    /// When, from the start.
+    pub at: Nanos,
+    /// Which stream.
+    pub stream: StreamId,
+    /// How much the profile's rate changes; less than zero at an end.
+    pub change: ProfileRates,
+}
+
 /// One stream as the graph sees it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load<'a> {
-    pub(super) spec: &'a StreamSpec,
+pub(super) struct Load {
+    pub(super) id: StreamId,
+    pub(super) self_start: bool,
+    pub(super) start_delay: Nanos,
+    pub(super) shape: Shape,
     pub(super) next: Option<usize>,
-    /// At a factor of 1; zero for a dummy stream.
+    /// Zero for a dummy stream.
     pub(super) rate_pps: f64,
     /// How fast the stream's packets follow each other, also when it is a dummy.
     pub(super) pace_pps: f64,
@@ -34,36 +58,70 @@ pub(super) struct Load<'a> {
     pub(super) frame_bytes: f64,
 }
 
+impl Load {
+    pub(super) fn rates(&self) -> ProfileRates {
+        let l2_bits = (self.frame_bytes + FCS_BYTES as f64) * 8.0;
+        let l1_bits = l2_bits + LAYER1_OVERHEAD_BYTES as f64 * 8.0;
+        ProfileRates {
+            pps_max: self.rate_pps,
+            bps_l2_max: self.rate_pps * l2_bits,
+            bps_l1_max: self.rate_pps * l1_bits,
+        }
+    }
+}
+
 /// The maximum over time of the sum of all streams.
-pub(super) fn rates(loads: &[Load<'_>]) -> ProfileRates {
-    let spans = spans(loads);
-    let only_short = spans.iter().all(|span| span.short);
-    let mut steps: Vec<(Nanos, f64, f64)> = Vec::with_capacity(2 * spans.len());
-    for span in spans.iter().filter(|span| only_short || !span.short) {
-        let load = &loads[span.load];
-        let l2_bps = load.rate_pps * (load.frame_bytes + FCS_BYTES as f64) * 8.0;
-        steps.push((span.from, load.rate_pps, l2_bps));
+pub(super) fn rates(loads: &[Load]) -> ProfileRates {
+    let (spans, _) = spans(loads);
+    let sends = |span: &Span| loads[span.load].rate_pps > 0.0;
+    let only_short = spans.iter().filter(|span| sends(span)).all(|s| s.short);
+    let counts = |span: &Span| sends(span) && (only_short || !span.short);
+    highest(&events(loads, &spans, counts))
+}
+
+/// The rate over time, short bursts included.
+pub(super) fn graph(loads: &[Load]) -> RateGraph {
+    let (spans, endless) = spans(loads);
+    let mut ends = spans.iter().map(|span| span.until);
+    let last = ends.try_fold(0, |last: Nanos, until| Some(last.max(until?)));
+    RateGraph {
+        duration: last.filter(|_| !endless),
+        events: events(loads, &spans, |span| loads[span.load].rate_pps > 0.0),
+    }
+}
+
+fn events(loads: &[Load], spans: &[Span], counts: impl Fn(&Span) -> bool) -> Vec<RateEvent> {
+    let mut events: Vec<RateEvent> = Vec::with_capacity(2 * spans.len());
+    for span in spans.iter().filter(|span| counts(span)) {
+        let (stream, rates) = (loads[span.load].id, loads[span.load].rates());
+        let event = |at, change| RateEvent { at, stream, change };
+        events.push(event(span.from, rates));
         if let Some(until) = span.until {
-            steps.push((until, -load.rate_pps, -l2_bps));
+            let change = ProfileRates {
+                pps_max: -rates.pps_max,
+                bps_l2_max: -rates.bps_l2_max,
+                bps_l1_max: -rates.bps_l1_max,
+            };
+            events.push(event(until, change));
         }
     }
     // At the same time, ends go before starts: a chain's streams do not add up.
-    steps.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-    highest(&steps)
+    let rate = |event: &RateEvent| event.change.pps_max;
+    events.sort_by(|a, b| a.at.cmp(&b.at).then(rate(a).total_cmp(&rate(b))));
+    events
 }
 
-fn highest(steps: &[(Nanos, f64, f64)]) -> ProfileRates {
-    let overhead_bits = LAYER1_OVERHEAD_BYTES as f64 * 8.0;
-    let (mut pps, mut bps) = (0.0, 0.0);
-    let mut rates = ProfileRates::default();
-    for step in steps {
-        pps += step.1;
-        bps += step.2;
-        rates.pps_max = rates.pps_max.max(pps);
-        rates.bps_l2_max = rates.bps_l2_max.max(bps);
-        rates.bps_l1_max = rates.bps_l1_max.max(bps + pps * overhead_bits);
+fn highest(events: &[RateEvent]) -> ProfileRates {
+    let (mut now, mut highest) = (ProfileRates::default(), ProfileRates::default());
+    for RateEvent { change, .. } in events {
+        now.pps_max += change.pps_max;
+        now.bps_l2_max += change.bps_l2_max;
+        now.bps_l1_max += change.bps_l1_max;
+        highest.pps_max = highest.pps_max.max(now.pps_max);
+        highest.bps_l2_max = highest.bps_l2_max.max(now.bps_l2_max);
+        highest.bps_l1_max = highest.bps_l1_max.max(now.bps_l1_max);
     }
-    rates
+    highest
 }
 
 /// When one stream sends.
@@ -74,51 +132,49 @@ struct Span {
     short: bool,
 }
 
-fn spans(loads: &[Load<'_>]) -> Vec<Span> {
-    let mut spans = Vec::new();
+/// All spans of streams that send or take time, and whether a chain comes back to itself.
+fn spans(loads: &[Load]) -> (Vec<Span>, bool) {
+    let (mut spans, mut endless) = (Vec::new(), false);
     let mut seen_in = vec![usize::MAX; loads.len()];
-    for start in (0..loads.len()).filter(|&i| loads[i].spec.self_start) {
+    for start in (0..loads.len()).filter(|&i| loads[i].self_start) {
         let mut at = Some((start, 0));
-        while let Some((i, entered)) = at.filter(|&(i, _)| seen_in[i] != start) {
+        while let Some((i, entered)) = at {
+            if seen_in[i] == start {
+                endless = true;
+                break;
+            }
             seen_in[i] = start;
             let span = span(i, &loads[i], entered);
             at = loads[i].next.zip(span.until);
-            if loads[i].rate_pps > 0.0 {
-                spans.push(span);
-            }
+            spans.push(span);
         }
     }
-    spans
+    (spans, endless)
 }
 
-fn span(load: usize, stream: &Load<'_>, entered: Nanos) -> Span {
-    let from = entered.saturating_add(stream.spec.start_delay);
+fn span(load: usize, stream: &Load, entered: Nanos) -> Span {
+    let from = entered.saturating_add(stream.start_delay);
     let lasts = |packets: u64| (packets as f64 * SECOND as f64 / stream.pace_pps) as Nanos;
-    let (packets, length) = match stream.spec.mode {
-        Mode::Continuous => {
-            let (until, short) = (None, false);
-            return Span {
-                load,
-                from,
-                until,
-                short,
-            };
-        }
-        Mode::SingleBurst { packets } => (packets, lasts(packets)),
-        Mode::MultiBurst {
-            packets_per_burst,
-            gap,
-            bursts,
-        } => {
-            let burst = lasts(packets_per_burst).saturating_add(gap);
-            (packets_per_burst, burst.saturating_mul(bursts))
-        }
-    };
-    let until = Some(from.saturating_add(length));
+    let Shape {
+        packets_per_burst,
+        bursts,
+        burst_gap,
+    } = stream.shape;
+    if packets_per_burst == u64::MAX {
+        let (until, short) = (None, false);
+        return Span {
+            load,
+            from,
+            until,
+            short,
+        };
+    }
+    let burst = lasts(packets_per_burst).saturating_add(burst_gap);
+    let length = burst.saturating_mul(bursts);
     Span {
         load,
         from,
-        until,
-        short: packets < SHORT_BURST_PACKETS,
+        until: Some(from.saturating_add(length)),
+        short: packets_per_burst < SHORT_BURST_PACKETS,
     }
 }

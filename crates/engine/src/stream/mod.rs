@@ -14,5 +14,5 @@ pub mod spec;
 
 pub use check::CompileError;
 pub use compile::{CoreProgram, CoreShare, PortFacts, Profile};
-pub use graph::ProfileRates;
+pub use graph::{ProfileRates, RateEvent, RateGraph};
 pub use spec::{DestinationMac, Mode, ProfileKey, Rate, StreamId, StreamSpec};

@@ -11,8 +11,9 @@
 //! data threads and hand them in; when they do not come, call [`Control::give_up_waiting`].
 //!
 //! One file a noun: [`stream`] (JSON to stream), `port` and `session` (state), `rates`,
-//! `statistics`, and the commands by noun: `server`, `ports`, `streams`, `traffic`.
+//! `statistics`, and the commands by noun: `server`, `ports`, `streams`, `traffic`, `changes`.
 
+mod changes;
 mod config;
 mod layers;
 mod port;
@@ -216,6 +217,13 @@ impl Control {
             Method::RemoveAllStreams => self.remove_all_streams(fields),
             Method::StartTraffic => self.start_traffic(fields, view),
             Method::StopTraffic => self.stop_traffic(fields),
+            Method::Validate => self.validate(fields),
+            Method::PauseTraffic => self.pause_traffic(fields, view),
+            Method::ResumeTraffic => self.resume_traffic(fields, view),
+            Method::UpdateTraffic => self.update_traffic(fields, view),
+            Method::PauseStreams => self.pause_streams(fields, view),
+            Method::ResumeStreams => self.resume_streams(fields, view),
+            Method::UpdateStreams => self.update_streams(fields, view),
             Method::ActivePgids => Ok(json!({"ids": {"flow_stats": [], "latency": []}})),
             Method::PgidStats => self.pgid_stats(fields),
             Method::TpgStatus => self.tpg_status(fields),

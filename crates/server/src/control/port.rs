@@ -1,10 +1,12 @@
 //! The state of a port: owner, attributes, profiles with their streams, and what runs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use allosaur_api::Error;
 use allosaur_api::limits::{PROFILE_NAME_BYTES_MAX, PROFILES_MAX, STREAMS_MAX};
-use allosaur_engine::stream::{ProfileKey, StreamId, StreamSpec};
+use allosaur_engine::stream::{Profile as Compiled, ProfileKey, StreamId, StreamSpec};
+use allosaur_engine::time::Nanos;
 
 use super::config::PortConfig;
 use super::layers::Layers;
@@ -51,7 +53,7 @@ pub(super) struct StoredStream {
 }
 
 /// A profile that is being sent.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) key: ProfileKey,
     /// The data threads that have not answered yet that they are through.
@@ -62,6 +64,17 @@ pub(super) struct Run {
     pub(super) awaited: bool,
     /// Its highest rate at layer 1.
     pub(super) l1_bps: f64,
+    pub(super) compiled: Arc<Compiled>,
+    /// What the rates of its streams are multiplied by.
+    pub(super) factor: f64,
+    /// Of streams that were updated by themselves.
+    pub(super) stream_factors: BTreeMap<StreamId, f64>,
+    pub(super) has_duration: bool,
+    pub(super) paused: bool,
+    /// The data threads that have not answered yet that a change has taken effect, and when it
+    /// does.
+    pub(super) changing: Vec<usize>,
+    pub(super) changing_at: Nanos,
 }
 
 /// What a profile or a port is doing; the later, the busier.
@@ -69,6 +82,7 @@ pub(super) struct Run {
 pub(super) enum State {
     Idle,
     Streams,
+    Pause,
     Transmit,
 }
 
@@ -78,6 +92,7 @@ impl State {
         match self {
             State::Idle => "IDLE",
             State::Streams => "STREAMS",
+            State::Pause => "PAUSE",
             State::Transmit => "TX",
         }
     }
@@ -155,6 +170,7 @@ impl Port {
 impl Profile {
     pub(super) fn state(&self) -> State {
         match (&self.run, self.streams.is_empty()) {
+            (Some(run), _) if run.paused => State::Pause,
             (Some(_), _) => State::Transmit,
             (None, false) => State::Streams,
             (None, true) => State::Idle,
@@ -163,22 +179,15 @@ impl Profile {
 
     /// Refuses `command` while the profile is being sent.
     pub(super) fn check_not_transmitting(&self, command: &str, name: &str) -> Result<(), Error> {
-        match &self.run {
-            None => Ok(()),
-            Some(run) if run.stopping => Err(wrong_state(
-                command,
-                State::Transmit,
-                name,
-                "It is still stopping: try again, and look at the server's log if that does not \
-                 help.",
-            )),
-            Some(_) => Err(wrong_state(
-                command,
-                State::Transmit,
-                name,
-                "Stop its traffic first.",
-            )),
-        }
+        let Some(run) = &self.run else {
+            return Ok(());
+        };
+        let remedy = if run.stopping {
+            "It is still stopping: try again, and look at the server's log if that does not help."
+        } else {
+            "Stop its traffic first."
+        };
+        Err(wrong_state(command, self.state(), name, remedy))
     }
 
     /// Adds a stream.

@@ -61,11 +61,6 @@ fn spec(id: StreamId, stream: &json::Stream<'_>) -> Result<StreamSpec, Problem> 
 }
 
 fn refuse_unsupported(stream: &json::Stream<'_>) -> Result<(), Problem> {
-    if stream.start_paused {
-        return Err(
-            "field 'start_paused' is true, which is not supported yet: leave it false".into(),
-        );
-    }
     if stream.flow_stats {
         return Err(
             "field 'flow_stats.enabled' is true; statistics of single streams are not supported \

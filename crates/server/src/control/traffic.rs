@@ -1,11 +1,18 @@
-//! Commands that start and stop traffic, and what the data threads answer.
+//! Commands that check, start and stop traffic, and what the data threads answer.
 
-use allosaur_api::commands::traffic::{Multiplier, ProfileParams, StartTraffic, Started};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use allosaur_api::commands::traffic::{
+    GRAPH_EVENTS_MAX, Multiplier, ProfileParams, StartTraffic, Started, Validated, ValidatedEvent,
+    ValidatedGraph, ValidatedRates,
+};
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Error, Fields};
 use allosaur_engine::engine::{Command, Event};
 use allosaur_engine::stream::{
-    CoreShare, DestinationMac, PortFacts, Profile as Compiled, ProfileKey, ProfileRates, StreamSpec,
+    CoreShare, DestinationMac, PortFacts, Profile as Compiled, ProfileKey, ProfileRates, RateEvent,
+    StreamSpec,
 };
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::json;
@@ -29,8 +36,12 @@ impl Control {
         let compiled = compile(port, &params.profile, self.config.data_cores)?;
         let shares = core_shares(port, params.core_mask)?;
         check_pinned(&compiled, &shares)?;
-        let factor = factor(port, &params, compiled.rates())?;
-        self.launch(&params, &compiled, &shares, factor, start_at, view);
+        let rates = compiled.rates();
+        let factor = factor(port, params.multiplier, rates)?;
+        let running = port.profiles.values().filter_map(|p| p.run.as_ref());
+        let others_bps: f64 = running.map(|run| run.l1_bps).sum();
+        check_line_rate(port, others_bps + rates.bps_l1_max * factor, params.force)?;
+        self.launch(&params, compiled, &shares, factor, start_at, view);
         reply(&Started {
             multiplier: factor,
             ts: start_at as f64 / 1e9,
@@ -41,7 +52,7 @@ impl Control {
     fn launch(
         &mut self,
         params: &StartTraffic,
-        compiled: &Compiled,
+        compiled: Compiled,
         shares: &[CoreShare],
         factor: f64,
         start_at: Nanos,
@@ -68,12 +79,26 @@ impl Control {
             stopping: false,
             awaited: false,
             l1_bps: compiled.rates().bps_l1_max * factor,
+            compiled: Arc::new(compiled),
+            factor,
+            stream_factors: BTreeMap::new(),
+            has_duration: params.duration_s.is_some(),
+            paused: false,
+            changing: Vec::new(),
+            changing_at: 0,
         });
         let (port, profile) = (params.port, params.profile.clone());
         self.queue_event(ApiEvent::ProfileStarted { port, profile }, view.now_ns);
         if first {
             self.queue_event(ApiEvent::PortStarted { port }, view.now_ns);
         }
+    }
+
+    pub(super) fn validate(&self, fields: &Fields<'_>) -> Reply {
+        let params = ProfileParams::parse(fields)?;
+        let port = self.port(params.port)?;
+        let compiled = compile(port, &params.profile, self.config.data_cores)?;
+        reply(&validated(&compiled, port.config.line_rate_bps))
     }
 
     pub(super) fn stop_traffic(&mut self, fields: &Fields<'_>) -> Reply {
@@ -98,15 +123,21 @@ impl Control {
 
     /// A data thread is through with a profile. When all are, the profile is.
     pub(super) fn note_worker_event(&mut self, core: usize, event: Event, now_ns: Nanos) {
-        let (Event::ProfileDone { port, profile, .. }
-        | Event::ProfileStopped { port, profile, .. }) = event
-        else {
-            return;
+        let (port, profile) = match event {
+            Event::ProfileDone { port, profile, .. }
+            | Event::ProfileStopped { port, profile, .. } => (port, profile),
+            Event::ProfileChanged { port, profile, at } => {
+                if let Some((_, run)) = self.find_run(port, profile) {
+                    run.note_changed(core, at);
+                }
+                return;
+            }
         };
+        let before = self.ports.get(usize::from(port)).map(Port::state);
         let Some((name, stopped)) = self.end_on_core(core, port, profile) else {
             return;
         };
-        let idle = self.ports[usize::from(port)].state() != State::Transmit;
+        let after = self.ports[usize::from(port)].state();
         let profile = name;
         let (profile_event, port_event) = if stopped {
             (
@@ -120,27 +151,35 @@ impl Control {
             )
         };
         self.queue_event(profile_event, now_ns);
-        if idle {
+        if after < State::Pause {
             self.queue_event(port_event, now_ns);
+        } else if after == State::Pause && before != Some(after) {
+            self.queue_event(ApiEvent::PortPaused { port }, now_ns);
         }
+    }
+
+    /// The profile that runs by that key.
+    fn find_run(&mut self, port: u8, key: ProfileKey) -> Option<(&str, &mut Run)> {
+        let profiles = &mut self.ports.get_mut(usize::from(port))?.profiles;
+        let mut runs = profiles
+            .iter_mut()
+            .filter_map(|(name, profile)| Some((name.as_str(), profile.run.as_mut()?)));
+        runs.find(|(_, run)| run.key == key)
     }
 
     /// Strikes a core off the run of that key. When it was the last, the run is over: gives the
     /// profile's name and whether it had been told to stop. Answers of runs that are over are
     /// late and mean nothing.
     fn end_on_core(&mut self, core: usize, port: u8, key: ProfileKey) -> Option<(String, bool)> {
-        let profiles = &mut self.ports.get_mut(usize::from(port))?.profiles;
-        let (name, profile) = profiles
-            .iter_mut()
-            .find(|(_, profile)| profile.run.as_ref().is_some_and(|run| run.key == key))?;
-        let run = profile.run.as_mut()?;
+        let (name, run) = self.find_run(port, key)?;
         run.running.retain(|running| *running != core);
+        run.note_changed(core, Nanos::MAX);
         if !run.running.is_empty() {
             return None;
         }
-        let stopped = run.stopping;
-        profile.run = None;
-        Some((name.clone(), stopped))
+        let (name, stopped) = (name.to_owned(), run.stopping);
+        self.ports[usize::from(port)].profiles.get_mut(&name)?.run = None;
+        Some((name, stopped))
     }
 }
 
@@ -234,9 +273,13 @@ fn check_pinned(compiled: &Compiled, shares: &[CoreShare]) -> Result<(), Error> 
 }
 
 /// What the rates of the streams are multiplied by.
-fn factor(port: &Port, params: &StartTraffic, rates: &ProfileRates) -> Result<f64, Error> {
+pub(super) fn factor(
+    port: &Port,
+    multiplier: Multiplier,
+    rates: &ProfileRates,
+) -> Result<f64, Error> {
     let line_bps = port.config.line_rate_bps;
-    let (wanted, base) = match params.multiplier {
+    let (wanted, base) = match multiplier {
         Multiplier::Factor(factor) => (factor, 1.0),
         Multiplier::PacketsPerSecond(pps) => (pps, rates.pps_max),
         Multiplier::BitsPerSecondL2(bps) => (bps, rates.bps_l2_max),
@@ -255,17 +298,53 @@ fn factor(port: &Port, params: &StartTraffic, rates: &ProfileRates) -> Result<f6
             "'mul' is too large for so slow a profile: lower it, or raise the streams' rates",
         ));
     }
-    let running = port.profiles.values().filter_map(|p| p.run.as_ref());
-    let others_bps: f64 = running.map(|run| run.l1_bps).sum();
-    let l1_bps = rates.bps_l1_max * factor + others_bps;
-    if l1_bps > line_bps * LINE_RATE_SLACK && !params.force {
+    Ok(factor)
+}
+
+/// Refuses more than the line carries, unless it is forced.
+pub(super) fn check_line_rate(port: &Port, l1_bps: f64, force: bool) -> Result<(), Error> {
+    let line_bps = port.config.line_rate_bps;
+    if l1_bps > line_bps * LINE_RATE_SLACK && !force {
         return Err(Error::execution(format!(
             "Expected L1 B/W: '{}' exceeds port line rate: '{}'. Lower 'mul', or use 'force'.",
             bits_text(l1_bps),
             bits_text(line_bps)
         )));
     }
-    Ok(factor)
+    Ok(())
+}
+
+fn validated(compiled: &Compiled, line_rate_bps: f64) -> Validated {
+    let (rates, graph) = (compiled.rates(), compiled.graph());
+    let event = |event: &RateEvent| ValidatedEvent {
+        time_usec: event.at as f64 / 1e3,
+        diff_bps_l2: event.change.bps_l2_max,
+        diff_bps_l1: event.change.bps_l1_max,
+        diff_pps: event.change.pps_max,
+        stream_id: event.stream,
+    };
+    Validated {
+        rate: ValidatedRates {
+            max_bps_l2: rates.bps_l2_max,
+            max_bps_l1: rates.bps_l1_max,
+            max_pps: rates.pps_max,
+            max_line_util: rates.bps_l1_max / line_rate_bps * 100.0,
+            min_bps_l2: 0.0,
+            min_bps_l1: 0.0,
+            min_pps: 0.0,
+            min_line_util: 0.0,
+        },
+        graph: ValidatedGraph {
+            expected_duration: graph.duration.map_or(-1.0, |ns| ns as f64 / 1e3),
+            events_count: graph.events.len(),
+            events: graph
+                .events
+                .iter()
+                .take(GRAPH_EVENTS_MAX)
+                .map(event)
+                .collect(),
+        },
+    }
 }
 
 fn bits_text(bps: f64) -> String {

@@ -3,7 +3,7 @@
 
 #![allow(dead_code)] // Each test file uses its own part.
 
-use allosaur_engine::engine::{Command, Event};
+use allosaur_engine::engine::{Change, Command, Event};
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_server::control::{
@@ -25,9 +25,13 @@ pub(crate) struct World {
     pub(crate) published: Vec<Vec<u8>>,
     pub(crate) started: Vec<Started>,
     pub(crate) stopped: Vec<(usize, u8, ProfileKey)>,
+    /// What data threads were told to change, each core in order.
+    pub(crate) changed: Vec<(usize, ProfileKey, Nanos, Change)>,
     pub(crate) shut_down: bool,
     /// Data threads answer a stop at once.
     pub(crate) obedient: bool,
+    /// Answers that data threads owe.
+    answers: Vec<(usize, Event)>,
     next_id: u64,
 }
 
@@ -56,6 +60,8 @@ impl World {
             published: Vec::new(),
             started: Vec::new(),
             stopped: Vec::new(),
+            changed: Vec::new(),
+            answers: Vec::new(),
             shut_down: false,
             obedient: true,
             next_id: 0,
@@ -75,10 +81,8 @@ impl World {
         let reply = self.control.handle(request, &view);
         self.drain();
         while self.obedient && self.control.awaits_workers() {
-            let (core, port, profile) = self.stopped.pop().expect("a stop was sent");
-            let at = self.now_ns;
-            let event = Event::ProfileStopped { port, profile, at };
-            self.control.handle_event(core, event, at);
+            let (core, event) = self.answers.pop().expect("a stop or a change was sent");
+            self.control.handle_event(core, event, self.now_ns);
             self.drain();
         }
         self.control.give_up_waiting();
@@ -111,8 +115,22 @@ impl World {
                 start_at,
                 duration,
             }),
-            Command::StopProfile { port, profile } => self.stopped.push((core, port, profile)),
-            Command::ChangeProfile { .. } => {}
+            Command::StopProfile { port, profile } => {
+                self.stopped.push((core, port, profile));
+                let at = self.now_ns;
+                let event = Event::ProfileStopped { port, profile, at };
+                self.answers.push((core, event));
+            }
+            Command::ChangeProfile {
+                port,
+                profile,
+                at,
+                change,
+            } => {
+                self.changed.push((core, profile, at, change));
+                let event = Event::ProfileChanged { port, profile, at };
+                self.answers.push((core, event));
+            }
         }
     }
 

@@ -385,7 +385,7 @@ pub const FIELDS: &[(&str, &str, &str, &str)] = &[
         "start_paused",
         "boolean",
         "false",
-        "Must be `false` in this version.",
+        "Waits where it would start, until `resume_streams` names it.",
     ),
     (
         "flags",

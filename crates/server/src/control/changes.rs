@@ -1,0 +1,266 @@
+//! Commands that change traffic while it runs: pause, resume and update, of profiles and of single
+//! streams.
+//!
+//! All data threads are told the same time, a little ahead, from when on the change holds. A pause
+//! is answered when they have said that it does.
+
+use allosaur_api::commands::changes::{
+    Operation, StreamsParams, UpdateStreams, UpdateTraffic, Updated,
+};
+use allosaur_api::commands::traffic::ProfileParams;
+use allosaur_api::events::Event as ApiEvent;
+use allosaur_api::{Error, Fields};
+use allosaur_engine::engine::{Change, Command};
+use allosaur_engine::stream::StreamId;
+use allosaur_engine::time::Nanos;
+use serde_json::json;
+
+use super::port::{Port, Profile, Run, State, wrong_state};
+use super::traffic::{START_LEAD, check_line_rate, factor};
+use super::{Action, Control, Reply, View, reply};
+
+impl Control {
+    pub(super) fn pause_traffic(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let ProfileParams { port, profile } = ProfileParams::parse(fields)?;
+        let found = self.port_mut(port)?.profile_mut(&profile)?;
+        check_state(found, "pause", &[State::Transmit], &profile)?;
+        let run = running(found, "pause", &profile)?;
+        check_pausable(run, &profile)?;
+        run.paused = true;
+        self.change(port, &profile, Change::Pause, Wait::Yes, view);
+        let all_paused = self.port(port)?.state() == State::Pause;
+        self.queue_event(ApiEvent::ProfilePaused { port, profile }, view.now_ns);
+        if all_paused {
+            self.queue_event(ApiEvent::PortPaused { port }, view.now_ns);
+        }
+        Ok(json!({}))
+    }
+
+    pub(super) fn resume_traffic(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let ProfileParams { port, profile } = ProfileParams::parse(fields)?;
+        let all_paused = self.port(port)?.state() == State::Pause;
+        let found = self.port_mut(port)?.profile_mut(&profile)?;
+        check_state(found, "resume", &[State::Pause], &profile)?;
+        running(found, "resume", &profile)?.paused = false;
+        self.change(port, &profile, Change::Resume, Wait::No, view);
+        self.queue_event(ApiEvent::ProfileResumed { port, profile }, view.now_ns);
+        if all_paused {
+            self.queue_event(ApiEvent::PortResumed { port }, view.now_ns);
+        }
+        Ok(json!({}))
+    }
+
+    pub(super) fn update_traffic(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = UpdateTraffic::parse(fields)?;
+        let port = self.port(params.port)?;
+        let (profile, run) = to_update(port, &params.profile)?;
+        check_state(profile, "update", RUNNING, &params.profile)?;
+        let wanted = factor(port, params.multiplier, run.compiled.rates())?;
+        let multiplier = match params.operation {
+            Operation::Absolute => wanted,
+            Operation::Add => run.factor + wanted,
+            Operation::Subtract => run.factor - wanted,
+        };
+        if multiplier <= 0.0 {
+            return Err(Error::execution(format!(
+                "'mul' takes {wanted} off a factor of {}, which leaves no rate: take less, or \
+                 pause the traffic",
+                run.factor
+            )));
+        }
+        let l1_bps = run.compiled.rates().bps_l1_max * multiplier;
+        check_line_rate(port, others_bps(port, run) + l1_bps, params.force)?;
+        let run = self.run_mut(params.port, &params.profile, "update")?;
+        run.factor = multiplier;
+        run.stream_factors.clear();
+        run.l1_bps = l1_bps;
+        let change = Change::Update(multiplier);
+        self.change(params.port, &params.profile, change, Wait::No, view);
+        reply(&Updated { multiplier })
+    }
+
+    pub(super) fn pause_streams(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = StreamsParams::parse(fields)?;
+        let run = self.run_for_streams(&params, "pause_streams")?;
+        check_continuous(run, &params.stream_ids, "paused")?;
+        let change = Change::PauseStreams(params.stream_ids.into());
+        self.change(params.port, &params.profile, change, Wait::Yes, view);
+        Ok(json!({}))
+    }
+
+    pub(super) fn resume_streams(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = StreamsParams::parse(fields)?;
+        self.run_for_streams(&params, "resume_streams")?;
+        let change = Change::ResumeStreams(params.stream_ids.into());
+        self.change(params.port, &params.profile, change, Wait::No, view);
+        Ok(json!({}))
+    }
+
+    pub(super) fn update_streams(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = UpdateStreams::parse(fields)?;
+        let streams = &params.streams;
+        let run = self.run_for_streams(streams, "update_streams")?;
+        check_continuous(run, &streams.stream_ids, "updated")?;
+        let port = self.port(streams.port)?;
+        let (_, run) = to_update(port, &streams.profile)?;
+        let mut factors = run.stream_factors.clone();
+        let mut changed = Vec::with_capacity(streams.stream_ids.len());
+        for id in &streams.stream_ids {
+            let rates = run.compiled.stream_rates(*id).unwrap_or_default();
+            let factor = factor(port, params.multiplier, &rates)?;
+            factors.insert(*id, factor);
+            changed.push((*id, factor));
+        }
+        let of = |id: StreamId| factors.get(&id).copied().unwrap_or(run.factor);
+        let l1_bps = run.compiled.rates_at(of).bps_l1_max;
+        check_line_rate(port, others_bps(port, run) + l1_bps, params.force)?;
+        let run = self.run_mut(streams.port, &streams.profile, "update_streams")?;
+        run.stream_factors = factors;
+        run.l1_bps = l1_bps;
+        let multiplier = changed.first().map_or(run.factor, |(_, factor)| *factor);
+        let change = Change::UpdateStreams(changed.into());
+        self.change(streams.port, &streams.profile, change, Wait::No, view);
+        reply(&Updated { multiplier })
+    }
+
+    /// The run that streams are to be changed in; each of them is there.
+    fn run_for_streams(
+        &mut self,
+        params: &StreamsParams,
+        command: &str,
+    ) -> Result<&mut Run, Error> {
+        let name = &params.profile;
+        let profile = self.port_mut(params.port)?.profile_mut(name)?;
+        check_state(profile, command, RUNNING, name)?;
+        let sent = |id: &StreamId| profile.streams.get(id).is_some_and(|s| s.spec.enabled);
+        if let Some(id) = params.stream_ids.iter().find(|id| !sent(id)) {
+            return Err(Error::execution(format!(
+                "stream {id} is not sent by profile_id({name}): name streams that were added to \
+                 it and are enabled"
+            )));
+        }
+        running(profile, command, name)
+    }
+
+    fn run_mut(&mut self, port: u8, name: &str, command: &str) -> Result<&mut Run, Error> {
+        let profile = self.port_mut(port)?.profile_mut(name)?;
+        running(profile, command, name)
+    }
+
+    /// Tells the data threads that still send the profile.
+    fn change(&mut self, port: u8, name: &str, change: Change, wait: Wait, view: &View<'_>) {
+        let found = self.ports[usize::from(port)].profiles.get_mut(name);
+        let Some(run) = found.and_then(|profile| profile.run.as_mut()) else {
+            return;
+        };
+        let at = view.now_ns + START_LEAD;
+        if wait == Wait::Yes {
+            run.changing = run.running.clone();
+            run.changing_at = at;
+            run.awaited = true;
+        }
+        for core in &run.running {
+            let command = Command::ChangeProfile {
+                port,
+                profile: run.key,
+                at,
+                change: change.clone(),
+            };
+            let core = *core;
+            self.actions.push_back(Action::Command { core, command });
+        }
+    }
+}
+
+/// Whether the reply waits for the data threads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    Yes,
+    No,
+}
+
+impl Run {
+    /// A data thread has changed what it was told to change.
+    pub(super) fn note_changed(&mut self, core: usize, at: Nanos) {
+        if at < self.changing_at || self.changing.is_empty() {
+            return;
+        }
+        self.changing.retain(|changing| *changing != core);
+        if self.changing.is_empty() && !self.stopping {
+            self.awaited = false;
+        }
+    }
+}
+
+/// The states of a profile that runs.
+const RUNNING: &[State] = &[State::Transmit, State::Pause];
+
+fn check_state(
+    profile: &Profile,
+    command: &str,
+    allowed: &[State],
+    name: &str,
+) -> Result<(), Error> {
+    let state = profile.state();
+    if profile.run.as_ref().is_some_and(|run| run.stopping) {
+        return Err(wrong_state(command, state, name, "It is still stopping."));
+    }
+    if allowed.contains(&state) {
+        return Ok(());
+    }
+    let remedy = match state {
+        State::Idle => "Add streams to it and start it first.",
+        State::Streams => "Start it first.",
+        State::Transmit => "Pause it first.",
+        State::Pause => "It is paused already: resume_traffic lets it go on.",
+    };
+    Err(wrong_state(command, state, name, remedy))
+}
+
+fn running<'a>(profile: &'a mut Profile, command: &str, name: &str) -> Result<&'a mut Run, Error> {
+    let state = profile.state();
+    let run = profile.run.as_mut();
+    run.ok_or_else(|| wrong_state(command, state, name, "Start it first."))
+}
+
+fn to_update<'a>(port: &'a Port, name: &str) -> Result<(&'a Profile, &'a Run), Error> {
+    let profile = port.profile(name)?;
+    let missing = || wrong_state("update", profile.state(), name, "Start it first.");
+    let run = profile.run.as_ref().ok_or_else(missing)?;
+    Ok((profile, run))
+}
+
+/// What the other profiles of the port may need of the line.
+fn others_bps(port: &Port, run: &Run) -> f64 {
+    let runs = port.profiles.values().filter_map(|p| p.run.as_ref());
+    let others = runs.filter(|other| other.key != run.key);
+    others.map(|other| other.l1_bps).sum()
+}
+
+fn check_pausable(run: &Run, name: &str) -> Result<(), Error> {
+    if let Some(stream) = run.compiled.bursts().next() {
+        return Err(Error::execution(format!(
+            "stream {stream} of profile_id({name}) is not continuous, and only profiles whose \
+             streams all are can be paused: stop the traffic, or pause its continuous streams \
+             with pause_streams"
+        )));
+    }
+    if run.has_duration {
+        return Err(Error::execution(format!(
+            "profile_id({name}) was started with a duration, and only profiles without can be \
+             paused: start it with duration -1"
+        )));
+    }
+    Ok(())
+}
+
+fn check_continuous(run: &Run, ids: &[StreamId], what: &str) -> Result<(), Error> {
+    let mut bursts = run.compiled.bursts();
+    match bursts.find(|id| ids.binary_search(id).is_ok()) {
+        None => Ok(()),
+        Some(id) => Err(Error::execution(format!(
+            "stream {id} is not continuous, and only continuous streams can be {what}: leave it \
+             out of stream_ids"
+        ))),
+    }
+}
