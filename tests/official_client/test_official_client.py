@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,34 +11,18 @@ import pytest
 from allosaur.server import LocalServer
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-SKIP_VARIABLE = "ALLOSAUR_SKIP_OFFICIAL_CLIENT"
-
-
-@pytest.fixture(scope="session")
-def client_python() -> str:
-    """The Python of the official client's own environment, made when it is not there yet."""
-    if os.environ.get(SKIP_VARIABLE):
-        pytest.skip(f"{SKIP_VARIABLE} is set")
-    made = subprocess.run(
-        [str(ROOT / "scripts" / "official-client.sh")], capture_output=True, text=True, check=False
-    )
-    if made.returncode != 0:
-        pytest.fail(
-            "cannot make the environment of TRex's official client (it needs the package index once); "
-            f"set {SKIP_VARIABLE}=1 to go without these tests.\n{made.stderr}"
-        )
-    return made.stdout.splitlines()[-1]
 
 
 @pytest.fixture
-def run(client_python: str, server: LocalServer) -> Any:
+def run(client_python: str, client_environment: dict[str, str], server: LocalServer) -> Any:
     """Run one scenario of session.py against a fresh server, and return what it printed."""
 
     def run_scenario(name: str) -> Any:
         command = [client_python, "-W", "ignore", str(HERE / "session.py"), name]
         command += [server.host, str(server.rpc_port), str(server.pub_port)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=110, check=False, env=client_environment
+        )
         assert done.returncode == 0, f"the official client failed:\n{done.stdout}\n{done.stderr}"
         return json.loads(done.stdout.splitlines()[-1])
 
