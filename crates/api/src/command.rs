@@ -199,5 +199,6 @@ pub enum Method {
     UpdateStreams,
     ActivePgids,
     PgidStats,
+    RemoveRxFilters,
     TpgStatus,
 }

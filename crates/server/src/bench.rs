@@ -132,6 +132,7 @@ fn start(case: Case, now: u64) -> Result<Command, CompileError> {
         source_mac: [2, 0, 0, 0, 0, 1],
         destination_mac: [2, 0, 0, 0, 0, 2],
         data_cores: 1,
+        marking: None,
     };
     let profile = Profile::compile(&streams(case), &facts)?;
     let factor = 1e11 / profile.rates().pps_max;
@@ -181,6 +182,7 @@ fn stream(
         start_paused: false,
         random_seed: 1,
         core: None,
+        rule: None,
         program,
     }
 }

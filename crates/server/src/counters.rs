@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use allosaur_engine::flow_stats::{GROUPS, Group, GroupCounters, GroupTable};
 use allosaur_engine::stats::{DirectionCounters, SIZE_CLASSES, TransmitCounters};
 
 /// What all threads counted since the server started.
@@ -28,6 +29,22 @@ pub struct PortCounters {
     pub receive: DirectionCounters,
     /// Frames that the link towards this port lost, as it was told to.
     pub receive_lost_packets: u64,
+}
+
+/// What was counted of one packet group on one port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupTraffic {
+    /// What the data threads sent.
+    pub sent: GroupCounters,
+    /// What the receive thread received.
+    pub received: GroupCounters,
+}
+
+/// Where the counters of packet groups are read. They are many, so they are no part of the
+/// snapshot: only those that somebody asks for are read.
+pub trait GroupReadout: std::fmt::Debug {
+    /// What was counted of a group on a port since the server started.
+    fn group(&self, port: usize, group: Group) -> GroupTraffic;
 }
 
 /// How busy one thread was.
@@ -53,14 +70,15 @@ impl Counters {
     /// Blocks for so many ports and data threads, all zero.
     pub fn new(ports: usize, cores: usize) -> Counters {
         let core = |_| {
-            let ports = (0..ports).map(|_| Words::default()).collect();
             Arc::new(CoreBlock {
-                ports,
+                ports: (0..ports).map(|_| Words::default()).collect(),
+                groups: (0..ports).map(|_| GroupWords::default()).collect(),
                 time: Words::default(),
             })
         };
         let receive = ReceiveBlock {
             ports: (0..ports).map(|_| Words::default()).collect(),
+            groups: (0..ports).map(|_| GroupWords::default()).collect(),
             time: Words::default(),
         };
         Counters {
@@ -92,10 +110,22 @@ impl Counters {
     }
 }
 
+impl GroupReadout for Counters {
+    fn group(&self, port: usize, group: Group) -> GroupTraffic {
+        let mut sent = GroupCounters::default();
+        for core in &self.cores {
+            sent.add(core.groups[port].load(group));
+        }
+        let received = self.receive.groups[port].load(group);
+        GroupTraffic { sent, received }
+    }
+}
+
 /// What one data thread publishes.
 #[derive(Debug)]
 pub struct CoreBlock {
     ports: Box<[Words<TRANSMIT_WORDS>]>,
+    groups: Box<[GroupWords]>,
     time: Words<2>,
 }
 
@@ -114,6 +144,11 @@ impl CoreBlock {
         self.time.store(1, time.total_ns);
     }
 
+    /// Publishes what has changed of the packet groups of a port. Only its own thread may.
+    pub fn publish_groups(&self, port: usize, table: &mut GroupTable) {
+        self.groups[port].store_changed(table);
+    }
+
     fn port(&self, port: usize) -> TransmitCounters {
         let words = &self.ports[port];
         TransmitCounters {
@@ -128,6 +163,7 @@ impl CoreBlock {
 #[derive(Debug)]
 pub struct ReceiveBlock {
     ports: Box<[Words<{ DIRECTION_WORDS + 1 }>]>,
+    groups: Box<[GroupWords]>,
     time: Words<2>,
 }
 
@@ -137,6 +173,11 @@ impl ReceiveBlock {
         let words = &self.ports[port];
         words.store_direction(received);
         words.store(DIRECTION_WORDS, lost_packets);
+    }
+
+    /// Publishes what has changed of the packet groups of a port. Only the receive thread may.
+    pub fn publish_groups(&self, port: usize, table: &mut GroupTable) {
+        self.groups[port].store_changed(table);
     }
 
     /// Publishes the thread's time.
@@ -192,6 +233,35 @@ impl<const N: usize> Words<N> {
             packets: self.load(0),
             bytes: self.load(1),
             by_size: std::array::from_fn(|i| self.load(2 + i)),
+        }
+    }
+}
+
+/// The counters of all packet groups of one port, with one writer.
+#[derive(Debug)]
+struct GroupWords(Box<[[AtomicU64; 2]]>);
+
+impl Default for GroupWords {
+    fn default() -> Self {
+        let zero = || [const { AtomicU64::new(0) }; 2];
+        GroupWords(std::iter::repeat_with(zero).take(GROUPS).collect())
+    }
+}
+
+impl GroupWords {
+    fn store_changed(&self, table: &mut GroupTable) {
+        table.take_changed(|index, counters| {
+            let [packets, bytes] = &self.0[index];
+            packets.store(counters.packets, Ordering::Relaxed);
+            bytes.store(counters.bytes, Ordering::Relaxed);
+        });
+    }
+
+    fn load(&self, group: Group) -> GroupCounters {
+        let [packets, bytes] = &self.0[group.index()];
+        GroupCounters {
+            packets: packets.load(Ordering::Relaxed),
+            bytes: bytes.load(Ordering::Relaxed),
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The receive thread: takes what arrives at every port, and counts it.
 //!
-//! What lives here: the loop over the receive queues. What does not yet: latency, per-stream
-//! statistics, capture and answers to ARP, which will look at the same frames.
+//! What lives here: the loop over the receive queues. What does not yet: latency, capture
+//! and answers to ARP, which will look at the same frames.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use allosaur_engine::flow_stats::{GroupTable, receive::group_of};
 use allosaur_engine::stats::DirectionCounters;
-use allosaur_engine::time::{MILLISECOND, Nanos};
+use allosaur_engine::time::{FCS_BYTES, MILLISECOND, Nanos};
 use allosaur_port::RxQueue;
 use allosaur_port::memory::MemoryRx;
 
@@ -34,6 +35,20 @@ pub struct Receiver {
 struct PortSide {
     queue: MemoryRx,
     received: DirectionCounters,
+    groups: GroupTable,
+}
+
+impl PortSide {
+    /// Takes what has arrived, and counts it.
+    fn receive(&mut self, now: Nanos) -> usize {
+        let (received, groups) = (&mut self.received, &mut self.groups);
+        self.queue.receive(now, BUDGET, |_, frame| {
+            received.count(1, frame.len());
+            if let Some(group) = group_of(frame) {
+                groups.count(group, 1, frame.len() as u64 + FCS_BYTES);
+            }
+        })
+    }
 }
 
 impl Receiver {
@@ -42,6 +57,7 @@ impl Receiver {
         let side = |queue| PortSide {
             queue,
             received: DirectionCounters::default(),
+            groups: GroupTable::default(),
         };
         let started_at = clock.now_ns();
         let ports = queues.into_iter().map(side).collect();
@@ -78,14 +94,12 @@ impl Receiver {
         let now = self.clock.now_ns();
         let mut arrived = 0;
         for (number, port) in self.ports.iter_mut().enumerate() {
-            let received = &mut port.received;
             let lost_before = port.queue.lost_packets();
-            let n = port
-                .queue
-                .receive(now, BUDGET, |_, frame| received.count(1, frame.len()));
+            let n = port.receive(now);
             let lost = port.queue.lost_packets();
             if n > 0 || lost > lost_before {
-                self.block.publish_port(number, received, lost);
+                self.block.publish_port(number, &port.received, lost);
+                self.block.publish_groups(number, &mut port.groups);
                 arrived += n;
             }
         }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use allosaur_engine::Command;
+use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_port::description::PortDescription;
 use allosaur_port::memory::{self, LinkSettings, NOMINAL_RATE_BPS, Port};
@@ -187,6 +188,7 @@ impl Service {
             &View {
                 now_ns,
                 snapshot: &self.snapshot,
+                groups: &self.counters,
             },
         );
         self.act();
@@ -213,6 +215,7 @@ impl Service {
         self.control.handle_tick(&View {
             now_ns,
             snapshot: &self.snapshot,
+            groups: &self.counters,
         });
         self.act();
     }
@@ -376,6 +379,7 @@ fn control_config(links: &[LinkSettings], cores: usize) -> Result<ControlConfig,
             .format("%b %d %Y @ %H:%M:%S")
             .to_string(),
         build: build_facts(),
+        marking: Marking::Server,
         seed: seed().map_err(refused("random numbers"))?,
     })
 }

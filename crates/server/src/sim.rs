@@ -5,6 +5,7 @@
 //! for there is nothing.
 
 use allosaur_api::Request;
+use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::{Due, Gap, MICROSECOND, Nanos};
 use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
 use allosaur_engine::{Command, Engine};
@@ -15,7 +16,7 @@ use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use crate::control::{Action, Control, ControlConfig, PortConfig, View};
-use crate::counters::Snapshot;
+use crate::counters::{Counters, Snapshot};
 
 /// Packets that are written when nothing says how many.
 pub const LIMIT_PACKETS: u64 = 5000;
@@ -175,6 +176,8 @@ struct Simulation {
     /// When the traffic began: time zero of the capture.
     started_at: Option<Nanos>,
     recorder: Recorder,
+    /// All zero: the capture tells what was sent.
+    counters: Counters,
 }
 
 impl Simulation {
@@ -186,6 +189,7 @@ impl Simulation {
             engines: (0..cores).map(|_| Engine::new(ports, 0)).collect(),
             started_at: None,
             recorder: Recorder::default(),
+            counters: Counters::new(ports, cores),
         };
         let version = json!({"name": "STL", "major": 5, "minor": 1});
         simulation.api_handle = simulation.call("api_sync_v2", version)?["api_h"].take();
@@ -219,6 +223,7 @@ impl Simulation {
         let view = View {
             now_ns: 0,
             snapshot: &Snapshot::default(),
+            groups: &self.counters,
         };
         let reply = self.control.handle(&request, &view);
         while let Some(action) = self.control.poll_action() {
@@ -312,6 +317,7 @@ fn control_config(ports: usize, cores: usize) -> ControlConfig {
             time: String::new(),
             by: String::new(),
         },
+        marking: Marking::Simulator,
         seed: 0,
     }
 }

@@ -108,13 +108,16 @@ impl Worker {
     }
 
     /// Publishes the counters.
-    pub fn publish(&self) {
+    pub fn publish(&mut self) {
         let total_ns = self.last_turn_at - self.started_at;
         let time = CoreCounters {
             busy_ns: self.busy_ns,
             total_ns,
         };
         self.block.publish(self.engine.counters(), time);
+        for (port, table) in self.engine.groups_mut().enumerate() {
+            self.block.publish_groups(port, table);
+        }
     }
 }
 

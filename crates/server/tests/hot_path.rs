@@ -37,6 +37,7 @@ fn stream(id: StreamId, mode: Mode, rate_pps: f64, program: Vec<Instruction>) ->
         start_paused: false,
         random_seed: 1,
         core: None,
+        rule: None,
         program,
     }
 }
@@ -109,6 +110,7 @@ fn threads_that_send_and_receive_allocate_nothing() {
         source_mac: [2; 6],
         destination_mac: [4; 6],
         data_cores: 1,
+        marking: None,
     };
     let profile = Profile::compile(&streams(), &facts).expect("the streams are right");
     control.send(Command::StartProfile {

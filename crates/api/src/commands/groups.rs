@@ -1,11 +1,15 @@
 //! Commands about packet groups: statistics of single streams, and tagged packet groups.
 //!
-//! This version has neither; what clients ask at every start and stop is answered with the
-//! empty forms.
+//! This version has no tagged packet groups; what clients ask of them at every start and stop is
+//! answered with the empty forms.
 
-use crate::command::{Access, Command, Example, Kind, Method, Param};
+use std::collections::BTreeMap;
+
+use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, PROFILE_ID, Param};
+use crate::commands::traffic::ProfileParams;
 use crate::fields::{FieldError, Fields};
 use crate::limits::PGIDS_MAX;
+use serde::Serialize;
 
 /// Reads the parameter `pgids` of `get_pgid_stats`.
 pub fn pgids(fields: &Fields<'_>) -> Result<Vec<u64>, FieldError> {
@@ -15,6 +19,43 @@ pub fn pgids(fields: &Fields<'_>) -> Result<Vec<u64>, FieldError> {
         return Err(fields.bad("pgids", problem));
     }
     Ok(ids)
+}
+
+/// Reply of `get_active_pgids`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ActivePgids {
+    /// The groups by what is counted of them.
+    pub ids: PgidLists,
+}
+
+/// Numbers of packet groups.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PgidLists {
+    /// Those that are only counted.
+    pub flow_stats: Vec<u32>,
+    /// Those whose latency is measured.
+    pub latency: Vec<u32>,
+}
+
+/// The counters of one packet group, each by port.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct GroupStats {
+    /// Packets received.
+    pub rp: BTreeMap<usize, u64>,
+    /// Bytes received, with FCS.
+    pub rb: BTreeMap<usize, u64>,
+    /// Packets sent.
+    pub tp: BTreeMap<usize, u64>,
+    /// Bytes sent, with FCS.
+    pub tb: BTreeMap<usize, u64>,
+    /// Packets received, a second.
+    pub rps: BTreeMap<usize, f64>,
+    /// Bits received, a second.
+    pub rbs: BTreeMap<usize, f64>,
+    /// Packets sent, a second.
+    pub tps: BTreeMap<usize, f64>,
+    /// Bits sent, a second.
+    pub tbs: BTreeMap<usize, f64>,
 }
 
 /// Parameters of `get_tpg_status`: of a user or of a port.
@@ -45,13 +86,13 @@ pub const COMMANDS: &[Command] = &[
         method: Method::ActivePgids,
         name: "get_active_pgids",
         access: Access::Api,
-        doc: "The packet groups that are counted. This version counts none.",
+        doc: "The packet groups that are counted: those of all streams there are.",
         params: &[],
         reply: "`ids`: `flow_stats` and `latency`, lists of numbers.",
         errors: &[],
         example: Example {
             params: "{}",
-            result: r#"{"ids": {"flow_stats": [], "latency": []}}"#,
+            result: r#"{"ids": {"flow_stats": [7], "latency": []}}"#,
         },
         check: |_| Ok(()),
     },
@@ -59,20 +100,39 @@ pub const COMMANDS: &[Command] = &[
         method: Method::PgidStats,
         name: "get_pgid_stats",
         access: Access::Api,
-        doc: "The counters of packet groups. This version counts none; unknown groups are left \
-              out of the reply, as always.",
+        doc: "The counters of packet groups. They grow from the time that a group's first stream \
+              is added; unknown groups are left out of the reply.",
         params: &[Param::required(
             "pgids",
             Kind::Array,
             "The groups, at most 1152; empty for all.",
         )],
-        reply: "`flow_stats`, `latency`, `ver_id`.",
+        reply: "`flow_stats`: of each group `rp`, `rb`, `tp`, `tb` (packets and bytes with FCS, received \
+                and sent) and `rps`, `rbs`, `tps`, `tbs` (packets and bits a second), each by port. \
+                `latency`: `g` only. `ver_id`: of each group a number that changes when the group \
+                is made anew, and its counters begin at zero. `null` in place of no groups.",
         errors: &[],
         example: Example {
-            params: r#"{"pgids": []}"#,
-            result: r#"{"flow_stats": null, "latency": {"g": null}, "ver_id": null}"#,
+            params: r#"{"pgids": [7]}"#,
+            result: r#"{"flow_stats": {"7": {"rp": {"0": 0, "1": 10}, "rb": {"0": 0, "1": 640}, "tp": {"0": 10, "1": 0}, "tb": {"0": 640, "1": 0}, "rps": {"0": 0.0, "1": 0.0}, "rbs": {"0": 0.0, "1": 0.0}, "tps": {"0": 0.0, "1": 0.0}, "tbs": {"0": 0.0, "1": 0.0}}}, "latency": {"g": null}, "ver_id": {"7": 1}}"#,
         },
         check: |f| pgids(f).map(drop),
+    },
+    Command {
+        method: Method::RemoveRxFilters,
+        name: "remove_rx_filters",
+        access: Access::Owner,
+        doc: "Ends the counting of packet groups on the port, for cards that count in hardware. \
+              Clients call it after each run. Here nothing has to be taken down: the groups stay \
+              until their streams are removed.",
+        params: &[PORT_ID, PROFILE_ID],
+        reply: "`{}`.",
+        errors: &["no such profile", "the profile is being sent"],
+        example: Example {
+            params: r#"{"port_id": 0}"#,
+            result: "{}",
+        },
+        check: |f| ProfileParams::parse(f).map(drop),
     },
     Command {
         method: Method::TpgStatus,

@@ -10,6 +10,7 @@ mod sender;
 
 use std::collections::VecDeque;
 
+use crate::flow_stats::GroupTable;
 use crate::stats::{StreamCounters, TransmitCounters};
 use crate::stream::{CoreProgram, ProfileKey, StreamId};
 use crate::time::Nanos;
@@ -192,6 +193,11 @@ impl Engine {
     /// What was counted of each port since the engine was made.
     pub fn counters(&self) -> &[TransmitCounters] {
         &self.counters
+    }
+
+    /// What was sent of each group, port by port, to be published.
+    pub fn groups_mut(&mut self) -> impl Iterator<Item = &mut GroupTable> {
+        self.senders.iter_mut().map(Sender::groups_mut)
     }
 
     /// What was counted of each stream of a profile that runs, on this core.

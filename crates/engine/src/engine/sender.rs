@@ -15,6 +15,7 @@
 
 use super::profile::{Change, Item, Part, Run};
 use super::{Event, Outbox, burst};
+use crate::flow_stats::GroupTable;
 use crate::stats::{StreamCounters, TransmitCounters};
 use crate::stream::run::StreamRun;
 use crate::stream::{CoreProgram, ProfileKey, StreamId};
@@ -37,6 +38,8 @@ pub(super) struct Sender {
     port: PortIndex,
     scheduler: Scheduler<Item>,
     runs: Vec<Option<Run>>,
+    /// Outlives the runs.
+    groups: GroupTable,
 }
 
 impl Sender {
@@ -45,6 +48,7 @@ impl Sender {
             port,
             scheduler: Scheduler::new(now),
             runs: Vec::new(),
+            groups: GroupTable::default(),
         }
     }
 
@@ -159,7 +163,12 @@ impl Sender {
             give_up_late(stream, counters, now, run.end, run.bound);
             let count = stream.due_count(until, vm::BURST as u32);
             if count > 0 {
+                let bytes_before = stream.counters.bytes;
                 let taken = burst::send(stream, self.port, count, stage, counters, outlets);
+                if let Some(group) = stream.plan.group {
+                    let bytes = stream.counters.bytes - bytes_before;
+                    self.groups.count(group, u64::from(taken), bytes);
+                }
                 stream.advance(u64::from(taken));
                 sent += u64::from(taken);
                 if taken < count {
@@ -185,6 +194,10 @@ impl Sender {
 
     pub(super) fn is_idle(&self) -> bool {
         self.runs.iter().all(Option::is_none)
+    }
+
+    pub(super) fn groups_mut(&mut self) -> &mut GroupTable {
+        &mut self.groups
     }
 
     pub(super) fn stream_counters(

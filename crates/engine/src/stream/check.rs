@@ -11,6 +11,7 @@ use super::spec::{
     GAP_MAX, Mode, PACKET_BYTES_MAX, PACKET_BYTES_MIN, RATE_PPS_MAX, STREAMS_MAX, StreamId,
     StreamSpec,
 };
+use crate::flow_stats::MarkError;
 use crate::vm::ProgramError;
 
 /// Why a profile cannot run, and what to do.
@@ -104,6 +105,14 @@ pub enum CompileError {
         stream: StreamId,
         /// Its successor.
         next: StreamId,
+    },
+    /// A packet that has no place for the sign of what it is counted as.
+    #[error("stream {stream}: {error}")]
+    Mark {
+        /// The stream.
+        stream: StreamId,
+        /// What is wrong.
+        error: MarkError,
     },
     /// A field engine program that is not right.
     #[error("stream {stream}: {error}")]

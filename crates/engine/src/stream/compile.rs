@@ -9,6 +9,7 @@ use super::check::{CompileError, check};
 use super::graph::{Load, ProfileRates, RateGraph, graph, rates};
 use super::run::{Plan, StreamRun};
 use super::spec::{DestinationMac, Mode, PACKET_BYTES_PADDED, StreamId, StreamSpec};
+use crate::flow_stats::{Group, MarkError, Marking, mark};
 use crate::time::Nanos;
 use crate::vm;
 
@@ -23,6 +24,9 @@ pub struct PortFacts {
     pub destination_mac: [u8; 6],
     /// How many data cores the server has, for streams that are pinned to one.
     pub data_cores: usize,
+    /// The signs of packets that are counted by themselves.
+    /// `None` leaves what looks like one where it is.
+    pub marking: Option<Marking>,
 }
 
 /// Which of the cores that share a profile.
@@ -70,6 +74,7 @@ struct Compiled {
     dummy: bool,
     start_paused: bool,
     core: Option<u8>,
+    group: Option<Group>,
 }
 
 /// How many packets in which groups, the same form for all modes.
@@ -203,6 +208,7 @@ impl Compiled {
                 self_start: self.self_start,
                 dummy: self.dummy,
                 start_held: self.start_paused,
+                group: self.group,
                 rank: rank as u64,
                 cores: cores as u64,
             },
@@ -223,9 +229,9 @@ fn compile_stream(
     next: Option<usize>,
     port: &PortFacts,
 ) -> Result<Compiled, CompileError> {
-    let packet = template(spec, port);
-    let program = vm::Program::compile(&spec.program, &packet);
     let stream = spec.id;
+    let packet = template(spec, port).map_err(|error| CompileError::Mark { stream, error })?;
+    let program = vm::Program::compile(&spec.program, &packet);
     let program = program.map_err(|error| CompileError::Program { stream, error })?;
     // A program that changes nothing costs nothing.
     let program = Some(program).filter(vm::Program::changes_packets);
@@ -249,11 +255,12 @@ fn compile_stream(
         dummy: spec.dummy,
         start_paused: spec.start_paused,
         core: spec.core,
+        group: spec.rule.map(|rule| rule.group),
     })
 }
 
-/// The packet as the port sends it: padded, and with the MACs that it must have.
-fn template(spec: &StreamSpec, port: &PortFacts) -> Vec<u8> {
+/// The packet as the port sends it: padded, and with the MACs and the sign that it must have.
+fn template(spec: &StreamSpec, port: &PortFacts) -> Result<Vec<u8>, MarkError> {
     let mut packet = spec.packet.clone();
     if packet.len() < PACKET_BYTES_PADDED {
         packet.resize(PACKET_BYTES_PADDED, 0);
@@ -264,7 +271,12 @@ fn template(spec: &StreamSpec, port: &PortFacts) -> Vec<u8> {
     if !spec.keep_source_mac {
         packet[6..12].copy_from_slice(&port.source_mac);
     }
-    packet
+    match (spec.rule, port.marking) {
+        (Some(rule), marking) => mark::mark(&mut packet, rule, marking.unwrap_or_default())?,
+        (None, Some(marking)) => mark::clear(&mut packet, marking),
+        (None, None) => {}
+    }
+    Ok(packet)
 }
 
 fn shape(mode: Mode) -> Shape {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::compile::Shape;
 use super::spec::{RATE_PPS_MAX, StreamId};
+use crate::flow_stats::Group;
 use crate::stats::StreamCounters;
 use crate::time::{Due, Gap, Nanos};
 use crate::transmit::FrameHandle;
@@ -33,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) dummy: bool,
     /// Starts held, until it is released.
     pub(crate) start_held: bool,
+    /// What its packets are counted in.
+    pub(crate) group: Option<Group>,
     pub(crate) rank: u64,
     pub(crate) cores: u64,
 }

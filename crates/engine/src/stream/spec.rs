@@ -3,6 +3,7 @@
 //! What lives here: plain data and the limits of each field. What does not: JSON (the server
 //! converts at the border) and everything that depends on other streams (see `compile`).
 
+use crate::flow_stats::Rule;
 use crate::time::{FCS_BYTES, LAYER1_OVERHEAD_BYTES, Nanos, SECOND};
 use crate::vm::Instruction;
 
@@ -60,6 +61,8 @@ pub struct StreamSpec {
     pub random_seed: u32,
     /// Runs on this data core alone.
     pub core: Option<u8>,
+    /// What is counted of it, besides the sums of its port.
+    pub rule: Option<Rule>,
     /// The field engine program; empty sends the template as it is.
     pub program: Vec<Instruction>,
 }

@@ -17,6 +17,7 @@ pub(crate) fn facts(data_cores: usize) -> PortFacts {
         source_mac: [2, 0, 0, 0, 0, 1],
         destination_mac: [2, 0, 0, 0, 0, 2],
         data_cores,
+        marking: None,
     }
 }
 
@@ -40,6 +41,7 @@ pub(crate) fn stream(id: StreamId) -> StreamSpec {
         start_paused: false,
         random_seed: 1,
         core: None,
+        rule: None,
         program: Vec::new(),
     }
 }

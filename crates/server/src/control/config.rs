@@ -1,8 +1,9 @@
 //! What control must know from the start: facts about the machine and the ports.
 
+use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::Nanos;
 
-use crate::counters::Snapshot;
+use crate::counters::{GroupReadout, Snapshot};
 
 /// Facts that do not change while the server runs.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct ControlConfig {
     pub started: String,
     /// Version and build.
     pub build: BuildFacts,
+    /// The signs of packets that are counted by themselves.
+    pub marking: Marking,
     /// What the strings are drawn from that prove ownership; unguessable in a real server.
     pub seed: u64,
 }
@@ -60,6 +63,8 @@ pub struct View<'a> {
     pub now_ns: Nanos,
     /// The counters.
     pub snapshot: &'a Snapshot,
+    /// The counters of packet groups.
+    pub groups: &'a dyn GroupReadout,
 }
 
 /// A MAC address as text.

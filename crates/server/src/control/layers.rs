@@ -138,6 +138,8 @@ impl Control {
             source_mac: port.config.hw_mac,
             destination_mac: port.layers.destination_mac(),
             data_cores: self.config.data_cores,
+            // What is pushed leaves as it is.
+            marking: None,
         };
         let core = port.config.cores.first().copied().unwrap_or(0);
         let profile = Profile::compile(&streams, &facts);
@@ -203,6 +205,7 @@ fn pushed_streams(params: &PushPackets<'_>) -> Result<Vec<StreamSpec>, Error> {
             dummy: false,
             random_seed: 0,
             core: None,
+            rule: None,
             program: Vec::new(),
         })
     };

@@ -16,6 +16,7 @@
 mod changes;
 mod config;
 mod layers;
+mod pgid;
 mod port;
 mod ports;
 mod rates;
@@ -35,9 +36,10 @@ use allosaur_engine::engine::{Command, Event};
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{Nanos, SECOND};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use config::{BuildFacts, ControlConfig, PortConfig, View};
+use pgid::Groups;
 use port::Port;
 use rates::Rates;
 use secret::Secrets;
@@ -72,6 +74,7 @@ pub struct Control {
     ports: Vec<Port>,
     sessions: Sessions,
     rates: Rates,
+    groups: Groups,
     secrets: Secrets,
     api_handle: String,
     next_profile_key: u32,
@@ -88,6 +91,7 @@ impl Control {
             ports: config.ports.iter().cloned().map(Port::new).collect(),
             sessions: Sessions::default(),
             rates: Rates::default(),
+            groups: Groups::new(config.ports.len()),
             api_handle: secrets.draw(),
             secrets,
             next_profile_key: 0,
@@ -119,6 +123,7 @@ impl Control {
     /// Reads the counters and publishes them; to be called about every half second.
     pub fn handle_tick(&mut self, view: &View<'_>) {
         self.rates.read(view.now_ns, view.snapshot);
+        self.groups.read(view);
         let audience = |heard_ns| view.now_ns.saturating_sub(heard_ns) <= AUDIENCE_MAX;
         if self.heard_ns.is_some_and(audience) {
             self.publish_statistics(view, false);
@@ -212,7 +217,7 @@ impl Control {
             Method::StreamList => self.stream_list(fields),
             Method::AllStreams => self.all_streams(fields),
             Method::Stream => self.stream(fields),
-            Method::AddStream => self.add_stream(fields),
+            Method::AddStream => self.add_stream(fields, view),
             Method::RemoveStream => self.remove_stream(fields),
             Method::RemoveAllStreams => self.remove_all_streams(fields),
             Method::StartTraffic => self.start_traffic(fields, view),
@@ -224,8 +229,9 @@ impl Control {
             Method::PauseStreams => self.pause_streams(fields, view),
             Method::ResumeStreams => self.resume_streams(fields, view),
             Method::UpdateStreams => self.update_streams(fields, view),
-            Method::ActivePgids => Ok(json!({"ids": {"flow_stats": [], "latency": []}})),
-            Method::PgidStats => self.pgid_stats(fields),
+            Method::ActivePgids => self.active_pgids(),
+            Method::PgidStats => self.pgid_stats(fields, view),
+            Method::RemoveRxFilters => self.remove_rx_filters(fields),
             Method::TpgStatus => self.tpg_status(fields),
         }
     }

@@ -50,6 +50,8 @@ pub(super) struct Profile {
 pub(super) struct StoredStream {
     pub(super) json: String,
     pub(super) spec: StreamSpec,
+    /// The packet group that it is in.
+    pub(super) pg_id: Option<u32>,
 }
 
 /// A profile that is being sent.

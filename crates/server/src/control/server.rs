@@ -1,13 +1,14 @@
 //! Commands about the server itself, and about its asynchronous channel.
 
 use allosaur_api::commands::events::{Events, PublishNow, session_id};
-use allosaur_api::commands::groups::{self, TpgStatus};
+use allosaur_api::commands::groups::TpgStatus;
 use allosaur_api::commands::server::{
     ApiSync, ApiSyncV2, CoreUtilization, Pong, PortInfo, RxInfo, Shutdown, SystemInfo, Utilization,
     Version,
 };
 use allosaur_api::events::Event;
 use allosaur_api::{Error, Fields, commands};
+use allosaur_engine::flow_stats::FLOW_GROUPS;
 use serde_json::json;
 
 use super::config::mac_text;
@@ -137,11 +138,6 @@ impl Control {
         })
     }
 
-    pub(super) fn pgid_stats(&self, fields: &Fields<'_>) -> Reply {
-        groups::pgids(fields)?;
-        Ok(json!({"flow_stats": null, "latency": {"g": null}, "ver_id": null}))
-    }
-
     pub(super) fn tpg_status(&self, fields: &Fields<'_>) -> Reply {
         if let TpgStatus::Port(port) = TpgStatus::parse(fields)? {
             self.port(port)?;
@@ -182,8 +178,8 @@ fn port_info((index, port): (usize, &Port)) -> PortInfo {
         hw_mac: mac_text(config.hw_mac),
         stack: "legacy".to_owned(),
         rx: RxInfo {
-            caps: Vec::new(),
-            counters: 0,
+            caps: vec!["flow_stats".to_owned(), "rx_bytes".to_owned()],
+            counters: u32::from(FLOW_GROUPS),
         },
         cores: config.cores.clone(),
         supp_speeds: Vec::new(),

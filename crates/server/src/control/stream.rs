@@ -4,7 +4,9 @@
 //! clear word about what is not supported yet. What does not: what depends on other streams
 //! (the engine's `stream::check`). The simulator converts its streams here too.
 
-use allosaur_api::commands::streams::stream::{self as json, FLAG_DUMMY, instruction_name};
+use allosaur_api::commands::streams::stream::{
+    self as json, FLAG_DUMMY, FlowStats, instruction_name,
+};
 use allosaur_engine::stream::spec::{PACKET_BYTES_MAX, PACKET_BYTES_MIN, PACKET_BYTES_PADDED};
 use allosaur_engine::stream::{DestinationMac, Mode, Rate, StreamId, StreamSpec};
 use allosaur_engine::time::{MICROSECOND, Nanos};
@@ -26,10 +28,13 @@ pub struct StreamError {
 /// Longest delay, a year: what is longer is a mistake in the unit.
 const DELAY_US_MAX: f64 = 365.0 * 86_400.0 * 1e6;
 
-/// Converts the JSON of stream `id`.
-pub fn convert(id: StreamId, value: &Value) -> Result<StreamSpec, StreamError> {
+/// Converts the JSON of stream `id`: what is sent, and what is counted of it.
+pub fn convert(
+    id: StreamId,
+    value: &Value,
+) -> Result<(StreamSpec, Option<FlowStats>), StreamError> {
     let read = json::Stream::parse(value).map_err(|error| error.to_string());
-    read.and_then(|stream| spec(id, &stream))
+    read.and_then(|stream| Ok((spec(id, &stream)?, stream.flow_stats)))
         .map_err(|problem| StreamError {
             stream: id,
             problem,
@@ -39,7 +44,6 @@ pub fn convert(id: StreamId, value: &Value) -> Result<StreamSpec, StreamError> {
 type Problem = String;
 
 fn spec(id: StreamId, stream: &json::Stream<'_>) -> Result<StreamSpec, Problem> {
-    refuse_unsupported(stream)?;
     Ok(StreamSpec {
         id,
         enabled: stream.enabled,
@@ -56,19 +60,9 @@ fn spec(id: StreamId, stream: &json::Stream<'_>) -> Result<StreamSpec, Problem> 
         start_paused: stream.start_paused,
         random_seed: stream.random_seed,
         core: core(stream.core_id)?,
+        rule: None,
         program: program(&stream.instructions)?,
     })
-}
-
-fn refuse_unsupported(stream: &json::Stream<'_>) -> Result<(), Problem> {
-    if stream.flow_stats {
-        return Err(
-            "field 'flow_stats.enabled' is true; statistics of single streams are not supported \
-             yet: leave flow_stats out"
-                .into(),
-        );
-    }
-    Ok(())
 }
 
 fn next(id: i64) -> Result<Option<StreamId>, Problem> {
@@ -288,7 +282,7 @@ mod tests {
 
     #[test]
     fn microseconds_become_nanoseconds() {
-        let spec = convert(3, &stream(60)).expect("the stream is right");
+        let spec = convert(3, &stream(60)).expect("the stream is right").0;
         assert_eq!((spec.id, spec.start_delay), (3, 1500));
         assert_eq!(
             spec.mode,
@@ -327,7 +321,9 @@ mod tests {
         assert!(
             text.starts_with("stream 3: vm.instructions[0]: the instruction 'fix_checksum_hw'")
         );
-        assert!(error(|s| s["flow_stats"]["enabled"] = json!(true)).contains("flow_stats"));
+        assert!(
+            error(|s| s["flow_stats"]["enabled"] = json!(true)).contains("flow_stats.rule_type")
+        );
         assert!(error(|s| s["isg"] = json!(-1)).contains("'isg'"));
         assert!(error(|s| s["packet"]["binary"] = json!("!")).contains("base64"));
         assert!(error(|s| s["flags"] = json!(6)).contains("flags"));

@@ -3,17 +3,20 @@
 use std::collections::BTreeMap;
 
 use allosaur_api::commands::ports::port_id;
+use allosaur_api::commands::streams::stream::FlowStats;
 use allosaur_api::commands::streams::{AddStream, StreamParams};
 use allosaur_api::commands::traffic::ProfileParams;
 use allosaur_api::{Error, Fields};
-use allosaur_engine::stream::StreamSpec;
+use allosaur_engine::flow_stats::mark::mark;
+use allosaur_engine::flow_stats::{Group, Marking, Rule};
 use allosaur_engine::stream::spec::PACKET_BYTES_PADDED;
+use allosaur_engine::stream::{StreamId, StreamSpec};
 use allosaur_engine::vm;
 use serde_json::{Map, Value, json};
 
 use super::port::{ALL_PROFILES, Profile, StoredStream};
 use super::stream::{StreamError, convert};
-use super::{Control, Reply};
+use super::{Control, Reply, View};
 
 impl Control {
     pub(super) fn profile_list(&self, fields: &Fields<'_>) -> Reply {
@@ -57,25 +60,35 @@ impl Control {
         Ok(json!({"stream": stream_json(stream)}))
     }
 
-    pub(super) fn add_stream(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn add_stream(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = AddStream::parse(fields)?;
-        let spec = self.check_stream(&params)?;
-        let profile = self
-            .port_mut(params.port)?
+        let (mut spec, counted) = self.check_stream(&params)?;
+        self.port_mut(params.port)?
             .profile_or_new(&params.profile)?;
+        let pg_id = counted.map(|counted| counted.pg_id);
+        if let Some(counted) = counted {
+            let rule = self.groups.join(&counted, view);
+            let rule = rule.map_err(|problem| problem_of(spec.id, problem))?;
+            spec.rule = Some(rule);
+        }
         let json = params.stream.to_string();
-        profile.add(StoredStream { json, spec }, &params.profile)?;
-        Ok(json!({}))
+        let stream = StoredStream { json, spec, pg_id };
+        let profile = self.port_mut(params.port)?.profile_mut(&params.profile)?;
+        let added = profile.add(stream, &params.profile);
+        if added.is_err() {
+            self.groups.leave(pg_id);
+        }
+        added.map(|()| json!({}))
     }
 
     /// All that can be said of a stream without the other streams of its profile.
-    fn check_stream(&self, params: &AddStream<'_>) -> Result<StreamSpec, Error> {
+    fn check_stream(
+        &self,
+        params: &AddStream<'_>,
+    ) -> Result<(StreamSpec, Option<FlowStats>), Error> {
         let spec = convert(params.stream_id, params.stream);
-        let spec = spec.map_err(|error| Error::execution(error.to_string()))?;
-        let problem = |problem| {
-            let stream = spec.id;
-            Error::execution(StreamError { stream, problem }.to_string())
-        };
+        let (spec, counted) = spec.map_err(|error| Error::execution(error.to_string()))?;
+        let problem = |problem| problem_of(spec.id, problem);
         let data_cores = self.config.data_cores;
         if let Some(core) = spec.core.filter(|core| usize::from(*core) >= data_cores) {
             return Err(problem(format!(
@@ -84,12 +97,13 @@ impl Control {
             )));
         }
         if !spec.program.is_empty() {
-            let mut template = spec.packet.clone();
-            template.resize(template.len().max(PACKET_BYTES_PADDED), 0);
-            let compiled = vm::Program::compile(&spec.program, &template);
+            let compiled = vm::Program::compile(&spec.program, &padded(&spec));
             compiled.map_err(|error| problem(format!("vm: {error}")))?;
         }
-        Ok(spec)
+        if let Some(counted) = &counted {
+            check_countable(&spec, counted.vxlan).map_err(problem)?;
+        }
+        Ok((spec, counted))
     }
 
     pub(super) fn remove_stream(&mut self, fields: &Fields<'_>) -> Reply {
@@ -97,12 +111,13 @@ impl Control {
         let name = &params.profile;
         let profile = self.port_mut(params.port)?.profile_mut(name)?;
         profile.check_not_transmitting("remove", name)?;
-        if profile.streams.remove(&params.stream_id).is_none() {
-            return Err(Error::execution(format!(
+        let removed = profile.streams.remove(&params.stream_id).ok_or_else(|| {
+            Error::execution(format!(
                 "stream {} does not exists in profile_id({name})",
                 params.stream_id
-            )));
-        }
+            ))
+        })?;
+        self.groups.leave(removed.pg_id);
         Ok(json!({}))
     }
 
@@ -114,11 +129,38 @@ impl Control {
             let profile = port.profile(name)?;
             profile.check_not_transmitting("remove_all", name)?;
         }
+        let mut removed = Vec::new();
         for name in &names {
-            port.profile_mut(name)?.streams.clear();
+            let streams = std::mem::take(&mut port.profile_mut(name)?.streams);
+            removed.extend(streams.into_values().map(|stream| stream.pg_id));
+        }
+        for pg_id in removed {
+            self.groups.leave(pg_id);
         }
         Ok(json!({}))
     }
+}
+
+fn problem_of(stream: StreamId, problem: String) -> Error {
+    Error::execution(StreamError { stream, problem }.to_string())
+}
+
+fn check_countable(spec: &StreamSpec, vxlan: bool) -> Result<(), String> {
+    if spec.dummy {
+        let text = "field 'flow_stats.enabled' is true for a dummy stream, which sends nothing: \
+                    leave flow_stats out";
+        return Err(text.to_owned());
+    }
+    let group = Group::flow(0).expect("there is a first group");
+    let rule = Rule { group, vxlan };
+    mark(&mut padded(spec), rule, Marking::default()).map_err(|error| error.to_string())
+}
+
+/// The packet template as it will be sent, but for what the port puts in.
+fn padded(spec: &StreamSpec) -> Vec<u8> {
+    let mut template = spec.packet.clone();
+    template.resize(template.len().max(PACKET_BYTES_PADDED), 0);
+    template
 }
 
 fn all_json(profile: &Profile) -> Value {

@@ -18,7 +18,7 @@ use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::json;
 
 use super::port::{Port, Run, State, wrong_state};
-use super::{Action, Control, Reply, View, reply};
+use super::{Action, Control, ControlConfig, Reply, View, reply};
 
 /// Traffic that starts "now" starts so much later, so that all data threads hear of it in time
 /// and start together.
@@ -33,7 +33,7 @@ impl Control {
         let params = StartTraffic::parse(fields)?;
         let port = self.port(params.port)?;
         let start_at = start_time(&params, view.now_ns)?;
-        let compiled = compile(port, &params.profile, self.config.data_cores)?;
+        let compiled = compile(port, &params.profile, &self.config)?;
         let shares = core_shares(port, params.core_mask)?;
         check_pinned(&compiled, &shares)?;
         let rates = compiled.rates();
@@ -97,7 +97,7 @@ impl Control {
     pub(super) fn validate(&self, fields: &Fields<'_>) -> Reply {
         let params = ProfileParams::parse(fields)?;
         let port = self.port(params.port)?;
-        let compiled = compile(port, &params.profile, self.config.data_cores)?;
+        let compiled = compile(port, &params.profile, &self.config)?;
         reply(&validated(&compiled, port.config.line_rate_bps))
     }
 
@@ -197,7 +197,7 @@ fn start_time(params: &StartTraffic, now_ns: Nanos) -> Result<Nanos, Error> {
     Ok((at_s * 1e9) as Nanos)
 }
 
-fn compile(port: &Port, name: &str, data_cores: usize) -> Result<Compiled, Error> {
+fn compile(port: &Port, name: &str, config: &ControlConfig) -> Result<Compiled, Error> {
     let profile = port.profile(name)?;
     profile.check_not_transmitting("start", name)?;
     if profile.state() == State::Idle {
@@ -210,7 +210,8 @@ fn compile(port: &Port, name: &str, data_cores: usize) -> Result<Compiled, Error
         line_rate_bps: port.config.line_rate_bps,
         source_mac: port.config.hw_mac,
         destination_mac: port.layers.destination_mac(),
-        data_cores,
+        data_cores: config.data_cores,
+        marking: Some(config.marking),
     };
     let compiled = Compiled::compile(&specs, &facts);
     let compiled = compiled.map_err(|error| Error::execution(error.to_string()))?;

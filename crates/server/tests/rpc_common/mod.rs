@@ -4,12 +4,13 @@
 #![allow(dead_code)] // Each test file uses its own part.
 
 use allosaur_engine::engine::{Change, Command, Event};
+use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_server::control::{
     Action, BuildFacts, Control, ControlConfig, PortConfig, Reply, View,
 };
-use allosaur_server::counters::{CoreCounters, PortCounters, Snapshot};
+use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
 use allosaur_server::rpc::dispatch;
 use serde_json::{Value, json};
 
@@ -21,6 +22,8 @@ pub(crate) const PACKET: &str =
 pub(crate) struct World {
     pub(crate) control: Control,
     pub(crate) snapshot: Snapshot,
+    /// Of packet groups; what is published here is read by control.
+    pub(crate) counters: Counters,
     pub(crate) now_ns: Nanos,
     pub(crate) published: Vec<Vec<u8>>,
     pub(crate) started: Vec<Started>,
@@ -56,6 +59,7 @@ impl World {
                 cores: vec![CoreCounters::default(); cores],
                 receive: CoreCounters::default(),
             },
+            counters: Counters::new(2, cores),
             now_ns,
             published: Vec::new(),
             started: Vec::new(),
@@ -77,6 +81,7 @@ impl World {
         let view = View {
             now_ns: self.now_ns,
             snapshot: &self.snapshot,
+            groups: &self.counters,
         };
         let reply = self.control.handle(request, &view);
         self.drain();
@@ -185,6 +190,7 @@ impl World {
             let view = View {
                 now_ns: self.now_ns,
                 snapshot: &self.snapshot,
+                groups: &self.counters,
             };
             self.control.handle_tick(&view);
             self.drain();
@@ -329,6 +335,7 @@ fn config(cores: usize) -> ControlConfig {
             time: "00:00:00".into(),
             by: "a test".into(),
         },
+        marking: Marking::Server,
         seed: 1,
     }
 }

@@ -38,8 +38,32 @@ pub struct Stream<'a> {
     pub instructions: Vec<Instruction>,
     /// Packets to make beforehand and send over and over; 0 makes each packet new.
     pub cache_packets: u16,
-    /// The packet group is counted.
-    pub flow_stats: bool,
+    /// The packet group that its packets are counted in.
+    pub flow_stats: Option<FlowStats>,
+}
+
+/// What is counted of a stream by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowStats {
+    /// The user's number of the packet group.
+    pub pg_id: u32,
+    /// What is counted.
+    pub rule: RuleType,
+    /// The packet within VXLAN carries the sign.
+    pub vxlan: bool,
+    /// Time stamps after IEEE 1588.
+    pub ieee_1588: bool,
+}
+
+/// What is counted of a packet group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleType {
+    /// Packets and bytes.
+    Stats,
+    /// Those, and latency, jitter, loss and order.
+    Latency,
+    /// A tagged packet group.
+    Tagged,
 }
 
 /// Bit 3 of [`Stream::flags`]: the stream sends nothing and only takes its time.
@@ -231,9 +255,25 @@ fn parse_packet<'a>(fields: &Fields<'a>, dummy: bool) -> Result<Option<&'a str>,
     fields.object("packet")?.string("binary").map(Some)
 }
 
-fn parse_flow_stats(fields: &Fields<'_>) -> Result<bool, FieldError> {
-    let flow_stats = fields.optional("flow_stats", Fields::object)?;
-    flow_stats.map_or(Ok(false), |rule| rule.boolean("enabled"))
+fn parse_flow_stats(fields: &Fields<'_>) -> Result<Option<FlowStats>, FieldError> {
+    let Some(fields) = fields.optional("flow_stats", Fields::object)? else {
+        return Ok(None);
+    };
+    if !fields.boolean("enabled")? {
+        return Ok(None);
+    }
+    let rule = match fields.one_of("rule_type", &["stats", "latency", "tpg"])? {
+        "stats" => RuleType::Stats,
+        "latency" => RuleType::Latency,
+        _ => RuleType::Tagged,
+    };
+    let flag = |name| Ok(fields.optional(name, Fields::boolean)? == Some(true));
+    Ok(Some(FlowStats {
+        pg_id: fields.uint32("stream_id")?,
+        rule,
+        vxlan: flag("vxlan")?,
+        ieee_1588: flag("ieee_1588")?,
+    }))
 }
 
 fn parse_vm(fields: &Fields<'_>) -> Result<(Vec<Instruction>, u16), FieldError> {
@@ -455,6 +495,30 @@ pub const FIELDS: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "flow_stats.enabled",
+        "boolean",
+        "false",
+        "The stream's packets are counted by themselves, in a packet group. They need an IPv4 or IPv6 header behind Ethernet and at most two VLAN tags, and carry the group's sign in the identification of IPv4, or in the low 16 bits of the flow label of IPv6.",
+    ),
+    (
+        "flow_stats.stream_id",
+        "uint32",
+        "",
+        "The packet group's number. Several streams, also of several ports, may share one.",
+    ),
+    (
+        "flow_stats.rule_type",
+        "string",
+        "",
+        "`stats`: packets and bytes are counted. `latency` and `tpg` are not supported yet.",
+    ),
+    (
+        "flow_stats.vxlan",
+        "boolean",
+        "false",
+        "The packet within VXLAN carries the sign.",
+    ),
+    (
+        "flow_stats.ieee_1588",
         "boolean",
         "false",
         "Must be `false` in this version.",

@@ -1,0 +1,68 @@
+//! The group of a frame that arrived.
+//!
+//! What lives here: the sign, found with few looks at the frame, since every frame is asked. What
+//! does not: counting (`table`).
+
+use allosaur_packet::ethernet::EtherType;
+use allosaur_packet::frame::{self, VLAN_TAGS_MAX};
+
+use super::mark::{VXLAN_PORT, vxlan_offset};
+use super::{Group, Marking};
+
+/// The group of a frame, if it has a sign. Frames within VXLAN are looked at when the frame
+/// around them has none.
+#[inline]
+pub fn group_of(frame: &[u8]) -> Option<Group> {
+    let (ether_type, at) = network(frame)?;
+    let id = match ether_type {
+        EtherType::IPV4 => u16_at(frame, at + 4)?,
+        _ => u16_at(frame, at + 2)?,
+    };
+    match id.checked_sub(Marking::Server.first_id()) {
+        Some(n) => Group::flow(n),
+        None => group_in_vxlan(frame, ether_type, at),
+    }
+}
+
+/// The type and the place of an IP header, behind any VLAN tags.
+#[inline]
+fn network(frame: &[u8]) -> Option<(EtherType, usize)> {
+    let mut at = 12;
+    for _ in 0..=VLAN_TAGS_MAX {
+        let ether_type = EtherType(u16_at(frame, at)?);
+        if matches!(ether_type, EtherType::IPV4 | EtherType::IPV6) {
+            return Some((ether_type, at + 2));
+        }
+        if !ether_type.is_vlan() {
+            return None;
+        }
+        at += 4;
+    }
+    None
+}
+
+#[inline]
+fn group_in_vxlan(frame: &[u8], ether_type: EtherType, at: usize) -> Option<Group> {
+    // UDP to the port of VXLAN, if there are no options. With options a frame is not looked into.
+    let header_bytes = if ether_type == EtherType::IPV4 {
+        20
+    } else {
+        40
+    };
+    if u16_at(frame, at + header_bytes + 2)? != VXLAN_PORT {
+        return None;
+    }
+    let inner = &frame[vxlan_offset(frame, &frame::parse(frame))?..];
+    let (ether_type, at) = network(inner)?;
+    let id = match ether_type {
+        EtherType::IPV4 => u16_at(inner, at + 4)?,
+        _ => u16_at(inner, at + 2)?,
+    };
+    Group::flow(id.checked_sub(Marking::Server.first_id())?)
+}
+
+#[inline]
+fn u16_at(frame: &[u8], at: usize) -> Option<u16> {
+    let bytes = frame.get(at..at + 2)?;
+    Some(u16::from_be_bytes([bytes[0], bytes[1]]))
+}

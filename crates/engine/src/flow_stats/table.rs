@@ -1,0 +1,78 @@
+//! The counters of all groups, in one direction of one port, of one thread.
+//!
+//! What lives here: the counters, and which of them have changed since they were last published,
+//! so that publishing costs what was counted and not what could be. What does not: sums over
+//! threads (the server's business).
+
+use super::{GROUPS, Group};
+
+/// Packets and bytes of a group. Bytes are with FCS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupCounters {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes, with 4 of FCS a packet.
+    pub bytes: u64,
+}
+
+impl GroupCounters {
+    /// Adds what another thread counted.
+    pub fn add(&mut self, other: GroupCounters) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+
+    /// What was counted since `earlier`.
+    pub fn since(self, earlier: GroupCounters) -> GroupCounters {
+        GroupCounters {
+            packets: self.packets.saturating_sub(earlier.packets),
+            bytes: self.bytes.saturating_sub(earlier.bytes),
+        }
+    }
+}
+
+const WORDS: usize = GROUPS.div_ceil(64);
+
+/// The counters of all groups.
+#[derive(Clone, Debug)]
+pub struct GroupTable {
+    counters: Box<[GroupCounters]>,
+    /// A bit for each group.
+    changed: [u64; WORDS],
+}
+
+impl Default for GroupTable {
+    fn default() -> Self {
+        GroupTable {
+            counters: vec![GroupCounters::default(); GROUPS].into(),
+            changed: [0; WORDS],
+        }
+    }
+}
+
+impl GroupTable {
+    /// Counts `packets` of `bytes` together, with FCS.
+    #[inline]
+    pub fn count(&mut self, group: Group, packets: u64, bytes: u64) {
+        let index = group.index();
+        self.counters[index].add(GroupCounters { packets, bytes });
+        self.changed[index / 64] |= 1 << (index % 64);
+    }
+
+    /// What was counted of a group.
+    pub fn counters(&self, group: Group) -> GroupCounters {
+        self.counters[group.index()]
+    }
+
+    /// Shows the place and the counters of each group that has changed since the last call.
+    #[inline]
+    pub fn take_changed(&mut self, mut each: impl FnMut(usize, GroupCounters)) {
+        for (word, bits) in self.changed.iter_mut().enumerate() {
+            while *bits != 0 {
+                let index = word * 64 + bits.trailing_zeros() as usize;
+                *bits &= *bits - 1;
+                each(index, self.counters[index]);
+            }
+        }
+    }
+}

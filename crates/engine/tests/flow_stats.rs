@@ -1,0 +1,149 @@
+//! Packet groups from end to end, without ports: what is marked is found, and nothing else.
+
+use allosaur_engine::flow_stats::mark::{clear, mark};
+use allosaur_engine::flow_stats::receive::group_of;
+use allosaur_engine::flow_stats::{
+    FLOW_GROUPS, Group, GroupCounters, GroupTable, MarkError, Marking, Rule,
+};
+use allosaur_packet::checksum::checksum;
+use proptest::prelude::*;
+
+const MACS: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+
+fn rule(n: u16) -> Rule {
+    let group = Group::flow(n).expect("a group");
+    Rule {
+        group,
+        vxlan: false,
+    }
+}
+
+/// A frame with UDP to `port` over IPv4 or IPv6, behind VLAN tags.
+fn frame(tags: usize, ipv6: bool, id: u16, port: u16, payload: &[u8]) -> Vec<u8> {
+    let udp_bytes = 8 + payload.len();
+    let mut frame = MACS.to_vec();
+    for tag in 0..tags {
+        let outer = tag == 0 && tags == 2;
+        frame.extend(if outer { [0x88, 0xa8] } else { [0x81, 0x00] });
+        frame.extend([0, 1 + tag as u8]);
+    }
+    if ipv6 {
+        frame.extend([0x86, 0xdd, 0x60, 0x00]);
+        frame.extend(id.to_be_bytes());
+        frame.extend((udp_bytes as u16).to_be_bytes());
+        frame.extend([17, 64]);
+        frame.extend([0x20; 32]);
+    } else {
+        frame.extend([0x08, 0x00]);
+        let at = frame.len();
+        frame.extend([0x45, 0x00]);
+        frame.extend((20 + udp_bytes as u16).to_be_bytes());
+        frame.extend(id.to_be_bytes());
+        frame.extend([0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        let sum = checksum(&frame[at..]);
+        frame[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
+    }
+    frame.extend([0x04, 0x00]);
+    frame.extend(port.to_be_bytes());
+    frame.extend((udp_bytes as u16).to_be_bytes());
+    frame.extend([0, 0]);
+    frame.extend(payload);
+    frame
+}
+
+proptest! {
+    #[test]
+    fn what_is_marked_is_found_again(
+        n in 0..FLOW_GROUPS, tags in 0..=2_usize, ipv6: bool, id: u16, port in 0..4789_u16,
+    ) {
+        let before = frame(tags, ipv6, id, port, &[7; 30]);
+        let mut packet = before.clone();
+        mark(&mut packet, rule(n), Marking::Server).expect("it is IP");
+        prop_assert_eq!(group_of(&packet), Group::flow(n));
+        let at = 14 + 4 * tags;
+        if !ipv6 {
+            prop_assert_eq!(checksum(&packet[at..at + 20]), 0);
+        }
+        let changed = before.iter().zip(&packet).filter(|(a, b)| a != b).count();
+        prop_assert!(changed <= 4, "{} bytes changed", changed);
+    }
+
+    #[test]
+    fn within_vxlan_the_inner_packet_is_marked(n in 0..FLOW_GROUPS, ipv6: bool, inner_ipv6: bool) {
+        let mut payload = vec![8, 0, 0, 0, 0, 0, 1, 0];
+        payload.extend(frame(0, inner_ipv6, 1, 80, &[7; 30]));
+        let before = frame(0, ipv6, 1, 4789, &payload);
+        let mut packet = before.clone();
+        let group = Group::flow(n).expect("a group");
+        mark(&mut packet, Rule { group, vxlan: true }, Marking::Server).expect("it is VXLAN");
+        prop_assert_eq!(group_of(&packet), Some(group));
+        let outer = if ipv6 { 14 + 40 + 8 } else { 14 + 20 + 8 };
+        prop_assert_eq!(&packet[..outer], &before[..outer]);
+    }
+
+    #[test]
+    fn what_is_not_counted_has_no_sign(tags in 0..=2_usize, ipv6: bool, id: u16) {
+        let before = frame(tags, ipv6, id, 80, &[7; 30]);
+        let mut packet = before.clone();
+        clear(&mut packet, Marking::Server);
+        prop_assert_eq!(group_of(&packet), None);
+        if id < 0xfc00 {
+            prop_assert_eq!(packet, before);
+        } else {
+            let at = 14 + 4 * tags;
+            let field = at + if ipv6 { 2 } else { 4 };
+            let left = u16::from_be_bytes([packet[field], packet[field + 1]]);
+            prop_assert_eq!(left, id & 0x7fff);
+            prop_assert!(ipv6 || checksum(&packet[at..at + 20]) == 0);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_looked_at(bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0..4) {
+        let mut bytes = bytes;
+        if let Some(ether_type) = bytes.get_mut(12..14) {
+            let kinds = [[8, 0], [0x86, 0xdd], [0x81, 0], [1, 2]];
+            ether_type.copy_from_slice(&kinds[kind as usize]);
+        }
+        let _ = group_of(&bytes);
+        let _ = mark(&mut bytes, rule(0), Marking::Server);
+        clear(&mut bytes, Marking::Server);
+    }
+}
+
+#[test]
+fn a_checksum_that_is_wrong_on_purpose_stays_wrong() {
+    let mut packet = frame(0, false, 1, 80, &[7; 30]);
+    packet[25] ^= 0x11;
+    mark(&mut packet, rule(0), Marking::Server).expect("it is IPv4");
+    assert_ne!(checksum(&packet[14..34]), 0);
+}
+
+#[test]
+fn packets_without_a_place_for_the_sign_are_refused() {
+    let arp = [&MACS[..], &[8, 6], &[0; 46]].concat();
+    let refused = mark(&mut arp.clone(), rule(0), Marking::Server);
+    assert_eq!(refused, Err(MarkError::NotIp));
+    let mut udp = frame(0, false, 1, 80, &[0; 60]);
+    let group = Group::flow(0).expect("a group");
+    let refused = mark(&mut udp, Rule { group, vxlan: true }, Marking::Server);
+    assert_eq!(refused, Err(MarkError::NotVxlan));
+}
+
+#[test]
+fn a_table_shows_what_has_changed_and_only_that() {
+    let mut table = GroupTable::default();
+    let groups = [0, 63, 64, 1022].map(|n| Group::flow(n).expect("a group"));
+    for (i, group) in groups.into_iter().enumerate() {
+        table.count(group, 1 + i as u64, 64);
+    }
+    let mut seen = Vec::new();
+    table.take_changed(|index, counters| seen.push((index, counters.packets)));
+    assert_eq!(seen, [(0, 1), (63, 2), (64, 3), (1022, 4)]);
+    table.take_changed(|index, _| panic!("{index} has not changed"));
+    table.count(groups[1], 1, 60);
+    let (packets, bytes) = (3, 124);
+    let mut seen = Vec::new();
+    table.take_changed(|index, counters| seen.push((index, counters)));
+    assert_eq!(seen, [(63, GroupCounters { packets, bytes })]);
+}

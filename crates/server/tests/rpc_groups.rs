@@ -1,0 +1,168 @@
+//! Packet groups over the RPC: who is in which, what is counted of them, and what is refused.
+
+mod rpc_common;
+
+use allosaur_engine::flow_stats::{Group, GroupTable};
+use allosaur_engine::time::SECOND;
+use rpc_common::{User, World, stream};
+use serde_json::{Value, json};
+
+fn counted(pg_id: u32) -> Value {
+    let mut stream = stream();
+    stream["flow_stats"] = json!({
+        "enabled": true, "stream_id": pg_id, "vxlan": false, "ieee_1588": false,
+        "rule_type": "stats",
+    });
+    stream
+}
+
+fn add(user: &User, stream_id: u32, stream: Value) -> Value {
+    user.params(json!({"stream_id": stream_id, "stream": stream}))
+}
+
+fn stats(world: &mut World, user: &User, pg_ids: &[u32]) -> Value {
+    world.ok(
+        "get_pgid_stats",
+        json!({"api_h": user.api_h, "pgids": pg_ids}),
+    )
+}
+
+fn active(world: &mut World, user: &User) -> Value {
+    world.ok("get_active_pgids", json!({"api_h": user.api_h}))["ids"]["flow_stats"].take()
+}
+
+fn world() -> (World, User) {
+    let mut world = World::new(2);
+    let user = User::with_port(&mut world, "ann", 1);
+    (world, user)
+}
+
+/// What core 0 sends on port 0 and the receive thread receives on port 1.
+fn count(world: &World, tables: &mut [GroupTable; 2], n: u16, packets: u64) {
+    let group = Group::flow(n).expect("a group");
+    for table in tables.iter_mut() {
+        table.count(group, packets, 64 * packets);
+    }
+    world.counters.cores[0].publish_groups(0, &mut tables[0]);
+    world.counters.receive.publish_groups(1, &mut tables[1]);
+}
+
+#[test]
+fn counters_and_rates_are_those_of_the_group_by_port() {
+    let (mut world, user) = world();
+    let mut tables = <[GroupTable; 2]>::default();
+    world.ok("add_stream", add(&user, 1, counted(7)));
+    for _ in 0..2 {
+        world.pass(SECOND / 2);
+        count(&world, &mut tables, 0, 500);
+    }
+    world.pass(SECOND / 2);
+    let stats = stats(&mut world, &user, &[7, 8]);
+    assert_eq!(
+        stats["flow_stats"]["7"],
+        json!({
+            "tp": {"0": 1000, "1": 0}, "tb": {"0": 64000, "1": 0},
+            "rp": {"0": 0, "1": 1000}, "rb": {"0": 0, "1": 64000},
+            "tps": {"0": 1000.0, "1": 0.0}, "tbs": {"0": 512_000.0, "1": 0.0},
+            "rps": {"0": 0.0, "1": 1000.0}, "rbs": {"0": 0.0, "1": 512_000.0},
+        })
+    );
+    assert_eq!(stats["flow_stats"]["8"], Value::Null);
+    assert_eq!(stats["latency"], json!({"g": null}));
+}
+
+#[test]
+fn a_group_lasts_as_long_as_its_streams_and_begins_anew_at_zero() {
+    let (mut world, user) = world();
+    let mut tables = <[GroupTable; 2]>::default();
+    for stream_id in [1, 2] {
+        world.ok("add_stream", add(&user, stream_id, counted(7)));
+    }
+    count(&world, &mut tables, 0, 10);
+    let version = stats(&mut world, &user, &[])["ver_id"]["7"].clone();
+    world.ok("remove_stream", user.params(json!({"stream_id": 1})));
+    assert_eq!(active(&mut world, &user), json!([7]));
+    world.ok(
+        "remove_all_streams",
+        user.params(json!({"profile_id": "*"})),
+    );
+    assert_eq!(active(&mut world, &user), json!([]));
+    assert_eq!(stats(&mut world, &user, &[])["flow_stats"], Value::Null);
+    // All other places first, so that the group gets its old one again.
+    for n in 0..1023 {
+        world.ok("add_stream", add(&user, 10 + n, counted(1000 + n)));
+        if n < 1022 {
+            continue;
+        }
+        let again = stats(&mut world, &user, &[2022]);
+        assert_eq!(again["flow_stats"]["2022"]["tp"], json!({"0": 0, "1": 0}));
+        assert_ne!(again["ver_id"]["2022"], version);
+    }
+    count(&world, &mut tables, 0, 3);
+    let again = stats(&mut world, &user, &[2022]);
+    assert_eq!(again["flow_stats"]["2022"]["rp"], json!({"0": 0, "1": 3}));
+}
+
+#[test]
+fn one_group_more_than_there_are_places_is_refused() {
+    let (mut world, user) = world();
+    for n in 0..1023 {
+        world.ok("add_stream", add(&user, n, counted(n)));
+    }
+    let (code, text) = world.refused("add_stream", add(&user, 5000, counted(5000)));
+    assert_eq!(code, -32000);
+    assert!(
+        text.starts_with("stream 5000: field 'flow_stats.stream_id' is 5000"),
+        "{text}"
+    );
+    world.ok("add_stream", add(&user, 5000, counted(3)));
+    let all = stats(&mut world, &user, &[]);
+    assert_eq!(
+        all["flow_stats"].as_object().map(serde_json::Map::len),
+        Some(1023)
+    );
+}
+
+#[test]
+fn a_stream_that_is_refused_leaves_no_group_behind() {
+    let (mut world, user) = world();
+    world.ok("add_stream", add(&user, 1, counted(7)));
+    world.refused("add_stream", add(&user, 1, counted(8)));
+    let mut no_ip = counted(9);
+    no_ip["packet"]["binary"] = json!("AAAAAQAAAAAAAgAACAYAAQgABgQAAQ==");
+    let (_, text) = world.refused("add_stream", add(&user, 2, no_ip));
+    assert!(
+        text.contains("stream 2: flow_stats needs a whole IPv4 or IPv6 header"),
+        "{text}"
+    );
+    let mut dummy = counted(10);
+    dummy["flags"] = json!(8);
+    let (_, text) = world.refused("add_stream", add(&user, 3, dummy));
+    assert!(text.contains("dummy"), "{text}");
+    assert_eq!(active(&mut world, &user), json!([7]));
+}
+
+#[test]
+fn what_is_not_supported_yet_is_said_by_name() {
+    let (mut world, user) = world();
+    for (field, value) in [("rule_type", json!("tpg")), ("ieee_1588", json!(true))] {
+        let mut stream = counted(7);
+        stream["flow_stats"][field] = value;
+        let (_, text) = world.refused("add_stream", add(&user, 1, stream));
+        assert!(
+            text.contains(field) && text.contains("not supported yet"),
+            "{text}"
+        );
+    }
+    assert_eq!(active(&mut world, &user), json!([]));
+}
+
+#[test]
+fn filters_are_removed_only_when_nothing_is_sent() {
+    let (mut world, user) = world();
+    world.ok("add_stream", add(&user, 1, counted(7)));
+    world.ok("remove_rx_filters", user.params(json!({})));
+    world.ok("start_traffic", user.params(rpc_common::start("raw", 1.0)));
+    let (_, text) = world.refused("remove_rx_filters", user.params(json!({})));
+    assert!(text.contains("remove_rx_filters"), "{text}");
+}
