@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._client import STLClient
-    from ._client_base import PortProfileID
     from ._errors import (
         STLArgumentError,
         STLConnectionError,
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from ._events import Event
     from ._modes import STLTXCont, STLTXMultiBurst, STLTXSingleBurst
     from ._packet import STLPktBuilder
+    from ._places import PortProfileID
     from ._profile import STLProfile
     from ._program import STLVM, STLIPRange, STLScVmRaw
     from ._stream import (
@@ -105,7 +105,7 @@ __all__ = [
 
 _HOMES = {
     "Event": "_events",
-    "PortProfileID": "_client_base",
+    "PortProfileID": "_places",
     "STLClient": "_client",
     "STLIPRange": "_program",
     "STLPktBuilder": "_packet",

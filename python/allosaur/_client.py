@@ -8,16 +8,18 @@
         print(client.get_stats()[1]["ipackets"])
 
 Its parts: ``_client_base`` (connection), ``_client_ports``, ``_client_layers``,
-``_client_traffic``, ``_client_pcap``; the handshake and the state are in ``_session``.
+``_client_traffic``, ``_client_changes``, ``_client_pcap``; the handshake and the state are in
+``_session``.
 """
 
 from __future__ import annotations
 
+from ._client_changes import ChangeMethods
 from ._client_layers import LayerMethods
 from ._client_pcap import CaptureMethods
 
 
-class STLClient(CaptureMethods, LayerMethods):
+class STLClient(ChangeMethods, CaptureMethods, LayerMethods):
     """A connection to a server, to own its ports and send traffic.
 
     ``username`` is who owns the ports (default: the user of this process). ``server`` is a host

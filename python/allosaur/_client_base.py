@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import getpass
 import logging
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ._errors import STLArgumentError, STLConnectionError, STLError, STLRpcError
 from ._events import Event
-from ._port import Port
-from ._session import Session, with_port
+from ._places import ALL_PROFILES, DEFAULT_PROFILE, PortProfileID, Ports, numbers, place, places
+from ._port import Port, PortProfile
+from ._rpc import Call
+from ._session import Session, at_place
 from ._transport import Transport, ZmqTransport
 
-#: What a method takes as ``ports``: a number, "0", "0._", a PortProfileID, or several of them.
-Ports = Any
-
-DEFAULT_PROFILE = "_"
 _TIMEOUT_S = 3.0
 _TASK_TIMEOUT_S = 30.0
 _LEVELS = {
@@ -31,29 +28,6 @@ _LEVELS = {
     "info": logging.INFO,
     "debug": logging.DEBUG,
 }
-
-
-class PortProfileID:
-    """A port and one of its profiles, written "0.name"; "0" is the port's default profile."""
-
-    def __init__(self, port_profile_id: str | int) -> None:
-        shape = re.fullmatch(r"\s*(\d+)(?:\.([\w*-]+))?\s*", str(port_profile_id))
-        if shape is None:
-            raise STLArgumentError("ports", port_profile_id, "a port number, or '0.name'")
-        self.port_id = int(shape[1])
-        self.profile_id = shape[2] or DEFAULT_PROFILE
-
-    def __str__(self) -> str:
-        return f"{self.port_id}.{self.profile_id}"
-
-    def __repr__(self) -> str:
-        return f"PortProfileID('{self}')"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PortProfileID) and str(self) == str(other)
-
-    def __hash__(self) -> int:
-        return hash(str(self))
 
 
 #: Requests about a port as a whole.
@@ -120,7 +94,8 @@ class ClientBase:
         try:
             if session.lost_reason is None:
                 if stop_traffic:
-                    self._each("stop_traffic", [port for port in owned if session.ports[port].is_active])
+                    active = [port for port in owned if session.ports[port].is_active]
+                    self._each("stop_traffic", active, profile_id=ALL_PROFILES)
                 if release_ports:
                     self._each("release", owned)
                 session.drain_events()
@@ -218,20 +193,55 @@ class ClientBase:
 
     def _ports(self, ports: Ports, default: Callable[[], list[int]], owned: bool = True) -> list[int]:
         """The port numbers of a ``ports`` argument. Raises ``STLError``."""
+        chosen = default() if ports is None else numbers(ports)
+        self._check_ports(chosen, owned)
+        return list(dict.fromkeys(chosen))
+
+    def _places(self, ports: Ports, default: Callable[[], list[PortProfileID]]) -> list[PortProfileID]:
+        """The profiles of our ports that a ``ports`` argument names. Raises ``STLError``.
+
+        Without ``ports`` they are those of ``default``. "0.*" is all profiles that have streams.
+        """
+        if ports is None:
+            self._session()
+            return default()
+        named = places(ports)
+        self._check_ports([one.port_id for one in named], owned=True)
+        chosen: list[PortProfileID] = []
+        for one in named:
+            known = dict(self._port(one.port_id).profiles)
+            if one.profile_id == ALL_PROFILES:
+                chosen += [place(one.port_id, name) for name, profile in known.items() if profile.is_loaded]
+            elif one.profile_id in known:
+                chosen.append(one)
+            else:
+                shown = ", ".join(f"'{one.port_id}.{name}'" for name in sorted(known))
+                raise STLArgumentError("ports", str(one), f"a profile of the port: {shown}")
+        return list(dict.fromkeys(chosen))
+
+    def _check_ports(self, chosen: list[int], owned: bool) -> None:
         session = self._session()
-        chosen = default() if ports is None else _numbers(ports)
         for port_id in chosen:
             if port_id not in session.ports:
                 known = ", ".join(str(port) for port in session.ports)
                 raise STLArgumentError("ports", port_id, f"ports of the server: {known}")
-        if ports is not None and not chosen:
-            raise STLArgumentError("ports", ports, "at least one port")
         if owned and (foreign := [port_id for port_id in chosen if not session.ports[port_id].is_acquired]):
             raise STLError(f"port(s) {foreign}: must be acquired, call acquire() or reset() first")
-        return list(dict.fromkeys(chosen))
+
+    def _our_places(self, wanted: Callable[[PortProfile], bool]) -> list[PortProfileID]:
+        """The profiles of our ports of which something holds."""
+        return [
+            place(port_id, name)
+            for port_id in self.get_acquired_ports()
+            for name, profile in list(self._port(port_id).profiles.items())
+            if wanted(profile)
+        ]
 
     def _port(self, port_id: int) -> Port:
         return self._session().ports[port_id]
+
+    def _profile(self, where: PortProfileID) -> PortProfile:
+        return self._port(where.port_id).profile(where.profile_id)
 
     def _owned_params(self, port_id: int, **params: Any) -> dict[str, Any]:
         return {"handler": self._port(port_id).handler, "port_id": port_id, **params}
@@ -239,31 +249,26 @@ class ClientBase:
     def _each(self, method: str, ports: Iterable[int], **params: Any) -> list[Any]:
         """The same request for each of our ports. Raises the first refusal, after all were made."""
         ports = list(ports)
-        if not ports:
-            return []
         if method not in _WITHOUT_PROFILE:
             params = {"profile_id": DEFAULT_PROFILE, **params}
-        replies = self._session().rpc.batch((method, self._owned_params(port, **params)) for port in ports)
-        for port_id, reply in zip(ports, replies, strict=True):
+        return self._all([(method, self._owned_params(port, **params)) for port in ports], ports)
+
+    def _each_place(self, method: str, chosen: Iterable[PortProfileID], **params: Any) -> list[Any]:
+        """The same request for each profile. Raises the first refusal, after all were made."""
+        chosen = list(chosen)
+        calls = [
+            (method, self._owned_params(one.port_id, profile_id=one.profile_id, **params)) for one in chosen
+        ]
+        return self._all(calls, chosen)
+
+    def _all(self, calls: list[Call], where: Sequence[int | PortProfileID]) -> list[Any]:
+        if not calls:
+            return []
+        replies = self._session().rpc.batch(calls)
+        for one, reply in zip(where, replies, strict=True):
             if isinstance(reply.error, STLRpcError):
-                raise with_port(reply.error, port_id)
+                raise at_place(reply.error, one)
         return [reply.result for reply in replies]
-
-
-def _numbers(ports: Ports) -> list[int]:
-    if isinstance(ports, (int, str, PortProfileID)) and not isinstance(ports, bool):
-        ports = [ports]
-    if not isinstance(ports, (list, tuple, set, range)):
-        raise STLArgumentError("ports", ports, "a port number, '0.name', or a list of them")
-    numbers = []
-    for item in ports:
-        place = item if isinstance(item, PortProfileID) else PortProfileID(item)
-        if place.profile_id not in (DEFAULT_PROFILE, "*"):
-            raise STLArgumentError(
-                "ports", str(place), f"'{place.port_id}'", "named profiles are not supported yet"
-            )
-        numbers.append(place.port_id)
-    return numbers
 
 
 def _current_user() -> str:

@@ -11,9 +11,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._client_base import ClientBase, Ports
+from ._client_base import ClientBase
 from ._errors import STLArgumentError
 from ._packet import STLPktBuilder
+from ._places import Ports
 
 if TYPE_CHECKING:
     from scapy.packet import Packet

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ._client_base import Ports
 from ._client_traffic import TrafficMethods
 from ._errors import STLArgumentError, STLError
+from ._places import Ports, place
 from ._profile import STLProfile
 
 #: Each packet becomes a stream on the server, so larger captures need ``force``.
@@ -78,7 +78,7 @@ class CaptureMethods(TrafficMethods):
     def _send_instead(self, loads: dict[int, STLProfile], duration: float, force: bool) -> None:
         """Replace the streams of ports, and start them together."""
         ports = list(loads)
-        active = [port for port in ports if self._port(port).is_active]
+        active = [port for port in ports if self._profile(place(port)).is_active]
         if active and not force:
             raise STLError(f"port(s) {active} already send: call stop() first, or give force=True")
         if active:

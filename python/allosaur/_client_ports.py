@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ._client_base import ClientBase, Ports
+from ._client_base import ClientBase
 from ._errors import STLArgumentError, STLRpcError
-from ._session import with_port
+from ._places import PortProfileID, Ports
+from ._session import at_place
 from ._stream import STLStream
 
 
@@ -57,7 +58,7 @@ class PortMethods(ClientBase):
                 if sync_streams:
                     self._sync_streams(port_id)
             elif refused is None:
-                refused = with_port(reply.error, port_id)
+                refused = at_place(reply.error, port_id)
         if refused is not None:
             raise refused
 
@@ -167,21 +168,24 @@ class PortMethods(ClientBase):
 
     def _sync_streams(self, port_id: int) -> None:
         answer = self._session().rpc.call("get_all_streams", port_id=port_id, profile_id="*")
-        streams = ((answer or {}).get("profiles") or {}).get("_") or {}
-        self._port(port_id).streams = {
-            int(number): STLStream.from_json(fields) for number, fields in streams.items()
-        }
-        self._port(port_id).next_stream_id = max([0, *self._port(port_id).streams]) + 1
+        found = (answer or {}).get("profiles") or {}
+        port = self._port(port_id)
+        for name in {*port.profiles, *found}:
+            streams = found.get(name) or {}
+            port.profile(name).streams = {
+                int(number): STLStream.from_json(fields) for number, fields in streams.items()
+            }
+        port.next_stream_id = max([0, *port.streams]) + 1
 
-    def _settle(self, ports: list[int], rx_delay_ms: int | None) -> None:
-        """Let packets on their way arrive, then end the counting of streams on these ports."""
+    def _settle(self, chosen: list[PortProfileID], rx_delay_ms: int | None) -> None:
+        """Let packets on their way arrive, then end the counting of streams of these profiles."""
         counting = [
-            port
-            for port in ports
-            if any(stream.has_flow_stats() for stream in self._port(port).streams.values())
+            one
+            for one in chosen
+            if any(stream.has_flow_stats() for stream in self._profile(one).streams.values())
         ]
         if rx_delay_ms is None and counting:
-            rx_delay_ms = 100 if any(self._port(port).is_virtual for port in counting) else 10
+            rx_delay_ms = 100 if any(self._port(one.port_id).is_virtual for one in counting) else 10
         if rx_delay_ms:
             time.sleep(rx_delay_ms / 1000)
-        self._each("remove_rx_filters", counting)
+        self._each_place("remove_rx_filters", counting)

@@ -1,17 +1,21 @@
-"""What a client does with traffic: streams on ports, start, wait, stop."""
+"""What a client does with traffic: streams on ports, start, wait, stop.
+
+What does not live here: what changes while traffic runs (``_client_changes``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from ._client_base import DEFAULT_PROFILE, Ports
 from ._client_ports import PortMethods
 from ._errors import STLArgumentError, STLError, STLRpcError, STLTimeoutError
 from ._multiplier import core_masks, parse_duration, parse_multiplier
+from ._places import ALL_PROFILES, PortProfileID, Ports, place, places, without_profile
+from ._port import Port, PortProfile
 from ._profile import STLProfile
-from ._session import with_port
+from ._session import at_place
 from ._stream import STLStream, link
 
 #: How far ahead a synchronized start lies, so that every port hears of it in time.
@@ -19,7 +23,11 @@ _SYNCHRONIZED_START_S = 0.5
 
 
 class TrafficMethods(PortMethods):
-    """Streams, start, stop."""
+    """Streams, start, stop.
+
+    Where a method takes ``ports``, a number is the port's default profile, "0.name" a profile by
+    name, and "0.*" all profiles of the port that have streams.
+    """
 
     def reset(self, ports: Ports = None, restart: bool = False) -> None:
         """Take ports by force, stop their traffic, remove their streams, clear statistics.
@@ -29,10 +37,12 @@ class TrafficMethods(PortMethods):
         session = self._session()
         chosen = self._ports(ports, self.get_all_ports, owned=False)
         self.acquire(chosen, force=True, sync_streams=False)
-        self._each("stop_traffic", [port for port in chosen if self._port(port).is_active])
+        active = [port for port in chosen if self._port(port).is_active]
+        self._each("stop_traffic", active, profile_id=ALL_PROFILES)
         for port_id in chosen:
             session.refresh(self._port(port_id))
-        self._each("remove_all_streams", [port for port in chosen if self._port(port).state != "IDLE"])
+        loaded = [port for port in chosen if self._port(port).state != "IDLE"]
+        self._each("remove_all_streams", loaded, profile_id=ALL_PROFILES)
         for port_id in chosen:
             self._port(port_id).forget_streams()
         self.clear_stats(chosen)
@@ -46,23 +56,21 @@ class TrafficMethods(PortMethods):
     def add_streams(self, streams: Any, ports: Ports = None) -> Any:
         """Add an ``STLStream``, a list of them, or an ``STLProfile`` to ports.
 
-        Returns the number of the stream, or the list of numbers in the order given. Raises
-        ``STLError``; then ports that could not take all streams have some of them.
+        A profile that is not there yet is made: ``ports=["0.name"]``. Returns the number of the
+        stream, or the list of numbers in the order given. Raises ``STLError``; then ports that
+        could not take all streams have some of them.
         """
         wanted = _stream_list(streams)
-        chosen = self._ports(ports, self.get_acquired_ports)
-        ids = self._stream_ids(wanted, chosen)
+        chosen = self._new_places(ports)
+        ids = self._stream_ids(wanted, list(dict.fromkeys(one.port_id for one in chosen)))
         calls, labels = [], []
-        for port_id in chosen:
-            names = {
-                stream.name: number for number, stream in self._port(port_id).streams.items() if stream.name
-            }
+        for one in chosen:
+            known = self._profile(one).streams
+            names = {stream.name: number for number, stream in known.items() if stream.name}
             for number, fields in zip(ids, link(wanted, ids, names), strict=True):
-                params = self._owned_params(
-                    port_id, profile_id=DEFAULT_PROFILE, stream_id=number, stream=fields
-                )
-                calls.append(("add_stream", params))
-                labels.append((port_id, number))
+                params = {"profile_id": one.profile_id, "stream_id": number, "stream": fields}
+                calls.append(("add_stream", self._owned_params(one.port_id, **params)))
+                labels.append((one, number))
         replies = self._session().rpc.batch(calls)
         self._note_streams(dict(zip(ids, wanted, strict=True)), labels, [reply.error for reply in replies])
         return ids[0] if isinstance(streams, STLStream) else ids
@@ -72,39 +80,42 @@ class TrafficMethods(PortMethods):
 
         ``direction`` is the port number modulo 2 unless it is among the ``tunables``.
         """
-        chosen = self._ports(ports, self.get_acquired_ports)
         numbers: list[int] = []
-        for port_id in chosen:
-            direction = tunables.get("direction", port_id % 2)
+        for one in self._new_places(ports):
+            direction = tunables.get("direction", one.port_id % 2)
             others = {name: value for name, value in tunables.items() if name != "direction"}
-            profile = STLProfile.load(filename, direction=direction, port_id=port_id, **others)
-            numbers = self.add_streams(profile, ports=[port_id])
+            profile = STLProfile.load(filename, direction=direction, port_id=one.port_id, **others)
+            numbers = self.add_streams(profile, ports=[one])
         return numbers
 
     def remove_streams(self, stream_id_list: Any, ports: Ports = None) -> None:
         """Remove streams by number, or the ``STLStream`` that was added."""
-        chosen = self._ports(ports, self.get_acquired_ports)
+        chosen = self._places(ports, self._default_places)
         items = stream_id_list if isinstance(stream_id_list, (list, tuple)) else [stream_id_list]
         numbers: list[Any] = [item.id if isinstance(item, STLStream) else item for item in items]
         for number in numbers:
-            missing = [port for port in chosen if number not in self._port(port).streams]
+            missing = [_short(one) for one in chosen if number not in self._profile(one).streams]
             if isinstance(number, bool) or not isinstance(number, int) or missing:
                 raise STLArgumentError(
                     "stream_id_list", number, f"numbers of streams on port(s) {missing or chosen}"
                 )
         for number in numbers:
-            self._each("remove_stream", chosen, stream_id=number)
-            for port_id in chosen:
-                port = self._port(port_id)
-                del port.streams[number]
-                port.state = port.state if port.streams else "IDLE"
+            self._each_place("remove_stream", chosen, stream_id=number)
+            for one in chosen:
+                profile = self._profile(one)
+                del profile.streams[number]
+                if not profile.streams:
+                    profile.rest()
 
     def remove_all_streams(self, ports: Ports = None) -> None:
-        """Remove all streams of ports."""
-        chosen = self._ports(ports, self.get_acquired_ports)
-        self._each("remove_all_streams", [port for port in chosen if self._port(port).state != "IDLE"])
-        for port_id in chosen:
-            self._port(port_id).forget_streams()
+        """Remove all streams of ports; without ``ports`` of all profiles of all ports that are ours."""
+        chosen = self._places(ports, lambda: self._our_places(lambda profile: profile.is_loaded))
+        self._each_place("remove_all_streams", [one for one in chosen if self._profile(one).is_loaded])
+        for one in chosen:
+            self._profile(one).streams.clear()
+            self._profile(one).rest()
+            if not self._port(one.port_id).streams:
+                self._port(one.port_id).next_stream_id = 1
 
     def start(
         self,
@@ -124,42 +135,42 @@ class TrafficMethods(PortMethods):
         link is down. Either all ports start or none.
         """
         session = self._session()
-        chosen = self._ports(ports, self.get_acquired_ports)
+        chosen = self._places(ports, self._default_places)
         if not chosen:
             raise STLError("there is no port to start: call acquire() or reset() first")
         multiplier = parse_multiplier(mult, divide_count=len(chosen) if total else 1)
-        seconds, masks = parse_duration(duration), core_masks(core_mask, chosen)
+        masks = core_masks(core_mask, [one.port_id for one in chosen])
+        common = {"mul": multiplier, "duration": parse_duration(duration), "force": force}
         # Events of earlier runs must be handled before the ports are counted as sending.
         session.drain_events()
         self._make_startable(chosen, force)
-        start_at = self.ping_rpc_server()["ts"] + _SYNCHRONIZED_START_S if synchronized else 0
-        common = {"profile_id": DEFAULT_PROFILE, "mul": multiplier, "duration": seconds, "force": force}
-        calls = [
-            ("start_traffic", self._owned_params(port_id, **common, core_mask=mask, start_at_ts=start_at))
-            for port_id, mask in zip(chosen, masks, strict=True)
-        ]
+        common["start_at_ts"] = self.ping_rpc_server()["ts"] + _SYNCHRONIZED_START_S if synchronized else 0
+        calls = []
+        for one, mask in zip(chosen, masks, strict=True):
+            params = {"profile_id": one.profile_id, **common, "core_mask": mask}
+            calls.append(("start_traffic", self._owned_params(one.port_id, **params)))
         # A short run may end before its reply is here, so "sending" is noted before it begins.
-        self._set_state(chosen, "TX")
+        self._mark(chosen, "TX")
         try:
             replies = session.rpc.batch(calls)
         except BaseException:
-            self._set_state(chosen, "STREAMS")
+            self._mark(chosen, "STREAMS")
             raise
         failed = {
-            port: reply.error for port, reply in zip(chosen, replies, strict=True) if reply.error is not None
+            one: reply.error for one, reply in zip(chosen, replies, strict=True) if reply.error is not None
         }
         if failed:
-            self._set_state(list(failed), "STREAMS")
-            self._halt([port for port in chosen if port not in failed])
-            port_id, error = next(iter(failed.items()))
-            raise with_port(error, port_id)
+            self._mark(list(failed), "STREAMS")
+            self._halt([one for one in chosen if one not in failed])
+            first, error = next(iter(failed.items()))
+            raise at_place(error, first)
 
     def stop(self, ports: Ports = None, rx_delay_ms: int | None = None) -> None:
-        """Stop the traffic of ports; without ``ports`` of all of ours that send.
+        """Stop the traffic of ports; without ``ports`` of all of ours that send, all profiles.
 
         ``rx_delay_ms`` is the time to let packets on their way arrive.
         """
-        chosen = self._ports(ports, self.get_active_ports)
+        chosen = self._places(ports, lambda: self._our_places(_is_active))
         self._halt(chosen)
         self._settle(chosen, rx_delay_ms)
 
@@ -168,19 +179,60 @@ class TrafficMethods(PortMethods):
     ) -> None:
         """Wait until the traffic of ports has ended, woken by the server's event.
 
-        ``timeout`` in seconds. Raises ``STLTimeoutError``, or ``STLConnectionError`` when the
-        server goes away.
+        A port that is given as a number has ended when all of its profiles have. ``timeout`` in
+        seconds. Raises ``STLTimeoutError``, or ``STLConnectionError`` when the server goes away.
         """
-        chosen = self._ports(ports, self.get_acquired_ports)
-        waiting = [self._port(port_id) for port_id in chosen]
-        if not self._session().wait(lambda: not any(port.is_active for port in waiting), timeout):
+        is_active, chosen = self._activity(ports)
+        if not self._session().wait(lambda: not is_active(), timeout):
             raise STLTimeoutError(timeout or 0, f"the traffic on port(s) {self.get_active_ports()}")
         self._settle(chosen, rx_delay_ms)
 
     def is_traffic_active(self, ports: Ports = None) -> bool:
-        """Whether a port sends or is paused."""
-        chosen = self._ports(ports, self.get_acquired_ports)
-        return any(self._port(port_id).is_active for port_id in chosen)
+        """Whether a port sends or is paused; of a port that is given as a number, any profile."""
+        return self._activity(ports)[0]()
+
+    def get_profiles_with_state(self, state: str) -> list[PortProfileID]:
+        """The profiles of our ports that are "active", "transmitting", "paused" or "streams" (loaded)."""
+        kinds: dict[str, Callable[[PortProfile], bool]] = {
+            "active": _is_active,
+            "transmitting": lambda profile: profile.state in ("TX", "PCAP_TX"),
+            "paused": lambda profile: profile.state == "PAUSE",
+            "streams": lambda profile: profile.is_loaded,
+        }
+        if state not in kinds:
+            raise STLArgumentError("state", state, list(kinds))
+        return self._our_places(kinds[state])
+
+    def _default_places(self) -> list[PortProfileID]:
+        return [place(port_id) for port_id in self.get_acquired_ports()]
+
+    def _new_places(self, ports: Ports) -> list[PortProfileID]:
+        """Where streams are added: profiles that are there, or are made by it. Raises ``STLError``."""
+        if ports is None:
+            self._session()
+            return self._default_places()
+        chosen = places(ports)
+        self._check_ports([one.port_id for one in chosen], owned=True)
+        for one in chosen:
+            if one.profile_id == ALL_PROFILES:
+                raise STLArgumentError("ports", str(one), f"one profile to add to, like '{one.port_id}.name'")
+        return chosen
+
+    def _activity(self, ports: Ports) -> tuple[Callable[[], bool], list[PortProfileID]]:
+        """Whether something of these ports is active, and the profiles that this is about."""
+        if ports is None:
+            whole, named = self.get_acquired_ports(), []
+            self._session()
+        else:
+            whole = without_profile(ports)
+            named = self._places(ports, self._default_places)
+        named = [one for one in named if one.port_id not in whole]
+        everything = [
+            place(port_id, name) for port_id in whole for name in list(self._port(port_id).profiles)
+        ]
+        waiting: list[Port | PortProfile] = [self._port(port_id) for port_id in whole]
+        waiting += [self._profile(one) for one in named]
+        return lambda: any(item.is_active for item in waiting), [*everything, *named]
 
     def _stream_ids(self, streams: list[STLStream], ports: list[int]) -> list[int]:
         """A number for each stream, the same on all ports."""
@@ -199,43 +251,59 @@ class TrafficMethods(PortMethods):
         return ids
 
     def _note_streams(
-        self, streams: dict[int, STLStream], labels: list[tuple[int, int]], errors: list[STLRpcError | None]
+        self,
+        streams: dict[int, STLStream],
+        labels: list[tuple[PortProfileID, int]],
+        errors: list[STLRpcError | None],
     ) -> None:
         refused: STLRpcError | None = None
-        for (port_id, number), error in zip(labels, errors, strict=True):
-            port, name = self._port(port_id), streams[number].name
+        for (one, number), error in zip(labels, errors, strict=True):
+            port, name = self._port(one.port_id), streams[number].name
             if error is None:
-                port.streams[number] = streams[number]
+                profile = self._profile(one)
+                profile.streams[number] = streams[number]
                 port.next_stream_id = max(port.next_stream_id, number + 1)
-                port.state = "STREAMS" if port.state == "IDLE" else port.state
+                if not profile.is_active:
+                    profile.rest()
             elif refused is None:
-                label = f"stream '{name}'" if name else f"stream {number}"
-                refused = STLRpcError(
-                    error.method, error.code, error.text, where=f"port {port_id}, {label}: "
-                )
+                refused = at_place(error, one, f", stream '{name}'" if name else f", stream {number}")
         if refused is not None:
             raise refused
 
-    def _make_startable(self, ports: list[int], force: bool) -> None:
-        active = [port for port in ports if self._port(port).is_active]
+    def _make_startable(self, chosen: list[PortProfileID], force: bool) -> None:
+        active = [one for one in chosen if self._profile(one).is_active]
         if active and not force:
-            raise STLError(f"port(s) {active} already send: call stop() first, or give force=True")
+            raise _already_active(active)
         if active:
             self.stop(active)
-        empty = [port for port in ports if self._port(port).state == "IDLE"]
+        empty = [_short(one) for one in chosen if not self._profile(one).is_loaded]
         if empty:
             raise STLError(f"port(s) {empty} have no streams: call add_streams() first")
 
-    def _halt(self, ports: list[int]) -> None:
-        self._each("stop_traffic", ports)
+    def _halt(self, chosen: list[PortProfileID]) -> None:
+        self._each_place("stop_traffic", chosen)
         self._session().drain_events()
-        self._set_state([port for port in ports if self._port(port).is_active], "STREAMS")
+        self._mark([one for one in chosen if self._profile(one).is_active], "STREAMS")
 
-    def _set_state(self, ports: list[int], state: str) -> None:
+    def _mark(self, chosen: list[PortProfileID], state: str) -> None:
         with self._session().changed:
-            for port_id in ports:
-                self._port(port_id).state = state
+            for one in chosen:
+                self._profile(one).state = state
             self._session().changed.notify_all()
+
+
+def _is_active(profile: PortProfile) -> bool:
+    return profile.is_active
+
+
+def _short(where: PortProfileID) -> int | str:
+    """A place as one would write it: the number alone where the profile has no name."""
+    return where.port_id if where == place(where.port_id) else str(where)
+
+
+def _already_active(active: list[PortProfileID]) -> STLError:
+    shown = [_short(one) for one in active]
+    return STLError(f"port(s) {shown} already send: call stop() first, or give force=True")
 
 
 def _stream_list(streams: Any) -> list[STLStream]:

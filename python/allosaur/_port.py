@@ -1,6 +1,6 @@
-"""What the client knows of one port: who owns it, its state, its streams.
+"""What the client knows of one port: who owns it, its profiles with their streams and states.
 
-What does not live here: requests (``_client`` makes them). The state follows the server's events.
+What does not live here: requests (``_client`` makes them). The states follow the server's events.
 """
 
 from __future__ import annotations
@@ -9,18 +9,51 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ._events import EventType
+from ._places import DEFAULT_PROFILE
 from ._stream import STLStream
 
-#: The state after each event of the port.
-_STATES = {
+#: The states of a port or a profile; the later, the busier.
+_STATES = ("IDLE", "STREAMS", "DOWN", "PAUSE", "TX", "PCAP_TX")
+_ACTIVE = ("TX", "PAUSE", "PCAP_TX")
+#: The state of a profile after each of its events; "" is at rest.
+_PROFILE_STATES = {
+    EventType.PROFILE_STARTED: "TX",
+    EventType.PROFILE_RESUMED: "TX",
+    EventType.PROFILE_PAUSED: "PAUSE",
+    EventType.PROFILE_STOPPED: "",
+    EventType.PROFILE_FINISHED: "",
+}
+#: The same for the port as a whole.
+_PORT_STATES = {
     EventType.PORT_STARTED: "TX",
     EventType.PORT_RESUMED: "TX",
     EventType.PORT_PAUSED: "PAUSE",
-    EventType.PORT_STOPPED: "STREAMS",
-    EventType.PORT_FINISHED: "STREAMS",
+    EventType.PORT_STOPPED: "",
+    EventType.PORT_FINISHED: "",
 }
 _FLOW_CONTROL = {0: "none", 1: "tx", 2: "rx", 3: "full"}
-_ACTIVE = ("TX", "PAUSE", "PCAP_TX")
+
+
+@dataclass
+class PortProfile:
+    """One profile of a port: its streams, and what it does."""
+
+    state: str = "IDLE"
+    streams: dict[int, STLStream] = field(default_factory=dict)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it sends, or is paused."""
+        return self.state in _ACTIVE
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it has streams."""
+        return self.state != "IDLE"
+
+    def rest(self) -> None:
+        """It does not send any more; or its streams have changed while it does not."""
+        self.state = "STREAMS" if self.streams else "IDLE"
 
 
 @dataclass
@@ -32,9 +65,10 @@ class Port:
     status: dict[str, Any] = field(default_factory=dict)
     #: The key that the server gave for the port; None while it is not ours.
     handler: str | None = None
-    state: str = "IDLE"
-    streams: dict[int, STLStream] = field(default_factory=dict)
+    profiles: dict[str, PortProfile] = field(default_factory=lambda: {DEFAULT_PROFILE: PortProfile()})
     next_stream_id: int = 1
+    #: What the port does beside its profiles: it sends a capture that the server reads, for example.
+    besides: str = "IDLE"
 
     @property
     def is_acquired(self) -> bool:
@@ -56,27 +90,66 @@ class Port:
         """The line rate in bits a second; 0 when the server does not know."""
         return float(self.status.get("attr", {}).get("speed") or 0) * 1e9
 
+    @property
+    def state(self) -> str:
+        """The state of the busiest profile, or of what the port does besides."""
+        states = [profile.state for profile in list(self.profiles.values())]
+        return max([*states, self.besides], key=_rank)
+
+    @property
+    def streams(self) -> dict[int, STLStream]:
+        """The streams of all profiles."""
+        return {
+            number: stream
+            for profile in list(self.profiles.values())
+            for number, stream in profile.streams.items()
+        }
+
+    def profile(self, name: str) -> PortProfile:
+        """A profile of the port, made when it is not there."""
+        return self.profiles.setdefault(name, PortProfile())
+
     def take_status(self, status: dict[str, Any]) -> None:
         """Take the answer of ``get_port_status``."""
         self.status = status
-        self.state = str(status.get("state", self.state))
+        whole = str(status.get("state", "IDLE"))
+        states = status.get("state_profile")
+        if not isinstance(states, dict):
+            states = {DEFAULT_PROFILE: whole}
+        for name in {*self.profiles, *states}:
+            self.profile(name).state = str(states.get(name, "IDLE"))
+        self._take_whole(whole)
         self.next_stream_id = max(self.next_stream_id, int(status.get("max_stream_id") or 0) + 1)
 
-    def take_event(self, kind: EventType, attributes: dict[str, Any]) -> None:
+    def take_event(self, kind: EventType, data: dict[str, Any]) -> None:
         """Follow an event of the server."""
         if kind is EventType.PORT_ATTRIBUTE:
-            self.status.setdefault("attr", {}).update(attributes)
-        elif kind in _STATES:
-            self.state = _STATES[kind]
-            if self.state == "STREAMS" and not self.streams and self.is_acquired:
-                self.state = "IDLE"
+            self.status.setdefault("attr", {}).update(data.get("attr") or {})
+        elif kind in _PROFILE_STATES:
+            profile = self.profile(str(data.get("profile_id", DEFAULT_PROFILE)))
+            if _PROFILE_STATES[kind]:
+                profile.state = _PROFILE_STATES[kind]
+            elif self.is_acquired:
+                profile.rest()
+            else:
+                # It belongs to someone else, and has the streams that it was started with.
+                profile.state = "STREAMS"
+        elif kind in _PORT_STATES:
+            self._take_whole(_PORT_STATES[kind] or "IDLE")
 
     def forget_streams(self) -> None:
         """All streams were removed."""
-        self.streams.clear()
+        for profile in list(self.profiles.values()):
+            profile.streams.clear()
+            if not profile.is_active:
+                profile.rest()
         self.next_stream_id = 1
-        if not self.is_active:
-            self.state = "IDLE"
+
+    def _take_whole(self, state: str) -> None:
+        """The server says the state of the port: what its profiles do not explain, it does besides."""
+        self.besides = "IDLE"
+        if _rank(state) > _rank(self.state):
+            self.besides = state
 
     def describe(self) -> dict[str, Any]:
         """One flat dictionary of the port's facts, settings and state, by the names that scripts know."""
@@ -108,6 +181,10 @@ class Port:
             "fc_supported": "is_fc_supported",
         }
         return {name: "yes" if self.info.get(fact) else "no" for name, fact in names.items()}
+
+
+def _rank(state: str) -> int:
+    return _STATES.index(state) if state in _STATES else 0
 
 
 def _addresses(layers: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ._errors import STLConnectionError, STLError, STLRpcError
 from ._events import EventLog, EventPump, EventType, describe
+from ._places import DEFAULT_PROFILE, PortProfileID
 from ._port import Port
 from ._rpc import Rpc
 from ._stats import StatsBook
@@ -125,7 +126,7 @@ class Session:
                 port.status["owner"] = self.username
             elif event is EventType.PORT_RELEASED:
                 port.status["owner"] = ""
-            port.take_event(event, data.get("attr") or {})
+            port.take_event(event, data)
             self.changed.notify_all()
 
     def _take_loss(self, reason: str) -> None:
@@ -135,6 +136,8 @@ class Session:
             self.changed.notify_all()
 
 
-def with_port(error: STLRpcError, port: int) -> STLRpcError:
-    """The server's refusal, saying which port it was about."""
-    return STLRpcError(error.method, error.code, error.text, where=f"port {port}: ")
+def at_place(error: STLRpcError, where: int | PortProfileID, what: str = "") -> STLRpcError:
+    """The server's refusal, saying which port (and profile, when it has a name) it was about."""
+    if isinstance(where, PortProfileID) and where.profile_id == DEFAULT_PROFILE:
+        where = where.port_id
+    return STLRpcError(error.method, error.code, error.text, where=f"port {where}{what}: ")

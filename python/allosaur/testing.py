@@ -22,6 +22,7 @@ from typing import Any
 from . import _framing
 from ._errors import STLConnectionError, STLRpcError
 from ._events import EventType
+from ._places import ALL_PROFILES, DEFAULT_PROFILE
 from ._transport import Signal, Subscription
 
 _EXECUTION_ERROR = -32000
@@ -85,11 +86,13 @@ class MockTransport:
         self._silent = True
         self._signals.put(Signal.DISCONNECTED)
 
-    def finish(self, port_id: int) -> None:
-        """Let the traffic of a port end by itself."""
-        self._ports[port_id].state = "STREAMS"
-        self.publish(EventType.PROFILE_FINISHED, port_id=port_id, profile_id="_")
-        self.publish(EventType.PORT_FINISHED, port_id=port_id)
+    def finish(self, port_id: int, profile_id: str = DEFAULT_PROFILE) -> None:
+        """Let the traffic of a port's profile end by itself."""
+        port = self._ports[port_id]
+        port.profiles[profile_id].state = "STREAMS"
+        self.publish(EventType.PROFILE_FINISHED, port_id=port_id, profile_id=profile_id)
+        if not port.is_active:
+            self.publish(EventType.PORT_FINISHED, port_id=port_id)
 
     def publish(self, event: int, **data: Any) -> None:
         """Let an event happen, and ring the bell."""
@@ -105,9 +108,10 @@ class MockTransport:
         """The parameters of each request of a method."""
         return [params for name, params in self.calls if name == method]
 
-    def streams(self, port_id: int) -> dict[int, dict[str, Any]]:
-        """The streams that a port has, by number."""
-        return dict(self._ports[port_id].streams)
+    def streams(self, port_id: int, profile_id: str = DEFAULT_PROFILE) -> dict[int, dict[str, Any]]:
+        """The streams that a profile of a port has, by number."""
+        profile = self._ports[port_id].profiles.get(profile_id)
+        return dict(profile.streams) if profile else {}
 
     def open(self, timeout_s: float) -> None:
         """Be there (the client calls it)."""
@@ -195,9 +199,12 @@ class MockTransport:
         return {"cpu": [{"history": [0] * 20, "ports": [0, 1]}], "mbuf_stats": {}}
 
     def _do_get_all_streams(self, params: dict[str, Any]) -> Any:
-        streams = self._ports[params["port_id"]].streams
-        numbered = {str(number): stream for number, stream in streams.items()}
-        return {"profiles": {"_": numbered} if numbered else {}}
+        profiles = self._ports[params["port_id"]].profiles
+        numbered = {
+            name: {str(number): stream for number, stream in profile.streams.items()}
+            for name, profile in profiles.items()
+        }
+        return {"profiles": {name: streams for name, streams in numbered.items() if streams}}
 
     def _do_acquire(self, params: dict[str, Any]) -> Any:
         port = self._ports[params["port_id"]]
@@ -220,41 +227,96 @@ class MockTransport:
 
     def _do_add_stream(self, params: dict[str, Any]) -> Any:
         port = self._owned(params)
-        port.streams[params["stream_id"]] = params["stream"]
-        port.state = "STREAMS"
+        profile = port.profiles.setdefault(params["profile_id"], _MockProfile())
+        profile.streams[params["stream_id"]] = params["stream"]
+        profile.state = "STREAMS"
         return {}
 
     def _do_remove_stream(self, params: dict[str, Any]) -> Any:
-        port = self._owned(params)
-        if port.streams.pop(params["stream_id"], None) is None:
-            raise _refused(f"stream {params['stream_id']} does not exists")
-        port.state = "STREAMS" if port.streams else "IDLE"
+        for profile in self._profiles(params):
+            if profile.streams.pop(params["stream_id"], None) is None:
+                raise _refused(f"stream {params['stream_id']} does not exists")
+            profile.state = "STREAMS" if profile.streams else "IDLE"
         return {}
 
     def _do_remove_all_streams(self, params: dict[str, Any]) -> Any:
-        port = self._owned(params)
-        port.streams.clear()
-        port.state = "IDLE"
+        for profile in self._profiles(params):
+            profile.streams.clear()
+            profile.state = "IDLE"
         return {}
 
     def _do_start_traffic(self, params: dict[str, Any]) -> Any:
-        port = self._owned(params)
-        if port.state != "STREAMS":
-            raise _refused(f"command 'start' cannot be executed on current state: '{port.state}'")
-        port.state = "TX"
-        self.publish(EventType.PROFILE_STARTED, port_id=port.index, profile_id="_")
-        self.publish(EventType.PORT_STARTED, port_id=port.index)
+        self._move(params, "start", ("STREAMS",), "TX", EventType.PROFILE_STARTED)
         if self._auto_finish and params["duration"] > 0:
-            self.finish(port.index)
+            self.finish(params["port_id"], params["profile_id"])
         return {"multiplier": 1.0, "ts": 1.0}
 
     def _do_stop_traffic(self, params: dict[str, Any]) -> Any:
         port = self._owned(params)
-        if port.state == "TX":
-            port.state = "STREAMS"
-            self.publish(EventType.PROFILE_STOPPED, port_id=port.index, profile_id="_")
-            self.publish(EventType.PORT_STOPPED, port_id=port.index)
+        for name in self._names(params):
+            if port.profiles[name].state in ("TX", "PAUSE"):
+                one = {**params, "profile_id": name}
+                self._move(one, "stop", ("TX", "PAUSE"), "STREAMS", EventType.PROFILE_STOPPED)
         return {}
+
+    def _do_pause_traffic(self, params: dict[str, Any]) -> Any:
+        self._move(params, "pause", ("TX",), "PAUSE", EventType.PROFILE_PAUSED)
+        return {}
+
+    def _do_resume_traffic(self, params: dict[str, Any]) -> Any:
+        self._move(params, "resume", ("PAUSE",), "TX", EventType.PROFILE_RESUMED)
+        return {}
+
+    def _do_update_traffic(self, params: dict[str, Any]) -> Any:
+        self._check_state(params, "update", ("TX", "PAUSE"))
+        return {"multiplier": 1.0}
+
+    def _do_pause_streams(self, params: dict[str, Any]) -> Any:
+        self._check_state(params, "pause_streams", ("TX",))
+        return {}
+
+    def _do_resume_streams(self, params: dict[str, Any]) -> Any:
+        self._check_state(params, "resume_streams", ("TX",))
+        return {}
+
+    def _do_update_streams(self, params: dict[str, Any]) -> Any:
+        self._check_state(params, "update_streams", ("TX", "PAUSE"))
+        return {"multiplier": 1.0}
+
+    def _move(
+        self, params: dict[str, Any], command: str, before: tuple[str, ...], after: str, event: EventType
+    ) -> None:
+        """Change a profile's state; the port's events are those of a profile, ten less."""
+        port = self._owned(params)
+        was = port.state
+        for profile in self._check_state(params, command, before):
+            profile.state = after
+        self.publish(event, port_id=port.index, profile_id=params["profile_id"])
+        if port.state != was:
+            self.publish(EventType(event - 10), port_id=port.index)
+
+    def _check_state(
+        self, params: dict[str, Any], command: str, allowed: tuple[str, ...]
+    ) -> list[_MockProfile]:
+        profiles = self._profiles(params)
+        for profile in profiles:
+            if profile.state not in allowed:
+                raise _refused(
+                    f"command '{command}' cannot be executed on current state: "
+                    f"'{profile.state} on profile_id({params['profile_id']})'."
+                )
+        return profiles
+
+    def _profiles(self, params: dict[str, Any]) -> list[_MockProfile]:
+        return [self._owned(params).profiles[name] for name in self._names(params)]
+
+    def _names(self, params: dict[str, Any]) -> list[str]:
+        name, profiles = params["profile_id"], self._owned(params).profiles
+        if name == ALL_PROFILES:
+            return list(profiles)
+        if name not in profiles:
+            raise _refused(f"profile_id {name} does not exists")
+        return [name]
 
     def _do_remove_rx_filters(self, params: dict[str, Any]) -> Any:
         self._owned(params)
@@ -275,14 +337,28 @@ class _MockSubscription:
         self._signals.put(Signal.CLOSED)
 
 
+class _MockProfile:
+    def __init__(self) -> None:
+        self.state = "IDLE"
+        self.streams: dict[int, dict[str, Any]] = {}
+
+
 class _MockPort:
     def __init__(self, index: int) -> None:
         self.index = index
         self.owner = ""
         self.handler: str | None = None
-        self.state = "IDLE"
-        self.streams: dict[int, dict[str, Any]] = {}
+        self.profiles = {DEFAULT_PROFILE: _MockProfile()}
         self.attributes: dict[str, Any] = {"promiscuous": {"enabled": False}}
+
+    @property
+    def state(self) -> str:
+        states = {profile.state for profile in self.profiles.values()}
+        return next(state for state in ("TX", "PAUSE", "STREAMS", "IDLE") if state in states)
+
+    @property
+    def is_active(self) -> bool:
+        return self.state in ("TX", "PAUSE")
 
     def info(self) -> dict[str, Any]:
         facts = {"driver": "mock", "description": "mock", "pci_addr": "N/A", "numa": -1, "supp_speeds": []}
@@ -292,7 +368,8 @@ class _MockPort:
         return {
             "owner": self.owner,
             "state": self.state,
-            "max_stream_id": max(self.streams, default=0),
+            "state_profile": {name: profile.state for name, profile in self.profiles.items()},
+            "max_stream_id": max((max(one.streams, default=0) for one in self.profiles.values()), default=0),
             "attr": {"speed": 10.0, "link": {"up": True}, **self.attributes},
         }
 

@@ -159,11 +159,6 @@ def test_ports_can_be_written_in_many_ways(ready: STLClient, transport: MockTran
     assert [params["port_id"] for params in transport.requests("start_traffic")] == [0]
 
 
-def test_named_profiles_are_not_there_yet(ready: STLClient) -> None:
-    with pytest.raises(STLArgumentError, match="named profiles are not supported yet"):
-        ready.add_streams(stream(), ports=["0.voice"])
-
-
 def test_streams_get_the_same_numbers_on_all_ports(client: STLClient, transport: MockTransport) -> None:
     client.reset()
     assert client.add_streams(stream(), ports=[0]) == 1
