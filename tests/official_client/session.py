@@ -198,8 +198,64 @@ def refusals(connect):
     return seen
 
 
+def changes(connect):
+    """Pause, resume and update while traffic runs: of a port, of a profile, of a stream."""
+    client = connect("itay")
+    client.reset(ports=PORTS)
+    seen = {"idle": refusal(client.update, ports=[0], mult="2")}
+    streams = [STLStream(name=name, packet=packet(), mode=STLTXCont(pps=1000)) for name in ("one", "two")]
+    ids = client.add_streams(streams, ports=[0])
+    client.add_streams(STLStream(packet=packet(124), mode=STLTXCont(pps=500)), ports=["0.extra"])
+    client.clear_stats()
+    client.start(ports=["0", "0.extra"], mult="1")
+
+    def sent():
+        return client.get_stats()[0]["opackets"]
+
+    def goes_on():
+        before = sent()
+        return wait_until(lambda: sent() > before + 20)
+
+    def stands_still():
+        before = sent()
+        time.sleep(0.1)
+        return sent() == before
+
+    seen["starts"] = goes_on()
+    client.pause(ports=["0.extra"])
+    seen["paused_while_one_runs"] = client.get_paused_ports()
+    client.pause(ports=["0"])
+    wait_until(lambda: client.get_paused_ports() == [0])
+    seen["paused"] = client.get_paused_ports()
+    seen["paused_still"] = stands_still()
+    client.resume(ports=["0"])
+    wait_until(lambda: client.get_transmitting_ports() == [0])
+    seen["transmitting"] = client.get_transmitting_ports()
+    seen["resumes"] = goes_on()
+    for mult in ("1kpps+", "500pps-", "10kpps"):
+        client.update(ports=["0"], mult=mult)
+    client.pause_streams(0, ids)
+    seen["streams_still"] = stands_still()
+    client.update_streams(0, mult="5kpps", stream_ids=[ids[1]])
+    client.resume_streams(0, [ids[1]])
+    seen["stream_resumes"] = goes_on()
+    seen["too_fast"] = refusal(client.update, ports=["0"], mult="150%")
+    client.stop(ports=["0", "0.extra"])
+    seen["counters"] = counters(client)
+
+    client.remove_all_streams(ports=["0", "0.extra"])
+    client.add_streams(
+        STLStream(packet=packet(), mode=STLTXSingleBurst(total_pkts=100_000, pps=10)), ports=[0]
+    )
+    client.start(ports=[0], mult="1")
+    seen["burst"] = refusal(client.pause, ports=[0])
+    client.stop(ports=[0])
+    return seen
+
+
 SCENARIOS = {
-    scenario.__name__: scenario for scenario in (multipliers, bursts, stop_early, two_users, refusals)
+    scenario.__name__: scenario
+    for scenario in (multipliers, bursts, stop_early, two_users, refusals, changes)
 }
 
 

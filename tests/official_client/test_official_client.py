@@ -98,3 +98,18 @@ def test_refused_calls_say_why_and_leave_the_server_working(run: Any) -> None:
     assert "fly_to_the_moon" in seen["unknown_method"]
     check_nothing_lost(seen["runs"]["after"])
     assert seen["runs"]["after"]["total"]["opackets"] > 0
+
+
+def test_pauses_resumes_and_updates_while_traffic_runs(run: Any) -> None:
+    seen = run("changes")
+    assert seen["idle"] is not None
+    moves = ("starts", "resumes", "stream_resumes")
+    stops = ("paused_still", "streams_still")
+    assert {name: seen[name] for name in moves + stops} == dict.fromkeys(moves + stops, True)
+    assert seen["paused_while_one_runs"] == []
+    assert seen["paused"] == [0]
+    assert seen["transmitting"] == [0]
+    assert "exceeds port line rate" in seen["too_fast"]
+    assert "is not continuous" in seen["burst"]
+    counted = seen["counters"]
+    assert counted["0"]["opackets"] == counted["1"]["ipackets"] > 0

@@ -23,6 +23,7 @@ fn counted(id: u32) -> StreamSpec {
             name: name.clone(),
             width: Width::One,
             values: Values::Range(range),
+            next: None,
         },
         Instruction::Write {
             variable: name,
