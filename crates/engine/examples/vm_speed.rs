@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use allosaur_engine::vm::{
-    BURST, Instruction, Operation, Program, Range, Stage, State, Values, Width,
+    BURST, Flows, Instruction, Operation, Program, Range, Sequence, Stage, State, Values, Width,
 };
 
 /// Packets of one run.
@@ -67,6 +67,35 @@ fn main() {
         ),
         single("two random variables, checksum", flood),
         single("two variables, checksum", mix.clone()),
+        single("tuple, checksum", tuple(0x10ff_fffe)),
+        single("tuple of 10 addresses, checksum", tuple(0x1000_000a)),
+        single(
+            "chain of two variables, checksum",
+            vec![
+                chained("a", 0x1000_0001, Some("b")),
+                chained("b", 0x3000_0001, None),
+                write("a", 26),
+                write("b", 30),
+                checksum(),
+            ],
+        ),
+        single("repeated random, checksum", one(repeated(10_000))),
+        single("repeated random of 16, checksum", one(repeated(16))),
+        single(
+            "12 bits of a variable",
+            vec![
+                address(Operation::Increment),
+                Instruction::WriteMask {
+                    variable: "address".to_owned(),
+                    offset: 14,
+                    field: Width::Two,
+                    mask: 0xfff,
+                    shift: 0,
+                    add: 0,
+                    big_endian: true,
+                },
+            ],
+        ),
         Case {
             name: "IMIX 7:4:1, two variables, checksum",
             streams: [vec![60; 7], vec![590; 4], vec![1514; 1]]
@@ -141,6 +170,54 @@ fn variable(name: &str, width: Width, operation: Operation, min: u64, max: u64) 
         name: name.to_owned(),
         width,
         values: Values::Range(range),
+        next: None,
+    }
+}
+
+fn tuple(ip_max: u32) -> Vec<Instruction> {
+    let flows = Flows {
+        ip_min: 0x1000_0001,
+        ip_max,
+        port_min: 1025,
+        port_max: 65_535,
+        limit: 100_000,
+    };
+    let name = "flow".to_owned();
+    vec![
+        Instruction::Tuple { name, flows },
+        write("flow.ip", 26),
+        Instruction::FixChecksumIpv4 { offset: 14 },
+        write("flow.port", 34),
+    ]
+}
+
+fn chained(name: &str, min: u64, next: Option<&str>) -> Instruction {
+    let range = Range {
+        operation: Operation::Increment,
+        init: min,
+        min,
+        max: min + 9,
+        step: 1,
+    };
+    Instruction::Variable {
+        name: name.to_owned(),
+        width: Width::Four,
+        values: Values::Range(range),
+        next: next.map(str::to_owned),
+    }
+}
+
+fn repeated(length: u64) -> Instruction {
+    let sequence = Sequence {
+        seed: 1,
+        length,
+        min: 0x1000_0001,
+        max: 0x10ff_fffe,
+    };
+    Instruction::Variable {
+        name: "address".to_owned(),
+        width: Width::Four,
+        values: Values::Sequence(sequence),
         next: None,
     }
 }

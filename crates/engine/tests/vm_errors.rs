@@ -1,6 +1,6 @@
 //! What the verifier refuses: each error names the instruction, the field and the remedy.
 
-use allosaur_engine::vm::{Instruction, Operation, Program, Range, Sequence, Values, Width};
+use allosaur_engine::vm::{Flows, Instruction, Operation, Program, Range, Sequence, Values, Width};
 
 fn template() -> Vec<u8> {
     let mut template = vec![0; 60];
@@ -295,4 +295,80 @@ fn a_repeated_sequence_must_make_sense() {
     );
     assert!(refusal(&sequence(0, 256, 1), &template()).contains("field 'max_value'"));
     assert!(refusal(&sequence(2, 1, 1), &template()).contains("field 'min_value'"));
+}
+
+fn tuple(name: &str, flows: Flows) -> Instruction {
+    let name = name.to_owned();
+    Instruction::Tuple { name, flows }
+}
+
+const FLOWS: Flows = Flows {
+    ip_min: 1,
+    ip_max: 2,
+    port_min: 3,
+    port_max: 4,
+    limit: 0,
+};
+
+#[test]
+fn a_tuple_must_make_sense() {
+    let ips = Flows { ip_min: 3, ..FLOWS };
+    assert_eq!(
+        refusal(&[tuple("a", ips)], &template()),
+        "field engine instruction 1 (tuple_flow_var), field 'ip_min': 3 is above the ip_max 2 of \
+         'a'; let ip_min be at most ip_max"
+    );
+    let ports = Flows {
+        port_min: 5,
+        ..FLOWS
+    };
+    assert!(refusal(&[tuple("a", ports)], &template()).contains("field 'port_min': 5 is above"));
+    assert!(refusal(&[tuple("", FLOWS)], &template()).contains("the name is empty"));
+    let error = refusal(&[tuple("a", FLOWS), tuple("a", FLOWS)], &template());
+    assert!(
+        error.contains("another variable is named 'a.ip'"),
+        "{error}"
+    );
+    let error = refusal(&[tuple("a", FLOWS), write("a", 0)], &template());
+    assert!(error.ends_with("or use one of: a.ip, a.port"), "{error}");
+    let length = [tuple("a", FLOWS), trim("a.port")];
+    assert!(refusal(&length, &template()).contains("'a.port' is a port"));
+}
+
+#[test]
+fn tuples_count_among_the_64_bytes() {
+    let many =
+        |n: usize| -> Vec<Instruction> { (0..n).map(|i| tuple(&format!("t{i}"), FLOWS)).collect() };
+    assert!(Program::compile(&many(10), &template()).is_ok());
+    assert!(refusal(&many(11), &template()).contains("the variables take 66 bytes"));
+}
+
+#[test]
+fn written_bits_must_make_sense() {
+    let program = |offset, field, mask, shift| {
+        let bits = Instruction::WriteMask {
+            variable: "a".to_owned(),
+            offset,
+            field,
+            mask,
+            shift,
+            add: 0,
+            big_endian: true,
+        };
+        [variable("a", Width::Eight, range(0, 0, 9, 1)), bits]
+    };
+    let refused = |offset, field, mask, shift| {
+        let error = refusal(&program(offset, field, mask, shift), &template());
+        assert!(
+            error.contains("instruction 2 (write_mask_flow_var)"),
+            "{error}"
+        );
+        error
+    };
+    assert!(Program::compile(&program(58, Width::Two, 0xff, -31), &template()).is_ok());
+    assert!(refused(59, Width::Two, 0xff, 0).contains("use an offset of at most 58"));
+    assert!(refused(0, Width::Eight, 0xff, 0).contains("field 'pkt_cast_size'"));
+    assert!(refused(0, Width::One, 0x100, 0).contains("0x100 has no bit of a field of 1 bytes"));
+    assert!(refused(0, Width::One, 0xff, 32).contains("shift by -31 to 31 bits"));
+    assert!(refused(0, Width::One, 0xff, i64::MIN).contains("field 'shift'"));
 }

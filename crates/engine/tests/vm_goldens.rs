@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use allosaur_engine::vm::{
-    BURST, Instruction, Operation, Program, Range, Sequence, Stage, State, Values, Width,
+    BURST, Flows, Instruction, Operation, Program, Range, Sequence, Stage, State, Values, Width,
 };
 use base64::Engine as _;
 use serde_json::Value;
@@ -63,6 +63,25 @@ fn instruction(json: &Value) -> Option<Instruction> {
         "write_flow_var" => Some(Instruction::Write {
             variable: text("name")?,
             offset: usize::try_from(number("pkt_offset")?).ok()?,
+            add: json["add_value"].as_i64()?,
+            big_endian: json["is_big_endian"].as_bool()?,
+        }),
+        "tuple_flow_var" => Some(Instruction::Tuple {
+            name: text("name")?,
+            flows: Flows {
+                ip_min: u32::try_from(number("ip_min")?).ok()?,
+                ip_max: u32::try_from(number("ip_max")?).ok()?,
+                port_min: u16::try_from(number("port_min")?).ok()?,
+                port_max: u16::try_from(number("port_max")?).ok()?,
+                limit: u32::try_from(number("limit_flows")?).ok()?,
+            },
+        }),
+        "write_mask_flow_var" => Some(Instruction::WriteMask {
+            variable: text("name")?,
+            offset: usize::try_from(number("pkt_offset")?).ok()?,
+            field: Width::from_bytes(number("pkt_cast_size")?)?,
+            mask: u32::try_from(number("mask")?).ok()?,
+            shift: json["shift"].as_i64()?,
             add: json["add_value"].as_i64()?,
             big_endian: json["is_big_endian"].as_bool()?,
         }),
@@ -184,6 +203,8 @@ fn single_streams_make_the_captured_packets() {
         "udp_inc_len_9k",
         "hlt_udp_ports",
         "udp_1pkt_repeat_random",
+        "udp_1pkt_tuple_gen_split",
+        "hlt_vlans_vm",
         "dependent_field_engine_vars_c2",
         "dependent_vars_all_dec_1_2",
         "dependent_vars_all_inc_2_2_c2",

@@ -6,10 +6,11 @@
 
 use crate::rng::{Jump, draw15};
 
+use super::digit::count_digits;
 use super::instruction::Width;
 use super::odometer::{Turns, count_chained};
 use super::program::{
-    Checksum, Draw, Mapping, Part, Program, Sequence, Source, Variable, Walk, fold,
+    Bits, Checksum, Draw, Mapping, Part, Program, Sequence, Source, Variable, Walk, fold,
 };
 use super::run::BURST;
 use super::sequence::Reader;
@@ -111,6 +112,38 @@ impl Feed<'_> {
     }
 }
 
+impl Columns {
+    /// Makes the column that a write of some bits takes its value from.
+    pub(super) fn shift(&mut self, bits: &Bits, n: usize) {
+        let Source {
+            width, column, add, ..
+        } = bits.from;
+        let (add, own) = (low32(add), low32(width.max_value()));
+        let shift = bits.shift.unsigned_abs();
+        let shifted = |value: u32| {
+            let value = (value & own).wrapping_add(add);
+            if bits.shift < 0 {
+                value >> shift
+            } else {
+                value << shift
+            }
+        };
+        let to = bits.write.source.column;
+        if width == Width::Eight {
+            let results = &mut self.narrow[to][..n];
+            for (result, &value) in results.iter_mut().zip(&self.wide[column]) {
+                *result = shifted(low32(value));
+            }
+            return;
+        }
+        // The new column comes after that of its variable.
+        let (before, after) = self.narrow.split_at_mut(to);
+        for (result, &value) in after[0][..n].iter_mut().zip(&before[column]) {
+            *result = shifted(value);
+        }
+    }
+}
+
 fn fill_narrow(feed: Feed<'_>, values: &mut [u32]) {
     match &feed.variable.values {
         Mapping::Up(base) => {
@@ -125,6 +158,12 @@ fn fill_narrow(feed: Feed<'_>, values: &mut [u32]) {
         Mapping::Sequence(sequence) => {
             let (base, mut reader) = (low32(sequence.base), feed.reader(*sequence));
             walk_narrow(feed, values, |at| base.wrapping_add(reader.read(at)));
+        }
+        Mapping::Digit(digit) => {
+            let base = low32(digit.base);
+            count_digits(feed.counter, *digit, values, |at| {
+                base.wrapping_add(low32(at))
+            });
         }
     }
 }
@@ -154,6 +193,9 @@ fn fill_wide(feed: Feed<'_>, values: &mut [u64]) {
             walk_wide(feed, values, |at| {
                 base.wrapping_add(u64::from(reader.read(low32(at))))
             });
+        }
+        Mapping::Digit(digit) => {
+            count_digits(feed.counter, *digit, values, |at| digit.base + at);
         }
     }
 }

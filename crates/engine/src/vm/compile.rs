@@ -5,10 +5,10 @@
 //! a program may do (`verify`) and the loops that run it (`run`).
 
 use super::cycle::{Counter, Cycle};
-use super::instruction::{Instruction, Operation, Range, Sequence, Values, Width};
+use super::instruction::{Flows, Instruction, Operation, Range, Sequence, Values, Width};
 use super::program::{
-    self, Action, Checksum, Draw, LINE_BYTES, Mapping, Part, Program, Source, Variable, Walk,
-    Write, draws_of, fold,
+    self, Action, Bits, Checksum, Digit, Draw, LINE_BYTES, Mapping, Part, Program, Source,
+    Variable, Walk, Write, draws_of, fold,
 };
 use super::verify::{self, CHECKSUM_OFFSET, ProgramError};
 
@@ -45,6 +45,7 @@ impl Program {
         match &variable.values {
             Mapping::Up(base) => *base as f64 + positions / 2.0,
             Mapping::Down(base) => *base as f64 - positions / 2.0,
+            Mapping::Digit(digit) => digit.base as f64 + (digit.modulus as f64 - 1.0) / 2.0,
             Mapping::Sequence(sequence) => {
                 sequence.base as f64 + (f64::from(sequence.draw.modulus) - 1.0) / 2.0
             }
@@ -95,6 +96,11 @@ impl<'a> Compiler<'a> {
                 self.add_variable(name, *width, values);
                 self.link(next.is_some());
             }
+            Instruction::Tuple { name, flows } => self.add_tuple(name, flows),
+            Instruction::WriteMask { .. } => {
+                let bits = self.bits(instruction);
+                self.program.actions.push(Action::Bits(bits));
+            }
             Instruction::Write {
                 variable,
                 offset,
@@ -128,12 +134,43 @@ impl<'a> Compiler<'a> {
             }
             Values::Sequence(sequence) => compile_sequence(&sequence.clamped_to(limit), width),
         };
+        self.push_variable(name.to_owned(), width, walk, values);
+    }
+
+    fn add_tuple(&mut self, name: &str, flows: &Flows) {
+        let ips = u64::from(flows.ip_max - flows.ip_min) + 1;
+        let ports = u64::from(flows.port_max - flows.port_min) + 1;
+        let count = match flows.limit {
+            0 => ips * ports,
+            limit => u64::from(limit),
+        };
+        let walk = Walk::Cycle(Cycle {
+            last: count - 1,
+            start: 0,
+            step: 1,
+        });
+        let digit = |base, divisor, modulus| {
+            Mapping::Digit(Digit {
+                base,
+                divisor,
+                modulus,
+            })
+        };
+        let ip = digit(flows.ip_min.into(), 1, ips);
+        let port = digit(flows.port_min.into(), ips, ports);
+        self.push_variable(format!("{name}.ip"), Width::Four, walk, ip);
+        self.link(false);
+        self.push_variable(format!("{name}.port"), Width::Two, walk, port);
+        self.link(false);
+    }
+
+    fn push_variable(&mut self, name: String, width: Width, walk: Walk, values: Mapping) {
         if let Walk::Draw(draw) = walk {
             self.program.draws += u64::from(draw.draws);
         }
         let column = self.new_column(width);
         self.program.variables.push(Variable {
-            name: name.to_owned(),
+            name,
             width,
             column,
             walk,
@@ -193,7 +230,53 @@ impl<'a> Compiler<'a> {
                 big_endian,
             },
             offset,
+            mask: variable.width.max_value(),
             variable: index,
+        }
+    }
+
+    fn bits(&mut self, instruction: &Instruction) -> Bits {
+        let Instruction::WriteMask {
+            variable,
+            offset,
+            field,
+            mask,
+            shift,
+            add,
+            big_endian,
+        } = instruction
+        else {
+            unreachable!("called for masked writes only");
+        };
+        let index = self.variable_index(variable);
+        let Variable { column, width, .. } = self.program.variables[index];
+        let from = Source {
+            column,
+            width,
+            add: *add as u64 & Width::Four.max_value(),
+            big_endian: *big_endian,
+        };
+        let source = Source {
+            column: self.new_column(*field),
+            width: *field,
+            add: 0,
+            big_endian: *big_endian,
+        };
+        let mask = u64::from(*mask) & field.max_value();
+        let mask = if *big_endian {
+            mask
+        } else {
+            mask.swap_bytes() >> (64 - 8 * field.bytes())
+        };
+        Bits {
+            from,
+            shift: i32::try_from(*shift).expect("the verifier bounds shifts"),
+            write: Write {
+                source,
+                offset: *offset,
+                mask,
+                variable: index,
+            },
         }
     }
 
@@ -201,11 +284,11 @@ impl<'a> Compiler<'a> {
         let header_bytes = verify::ipv4_header_bytes(self.template, header)
             .expect("the verifier found a header here");
         let mut live = LiveBytes::new(header, header_bytes);
-        live.take(header + CHECKSUM_OFFSET, Width::Two);
+        live.take(header + CHECKSUM_OFFSET, Width::Two, 0xffff);
         let mut parts = Vec::new();
         for action in self.program.actions.iter().rev() {
             let write = action.write();
-            let (mask, upper) = live.take(write.offset, write.source.width);
+            let (mask, upper) = live.take(write.offset, write.source.width, write.mask);
             if mask != 0 {
                 let source = write.source;
                 parts.push(Part {
@@ -230,24 +313,29 @@ impl<'a> Compiler<'a> {
             write: Write {
                 source,
                 offset: header + CHECKSUM_OFFSET,
+                mask: 0xffff,
                 variable: usize::MAX,
             },
         }
     }
 
     fn finish(mut self) -> Program {
-        let mut changed: Vec<(usize, usize)> = self
+        let mut changed: Vec<(usize, usize, u64)> = self
             .program
             .actions
             .iter()
             .map(|action| {
                 let write = action.write();
-                (write.offset, write.offset + write.source.width.bytes())
+                (write.offset, write.source.width.bytes(), write.mask)
             })
             .collect();
         changed.sort_unstable();
         changed.dedup();
-        let end = changed.iter().map(|&(_, end)| end).max().unwrap_or(0);
+        let end = changed
+            .iter()
+            .map(|&(at, bytes, _)| at + bytes)
+            .max()
+            .unwrap_or(0);
         self.program.header_bytes = end.next_multiple_of(LINE_BYTES).max(LINE_BYTES);
         self.program.changed = changed;
         self.program
@@ -305,29 +393,31 @@ fn compile_list(mut values: Vec<u64>, operation: Operation, step: u64) -> (Walk,
     (walk, Mapping::List(values.into_boxed_slice()))
 }
 
-/// The bytes of a header whose last writer is still to be found, going backwards.
+/// The bits of a header whose last writer is still to be found, going backwards.
 struct LiveBytes {
     header: usize,
-    live: Vec<bool>,
+    live: Vec<u8>,
 }
 
 impl LiveBytes {
     fn new(header: usize, bytes: usize) -> LiveBytes {
         LiveBytes {
             header,
-            live: vec![true; bytes],
+            live: vec![0xff; bytes],
         }
     }
 
-    /// Takes the bytes of a write away. Gives the bits of its value, in network order, that
-    /// were still there, and whether its last byte is the upper one of its word.
-    fn take(&mut self, offset: usize, width: Width) -> (u64, bool) {
+    /// Takes the bits of a write away. Gives those, in network order, that were still there,
+    /// and whether the last byte is the upper one of its word.
+    fn take(&mut self, offset: usize, width: Width, bits: u64) -> (u64, bool) {
         let mut mask = 0;
-        for at in offset..offset + width.bytes() {
+        let bytes = &bits.to_be_bytes()[8 - width.bytes()..];
+        for (at, bits) in (offset..).zip(bytes) {
             mask <<= 8;
             let byte = at.checked_sub(self.header);
             if let Some(live) = byte.and_then(|byte| self.live.get_mut(byte)) {
-                mask |= if std::mem::take(live) { 0xff } else { 0 };
+                mask |= u64::from(*live & bits);
+                *live &= !bits;
             }
         }
         let upper = (offset + width.bytes() + self.header) % 2 == 1;
@@ -339,9 +429,7 @@ impl LiveBytes {
         let bytes = &template[self.header..self.header + self.live.len()];
         let mut sum = 0;
         for (index, (&byte, &live)) in bytes.iter().zip(&self.live).enumerate() {
-            if live {
-                sum += u32::from(byte) << if index % 2 == 0 { 8 } else { 0 };
-            }
+            sum += u32::from(byte & live) << if index % 2 == 0 { 8 } else { 0 };
         }
         fold(sum)
     }

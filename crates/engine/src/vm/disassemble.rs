@@ -6,7 +6,9 @@
 use std::fmt::{self, Write as _};
 
 use super::cycle::Cycle;
-use super::program::{Action, Checksum, Draw, Mapping, Program, Sequence, Variable, Walk, Write};
+use super::program::{
+    Action, Bits, Checksum, Digit, Draw, Mapping, Program, Sequence, Variable, Walk, Write,
+};
 
 impl Program {
     /// The program as text, one line an operation. Ranges are shown as padded.
@@ -26,6 +28,7 @@ impl Program {
         for action in &self.actions {
             match action {
                 Action::Write(write) => self.write_write(text, write)?,
+                Action::Bits(bits) => self.write_bits(text, bits)?,
                 Action::Checksum(checksum) => self.write_checksum(text, checksum)?,
             }
         }
@@ -48,6 +51,34 @@ impl Program {
         if source.add != 0 {
             write!(text, " + {:#x}", source.add)?;
         }
+        writeln!(text, ", {order} endian")
+    }
+
+    fn write_bits(&self, text: &mut String, bits: &Bits) -> fmt::Result {
+        let write = bits.write;
+        let bytes = write.source.width.bytes();
+        let digits = 2 * bytes;
+        write!(
+            text,
+            "bits {:0digits$x} of bytes {}..{} = {}",
+            write.mask,
+            write.offset,
+            write.offset + bytes,
+            self.variables[write.variable].name,
+        )?;
+        if bits.from.add != 0 {
+            write!(text, " + {:#x}", bits.from.add)?;
+        }
+        match bits.shift {
+            0 => {}
+            left @ 1.. => write!(text, ", {left} bits to the left")?,
+            right => write!(text, ", {} bits to the right", -right)?,
+        }
+        let order = if write.source.big_endian {
+            "big"
+        } else {
+            "little"
+        };
         writeln!(text, ", {order} endian")
     }
 
@@ -106,6 +137,19 @@ fn write_walk(text: &mut String, variable: &Variable) -> fmt::Result {
         (Walk::Cycle(Cycle { step, .. }), Mapping::List(list)) => {
             write!(text, "{} values from {} on, by {step}", list.len(), list[0])
         }
+        (Walk::Cycle(cycle), Mapping::Digit(digit)) => {
+            let Digit {
+                base,
+                divisor,
+                modulus,
+            } = *digit;
+            let max = base + (modulus - 1);
+            write!(
+                text,
+                "up by 1 in {base}..={max} after every {divisor}, of {} flows",
+                cycle.last + 1
+            )
+        }
         (Walk::Cycle(cycle), Mapping::Sequence(sequence)) => {
             let Sequence { seed, draw, base } = *sequence;
             write_draw(text, draw, base)?;
@@ -125,7 +169,10 @@ fn write_walk(text: &mut String, variable: &Variable) -> fmt::Result {
         }
         (
             Walk::Draw(draw),
-            Mapping::Up(base) | Mapping::Down(base) | Mapping::Sequence(Sequence { base, .. }),
+            Mapping::Up(base)
+            | Mapping::Down(base)
+            | Mapping::Sequence(Sequence { base, .. })
+            | Mapping::Digit(Digit { base, .. }),
         ) => write_draw(text, *draw, *base),
     }
 }

@@ -9,6 +9,8 @@ use std::fmt;
 pub const WRITE_OFFSET_MAX: usize = 512;
 /// Most bytes of variables in one program.
 pub const VARIABLE_BYTES_MAX: usize = 64;
+/// Most bits that `write_mask_flow_var` shifts by.
+pub const SHIFT_MAX: i64 = 31;
 /// Most values of a value list.
 pub const VALUE_LIST_MAX: usize = 65_535;
 /// Shortest packet that `trim_pkt_size` may make, in bytes without FCS.
@@ -30,6 +32,14 @@ pub enum Instruction {
         /// odometer do. It is declared by the next instruction.
         next: Option<String>,
     },
+    /// `tuple_flow_var`: declares the variables `name.ip` of 4 bytes and `name.port` of 2 bytes,
+    /// the source of a flow, another one with each packet.
+    Tuple {
+        /// What the names of both variables begin with.
+        name: String,
+        /// The flows.
+        flows: Flows,
+    },
     /// `write_flow_var`: writes `variable + add` into the packet.
     Write {
         /// The variable's name.
@@ -37,6 +47,25 @@ pub enum Instruction {
         /// Offset of the first byte, from the start of the frame.
         offset: usize,
         /// Added before the write, modulo the variable's size.
+        add: i64,
+        /// Network byte order; otherwise little endian.
+        big_endian: bool,
+    },
+    /// `write_mask_flow_var`: writes some bits of `(variable + add) << shift`, computed in 32
+    /// bits, and leaves the other bits of the field as they are.
+    WriteMask {
+        /// The variable's name; of 8 bytes it is the lower 4.
+        variable: String,
+        /// Offset of the field's first byte, from the start of the frame.
+        offset: usize,
+        /// Size of the field; not 8 bytes.
+        field: Width,
+        /// The bits that are written, of the field's value. Bits that it does not have count
+        /// for nothing.
+        mask: u32,
+        /// Bits to the left; to the right when negative. At most [`SHIFT_MAX`].
+        shift: i64,
+        /// Added before the shift.
         add: i64,
         /// Network byte order; otherwise little endian.
         big_endian: bool,
@@ -62,27 +91,40 @@ impl Instruction {
                 ..
             } => "flow_var_rand_limit",
             Instruction::Variable { .. } => "flow_var",
+            Instruction::Tuple { .. } => "tuple_flow_var",
             Instruction::Write { .. } => "write_flow_var",
+            Instruction::WriteMask { .. } => "write_mask_flow_var",
             Instruction::FixChecksumIpv4 { .. } => "fix_checksum_ipv4",
             Instruction::TrimPacketSize { .. } => "trim_pkt_size",
         }
     }
 
-    /// The name of the variable that this declares.
-    pub fn declared_name(&self) -> Option<&str> {
+    /// The variables that this declares: names and sizes.
+    pub fn declared(&self) -> Vec<(String, Width)> {
         match self {
-            Instruction::Variable { name, .. } => Some(name),
-            _ => None,
+            Instruction::Variable { name, width, .. } => vec![(name.clone(), *width)],
+            Instruction::Tuple { name, .. } => vec![
+                (format!("{name}.ip"), Width::Four),
+                (format!("{name}.port"), Width::Two),
+            ],
+            _ => Vec::new(),
         }
     }
+}
 
-    /// Bytes of the variable that this declares; 0 for all others.
-    pub fn variable_bytes(&self) -> usize {
-        match self {
-            Instruction::Variable { width, .. } => width.bytes(),
-            _ => 0,
-        }
-    }
+/// The flows of a tuple: all addresses with the first port, then all with the next port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flows {
+    /// First address.
+    pub ip_min: u32,
+    /// Last address.
+    pub ip_max: u32,
+    /// First port.
+    pub port_min: u16,
+    /// Last port.
+    pub port_max: u16,
+    /// How many flows; then the first one comes again. 0 is all of them.
+    pub limit: u32,
 }
 
 /// The size of a variable.

@@ -4,7 +4,7 @@
 //! (`verify`), the runner (`run`, with the loops over values in `column`) and the disassembler
 //! (`disassemble`). Between them stand the compiled `program` and the `state` of a stream on a
 //! core; `cycle` is the arithmetic of counters, `odometer` that of counters that follow one
-//! another, `sequence` reads random values that repeat.
+//! another, `digit` that of tuples, `sequence` reads random values that repeat.
 //!
 //! How it is driven: [`Program::compile`] once for each stream, [`State::new`] once for each
 //! stream and core, one [`Stage`] for each core. Then, for each burst: [`Stage::run`] with the
@@ -16,6 +16,7 @@
 mod column;
 mod compile;
 mod cycle;
+mod digit;
 mod disassemble;
 pub mod instruction;
 mod odometer;
@@ -25,7 +26,7 @@ mod sequence;
 mod state;
 mod verify;
 
-pub use instruction::{Instruction, Operation, Range, Sequence, Values, Width};
+pub use instruction::{Flows, Instruction, Operation, Range, Sequence, Values, Width};
 pub use program::Program;
 pub use run::{BURST, Stage};
 pub use state::State;

@@ -28,8 +28,8 @@ pub struct Program {
     pub(super) template_bytes: usize,
     /// Bytes of the packet's beginning that are staged: all changed bytes and more.
     pub(super) header_bytes: usize,
-    /// The ranges of bytes that are written, in order.
-    pub(super) changed: Vec<(usize, usize)>,
+    /// What is written, in order: offset, bytes, and the bits of them in network order.
+    pub(super) changed: Vec<(usize, usize, u64)>,
     /// Columns of 32 bits.
     pub(super) narrow_columns: usize,
     /// Columns of 64 bits.
@@ -88,6 +88,19 @@ pub(super) enum Mapping {
     List(Box<[u64]>),
     /// The value drawn there from a generator of its own.
     Sequence(Sequence),
+    /// A digit of the position.
+    Digit(Digit),
+}
+
+/// The value `base + position / divisor % modulus`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Digit {
+    /// The smallest value.
+    pub(super) base: u64,
+    /// Positions with the same digit, one after the other; at most 2³².
+    pub(super) divisor: u64,
+    /// Values of the digit; at most 2³².
+    pub(super) modulus: u64,
 }
 
 /// Random values that repeat with the cycle of positions.
@@ -106,6 +119,8 @@ pub(super) struct Sequence {
 pub(super) enum Action {
     /// A value is written.
     Write(Write),
+    /// Some bits of a value are written.
+    Bits(Bits),
     /// An IPv4 header's checksum is computed and written.
     Checksum(Checksum),
 }
@@ -130,8 +145,21 @@ pub(super) struct Write {
     pub(super) source: Source,
     /// Where.
     pub(super) offset: usize,
+    /// Its bits in network order that are written; the others stay.
+    pub(super) mask: u64,
     /// Whose value, as an index into the variables; none there for a checksum.
     pub(super) variable: usize,
+}
+
+/// A write of shifted bits: they get a column of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bits {
+    /// The variable's value, with its own width, and what is added in 32 bits.
+    pub(super) from: Source,
+    /// To the left; to the right when negative.
+    pub(super) shift: i32,
+    /// The write of the result.
+    pub(super) write: Write,
 }
 
 /// A checksum.
@@ -174,6 +202,7 @@ impl Action {
     pub(super) fn write(&self) -> &Write {
         match self {
             Action::Write(write) => write,
+            Action::Bits(bits) => &bits.write,
             Action::Checksum(checksum) => &checksum.write,
         }
     }

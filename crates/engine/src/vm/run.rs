@@ -10,7 +10,7 @@
 
 use super::column::{Columns, low8, low16, low32};
 use super::instruction::Width;
-use super::program::{Action, LINE_BYTES, Program, Source};
+use super::program::{Action, LINE_BYTES, Program, Source, Write};
 use super::state::State;
 
 /// Most packets of one burst.
@@ -27,7 +27,7 @@ pub struct Stage {
     /// How many slots hold `header`, but for the bytes in `changed`.
     staged: usize,
     header: Vec<u8>,
-    changed: Vec<(usize, usize)>,
+    changed: Vec<(usize, usize, u64)>,
 }
 
 impl Default for Stage {
@@ -53,11 +53,17 @@ impl Stage {
         self.prepare_slots(program, template, n);
         self.columns.fill(program, state, n);
         for action in &program.actions {
-            if let Action::Checksum(checksum) = action {
-                self.columns.sum(checksum, n);
+            match action {
+                Action::Write(_) => {}
+                Action::Bits(bits) => self.columns.shift(bits, n),
+                Action::Checksum(checksum) => self.columns.sum(checksum, n),
             }
             let write = action.write();
-            self.write_column(&write.source, write.offset, n);
+            if write.mask == write.source.width.max_value() {
+                self.write_column(&write.source, write.offset, n);
+            } else {
+                self.write_bits(write, n);
+            }
         }
         self.set_lengths(program, template.len(), n);
     }
@@ -128,6 +134,34 @@ impl Stage {
         }
     }
 
+    /// Writes some bits of a column. The others are the template's or those that an instruction
+    /// before put there: each bit has the same writers in every packet, in the same order.
+    fn write_bits(&mut self, write: &Write, n: usize) {
+        let Write {
+            source,
+            offset,
+            mask,
+            ..
+        } = *write;
+        let mask = low32(mask);
+        let slots = self.slots.chunks_exact_mut(self.slot_bytes);
+        let fields = slots.map(|slot| &mut slot[offset..]);
+        let values = self.columns.narrow[source.column][..n].iter();
+        let values = values.map(|value| match (source.width, source.big_endian) {
+            (Width::Two, false) => value.swap_bytes() >> 16,
+            (Width::Four, false) => value.swap_bytes(),
+            _ => *value,
+        });
+        match source.width {
+            Width::One => merge(fields, values.map(|v| [low8(v)]), [low8(mask)]),
+            Width::Two => {
+                let values = values.map(|value| low16(value).to_be_bytes());
+                merge(fields, values, low16(mask).to_be_bytes());
+            }
+            _ => merge(fields, values.map(u32::to_be_bytes), mask.to_be_bytes()),
+        }
+    }
+
     fn set_lengths(&mut self, program: &Program, template_bytes: usize, n: usize) {
         let template_bytes = u16::try_from(template_bytes).unwrap_or(u16::MAX);
         let lengths = &mut self.lengths[..n];
@@ -151,6 +185,20 @@ fn put<'a, T, const N: usize>(
 ) {
     for (field, value) in fields.zip(values) {
         field[..N].copy_from_slice(&bytes(value));
+    }
+}
+
+/// Puts those bits of each value that are in the mask at the beginning of each field.
+#[inline(always)]
+fn merge<'a, const N: usize>(
+    fields: impl Iterator<Item = &'a mut [u8]>,
+    values: impl Iterator<Item = [u8; N]>,
+    mask: [u8; N],
+) {
+    for (field, value) in fields.zip(values) {
+        for ((byte, new), mask) in field.iter_mut().zip(value).zip(mask) {
+            *byte = (*byte & !mask) | (new & mask);
+        }
     }
 }
 

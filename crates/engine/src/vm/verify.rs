@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use super::cycle::Counter;
 use super::instruction::{
-    Instruction, LENGTH_MIN, Operation, Range, Sequence, VALUE_LIST_MAX, VARIABLE_BYTES_MAX,
-    Values, WRITE_OFFSET_MAX, Width,
+    Flows, Instruction, LENGTH_MIN, Operation, Range, SHIFT_MAX, Sequence, VALUE_LIST_MAX,
+    VARIABLE_BYTES_MAX, Values, WRITE_OFFSET_MAX, Width,
 };
 
 /// Offset of the checksum in an IPv4 header (RFC 791 §3.1).
@@ -90,6 +90,19 @@ impl Verifier<'_> {
                 let (width, _) = self.variable(variable)?;
                 self.check_write(*offset, width.bytes())
             }
+            Instruction::Tuple { name, flows } => self.check_tuple(name, flows),
+            Instruction::WriteMask {
+                variable,
+                offset,
+                field,
+                mask,
+                shift,
+                ..
+            } => {
+                self.variable(variable)?;
+                self.check_bits(*field, *mask, *shift)?;
+                self.check_write(*offset, field.bytes())
+            }
             Instruction::FixChecksumIpv4 { offset } => self.check_header(*offset),
             Instruction::TrimPacketSize { variable } => self.check_trim(variable),
         }
@@ -108,7 +121,8 @@ impl Verifier<'_> {
         }
         let bytes: usize = self.instructions[..self.number]
             .iter()
-            .map(Instruction::variable_bytes)
+            .flat_map(Instruction::declared)
+            .map(|(_, width)| width.bytes())
             .sum();
         if bytes > VARIABLE_BYTES_MAX {
             return self.refuse(
@@ -267,6 +281,62 @@ impl Verifier<'_> {
         Ok(())
     }
 
+    fn check_tuple(&self, name: &str, flows: &Flows) -> Result<(), ProgramError> {
+        if name.is_empty() {
+            return self.refuse("name", "the name is empty", "give the tuple a name");
+        }
+        for (declared, _) in self.instructions[self.number - 1].declared() {
+            self.check_name(&declared)?;
+        }
+        let Flows {
+            ip_min,
+            ip_max,
+            port_min,
+            port_max,
+            ..
+        } = *flows;
+        if ip_min > ip_max {
+            return self.refuse(
+                "ip_min",
+                format!("{ip_min} is above the ip_max {ip_max} of '{name}'"),
+                "let ip_min be at most ip_max",
+            );
+        }
+        if port_min > port_max {
+            return self.refuse(
+                "port_min",
+                format!("{port_min} is above the port_max {port_max} of '{name}'"),
+                "let port_min be at most port_max",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_bits(&self, field: Width, mask: u32, shift: i64) -> Result<(), ProgramError> {
+        if field == Width::Eight {
+            return self.refuse(
+                "pkt_cast_size",
+                "a field of 8 bytes is too long",
+                "use a field of 1, 2 or 4 bytes",
+            );
+        }
+        if u64::from(mask) & field.max_value() == 0 {
+            return self.refuse(
+                "mask",
+                format!("{mask:#x} has no bit of a field of {} bytes", field.bytes()),
+                "set the bits that shall be written",
+            );
+        }
+        if !(-SHIFT_MAX..=SHIFT_MAX).contains(&shift) {
+            return self.refuse(
+                "shift",
+                format!("{shift} shifts all 32 bits away"),
+                format!("shift by -{SHIFT_MAX} to {SHIFT_MAX} bits"),
+            );
+        }
+        Ok(())
+    }
+
     fn check_write(&self, offset: usize, bytes: usize) -> Result<(), ProgramError> {
         let end = offset.saturating_add(bytes);
         let limit = self.template.len().min(WRITE_OFFSET_MAX);
@@ -312,6 +382,13 @@ impl Verifier<'_> {
                 format!("declare '{name}' with size 2"),
             );
         }
+        let Some(values) = values else {
+            return self.refuse(
+                "name",
+                format!("'{name}' is a port, and not a packet's length"),
+                "declare a flow_var of size 2 for the length",
+            );
+        };
         let shortest = match values {
             Values::Range(Range { min, .. }) | Values::Sequence(Sequence { min, .. })
                 if *min > self.template.len() as u64 =>
@@ -345,13 +422,14 @@ impl Verifier<'_> {
     }
 
     /// The variable of this name, declared before this instruction.
-    fn variable(&self, name: &str) -> Result<(Width, &Values), ProgramError> {
+    fn variable(&self, name: &str) -> Result<(Width, Option<&Values>), ProgramError> {
         if let Some(found) = self.find(name) {
             return Ok(found);
         }
-        let known: Vec<&str> = self.instructions[..self.number]
+        let known: Vec<String> = self.instructions[..self.number]
             .iter()
-            .filter_map(Instruction::declared_name)
+            .flat_map(Instruction::declared)
+            .map(|(name, _)| name)
             .collect();
         let remedy = if known.is_empty() {
             "declare it with a flow_var before this instruction".to_owned()
@@ -364,16 +442,16 @@ impl Verifier<'_> {
         self.refuse("name", format!("no variable is named '{name}'"), remedy)
     }
 
-    fn find(&self, name: &str) -> Option<(Width, &Values)> {
+    /// A variable's size, and its values unless it is of a tuple.
+    fn find(&self, name: &str) -> Option<(Width, Option<&Values>)> {
         let before = &self.instructions[..self.number - 1];
-        before.iter().find_map(|instruction| match instruction {
-            Instruction::Variable {
-                name: declared,
-                width,
-                values,
-                ..
-            } if declared == name => Some((*width, values)),
-            _ => None,
+        before.iter().find_map(|instruction| {
+            let mut declared = instruction.declared().into_iter();
+            let (_, width) = declared.find(|(declared, _)| declared == name)?;
+            match instruction {
+                Instruction::Variable { values, .. } => Some((width, Some(values))),
+                _ => Some((width, None)),
+            }
         })
     }
 

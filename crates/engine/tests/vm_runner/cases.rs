@@ -1,6 +1,6 @@
 //! Random programs and templates.
 
-use allosaur_engine::vm::{Instruction, Operation, Range, Sequence, Values, Width};
+use allosaur_engine::vm::{Flows, Instruction, Operation, Range, Sequence, Values, Width};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -155,19 +155,67 @@ fn lengths() -> impl Strategy<Value = Option<Values>> {
 /// What becomes a write or a checksum once the variables and the template are known.
 #[derive(Clone, Debug)]
 struct Rough {
-    checksum: bool,
+    kind: RoughKind,
     pick: Index,
     at: Index,
     add: i64,
     big_endian: bool,
 }
 
+#[derive(Clone, Copy, Debug)]
+enum RoughKind {
+    Write,
+    Checksum,
+    Bits { field: Width, mask: u32, shift: i64 },
+}
+
+fn rough_kind() -> impl Strategy<Value = RoughKind> {
+    let field = prop_oneof![Just(Width::One), Just(Width::Two), Just(Width::Four)];
+    let mask = prop_oneof![any::<u32>(), Just(0xff), Just(0x0fff), Just(u32::MAX)];
+    let bits = (field, mask, prop_oneof![Just(0), -31..=31i64]);
+    let bits = bits.prop_map(|(field, mask, shift)| RoughKind::Bits {
+        field,
+        mask: mask | 1,
+        shift,
+    });
+    prop_oneof![
+        4 => Just(RoughKind::Write),
+        3 => Just(RoughKind::Checksum),
+        3 => bits
+    ]
+}
+
+fn flows() -> impl Strategy<Value = Flows> {
+    let ips = prop_oneof![
+        any::<[u32; 2]>(),
+        any::<u32>().prop_map(|ip| [ip, ip.saturating_add(9)])
+    ];
+    let ports = prop_oneof![any::<[u16; 2]>(), Just([1025, 1030])];
+    let limit = prop_oneof![Just(0), 1..100u32, any::<u32>()];
+    (ips, ports, limit).prop_map(|(mut ips, mut ports, limit)| {
+        ips.sort_unstable();
+        ports.sort_unstable();
+        Flows {
+            ip_min: ips[0],
+            ip_max: ips[1],
+            port_min: ports[0],
+            port_max: ports[1],
+            limit,
+        }
+    })
+}
+
 fn rough() -> impl Strategy<Value = Rough> {
     let add = prop_oneof![Just(0), -300..300i64, any::<i64>()];
-    let checksum = prop::bool::weighted(0.3);
-    let parts = (checksum, any::<Index>(), any::<Index>(), add, any::<bool>());
-    parts.prop_map(|(checksum, pick, at, add, big_endian)| Rough {
-        checksum,
+    let parts = (
+        rough_kind(),
+        any::<Index>(),
+        any::<Index>(),
+        add,
+        any::<bool>(),
+    );
+    parts.prop_map(|(kind, pick, at, add, big_endian)| Rough {
+        kind,
         pick,
         at,
         add,
@@ -186,13 +234,13 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
     let parts = (
         template,
         headers,
-        variables(),
+        (variables(), prop::option::of(flows())),
         lengths(),
         actions,
         any::<u32>(),
     );
     parts.prop_map(
-        |(mut template, headers, variables, lengths, actions, seed)| {
+        |(mut template, headers, (variables, flows), lengths, actions, seed)| {
             let headers = plant_headers(&mut template, headers);
             let declared = variables.iter().enumerate();
             let mut instructions: Vec<Instruction> = declared
@@ -203,8 +251,18 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
                     next: leads.then(|| format!("v{}", i + 1)),
                 })
                 .collect();
+            let mut names: Vec<(String, Width)> = instructions
+                .iter()
+                .flat_map(Instruction::declared)
+                .collect();
+            if let Some(flows) = flows {
+                let name = "flow".to_owned();
+                let tuple = Instruction::Tuple { name, flows };
+                names.extend(tuple.declared());
+                instructions.push(tuple);
+            }
             for action in &actions {
-                instructions.extend(settle(action, &variables, &headers, template.len()));
+                instructions.extend(settle(action, &names, &headers, template.len()));
             }
             if let Some(values) = lengths {
                 instructions.push(declare("length", Width::Two, values));
@@ -244,6 +302,24 @@ pub(crate) fn write(name: &str, offset: usize, add: i64, big_endian: bool) -> In
     }
 }
 
+pub(crate) fn write_mask(
+    name: &str,
+    offset: usize,
+    field: Width,
+    mask: u32,
+    shift: i64,
+) -> Instruction {
+    Instruction::WriteMask {
+        variable: name.to_owned(),
+        offset,
+        field,
+        mask,
+        shift,
+        add: 0,
+        big_endian: true,
+    }
+}
+
 /// Puts first bytes of IPv4 headers into the template; gives the offsets of those that fit.
 fn plant_headers(template: &mut [u8], headers: Vec<(usize, u8)>) -> Vec<(usize, usize)> {
     let mut planted: Vec<(usize, usize)> = Vec::new();
@@ -261,7 +337,7 @@ fn plant_headers(template: &mut [u8], headers: Vec<(usize, u8)>) -> Vec<(usize, 
 /// No write changes the first byte of a header: its length is the template's.
 fn settle(
     rough: &Rough,
-    variables: &[(Width, Values, bool)],
+    names: &[(String, Width)],
     headers: &[(usize, usize)],
     template_bytes: usize,
 ) -> Option<Instruction> {
@@ -270,15 +346,30 @@ fn settle(
             .iter()
             .all(|&(header, _)| !(offset..offset + bytes).contains(&header))
     };
-    if rough.checksum {
-        let (offset, _) = *headers.get(rough.pick.index(headers.len().max(1)))?;
-        return spares_headers(offset + 10, 2).then_some(Instruction::FixChecksumIpv4 { offset });
+    let (name, width) = &names[rough.pick.index(names.len())];
+    let place = |bytes: usize| {
+        let offset = rough.at.index(template_bytes.min(512) - bytes + 1);
+        spares_headers(offset, bytes).then_some(offset)
+    };
+    match rough.kind {
+        RoughKind::Checksum => {
+            let (offset, _) = *headers.get(rough.pick.index(headers.len().max(1)))?;
+            spares_headers(offset + 10, 2).then_some(Instruction::FixChecksumIpv4 { offset })
+        }
+        RoughKind::Write => {
+            let offset = place(width.bytes())?;
+            Some(write(name, offset, rough.add, rough.big_endian))
+        }
+        RoughKind::Bits { field, mask, shift } => Some(Instruction::WriteMask {
+            variable: name.clone(),
+            offset: place(field.bytes())?,
+            field,
+            mask,
+            shift,
+            add: rough.add,
+            big_endian: rough.big_endian,
+        }),
     }
-    let index = rough.pick.index(variables.len());
-    let bytes = variables[index].0.bytes();
-    let offset = rough.at.index(template_bytes.min(512) - bytes + 1);
-    spares_headers(offset, bytes)
-        .then(|| write(&format!("v{index}"), offset, rough.add, rough.big_endian))
 }
 
 /// Whether a counter's range, padded to a multiple of its step, leaves its width.

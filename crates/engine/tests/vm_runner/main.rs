@@ -5,12 +5,12 @@ mod cases;
 mod naive;
 
 use allosaur_engine::vm::{
-    BURST, Instruction, Operation, Program, Range, Sequence, Stage, State, Values, Width,
+    BURST, Flows, Instruction, Operation, Program, Range, Sequence, Stage, State, Values, Width,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use cases::{Case, case, cuts_a_stepped_range, declare, leaves_its_width, write};
+use cases::{Case, case, cuts_a_stepped_range, declare, leaves_its_width, write, write_mask};
 use naive::Naive;
 
 /// What the runner makes: this core's packets, in bursts of the given sizes, again and again.
@@ -149,6 +149,10 @@ proptest! {
                     prop_assert!(found, "no '{}' with '{}' in:\n{}", begins, names, text);
                     continue;
                 }
+                Instruction::Tuple { name, .. } => format!("variable {name}.port: u16 up "),
+                Instruction::WriteMask { variable, offset, field, .. } => {
+                    format!("of bytes {offset}..{} = {variable}", offset + field.bytes())
+                }
                 Instruction::FixChecksumIpv4 { offset } => {
                     format!("IPv4 checksum of bytes {offset}..")
                 }
@@ -234,6 +238,62 @@ fn programs_on_the_same_template_leave_nothing_behind() {
 }
 
 #[test]
+fn bits_that_a_program_leaves_are_not_those_of_another() {
+    let values = Values::List {
+        values: vec![0xaa, 0xbb],
+        operation: Operation::Increment,
+        step: 1,
+    };
+    let template = [0x11; 60];
+    let declared = || declare("a", Width::One, values.clone());
+    let whole = [declared(), write("a", 20, 0, true)];
+    let half = [declared(), write_mask("a", 20, Width::One, 0x0f, 0)];
+    let mut stage = Stage::default();
+    let mut make = |instructions: &[Instruction]| {
+        let program = Program::compile(instructions, &template).expect("a valid program");
+        let mut state = State::new(&program, 0, 0, 1);
+        let packets = run(&mut stage, (&program, &mut state), &template, &[2], 2);
+        packets.iter().map(|packet| packet[20]).collect::<Vec<u8>>()
+    };
+    assert_eq!(make(&whole), [0xaa, 0xbb]);
+    assert_eq!(make(&half), [0x1a, 0x1b]);
+    assert_eq!(make(&whole), [0xaa, 0xbb]);
+}
+
+#[test]
+fn bits_are_computed_in_32_bits() {
+    let values = |value| Values::List {
+        values: vec![value],
+        operation: Operation::Increment,
+        step: 1,
+    };
+    let template = [0x11; 60];
+    let make = |value, add, mask, shift| {
+        let instructions = [
+            declare("a", Width::Two, values(value)),
+            Instruction::WriteMask {
+                variable: "a".to_owned(),
+                offset: 20,
+                field: Width::Four,
+                mask,
+                shift,
+                add,
+                big_endian: true,
+            },
+        ];
+        let program = Program::compile(&instructions, &template).expect("a valid program");
+        let mut state = State::new(&program, 0, 0, 1);
+        let mut stage = Stage::default();
+        let packets = run(&mut stage, (&program, &mut state), &template, &[1], 1);
+        u32::from_be_bytes([20, 21, 22, 23].map(|at| packets[0][at]))
+    };
+    assert_eq!(make(0xffff, 1, 0xffff_ffff, 0), 0x0001_0000);
+    assert_eq!(make(0xffff, 1, 0xffff_ffff, -4), 0x1000);
+    assert_eq!(make(0x0001, -2, 0xffff_ffff, 0), 0xffff_ffff);
+    assert_eq!(make(0x00ab, 0, 0x0ff0_0000, 20), 0x1ab1_1111);
+}
+
+#[test]
 fn a_disassembly_reads_like_the_program() {
     let mut template = [0; 60];
     template[14] = 0x45;
@@ -270,9 +330,21 @@ fn a_disassembly_reads_like_the_program() {
         ),
         declare("port", Width::Two, range(Operation::Random, 1025, 2024, 1)),
         declare("size", Width::Two, range(Operation::Decrement, 60, 9000, 1)),
+        Instruction::Tuple {
+            name: "flow".to_owned(),
+            flows: Flows {
+                ip_min: 1,
+                ip_max: 10,
+                port_min: 1025,
+                port_max: 65_535,
+                limit: 99,
+            },
+        },
         write("src", 26, 0, true),
         Instruction::FixChecksumIpv4 { offset: 14 },
         write("port", 34, -1, false),
+        write_mask("port", 36, Width::Two, 0x0ff0, -4),
+        write("flow.port", 38, 0, true),
         Instruction::TrimPacketSize {
             variable: "size".to_owned(),
         },
@@ -284,9 +356,13 @@ fn a_disassembly_reads_like_the_program() {
         src passes its end\n\
         variable port: u16 random from 1025, one of 1000, 1 draws\n\
         variable size: u16 from 60 down by 1 in 60..=60\n\
+        variable flow.ip: u32 up by 1 in 1..=10 after every 1, of 99 flows\n\
+        variable flow.port: u16 up by 1 in 1025..=65535 after every 10, of 99 flows\n\
         bytes 26..30 = src, big endian\n\
         bytes 24..26 = IPv4 checksum of bytes 14..34: 0x4500 + src\n\
         bytes 34..36 = port + 0xffff, little endian\n\
+        bits 0ff0 of bytes 36..38 = port, 4 bits to the right, big endian\n\
+        bytes 38..40 = flow.port, big endian\n\
         length = size, at most 60 bytes\n";
     assert_eq!(program.disassemble(), expected);
 }

@@ -1,6 +1,6 @@
 //! The naive evaluator: a packet-by-packet reading of a program, with no thought of speed.
 
-use allosaur_engine::vm::{Instruction, Operation, Range, Sequence, Values, Width};
+use allosaur_engine::vm::{Flows, Instruction, Operation, Range, Sequence, Values, Width};
 
 /// One variable of the naive evaluator.
 struct NaiveVariable {
@@ -18,6 +18,8 @@ pub(crate) struct Naive<'a> {
     pub(crate) template: &'a [u8],
     variables: Vec<NaiveVariable>,
     seed: u32,
+    /// Number of the next packet.
+    packet: u64,
 }
 
 impl<'a> Naive<'a> {
@@ -50,6 +52,7 @@ impl<'a> Naive<'a> {
             template,
             variables: variables.collect(),
             seed: seed.max(1).wrapping_mul(514_229),
+            packet: 0,
         }
     }
 
@@ -93,7 +96,8 @@ impl<'a> Naive<'a> {
     pub(crate) fn packet(&mut self) -> Vec<u8> {
         let mut packet = self.template.to_vec();
         let mut length = packet.len();
-        let mut values: Vec<(&str, Width, u64)> = Vec::new();
+        let mut values: Vec<(String, Width, u64)> = Vec::new();
+        let mut index = 0;
         for instruction in self.instructions {
             let find = |name: &String| {
                 let found = values.iter().find(|(known, ..)| known == name);
@@ -102,8 +106,34 @@ impl<'a> Naive<'a> {
             };
             match instruction {
                 Instruction::Variable { name, width, .. } => {
-                    let value = self.value(values.len());
-                    values.push((name, *width, value));
+                    let value = self.value(index);
+                    index += 1;
+                    values.push((name.clone(), *width, value));
+                }
+                Instruction::Tuple { name, flows } => {
+                    let (ip, port) = flow(flows, self.packet);
+                    values.push((format!("{name}.ip"), Width::Four, ip));
+                    values.push((format!("{name}.port"), Width::Two, port));
+                }
+                Instruction::WriteMask {
+                    variable,
+                    offset,
+                    field,
+                    mask,
+                    shift,
+                    add,
+                    big_endian,
+                } => {
+                    let value = find(variable).1 as u32;
+                    let value = value.wrapping_add(*add as u32);
+                    let bits = if *shift < 0 {
+                        value >> -shift
+                    } else {
+                        value << shift
+                    };
+                    let field = &mut packet[*offset..offset + field.bytes()];
+                    let old = number(field, *big_endian);
+                    put(field, (old & !mask) | (bits & mask), *big_endian);
                 }
                 Instruction::Write {
                     variable,
@@ -135,12 +165,49 @@ impl<'a> Naive<'a> {
                 passed = variable.step();
             }
         }
+        self.packet += 1;
         packet.truncate(length);
         packet
     }
 
     pub(crate) fn packets(mut self, n: usize) -> Vec<Vec<u8>> {
         (0..n).map(|_| self.packet()).collect()
+    }
+}
+
+/// The address and the port of a flow: addresses first, then the next port.
+fn flow(flows: &Flows, packet: u64) -> (u64, u64) {
+    let number = match flows.limit {
+        0 => packet,
+        limit => packet % u64::from(limit),
+    };
+    let ips = u64::from(flows.ip_max) - u64::from(flows.ip_min) + 1;
+    let ports = u64::from(flows.port_max) - u64::from(flows.port_min) + 1;
+    let (ip, port) = (number % ips, number / ips % ports);
+    (
+        u64::from(flows.ip_min) + ip,
+        u64::from(flows.port_min) + port,
+    )
+}
+
+fn number(field: &[u8], big_endian: bool) -> u32 {
+    let add = |number: u32, byte: &u8| (number << 8) | u32::from(*byte);
+    if big_endian {
+        field.iter().fold(0, add)
+    } else {
+        field.iter().rev().fold(0, add)
+    }
+}
+
+fn put(field: &mut [u8], mut number: u32, big_endian: bool) {
+    let mut one = |byte: &mut u8| {
+        *byte = number as u8;
+        number = number.checked_shr(8).unwrap_or(0);
+    };
+    if big_endian {
+        field.iter_mut().rev().for_each(&mut one);
+    } else {
+        field.iter_mut().for_each(&mut one);
     }
 }
 

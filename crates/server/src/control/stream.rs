@@ -5,12 +5,12 @@
 //! (the engine's `stream::check`). The simulator converts its streams here too.
 
 use allosaur_api::commands::streams::stream::{
-    self as json, FLAG_DUMMY, FlowStats, instruction_name,
+    self as json, FLAG_DUMMY, FlowStats, TUPLE_FLAG_UNLIMITED, instruction_name,
 };
 use allosaur_engine::stream::spec::{PACKET_BYTES_MAX, PACKET_BYTES_MIN, PACKET_BYTES_PADDED};
 use allosaur_engine::stream::{DestinationMac, Mode, Rate, StreamId, StreamSpec};
 use allosaur_engine::time::{MICROSECOND, Nanos};
-use allosaur_engine::vm::{Instruction, Operation, Range, Sequence, Values, Width};
+use allosaur_engine::vm::{Flows, Instruction, Operation, Range, Sequence, Values, Width};
 use base64::Engine as _;
 use serde_json::Value;
 use thiserror::Error;
@@ -187,6 +187,19 @@ fn instruction(instruction: &json::Instruction) -> Result<Instruction, Problem> 
             }),
             next: variable.next_var.clone(),
         },
+        json::Instruction::TupleFlowVar(tuple) => self::tuple(tuple)?,
+        json::Instruction::WriteMaskFlowVar(write) => Instruction::WriteMask {
+            variable: write.name.clone(),
+            offset: write.pkt_offset as usize,
+            field: Width::from_bytes(write.pkt_cast_size.into()).ok_or_else(|| {
+                let size = write.pkt_cast_size;
+                format!("field 'pkt_cast_size' is {size}; it must be 1, 2 or 4")
+            })?,
+            mask: write.mask,
+            shift: write.shift,
+            add: write.add_value,
+            big_endian: write.is_big_endian,
+        },
         json::Instruction::WriteFlowVar {
             name,
             pkt_offset,
@@ -206,9 +219,8 @@ fn instruction(instruction: &json::Instruction) -> Result<Instruction, Problem> 
         },
         json::Instruction::Unsupported(kind) => {
             return Err(format!(
-                "the instruction '{kind}' is not supported yet: use flow_var, \
-                 flow_var_rand_limit, write_flow_var, \
-                 fix_checksum_ipv4 and trim_pkt_size"
+                "the instruction '{kind}' is not supported yet: use \
+                 fix_checksum_ipv4 or leave it out"
             ));
         }
     })
@@ -229,6 +241,35 @@ fn variable(variable: &json::FlowVar) -> Result<Instruction, Problem> {
         width: width(&variable.name, variable.size)?,
         values: values(&variable.values, operation, step),
         next: variable.next_var.clone(),
+    })
+}
+
+fn tuple(tuple: &json::TupleFlowVar) -> Result<Instruction, Problem> {
+    let unlimited = match tuple.flags {
+        0 => false,
+        TUPLE_FLAG_UNLIMITED => true,
+        flags => {
+            return Err(format!(
+                "field 'flags' of tuple '{}' is {flags}; it must be 0, or 1 for all ports from 1 \
+                 on and no limit of flows",
+                tuple.name
+            ));
+        }
+    };
+    let (port_min, port_max, limit) = if unlimited {
+        (1, u16::MAX, 0)
+    } else {
+        (tuple.port_min, tuple.port_max, tuple.limit_flows)
+    };
+    Ok(Instruction::Tuple {
+        name: tuple.name.clone(),
+        flows: Flows {
+            ip_min: tuple.ip_min,
+            ip_max: tuple.ip_max,
+            port_min,
+            port_max,
+            limit,
+        },
     })
 }
 

@@ -119,6 +119,10 @@ pub enum Instruction {
     FlowVar(FlowVar),
     /// `flow_var_rand_limit`.
     FlowVarRandLimit(FlowVarRandLimit),
+    /// `tuple_flow_var`.
+    TupleFlowVar(TupleFlowVar),
+    /// `write_mask_flow_var`.
+    WriteMaskFlowVar(WriteMaskFlowVar),
     /// `write_flow_var`.
     WriteFlowVar {
         /// The variable.
@@ -180,6 +184,47 @@ pub struct FlowVarRandLimit {
     pub next_var: Option<String>,
 }
 
+/// The instruction `tuple_flow_var`: addresses and ports of flows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TupleFlowVar {
+    /// Its name.
+    pub name: String,
+    /// First address.
+    pub ip_min: u32,
+    /// Last address.
+    pub ip_max: u32,
+    /// First port.
+    pub port_min: u16,
+    /// Last port.
+    pub port_max: u16,
+    /// How many flows; 0 for all.
+    pub limit_flows: u32,
+    /// Bit 0: all ports from 1 on and no limit of flows.
+    pub flags: u16,
+}
+
+/// The instruction `write_mask_flow_var`: some bits of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteMaskFlowVar {
+    /// The variable.
+    pub name: String,
+    /// Where the field is, in bytes from the start of the packet.
+    pub pkt_offset: u32,
+    /// Bytes of the field.
+    pub pkt_cast_size: u8,
+    /// The bits that are written.
+    pub mask: u32,
+    /// To the left; to the right when negative.
+    pub shift: i64,
+    /// Added before the shift.
+    pub add_value: i64,
+    /// Network byte order.
+    pub is_big_endian: bool,
+}
+
+/// Bit 0 of [`TupleFlowVar::flags`]: all ports from 1 on and no limit of flows.
+pub const TUPLE_FLAG_UNLIMITED: u16 = 1;
+
 /// How a variable moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -207,12 +252,7 @@ pub enum FlowVarValues {
     List(Vec<u64>),
 }
 
-const UNSUPPORTED: [&str; 4] = [
-    "tuple_flow_var",
-    "write_mask_flow_var",
-    "fix_checksum_hw",
-    "fix_checksum_icmpv6",
-];
+const UNSUPPORTED: [&str; 2] = ["fix_checksum_hw", "fix_checksum_icmpv6"];
 
 impl<'a> Stream<'a> {
     /// Reads a stream.
@@ -328,7 +368,9 @@ impl Instruction {
         let mut kinds = vec![
             "flow_var",
             "flow_var_rand_limit",
+            "tuple_flow_var",
             "write_flow_var",
+            "write_mask_flow_var",
             "fix_checksum_ipv4",
             "trim_pkt_size",
         ];
@@ -337,6 +379,10 @@ impl Instruction {
             "flow_var" => Instruction::FlowVar(FlowVar::parse(fields)?),
             "flow_var_rand_limit" => {
                 Instruction::FlowVarRandLimit(FlowVarRandLimit::parse(fields)?)
+            }
+            "tuple_flow_var" => Instruction::TupleFlowVar(TupleFlowVar::parse(fields)?),
+            "write_mask_flow_var" => {
+                Instruction::WriteMaskFlowVar(WriteMaskFlowVar::parse(fields)?)
             }
             "write_flow_var" => Instruction::WriteFlowVar {
                 name: name(fields)?,
@@ -389,6 +435,34 @@ impl FlowVarRandLimit {
             next_var: fields
                 .optional("next_var", Fields::string)?
                 .map(str::to_owned),
+        })
+    }
+}
+
+impl TupleFlowVar {
+    fn parse(fields: &Fields<'_>) -> Result<TupleFlowVar, FieldError> {
+        Ok(TupleFlowVar {
+            name: fields.string("name")?.to_owned(),
+            ip_min: fields.uint32("ip_min")?,
+            ip_max: fields.uint32("ip_max")?,
+            port_min: fields.uint16("port_min")?,
+            port_max: fields.uint16("port_max")?,
+            limit_flows: fields.optional("limit_flows", Fields::uint32)?.unwrap_or(0),
+            flags: fields.optional("flags", Fields::uint16)?.unwrap_or(0),
+        })
+    }
+}
+
+impl WriteMaskFlowVar {
+    fn parse(fields: &Fields<'_>) -> Result<WriteMaskFlowVar, FieldError> {
+        Ok(WriteMaskFlowVar {
+            name: fields.string("name")?.to_owned(),
+            pkt_offset: fields.uint32("pkt_offset")?,
+            pkt_cast_size: fields.byte("pkt_cast_size")?,
+            mask: fields.uint32("mask")?,
+            shift: fields.optional("shift", Fields::int)?.unwrap_or(0),
+            add_value: fields.optional("add_value", Fields::int)?.unwrap_or(0),
+            is_big_endian: fields.boolean("is_big_endian")?,
         })
     }
 }
@@ -485,7 +559,7 @@ pub const FIELDS: &[(&str, &str, &str, &str)] = &[
         "vm.instructions",
         "array",
         "none",
-        "The field engine program: `flow_var`, `flow_var_rand_limit`, `write_flow_var`, `fix_checksum_ipv4`, `trim_pkt_size`.",
+        "The field engine program: `flow_var`, `flow_var_rand_limit`, `tuple_flow_var`, `write_flow_var`, `write_mask_flow_var`, `fix_checksum_ipv4`, `trim_pkt_size`.",
     ),
     (
         "vm.cache",
