@@ -18,12 +18,44 @@ const RUNS: usize = 20;
 /// Bytes of the ring that slots are taken from.
 const RING_BYTES: usize = 256 * 1024;
 
+#[derive(Clone)]
 struct Case {
     name: &'static str,
     streams: Vec<(Vec<Instruction>, usize)>,
 }
 
 fn main() {
+    let cases = [counters_and_random(), flows_and_chains()].concat();
+    let wanted: Option<usize> = std::env::args().nth(1).and_then(|size| size.parse().ok());
+    let bursts = wanted.map_or(vec![BURST, 16, 4, 1], |size| vec![size.clamp(1, BURST)]);
+    for case in &cases {
+        for &burst in &bursts {
+            let best_ns = (0..RUNS).map(|_| run(case, burst)).fold(f64::MAX, f64::min);
+            let mpps = 1000.0 / best_ns;
+            println!(
+                "{:40} bursts of {burst:2}: {best_ns:6.2} ns, {mpps:6.1} Mpps",
+                case.name
+            );
+        }
+    }
+}
+
+fn single(name: &'static str, program: Vec<Instruction>) -> Case {
+    Case {
+        name,
+        streams: vec![(program, 60)],
+    }
+}
+
+fn one(address: Instruction) -> Vec<Instruction> {
+    vec![address, write("address", 26), checksum()]
+}
+
+fn checksum() -> Instruction {
+    Instruction::FixChecksumIpv4 { offset: 14 }
+}
+
+fn counters_and_random() -> Vec<Case> {
     let address = |operation| variable("address", Width::Four, operation, 0x1000_0001, 0x10ff_fffe);
     let few = |operation| variable("address", Width::Four, operation, 0x1000_0001, 0x1000_000a);
     let port = variable("port", Width::Two, Operation::Random, 1025, 65_000);
@@ -34,8 +66,6 @@ fn main() {
         0x3000_0001,
         0x3000_00fe,
     );
-    let checksum = || Instruction::FixChecksumIpv4 { offset: 14 };
-    let one = |address| vec![address, write("address", 26), checksum()];
     let flood = vec![
         address(Operation::Random),
         port,
@@ -50,11 +80,7 @@ fn main() {
         write("to", 30),
         checksum(),
     ];
-    let single = |name, program: Vec<Instruction>| Case {
-        name,
-        streams: vec![(program, 60)],
-    };
-    let cases = [
+    vec![
         single("constant", vec![]),
         single("one variable, checksum", one(address(Operation::Increment))),
         single(
@@ -67,6 +93,27 @@ fn main() {
         ),
         single("two random variables, checksum", flood),
         single("two variables, checksum", mix.clone()),
+        Case {
+            name: "IMIX 7:4:1, two variables, checksum",
+            streams: [vec![60; 7], vec![590; 4], vec![1514; 1]]
+                .concat()
+                .into_iter()
+                .map(|bytes| (mix.clone(), bytes))
+                .collect(),
+        },
+    ]
+}
+
+fn flows_and_chains() -> Vec<Case> {
+    let min = 0x1000_0001;
+    let address = variable(
+        "address",
+        Width::Four,
+        Operation::Increment,
+        min,
+        0x10ff_fffe,
+    );
+    vec![
         single("tuple, checksum", tuple(0x10ff_fffe)),
         single("tuple of 10 addresses, checksum", tuple(0x1000_000a)),
         single(
@@ -84,7 +131,7 @@ fn main() {
         single(
             "12 bits of a variable",
             vec![
-                address(Operation::Increment),
+                address,
                 Instruction::WriteMask {
                     variable: "address".to_owned(),
                     offset: 14,
@@ -96,27 +143,7 @@ fn main() {
                 },
             ],
         ),
-        Case {
-            name: "IMIX 7:4:1, two variables, checksum",
-            streams: [vec![60; 7], vec![590; 4], vec![1514; 1]]
-                .concat()
-                .into_iter()
-                .map(|bytes| (mix.clone(), bytes))
-                .collect(),
-        },
-    ];
-    let wanted: Option<usize> = std::env::args().nth(1).and_then(|size| size.parse().ok());
-    let bursts = wanted.map_or(vec![BURST, 16, 4, 1], |size| vec![size.clamp(1, BURST)]);
-    for case in &cases {
-        for &burst in &bursts {
-            let best_ns = (0..RUNS).map(|_| run(case, burst)).fold(f64::MAX, f64::min);
-            let mpps = 1000.0 / best_ns;
-            println!(
-                "{:40} bursts of {burst:2}: {best_ns:6.2} ns, {mpps:6.1} Mpps",
-                case.name
-            );
-        }
-    }
+    ]
 }
 
 fn run(case: &Case, burst: usize) -> f64 {

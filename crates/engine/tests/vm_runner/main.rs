@@ -297,6 +297,26 @@ fn bits_are_computed_in_32_bits() {
 fn a_disassembly_reads_like_the_program() {
     let mut template = [0; 60];
     template[14] = 0x45;
+    let instructions = one_of_each();
+    let program = Program::compile(&instructions, &template).expect("a valid program");
+    let expected = "\
+        variable src: u32 from 10 up by 4 in 10..=17\n\
+        variable seq: u8 random from 5, one of 5, 1 draws from seed 7, repeated after 20, when \
+        src passes its end\n\
+        variable port: u16 random from 1025, one of 1000, 1 draws\n\
+        variable size: u16 from 60 down by 1 in 60..=60\n\
+        variable flow.ip: u32 up by 1 in 1..=10 after every 1, of 99 flows\n\
+        variable flow.port: u16 up by 1 in 1025..=65535 after every 10, of 99 flows\n\
+        bytes 26..30 = src, big endian\n\
+        bytes 24..26 = IPv4 checksum of bytes 14..34: 0x4500 + src\n\
+        bytes 34..36 = port + 0xffff, little endian\n\
+        bits 0ff0 of bytes 36..38 = port, 4 bits to the right, big endian\n\
+        bytes 38..40 = flow.port, big endian\n\
+        length = size, at most 60 bytes\n";
+    assert_eq!(program.disassemble(), expected);
+}
+
+fn one_of_each() -> Vec<Instruction> {
     let range = |operation, min, max, step| {
         let init = if operation == Operation::Decrement {
             max
@@ -311,7 +331,7 @@ fn a_disassembly_reads_like_the_program() {
             step,
         })
     };
-    let instructions = [
+    vec![
         Instruction::Variable {
             name: "src".to_owned(),
             width: Width::Four,
@@ -348,21 +368,5 @@ fn a_disassembly_reads_like_the_program() {
         Instruction::TrimPacketSize {
             variable: "size".to_owned(),
         },
-    ];
-    let program = Program::compile(&instructions, &template).expect("a valid program");
-    let expected = "\
-        variable src: u32 from 10 up by 4 in 10..=17\n\
-        variable seq: u8 random from 5, one of 5, 1 draws from seed 7, repeated after 20, when \
-        src passes its end\n\
-        variable port: u16 random from 1025, one of 1000, 1 draws\n\
-        variable size: u16 from 60 down by 1 in 60..=60\n\
-        variable flow.ip: u32 up by 1 in 1..=10 after every 1, of 99 flows\n\
-        variable flow.port: u16 up by 1 in 1025..=65535 after every 10, of 99 flows\n\
-        bytes 26..30 = src, big endian\n\
-        bytes 24..26 = IPv4 checksum of bytes 14..34: 0x4500 + src\n\
-        bytes 34..36 = port + 0xffff, little endian\n\
-        bits 0ff0 of bytes 36..38 = port, 4 bits to the right, big endian\n\
-        bytes 38..40 = flow.port, big endian\n\
-        length = size, at most 60 bytes\n";
-    assert_eq!(program.disassemble(), expected);
+    ]
 }

@@ -124,16 +124,9 @@ impl<'a> Naive<'a> {
                     add,
                     big_endian,
                 } => {
-                    let value = find(variable).1 as u32;
-                    let value = value.wrapping_add(*add as u32);
-                    let bits = if *shift < 0 {
-                        value >> -shift
-                    } else {
-                        value << shift
-                    };
+                    let value = (find(variable).1 as u32).wrapping_add(*add as u32);
                     let field = &mut packet[*offset..offset + field.bytes()];
-                    let old = number(field, *big_endian);
-                    put(field, (old & !mask) | (bits & mask), *big_endian);
+                    merge(field, value, (*mask, *shift), *big_endian);
                 }
                 Instruction::Write {
                     variable,
@@ -143,15 +136,11 @@ impl<'a> Naive<'a> {
                 } => {
                     let (width, value) = find(variable);
                     let sum = i128::from(value) + i128::from(*add);
-                    let bytes = sum.to_le_bytes();
-                    for (i, byte) in bytes[..width.bytes()].iter().enumerate() {
-                        let at = if *big_endian {
-                            width.bytes() - 1 - i
-                        } else {
-                            i
-                        };
-                        packet[offset + at] = *byte;
-                    }
+                    put(
+                        &mut packet[*offset..offset + width.bytes()],
+                        sum as u64,
+                        *big_endian,
+                    );
                 }
                 Instruction::FixChecksumIpv4 { offset } => fix_checksum(&mut packet, *offset),
                 Instruction::TrimPacketSize { variable } => {
@@ -190,24 +179,27 @@ fn flow(flows: &Flows, packet: u64) -> (u64, u64) {
     )
 }
 
-fn number(field: &[u8], big_endian: bool) -> u32 {
+/// Writes the bits of `mask` of the shifted value; the others stay.
+fn merge(field: &mut [u8], value: u32, (mask, shift): (u32, i64), big_endian: bool) {
+    let bits = if shift < 0 {
+        value >> -shift
+    } else {
+        value << shift
+    };
     let add = |number: u32, byte: &u8| (number << 8) | u32::from(*byte);
-    if big_endian {
+    let old = if big_endian {
         field.iter().fold(0, add)
     } else {
         field.iter().rev().fold(0, add)
-    }
+    };
+    put(field, u64::from((old & !mask) | (bits & mask)), big_endian);
 }
 
-fn put(field: &mut [u8], mut number: u32, big_endian: bool) {
-    let mut one = |byte: &mut u8| {
-        *byte = number as u8;
-        number = number.checked_shr(8).unwrap_or(0);
-    };
+fn put(field: &mut [u8], number: u64, big_endian: bool) {
+    let bytes = number.to_le_bytes();
+    field.copy_from_slice(&bytes[..field.len()]);
     if big_endian {
-        field.iter_mut().rev().for_each(&mut one);
-    } else {
-        field.iter_mut().for_each(&mut one);
+        field.reverse();
     }
 }
 
