@@ -7,6 +7,7 @@ from typing import Any
 
 from ._client_base import ClientBase
 from ._errors import STLArgumentError, STLRpcError
+from ._pgid import active_pgids
 from ._places import PortProfileID, Ports
 from ._session import at_place
 from ._stream import STLStream
@@ -139,12 +140,28 @@ class PortMethods(ClientBase):
     ) -> None:
         """Count from here. The server goes on counting: only this client's view starts at zero.
 
-        The server keeps no counters of streams yet, so the last three have nothing to clear.
+        ``clear_xstats`` has nothing to clear: extended statistics are always since the server's start.
         """
         session = self._session()
         chosen = self._ports(ports, self._interesting_ports, owned=False)
         session.read_stats(chosen)
         session.stats.clear(chosen, clear_global)
+        session.stats.pgids.clear(clear_flow_stats, clear_latency_stats)
+
+    def get_active_pgids(self) -> dict[str, list[int]]:
+        """The packet groups of all streams on the server: ``flow_stats`` and ``latency``."""
+        return active_pgids(self._session().rpc)
+
+    def get_pgid_stats(self, pgid_list: list[int] | None = None) -> dict[str, Any]:
+        """Packet groups: the ``flow_stats`` and ``latency`` parts of ``get_stats``, and ``ver_id``.
+
+        Without ``pgid_list`` those of all groups; groups that the server does not have are left out.
+        Bytes are with FCS, rates in bits or packets a second, times in microseconds.
+        """
+        session = self._session()
+        session.stats.pgids.read(session.rpc, list(session.ports), pgid_list or None)
+        book = session.stats.pgids
+        return {"flow_stats": book.flow_stats(), "latency": book.latency(), "ver_id": book.versions()}
 
     def get_xstats(self, port_id: int) -> dict[str, int]:
         """The counters that the port's driver has, by its own names."""

@@ -92,9 +92,11 @@ class Session:
                 self.changed.notify_all()
 
     def read_stats(self, ports: list[int]) -> None:
-        """Read the counters of the server and of the ports."""
+        """Read the counters of the server, of the ports and of the packet groups."""
         replies = self.rpc.batch(self.stats.calls(ports))
         self.stats.update(ports, [reply.unwrap() for reply in replies])
+        if "get_active_pgids" in self.supported_commands:
+            self.stats.pgids.read(self.rpc, list(self.ports))
 
     def _read_server(self) -> None:
         self.version = self.rpc.call("get_version")

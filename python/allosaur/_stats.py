@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ._pgid import PgidBook
 from ._rpc import Call
 
 _COUNTERS = ("opackets", "ipackets", "obytes", "ibytes", "oerrors", "ierrors")
@@ -42,6 +43,8 @@ class StatsBook:
     """The last counters of the server and of each port, and the reference since ``clear``."""
 
     def __init__(self) -> None:
+        #: The counters of packet groups.
+        self.pgids = PgidBook()
         self._global: dict[str, Any] = {}
         self._ports: dict[int, dict[str, Any]] = {}
         self._global_reference: dict[str, Any] = {}
@@ -71,8 +74,8 @@ class StatsBook:
         for port in ports:
             stats[port] = self._port_dict(port, speeds_bps.get(port, 0.0))
         stats["total"] = _total([stats[port] for port in ports])
-        stats["flow_stats"] = {}
-        stats["latency"] = {"global": {"old_flow": 0, "bad_hdr": 0}}
+        stats["flow_stats"] = self.pgids.flow_stats()
+        stats["latency"] = self.pgids.latency()
         return stats
 
     def _global_dict(self) -> dict[str, Any]:
