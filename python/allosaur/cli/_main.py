@@ -177,7 +177,9 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _sim_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("profile", metavar="PROFILE", nargs="?", help="a profile: a .py, .json, .yaml or .pcap file")
+    parser.add_argument(
+        "profile", metavar="PROFILE", nargs="?", help="a profile: a .py, .json, .yaml or .pcap file"
+    )
     parser.add_argument(
         "--commands", metavar="FILE", help="instead of a profile: a JSON file of RPC requests"
     )
