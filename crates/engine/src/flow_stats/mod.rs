@@ -37,6 +37,11 @@ impl Group {
         (n < LATENCY_GROUPS).then_some(Group(FLOW_GROUPS + n))
     }
 
+    /// Whether its latency is measured.
+    pub fn is_latency(self) -> bool {
+        self.0 >= FLOW_GROUPS
+    }
+
     /// The place among all groups.
     pub fn index(self) -> usize {
         usize::from(self.0)

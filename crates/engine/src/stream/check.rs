@@ -114,6 +114,21 @@ pub enum CompileError {
         /// What is wrong.
         error: MarkError,
     },
+    /// A stream that is measured for latency and pinned.
+    #[error(
+        "stream {0}: core_id cannot be set for a stream whose latency is measured, which the lowest core sends: leave core_id -1"
+    )]
+    SequencedCore(StreamId),
+    /// A chain of streams of which some are measured for latency.
+    #[error(
+        "stream {stream} and its next stream {next}: only one of them is measured for latency, so they cannot follow each other: measure both or none"
+    )]
+    SequencedChain {
+        /// The stream.
+        stream: StreamId,
+        /// Its successor.
+        next: StreamId,
+    },
     /// A field engine program that is not right.
     #[error("stream {stream}: {error}")]
     Program {
@@ -187,6 +202,7 @@ fn check_stream(spec: &StreamSpec, cores: usize) -> Result<(), CompileError> {
         });
     }
     match spec.core {
+        Some(_) if spec.is_sequenced() => Err(CompileError::SequencedCore(stream)),
         Some(core) if usize::from(core) >= cores => Err(CompileError::PinnedCore {
             stream,
             core,
@@ -213,6 +229,9 @@ fn check_next(
     }
     if next == stream && spec.action_count == 0 {
         return Err(CompileError::EndlessSelfLoop(stream));
+    }
+    if streams[successor].is_sequenced() != spec.is_sequenced() {
+        return Err(CompileError::SequencedChain { stream, next });
     }
     if streams[successor].core != spec.core {
         return Err(CompileError::PinnedChain { stream, next });

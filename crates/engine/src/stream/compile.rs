@@ -54,6 +54,7 @@ impl CoreShare {
 pub struct Profile {
     streams: Vec<Compiled>,
     rates: ProfileRates,
+    fixed_rates: ProfileRates,
 }
 
 /// One stream, checked, for all cores.
@@ -74,6 +75,7 @@ struct Compiled {
     dummy: bool,
     start_paused: bool,
     core: Option<u8>,
+    sequenced: bool,
     group: Option<Group>,
 }
 
@@ -96,11 +98,19 @@ impl Profile {
             streams.push(compile_stream(spec, *next, port)?);
         }
         let loads: Vec<Load> = streams.iter().map(|stream| stream.load(1.0)).collect();
-        let rates = rates(&loads);
-        Ok(Profile { streams, rates })
+        Ok(Profile {
+            rates: rates(&loads, |stream| !streams[stream].sequenced),
+            fixed_rates: rates(&loads, |stream| streams[stream].sequenced),
+            streams,
+        })
     }
 
-    /// The highest rates that the profile reaches at a factor of 1.
+    /// The highest rates that no factor changes: those of streams whose latency is measured.
+    pub fn fixed_rates(&self) -> &ProfileRates {
+        &self.fixed_rates
+    }
+
+    /// The highest rates that all other streams reach together at a factor of 1.
     pub fn rates(&self) -> &ProfileRates {
         &self.rates
     }
@@ -109,13 +119,19 @@ impl Profile {
     pub fn rates_at(&self, factor: impl Fn(StreamId) -> f64) -> ProfileRates {
         let loads = self.streams.iter();
         let loads: Vec<Load> = loads.map(|s| s.load(factor(s.id))).collect();
-        rates(&loads)
+        rates(&loads, |_| true)
     }
 
-    /// The rates of one stream at a factor of 1, if it is enabled.
-    pub fn stream_rates(&self, id: StreamId) -> Option<ProfileRates> {
-        let stream = self.streams.iter().find(|stream| stream.id == id)?;
-        Some(stream.load(1.0).rates())
+    /// The rates of each stream at a factor of 1.
+    pub fn stream_rates(&self) -> impl Iterator<Item = (StreamId, ProfileRates)> + '_ {
+        let streams = self.streams.iter();
+        streams.map(|stream| (stream.id, stream.load(1.0).rates()))
+    }
+
+    /// Streams whose rate no factor changes.
+    pub fn fixed_streams(&self) -> impl Iterator<Item = StreamId> + '_ {
+        let fixed = self.streams.iter().filter(|stream| stream.sequenced);
+        fixed.map(|stream| stream.id)
     }
 
     /// Streams that end by themselves.
@@ -147,9 +163,11 @@ impl Profile {
         let runs_here = |stream: &Compiled| {
             stream
                 .core
-                .is_none_or(|core| usize::from(core) == share.core)
+                .map_or(!stream.sequenced || share.rank == 0, |core| {
+                    usize::from(core) == share.core
+                })
         };
-        // Streams of a chain are pinned together, so a successor is here if its stream is.
+        // Streams of a chain are pinned or measured together, so a successor is here if its stream is.
         let mut position = vec![usize::MAX; self.streams.len()];
         let here = self
             .streams
@@ -172,6 +190,7 @@ impl Profile {
 
 impl Compiled {
     fn load(&self, factor: f64) -> Load {
+        let factor = if self.sequenced { 1.0 } else { factor };
         let pace_pps = self.rate_pps * factor;
         Load {
             id: self.id,
@@ -186,7 +205,7 @@ impl Compiled {
     }
 
     fn for_core(&self, factor: f64, share: CoreShare, next: Option<u32>) -> StreamRun {
-        let (rank, cores) = if self.core.is_some() {
+        let (rank, cores) = if self.core.is_some() || self.sequenced {
             (0, 1)
         } else {
             (share.rank, share.cores)
@@ -202,6 +221,7 @@ impl Compiled {
                 program: self.program.clone(),
                 shape: self.shape,
                 rate_pps: self.rate_pps,
+                fixed_rate: self.sequenced,
                 start_delay: self.start_delay,
                 next,
                 action_count: self.action_count,
@@ -255,6 +275,7 @@ fn compile_stream(
         dummy: spec.dummy,
         start_paused: spec.start_paused,
         core: spec.core,
+        sequenced: spec.is_sequenced(),
         group: spec.rule.map(|rule| rule.group),
     })
 }

@@ -70,10 +70,10 @@ impl Load {
     }
 }
 
-/// The maximum over time of the sum of all streams.
-pub(super) fn rates(loads: &[Load]) -> ProfileRates {
+/// The maximum over time of the sum of those streams that are `meant`.
+pub(super) fn rates(loads: &[Load], meant: impl Fn(usize) -> bool) -> ProfileRates {
     let (spans, _) = spans(loads);
-    let sends = |span: &Span| loads[span.load].rate_pps > 0.0;
+    let sends = |span: &Span| loads[span.load].rate_pps > 0.0 && meant(span.load);
     let only_short = spans.iter().filter(|span| sends(span)).all(|s| s.short);
     let counts = |span: &Span| sends(span) && (only_short || !span.short);
     highest(&events(loads, &spans, counts))

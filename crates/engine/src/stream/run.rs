@@ -27,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) shape: Shape,
     /// At a factor of 1.
     pub(crate) rate_pps: f64,
+    /// No factor changes the rate.
+    pub(crate) fixed_rate: bool,
     pub(crate) start_delay: Nanos,
     pub(crate) next: Option<u32>,
     pub(crate) action_count: u32,
@@ -77,6 +79,7 @@ pub(crate) struct StreamRun {
 impl Plan {
     /// The gap between two packets of the whole stream at `factor` times its rate.
     fn spacing(&self, factor: f64) -> Gap {
+        let factor = if self.fixed_rate { 1.0 } else { factor };
         Gap::from_pps((self.rate_pps * factor).min(RATE_PPS_MAX))
     }
 }
@@ -220,6 +223,9 @@ impl StreamRun {
     /// done with.
     pub(crate) fn set_factor(&mut self, factor: f64, at: Nanos) {
         let spacing = self.plan.spacing(factor);
+        if spacing == self.spacing {
+            return;
+        }
         if self.active {
             self.respace(spacing, self.frozen_at.unwrap_or(at));
         }

@@ -67,6 +67,14 @@ pub struct StreamSpec {
     pub program: Vec<Instruction>,
 }
 
+impl StreamSpec {
+    /// Whether its packets carry sequence numbers: then one core alone sends them, the lowest of
+    /// those that share the profile, and no multiplier changes its rate.
+    pub fn is_sequenced(&self) -> bool {
+        self.rule.is_some_and(|rule| rule.group.is_latency())
+    }
+}
+
 /// How many packets a stream sends, in which groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mode {

@@ -2,11 +2,12 @@
 
 use allosaur_engine::Event;
 use allosaur_engine::engine::Change;
-use allosaur_engine::stream::{CoreShare, StreamSpec};
+use allosaur_engine::flow_stats::{Group, Rule};
+use allosaur_engine::stream::{CoreShare, Profile, StreamSpec};
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::{Instruction, Operation, Range, Values, Width};
 
-use crate::bench::{Bench, KEY, stream};
+use crate::bench::{Bench, KEY, burst, facts, stream};
 
 /// A stream of a packet a millisecond whose last byte but one counts its packets.
 fn counted(id: u32) -> StreamSpec {
@@ -246,4 +247,67 @@ fn what_does_not_run_is_answered_too() {
             at: 5
         }]
     );
+}
+
+/// The stream, measured for latency.
+fn measured(stream: StreamSpec) -> StreamSpec {
+    let mut packet = vec![0; 60];
+    packet[12] = 8;
+    packet[14..18].copy_from_slice(&[0x45, 0, 0, 46]);
+    packet[23] = 17;
+    let group = Group::latency(0).expect("there are more");
+    let rule = Some(Rule {
+        group,
+        vxlan: false,
+    });
+    StreamSpec {
+        packet,
+        rule,
+        ..stream
+    }
+}
+
+#[test]
+fn no_factor_changes_the_rate_of_a_measured_stream_and_the_lowest_core_sends_it() {
+    let streams = [measured(stream(1)), stream(2)];
+    let sent_by = |rank| {
+        let mut bench = Bench::new();
+        let share = CoreShare {
+            core: rank + 2,
+            rank,
+            cores: 2,
+        };
+        let started = bench.start(&streams, share, Some(10 * MILLISECOND));
+        started.expect("the streams are right");
+        bench.change(0, 0, Change::Update(2.0));
+        bench.run_until(SECOND);
+        let packets = bench.outlets.take();
+        let measured = packets.iter().filter(|p| p.bytes[12] == 8).count();
+        (measured, packets.len() - measured)
+    };
+    assert_eq!((sent_by(0), sent_by(1)), ((10, 10), (0, 10)));
+    let profile = Profile::compile(&streams, &facts(2)).expect("the streams are right");
+    let rates = (profile.fixed_rates().pps_max, profile.rates().pps_max);
+    assert_eq!(rates, (1000.0, 1000.0));
+}
+
+#[test]
+fn a_measured_stream_is_not_pinned_and_follows_only_measured_ones() {
+    let error = |streams: &[StreamSpec]| {
+        let compiled = Profile::compile(streams, &facts(2));
+        compiled.expect_err("the streams are wrong").to_string()
+    };
+    let pinned = StreamSpec {
+        core: Some(1),
+        ..measured(stream(1))
+    };
+    assert!(error(&[pinned]).starts_with("stream 1: core_id cannot be set"));
+    let first = StreamSpec {
+        next: Some(2),
+        ..measured(burst(1, 5))
+    };
+    let text = error(&[first.clone(), stream(2)]);
+    assert!(text.starts_with("stream 1 and its next stream 2"), "{text}");
+    let chain = [first, measured(stream(2))];
+    assert!(Profile::compile(&chain, &facts(2)).is_ok());
 }

@@ -11,12 +11,12 @@ use allosaur_api::commands::traffic::ProfileParams;
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Error, Fields};
 use allosaur_engine::engine::{Change, Command};
-use allosaur_engine::stream::StreamId;
+use allosaur_engine::stream::{ProfileRates, StreamId};
 use allosaur_engine::time::Nanos;
 use serde_json::json;
 
 use super::port::{Port, Profile, Run, State, wrong_state};
-use super::traffic::{START_LEAD, check_line_rate, factor};
+use super::traffic::{START_LEAD, check_line_rate, factor, l1_bps};
 use super::{Action, Control, Reply, View, reply};
 
 impl Control {
@@ -55,7 +55,12 @@ impl Control {
         let port = self.port(params.port)?;
         let (profile, run) = to_update(port, &params.profile)?;
         check_state(profile, "update", RUNNING, &params.profile)?;
-        let wanted = factor(port, params.multiplier, run.compiled.rates())?;
+        // What is added or taken off is of the rates that can change.
+        let fixed = match params.operation {
+            Operation::Absolute => *run.compiled.fixed_rates(),
+            Operation::Add | Operation::Subtract => ProfileRates::default(),
+        };
+        let wanted = factor(port, params.multiplier, run.compiled.rates(), &fixed)?;
         let multiplier = match params.operation {
             Operation::Absolute => wanted,
             Operation::Add => run.factor + wanted,
@@ -68,7 +73,7 @@ impl Control {
                 run.factor
             )));
         }
-        let l1_bps = run.compiled.rates().bps_l1_max * multiplier;
+        let l1_bps = l1_bps(&run.compiled, multiplier);
         check_line_rate(port, others_bps(port, run) + l1_bps, params.force)?;
         let run = self.run_mut(params.port, &params.profile, "update")?;
         run.factor = multiplier;
@@ -101,16 +106,19 @@ impl Control {
         let streams = &params.streams;
         let run = self.run_for_streams(streams, "update_streams")?;
         check_continuous(run, &streams.stream_ids, "updated")?;
+        check_not_fixed(run, &streams.stream_ids)?;
         let port = self.port(streams.port)?;
         let (_, run) = to_update(port, &streams.profile)?;
         let mut factors = run.stream_factors.clone();
         let mut changed = Vec::with_capacity(streams.stream_ids.len());
-        for id in &streams.stream_ids {
-            let rates = run.compiled.stream_rates(*id).unwrap_or_default();
-            let factor = factor(port, params.multiplier, &rates)?;
-            factors.insert(*id, factor);
-            changed.push((*id, factor));
+        let rates = run.compiled.stream_rates();
+        for (id, rates) in rates.filter(|(id, _)| streams.stream_ids.binary_search(id).is_ok()) {
+            let fixed = ProfileRates::default();
+            let factor = factor(port, params.multiplier, &rates, &fixed)?;
+            factors.insert(id, factor);
+            changed.push((id, factor));
         }
+        changed.sort_unstable_by_key(|(id, _)| *id);
         let of = |id: StreamId| factors.get(&id).copied().unwrap_or(run.factor);
         let l1_bps = run.compiled.rates_at(of).bps_l1_max;
         check_line_rate(port, others_bps(port, run) + l1_bps, params.force)?;
@@ -261,6 +269,17 @@ fn check_continuous(run: &Run, ids: &[StreamId], what: &str) -> Result<(), Error
         Some(id) => Err(Error::execution(format!(
             "stream {id} is not continuous, and only continuous streams can be {what}: leave it \
              out of stream_ids"
+        ))),
+    }
+}
+
+fn check_not_fixed(run: &Run, ids: &[StreamId]) -> Result<(), Error> {
+    let mut fixed = run.compiled.fixed_streams();
+    match fixed.find(|id| ids.binary_search(id).is_ok()) {
+        None => Ok(()),
+        Some(id) => Err(Error::execution(format!(
+            "the latency of stream {id} is measured, so its rate is fixed: leave it out of \
+             stream_ids"
         ))),
     }
 }

@@ -36,11 +36,12 @@ impl Control {
         let compiled = compile(port, &params.profile, &self.config)?;
         let shares = core_shares(port, params.core_mask)?;
         check_pinned(&compiled, &shares)?;
-        let rates = compiled.rates();
-        let factor = factor(port, params.multiplier, rates)?;
+        let (rates, fixed) = (compiled.rates(), compiled.fixed_rates());
+        let factor = factor(port, params.multiplier, rates, fixed)?;
+        let l1_bps = l1_bps(&compiled, factor);
         let running = port.profiles.values().filter_map(|p| p.run.as_ref());
         let others_bps: f64 = running.map(|run| run.l1_bps).sum();
-        check_line_rate(port, others_bps + rates.bps_l1_max * factor, params.force)?;
+        check_line_rate(port, others_bps + l1_bps, params.force)?;
         self.launch(&params, compiled, &shares, factor, start_at, view);
         reply(&Started {
             multiplier: factor,
@@ -78,7 +79,7 @@ impl Control {
             running: shares.iter().map(|share| share.core).collect(),
             stopping: false,
             awaited: false,
-            l1_bps: compiled.rates().bps_l1_max * factor,
+            l1_bps: l1_bps(&compiled, factor),
             compiled: Arc::new(compiled),
             factor,
             stream_factors: BTreeMap::new(),
@@ -273,27 +274,40 @@ fn check_pinned(compiled: &Compiled, shares: &[CoreShare]) -> Result<(), Error> 
     }
 }
 
-/// What the rates of the streams are multiplied by.
+/// What a profile needs of the line at a factor.
+pub(super) fn l1_bps(compiled: &Compiled, factor: f64) -> f64 {
+    compiled.fixed_rates().bps_l1_max + compiled.rates().bps_l1_max * factor
+}
+
+/// What `rates` must be multiplied by, so that they and the `fixed` ones are as `multiplier` says.
 pub(super) fn factor(
     port: &Port,
     multiplier: Multiplier,
     rates: &ProfileRates,
+    fixed: &ProfileRates,
 ) -> Result<f64, Error> {
     let line_bps = port.config.line_rate_bps;
-    let (wanted, base) = match multiplier {
-        Multiplier::Factor(factor) => (factor, 1.0),
-        Multiplier::PacketsPerSecond(pps) => (pps, rates.pps_max),
-        Multiplier::BitsPerSecondL2(bps) => (bps, rates.bps_l2_max),
-        Multiplier::BitsPerSecondL1(bps) => (bps, rates.bps_l1_max),
-        Multiplier::Percent(percent) => (percent / 100.0 * line_bps, rates.bps_l1_max),
+    let bits_l1 = |bps| (bps, rates.bps_l1_max, fixed.bps_l1_max);
+    let (wanted, base, fixed) = match multiplier {
+        Multiplier::Factor(factor) => (factor, 1.0, 0.0),
+        Multiplier::PacketsPerSecond(pps) => (pps, rates.pps_max, fixed.pps_max),
+        Multiplier::BitsPerSecondL2(bps) => (bps, rates.bps_l2_max, fixed.bps_l2_max),
+        Multiplier::BitsPerSecondL1(bps) => bits_l1(bps),
+        Multiplier::Percent(percent) => bits_l1(percent / 100.0 * line_bps),
     };
     if base <= 0.0 {
         return Err(Error::execution(
-            "the profile sends nothing, so it has no rate to measure 'mul' by: use mul type \
-             'raw', or add a stream that is not a dummy",
+            "the profile sends nothing whose rate 'mul' could change: use mul type 'raw', or add \
+             a stream that is no dummy and is not measured for latency",
         ));
     }
-    let factor = wanted / base;
+    if wanted <= fixed {
+        return Err(Error::execution(format!(
+            "'mul' asks for {wanted} in all, and the streams whose latency is measured, whose \
+             rate is fixed, have {fixed} alone: ask for more"
+        )));
+    }
+    let factor = (wanted - fixed) / base;
     if !factor.is_finite() {
         return Err(Error::execution(
             "'mul' is too large for so slow a profile: lower it, or raise the streams' rates",
@@ -316,7 +330,9 @@ pub(super) fn check_line_rate(port: &Port, l1_bps: f64, force: bool) -> Result<(
 }
 
 fn validated(compiled: &Compiled, line_rate_bps: f64) -> Validated {
-    let (rates, graph) = (compiled.rates(), compiled.graph());
+    let (rates, fixed, graph) = (compiled.rates(), compiled.fixed_rates(), compiled.graph());
+    let max_bps_l1 = l1_bps(compiled, 1.0);
+    let percent = |bps: f64| bps / line_rate_bps * 100.0;
     let event = |event: &RateEvent| ValidatedEvent {
         time_usec: event.at as f64 / 1e3,
         diff_bps_l2: event.change.bps_l2_max,
@@ -326,14 +342,14 @@ fn validated(compiled: &Compiled, line_rate_bps: f64) -> Validated {
     };
     Validated {
         rate: ValidatedRates {
-            max_bps_l2: rates.bps_l2_max,
-            max_bps_l1: rates.bps_l1_max,
-            max_pps: rates.pps_max,
-            max_line_util: rates.bps_l1_max / line_rate_bps * 100.0,
-            min_bps_l2: 0.0,
-            min_bps_l1: 0.0,
-            min_pps: 0.0,
-            min_line_util: 0.0,
+            max_bps_l2: fixed.bps_l2_max + rates.bps_l2_max,
+            max_bps_l1,
+            max_pps: fixed.pps_max + rates.pps_max,
+            max_line_util: percent(max_bps_l1),
+            min_bps_l2: fixed.bps_l2_max,
+            min_bps_l1: fixed.bps_l1_max,
+            min_pps: fixed.pps_max,
+            min_line_util: percent(fixed.bps_l1_max),
         },
         graph: ValidatedGraph {
             expected_duration: graph.duration.map_or(-1.0, |ns| ns as f64 / 1e3),
