@@ -307,6 +307,10 @@ fn validate_tells_rates_and_when_they_change() {
     assert_eq!(reply["graph"]["events_count"], 202);
     assert_eq!(reply["graph"]["events"].as_array().map(Vec::len), Some(100));
     assert!(world.started.is_empty());
+    // Also while it runs.
+    run(&mut world, &user, "_");
+    let reply = world.ok("validate", of_profile(&user, "_"));
+    assert_eq!(reply["rate"]["max_pps"], 400.0);
 
     let (_, text) = world.refused("validate", of_profile(&user, "nobody"));
     assert!(text.contains("does not exists"), "{text}");

@@ -60,6 +60,20 @@ fn a_stream_with_its_own_destination_needs_no_gateway() {
 }
 
 #[test]
+fn force_starts_before_the_gateway_is_known() {
+    let (mut world, user) = world();
+    let more = json!({"stream_id": 1, "stream": stream()});
+    world.ok("add_stream", user.params(more));
+    let unresolved = json!({"src_addr": "192.0.2.1", "dst_addr": "192.0.2.2"});
+    world.ok("set_l3", user.params(unresolved));
+    let (_, text) = world.refused("start_traffic", user.params(start("raw", 1.0)));
+    assert!(text.contains("or use force"), "{text}");
+    let mut forced = user.params(start("raw", 1.0));
+    forced["force"] = json!(true);
+    world.ok("start_traffic", forced);
+}
+
+#[test]
 fn layer_2_mode_ends_layer_3_mode() {
     let (mut world, user) = world();
     world.ok(

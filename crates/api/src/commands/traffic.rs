@@ -16,7 +16,7 @@ pub struct StartTraffic {
     pub multiplier: Multiplier,
     /// How long, in seconds; `None` without end.
     pub duration_s: Option<f64>,
-    /// Even faster than the line.
+    /// Even faster than the line, and before the gateway's MAC address is known.
     pub force: bool,
     /// Bit n: the n-th data thread of the port takes part.
     pub core_mask: u64,
@@ -200,7 +200,11 @@ pub const COMMANDS: &[Command] = &[
                 Kind::Double,
                 "Seconds, at most 10⁹, or -1 for no end.",
             ),
-            Param::required("force", Kind::Boolean, "Even faster than the line."),
+            Param::required(
+                "force",
+                Kind::Boolean,
+                "Even faster than the line, and before the gateway's MAC address is known.",
+            ),
             Param::optional(
                 "core_mask",
                 Kind::Uint64,

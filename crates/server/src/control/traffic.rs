@@ -17,7 +17,7 @@ use allosaur_engine::stream::{
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::json;
 
-use super::port::{Port, Run, State, wrong_state};
+use super::port::{Port, Profile, Run, State, wrong_state};
 use super::{Action, Control, ControlConfig, Reply, View, reply};
 
 /// Traffic that starts "now" starts so much later, so that all data threads hear of it in time
@@ -33,7 +33,12 @@ impl Control {
         let params = StartTraffic::parse(fields)?;
         let port = self.port(params.port)?;
         let start_at = start_time(&params, view.now_ns)?;
-        let compiled = compile(port, &params.profile, &self.config)?;
+        let profile = port.profile(&params.profile)?;
+        profile.check_not_transmitting("start", &params.profile)?;
+        if !params.force {
+            check_resolved(port, profile)?;
+        }
+        let compiled = compile(port, &params.profile, &self.config, "start")?;
         let shares = core_shares(port, params.core_mask)?;
         check_pinned(&compiled, &shares)?;
         let (rates, fixed) = (compiled.rates(), compiled.fixed_rates());
@@ -98,7 +103,7 @@ impl Control {
     pub(super) fn validate(&self, fields: &Fields<'_>) -> Reply {
         let params = ProfileParams::parse(fields)?;
         let port = self.port(params.port)?;
-        let compiled = compile(port, &params.profile, &self.config)?;
+        let compiled = compile(port, &params.profile, &self.config, "validate")?;
         reply(&validated(&compiled, port.config.line_rate_bps))
     }
 
@@ -198,15 +203,19 @@ fn start_time(params: &StartTraffic, now_ns: Nanos) -> Result<Nanos, Error> {
     Ok((at_s * 1e9) as Nanos)
 }
 
-fn compile(port: &Port, name: &str, config: &ControlConfig) -> Result<Compiled, Error> {
+/// Compiles a profile for `command`.
+fn compile(
+    port: &Port,
+    name: &str,
+    config: &ControlConfig,
+    command: &str,
+) -> Result<Compiled, Error> {
     let profile = port.profile(name)?;
-    profile.check_not_transmitting("start", name)?;
     if profile.state() == State::Idle {
         let remedy = "Add a stream to it first.";
-        return Err(wrong_state("start", State::Idle, name, remedy));
+        return Err(wrong_state(command, State::Idle, name, remedy));
     }
     let specs: Vec<StreamSpec> = profile.streams.values().map(|s| s.spec.clone()).collect();
-    check_resolved(port, &specs)?;
     let facts = PortFacts {
         line_rate_bps: port.config.line_rate_bps,
         source_mac: port.config.hw_mac,
@@ -225,18 +234,16 @@ fn compile(port: &Port, name: &str, config: &ControlConfig) -> Result<Compiled, 
 }
 
 /// Streams that go where the port goes need to know where that is.
-fn check_resolved(port: &Port, specs: &[StreamSpec]) -> Result<(), Error> {
+fn check_resolved(port: &Port, profile: &Profile) -> Result<(), Error> {
     let Some(gateway) = port.layers.unresolved_gateway() else {
         return Ok(());
     };
-    match specs
-        .iter()
-        .find(|spec| spec.destination_mac != DestinationMac::Packet)
-    {
+    let mut specs = profile.streams.values().map(|stream| &stream.spec);
+    match specs.find(|spec| spec.enabled && spec.destination_mac != DestinationMac::Packet) {
         None => Ok(()),
         Some(spec) => Err(Error::execution(format!(
             "stream {}: the MAC address of {gateway} is not known yet: resolve it (set_l3 with \
-             resolved_mac), or give the stream its own destination MAC",
+             resolved_mac), give the stream its own destination MAC, or use force",
             spec.id
         ))),
     }
