@@ -198,6 +198,17 @@ def refusals(connect):
     return seen
 
 
+def together(connect):
+    """Both ports start at one time of the server's clock, from each kind of core mask."""
+    client = connect("itay")
+    stream = STLStream(packet=packet(), mode=STLTXCont(pps=1000))
+    masks = {"split": STLClient.CORE_MASK_SPLIT, "pin": STLClient.CORE_MASK_PIN, "single": [1, 1]}
+    runs = {}
+    for name, core_mask in masks.items():
+        runs[name] = run_once(client, stream, mult="1", duration=0.2, synchronized=True, core_mask=core_mask)
+    return {"runs": runs, "warnings": client.get_warnings()}
+
+
 def changes(connect):
     """Pause, resume and update while traffic runs: of a port, of a profile, of a stream."""
     client = connect("itay")
@@ -255,7 +266,7 @@ def changes(connect):
 
 SCENARIOS = {
     scenario.__name__: scenario
-    for scenario in (multipliers, bursts, stop_early, two_users, refusals, changes)
+    for scenario in (multipliers, bursts, stop_early, two_users, refusals, together, changes)
 }
 
 

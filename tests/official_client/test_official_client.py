@@ -14,10 +14,10 @@ HERE = Path(__file__).resolve().parent
 
 
 @pytest.fixture
-def run(client_python: str, client_environment: dict[str, str], server: LocalServer) -> Any:
-    """Run one scenario of session.py against a fresh server, and return what it printed."""
+def run_on(client_python: str, client_environment: dict[str, str]) -> Any:
+    """Run one scenario of session.py against a server, and return what it printed."""
 
-    def run_scenario(name: str) -> Any:
+    def run_scenario(server: LocalServer, name: str) -> Any:
         command = [client_python, "-W", "ignore", str(HERE / "session.py"), name]
         command += [server.host, str(server.rpc_port), str(server.pub_port)]
         done = subprocess.run(
@@ -27,6 +27,12 @@ def run(client_python: str, client_environment: dict[str, str], server: LocalSer
         return json.loads(done.stdout.splitlines()[-1])
 
     return run_scenario
+
+
+@pytest.fixture
+def run(run_on: Any, server: LocalServer) -> Any:
+    """Run one scenario of session.py against a fresh server, and return what it printed."""
+    return lambda name: run_on(server, name)
 
 
 def check_nothing_lost(run: dict[str, dict[str, int]]) -> None:
@@ -98,6 +104,17 @@ def test_refused_calls_say_why_and_leave_the_server_working(run: Any) -> None:
     assert "fly_to_the_moon" in seen["unknown_method"]
     check_nothing_lost(seen["runs"]["after"])
     assert seen["runs"]["after"]["total"]["opackets"] > 0
+
+
+def test_starts_ports_together_on_chosen_cores(run_on: Any) -> None:
+    with LocalServer(ports=["memory", "memory"], cores=2) as server:
+        seen = run_on(server, "together")
+    assert set(seen["runs"]) == {"split", "pin", "single"}
+    for counted in seen["runs"].values():
+        check_nothing_lost(counted)
+        for port in ("0", "1"):
+            assert counted[port]["opackets"] + counted[port]["missed"] == 200
+    assert seen["warnings"] == []
 
 
 def test_pauses_resumes_and_updates_while_traffic_runs(run: Any) -> None:
