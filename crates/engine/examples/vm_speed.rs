@@ -8,7 +8,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use allosaur_engine::vm::{
-    BURST, Flows, Instruction, Operation, Program, Range, Sequence, Stage, State, Values, Width,
+    BURST, Flows, Instruction, Layer4, Operation, Program, Range, Sequence, Stage, State, Values,
+    Width,
 };
 
 /// Packets of one run.
@@ -114,6 +115,18 @@ fn flows_and_chains() -> Vec<Case> {
         0x10ff_fffe,
     );
     vec![
+        single(
+            "one variable, checksums of IPv4 and UDP",
+            vec![
+                address.clone(),
+                write("address", 26),
+                Instruction::FixChecksums {
+                    l2_bytes: 14,
+                    l3_bytes: 20,
+                    layer4: Layer4::Udp,
+                },
+            ],
+        ),
         single("tuple, checksum", tuple(0x10ff_fffe)),
         single("tuple of 10 addresses, checksum", tuple(0x1000_000a)),
         single(
@@ -182,6 +195,7 @@ fn run(case: &Case, burst: usize) -> f64 {
 fn template(bytes: usize) -> Vec<u8> {
     let mut template: Vec<u8> = (0..bytes).map(|i| i as u8).collect();
     template[14] = 0x45;
+    template[23] = 17;
     template
 }
 

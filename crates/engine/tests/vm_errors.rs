@@ -1,6 +1,8 @@
 //! What the verifier refuses: each error names the instruction, the field and the remedy.
 
-use allosaur_engine::vm::{Flows, Instruction, Operation, Program, Range, Sequence, Values, Width};
+use allosaur_engine::vm::{
+    Flows, Instruction, Layer4, Operation, Program, Range, Sequence, Values, Width,
+};
 
 fn template() -> Vec<u8> {
     let mut template = vec![0; 60];
@@ -371,4 +373,56 @@ fn written_bits_must_make_sense() {
     assert!(refused(0, Width::One, 0x100, 0).contains("0x100 has no bit of a field of 1 bytes"));
     assert!(refused(0, Width::One, 0xff, 32).contains("shift by -31 to 31 bits"));
     assert!(refused(0, Width::One, 0xff, i64::MIN).contains("field 'shift'"));
+}
+
+fn fix(l2_bytes: usize, l3_bytes: usize, layer4: Layer4) -> [Instruction; 1] {
+    [Instruction::FixChecksums {
+        l2_bytes,
+        l3_bytes,
+        layer4,
+    }]
+}
+
+fn fix_icmpv6(l2_bytes: usize, l3_bytes: usize) -> [Instruction; 1] {
+    [Instruction::FixChecksumIcmpv6 { l2_bytes, l3_bytes }]
+}
+
+fn ipv6_template(next_header: u8) -> Vec<u8> {
+    let mut template = vec![0; 80];
+    template[14] = 0x60;
+    template[20] = next_header;
+    template
+}
+
+#[test]
+fn segments_need_their_ip_header() {
+    let mut udp = template();
+    udp[23] = 17;
+    assert!(Program::compile(&fix(14, 20, Layer4::Udp), &udp).is_ok());
+    assert_eq!(
+        refusal(&fix(14, 24, Layer4::Udp), &udp),
+        "field engine instruction 1 (fix_checksum_hw), field 'l3_len': it is 24, and the IPv4 \
+         header has 20 bytes; use 20"
+    );
+    let tcp = refusal(&fix(14, 20, Layer4::Tcp), &udp);
+    assert!(tcp.contains("field 'l4_type': it says TCP, and the IP header says protocol 17"));
+    assert!(refusal(&fix(13, 20, Layer4::Udp), &udp).contains("field 'l2_len': 13 bytes"));
+    assert!(refusal(&fix(18, 20, Layer4::Udp), &udp).contains("no whole IPv4 or IPv6 header"));
+    for far in [60, usize::MAX] {
+        assert!(refusal(&fix(far, 20, Layer4::Udp), &udp).contains("field 'l2_len'"));
+    }
+    udp.truncate(40);
+    assert!(refusal(&fix(14, 20, Layer4::Udp), &udp).contains("field 'l3_len': 2 bytes at offset"));
+}
+
+#[test]
+fn segments_of_ipv6_have_their_own_rules() {
+    let udp = ipv6_template(17);
+    assert!(Program::compile(&fix(14, 40, Layer4::Udp), &udp).is_ok());
+    assert!(refusal(&fix(14, 20, Layer4::Udp), &udp).contains("field 'l3_len': it is 20"));
+    assert!(refusal(&fix(14, 40, Layer4::Any), &udp).contains("field 'l4_type': 17 is the IPv4"));
+    assert!(refusal(&fix(14, usize::MAX, Layer4::Udp), &udp).contains("field 'l3_len'"));
+    assert!(Program::compile(&fix_icmpv6(14, 40), &ipv6_template(58)).is_ok());
+    assert!(refusal(&fix_icmpv6(14, 40), &udp).contains("field 'l2_len': it says ICMPv6"));
+    assert!(refusal(&fix_icmpv6(14, 20), &template()).contains("header at offset 14 is of IPv4"));
 }

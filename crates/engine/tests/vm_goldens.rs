@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use allosaur_engine::vm::{
-    BURST, Flows, Instruction, Operation, Program, Range, Sequence, Stage, State, Values, Width,
+    BURST, Checksums, Flows, Instruction, Layer4, Operation, Program, Range, Sequence, Stage,
+    State, Values, Width,
 };
 use base64::Engine as _;
 use serde_json::Value;
@@ -88,6 +89,15 @@ fn instruction(json: &Value) -> Option<Instruction> {
         "fix_checksum_ipv4" => Some(Instruction::FixChecksumIpv4 {
             offset: usize::try_from(number("pkt_offset")?).ok()?,
         }),
+        "fix_checksum_hw" => Some(Instruction::FixChecksums {
+            l2_bytes: usize::try_from(number("l2_len")?).ok()?,
+            l3_bytes: usize::try_from(number("l3_len")?).ok()?,
+            layer4: match number("l4_type")? {
+                11 => Layer4::Udp,
+                13 => Layer4::Tcp,
+                _ => Layer4::Any,
+            },
+        }),
         "trim_pkt_size" => Some(Instruction::TrimPacketSize {
             variable: text("name")?,
         }),
@@ -151,7 +161,9 @@ fn compare(name: &str, json: &Value, capture: &[u8]) -> bool {
     let seed = stream["random_seed"].as_u64().unwrap_or(0);
     let seed = u32::try_from(seed).expect("a seed has 32 bits");
 
-    let program = Program::compile(&instructions, &template).expect("a valid program");
+    // The captures are of ports that compute checksums.
+    let program = Program::compile_for(Checksums::LeftToPort, &instructions, &template);
+    let program = program.expect("a valid program");
     let mut state = State::new(&program, seed, 0, 1);
     let mut stage = Stage::default();
     for (burst, expected) in frames(capture).chunks(BURST).enumerate() {
@@ -199,6 +211,7 @@ fn single_streams_make_the_captured_packets() {
     compared.sort();
     for name in [
         "syn_attack",
+        "syn_attack_fix_cs_hw",
         "udp_1pkt_src_ip_split",
         "udp_inc_len_9k",
         "hlt_udp_ports",

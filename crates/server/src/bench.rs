@@ -13,7 +13,7 @@ use allosaur_engine::stream::{
     StreamSpec,
 };
 use allosaur_engine::time::SECOND;
-use allosaur_engine::vm::{Instruction, Operation, Range, Values, Width};
+use allosaur_engine::vm::{Checksums, Instruction, Operation, Range, Values, Width};
 use allosaur_packet::checksum;
 use allosaur_port::memory::{self, LinkSettings, NOMINAL_RATE_BPS};
 use serde::Serialize;
@@ -131,6 +131,7 @@ fn start(case: Case, now: u64) -> Result<Command, CompileError> {
         line_rate_bps: NOMINAL_RATE_BPS,
         source_mac: [2, 0, 0, 0, 0, 1],
         destination_mac: [2, 0, 0, 0, 0, 2],
+        checksums: Checksums::Complete,
         data_cores: 1,
         marking: None,
     };

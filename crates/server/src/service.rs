@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use allosaur_engine::Command;
 use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use allosaur_engine::vm::Checksums;
 use allosaur_port::description::PortDescription;
 use allosaur_port::memory::{self, LinkSettings, NOMINAL_RATE_BPS, Port};
 use nix::sys::signal::{SigSet, Signal};
@@ -367,6 +368,7 @@ fn control_config(links: &[LinkSettings], cores: usize) -> Result<ControlConfig,
             line_rate_bps: link.rate_bps.unwrap_or(NOMINAL_RATE_BPS),
             hw_mac: memory_mac(port),
             destination_mac: memory_mac(peer),
+            checksums: Checksums::Complete,
             cores: (0..cores).collect(),
         }
     });

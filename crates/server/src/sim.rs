@@ -8,6 +8,7 @@ use allosaur_api::Request;
 use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::{Due, Gap, MICROSECOND, Nanos};
 use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use allosaur_engine::vm::Checksums;
 use allosaur_engine::{Command, Engine};
 use allosaur_packet::capture::{CaptureError, Resolution};
 use allosaur_packet::pcap::Writer;
@@ -303,6 +304,8 @@ fn control_config(ports: usize, cores: usize) -> ControlConfig {
         line_rate_bps: LINE_RATE_BPS,
         hw_mac: SOURCE_MAC,
         destination_mac: DESTINATION_MAC,
+        // A simulated port is like a network card, which computes them itself.
+        checksums: Checksums::LeftToPort,
         cores: (0..cores).collect(),
     };
     ControlConfig {

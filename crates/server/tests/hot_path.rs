@@ -8,7 +8,7 @@ use allosaur_engine::Command;
 use allosaur_engine::stream::{
     CoreShare, DestinationMac, Mode, PortFacts, Profile, ProfileKey, Rate, StreamId, StreamSpec,
 };
-use allosaur_engine::vm::{Instruction, Operation, Range, Values, Width};
+use allosaur_engine::vm::{Checksums, Instruction, Operation, Range, Values, Width};
 use allosaur_port::memory::{self, LinkSettings};
 use allosaur_server::clock::Clock;
 use allosaur_server::counters::Counters;
@@ -109,6 +109,7 @@ fn threads_that_send_and_receive_allocate_nothing() {
         line_rate_bps: 100e9,
         source_mac: [2; 6],
         destination_mac: [4; 6],
+        checksums: Checksums::Complete,
         data_cores: 1,
         marking: None,
     };

@@ -22,6 +22,8 @@ pub struct PortFacts {
     pub source_mac: [u8; 6],
     /// What the destination MAC of every frame becomes, unless the stream keeps its own.
     pub destination_mac: [u8; 6],
+    /// Who computes the checksums of `fix_checksum_hw`.
+    pub checksums: vm::Checksums,
     /// How many data cores the server has, for streams that are pinned to one.
     pub data_cores: usize,
     /// The signs of packets that are counted by themselves.
@@ -251,7 +253,7 @@ fn compile_stream(
 ) -> Result<Compiled, CompileError> {
     let stream = spec.id;
     let packet = template(spec, port).map_err(|error| CompileError::Mark { stream, error })?;
-    let program = vm::Program::compile(&spec.program, &packet);
+    let program = vm::Program::compile_for(port.checksums, &spec.program, &packet);
     let program = program.map_err(|error| CompileError::Program { stream, error })?;
     // A program that changes nothing costs nothing.
     let program = Some(program).filter(vm::Program::changes_packets);

@@ -10,7 +10,7 @@ use super::digit::count_digits;
 use super::instruction::Width;
 use super::odometer::{Turns, count_chained};
 use super::program::{
-    Bits, Checksum, Draw, Mapping, Part, Program, Sequence, Source, Variable, Walk, fold,
+    Bits, Checksum, Draw, Ending, Mapping, Part, Program, Sequence, Source, Variable, Walk, fold,
 };
 use super::run::BURST;
 use super::sequence::Reader;
@@ -74,10 +74,17 @@ impl Columns {
         }
     }
 
-    /// Computes a checksum of the next `n` packets from the columns that it depends on.
-    pub(super) fn sum(&mut self, checksum: &Checksum, n: usize) {
+    /// The sums that a checksum of `n` packets begins with.
+    pub(super) fn sums(&mut self, checksum: &Checksum, n: usize) -> &mut [u32] {
         let sums = &mut self.sums[..n];
         sums.fill(checksum.constant);
+        sums
+    }
+
+    /// Computes a checksum of the next `n` packets: adds the columns that it depends on to
+    /// [`Columns::sums`].
+    pub(super) fn finish_sums(&mut self, checksum: &Checksum, n: usize) {
+        let sums = &mut self.sums[..n];
         for part in &checksum.parts {
             let Source { width, column, .. } = part.source;
             if width == Width::Eight {
@@ -87,8 +94,14 @@ impl Columns {
             }
         }
         let results = &mut self.narrow[checksum.write.source.column][..n];
-        for (result, &mut sum) in results.iter_mut().zip(sums) {
-            *result = !fold(sum) & 0xffff;
+        let pairs = results.iter_mut().zip(sums);
+        match checksum.ending {
+            Ending::Complement => pairs.for_each(|(result, sum)| *result = !fold(*sum) & 0xffff),
+            Ending::ComplementOrOnes => pairs.for_each(|(result, sum)| {
+                let sum = !fold(*sum) & 0xffff;
+                *result = if sum == 0 { 0xffff } else { sum };
+            }),
+            Ending::Sum => pairs.for_each(|(result, sum)| *result = fold(*sum)),
         }
     }
 }
@@ -298,8 +311,9 @@ impl Draw {
     }
 }
 
-/// Adds the words of a narrow column. A header has at most 60 bytes and each counts once, as at
-/// most 2^24: the sums cannot overflow.
+/// Adds the words of a narrow column. The sums cannot overflow: each of the 512 bytes that a
+/// program may write counts once, every second one as at most 255·2^16 and the others as at most
+/// 255·2^8, and the constant is at most 0xffff. That is 2^32 - 1 in all.
 #[inline(always)]
 fn add_narrow(part: &Part, values: &[u32], sums: &mut [u32]) {
     let Source {

@@ -4,13 +4,18 @@
 //! What lives here: the way from instructions to a [`Program`]. What does not: the rules of what
 //! a program may do (`verify`) and the loops that run it (`run`).
 
+use std::cmp::Reverse;
+
+use super::checksum::Field;
 use super::cycle::{Counter, Cycle};
-use super::instruction::{Flows, Instruction, Operation, Range, Sequence, Values, Width};
-use super::program::{
-    self, Action, Bits, Checksum, Digit, Draw, LINE_BYTES, Mapping, Part, Program, Source,
-    Variable, Walk, Write, draws_of, fold,
+use super::instruction::{
+    Checksums, Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width,
 };
-use super::verify::{self, CHECKSUM_OFFSET, ProgramError};
+use super::program::{
+    self, Action, Bits, Digit, Draw, LINE_BYTES, Mapping, Program, Source, Variable, Walk, Write,
+    draws_of,
+};
+use super::verify::{self, ProgramError};
 
 impl Program {
     /// Checks `instructions` and compiles them for the packet `template`, which is the whole
@@ -19,11 +24,24 @@ impl Program {
     /// # Errors
     /// The first instruction that breaks a rule, with the field and the remedy.
     pub fn compile(instructions: &[Instruction], template: &[u8]) -> Result<Program, ProgramError> {
+        Program::compile_for(Checksums::Complete, instructions, template)
+    }
+
+    /// As [`Program::compile`], for a port that computes checksums or does not.
+    ///
+    /// # Errors
+    /// As [`Program::compile`].
+    pub fn compile_for(
+        checksums: Checksums,
+        instructions: &[Instruction],
+        template: &[u8],
+    ) -> Result<Program, ProgramError> {
         verify::verify(instructions, template)?;
-        let mut compiler = Compiler::new(instructions, template);
+        let mut compiler = Compiler::new(checksums, instructions, template);
         for instruction in instructions {
             compiler.add(instruction);
         }
+        compiler.add_last();
         Ok(compiler.finish())
     }
 
@@ -60,13 +78,18 @@ impl Program {
 
 /// A program in the making.
 struct Compiler<'a> {
+    checksums: Checksums,
     instructions: &'a [Instruction],
     template: &'a [u8],
     program: Program,
 }
 
 impl<'a> Compiler<'a> {
-    fn new(instructions: &'a [Instruction], template: &'a [u8]) -> Compiler<'a> {
+    fn new(
+        checksums: Checksums,
+        instructions: &'a [Instruction],
+        template: &'a [u8],
+    ) -> Compiler<'a> {
         let program = Program {
             variables: Vec::new(),
             actions: Vec::new(),
@@ -79,6 +102,7 @@ impl<'a> Compiler<'a> {
             draws: 0,
         };
         Compiler {
+            checksums,
             instructions,
             template,
             program,
@@ -111,9 +135,18 @@ impl<'a> Compiler<'a> {
                 self.program.actions.push(Action::Write(write));
             }
             Instruction::FixChecksumIpv4 { offset } => {
-                let checksum = self.checksum(*offset);
-                self.program.actions.push(Action::Checksum(checksum));
+                self.add_checksum(Field::of_header(self.template, *offset));
             }
+            Instruction::FixChecksums {
+                l2_bytes,
+                l3_bytes,
+                layer4,
+            } => {
+                if self.fixes_in_place() {
+                    self.add_checksums(*l2_bytes, *l3_bytes, *layer4);
+                }
+            }
+            Instruction::FixChecksumIcmpv6 { .. } => {}
             Instruction::TrimPacketSize { variable } => {
                 self.program.trim = Some(self.variable_index(variable));
             }
@@ -280,42 +313,70 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn checksum(&mut self, header: usize) -> Checksum {
-        let header_bytes = verify::ipv4_header_bytes(self.template, header)
-            .expect("the verifier found a header here");
-        let mut live = LiveBytes::new(header, header_bytes);
-        live.take(header + CHECKSUM_OFFSET, Width::Two, 0xffff);
-        let mut parts = Vec::new();
-        for action in self.program.actions.iter().rev() {
-            let write = action.write();
-            let (mask, upper) = live.take(write.offset, write.source.width, write.mask);
-            if mask != 0 {
-                let source = write.source;
-                parts.push(Part {
-                    source,
-                    variable: write.variable,
-                    mask,
-                    upper,
-                });
-            }
+    /// Adds a checksum of what the packet holds after all actions up to here.
+    fn add_checksum(&mut self, field: Field) {
+        let column = self.new_column(Width::Two);
+        let checksum = field.compile(self.template, &self.program.actions, column);
+        self.program.actions.push(Action::Checksum(checksum));
+    }
+
+    fn add_checksums(&mut self, l2_bytes: usize, l3_bytes: usize, layer4: Layer4) {
+        let varies = self.varies();
+        let place = (l2_bytes, l3_bytes);
+        if verify::ipv4_header_bytes(self.template, l2_bytes).is_some() {
+            self.add_checksum(match self.checksums {
+                Checksums::Complete => Field::of_header(self.template, l2_bytes),
+                Checksums::LeftToPort => Field::zero(l2_bytes),
+            });
         }
-        let source = Source {
-            column: self.new_column(Width::Two),
-            width: Width::Two,
-            add: 0,
-            big_endian: true,
+        let field = match layer4 {
+            Layer4::Udp => Field::udp(self.template, place, varies),
+            Layer4::Tcp => Field::tcp(self.template, place, varies),
+            Layer4::Any => return,
         };
-        Checksum {
-            header,
-            header_bytes,
-            constant: live.sum(self.template),
-            parts,
-            write: Write {
-                source,
-                offset: header + CHECKSUM_OFFSET,
-                mask: 0xffff,
-                variable: usize::MAX,
-            },
+        self.add_checksum(match self.checksums {
+            Checksums::Complete => field,
+            Checksums::LeftToPort => field.left_to_port(),
+        });
+    }
+
+    /// Whether packets differ in length.
+    fn varies(&self) -> bool {
+        let trims = |i: &Instruction| matches!(i, Instruction::TrimPacketSize { .. });
+        self.instructions.iter().any(trims)
+    }
+
+    /// What is left to the port is prepared where the program says so, as users of captures
+    /// expect. Sums of packets of different lengths read what was written, so they come last.
+    fn fixes_in_place(&self) -> bool {
+        self.checksums == Checksums::LeftToPort && !self.varies()
+    }
+
+    /// Checksums of whole segments, after all that may change them. The inner ones first: an
+    /// outer checksum counts them.
+    fn add_last(&mut self) {
+        let mut fixes: Vec<(usize, &'a Instruction)> = self
+            .instructions
+            .iter()
+            .filter_map(|instruction| match instruction {
+                Instruction::FixChecksums { .. } if self.fixes_in_place() => None,
+                Instruction::FixChecksums { l2_bytes, .. }
+                | Instruction::FixChecksumIcmpv6 { l2_bytes, .. } => Some((*l2_bytes, instruction)),
+                _ => None,
+            })
+            .collect();
+        fixes.sort_by_key(|&(l2_bytes, _)| Reverse(l2_bytes));
+        for (l2_bytes, instruction) in fixes {
+            match *instruction {
+                Instruction::FixChecksums {
+                    l3_bytes, layer4, ..
+                } => self.add_checksums(l2_bytes, l3_bytes, layer4),
+                Instruction::FixChecksumIcmpv6 { l3_bytes, .. } => {
+                    let place = (l2_bytes, l3_bytes);
+                    self.add_checksum(Field::icmpv6(self.template, place, self.varies()));
+                }
+                _ => {}
+            }
         }
     }
 
@@ -336,7 +397,13 @@ impl<'a> Compiler<'a> {
             .map(|&(at, bytes, _)| at + bytes)
             .max()
             .unwrap_or(0);
-        self.program.header_bytes = end.next_multiple_of(LINE_BYTES).max(LINE_BYTES);
+        let header_bytes = end.next_multiple_of(LINE_BYTES).max(LINE_BYTES);
+        for action in &mut self.program.actions {
+            if let Action::Checksum(checksum) = action {
+                checksum.add_tail(self.template, header_bytes);
+            }
+        }
+        self.program.header_bytes = header_bytes;
         self.program.changed = changed;
         self.program
     }
@@ -391,46 +458,4 @@ fn compile_list(mut values: Vec<u64>, operation: Operation, step: u64) -> (Walk,
         values.reverse();
     }
     (walk, Mapping::List(values.into_boxed_slice()))
-}
-
-/// The bits of a header whose last writer is still to be found, going backwards.
-struct LiveBytes {
-    header: usize,
-    live: Vec<u8>,
-}
-
-impl LiveBytes {
-    fn new(header: usize, bytes: usize) -> LiveBytes {
-        LiveBytes {
-            header,
-            live: vec![0xff; bytes],
-        }
-    }
-
-    /// Takes the bits of a write away. Gives those, in network order, that were still there,
-    /// and whether the last byte is the upper one of its word.
-    fn take(&mut self, offset: usize, width: Width, bits: u64) -> (u64, bool) {
-        let mut mask = 0;
-        let bytes = &bits.to_be_bytes()[8 - width.bytes()..];
-        for (at, bits) in (offset..).zip(bytes) {
-            mask <<= 8;
-            let byte = at.checked_sub(self.header);
-            if let Some(live) = byte.and_then(|byte| self.live.get_mut(byte)) {
-                mask |= u64::from(*live & bits);
-                *live &= !bits;
-            }
-        }
-        let upper = (offset + width.bytes() + self.header) % 2 == 1;
-        (mask, upper)
-    }
-
-    /// The folded sum of the bytes that nobody wrote.
-    fn sum(&self, template: &[u8]) -> u32 {
-        let bytes = &template[self.header..self.header + self.live.len()];
-        let mut sum = 0;
-        for (index, (&byte, &live)) in bytes.iter().zip(&self.live).enumerate() {
-            sum += u32::from(byte & live) << if index % 2 == 0 { 8 } else { 0 };
-        }
-        fold(sum)
-    }
 }

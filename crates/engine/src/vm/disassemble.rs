@@ -83,19 +83,14 @@ impl Program {
     }
 
     fn write_checksum(&self, text: &mut String, checksum: &Checksum) -> fmt::Result {
-        let Checksum {
-            header,
-            header_bytes,
-            ..
-        } = *checksum;
-        let at = checksum.write.offset;
-        write!(
-            text,
-            "bytes {at}..{} = IPv4 checksum of bytes {header}..{}: {:#06x}",
-            at + 2,
-            header + header_bytes,
-            checksum.constant
-        )?;
+        let (at, (begin, bytes)) = (checksum.write.offset, checksum.covers);
+        write!(text, "bytes {at}..{} = {}", at + 2, checksum.name)?;
+        if checksum.varying.is_some() {
+            write!(text, " of all bytes from {begin}")?;
+        } else {
+            write!(text, " of bytes {begin}..{}", begin + bytes)?;
+        }
+        write!(text, ": {:#06x}", checksum.constant)?;
         for part in &checksum.parts {
             match self.variables.get(part.variable) {
                 Some(variable) => write!(text, " + {}", variable.name)?,

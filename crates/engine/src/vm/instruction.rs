@@ -75,6 +75,23 @@ pub enum Instruction {
         /// Offset of the IPv4 header.
         offset: usize,
     },
+    /// `fix_checksum_hw`: makes the checksums of the IPv4 header and of TCP or UDP right, as a
+    /// network card does: after all other instructions, inner headers first.
+    FixChecksums {
+        /// Offset of the IPv4 or IPv6 header.
+        l2_bytes: usize,
+        /// Bytes from there to the TCP or UDP header.
+        l3_bytes: usize,
+        /// What comes then.
+        layer4: Layer4,
+    },
+    /// `fix_checksum_icmpv6`: makes the ICMPv6 checksum right, after all other instructions.
+    FixChecksumIcmpv6 {
+        /// Offset of the IPv6 header.
+        l2_bytes: usize,
+        /// Bytes from there to the ICMPv6 header.
+        l3_bytes: usize,
+    },
     /// `trim_pkt_size`: the packet's length, in bytes without FCS, is a variable's value.
     TrimPacketSize {
         /// The variable's name; it is 2 bytes wide.
@@ -95,6 +112,8 @@ impl Instruction {
             Instruction::Write { .. } => "write_flow_var",
             Instruction::WriteMask { .. } => "write_mask_flow_var",
             Instruction::FixChecksumIpv4 { .. } => "fix_checksum_ipv4",
+            Instruction::FixChecksums { .. } => "fix_checksum_hw",
+            Instruction::FixChecksumIcmpv6 { .. } => "fix_checksum_icmpv6",
             Instruction::TrimPacketSize { .. } => "trim_pkt_size",
         }
     }
@@ -110,6 +129,28 @@ impl Instruction {
             _ => Vec::new(),
         }
     }
+}
+
+/// What `fix_checksum_hw` finds behind the IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer4 {
+    /// UDP.
+    Udp,
+    /// TCP.
+    Tcp,
+    /// Anything: only the IPv4 header's checksum is made right.
+    Any,
+}
+
+/// Who computes the checksums of `fix_checksum_hw`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checksums {
+    /// The field engine does: frames leave it ready for the wire.
+    #[default]
+    Complete,
+    /// The port does, from what network cards want to find: zero in the IPv4 header, and the
+    /// sum of the pseudo header (RFC 9293 §3.1) in that of TCP or UDP.
+    LeftToPort,
 }
 
 /// The flows of a tuple: all addresses with the first port, then all with the next port.

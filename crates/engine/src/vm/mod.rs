@@ -13,6 +13,7 @@
 
 #![deny(clippy::cast_possible_truncation)]
 
+mod checksum;
 mod column;
 mod compile;
 mod cycle;
@@ -26,7 +27,9 @@ mod sequence;
 mod state;
 mod verify;
 
-pub use instruction::{Flows, Instruction, Operation, Range, Sequence, Values, Width};
+pub use instruction::{
+    Checksums, Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width,
+};
 pub use program::Program;
 pub use run::{BURST, Stage};
 pub use state::State;

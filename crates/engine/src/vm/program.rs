@@ -121,7 +121,7 @@ pub(super) enum Action {
     Write(Write),
     /// Some bits of a value are written.
     Bits(Bits),
-    /// An IPv4 header's checksum is computed and written.
+    /// A checksum is computed and written.
     Checksum(Checksum),
 }
 
@@ -165,16 +165,45 @@ pub(super) struct Bits {
 /// A checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Checksum {
-    /// Offset of the header.
-    pub(super) header: usize,
-    /// Its length.
-    pub(super) header_bytes: usize,
+    /// What users call it.
+    pub(super) name: &'static str,
+    /// The bytes that it is of, without those of a pseudo header: offset and length.
+    pub(super) covers: (usize, usize),
     /// Sum of the words that no earlier instruction changes, at most 0xffff.
     pub(super) constant: u32,
     /// What the others add.
     pub(super) parts: Vec<Part>,
+    /// What is summed up anew for each packet, when their lengths differ.
+    pub(super) varying: Option<Varying>,
+    /// What becomes of the sum.
+    pub(super) ending: Ending,
     /// The result and where it is written.
     pub(super) write: Write,
+}
+
+/// What becomes of the sum of a checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Its complement is written.
+    Complement,
+    /// Its complement is written, and all ones for zero, which means none (RFC 768).
+    ComplementOrOnes,
+    /// It is written as it is.
+    Sum,
+}
+
+/// A checksum of packets of different lengths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Varying {
+    /// The addresses: offset and length.
+    pub(super) addresses: (usize, usize),
+    /// Offset of the header whose checksum it is; the checksum is of all from there on.
+    pub(super) segment: usize,
+    /// The segment's bytes count, and not only its length and the addresses.
+    pub(super) whole: bool,
+    /// Sums of the template's bytes behind those that are staged: of the first byte, of the
+    /// first two, ...
+    pub(super) tail: Box<[u16]>,
 }
 
 /// What one earlier write adds to a checksum's sum.

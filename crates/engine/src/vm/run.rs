@@ -10,7 +10,7 @@
 
 use super::column::{Columns, low8, low16, low32};
 use super::instruction::Width;
-use super::program::{Action, LINE_BYTES, Program, Source, Write};
+use super::program::{Action, Checksum, LINE_BYTES, Program, Source, Varying, Write, fold};
 use super::state::State;
 
 /// Most packets of one burst.
@@ -52,11 +52,12 @@ impl Stage {
         debug_assert_eq!(template.len(), program.template_bytes);
         self.prepare_slots(program, template, n);
         self.columns.fill(program, state, n);
+        self.set_lengths(program, template.len(), n);
         for action in &program.actions {
             match action {
                 Action::Write(_) => {}
                 Action::Bits(bits) => self.columns.shift(bits, n),
-                Action::Checksum(checksum) => self.columns.sum(checksum, n),
+                Action::Checksum(checksum) => self.sum(checksum, n),
             }
             let write = action.write();
             if write.mask == write.source.width.max_value() {
@@ -65,7 +66,6 @@ impl Stage {
                 self.write_bits(write, n);
             }
         }
-        self.set_lengths(program, template.len(), n);
     }
 
     /// Bytes of packet `i` of the burst, without FCS.
@@ -107,6 +107,20 @@ impl Stage {
             }
             self.staged = n;
         }
+    }
+
+    /// Computes a checksum. From packets of different lengths it is summed up anew: how much of
+    /// what was written counts, is different in each.
+    fn sum(&mut self, checksum: &Checksum, n: usize) {
+        let sums = self.columns.sums(checksum, n);
+        if let Some(varying) = &checksum.varying {
+            let slots = self.slots.chunks_exact_mut(self.slot_bytes);
+            for ((slot, &length), sum) in slots.zip(&self.lengths).zip(sums) {
+                slot[checksum.write.offset..][..2].fill(0);
+                *sum = fold(*sum + varying.sum(slot, usize::from(length)));
+            }
+        }
+        self.columns.finish_sums(checksum, n);
     }
 
     fn write_column(&mut self, source: &Source, offset: usize, n: usize) {
@@ -174,6 +188,36 @@ impl Stage {
             *length = low16(value).min(template_bytes);
         }
     }
+}
+
+impl Varying {
+    /// The sum of a packet of this length: its addresses, the segment's length and, when it
+    /// counts, the segment. The sums of words stay far below 2^32: a packet has 9 KB at most.
+    fn sum(&self, slot: &[u8], length: usize) -> u32 {
+        let (addresses, bytes) = self.addresses;
+        let mut sum = words(&slot[addresses..addresses + bytes]);
+        sum += u32::try_from(length.saturating_sub(self.segment)).expect("packets are short");
+        if self.whole {
+            let end = length.min(slot.len()).max(self.segment);
+            sum += words(&slot[self.segment..end]);
+            let tail = length.checked_sub(slot.len() + 1);
+            sum += tail.map_or(0, |last| u32::from(self.tail[last]));
+        }
+        fold(sum)
+    }
+}
+
+/// The sum of the 16-bit words of these bytes.
+fn words(bytes: &[u8]) -> u32 {
+    let words = bytes.chunks_exact(2);
+    let last = words
+        .remainder()
+        .first()
+        .map_or(0, |&byte| u32::from(byte) << 8);
+    words
+        .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+        .sum::<u32>()
+        + last
 }
 
 /// Puts the bytes of each value at the beginning of each field.

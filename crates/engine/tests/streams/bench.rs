@@ -6,6 +6,7 @@ use allosaur_engine::stream::{
     StreamSpec,
 };
 use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_engine::vm::Checksums;
 use allosaur_engine::{Command, Engine, Event};
 use allosaur_testkit::recording::{Recording, Sent};
 
@@ -16,6 +17,7 @@ pub(crate) fn facts(data_cores: usize) -> PortFacts {
         line_rate_bps: 10e9,
         source_mac: [2, 0, 0, 0, 0, 1],
         destination_mac: [2, 0, 0, 0, 0, 2],
+        checksums: Checksums::Complete,
         data_cores,
         marking: None,
     }

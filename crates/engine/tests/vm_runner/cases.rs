@@ -1,6 +1,6 @@
 //! Random programs and templates.
 
-use allosaur_engine::vm::{Flows, Instruction, Operation, Range, Sequence, Values, Width};
+use allosaur_engine::vm::{Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -185,6 +185,67 @@ fn rough_kind() -> impl Strategy<Value = RoughKind> {
     ]
 }
 
+/// An IP header and what follows, whose checksums are fixed.
+#[derive(Clone, Copy, Debug)]
+struct Stack {
+    l3: usize,
+    l3_bytes: usize,
+    ipv6: bool,
+    layer4: Option<Layer4>,
+}
+
+fn stack() -> impl Strategy<Value = Stack> {
+    let layer4 = prop_oneof![
+        Just(Some(Layer4::Udp)),
+        Just(Some(Layer4::Tcp)),
+        Just(Some(Layer4::Any)),
+        Just(None)
+    ];
+    (14..=18usize, 0..=1usize, any::<bool>(), layer4).prop_map(|(l3, more, ipv6, layer4)| Stack {
+        l3,
+        l3_bytes: if ipv6 { 40 + 8 * more } else { 20 + 4 * more },
+        ipv6,
+        layer4,
+    })
+}
+
+impl Stack {
+    /// Writes the headers into the template; `None` when they do not fit.
+    fn plant(self, template: &mut [u8]) -> Option<Instruction> {
+        let (l2_bytes, l3_bytes) = (self.l3, self.l3_bytes);
+        let bytes = u16::try_from(template.len() - l2_bytes).expect("templates are short");
+        let fixed = match (self.layer4, self.ipv6) {
+            (Some(Layer4::Any), true) | (None, false) => return None,
+            (Some(layer4), _) => Instruction::FixChecksums {
+                l2_bytes,
+                l3_bytes,
+                layer4,
+            },
+            (None, true) => Instruction::FixChecksumIcmpv6 { l2_bytes, l3_bytes },
+        };
+        let protocol = match self.layer4 {
+            Some(Layer4::Udp) => 17,
+            Some(Layer4::Tcp) => 6,
+            Some(Layer4::Any) => 99,
+            None => 58,
+        };
+        let header = template.get_mut(l2_bytes..)?;
+        if header.len() < l3_bytes + 18 {
+            return None;
+        }
+        if self.ipv6 {
+            header[0] = 0x60;
+            header[4..6].copy_from_slice(&(bytes - 40).to_be_bytes());
+            header[6] = protocol;
+        } else {
+            header[0] = 0x40 | u8::try_from(l3_bytes / 4).expect("a few words");
+            header[2..4].copy_from_slice(&bytes.to_be_bytes());
+            header[9] = protocol;
+        }
+        Some(fixed)
+    }
+}
+
 fn flows() -> impl Strategy<Value = Flows> {
     let ips = prop_oneof![
         any::<[u32; 2]>(),
@@ -233,15 +294,20 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
     let actions = prop::collection::vec(rough(), 0..10);
     let parts = (
         template,
-        headers,
+        (headers, prop::option::of(stack())),
         (variables(), prop::option::of(flows())),
         lengths(),
         actions,
         any::<u32>(),
     );
     parts.prop_map(
-        |(mut template, headers, (variables, flows), lengths, actions, seed)| {
-            let headers = plant_headers(&mut template, headers);
+        |(mut template, (headers, stack), (variables, flows), lengths, actions, seed)| {
+            let fix = stack.and_then(|stack| stack.plant(&mut template).map(|fix| (stack, fix)));
+            let headers = match &fix {
+                Some((stack, _)) => vec![(stack.l3, stack.l3_bytes)],
+                None => plant_headers(&mut template, headers),
+            };
+            let fix = fix.map(|(_, fix)| fix);
             let declared = variables.iter().enumerate();
             let mut instructions: Vec<Instruction> = declared
                 .map(|(i, (width, values, leads))| Instruction::Variable {
@@ -262,7 +328,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
                 instructions.push(tuple);
             }
             for action in &actions {
-                instructions.extend(settle(action, &names, &headers, template.len()));
+                instructions.extend(settle(action, &names, (&headers, &fix), template.len()));
             }
             if let Some(values) = lengths {
                 instructions.push(declare("length", Width::Two, values));
@@ -338,7 +404,7 @@ fn plant_headers(template: &mut [u8], headers: Vec<(usize, u8)>) -> Vec<(usize, 
 fn settle(
     rough: &Rough,
     names: &[(String, Width)],
-    headers: &[(usize, usize)],
+    (headers, fix): (&[(usize, usize)], &Option<Instruction>),
     template_bytes: usize,
 ) -> Option<Instruction> {
     let spares_headers = |offset: usize, bytes: usize| {
@@ -352,6 +418,7 @@ fn settle(
         spares_headers(offset, bytes).then_some(offset)
     };
     match rough.kind {
+        RoughKind::Checksum if fix.is_some() => fix.clone(),
         RoughKind::Checksum => {
             let (offset, _) = *headers.get(rough.pick.index(headers.len().max(1)))?;
             spares_headers(offset + 10, 2).then_some(Instruction::FixChecksumIpv4 { offset })

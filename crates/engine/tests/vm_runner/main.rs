@@ -5,7 +5,8 @@ mod cases;
 mod naive;
 
 use allosaur_engine::vm::{
-    BURST, Flows, Instruction, Operation, Program, Range, Sequence, Stage, State, Values, Width,
+    BURST, Checksums, Flows, Instruction, Layer4, Operation, Program, Range, Sequence, Stage,
+    State, Values, Width,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -156,6 +157,16 @@ proptest! {
                 Instruction::FixChecksumIpv4 { offset } => {
                     format!("IPv4 checksum of bytes {offset}..")
                 }
+                Instruction::FixChecksums { layer4: Layer4::Any, l2_bytes, .. } => {
+                    format!("IPv4 checksum of bytes {l2_bytes}..")
+                }
+                Instruction::FixChecksums { l2_bytes, l3_bytes, .. }
+                | Instruction::FixChecksumIcmpv6 { l2_bytes, l3_bytes } => {
+                    let l4 = l2_bytes + l3_bytes;
+                    let begins = [format!(" of bytes {l4}.."), format!(" of all bytes from {l4}:")];
+                    prop_assert!(begins.iter().any(|text_of| text.contains(text_of)), "{}", text);
+                    continue;
+                }
                 Instruction::TrimPacketSize { variable } => format!("length = {variable}, "),
             };
             prop_assert!(text.contains(&expected), "'{}' is not in:\n{}", expected, text);
@@ -260,6 +271,79 @@ fn bits_that_a_program_leaves_are_not_those_of_another() {
     assert_eq!(make(&whole), [0xaa, 0xbb]);
 }
 
+/// A UDP packet over IPv4 with one variable of 2 bytes in its payload.
+fn udp_template() -> [u8; 60] {
+    let mut template = [0; 60];
+    template[14..24].copy_from_slice(&[0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17]);
+    template[26..34].copy_from_slice(&[16, 0, 0, 1, 48, 0, 0, 1]);
+    template[34..42].copy_from_slice(&[0x04, 0x01, 0, 53, 0, 26, 0, 0]);
+    template
+}
+
+fn udp_packets(checksums: Checksums, values: Vec<u64>) -> Vec<Vec<u8>> {
+    let n = values.len();
+    let values = Values::List {
+        values,
+        operation: Operation::Increment,
+        step: 1,
+    };
+    let fix = Instruction::FixChecksums {
+        l2_bytes: 14,
+        l3_bytes: 20,
+        layer4: Layer4::Udp,
+    };
+    // It comes first and counts what is written after it.
+    let instructions = [
+        declare("a", Width::Two, values),
+        fix,
+        write("a", 42, 0, true),
+    ];
+    let template = udp_template();
+    let program = Program::compile_for(checksums, &instructions, &template);
+    let program = program.expect("a valid program");
+    let mut state = State::new(&program, 0, 0, 1);
+    let mut stage = Stage::default();
+    run(&mut stage, (&program, &mut state), &template, &[64], n)
+}
+
+#[test]
+fn a_udp_checksum_is_never_zero() {
+    let word = |packet: &[u8], at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
+    let [zero] = &udp_packets(Checksums::Complete, vec![0])[..] else {
+        panic!("one packet");
+    };
+    // Adding its checksum to the payload makes the sum that stands for none.
+    let checksum = word(zero, 40);
+    let [ones] = &udp_packets(Checksums::Complete, vec![u64::from(checksum)])[..] else {
+        panic!("one packet");
+    };
+    assert_ne!(checksum, 0);
+    assert_eq!(word(ones, 40), 0xffff);
+}
+
+#[test]
+fn every_value_has_its_checksum() {
+    for packet in udp_packets(Checksums::Complete, (0..65_535).collect()) {
+        let sum = |bytes: &[u8], more: u32| {
+            let words = bytes.chunks_exact(2);
+            let words = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+            let sum = words.sum::<u32>() + more;
+            (sum & 0xffff) + (sum >> 16)
+        };
+        assert_eq!(sum(&packet[14..34], 0), 0xffff);
+        assert_eq!(sum(&packet[26..60], 17 + 26), 0xffff);
+    }
+}
+
+#[test]
+fn a_port_that_computes_checksums_gets_the_pseudo_header() {
+    for packet in udp_packets(Checksums::LeftToPort, vec![1, 2]) {
+        assert_eq!(packet[24..26], [0, 0]);
+        let sum = 0x1000 + 1 + 0x3000 + 1 + 17 + 26_u16;
+        assert_eq!(packet[40..42], sum.to_be_bytes());
+    }
+}
+
 #[test]
 fn bits_are_computed_in_32_bits() {
     let values = |value| Values::List {
@@ -297,6 +381,7 @@ fn bits_are_computed_in_32_bits() {
 fn a_disassembly_reads_like_the_program() {
     let mut template = [0; 60];
     template[14] = 0x45;
+    template[23] = 6;
     let instructions = one_of_each();
     let program = Program::compile(&instructions, &template).expect("a valid program");
     let expected = "\
@@ -308,10 +393,12 @@ fn a_disassembly_reads_like_the_program() {
         variable flow.ip: u32 up by 1 in 1..=10 after every 1, of 99 flows\n\
         variable flow.port: u16 up by 1 in 1025..=65535 after every 10, of 99 flows\n\
         bytes 26..30 = src, big endian\n\
-        bytes 24..26 = IPv4 checksum of bytes 14..34: 0x4500 + src\n\
+        bytes 24..26 = IPv4 checksum of bytes 14..34: 0x4506 + src\n\
         bytes 34..36 = port + 0xffff, little endian\n\
         bits 0ff0 of bytes 36..38 = port, 4 bits to the right, big endian\n\
         bytes 38..40 = flow.port, big endian\n\
+        bytes 24..26 = IPv4 checksum of bytes 14..34: 0x4506 + src\n\
+        bytes 50..52 = TCP checksum of all bytes from 34: 0x0006\n\
         length = size, at most 60 bytes\n";
     assert_eq!(program.disassemble(), expected);
 }
@@ -365,6 +452,11 @@ fn one_of_each() -> Vec<Instruction> {
         write("port", 34, -1, false),
         write_mask("port", 36, Width::Two, 0x0ff0, -4),
         write("flow.port", 38, 0, true),
+        Instruction::FixChecksums {
+            l2_bytes: 14,
+            l3_bytes: 20,
+            layer4: Layer4::Tcp,
+        },
         Instruction::TrimPacketSize {
             variable: "size".to_owned(),
         },

@@ -1,6 +1,6 @@
 //! The naive evaluator: a packet-by-packet reading of a program, with no thought of speed.
 
-use allosaur_engine::vm::{Flows, Instruction, Operation, Range, Sequence, Values, Width};
+use allosaur_engine::vm::{Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width};
 
 /// One variable of the naive evaluator.
 struct NaiveVariable {
@@ -143,11 +143,14 @@ impl<'a> Naive<'a> {
                     );
                 }
                 Instruction::FixChecksumIpv4 { offset } => fix_checksum(&mut packet, *offset),
+                Instruction::FixChecksums { .. } | Instruction::FixChecksumIcmpv6 { .. } => {}
                 Instruction::TrimPacketSize { variable } => {
                     length = (find(variable).1 as usize).min(self.template.len());
                 }
             }
         }
+        packet.truncate(length);
+        self.fix_last(&mut packet);
         let mut passed = false;
         for variable in &mut self.variables {
             if !variable.follows || passed {
@@ -155,13 +158,74 @@ impl<'a> Naive<'a> {
             }
         }
         self.packet += 1;
-        packet.truncate(length);
         packet
+    }
+
+    /// The checksums that come last, the inner ones first.
+    fn fix_last(&self, packet: &mut [u8]) {
+        let mut fixes: Vec<(usize, usize, Option<Layer4>)> = self
+            .instructions
+            .iter()
+            .filter_map(|instruction| match *instruction {
+                Instruction::FixChecksums {
+                    l2_bytes,
+                    l3_bytes,
+                    layer4,
+                } => Some((l2_bytes, l3_bytes, Some(layer4))),
+                Instruction::FixChecksumIcmpv6 { l2_bytes, l3_bytes } => {
+                    Some((l2_bytes, l3_bytes, None))
+                }
+                _ => None,
+            })
+            .collect();
+        fixes.sort_by_key(|&(l2_bytes, ..)| usize::MAX - l2_bytes);
+        for (l3, l3_bytes, layer4) in fixes {
+            if packet[l3] >> 4 == 4 {
+                fix_checksum(packet, l3);
+            }
+            let place = (l3, l3 + l3_bytes);
+            match layer4 {
+                Some(Layer4::Udp) => fix_segment(packet, place, (6, 17)),
+                Some(Layer4::Tcp) => fix_segment(packet, place, (16, 6)),
+                Some(Layer4::Any) => {}
+                None => fix_segment(packet, place, (2, 58)),
+            }
+        }
     }
 
     pub(crate) fn packets(mut self, n: usize) -> Vec<Vec<u8>> {
         (0..n).map(|_| self.packet()).collect()
     }
+}
+
+/// The checksum of what is behind an IP header, to the packet's end: RFC 9293 §3.1 and RFC 8200
+/// §8.1 word for word. Packets may end before the field or in it.
+fn fix_segment(packet: &mut [u8], (l3, l4): (usize, usize), (offset, protocol): (usize, u8)) {
+    let end = packet.len().min(l4 + offset + 2);
+    if end <= l4 + offset {
+        return;
+    }
+    packet[l4 + offset..end].fill(0);
+    let addresses = match packet[l3] >> 4 {
+        4 => l3 + 12..l3 + 20,
+        _ => l3 + 8..l3 + 40,
+    };
+    let mut bytes = packet[addresses].to_vec();
+    bytes.extend(((packet.len() - l4) as u32).to_be_bytes());
+    bytes.extend([0, protocol]);
+    bytes.extend(&packet[l4..]);
+    let mut sum = 0u32;
+    for word in bytes.chunks(2) {
+        sum += u32::from(u16::from_be_bytes([word[0], *word.get(1).unwrap_or(&0)]));
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    let sum = match !(sum as u16) {
+        0 if protocol == 17 => 0xffff,
+        sum => sum,
+    };
+    let field = &mut packet[l4 + offset..end];
+    let bytes = sum.to_be_bytes();
+    field.copy_from_slice(&bytes[..field.len()]);
 }
 
 /// The address and the port of a flow: addresses first, then the next port.

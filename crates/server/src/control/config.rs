@@ -2,6 +2,7 @@
 
 use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::Nanos;
+use allosaur_engine::vm::Checksums;
 
 use crate::counters::{GroupReadout, Snapshot};
 
@@ -52,6 +53,8 @@ pub struct PortConfig {
     pub hw_mac: [u8; 6],
     /// Where its frames go unless a stream says otherwise: the peer's MAC address.
     pub destination_mac: [u8; 6],
+    /// Who computes the checksums of `fix_checksum_hw`.
+    pub checksums: Checksums,
     /// The data threads that transmit on it; a core mask counts along this list.
     pub cores: Vec<usize>,
 }

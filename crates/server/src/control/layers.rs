@@ -138,6 +138,7 @@ impl Control {
             source_mac: port.config.hw_mac,
             destination_mac: port.layers.destination_mac(),
             data_cores: self.config.data_cores,
+            checksums: port.config.checksums,
             // What is pushed leaves as it is.
             marking: None,
         };

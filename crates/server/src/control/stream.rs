@@ -5,12 +5,13 @@
 //! (the engine's `stream::check`). The simulator converts its streams here too.
 
 use allosaur_api::commands::streams::stream::{
-    self as json, FLAG_DUMMY, FlowStats, TUPLE_FLAG_UNLIMITED, instruction_name,
+    self as json, FLAG_DUMMY, FlowStats, L4_TYPE_IP, L4_TYPE_TCP, L4_TYPE_UDP,
+    TUPLE_FLAG_UNLIMITED, instruction_name,
 };
 use allosaur_engine::stream::spec::{PACKET_BYTES_MAX, PACKET_BYTES_MIN, PACKET_BYTES_PADDED};
 use allosaur_engine::stream::{DestinationMac, Mode, Rate, StreamId, StreamSpec};
 use allosaur_engine::time::{MICROSECOND, Nanos};
-use allosaur_engine::vm::{Flows, Instruction, Operation, Range, Sequence, Values, Width};
+use allosaur_engine::vm::{Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width};
 use base64::Engine as _;
 use serde_json::Value;
 use thiserror::Error;
@@ -217,12 +218,19 @@ fn instruction(instruction: &json::Instruction) -> Result<Instruction, Problem> 
         json::Instruction::TrimPktSize { name } => Instruction::TrimPacketSize {
             variable: name.clone(),
         },
-        json::Instruction::Unsupported(kind) => {
-            return Err(format!(
-                "the instruction '{kind}' is not supported yet: use \
-                 fix_checksum_ipv4 or leave it out"
-            ));
-        }
+        json::Instruction::FixChecksumHw {
+            l2_len,
+            l3_len,
+            l4_type,
+        } => Instruction::FixChecksums {
+            l2_bytes: usize::from(*l2_len),
+            l3_bytes: usize::from(*l3_len),
+            layer4: layer4(*l4_type)?,
+        },
+        json::Instruction::FixChecksumIcmpv6 { l2_len, l3_len } => Instruction::FixChecksumIcmpv6 {
+            l2_bytes: usize::from(*l2_len),
+            l3_bytes: usize::from(*l3_len),
+        },
     })
 }
 
@@ -271,6 +279,18 @@ fn tuple(tuple: &json::TupleFlowVar) -> Result<Instruction, Problem> {
             limit,
         },
     })
+}
+
+fn layer4(l4_type: u8) -> Result<Layer4, Problem> {
+    match l4_type {
+        L4_TYPE_UDP => Ok(Layer4::Udp),
+        L4_TYPE_TCP => Ok(Layer4::Tcp),
+        L4_TYPE_IP => Ok(Layer4::Any),
+        _ => Err(format!(
+            "field 'l4_type' is {l4_type}; it must be {L4_TYPE_UDP} (UDP), {L4_TYPE_TCP} (TCP) or \
+             {L4_TYPE_IP} (the IPv4 header alone)"
+        )),
+    }
 }
 
 fn width(name: &str, size: u8) -> Result<Width, Problem> {
@@ -358,13 +378,9 @@ mod tests {
             error(|s| s["mode"]["rate"]["value"] = json!(0)),
             "stream 3: field 'mode.rate.value' is 0; it must be above 0"
         );
-        let text = error(|s| s["vm"]["instructions"] = json!([{"type": "fix_checksum_hw"}]));
-        assert!(
-            text.starts_with("stream 3: vm.instructions[0]: the instruction 'fix_checksum_hw'")
-        );
-        assert!(
-            error(|s| s["flow_stats"]["enabled"] = json!(true)).contains("flow_stats.rule_type")
-        );
+        let fix = json!({"type": "fix_checksum_hw", "l2_len": 14, "l3_len": 20, "l4_type": 6});
+        let text = error(|s| s["vm"]["instructions"] = json!([fix]));
+        assert!(text.starts_with("stream 3: vm.instructions[0]: field 'l4_type' is 6; it must be"));
         assert!(error(|s| s["isg"] = json!(-1)).contains("'isg'"));
         assert!(error(|s| s["packet"]["binary"] = json!("!")).contains("base64"));
         assert!(error(|s| s["flags"] = json!(6)).contains("flags"));

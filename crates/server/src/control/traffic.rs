@@ -220,6 +220,7 @@ fn compile(
         line_rate_bps: port.config.line_rate_bps,
         source_mac: port.config.hw_mac,
         destination_mac: port.layers.destination_mac(),
+        checksums: port.config.checksums,
         data_cores: config.data_cores,
         marking: Some(config.marking),
     };

@@ -7,6 +7,7 @@ use allosaur_engine::engine::{Change, Command, Event};
 use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_engine::vm::Checksums;
 use allosaur_server::control::{
     Action, BuildFacts, Control, ControlConfig, PortConfig, Reply, View,
 };
@@ -321,6 +322,7 @@ fn config(cores: usize) -> ControlConfig {
         line_rate_bps: 10e9,
         hw_mac: [2, 0xa1, 5, 0, 0, index],
         destination_mac: [2, 0xa1, 5, 0, 0, 1 - index],
+        checksums: Checksums::Complete,
         cores: (0..cores).collect(),
     };
     ControlConfig {

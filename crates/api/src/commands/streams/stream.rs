@@ -139,13 +139,27 @@ pub enum Instruction {
         /// Where the IPv4 header is.
         pkt_offset: u32,
     },
+    /// `fix_checksum_hw`.
+    FixChecksumHw {
+        /// Where the IP header is.
+        l2_len: u16,
+        /// Bytes from there to the next header.
+        l3_len: u16,
+        /// [`L4_TYPE_UDP`], [`L4_TYPE_TCP`] or [`L4_TYPE_IP`].
+        l4_type: u8,
+    },
+    /// `fix_checksum_icmpv6`.
+    FixChecksumIcmpv6 {
+        /// Where the IPv6 header is.
+        l2_len: u16,
+        /// Bytes from there to the ICMPv6 header.
+        l3_len: u16,
+    },
     /// `trim_pkt_size`.
     TrimPktSize {
         /// The variable.
         name: String,
     },
-    /// An instruction of TRex that is known by name only.
-    Unsupported(&'static str),
 }
 
 /// The instruction `flow_var`: a variable.
@@ -252,7 +266,12 @@ pub enum FlowVarValues {
     List(Vec<u64>),
 }
 
-const UNSUPPORTED: [&str; 2] = ["fix_checksum_hw", "fix_checksum_icmpv6"];
+/// `l4_type` of UDP.
+pub const L4_TYPE_UDP: u8 = 11;
+/// `l4_type` of TCP.
+pub const L4_TYPE_TCP: u8 = 13;
+/// `l4_type` of the IPv4 header alone.
+pub const L4_TYPE_IP: u8 = 17;
 
 impl<'a> Stream<'a> {
     /// Reads a stream.
@@ -365,16 +384,17 @@ impl Rate {
 impl Instruction {
     fn parse(fields: &Fields<'_>) -> Result<Instruction, FieldError> {
         let name = |fields: &Fields<'_>| fields.string("name").map(str::to_owned);
-        let mut kinds = vec![
+        let kinds = [
             "flow_var",
             "flow_var_rand_limit",
             "tuple_flow_var",
             "write_flow_var",
             "write_mask_flow_var",
             "fix_checksum_ipv4",
+            "fix_checksum_hw",
+            "fix_checksum_icmpv6",
             "trim_pkt_size",
         ];
-        kinds.extend(UNSUPPORTED);
         Ok(match fields.one_of("type", &kinds)? {
             "flow_var" => Instruction::FlowVar(FlowVar::parse(fields)?),
             "flow_var_rand_limit" => {
@@ -393,10 +413,18 @@ impl Instruction {
             "fix_checksum_ipv4" => Instruction::FixChecksumIpv4 {
                 pkt_offset: fields.uint32("pkt_offset")?,
             },
-            "trim_pkt_size" => Instruction::TrimPktSize {
+            "fix_checksum_hw" => Instruction::FixChecksumHw {
+                l2_len: fields.uint16("l2_len")?,
+                l3_len: fields.uint16("l3_len")?,
+                l4_type: fields.byte("l4_type")?,
+            },
+            "fix_checksum_icmpv6" => Instruction::FixChecksumIcmpv6 {
+                l2_len: fields.uint16("l2_len")?,
+                l3_len: fields.uint16("l3_len")?,
+            },
+            _ => Instruction::TrimPktSize {
                 name: name(fields)?,
             },
-            other => Instruction::Unsupported(other),
         })
     }
 }
@@ -559,7 +587,7 @@ pub const FIELDS: &[(&str, &str, &str, &str)] = &[
         "vm.instructions",
         "array",
         "none",
-        "The field engine program: `flow_var`, `flow_var_rand_limit`, `tuple_flow_var`, `write_flow_var`, `write_mask_flow_var`, `fix_checksum_ipv4`, `trim_pkt_size`.",
+        "The field engine program: `flow_var`, `flow_var_rand_limit`, `tuple_flow_var`, `write_flow_var`, `write_mask_flow_var`, `fix_checksum_ipv4`, `fix_checksum_hw`, `fix_checksum_icmpv6`, `trim_pkt_size`.",
     ),
     (
         "vm.cache",
