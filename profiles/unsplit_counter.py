@@ -1,0 +1,33 @@
+"""Two ways to count over many cores: shared out among the data threads, or not shared.
+
+It tests that N threads send what one would. Whatever `split_to_cores` says, the packets of all threads
+together are the same; the source counts with it, the destination without.
+
+Run it:  allosaur run profiles/unsplit_counter.py -m 100kpps -d 10 --local
+See it:  allosaur sim profiles/unsplit_counter.py -o split.pcap --cores 4 --limit 100
+"""
+
+from allosaur import STLVM, STLPktBuilder, STLStream, STLTXCont
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+
+
+class UnsplitCounter:
+    """One stream with a variable of each kind."""
+
+    def get_streams(self, direction=0):
+        """Return the stream."""
+        vm = STLVM()
+        vm.var(name="shared", min_value="16.0.0.1", max_value="16.0.0.250", size=4, op="inc")
+        vm.var(
+            name="whole", min_value="48.0.0.1", max_value="48.0.0.7", size=4, op="inc", split_to_cores=False
+        )
+        vm.write(fv_name="shared", pkt_offset="IP.src")
+        vm.write(fv_name="whole", pkt_offset="IP.dst")
+        vm.fix_chksum()
+        frame = Ether() / IP(src="16.0.0.1", dst="48.0.0.1") / UDP(sport=1025, dport=12, chksum=0) / bytes(18)
+        return [STLStream(packet=STLPktBuilder(pkt=frame, vm=vm), mode=STLTXCont(pps=1000))]
+
+
+def register():
+    return UnsplitCounter()
