@@ -271,6 +271,68 @@ fn bits_that_a_program_leaves_are_not_those_of_another() {
     assert_eq!(make(&whole), [0xaa, 0xbb]);
 }
 
+#[test]
+fn a_list_in_a_chain_may_pass_its_end_twice_at_once() {
+    let list = |name: &str, values: Vec<u64>, step, next: Option<&str>| Instruction::Variable {
+        name: name.to_owned(),
+        width: Width::One,
+        values: Values::List {
+            values,
+            operation: Operation::Increment,
+            step,
+        },
+        next: next.map(str::to_owned),
+    };
+    let instructions = [
+        list("a", vec![1, 2], 1, Some("b")),
+        list("b", vec![1, 2, 3], 2, Some("c")),
+        list("c", (0..50).collect(), 1, None),
+        write("a", 20, 0, true),
+        write("b", 21, 0, true),
+        write("c", 22, 0, true),
+    ];
+    let template = [0; 60];
+    let program = Program::compile(&instructions, &template).expect("a valid program");
+    let expected = Naive::new(&instructions, &template, 0).packets(300);
+    let mut stage = Stage::default();
+    for core in 0..3 {
+        let mut state = State::new(&program, 0, core, 3);
+        let made = run(&mut stage, (&program, &mut state), &template, &[64], 100);
+        let share = expected.iter().skip(core as usize).step_by(3);
+        assert!(made.iter().eq(share), "core {core}");
+    }
+}
+
+#[test]
+fn inner_checksums_are_computed_before_outer_ones() {
+    let mut template = vec![0x33; 100];
+    for (l3, bytes) in [(14, 86_u8), (50, 50)] {
+        template[l3..l3 + 4].copy_from_slice(&[0x45, 0, 0, bytes]);
+        template[l3 + 9] = 17;
+    }
+    let fix = |l2_bytes| Instruction::FixChecksums {
+        l2_bytes,
+        l3_bytes: 20,
+        layer4: Layer4::Udp,
+    };
+    let values = Values::List {
+        values: vec![1, 2, 3],
+        operation: Operation::Increment,
+        step: 1,
+    };
+    let instructions = [
+        declare("a", Width::Four, values),
+        write("a", 62, 0, true),
+        fix(14),
+        fix(50),
+    ];
+    let program = Program::compile(&instructions, &template).expect("a valid program");
+    let mut state = State::new(&program, 0, 0, 1);
+    let mut stage = Stage::default();
+    let made = run(&mut stage, (&program, &mut state), &template, &[2], 6);
+    assert_eq!(made, Naive::new(&instructions, &template, 0).packets(6));
+}
+
 /// A UDP packet over IPv4 with one variable of 2 bytes in its payload.
 fn udp_template() -> [u8; 60] {
     let mut template = [0; 60];
