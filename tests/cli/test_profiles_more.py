@@ -242,3 +242,14 @@ def test_counters_are_whole_on_any_number_of_threads(simulate: Simulate) -> None
         (packet["IP"].src, packet["IP"].dst) for packet in simulate("unsplit_counter", "--cores", 3, limit=20)
     ]
     assert pairs == [(f"16.0.0.{1 + at}", f"48.0.0.{1 + at % 7}") for at in range(20)]
+
+
+def test_connects_and_pings_of_many(simulate: Simulate) -> None:
+    connects = simulate("tcp_connects", "-t", "clients=2", limit=4)
+    assert [(packet["IP"].src, packet["TCP"].sport) for packet in connects] == [
+        (f"16.0.0.{client}", port) for port in (1025, 1026) for client in (1, 2)
+    ]
+    assert len({packet["TCP"].chksum for packet in connects}) > 1
+    pings = simulate("icmpv6_echo", "-t", "hosts=3", limit=4)
+    assert [packet["IPv6"].dst[-1] for packet in pings] == ["1", "2", "3", "1"]
+    assert [packet["ICMPv6 Echo Request"].seq for packet in pings] == [0, 1, 2, 3]
