@@ -5,12 +5,14 @@
 //! memory that the caller owns.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `flow_stats`,
+//! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `latency`,
+//! `flow_stats`,
 //! `stream`, `engine`.
 
 pub mod capture;
 pub mod engine;
 pub mod flow_stats;
+pub mod latency;
 pub mod rng;
 pub mod stats;
 pub mod stream;

@@ -1,7 +1,7 @@
 //! Packet groups from end to end, without ports: what is marked is found, and nothing else.
 
 use allosaur_engine::flow_stats::mark::{clear, mark};
-use allosaur_engine::flow_stats::receive::group_of;
+use allosaur_engine::flow_stats::receive::{Sign, sign_of};
 use allosaur_engine::flow_stats::{
     FLOW_GROUPS, Group, GroupCounters, GroupTable, MarkError, Marking, Rule,
 };
@@ -15,6 +15,7 @@ fn rule(n: u16) -> Rule {
     Rule {
         group,
         vxlan: false,
+        run: 0,
     }
 }
 
@@ -59,7 +60,7 @@ proptest! {
         let before = frame(tags, ipv6, id, port, &[7; 30]);
         let mut packet = before.clone();
         mark(&mut packet, rule(n), Marking::Server).expect("it is IP");
-        prop_assert_eq!(group_of(&packet), Group::flow(n));
+        prop_assert_eq!(sign_of(&packet), Group::flow(n).map(Sign::Flow));
         let at = 14 + 4 * tags;
         if !ipv6 {
             prop_assert_eq!(checksum(&packet[at..at + 20]), 0);
@@ -75,8 +76,8 @@ proptest! {
         let before = frame(0, ipv6, 1, 4789, &payload);
         let mut packet = before.clone();
         let group = Group::flow(n).expect("a group");
-        mark(&mut packet, Rule { group, vxlan: true }, Marking::Server).expect("it is VXLAN");
-        prop_assert_eq!(group_of(&packet), Some(group));
+        mark(&mut packet, Rule { group, vxlan: true, run: 0 }, Marking::Server).expect("it is VXLAN");
+        prop_assert_eq!(sign_of(&packet), Some(Sign::Flow(group)));
         let outer = if ipv6 { 14 + 40 + 8 } else { 14 + 20 + 8 };
         prop_assert_eq!(&packet[..outer], &before[..outer]);
     }
@@ -86,7 +87,7 @@ proptest! {
         let before = frame(tags, ipv6, id, 80, &[7; 30]);
         let mut packet = before.clone();
         clear(&mut packet, Marking::Server);
-        prop_assert_eq!(group_of(&packet), None);
+        prop_assert_eq!(sign_of(&packet), None);
         if id < 0xfc00 {
             prop_assert_eq!(packet, before);
         } else {
@@ -105,7 +106,7 @@ proptest! {
             let kinds = [[8, 0], [0x86, 0xdd], [0x81, 0], [1, 2]];
             ether_type.copy_from_slice(&kinds[kind as usize]);
         }
-        let _ = group_of(&bytes);
+        let _ = sign_of(&bytes);
         let _ = mark(&mut bytes, rule(0), Marking::Server);
         clear(&mut bytes, Marking::Server);
     }
@@ -126,7 +127,15 @@ fn packets_without_a_place_for_the_sign_are_refused() {
     assert_eq!(refused, Err(MarkError::NotIp));
     let mut udp = frame(0, false, 1, 80, &[0; 60]);
     let group = Group::flow(0).expect("a group");
-    let refused = mark(&mut udp, Rule { group, vxlan: true }, Marking::Server);
+    let refused = mark(
+        &mut udp,
+        Rule {
+            group,
+            vxlan: true,
+            run: 0,
+        },
+        Marking::Server,
+    );
     assert_eq!(refused, Err(MarkError::NotVxlan));
 }
 

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use allosaur_engine::flow_stats::{GROUPS, Group, GroupCounters, GroupTable};
+use allosaur_engine::flow_stats::{GROUPS, Group, GroupCounters, GroupTable, LATENCY_GROUPS};
+use allosaur_engine::latency::LatencyStats;
+use allosaur_engine::latency::meter::WORDS;
 use allosaur_engine::stats::{DirectionCounters, SIZE_CLASSES, TransmitCounters};
 
 /// What all threads counted since the server started.
@@ -40,11 +42,27 @@ pub struct GroupTraffic {
     pub received: GroupCounters,
 }
 
+/// Packets with the sign of latency that belong to no group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatencyErrors {
+    /// Packets of a run that is over.
+    pub old_flow: u64,
+    /// Packets without a trailer, or of a group that there is not.
+    pub bad_header: u64,
+}
+
 /// Where the counters of packet groups are read. They are many, so they are no part of the
 /// snapshot: only those that somebody asks for are read.
 pub trait GroupReadout: std::fmt::Debug {
     /// What was counted of a group on a port since the server started.
     fn group(&self, port: usize, group: Group) -> GroupTraffic;
+
+    /// What was measured of the `n`-th group whose latency is measured, if it was made anew by
+    /// that version.
+    fn latency(&self, n: u16, version: u32) -> Option<LatencyStats>;
+
+    /// What is wrong with packets that carry the sign of latency.
+    fn latency_errors(&self) -> LatencyErrors;
 }
 
 /// How busy one thread was.
@@ -79,6 +97,10 @@ impl Counters {
         let receive = ReceiveBlock {
             ports: (0..ports).map(|_| Words::default()).collect(),
             groups: (0..ports).map(|_| GroupWords::default()).collect(),
+            latency: (0..LATENCY_GROUPS)
+                .map(|_| LatencyCell::default())
+                .collect(),
+            latency_errors: Words::default(),
             time: Words::default(),
         };
         Counters {
@@ -118,6 +140,17 @@ impl GroupReadout for Counters {
         }
         let received = self.receive.groups[port].load(group);
         GroupTraffic { sent, received }
+    }
+
+    fn latency(&self, n: u16, version: u32) -> Option<LatencyStats> {
+        self.receive.latency[usize::from(n)].load(version)
+    }
+
+    fn latency_errors(&self) -> LatencyErrors {
+        LatencyErrors {
+            old_flow: self.receive.latency_errors.load(0),
+            bad_header: self.receive.latency_errors.load(1),
+        }
     }
 }
 
@@ -164,10 +197,53 @@ impl CoreBlock {
 pub struct ReceiveBlock {
     ports: Box<[Words<{ DIRECTION_WORDS + 1 }>]>,
     groups: Box<[GroupWords]>,
+    latency: Box<[LatencyCell]>,
+    latency_errors: Words<2>,
     time: Words<2>,
 }
 
+/// What control wants of a group whose latency is measured: this version of it, and this run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatencyTerms {
+    /// Changes when the group is made anew, and all that was measured is forgotten. 0 is none.
+    pub version: u32,
+    /// Changes with each run: the packets' numbers begin again.
+    pub run: u8,
+}
+
 impl ReceiveBlock {
+    /// Tells the receive thread what to expect of a group. Only control may.
+    pub fn expect_latency(&self, n: u16, terms: LatencyTerms) {
+        let word = u64::from(terms.version) << 8 | u64::from(terms.run);
+        self.latency[usize::from(n)]
+            .terms
+            .store(word, Ordering::Release);
+    }
+
+    /// What control expects of a group; none of a group that there is not.
+    #[inline]
+    pub fn latency_terms(&self, n: u16) -> LatencyTerms {
+        let Some(cell) = self.latency.get(usize::from(n)) else {
+            return LatencyTerms::default();
+        };
+        let word = cell.terms.load(Ordering::Acquire);
+        LatencyTerms {
+            version: (word >> 8) as u32,
+            run: word as u8,
+        }
+    }
+
+    /// Publishes what was measured of a version of a group. Only the receive thread may.
+    pub fn publish_latency(&self, n: u16, version: u32, stats: &LatencyStats) {
+        self.latency[usize::from(n)].store(version, stats);
+    }
+
+    /// Publishes what is wrong with packets. Only the receive thread may.
+    pub fn publish_latency_errors(&self, errors: LatencyErrors) {
+        self.latency_errors.store(0, errors.old_flow);
+        self.latency_errors.store(1, errors.bad_header);
+    }
+
     /// Publishes what one port received and what its link lost. Only the receive thread may.
     pub fn publish_port(&self, port: usize, received: &DirectionCounters, lost_packets: u64) {
         let words = &self.ports[port];
@@ -234,6 +310,37 @@ impl<const N: usize> Words<N> {
             bytes: self.load(1),
             by_size: std::array::from_fn(|i| self.load(2 + i)),
         }
+    }
+}
+
+/// What was measured of one group, with one writer, and what control expects of it.
+#[derive(Debug, Default)]
+struct LatencyCell {
+    terms: AtomicU64,
+    version: AtomicU64,
+    stats: Words<WORDS>,
+}
+
+impl LatencyCell {
+    fn store(&self, version: u32, stats: &LatencyStats) {
+        let renewed = self.version.load(Ordering::Relaxed) != u64::from(version);
+        if renewed {
+            // Nobody shall take numbers of one version for those of another.
+            self.version.store(0, Ordering::Release);
+        }
+        for (i, word) in stats.to_words().into_iter().enumerate() {
+            self.stats.store(i, word);
+        }
+        self.version.store(version.into(), Ordering::Release);
+    }
+
+    fn load(&self, version: u32) -> Option<LatencyStats> {
+        let is_it = || self.version.load(Ordering::Acquire) == u64::from(version);
+        if !is_it() {
+            return None;
+        }
+        let words = std::array::from_fn(|i| self.stats.load(i));
+        is_it().then(|| LatencyStats::from_words(&words))
     }
 }
 

@@ -1,19 +1,21 @@
 //! The receive thread: takes what arrives at every port, and counts it.
 //!
-//! What lives here: the loop over the receive queues. What does not yet: latency, capture
-//! and answers to ARP, which will look at the same frames.
+//! What lives here: the loop over the receive queues. What does not yet: capture and
+//! answers to ARP, which will look at the same frames.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use allosaur_engine::flow_stats::{GroupTable, receive::group_of};
+use allosaur_engine::flow_stats::receive::{Sign, sign_of};
+use allosaur_engine::flow_stats::{Group, GroupTable, LATENCY_GROUPS};
+use allosaur_engine::latency::{Meter, Trailer};
 use allosaur_engine::stats::DirectionCounters;
 use allosaur_engine::time::{FCS_BYTES, MILLISECOND, Nanos};
 use allosaur_port::RxQueue;
 use allosaur_port::memory::MemoryRx;
 
 use crate::clock::Clock;
-use crate::counters::{CoreCounters, ReceiveBlock};
+use crate::counters::{CoreCounters, LatencyErrors, LatencyTerms, ReceiveBlock};
 use crate::polling::{Poll, SLEEP_MIN, sharpen_sleep};
 
 /// Frames taken from one port before the next has its turn.
@@ -25,6 +27,7 @@ const SLEEP_IDLE: Nanos = 20 * MILLISECOND;
 #[derive(Debug)]
 pub struct Receiver {
     ports: Vec<PortSide>,
+    meters: Meters,
     block: Arc<ReceiveBlock>,
     clock: Clock,
     started_at: Nanos,
@@ -40,15 +43,86 @@ struct PortSide {
 
 impl PortSide {
     /// Takes what has arrived, and counts it.
-    fn receive(&mut self, now: Nanos) -> usize {
+    fn receive(&mut self, now: Nanos, meters: &mut Meters) -> usize {
         let (received, groups) = (&mut self.received, &mut self.groups);
         self.queue.receive(now, BUDGET, |_, frame| {
             received.count(1, frame.len());
-            if let Some(group) = group_of(frame) {
+            let group = match sign_of(frame) {
+                None => return,
+                Some(Sign::Flow(group)) => Some(group),
+                Some(Sign::Latency) => meters.measure(frame),
+            };
+            if let Some(group) = group {
                 groups.count(group, 1, frame.len() as u64 + FCS_BYTES);
             }
         })
     }
+}
+
+/// The meters of all groups whose latency is measured, over all ports.
+#[derive(Debug)]
+struct Meters {
+    meters: Vec<(LatencyTerms, Meter)>,
+    /// A bit for each meter that has measured since it was last published.
+    changed: u128,
+    errors: LatencyErrors,
+    block: Arc<ReceiveBlock>,
+    clock: Clock,
+}
+
+const _: () = assert!(LATENCY_GROUPS as u32 <= u128::BITS);
+
+impl Meters {
+    fn new(block: Arc<ReceiveBlock>, clock: Clock) -> Meters {
+        let meters = usize::from(LATENCY_GROUPS);
+        Meters {
+            meters: vec![(LatencyTerms::default(), Meter::default()); meters],
+            changed: 0,
+            errors: LatencyErrors::default(),
+            block,
+            clock,
+        }
+    }
+
+    /// Measures a frame with the sign of latency; its group, if it belongs to one.
+    fn measure(&mut self, frame: &[u8]) -> Option<Group> {
+        // The time of the turn would be too early: frames arrive while it lasts.
+        let now = self.clock.now_ns();
+        let Some((trailer, group)) = read(frame) else {
+            self.errors.bad_header += 1;
+            return None;
+        };
+        let terms = self.block.latency_terms(trailer.group);
+        if terms.version == 0 || terms.run != trailer.run {
+            self.errors.old_flow += 1;
+            return None;
+        }
+        let (known, meter) = &mut self.meters[usize::from(trailer.group)];
+        if known.version != terms.version {
+            *meter = Meter::default();
+        } else if known.run != terms.run {
+            meter.restart();
+        }
+        *known = terms;
+        meter.record(now, trailer.sequence, now.saturating_sub(trailer.sent_ns));
+        self.changed |= 1 << trailer.group;
+        Some(group)
+    }
+
+    fn publish(&mut self) {
+        while self.changed != 0 {
+            let n = self.changed.trailing_zeros() as u16;
+            self.changed &= self.changed - 1;
+            let (terms, meter) = &self.meters[usize::from(n)];
+            self.block.publish_latency(n, terms.version, meter.stats());
+        }
+        self.block.publish_latency_errors(self.errors);
+    }
+}
+
+fn read(frame: &[u8]) -> Option<(Trailer, Group)> {
+    let trailer = Trailer::parse(frame)?;
+    Some((trailer, Group::latency(trailer.group)?))
 }
 
 impl Receiver {
@@ -63,6 +137,7 @@ impl Receiver {
         let ports = queues.into_iter().map(side).collect();
         Receiver {
             ports,
+            meters: Meters::new(Arc::clone(&block), clock.clone()),
             block,
             clock,
             started_at,
@@ -85,7 +160,13 @@ impl Receiver {
                 .next_arrival()
                 .map_or(quiet_until, |arrival| arrival.min(quiet_until));
             poll.wait_until(now, Some(due));
-            sleep = (sleep * 2).min(SLEEP_IDLE);
+            // Who is woken early shall expect something.
+            let woken = self.clock.now_ns() < due;
+            sleep = if woken {
+                SLEEP_MIN
+            } else {
+                (sleep * 2).min(SLEEP_IDLE)
+            };
         }
     }
 
@@ -95,7 +176,7 @@ impl Receiver {
         let mut arrived = 0;
         for (number, port) in self.ports.iter_mut().enumerate() {
             let lost_before = port.queue.lost_packets();
-            let n = port.receive(now);
+            let n = port.receive(now, &mut self.meters);
             let lost = port.queue.lost_packets();
             if n > 0 || lost > lost_before {
                 self.block.publish_port(number, &port.received, lost);
@@ -105,6 +186,7 @@ impl Receiver {
         }
         let end = self.clock.now_ns();
         if arrived > 0 {
+            self.meters.publish();
             self.busy_ns += end - now;
         }
         let total_ns = end - self.started_at;

@@ -227,6 +227,9 @@ impl Service {
             match action {
                 Action::Command { core, command } => self.threads.send(core, command),
                 Action::Publish(text) => self.sockets.publish(text),
+                Action::ExpectLatency { group, terms } => {
+                    self.counters.receive.expect_latency(group, terms);
+                }
                 Action::Shutdown => self.ending = true,
             }
         }

@@ -3,7 +3,9 @@
 mod rpc_common;
 
 use allosaur_engine::flow_stats::{Group, GroupTable};
-use allosaur_engine::time::SECOND;
+use allosaur_engine::latency::Meter;
+use allosaur_engine::time::{MICROSECOND, SECOND};
+use allosaur_server::counters::LatencyErrors;
 use rpc_common::{User, World, stream};
 use serde_json::{Value, json};
 
@@ -165,4 +167,114 @@ fn filters_are_removed_only_when_nothing_is_sent() {
     world.ok("start_traffic", user.params(rpc_common::start("raw", 1.0)));
     let (_, text) = world.refused("remove_rx_filters", user.params(json!({})));
     assert!(text.contains("remove_rx_filters"), "{text}");
+}
+
+fn measured(pg_id: u32) -> Value {
+    let mut stream = counted(pg_id);
+    stream["flow_stats"]["rule_type"] = json!("latency");
+    stream
+}
+
+#[test]
+fn a_number_for_latency_belongs_to_one_stream() {
+    let (mut world, user) = world();
+    world.ok("add_stream", add(&user, 1, measured(7)));
+    world.ok("add_stream", add(&user, 2, counted(8)));
+    for (stream, first) in [(measured(7), 1), (counted(7), 1), (measured(8), 2)] {
+        let (_, text) = world.refused("add_stream", add(&user, 3, stream));
+        assert!(
+            text.contains("stream 3: field 'flow_stats.stream_id'"),
+            "{text}"
+        );
+        assert!(
+            text.contains(&format!("which stream {first} has")),
+            "{text}"
+        );
+    }
+    let ids = world.ok("get_active_pgids", json!({"api_h": user.api_h}));
+    assert_eq!(ids, json!({"ids": {"flow_stats": [8], "latency": [7]}}));
+    world.ok("remove_stream", user.params(json!({"stream_id": 1})));
+    world.ok("add_stream", add(&user, 1, counted(7)));
+}
+
+#[test]
+fn all_numbers_for_latency_are_there_besides_all_others() {
+    let (mut world, user) = world();
+    for n in 0..1023 {
+        world.ok("add_stream", add(&user, n, counted(n)));
+    }
+    for n in 2000..2128 {
+        world.ok("add_stream", add(&user, n, measured(n)));
+    }
+    let (_, text) = world.refused("add_stream", add(&user, 3000, measured(3000)));
+    assert!(text.contains("128"), "{text}");
+    let all = stats(&mut world, &user, &[]);
+    let groups = all["flow_stats"].as_object().map(serde_json::Map::len);
+    assert_eq!(groups, Some(1151));
+}
+
+#[test]
+fn latency_is_that_of_the_group_as_it_is_now() {
+    let (mut world, user) = world();
+    world.ok("add_stream", add(&user, 1, measured(7)));
+    assert_eq!(stats(&mut world, &user, &[])["latency"], json!({"g": null}));
+    let start = rpc_common::start("raw", 1.0);
+    world.ok("start_traffic", user.params(start));
+    let terms = world.counters.receive.latency_terms(0);
+    let mut meter = Meter::default();
+    for (sequence, usec) in [(0, 8), (1, 12), (3, 1_034)] {
+        meter.record(0, sequence, usec * MICROSECOND);
+    }
+    let block = &world.counters.receive;
+    block.publish_latency(0, terms.version, meter.stats());
+    block.publish_latency_errors(LatencyErrors {
+        old_flow: 2,
+        bad_header: 0,
+    });
+    let latency = stats(&mut world, &user, &[])["latency"].take();
+    assert_eq!(
+        latency,
+        json!({
+            "g": {"old_flow": 2},
+            "7": {
+                "lat": {"average": 351.33, "total_min": 8, "total_max": 1034, "last_max": 1034,
+                        "jit": 64, "histogram": {"0": 1, "10": 1, "1000": 1}},
+                "er": {"drp": 1, "sth": 1},
+            },
+        })
+    );
+    world.ok("stop_traffic", user.params(json!({})));
+    world.ok("remove_all_streams", user.params(json!({})));
+    world.ok("add_stream", add(&user, 1, measured(7)));
+    assert_eq!(stats(&mut world, &user, &[])["latency"]["7"], Value::Null);
+}
+
+#[test]
+fn each_run_is_told_apart_and_a_refused_start_is_none() {
+    let (mut world, user) = world();
+    world.ok("add_stream", add(&user, 1, measured(7)));
+    let start = || user.params(rpc_common::start("raw", 1.0));
+    world.ok("start_traffic", start());
+    let first = world.counters.receive.latency_terms(0);
+    world.refused("start_traffic", start());
+    assert_eq!(world.counters.receive.latency_terms(0), first);
+    world.ok("stop_traffic", user.params(json!({})));
+    world.ok("start_traffic", start());
+    let second = world.counters.receive.latency_terms(0);
+    assert_eq!(second.version, first.version);
+    assert_ne!(second.run, first.run);
+}
+
+#[test]
+fn a_multiplier_below_the_fixed_rate_is_refused() {
+    let (mut world, user) = world();
+    world.ok("add_stream", add(&user, 1, measured(7)));
+    world.ok("add_stream", add(&user, 2, counted(8)));
+    let (_, text) = world.refused("start_traffic", user.params(rpc_common::start("pps", 90.0)));
+    assert!(text.contains("fixed"), "{text}");
+    let started = world.ok(
+        "start_traffic",
+        user.params(rpc_common::start("pps", 400.0)),
+    );
+    assert_eq!(started["multiplier"], 3.0);
 }

@@ -109,7 +109,12 @@ pub const COMMANDS: &[Command] = &[
         )],
         reply: "`flow_stats`: of each group `rp`, `rb`, `tp`, `tb` (packets and bytes with FCS, received \
                 and sent) and `rps`, `rbs`, `tps`, `tbs` (packets and bits a second), each by port. \
-                `latency`: `g` only. `ver_id`: of each group a number that changes when the group \
+                `latency`: of each group that has received packets `lat`, in microseconds \
+                (`average`, `total_min`, `total_max`, `last_max` of the last second or less, `jit` \
+                after RFC 3550, `histogram` by lower bound), and `er` if there are errors: `drp` \
+                missing, `ooo` out of order, `dup` duplicates, `sth` and `stl` numbers above and \
+                below what was expected; and `g`, packets of no group (`old_flow` of a run that \
+                is over, `bad_header`). `ver_id`: of each group a number that changes when the group \
                 is made anew, and its counters begin at zero. `null` in place of no groups.",
         errors: &[],
         example: Example {

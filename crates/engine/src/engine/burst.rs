@@ -4,9 +4,10 @@
 //! a frame that the queue keeps, copy the template, run the field engine. What does not: which
 //! packets are due.
 
+use crate::latency::{TRAILER_BYTES, Trailer};
 use crate::stats::TransmitCounters;
 use crate::stream::run::StreamRun;
-use crate::time::{Due, FCS_BYTES, Gap};
+use crate::time::{Due, FCS_BYTES, Gap, Nanos};
 use crate::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
 use crate::vm;
 
@@ -16,7 +17,7 @@ pub(super) fn register(
     port: PortIndex,
     outlets: &mut impl Outlets,
 ) -> Option<FrameHandle> {
-    if stream.state.is_some() || stream.plan.dummy {
+    if stream.state.is_some() || stream.plan.dummy || stream.plan.stamped {
         return None;
     }
     outlets.with_queue(port, Register(&stream.plan.packet))
@@ -36,11 +37,13 @@ pub(super) fn send(
     stream: &mut StreamRun,
     port: PortIndex,
     count: u32,
+    now: Nanos,
     stage: &mut vm::Stage,
     counters: &mut TransmitCounters,
     outlets: &mut impl Outlets,
 ) -> u32 {
     let (first, gap) = (stream.next, stream.gap);
+    let trailer = stream.trailer(now);
     let template: &[u8] = &stream.plan.packet;
     if let (Some(program), Some(state)) = (&stream.plan.program, &mut stream.state) {
         stage.run(program, state, template, count as usize);
@@ -50,11 +53,13 @@ pub(super) fn send(
             first,
             gap,
             count,
+            trailer,
         };
         let sent = outlets.with_queue(port, burst);
         let bytes = count_lengths(program.fixed_length(), sent, stage, counters);
         // What the queue did not take is made again.
         state.rewind(u64::from(count - sent));
+        stream.note_sent(sent);
         stream.counters.packets += u64::from(sent);
         stream.counters.bytes += bytes;
         return sent;
@@ -76,12 +81,15 @@ pub(super) fn send(
                 first,
                 gap,
                 count,
+                trailer,
             },
         ),
     };
-    counters.sent.count(u64::from(sent), template.len());
+    let template_bytes = template.len();
+    stream.note_sent(sent);
+    counters.sent.count(u64::from(sent), template_bytes);
     stream.counters.packets += u64::from(sent);
-    stream.counters.bytes += u64::from(sent) * (template.len() as u64 + FCS_BYTES);
+    stream.counters.bytes += u64::from(sent) * (template_bytes as u64 + FCS_BYTES);
     sent
 }
 
@@ -142,6 +150,7 @@ struct Copy<'a> {
     first: Due,
     gap: Gap,
     count: u32,
+    trailer: Option<Trailer>,
 }
 
 impl Job for Copy<'_> {
@@ -155,6 +164,7 @@ impl Job for Copy<'_> {
                 return i;
             };
             slot.copy_from_slice(self.template);
+            stamp(self.trailer, i, slot);
             due = due.after(self.gap);
         }
         self.count
@@ -167,6 +177,7 @@ struct Program<'a> {
     first: Due,
     gap: Gap,
     count: u32,
+    trailer: Option<Trailer>,
 }
 
 impl Job for Program<'_> {
@@ -181,8 +192,19 @@ impl Job for Program<'_> {
                 return i;
             };
             self.stage.write(i as usize, self.template, slot);
+            stamp(self.trailer, i, slot);
             due = due.after(self.gap);
         }
         self.count
+    }
+}
+
+/// Writes the trailer of the `i`-th packet of a burst whose first has `trailer`. A packet that the
+/// field engine made too short for it has none.
+#[inline(always)]
+fn stamp(trailer: Option<Trailer>, i: u32, slot: &mut [u8]) {
+    if let Some(first) = trailer.filter(|_| slot.len() >= TRAILER_BYTES) {
+        let sequence = first.sequence.wrapping_add(i);
+        Trailer { sequence, ..first }.write(slot);
     }
 }

@@ -164,10 +164,10 @@ impl Sender {
             let count = stream.due_count(until, vm::BURST as u32);
             if count > 0 {
                 let bytes_before = stream.counters.bytes;
-                let taken = burst::send(stream, self.port, count, stage, counters, outlets);
-                if let Some(group) = stream.plan.group {
+                let taken = burst::send(stream, self.port, count, now, stage, counters, outlets);
+                if let Some(rule) = stream.plan.rule {
                     let bytes = stream.counters.bytes - bytes_before;
-                    self.groups.count(group, u64::from(taken), bytes);
+                    self.groups.count(rule.group, u64::from(taken), bytes);
                 }
                 stream.advance(u64::from(taken));
                 sent += u64::from(taken);

@@ -11,6 +11,7 @@ use allosaur_packet::frame::{self, Layout, Network, Transport};
 use thiserror::Error;
 
 use super::Group;
+use crate::latency::{TRAILER_BYTES, Trailer};
 
 /// What is counted of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct Rule {
     pub group: Group,
     /// The sign goes into the packet within VXLAN, not into the one around it.
     pub vxlan: bool,
+    /// Of a group whose latency is measured, a number that changes with each run.
+    pub run: u8,
 }
 
 /// Which signs are used.
@@ -41,10 +44,25 @@ impl Marking {
         }
     }
 
+    /// The sign of all groups whose latency is measured: which one it is, the trailer says.
+    pub(super) const fn latency_id(self) -> u16 {
+        match self {
+            Marking::Server => 0xffff,
+            Marking::Simulator => 0xff7f,
+        }
+    }
+
+    /// Whether packets get a trailer of their own as they are sent.
+    pub(crate) fn stamps(self) -> bool {
+        self == Marking::Server
+    }
+
     /// The sign of a group. The simulator has fewer signs than the server has groups: it begins
     /// again.
-    const fn id(self, wire_id: u16) -> u16 {
+    fn id(self, group: Group) -> u16 {
+        let wire_id = group.wire_id();
         match self {
+            _ if group.is_latency() => self.latency_id(),
             Marking::Server => self.first_id() + wire_id,
             Marking::Simulator => self.first_id() + wire_id % 0x7f,
         }
@@ -66,6 +84,12 @@ pub enum MarkError {
          change the packet, or set it to false"
     )]
     NotVxlan,
+    /// The trailer would lie over the headers.
+    #[error(
+        "flow_stats.rule_type is 'latency', for which the packet needs {TRAILER_BYTES} bytes after \
+         its headers: make it longer"
+    )]
+    NoRoom,
 }
 
 /// Where VXLAN listens (RFC 7348).
@@ -77,11 +101,38 @@ pub(super) const VXLAN_BYTES: usize = 8;
 /// wrong on purpose stays wrong.
 pub fn mark(packet: &mut [u8], rule: Rule, marking: Marking) -> Result<(), MarkError> {
     let place = place(packet, rule.vxlan)?;
-    place.set_id(packet, marking.id(rule.group.wire_id()));
-    if marking == Marking::Simulator && place.network == Network::Ipv6 {
-        // The lowest bit of the traffic class.
-        packet[place.header.start + 1] |= 0x10;
+    place.set_id(packet, marking.id(rule.group));
+    if rule.group.is_latency() {
+        mark_latency(packet, &place, rule, marking)?;
     }
+    if marking == Marking::Simulator && place.network == Network::Ipv6 {
+        place.set_lowest_class_bit(packet);
+    }
+    Ok(())
+}
+
+fn mark_latency(
+    packet: &mut [u8],
+    place: &Place,
+    rule: Rule,
+    marking: Marking,
+) -> Result<(), MarkError> {
+    if packet.len() < place.headers_end + TRAILER_BYTES {
+        return Err(MarkError::NoRoom);
+    }
+    let group = rule.group.wire_id();
+    if !marking.stamps() {
+        Trailer::write_simulated(group, packet);
+        return Ok(());
+    }
+    place.set_lowest_class_bit(packet);
+    let run = rule.run;
+    Trailer {
+        run,
+        group,
+        ..Trailer::default()
+    }
+    .write(packet);
     Ok(())
 }
 
@@ -100,14 +151,21 @@ struct Place {
     network: Network,
     /// The network header.
     header: Range<usize>,
+    /// Where the payload starts.
+    headers_end: usize,
 }
 
 impl Place {
     fn new(layout: &Layout, offset: usize) -> Option<Place> {
         let start = offset + usize::from(layout.network_offset);
         let header = start..offset + usize::from(layout.transport_offset);
+        let headers_end = offset + usize::from(layout.payload_offset);
         let network = layout.network;
-        matches!(network, Network::Ipv4 | Network::Ipv6).then_some(Place { network, header })
+        matches!(network, Network::Ipv4 | Network::Ipv6).then_some(Place {
+            network,
+            header,
+            headers_end,
+        })
     }
 
     /// The bytes of the sign.
@@ -126,10 +184,26 @@ impl Place {
         let old = self.id(packet);
         packet[self.field()].copy_from_slice(&id.to_be_bytes());
         if self.network == Network::Ipv4 {
-            let sum = &mut packet[self.header.start + 10..][..2];
-            let new = checksum::update_u16(u16::from_be_bytes([sum[0], sum[1]]), old, id);
-            sum.copy_from_slice(&new.to_be_bytes());
+            self.update_checksum(packet, old, id);
         }
+    }
+
+    /// Sets the lowest bit of TOS, or of the traffic class.
+    fn set_lowest_class_bit(&self, packet: &mut [u8]) {
+        let start = self.header.start;
+        if self.network == Network::Ipv6 {
+            packet[start + 1] |= 0x10;
+            return;
+        }
+        let old = u16::from_be_bytes([packet[start], packet[start + 1]]);
+        packet[start + 1] |= 1;
+        self.update_checksum(packet, old, old | 1);
+    }
+
+    fn update_checksum(&self, packet: &mut [u8], old: u16, new: u16) {
+        let sum = &mut packet[self.header.start + 10..][..2];
+        let updated = checksum::update_u16(u16::from_be_bytes([sum[0], sum[1]]), old, new);
+        sum.copy_from_slice(&updated.to_be_bytes());
     }
 }
 

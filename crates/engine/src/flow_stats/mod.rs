@@ -48,7 +48,7 @@ impl Group {
     }
 
     /// The number on the wire: the place among the groups of its kind.
-    pub(crate) fn wire_id(self) -> u16 {
+    pub fn wire_id(self) -> u16 {
         self.0.checked_sub(FLOW_GROUPS).unwrap_or(self.0)
     }
 }

@@ -1,4 +1,4 @@
-//! The group of a frame that arrived.
+//! The sign of a frame that arrived.
 //!
 //! What lives here: the sign, found with few looks at the frame, since every frame is asked. What
 //! does not: counting (`table`).
@@ -9,19 +9,34 @@ use allosaur_packet::frame::{self, VLAN_TAGS_MAX};
 use super::mark::{VXLAN_PORT, vxlan_offset};
 use super::{Group, Marking};
 
-/// The group of a frame, if it has a sign. Frames within VXLAN are looked at when the frame
-/// around them has none.
+/// What a sign says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// A group that is only counted.
+    Flow(Group),
+    /// A group whose latency is measured: the frame's trailer tells which.
+    Latency,
+}
+
+/// The sign of a frame, if it has one. Frames within VXLAN are looked at when the frame around
+/// them has none.
 #[inline]
-pub fn group_of(frame: &[u8]) -> Option<Group> {
+pub fn sign_of(frame: &[u8]) -> Option<Sign> {
     let (ether_type, at) = network(frame)?;
     let id = match ether_type {
         EtherType::IPV4 => u16_at(frame, at + 4)?,
         _ => u16_at(frame, at + 2)?,
     };
     match id.checked_sub(Marking::Server.first_id()) {
-        Some(n) => Group::flow(n),
-        None => group_in_vxlan(frame, ether_type, at),
+        Some(n) => Some(sign(n)),
+        None => sign_in_vxlan(frame, ether_type, at),
     }
+}
+
+/// The groups that are counted take all signs but the highest.
+#[inline]
+fn sign(n: u16) -> Sign {
+    Group::flow(n).map_or(Sign::Latency, Sign::Flow)
 }
 
 /// The type and the place of an IP header, behind any VLAN tags.
@@ -42,7 +57,7 @@ fn network(frame: &[u8]) -> Option<(EtherType, usize)> {
 }
 
 #[inline]
-fn group_in_vxlan(frame: &[u8], ether_type: EtherType, at: usize) -> Option<Group> {
+fn sign_in_vxlan(frame: &[u8], ether_type: EtherType, at: usize) -> Option<Sign> {
     // UDP to the port of VXLAN, if there are no options. With options a frame is not looked into.
     let header_bytes = if ether_type == EtherType::IPV4 {
         20
@@ -58,7 +73,7 @@ fn group_in_vxlan(frame: &[u8], ether_type: EtherType, at: usize) -> Option<Grou
         EtherType::IPV4 => u16_at(inner, at + 4)?,
         _ => u16_at(inner, at + 2)?,
     };
-    Group::flow(id.checked_sub(Marking::Server.first_id())?)
+    id.checked_sub(Marking::Server.first_id()).map(sign)
 }
 
 #[inline]

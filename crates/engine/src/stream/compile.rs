@@ -9,7 +9,7 @@ use super::check::{CompileError, check};
 use super::graph::{Load, ProfileRates, RateGraph, graph, rates};
 use super::run::{Plan, StreamRun};
 use super::spec::{DestinationMac, Mode, PACKET_BYTES_PADDED, StreamId, StreamSpec};
-use crate::flow_stats::{Group, MarkError, Marking, mark};
+use crate::flow_stats::{MarkError, Marking, Rule, mark};
 use crate::time::Nanos;
 use crate::vm;
 
@@ -78,7 +78,9 @@ struct Compiled {
     start_paused: bool,
     core: Option<u8>,
     sequenced: bool,
-    group: Option<Group>,
+    rule: Option<Rule>,
+    /// Each packet has a trailer of its own.
+    stamped: bool,
 }
 
 /// How many packets in which groups, the same form for all modes.
@@ -230,7 +232,8 @@ impl Compiled {
                 self_start: self.self_start,
                 dummy: self.dummy,
                 start_held: self.start_paused,
-                group: self.group,
+                rule: self.rule,
+                stamped: self.stamped,
                 rank: rank as u64,
                 cores: cores as u64,
             },
@@ -278,7 +281,8 @@ fn compile_stream(
         start_paused: spec.start_paused,
         core: spec.core,
         sequenced: spec.is_sequenced(),
-        group: spec.rule.map(|rule| rule.group),
+        rule: spec.rule,
+        stamped: spec.is_sequenced() && port.marking.unwrap_or_default().stamps(),
     })
 }
 

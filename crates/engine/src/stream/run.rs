@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use super::compile::Shape;
 use super::spec::{RATE_PPS_MAX, StreamId};
-use crate::flow_stats::Group;
+use crate::flow_stats::Rule;
+use crate::latency::Trailer;
 use crate::stats::StreamCounters;
 use crate::time::{Due, Gap, Nanos};
 use crate::transmit::FrameHandle;
@@ -37,7 +38,9 @@ pub(crate) struct Plan {
     /// Starts held, until it is released.
     pub(crate) start_held: bool,
     /// What its packets are counted in.
-    pub(crate) group: Option<Group>,
+    pub(crate) rule: Option<Rule>,
+    /// Each packet has a trailer of its own.
+    pub(crate) stamped: bool,
     pub(crate) rank: u64,
     pub(crate) cores: u64,
 }
@@ -49,6 +52,8 @@ pub(crate) struct StreamRun {
     pub(crate) state: Option<vm::State>,
     pub(crate) frame: Option<FrameHandle>,
     pub(crate) counters: StreamCounters,
+    /// The next packet's number in the run.
+    sequence: u32,
     /// Started and not ended; also when the run's end comes before its own.
     pub(crate) active: bool,
     /// Active, and its next packet is due only after the run's end.
@@ -92,6 +97,7 @@ impl StreamRun {
             state,
             frame: None,
             counters: StreamCounters::default(),
+            sequence: 0,
             active: false,
             cut: false,
             held: plan.start_held,
@@ -108,6 +114,22 @@ impl StreamRun {
             rounds: 0,
             plan,
         }
+    }
+
+    /// The trailer of the next packet that leaves, if its packets have one.
+    pub(crate) fn trailer(&self, sent_ns: Nanos) -> Option<Trailer> {
+        let rule = self.plan.rule.filter(|_| self.plan.stamped)?;
+        Some(Trailer {
+            run: rule.run,
+            group: rule.group.wire_id(),
+            sequence: self.sequence,
+            sent_ns,
+        })
+    }
+
+    /// `n` packets have left.
+    pub(crate) fn note_sent(&mut self, n: u32) {
+        self.sequence = self.sequence.wrapping_add(n);
     }
 
     /// Starts the stream, its start delay after `at`.

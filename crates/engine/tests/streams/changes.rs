@@ -259,6 +259,7 @@ fn measured(stream: StreamSpec) -> StreamSpec {
     let rule = Some(Rule {
         group,
         vxlan: false,
+        run: 0,
     });
     StreamSpec {
         packet,

@@ -38,6 +38,7 @@ use allosaur_engine::time::{Nanos, SECOND};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::counters::LatencyTerms;
 pub use config::{BuildFacts, ControlConfig, PortConfig, View};
 use pgid::Groups;
 use port::Port;
@@ -51,6 +52,14 @@ pub type Reply = Result<Value, Error>;
 /// What control wants done.
 #[derive(Debug)]
 pub enum Action {
+    /// Tell the receive thread what to expect of a group whose latency is measured. Comes before
+    /// the commands that send its packets.
+    ExpectLatency {
+        /// Its number among them.
+        group: u16,
+        /// What to expect.
+        terms: LatencyTerms,
+    },
     /// Tell a data thread.
     Command {
         /// The data thread.

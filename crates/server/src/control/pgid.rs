@@ -9,16 +9,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use allosaur_api::Fields;
 use allosaur_api::commands::groups::{ActivePgids, GroupStats, pgids};
 use allosaur_api::commands::streams::stream::{FlowStats, RuleType};
 use allosaur_api::commands::traffic::ProfileParams;
-use allosaur_engine::flow_stats::{FLOW_GROUPS, Group, GroupCounters, Rule};
-use allosaur_engine::time::{MILLISECOND, Nanos};
+use allosaur_api::{Error, Fields};
+use allosaur_engine::flow_stats::{FLOW_GROUPS, Group, GroupCounters, LATENCY_GROUPS, Rule};
+use allosaur_engine::latency::meter::bucket_usec;
+use allosaur_engine::stream::StreamId;
+use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use serde_json::{Map, Value, json};
 
-use super::{Control, Reply, View, reply};
-use crate::counters::GroupTraffic;
+use super::{Action, Control, Reply, View, reply, unknown_port};
+use crate::counters::{GroupTraffic, LatencyTerms};
 
 /// Readings that follow each other faster are left out, as for the rates of ports.
 const READING_GAP_MIN: Nanos = 250 * MILLISECOND;
@@ -30,7 +32,8 @@ const READINGS: usize = 3;
 pub(super) struct Groups {
     active: BTreeMap<u32, Active>,
     free: VecDeque<Group>,
-    versions: u64,
+    free_latency: VecDeque<Group>,
+    versions: u32,
     ports: usize,
 }
 
@@ -39,7 +42,9 @@ pub(super) struct Groups {
 struct Active {
     group: Group,
     streams: usize,
-    version: u64,
+    /// The first stream.
+    stream: StreamId,
+    version: u32,
     /// What its place had counted before, by port.
     before: Vec<GroupTraffic>,
     readings: VecDeque<(Nanos, Vec<GroupTraffic>)>,
@@ -50,38 +55,57 @@ impl Groups {
         Groups {
             active: BTreeMap::new(),
             free: (0..FLOW_GROUPS).filter_map(Group::flow).collect(),
+            free_latency: (0..LATENCY_GROUPS).filter_map(Group::latency).collect(),
             versions: 0,
             ports,
         }
     }
 
     /// A stream joins a group, which is made if it is not there.
-    pub(super) fn join(&mut self, counted: &FlowStats, view: &View<'_>) -> Result<Rule, String> {
+    pub(super) fn join(
+        &mut self,
+        counted: &FlowStats,
+        stream: StreamId,
+        view: &View<'_>,
+    ) -> Result<Rule, String> {
         if let Some(problem) = not_supported(counted) {
             return Err(problem);
         }
         let group = match self.active.get_mut(&counted.pg_id) {
             Some(active) => {
+                check_shared(active, counted)?;
                 active.streams += 1;
                 active.group
             }
-            None => self.make(counted.pg_id, view)?,
+            None => self.make(counted, stream, view)?,
         };
         let vxlan = counted.vxlan;
-        Ok(Rule { group, vxlan })
+        let run = 0;
+        Ok(Rule { group, vxlan, run })
     }
 
-    fn make(&mut self, pg_id: u32, view: &View<'_>) -> Result<Group, String> {
-        let group = self.free.pop_front().ok_or_else(|| {
+    fn make(
+        &mut self,
+        counted: &FlowStats,
+        stream: StreamId,
+        view: &View<'_>,
+    ) -> Result<Group, String> {
+        let pg_id = counted.pg_id;
+        let (free, places) = match counted.rule {
+            RuleType::Latency => (&mut self.free_latency, LATENCY_GROUPS),
+            RuleType::Stats | RuleType::Tagged => (&mut self.free, FLOW_GROUPS),
+        };
+        let group = free.pop_front().ok_or_else(|| {
             format!(
-                "field 'flow_stats.stream_id' is {pg_id}, one more than the {FLOW_GROUPS} packet \
-                 groups that can be counted at once: let streams share one, or remove others"
+                "field 'flow_stats.stream_id' is {pg_id}, one more than the {places} packet \
+                 groups of its rule_type that there can be at once: remove others first"
             )
         })?;
         self.versions += 1;
         let active = Active {
             group,
             streams: 1,
+            stream,
             version: self.versions,
             before: traffic(group, self.ports, view),
             readings: VecDeque::new(),
@@ -98,7 +122,11 @@ impl Groups {
         };
         active.streams -= 1;
         if active.streams == 0 {
-            self.free.push_back(active.group);
+            let free = match active.group.is_latency() {
+                true => &mut self.free_latency,
+                false => &mut self.free,
+            };
+            free.push_back(active.group);
             self.active.remove(&pg_id);
         }
     }
@@ -117,6 +145,25 @@ impl Groups {
             active.readings.push_back((view.now_ns, reading));
         }
     }
+}
+
+/// Groups of one kind may have several streams; latency is of one stream only.
+fn check_shared(active: &Active, counted: &FlowStats) -> Result<(), String> {
+    let (pg_id, stream) = (counted.pg_id, active.stream);
+    let wants_latency = counted.rule == RuleType::Latency;
+    if wants_latency != active.group.is_latency() {
+        return Err(format!(
+            "field 'flow_stats.stream_id' is {pg_id}, which stream {stream} has with another \
+             rule_type: choose another number"
+        ));
+    }
+    if wants_latency {
+        return Err(format!(
+            "field 'flow_stats.stream_id' is {pg_id}, which stream {stream} has: a number for \
+             latency belongs to one stream, choose another"
+        ));
+    }
+    Ok(())
 }
 
 impl Active {
@@ -140,6 +187,38 @@ impl Active {
             stats.rbs.insert(port, rbs);
         }
         stats
+    }
+
+    /// What was measured of it, as the RPC has it; nothing before the first packet.
+    fn latency(&self, view: &View<'_>) -> Option<Value> {
+        if !self.group.is_latency() {
+            return None;
+        }
+        let stats = view.groups.latency(self.group.wire_id(), self.version)?;
+        let usec = |ns: Nanos| ns / MICROSECOND;
+        let mean_ns = stats.sum_ns as f64 / stats.packets.max(1) as f64;
+        let buckets = stats.histogram.iter().enumerate().filter(|(_, n)| **n > 0);
+        let histogram = buckets.map(|(i, n)| (bucket_usec(i).to_string(), json!(n)));
+        let mut measured = json!({"lat": {
+            "average": (mean_ns / 10.0).round() / 100.0,
+            "total_min": usec(stats.min_ns), "total_max": usec(stats.max_ns),
+            "last_max": usec(stats.last_max_ns), "jit": usec(stats.jitter_ns),
+            "histogram": histogram.collect::<Map<_, _>>(),
+        }});
+        let errors = counted(
+            [
+                ("drp", stats.dropped),
+                ("ooo", stats.out_of_order),
+                ("dup", stats.duplicates),
+                ("sth", stats.sequence_too_high),
+                ("stl", stats.sequence_too_low),
+            ]
+            .into_iter(),
+        );
+        if !errors.is_null() {
+            measured["er"] = errors;
+        }
+        Some(measured)
     }
 
     /// Packets and bits a second between the oldest and the newest reading.
@@ -167,20 +246,25 @@ fn traffic(group: Group, ports: usize, view: &View<'_>) -> Vec<GroupTraffic> {
 
 fn not_supported(counted: &FlowStats) -> Option<String> {
     let (field, value) = match counted.rule {
-        RuleType::Latency => ("rule_type", "'latency'"),
         RuleType::Tagged => ("rule_type", "'tpg'"),
-        RuleType::Stats if counted.ieee_1588 => ("ieee_1588", "true"),
-        RuleType::Stats => return None,
+        _ if counted.ieee_1588 => ("ieee_1588", "true"),
+        _ => return None,
     };
     Some(format!(
-        "field 'flow_stats.{field}' is {value}, which is not supported yet: use rule_type 'stats'"
+        "field 'flow_stats.{field}' is {value}, which is not supported yet: use rule_type 'stats' or 'latency', and \
+         ieee_1588 false"
     ))
 }
 
 impl Control {
     pub(super) fn active_pgids(&self) -> Reply {
         let mut reply_of = ActivePgids::default();
-        reply_of.ids.flow_stats = self.groups.active.keys().copied().collect();
+        for (pg_id, active) in &self.groups.active {
+            match active.group.is_latency() {
+                true => reply_of.ids.latency.push(*pg_id),
+                false => reply_of.ids.flow_stats.push(*pg_id),
+            }
+        }
         reply(&reply_of)
     }
 
@@ -190,13 +274,46 @@ impl Control {
         let groups =
             groups.filter(|(id, _)| wanted.is_empty() || wanted.contains(&u64::from(**id)));
         let (mut stats, mut versions) = (Map::new(), Map::new());
+        let mut latency = Map::new();
+        latency.insert("g".to_owned(), latency_errors(view));
         for (pg_id, active) in groups {
             stats.insert(pg_id.to_string(), reply(&active.stats(view))?);
             versions.insert(pg_id.to_string(), json!(active.version));
+            if let Some(measured) = active.latency(view) {
+                latency.insert(pg_id.to_string(), measured);
+            }
         }
         Ok(json!({
-            "flow_stats": or_null(stats), "latency": {"g": null}, "ver_id": or_null(versions),
+            "flow_stats": or_null(stats), "latency": latency, "ver_id": or_null(versions),
         }))
+    }
+
+    /// A profile is about to start: the packets of its streams whose latency is measured begin
+    /// with number zero, and the receive thread must know.
+    pub(super) fn begin_latency(&mut self, port: u8, name: &str) -> Result<(), Error> {
+        let groups = &self.groups.active;
+        let ports = self.ports.len();
+        let found = self.ports.get_mut(usize::from(port));
+        let found = found.ok_or_else(|| unknown_port(port, ports))?;
+        let profile = found.profile_mut(name)?;
+        if profile.run.is_some() {
+            return Ok(());
+        }
+        for stream in profile.streams.values_mut() {
+            let active = stream.pg_id.and_then(|pg_id| groups.get(&pg_id));
+            let rule = stream.spec.rule.as_mut().filter(|r| r.group.is_latency());
+            if let (Some(active), Some(rule)) = (active, rule) {
+                rule.run = rule.run.wrapping_add(1);
+                self.actions.push_back(Action::ExpectLatency {
+                    group: rule.group.wire_id(),
+                    terms: LatencyTerms {
+                        version: active.version,
+                        run: rule.run,
+                    },
+                });
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn remove_rx_filters(&self, fields: &Fields<'_>) -> Reply {
@@ -208,6 +325,21 @@ impl Control {
         }
         Ok(json!({}))
     }
+}
+
+fn latency_errors(view: &View<'_>) -> Value {
+    let errors = view.groups.latency_errors();
+    let named = [
+        ("old_flow", errors.old_flow),
+        ("bad_header", errors.bad_header),
+    ];
+    counted(named.into_iter())
+}
+
+/// An object of the numbers that are not zero, or `null`.
+fn counted(named: impl Iterator<Item = (&'static str, u64)>) -> Value {
+    let there = named.filter(|(_, n)| *n > 0);
+    or_null(there.map(|(name, n)| (name.to_owned(), json!(n))).collect())
 }
 
 fn or_null(map: Map<String, Value>) -> Value {

@@ -178,7 +178,9 @@ fn port_info((index, port): (usize, &Port)) -> PortInfo {
         hw_mac: mac_text(config.hw_mac),
         stack: "legacy".to_owned(),
         rx: RxInfo {
-            caps: vec!["flow_stats".to_owned(), "rx_bytes".to_owned()],
+            caps: ["flow_stats", "latency", "rx_bytes"]
+                .map(str::to_owned)
+                .to_vec(),
             counters: u32::from(FLOW_GROUPS),
         },
         cores: config.cores.clone(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use allosaur_api::commands::ports::port_id;
-use allosaur_api::commands::streams::stream::FlowStats;
+use allosaur_api::commands::streams::stream::{FlowStats, RuleType};
 use allosaur_api::commands::streams::{AddStream, StreamParams};
 use allosaur_api::commands::traffic::ProfileParams;
 use allosaur_api::{Error, Fields};
@@ -67,7 +67,7 @@ impl Control {
             .profile_or_new(&params.profile)?;
         let pg_id = counted.map(|counted| counted.pg_id);
         if let Some(counted) = counted {
-            let rule = self.groups.join(&counted, view);
+            let rule = self.groups.join(&counted, spec.id, view);
             let rule = rule.map_err(|problem| problem_of(spec.id, problem))?;
             spec.rule = Some(rule);
         }
@@ -101,7 +101,7 @@ impl Control {
             compiled.map_err(|error| problem(format!("vm: {error}")))?;
         }
         if let Some(counted) = &counted {
-            check_countable(&spec, counted.vxlan).map_err(problem)?;
+            check_countable(&spec, counted).map_err(problem)?;
         }
         Ok((spec, counted))
     }
@@ -145,14 +145,21 @@ fn problem_of(stream: StreamId, problem: String) -> Error {
     Error::execution(StreamError { stream, problem }.to_string())
 }
 
-fn check_countable(spec: &StreamSpec, vxlan: bool) -> Result<(), String> {
+fn check_countable(spec: &StreamSpec, counted: &FlowStats) -> Result<(), String> {
     if spec.dummy {
         let text = "field 'flow_stats.enabled' is true for a dummy stream, which sends nothing: \
                     leave flow_stats out";
         return Err(text.to_owned());
     }
-    let group = Group::flow(0).expect("there is a first group");
-    let rule = Rule { group, vxlan };
+    let first = match counted.rule {
+        RuleType::Latency => Group::latency(0),
+        RuleType::Stats | RuleType::Tagged => Group::flow(0),
+    };
+    let rule = Rule {
+        group: first.expect("there is a first group"),
+        vxlan: counted.vxlan,
+        run: 0,
+    };
     mark(&mut padded(spec), rule, Marking::default()).map_err(|error| error.to_string())
 }
 

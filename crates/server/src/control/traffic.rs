@@ -31,6 +31,7 @@ const LINE_RATE_SLACK: f64 = 1.0001;
 impl Control {
     pub(super) fn start_traffic(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = StartTraffic::parse(fields)?;
+        self.begin_latency(params.port, &params.profile)?;
         let port = self.port(params.port)?;
         let start_at = start_time(&params, view.now_ns)?;
         let profile = port.profile(&params.profile)?;
@@ -303,6 +304,10 @@ pub(super) fn factor(
         Multiplier::BitsPerSecondL1(bps) => bits_l1(bps),
         Multiplier::Percent(percent) => bits_l1(percent / 100.0 * line_bps),
     };
+    if base <= 0.0 && fixed > 0.0 {
+        // There is nothing that a multiplier could change.
+        return Ok(1.0);
+    }
     if base <= 0.0 {
         return Err(Error::execution(
             "the profile sends nothing whose rate 'mul' could change: use mul type 'raw', or add \

@@ -100,6 +100,9 @@ impl World {
         while let Some(action) = self.control.poll_action() {
             match action {
                 Action::Publish(text) => self.published.push(text),
+                Action::ExpectLatency { group, terms } => {
+                    self.counters.receive.expect_latency(group, terms);
+                }
                 Action::Shutdown => self.shut_down = true,
                 Action::Command { core, command } => self.note(core, command),
             }

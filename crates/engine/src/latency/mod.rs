@@ -1,0 +1,12 @@
+//! Latency: what a packet carries to have its time on the way measured, and what is made of it.
+//!
+//! * [`trailer`]: the last 16 bytes of a packet: its number, and when it was sent.
+//! * [`meter`]: times, jitter, loss and order of the packets of one group.
+//!
+//! What does not live here: which packets have a trailer (`flow_stats`).
+
+pub mod meter;
+pub mod trailer;
+
+pub use meter::{LatencyStats, Meter};
+pub use trailer::{TRAILER_BYTES, Trailer};
