@@ -21,6 +21,8 @@ from trex.stl.api import (
     Ether,
     STLClient,
     STLError,
+    STLFlowLatencyStats,
+    STLFlowStats,
     STLPktBuilder,
     STLScVmRaw,
     STLStream,
@@ -264,9 +266,31 @@ def changes(connect):
     return seen
 
 
+def groups(connect):
+    """Streams that are counted by themselves, and one that is measured for latency, on both ports."""
+    client = connect("itay")
+    client.reset(ports=PORTS)
+    burst = STLTXSingleBurst(total_pkts=2000, pps=5000)
+    counted = STLStream(packet=packet(), mode=burst, flow_stats=STLFlowStats(pg_id=7))
+    client.add_streams(counted, ports=PORTS)
+    measured = STLTXSingleBurst(total_pkts=500, pps=1000)
+    client.add_streams(STLStream(packet=packet(), mode=measured, flow_stats=STLFlowLatencyStats(12)), ports=[0])
+    twice = STLStream(packet=packet(), flow_stats=STLFlowLatencyStats(12))
+    seen = {"twice": refusal(client.add_streams, twice, ports=[1]), "active": client.get_active_pgids()}
+    runs = []
+    for _ in range(2):
+        client.clear_stats()
+        client.start(ports=PORTS, mult="2")
+        client.wait_on_traffic(ports=PORTS, timeout=WAIT_SECONDS)
+        stats = settled_stats(client)
+        runs.append({part: stats[part] for part in ("flow_stats", "latency")})
+    client.remove_all_streams(ports=PORTS)
+    return {**seen, "runs": runs, "active_after": client.get_active_pgids()}
+
+
 SCENARIOS = {
     scenario.__name__: scenario
-    for scenario in (multipliers, bursts, stop_early, two_users, refusals, together, changes)
+    for scenario in (multipliers, bursts, stop_early, two_users, refusals, together, changes, groups)
 }
 
 

@@ -130,3 +130,21 @@ def test_pauses_resumes_and_updates_while_traffic_runs(run: Any) -> None:
     assert "is not continuous" in seen["burst"]
     counted = seen["counters"]
     assert counted["0"]["opackets"] == counted["1"]["ipackets"] > 0
+
+
+def test_streams_are_counted_and_measured_without_loss(run: Any) -> None:
+    seen = run("groups")
+    assert seen["active"] == {"flow_stats": [7], "latency": [12]}
+    assert seen["active_after"] == {"flow_stats": [], "latency": []}
+    assert "which stream 2 has" in seen["twice"]
+    for stats in seen["runs"]:
+        counted, measured = stats["flow_stats"]["7"], stats["flow_stats"]["12"]
+        everywhere = {"0": 2000, "1": 2000, "total": 4000}
+        assert counted["tx_pkts"] == counted["rx_pkts"] == everywhere
+        assert counted["tx_bytes"] == counted["rx_bytes"] == {port: 64 * n for port, n in everywhere.items()}
+        assert measured["tx_pkts"] == {"0": 500, "1": 0, "total": 500}
+        assert measured["rx_pkts"] == {"0": 0, "1": 500, "total": 500}
+        latency = stats["latency"]["12"]
+        assert set(latency["err_cntrs"].values()) == {0}
+        assert sum(latency["latency"]["histogram"].values()) == 500
+        assert stats["latency"]["global"] == {"bad_hdr": 0, "old_flow": 0}
