@@ -274,7 +274,9 @@ def groups(connect):
     counted = STLStream(packet=packet(), mode=burst, flow_stats=STLFlowStats(pg_id=7))
     client.add_streams(counted, ports=PORTS)
     measured = STLTXSingleBurst(total_pkts=500, pps=1000)
-    client.add_streams(STLStream(packet=packet(), mode=measured, flow_stats=STLFlowLatencyStats(12)), ports=[0])
+    client.add_streams(
+        STLStream(packet=packet(), mode=measured, flow_stats=STLFlowLatencyStats(12)), ports=[0]
+    )
     twice = STLStream(packet=packet(), flow_stats=STLFlowLatencyStats(12))
     seen = {"twice": refusal(client.add_streams, twice, ports=[1]), "active": client.get_active_pgids()}
     runs = []
