@@ -10,7 +10,7 @@ use allosaur_engine::flow_stats::receive::{Sign, sign_of};
 use allosaur_engine::flow_stats::{Group, GroupTable, LATENCY_GROUPS};
 use allosaur_engine::latency::{Meter, Trailer};
 use allosaur_engine::stats::DirectionCounters;
-use allosaur_engine::time::{FCS_BYTES, MILLISECOND, Nanos};
+use allosaur_engine::time::{FCS_BYTES, MILLISECOND, Nanos, SECOND};
 use allosaur_port::RxQueue;
 use allosaur_port::memory::MemoryRx;
 
@@ -22,6 +22,9 @@ use crate::polling::{Poll, SLEEP_MIN, sharpen_sleep};
 const BUDGET: usize = 256;
 /// The longest sleep when nothing arrives. Control wakes the thread when it starts traffic.
 const SLEEP_IDLE: Nanos = 20 * MILLISECOND;
+/// For so long after a frame whose latency was measured, sleeps stay short: a long one would be
+/// measured with the next frame.
+const MEASURING: Nanos = 2 * SECOND;
 
 /// The receive side of all ports.
 #[derive(Debug)]
@@ -66,6 +69,8 @@ struct Meters {
     /// A bit for each meter that has measured since it was last published.
     changed: u128,
     errors: LatencyErrors,
+    /// When the last frame was measured.
+    measured_at: Option<Nanos>,
     block: Arc<ReceiveBlock>,
     clock: Clock,
 }
@@ -79,6 +84,7 @@ impl Meters {
             meters: vec![(LatencyTerms::default(), Meter::default()); meters],
             changed: 0,
             errors: LatencyErrors::default(),
+            measured_at: None,
             block,
             clock,
         }
@@ -104,9 +110,16 @@ impl Meters {
             meter.restart();
         }
         *known = terms;
+        self.measured_at = Some(now);
         meter.record(now, trailer.sequence, now.saturating_sub(trailer.sent_ns));
         self.changed |= 1 << trailer.group;
         Some(group)
+    }
+
+    /// Whether more frames to measure are likely soon.
+    fn expect_more(&self, now: Nanos) -> bool {
+        let last = self.measured_at;
+        last.is_some_and(|at| now.saturating_sub(at) < MEASURING)
     }
 
     fn publish(&mut self) {
@@ -162,7 +175,7 @@ impl Receiver {
             poll.wait_until(now, Some(due));
             // Who is woken early shall expect something.
             let woken = self.clock.now_ns() < due;
-            sleep = if woken {
+            sleep = if woken || self.meters.expect_more(now) {
                 SLEEP_MIN
             } else {
                 (sleep * 2).min(SLEEP_IDLE)
