@@ -210,31 +210,34 @@ fn tcp_frame(bytes: usize) -> Vec<u8> {
 }
 
 fn one_variable() -> Vec<Instruction> {
-    let address = variable(
-        "src",
-        Width::Four,
-        Operation::Increment,
-        0x1000_0001,
-        0x1000_00fe,
-    );
-    vec![address, write("src", SOURCE_ADDRESS_OFFSET), fix()]
+    vec![
+        counting_address(),
+        write("src", SOURCE_ADDRESS_OFFSET),
+        fix(),
+    ]
 }
 
 fn two_variables() -> Vec<Instruction> {
-    let address = variable(
-        "src",
-        Width::Four,
-        Operation::Increment,
-        0x1000_0001,
-        0x1000_00fe,
-    );
     let port = variable("port", Width::Two, Operation::Increment, 1025, 65_000);
     let writes = [
         write("src", SOURCE_ADDRESS_OFFSET),
         write("port", SOURCE_PORT_OFFSET),
         fix(),
     ];
-    [address, port].into_iter().chain(writes).collect()
+    [counting_address(), port]
+        .into_iter()
+        .chain(writes)
+        .collect()
+}
+
+fn counting_address() -> Instruction {
+    variable(
+        "src",
+        Width::Four,
+        Operation::Increment,
+        0x1000_0001,
+        0x1000_00fe,
+    )
 }
 
 fn two_random() -> Vec<Instruction> {

@@ -128,7 +128,7 @@ impl Service {
 
     fn run(&mut self, signals: &SignalFd) {
         while !self.ending {
-            self.wait(Some(signals));
+            self.wait(self.next_tick, Some(signals));
             if let Ok(Some(signal)) = signals.read_signal() {
                 tracing::info!("ending on signal {}", signal.ssi_signo);
                 return;
@@ -139,9 +139,10 @@ impl Service {
         }
     }
 
-    /// Waits for anything, at most until the next tick.
-    fn wait(&self, signals: Option<&SignalFd>) {
-        let left = self.next_tick.saturating_sub(self.clock.now_ns());
+    /// Waits for the data threads, and with `signals` for requests and signals too; at most until
+    /// `until`.
+    fn wait(&self, until: Nanos, signals: Option<&SignalFd>) {
+        let left = until.saturating_sub(self.clock.now_ns());
         let timeout_ms = left.div_ceil(MILLISECOND) as i64;
         let doorbell = self.threads.doorbell.file().as_raw_fd();
         let mut items = vec![zmq::PollItem::from_fd(doorbell, zmq::POLLIN)];
@@ -199,7 +200,7 @@ impl Service {
                 self.control.give_up_waiting();
                 break;
             }
-            self.wait(None);
+            self.wait(now_ns + ANSWER_MAX, None);
             self.hear_threads();
         }
         reply

@@ -7,7 +7,7 @@
 use crate::latency::{TRAILER_BYTES, Trailer};
 use crate::stats::TransmitCounters;
 use crate::stream::run::StreamRun;
-use crate::time::{Due, FCS_BYTES, Gap, Nanos};
+use crate::time::{Due, Gap, Nanos};
 use crate::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
 use crate::vm;
 
@@ -31,7 +31,7 @@ pub(super) fn unregister(stream: &StreamRun, port: PortIndex, outlets: &mut impl
 }
 
 /// Sends the next `count` packets of the stream, at most [`vm::BURST`]. Returns how many the
-/// queue took.
+/// queue took, and their bytes with FCS.
 #[inline]
 pub(super) fn send(
     stream: &mut StreamRun,
@@ -41,72 +41,68 @@ pub(super) fn send(
     stage: &mut vm::Stage,
     counters: &mut TransmitCounters,
     outlets: &mut impl Outlets,
-) -> u32 {
+) -> (u32, u64) {
     let (first, gap) = (stream.next, stream.gap);
     let trailer = stream.trailer(now);
     let template: &[u8] = &stream.plan.packet;
-    if let (Some(program), Some(state)) = (&stream.plan.program, &mut stream.state) {
-        stage.run(program, state, template, count as usize);
-        let burst = Program {
-            stage,
-            template,
-            first,
-            gap,
-            count,
-            trailer,
-        };
-        let sent = outlets.with_queue(port, burst);
-        let bytes = count_lengths(program.fixed_length(), sent, stage, counters);
-        // What the queue did not take is made again.
-        state.rewind(u64::from(count - sent));
-        stream.note_sent(sent);
-        stream.counters.packets += u64::from(sent);
-        stream.counters.bytes += bytes;
-        return sent;
-    }
-    let sent = match stream.frame {
-        Some(frame) => outlets.with_queue(
-            port,
-            Repeat {
-                frame,
-                first,
-                gap,
-                count,
-            },
-        ),
-        None => outlets.with_queue(
-            port,
-            Copy {
+    let bytes_before = counters.sent.bytes;
+    let sent = match (&stream.plan.program, &mut stream.state, stream.frame) {
+        (Some(program), Some(state), _) => {
+            stage.run(program, state, template, count as usize);
+            let burst = Program {
+                stage,
                 template,
                 first,
                 gap,
                 count,
                 trailer,
-            },
-        ),
+            };
+            let sent = outlets.with_queue(port, burst);
+            count_lengths(program.fixed_length(), sent, stage, counters);
+            // What the queue did not take is made again.
+            state.rewind(u64::from(count - sent));
+            sent
+        }
+        (_, _, frame) => {
+            let sent = match frame {
+                Some(frame) => outlets.with_queue(
+                    port,
+                    Repeat {
+                        frame,
+                        first,
+                        gap,
+                        count,
+                    },
+                ),
+                None => outlets.with_queue(
+                    port,
+                    Copy {
+                        template,
+                        first,
+                        gap,
+                        count,
+                        trailer,
+                    },
+                ),
+            };
+            counters.sent.count(u64::from(sent), template.len());
+            sent
+        }
     };
-    let template_bytes = template.len();
+    let bytes = counters.sent.bytes - bytes_before;
     stream.note_sent(sent);
-    counters.sent.count(u64::from(sent), template_bytes);
     stream.counters.packets += u64::from(sent);
-    stream.counters.bytes += u64::from(sent) * (template_bytes as u64 + FCS_BYTES);
-    sent
+    stream.counters.bytes += bytes;
+    (sent, bytes)
 }
 
-/// Counts the first `n` packets of the stage; returns their bytes, with FCS.
+/// Counts the first `n` packets of the stage.
 #[inline]
-fn count_lengths(
-    fixed: Option<usize>,
-    n: u32,
-    stage: &vm::Stage,
-    counters: &mut TransmitCounters,
-) -> u64 {
-    let before = counters.sent.bytes;
+fn count_lengths(fixed: Option<usize>, n: u32, stage: &vm::Stage, counters: &mut TransmitCounters) {
     match fixed {
         Some(length) => counters.sent.count(u64::from(n), length),
         None => (0..n as usize).for_each(|i| counters.sent.count(1, stage.length(i))),
     }
-    counters.sent.bytes - before
 }
 
 struct Register<'a>(&'a [u8]);

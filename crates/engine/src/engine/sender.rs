@@ -163,10 +163,9 @@ impl Sender {
             give_up_late(stream, counters, now, run.end, run.bound);
             let count = stream.due_count(until, vm::BURST as u32);
             if count > 0 {
-                let bytes_before = stream.counters.bytes;
-                let taken = burst::send(stream, self.port, count, now, stage, counters, outlets);
+                let (taken, bytes) =
+                    burst::send(stream, self.port, count, now, stage, counters, outlets);
                 if let Some(rule) = stream.plan.rule {
-                    let bytes = stream.counters.bytes - bytes_before;
                     self.groups.count(rule.group, u64::from(taken), bytes);
                 }
                 stream.advance(u64::from(taken));
