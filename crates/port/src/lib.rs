@@ -1,10 +1,13 @@
 //! Ports: where frames leave and arrive.
 //!
-//! What lives here: the traits that every kind of port has ([`Port`], [`TxQueue`], [`RxQueue`]), the
-//! kinds themselves ([`memory`]), and how a user names them ([`description`]). What does not: what is sent, and when. The home of `unsafe`.
+//! What lives here: the traits that every kind of port has ([`Port`], [`TxQueue`], [`RxQueue`]),
+//! the kinds themselves ([`memory`]), the wrapper that copies what is sent ([`tap`]), and how a
+//! user names ports ([`description`]). What does not: what is sent, and when. The home of
+//! `unsafe`.
 
 pub mod description;
 pub mod memory;
+pub mod tap;
 
 use thiserror::Error;
 
@@ -49,6 +52,14 @@ pub trait TxQueue: Send {
     /// When `len` is more than the port's [`frame_bytes_max`](Capabilities::frame_bytes_max).
     fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]>;
 
+    /// Whether the next [`slot`](TxQueue::slot) of these arguments gives room, if nothing else
+    /// comes between.
+    ///
+    /// # Panics
+    ///
+    /// As [`slot`](TxQueue::slot).
+    fn has_room(&mut self, now_ns: u64, len: usize) -> bool;
+
     /// Sends up to `count` copies of a registered frame; returns how many the queue took.
     ///
     /// # Panics
@@ -61,6 +72,13 @@ pub trait TxQueue: Send {
 
     /// Forgets a registered frame.
     fn unregister(&mut self, frame: FrameId);
+
+    /// Writes the bytes of a registered frame to `copy`, in the place of what was there.
+    ///
+    /// # Panics
+    ///
+    /// When the frame is not registered.
+    fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>);
 
     /// The doorbell: what was written becomes visible to the other side.
     fn flush(&mut self);

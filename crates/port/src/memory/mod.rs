@@ -12,7 +12,7 @@
 
 mod link;
 mod receive;
-mod ring;
+pub(crate) mod ring;
 mod settings;
 mod sink;
 mod transmit;

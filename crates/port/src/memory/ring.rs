@@ -45,6 +45,8 @@ const RELEASE_SHARE: u64 = 16;
 
 /// Longest frame that a ring takes, in bytes without FCS.
 pub const FRAME_BYTES_MAX: usize = 9238;
+/// Longest slot: a frame, and what a tap puts in front of it.
+const SLOT_BYTES_MAX: usize = FRAME_BYTES_MAX + 1;
 
 /// What the ring is made of.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +59,8 @@ struct Line([u8; LINE_BYTES]);
 struct Padded(AtomicU64);
 
 /// Makes a ring of at least `bytes` bytes, rounded up to a power of two.
-pub(super) fn ring(bytes: usize) -> (Producer, Consumer) {
-    let least = 2 * lines_of(FRAME_BYTES_MAX) as usize + 2;
+pub(crate) fn ring(bytes: usize) -> (Producer, Consumer) {
+    let least = 2 * lines_of(SLOT_BYTES_MAX) as usize + 2;
     let lines = bytes.div_ceil(LINE_BYTES).max(least).next_power_of_two();
     let shared = Arc::new(Shared {
         published: Padded(AtomicU64::new(0)),
@@ -137,6 +139,8 @@ unsafe impl Sync for Memory {}
 #[derive(Debug)]
 pub(super) struct Record {
     lines: Box<[Line]>,
+    /// Of the frame, without header and padding.
+    frame_bytes: usize,
 }
 
 impl Record {
@@ -152,6 +156,7 @@ impl Record {
         }
         Record {
             lines: lines.into_boxed_slice(),
+            frame_bytes: frame.len(),
         }
     }
 
@@ -159,11 +164,21 @@ impl Record {
     pub(super) fn bytes(&self) -> usize {
         self.lines.len() * LINE_BYTES
     }
+
+    /// Writes the frame to `copy`, in the place of what was there.
+    pub(super) fn copy_frame(&self, copy: &mut Vec<u8>) {
+        copy.clear();
+        for line in &self.lines {
+            copy.extend_from_slice(&line.0);
+        }
+        copy.drain(..HEADER_BYTES);
+        copy.truncate(self.frame_bytes);
+    }
 }
 
 /// The writing side.
 #[derive(Debug)]
-pub(super) struct Producer {
+pub(crate) struct Producer {
     base: NonNull<Line>,
     capacity: u64,
     /// Where the next record goes.
@@ -184,8 +199,8 @@ impl Producer {
     /// Room for a frame of `len` bytes that is sent at `now_ns`; `None` when the ring is full.
     /// The frame is published by the next [`flush`](Producer::flush).
     #[inline(always)]
-    pub(super) fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]> {
-        assert!(len <= FRAME_BYTES_MAX, "frame too long for a ring");
+    pub(crate) fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]> {
+        assert!(len <= SLOT_BYTES_MAX, "frame too long for a ring");
         let lines = lines_of(len);
         if !self.prepare(now_ns, lines) {
             return None;
@@ -200,6 +215,12 @@ impl Producer {
             let bytes = record.cast::<u8>().add(HEADER_BYTES);
             Some(slice::from_raw_parts_mut(bytes.as_ptr(), len))
         }
+    }
+
+    /// Whether the next `slot` of these arguments finds room.
+    pub(super) fn has_room(&mut self, now_ns: u64, len: usize) -> bool {
+        assert!(len <= SLOT_BYTES_MAX, "frame too long for a ring");
+        self.prepare(now_ns, lines_of(len))
     }
 
     /// Writes up to `count` copies of a record; returns how many fitted.
@@ -219,7 +240,7 @@ impl Producer {
 
     /// Makes what was written visible to the consumer.
     #[inline]
-    pub(super) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         if self.published != self.position {
             self.published = self.position;
             let published = &self.shared.published.0;
@@ -305,7 +326,7 @@ impl Producer {
 
 /// The reading side.
 #[derive(Debug)]
-pub(super) struct Consumer {
+pub(crate) struct Consumer {
     base: NonNull<Line>,
     capacity: u64,
     /// The next record to read.
@@ -335,7 +356,7 @@ pub(super) struct Front<'a> {
 impl Consumer {
     /// Hands up to `budget` frames to `each`, as (time sent, bytes); returns how many.
     #[inline]
-    pub(super) fn drain(&mut self, budget: usize, each: &mut impl FnMut(u64, &[u8])) -> usize {
+    pub(crate) fn drain(&mut self, budget: usize, each: &mut impl FnMut(u64, &[u8])) -> usize {
         let mut taken = 0;
         let mut looked = false;
         while taken < budget {

@@ -1,8 +1,9 @@
 //! The transmit queue of a port without a peer: frames are counted and forgotten.
 //!
-//! What lives here: a queue that is never full. What does not: any byte of what was sent.
+//! What lives here: a queue that is never full. What does not: what was sent, which nobody reads.
 
 use super::ring::FRAME_BYTES_MAX;
+use super::transmit::REGISTERED_BYTES_MAX;
 use crate::{FrameId, TxQueue};
 
 /// Frames are written behind each other into this much memory, over and over: little enough to
@@ -17,7 +18,11 @@ pub struct SinkTx {
     area: Box<[u8]>,
     position: usize,
     sent_packets: u64,
-    frames_registered: u32,
+    /// By frame number; for taps, as nothing else reads them.
+    registered: Vec<Option<Box<[u8]>>>,
+    /// Numbers that were unregistered, for the next ones.
+    free_numbers: Vec<u32>,
+    registered_bytes: usize,
 }
 
 impl SinkTx {
@@ -26,7 +31,9 @@ impl SinkTx {
             area: vec![0; AREA_BYTES + FRAME_BYTES_MAX].into_boxed_slice(),
             position: 0,
             sent_packets: 0,
-            frames_registered: 0,
+            registered: Vec::new(),
+            free_numbers: Vec::new(),
+            registered_bytes: 0,
         }
     }
 
@@ -48,18 +55,43 @@ impl TxQueue for SinkTx {
         Some(&mut self.area[start..start + len])
     }
 
+    fn has_room(&mut self, _now_ns: u64, _len: usize) -> bool {
+        true
+    }
+
     #[inline(always)]
     fn repeat(&mut self, _now_ns: u64, _frame: FrameId, count: u32) -> u32 {
         self.sent_packets += u64::from(count);
         count
     }
 
-    fn register(&mut self, _frame: &[u8]) -> Option<FrameId> {
-        self.frames_registered = self.frames_registered.wrapping_add(1);
-        Some(FrameId(self.frames_registered))
+    fn register(&mut self, frame: &[u8]) -> Option<FrameId> {
+        if self.registered_bytes + frame.len() > REGISTERED_BYTES_MAX {
+            return None;
+        }
+        self.registered_bytes += frame.len();
+        let number = self.free_numbers.pop().unwrap_or_else(|| {
+            self.registered.push(None);
+            self.registered.len() as u32 - 1
+        });
+        self.registered[number as usize] = Some(frame.into());
+        Some(FrameId(number))
     }
 
-    fn unregister(&mut self, _frame: FrameId) {}
+    fn unregister(&mut self, frame: FrameId) {
+        if let Some(registered) = self.registered[frame.0 as usize].take() {
+            self.registered_bytes -= registered.len();
+            self.free_numbers.push(frame.0);
+        }
+    }
+
+    fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>) {
+        let registered = self.registered[frame.0 as usize]
+            .as_ref()
+            .expect("a frame is copied only while it is registered");
+        copy.clear();
+        copy.extend_from_slice(registered);
+    }
 
     #[inline(always)]
     fn flush(&mut self) {}

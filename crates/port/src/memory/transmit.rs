@@ -3,7 +3,7 @@
 //! What lives here: the queue over a ring, and the choice between it and a sink. What does not:
 //! the memory of the ring (`ring`).
 
-use super::ring::{Producer, Record};
+use super::ring::{FRAME_BYTES_MAX, Producer, Record};
 use super::sink::SinkTx;
 use crate::{FrameId, TxQueue};
 
@@ -30,6 +30,13 @@ impl TxQueue for MemoryTx {
         }
     }
 
+    fn has_room(&mut self, now_ns: u64, len: usize) -> bool {
+        match self {
+            MemoryTx::Ring(queue) => queue.has_room(now_ns, len),
+            MemoryTx::Sink(queue) => queue.has_room(now_ns, len),
+        }
+    }
+
     #[inline]
     fn repeat(&mut self, now_ns: u64, frame: FrameId, count: u32) -> u32 {
         match self {
@@ -49,6 +56,13 @@ impl TxQueue for MemoryTx {
         match self {
             MemoryTx::Ring(queue) => queue.unregister(frame),
             MemoryTx::Sink(queue) => queue.unregister(frame),
+        }
+    }
+
+    fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>) {
+        match self {
+            MemoryTx::Ring(queue) => queue.copy_registered(frame, copy),
+            MemoryTx::Sink(queue) => queue.copy_registered(frame, copy),
         }
     }
 
@@ -86,7 +100,13 @@ impl RingTx {
 impl TxQueue for RingTx {
     #[inline(always)]
     fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]> {
+        assert!(len <= FRAME_BYTES_MAX, "frame too long for a port");
         self.ring.slot(now_ns, len)
+    }
+
+    fn has_room(&mut self, now_ns: u64, len: usize) -> bool {
+        assert!(len <= FRAME_BYTES_MAX, "frame too long for a port");
+        self.ring.has_room(now_ns, len)
     }
 
     #[inline]
@@ -117,6 +137,13 @@ impl TxQueue for RingTx {
             self.registered_bytes -= record.bytes();
             self.free_numbers.push(frame.0);
         }
+    }
+
+    fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>) {
+        let record = self.registered[frame.0 as usize]
+            .as_ref()
+            .expect("a frame is copied only while it is registered");
+        record.copy_frame(copy);
     }
 
     #[inline]

@@ -191,7 +191,7 @@ fn a_panic_of_the_reader_leaves_the_frame_in_place() {
 #[should_panic(expected = "frame too long")]
 fn a_frame_that_is_too_long_is_refused() {
     let (mut producer, _consumer) = ring(1 << 20);
-    producer.slot(0, FRAME_BYTES_MAX + 1);
+    producer.slot(0, SLOT_BYTES_MAX + 1);
 }
 
 #[test]
