@@ -23,7 +23,7 @@ _ERRORS = {
 }
 _GLOBAL_ERRORS = {"old_flow": "old_flow", "bad_hdr": "bad_header"}
 #: Only our own server has these, in microseconds: they appear when it sends them.
-_PERCENTILES = ("p50", "p90", "p99", "p999")
+_PERCENTILES = ("p50", "p90", "p99", "p99_9")
 
 
 class PgidBook:

@@ -7,9 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use allosaur_engine::flow_stats::{GROUPS, Group, GroupCounters, GroupTable, LATENCY_GROUPS};
-use allosaur_engine::latency::LatencyStats;
-use allosaur_engine::latency::meter::WORDS;
+use allosaur_engine::latency::{Histogram, LatencyStats};
 use allosaur_engine::stats::{DirectionCounters, SIZE_CLASSES, TransmitCounters};
+use allosaur_engine::time::Nanos;
+
+mod latency;
+
+use latency::LatencyCell;
+pub use latency::LatencyTerms;
 
 /// What all threads counted since the server started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,6 +65,9 @@ pub trait GroupReadout: std::fmt::Debug {
     /// What was measured of the `n`-th group whose latency is measured, if it was made anew by
     /// that version.
     fn latency(&self, n: u16, version: u32) -> Option<LatencyStats>;
+
+    /// The times of that version of the group, of which `stats` were the sums.
+    fn latency_times(&self, n: u16, version: u32, stats: &LatencyStats) -> Option<Histogram>;
 
     /// What is wrong with packets that carry the sign of latency.
     fn latency_errors(&self) -> LatencyErrors;
@@ -146,6 +154,10 @@ impl GroupReadout for Counters {
         self.receive.latency[usize::from(n)].load(version)
     }
 
+    fn latency_times(&self, n: u16, version: u32, stats: &LatencyStats) -> Option<Histogram> {
+        self.receive.latency[usize::from(n)].times(version, stats)
+    }
+
     fn latency_errors(&self) -> LatencyErrors {
         LatencyErrors {
             old_flow: self.receive.latency_errors.load(0),
@@ -202,35 +214,29 @@ pub struct ReceiveBlock {
     time: Words<2>,
 }
 
-/// What control wants of a group whose latency is measured: this version of it, and this run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LatencyTerms {
-    /// Changes when the group is made anew, and all that was measured is forgotten. 0 is none.
-    pub version: u32,
-    /// Changes with each run: the packets' numbers begin again.
-    pub run: u8,
-}
-
 impl ReceiveBlock {
     /// Tells the receive thread what to expect of a group. Only control may.
     pub fn expect_latency(&self, n: u16, terms: LatencyTerms) {
-        let word = u64::from(terms.version) << 8 | u64::from(terms.run);
-        self.latency[usize::from(n)]
-            .terms
-            .store(word, Ordering::Release);
+        self.latency[usize::from(n)].expect(terms);
     }
 
     /// What control expects of a group; none of a group that there is not.
     #[inline]
     pub fn latency_terms(&self, n: u16) -> LatencyTerms {
-        let Some(cell) = self.latency.get(usize::from(n)) else {
-            return LatencyTerms::default();
-        };
-        let word = cell.terms.load(Ordering::Acquire);
-        LatencyTerms {
-            version: (word >> 8) as u32,
-            run: word as u8,
-        }
+        let cell = self.latency.get(usize::from(n));
+        cell.map(LatencyCell::terms).unwrap_or_default()
+    }
+
+    /// Counts the time of a packet of a group that control expects. Only the receive thread may.
+    #[inline]
+    pub fn count_latency(&self, n: u16, latency_ns: Nanos) {
+        self.latency[usize::from(n)].count(latency_ns);
+    }
+
+    /// A group is made anew: forgets the times of the last version, of which `stats` was all.
+    /// Only the receive thread may.
+    pub fn forget_latency(&self, n: u16, stats: &LatencyStats) {
+        self.latency[usize::from(n)].forget(stats);
     }
 
     /// Publishes what was measured of a version of a group. Only the receive thread may.
@@ -310,37 +316,6 @@ impl<const N: usize> Words<N> {
             bytes: self.load(1),
             by_size: std::array::from_fn(|i| self.load(2 + i)),
         }
-    }
-}
-
-/// What was measured of one group, with one writer, and what control expects of it.
-#[derive(Debug, Default)]
-struct LatencyCell {
-    terms: AtomicU64,
-    version: AtomicU64,
-    stats: Words<WORDS>,
-}
-
-impl LatencyCell {
-    fn store(&self, version: u32, stats: &LatencyStats) {
-        let renewed = self.version.load(Ordering::Relaxed) != u64::from(version);
-        if renewed {
-            // Nobody shall take numbers of one version for those of another.
-            self.version.store(0, Ordering::Release);
-        }
-        for (i, word) in stats.to_words().into_iter().enumerate() {
-            self.stats.store(i, word);
-        }
-        self.version.store(version.into(), Ordering::Release);
-    }
-
-    fn load(&self, version: u32) -> Option<LatencyStats> {
-        let is_it = || self.version.load(Ordering::Acquire) == u64::from(version);
-        if !is_it() {
-            return None;
-        }
-        let words = std::array::from_fn(|i| self.stats.load(i));
-        is_it().then(|| LatencyStats::from_words(&words))
     }
 }
 

@@ -105,13 +105,16 @@ impl Meters {
         }
         let (known, meter) = &mut self.meters[usize::from(trailer.group)];
         if known.version != terms.version {
+            self.block.forget_latency(trailer.group, meter.stats());
             *meter = Meter::default();
         } else if known.run != terms.run {
             meter.restart();
         }
         *known = terms;
         self.measured_at = Some(now);
-        meter.record(now, trailer.sequence, now.saturating_sub(trailer.sent_ns));
+        let latency_ns = now.saturating_sub(trailer.sent_ns);
+        meter.record(now, trailer.sequence, latency_ns);
+        self.block.count_latency(trailer.group, latency_ns);
         self.changed |= 1 << trailer.group;
         Some(group)
     }

@@ -224,6 +224,7 @@ fn latency_is_that_of_the_group_as_it_is_now() {
     let mut meter = Meter::default();
     for (sequence, usec) in [(0, 8), (1, 12), (3, 1_034)] {
         meter.record(0, sequence, usec * MICROSECOND);
+        world.counters.receive.count_latency(0, usec * MICROSECOND);
     }
     let block = &world.counters.receive;
     block.publish_latency(0, terms.version, meter.stats());
@@ -231,14 +232,22 @@ fn latency_is_that_of_the_group_as_it_is_now() {
         old_flow: 2,
         bad_header: 0,
     });
-    let latency = stats(&mut world, &user, &[])["latency"].take();
+    let mut latency = stats(&mut world, &user, &[])["latency"].take();
+    let hdrh = latency["7"]["lat"]["hdrh"].take();
+    assert!(
+        hdrh.as_str()
+            .is_some_and(|text| text.starts_with("HISTFAAA")),
+        "{hdrh}"
+    );
     assert_eq!(
         latency,
         json!({
             "g": {"old_flow": 2},
             "7": {
                 "lat": {"average": 351.33, "total_min": 8, "total_max": 1034, "last_max": 1034,
-                        "jit": 64, "histogram": {"0": 1, "10": 1, "1000": 1}},
+                        "jit": 64, "histogram": {"0": 1, "10": 1, "1000": 1},
+                        "p50": 12.01, "p90": 1033.73, "p99": 1033.73, "p99_9": 1033.73,
+                        "hdrh": null},
                 "er": {"drp": 1, "sth": 1},
             },
         })

@@ -2,11 +2,14 @@
 //!
 //! * [`trailer`]: the last 16 bytes of a packet: its number, and when it was sent.
 //! * [`meter`]: times, jitter, loss and order of the packets of one group.
+//! * [`histogram`]: its times, finely sorted, for percentiles.
 //!
 //! What does not live here: which packets have a trailer (`flow_stats`).
 
+pub mod histogram;
 pub mod meter;
 pub mod trailer;
 
+pub use histogram::Histogram;
 pub use meter::{LatencyStats, Meter};
 pub use trailer::{TRAILER_BYTES, Trailer};

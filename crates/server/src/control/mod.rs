@@ -16,6 +16,7 @@
 mod changes;
 mod config;
 mod layers;
+mod percentiles;
 mod pgid;
 mod port;
 mod ports;

@@ -19,6 +19,7 @@ use allosaur_engine::stream::StreamId;
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use serde_json::{Map, Value, json};
 
+use super::percentiles::{Percentiles, hundredths_of_usec};
 use super::{Action, Control, Reply, View, reply, unknown_port};
 use crate::counters::{GroupTraffic, LatencyTerms};
 
@@ -190,21 +191,26 @@ impl Active {
     }
 
     /// What was measured of it, as the RPC has it; nothing before the first packet.
-    fn latency(&self, view: &View<'_>) -> Option<Value> {
+    fn latency(&self, percentiles: &mut Percentiles, view: &View<'_>) -> Option<Value> {
         if !self.group.is_latency() {
             return None;
         }
-        let stats = view.groups.latency(self.group.wire_id(), self.version)?;
+        let (n, version) = (self.group.wire_id(), self.version);
+        let stats = view.groups.latency(n, version)?;
         let usec = |ns: Nanos| ns / MICROSECOND;
-        let mean_ns = stats.sum_ns as f64 / stats.packets.max(1) as f64;
+        let mean_ns = stats.sum_ns.checked_div(stats.packets).unwrap_or(0);
         let buckets = stats.histogram.iter().enumerate().filter(|(_, n)| **n > 0);
         let histogram = buckets.map(|(i, n)| (bucket_usec(i).to_string(), json!(n)));
         let mut measured = json!({"lat": {
-            "average": (mean_ns / 10.0).round() / 100.0,
+            "average": hundredths_of_usec(mean_ns),
             "total_min": usec(stats.min_ns), "total_max": usec(stats.max_ns),
             "last_max": usec(stats.last_max_ns), "jit": usec(stats.jitter_ns),
             "histogram": histogram.collect::<Map<_, _>>(),
         }});
+        let lat = measured["lat"].as_object_mut();
+        if let (Some(times), Some(lat)) = (view.groups.latency_times(n, version, &stats), lat) {
+            percentiles.describe(&times, lat);
+        }
         let errors = counted(
             [
                 ("drp", stats.dropped),
@@ -274,12 +280,12 @@ impl Control {
         let groups =
             groups.filter(|(id, _)| wanted.is_empty() || wanted.contains(&u64::from(**id)));
         let (mut stats, mut versions) = (Map::new(), Map::new());
-        let mut latency = Map::new();
+        let (mut latency, mut percentiles) = (Map::new(), Percentiles::default());
         latency.insert("g".to_owned(), latency_errors(view));
         for (pg_id, active) in groups {
             stats.insert(pg_id.to_string(), reply(&active.stats(view))?);
             versions.insert(pg_id.to_string(), json!(active.version));
-            if let Some(measured) = active.latency(view) {
+            if let Some(measured) = active.latency(&mut percentiles, view) {
                 latency.insert(pg_id.to_string(), measured);
             }
         }

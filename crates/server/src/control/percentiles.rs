@@ -1,0 +1,117 @@
+//! The times of one packet group as clients read them: percentiles, and an HdrHistogram.
+//!
+//! What lives here: turning a [`Histogram`] into JSON. What does not: counting times.
+
+use allosaur_engine::latency::Histogram;
+use allosaur_engine::time::{MICROSECOND, Nanos};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use serde_json::{Map, Value, json};
+
+/// Our own fields, and the share of packets in percent.
+const PERCENTILES: [(&str, f64); 4] =
+    [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99_9", 99.9)];
+/// The longest time of TRex's HdrHistogram, 10 s; those that are longer count as this.
+const USEC_MAX: u64 = 10_000_000;
+const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// Makes HdrHistograms, with room that is used again for the next group.
+#[derive(Default)]
+pub(super) struct Percentiles {
+    encoder: Option<Encoder>,
+}
+
+struct Encoder {
+    histogram: hdrhistogram::Histogram<u64>,
+    serializer: V2DeflateSerializer,
+    bytes: Vec<u8>,
+}
+
+impl Percentiles {
+    /// Adds what the times say to `lat`: percentiles in microseconds, and `hdrh`.
+    pub(super) fn describe(&mut self, times: &Histogram, lat: &mut Map<String, Value>) {
+        for (name, percent) in PERCENTILES {
+            let usec = hundredths_of_usec(times.percentile_ns(percent));
+            lat.insert(name.to_owned(), json!(usec));
+        }
+        let encoder = self.encoder.get_or_insert_with(Encoder::new);
+        if let Some(text) = encoder.encode(times) {
+            lat.insert("hdrh".to_owned(), json!(text));
+        }
+    }
+}
+
+impl Encoder {
+    fn new() -> Encoder {
+        let histogram = hdrhistogram::Histogram::new_with_bounds(1, USEC_MAX, SIGNIFICANT_DIGITS);
+        Encoder {
+            histogram: histogram.expect("1 to ten million with three digits is a valid range"),
+            serializer: V2DeflateSerializer::new(),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// In the compressed V2 format, as TRex sends it: whole microseconds.
+    fn encode(&mut self, times: &Histogram) -> Option<String> {
+        self.histogram.reset();
+        for &(time_ns, packets) in times.times() {
+            let usec = (time_ns / MICROSECOND).min(USEC_MAX);
+            self.histogram.record_n(usec, packets).ok()?;
+        }
+        self.bytes.clear();
+        let encoded = self.serializer.serialize(&self.histogram, &mut self.bytes);
+        encoded.ok()?;
+        Some(STANDARD.encode(&self.bytes))
+    }
+}
+
+/// Microseconds with two decimals.
+pub(super) fn hundredths_of_usec(ns: Nanos) -> f64 {
+    (ns as f64 / 10.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use allosaur_engine::latency::histogram::slot;
+    use hdrhistogram::serialization::Deserializer;
+
+    use super::*;
+
+    fn described(times: &[Nanos]) -> Map<String, Value> {
+        let slots = times.iter().map(|time| (slot(*time), 1));
+        let histogram = Histogram::new(slots, times[0], times[times.len() - 1]);
+        let mut lat = Map::new();
+        // Twice: nothing stays of the first.
+        let mut percentiles = Percentiles::default();
+        percentiles.describe(&histogram, &mut lat);
+        percentiles.describe(&histogram, &mut lat);
+        lat
+    }
+
+    fn decoded(lat: &Map<String, Value>) -> hdrhistogram::Histogram<u64> {
+        let text = lat["hdrh"].as_str().expect("a text");
+        let bytes = STANDARD.decode(text).expect("base64");
+        let histogram = Deserializer::new().deserialize(&mut bytes.as_slice());
+        histogram.expect("an HdrHistogram")
+    }
+
+    #[test]
+    fn percentiles_are_microseconds_with_decimals() {
+        let times: Vec<_> = (1..=1000).map(|n| n * 10).collect();
+        let lat = described(&times);
+        assert_eq!((&lat["p50"], &lat["p90"]), (&json!(5.0), &json!(9.0)));
+        assert_eq!((&lat["p99"], &lat["p99_9"]), (&json!(9.9), &json!(9.99)));
+    }
+
+    #[test]
+    fn the_histogram_is_one_of_whole_microseconds_up_to_ten_seconds() {
+        let lat = described(&[900, 1_500, 7_300_000, 60_000_000_000]);
+        let histogram = decoded(&lat);
+        assert_eq!((histogram.low(), histogram.high()), (1, 10_000_000));
+        assert_eq!((histogram.len(), histogram.sigfig()), (4, 3));
+        let counts: Vec<_> = [0, 1, 2, 7300].map(|usec| histogram.count_at(usec)).into();
+        assert_eq!(counts, [1, 1, 0, 1]);
+        assert!(histogram.equivalent(histogram.max(), 10_000_000));
+    }
+}
