@@ -160,6 +160,8 @@ pub enum Method {
     SupportedCommands,
     SystemInfo,
     Utilization,
+    SetGlobalConfig,
+    GlobalConfig,
     Shutdown,
     PortStatus,
     Owner,

@@ -220,3 +220,46 @@ fn what_cannot_be_pushed_is_named() {
     }
     assert!(world.started.is_empty());
 }
+
+#[test]
+fn the_scheduler_s_switches_are_remembered_and_checked() {
+    let mut world = World::new(1);
+    let api_h = world.sync();
+    let set = |more: Value| {
+        let mut params = json!({"api_h": api_h});
+        let object = params.as_object_mut().expect("an object");
+        object.extend(more.as_object().expect("an object").clone());
+        params
+    };
+    let zero = json!({"do_mbuf_cache": false, "process_at_cp": false, "sched_max_stretch": 0.0});
+    assert_eq!(world.ok("get_global_cfg", set(json!({}))), zero);
+    let wanted = json!({"sched_max_stretch": 2, "process_at_cp": true, "of_another_version": 1});
+    assert_eq!(world.ok("set_global_cfg", set(wanted)), Value::Null);
+    // What is left out stays.
+    world.ok("set_global_cfg", set(json!({"do_mbuf_cache": true})));
+    let now = json!({"do_mbuf_cache": true, "process_at_cp": true, "sched_max_stretch": 2.0});
+    assert_eq!(world.ok("get_global_cfg", set(json!({}))), now);
+    for (wrong, text) in [
+        (
+            json!({"sched_max_stretch": -0.1}),
+            "field 'sched_max_stretch' is -0.1; give 0 or more",
+        ),
+        (
+            json!({"sched_max_stretch": "1"}),
+            "'sched_max_stretch' is 'string', expecting 'double'",
+        ),
+        (
+            json!({"process_at_cp": 1}),
+            "'process_at_cp' is 'int', expecting 'boolean'",
+        ),
+        (
+            json!({"do_mbuf_cache": "no"}),
+            "'do_mbuf_cache' is 'string', expecting 'boolean'",
+        ),
+    ] {
+        let (code, said) = world.refused("set_global_cfg", set(wrong));
+        assert_eq!(code, -32602);
+        assert!(said.contains(text), "{said}");
+    }
+    assert_eq!(world.ok("get_global_cfg", set(json!({}))), now);
+}

@@ -52,6 +52,53 @@ impl ApiSync {
     }
 }
 
+/// Parameters of `set_global_cfg`: what is left out stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SetGlobalConfig {
+    /// How much a late scheduler may be behind before it stretches time, in seconds.
+    pub sched_max_stretch: Option<f64>,
+    /// Programs are worked off when streams are compiled.
+    pub process_at_cp: Option<bool>,
+    /// Packets are kept ready.
+    pub do_mbuf_cache: Option<bool>,
+}
+
+impl SetGlobalConfig {
+    /// Reads the parameters.
+    pub fn parse(fields: &Fields<'_>) -> Result<SetGlobalConfig, FieldError> {
+        let sched_max_stretch = fields.optional("sched_max_stretch", Fields::double)?;
+        if let Some(wrong) = sched_max_stretch.filter(|s| !(s.is_finite() && *s >= 0.0)) {
+            let problem = format!("is {wrong}; give 0 or more seconds");
+            return Err(fields.bad("sched_max_stretch", problem));
+        }
+        Ok(SetGlobalConfig {
+            sched_max_stretch,
+            process_at_cp: fields.optional("process_at_cp", Fields::boolean)?,
+            do_mbuf_cache: fields.optional("do_mbuf_cache", Fields::boolean)?,
+        })
+    }
+}
+
+/// The reply to `get_global_cfg`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct GlobalConfig {
+    /// As it was set.
+    pub sched_max_stretch: f64,
+    /// As it was set.
+    pub process_at_cp: bool,
+    /// As it was set.
+    pub do_mbuf_cache: bool,
+}
+
+impl GlobalConfig {
+    /// Remembers what is set.
+    pub fn set(&mut self, wanted: &SetGlobalConfig) {
+        self.sched_max_stretch = wanted.sched_max_stretch.unwrap_or(self.sched_max_stretch);
+        self.process_at_cp = wanted.process_at_cp.unwrap_or(self.process_at_cp);
+        self.do_mbuf_cache = wanted.do_mbuf_cache.unwrap_or(self.do_mbuf_cache);
+    }
+}
+
 /// Parameters of `shutdown`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shutdown {
@@ -304,6 +351,46 @@ pub const COMMANDS: &[Command] = &[
         example: Example {
             params: "{}",
             result: r#"{"cpu": [{"history": [5, 2, 0], "ports": [0, -1]}], "mbuf_stats": {"cpu-socket-0": {}}}"#,
+        },
+        check: |_| Ok(()),
+    },
+    Command {
+        method: Method::SetGlobalConfig,
+        name: "set_global_cfg",
+        access: Access::Api,
+        doc: "Sets TRex's switches for its scheduler. They are remembered and have no effect: \
+              this server never stretches time (what cannot leave in time is counted as missed), \
+              and it needs no switch to keep packets ready. Fields that it does not know are \
+              ignored.",
+        params: &[
+            Param::optional(
+                "sched_max_stretch",
+                Kind::Double,
+                "unchanged",
+                "Seconds, 0 or more.",
+            ),
+            Param::optional("process_at_cp", Kind::Boolean, "unchanged", "Remembered."),
+            Param::optional("do_mbuf_cache", Kind::Boolean, "unchanged", "Remembered."),
+        ],
+        reply: "`null`.",
+        errors: &[],
+        example: Example {
+            params: r#"{"sched_max_stretch": 0.5}"#,
+            result: "null",
+        },
+        check: |f| SetGlobalConfig::parse(f).map(drop),
+    },
+    Command {
+        method: Method::GlobalConfig,
+        name: "get_global_cfg",
+        access: Access::Api,
+        doc: "What `set_global_cfg` set, of which nothing has an effect.",
+        params: &[],
+        reply: "`sched_max_stretch` in seconds, `process_at_cp`, `do_mbuf_cache`.",
+        errors: &[],
+        example: Example {
+            params: "{}",
+            result: r#"{"sched_max_stretch": 0.0, "process_at_cp": false, "do_mbuf_cache": false}"#,
         },
         check: |_| Ok(()),
     },

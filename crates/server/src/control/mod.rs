@@ -31,6 +31,7 @@ mod traffic;
 
 use std::collections::VecDeque;
 
+use allosaur_api::commands::server::GlobalConfig;
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Access, Error, Fields, Method, Request, command};
 use allosaur_engine::engine::{Command, Event};
@@ -85,6 +86,7 @@ pub struct Control {
     sessions: Sessions,
     rates: Rates,
     groups: Groups,
+    global_config: GlobalConfig,
     secrets: Secrets,
     api_handle: String,
     next_profile_key: u32,
@@ -102,6 +104,7 @@ impl Control {
             sessions: Sessions::default(),
             rates: Rates::default(),
             groups: Groups::new(config.ports.len()),
+            global_config: GlobalConfig::default(),
             api_handle: secrets.draw(),
             secrets,
             next_profile_key: 0,
@@ -202,6 +205,8 @@ impl Control {
             Method::SupportedCommands => self.supported_commands(),
             Method::SystemInfo => self.system_info(),
             Method::Utilization => self.utilization(),
+            Method::SetGlobalConfig => self.set_global_config(fields),
+            Method::GlobalConfig => self.global_config(),
             Method::Shutdown => self.shutdown(fields, view),
             Method::PortStatus => self.port_status(fields),
             Method::Owner => self.owner(fields),

@@ -3,13 +3,13 @@
 use allosaur_api::commands::events::{Events, PublishNow, session_id};
 use allosaur_api::commands::groups::TpgStatus;
 use allosaur_api::commands::server::{
-    ApiSync, ApiSyncV2, CoreUtilization, Pong, PortInfo, RxInfo, Shutdown, SystemInfo, Utilization,
-    Version,
+    ApiSync, ApiSyncV2, CoreUtilization, Pong, PortInfo, RxInfo, SetGlobalConfig, Shutdown,
+    SystemInfo, Utilization, Version,
 };
 use allosaur_api::events::Event;
 use allosaur_api::{Error, Fields, commands};
 use allosaur_engine::flow_stats::FLOW_GROUPS;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::config::mac_text;
 use super::port::{Port, State};
@@ -99,6 +99,15 @@ impl Control {
         let mut busy = self.ports.iter().enumerate().filter(busy);
         let mut next = || busy.next().map_or(-1, |(index, _)| index as i32);
         [next(), next()]
+    }
+
+    pub(super) fn set_global_config(&mut self, fields: &Fields<'_>) -> Reply {
+        self.global_config.set(&SetGlobalConfig::parse(fields)?);
+        Ok(Value::Null)
+    }
+
+    pub(super) fn global_config(&self) -> Reply {
+        reply(&self.global_config)
     }
 
     pub(super) fn shutdown(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
