@@ -108,6 +108,7 @@ impl Counters {
             latency: (0..LATENCY_GROUPS)
                 .map(|_| LatencyCell::default())
                 .collect(),
+            expectations: AtomicU64::new(0),
             latency_errors: Words::default(),
             time: Words::default(),
         };
@@ -210,6 +211,8 @@ pub struct ReceiveBlock {
     ports: Box<[Words<{ DIRECTION_WORDS + 1 }>]>,
     groups: Box<[GroupWords]>,
     latency: Box<[LatencyCell]>,
+    /// How often control has said what to expect.
+    expectations: AtomicU64,
     latency_errors: Words<2>,
     time: Words<2>,
 }
@@ -218,6 +221,13 @@ impl ReceiveBlock {
     /// Tells the receive thread what to expect of a group. Only control may.
     pub fn expect_latency(&self, n: u16, terms: LatencyTerms) {
         self.latency[usize::from(n)].expect(terms);
+        self.expectations.fetch_add(1, Ordering::Release);
+    }
+
+    /// Changes whenever control says what to expect.
+    #[inline]
+    pub fn expectations(&self) -> u64 {
+        self.expectations.load(Ordering::Acquire)
     }
 
     /// What control expects of a group; none of a group that there is not.

@@ -48,6 +48,16 @@ impl Poll {
             }
         }
     }
+
+    /// Waits for what may come at any moment, without sleep: a sleep would be seen in what is
+    /// measured. Who sleeps otherwise lets all other threads go first.
+    #[inline]
+    pub fn stay_awake(self) {
+        match self {
+            Poll::Busy => std::hint::spin_loop(),
+            Poll::Adaptive => std::thread::yield_now(),
+        }
+    }
 }
 
 /// Asks the kernel to end this thread's sleeps on time: by default it may add 50 µs.

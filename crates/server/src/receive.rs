@@ -22,8 +22,8 @@ use crate::polling::{Poll, SLEEP_MIN, sharpen_sleep};
 const BUDGET: usize = 256;
 /// The longest sleep when nothing arrives. Control wakes the thread when it starts traffic.
 const SLEEP_IDLE: Nanos = 20 * MILLISECOND;
-/// For so long after a frame whose latency was measured, sleeps stay short: a long one would be
-/// measured with the next frame.
+/// For so long after a frame whose latency was measured, or after control has said that there will
+/// be some, the thread stays awake: a sleep would be measured with the next frame.
 const MEASURING: Nanos = 2 * SECOND;
 
 /// The receive side of all ports.
@@ -69,8 +69,10 @@ struct Meters {
     /// A bit for each meter that has measured since it was last published.
     changed: u128,
     errors: LatencyErrors,
-    /// When the last frame was measured.
+    /// When the last frame was measured, or announced.
     measured_at: Option<Nanos>,
+    /// What control has announced up to now.
+    expectations: u64,
     block: Arc<ReceiveBlock>,
     clock: Clock,
 }
@@ -85,6 +87,7 @@ impl Meters {
             changed: 0,
             errors: LatencyErrors::default(),
             measured_at: None,
+            expectations: 0,
             block,
             clock,
         }
@@ -119,8 +122,13 @@ impl Meters {
         Some(group)
     }
 
-    /// Whether more frames to measure are likely soon.
-    fn expect_more(&self, now: Nanos) -> bool {
+    /// Whether frames to measure are likely soon.
+    fn expect_more(&mut self, now: Nanos) -> bool {
+        let expectations = self.block.expectations();
+        if self.expectations != expectations {
+            self.expectations = expectations;
+            self.measured_at = Some(now);
+        }
         let last = self.measured_at;
         last.is_some_and(|at| now.saturating_sub(at) < MEASURING)
     }
@@ -171,6 +179,10 @@ impl Receiver {
                 continue;
             }
             let now = self.clock.now_ns();
+            if self.meters.expect_more(now) {
+                poll.stay_awake();
+                continue;
+            }
             let quiet_until = now + sleep;
             let due = self
                 .next_arrival()
@@ -178,10 +190,9 @@ impl Receiver {
             poll.wait_until(now, Some(due));
             // Who is woken early shall expect something.
             let woken = self.clock.now_ns() < due;
-            sleep = if woken || self.meters.expect_more(now) {
-                SLEEP_MIN
-            } else {
-                (sleep * 2).min(SLEEP_IDLE)
+            sleep = match woken {
+                true => SLEEP_MIN,
+                false => (sleep * 2).min(SLEEP_IDLE),
             };
         }
     }
