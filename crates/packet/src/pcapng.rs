@@ -36,6 +36,8 @@ pub(crate) fn is_pcapng(bytes: &[u8]) -> bool {
 /// Where packets of a section were captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interface {
+    /// Its number in the section, from 0.
+    pub number: usize,
     /// What its frames are.
     pub link_type: LinkType,
     /// Bytes above which frames were cut; zero says that none were.
@@ -222,6 +224,7 @@ impl<'a> Reader<'a> {
         }
         Ok(Interface {
             link_type: LinkType(u32::from(block.body.u16_at(0))),
+            number: self.interfaces.len(),
             snap_length: block.body.u32_at(4),
             clock,
         })

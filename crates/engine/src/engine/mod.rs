@@ -2,10 +2,12 @@
 //!
 //! What lives here: [`Command`] and [`Event`], the words between control and a data thread, and
 //! [`Engine`], which shares its turns out among the ports of its group. What does not: the
-//! streams of one port (`sender`), a profile that runs there (`profile`), the packets of a burst (`burst`), the queues (`transmit`).
+//! streams of one port (`sender`), a profile that runs there (`profile`), the packets of
+//! a burst (`burst`), the frames of a capture (`replay`), the queues (`transmit`).
 
 mod burst;
 mod profile;
+mod replay;
 mod sender;
 
 use std::collections::VecDeque;

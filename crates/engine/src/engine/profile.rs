@@ -5,13 +5,13 @@
 //! follows the change. All cores are told the same time, so they change alike. A core that hears
 //! of a change too late has sent some packets early, and is in step again from there.
 //!
-//! What lives here: [`Run`], which streams it sends, and how a [`Change`] changes them. What does
+//! What lives here: [`Run`], which streams (or which capture) it sends, and how a [`Change`] changes them. What does
 //! not: whose turn it is (`sender`), and a stream's own schedule (`stream::run`).
 
 use std::collections::VecDeque;
 
 use crate::stream::run::StreamRun;
-use crate::stream::{CoreProgram, ProfileKey, StreamId};
+use crate::stream::{CoreProgram, ProfileKey, Replay, StreamId};
 use crate::time::{Due, Nanos};
 use crate::wheel::Scheduler;
 
@@ -40,14 +40,16 @@ pub(super) struct Item {
     part: u32,
 }
 
-/// A change comes before the streams, the end after them.
+/// A change comes before the streams and the replay, the end after them.
 const CHANGE: u32 = 0;
+const REPLAY: u32 = u32::MAX - 1;
 const END: u32 = u32::MAX;
 
 /// An [`Item`], taken apart.
 pub(super) enum Part {
     Change,
     Stream(usize),
+    Replay,
     End,
 }
 
@@ -62,6 +64,11 @@ impl Item {
         Item { run, part }
     }
 
+    pub(super) fn replay(run: usize) -> Item {
+        let run = run as u32;
+        Item { run, part: REPLAY }
+    }
+
     pub(super) fn end(run: usize) -> Item {
         let run = run as u32;
         Item { run, part: END }
@@ -71,6 +78,7 @@ impl Item {
     pub(super) fn part(self) -> Part {
         match self.part {
             CHANGE => Part::Change,
+            REPLAY => Part::Replay,
             END => Part::End,
             part => Part::Stream(part as usize - 1),
         }
@@ -127,6 +135,26 @@ impl Run {
             stream.freeze(at.at);
         }
         self.enter(item, scheduler);
+    }
+
+    /// Starts the capture of the run, if it has one.
+    pub(super) fn begin_replay(&mut self, item: Item, at: Nanos, scheduler: &mut Scheduler<Item>) {
+        if let Some(replay) = &mut self.program.replay {
+            replay.start(at);
+            self.active += 1;
+            self.continue_replay(item, scheduler);
+        }
+    }
+
+    /// The capture waits for its next frame, or has none to send any more.
+    pub(super) fn continue_replay(&mut self, item: Item, scheduler: &mut Scheduler<Item>) {
+        let due_at = self.program.replay.as_ref().and_then(Replay::due_at);
+        if let Some(due_at) = due_at.filter(|due_at| *due_at < self.end) {
+            scheduler.insert(due_at, item);
+            return;
+        }
+        self.active -= 1;
+        self.cut += u32::from(due_at.is_some());
     }
 
     /// A stream of the run has no more packets before the end.

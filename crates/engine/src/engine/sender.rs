@@ -14,6 +14,7 @@
 //! schedule of a stream (`stream::run`) and its packets (`burst`).
 
 use super::profile::{Change, Item, Part, Run};
+use super::replay::{self, Played};
 use super::{Event, Outbox, burst};
 use crate::flow_stats::GroupTable;
 use crate::stats::{StreamCounters, TransmitCounters};
@@ -77,6 +78,7 @@ impl Sender {
                 run.begin(item, Due::at(start_at), &mut self.scheduler);
             }
         }
+        run.begin_replay(Item::replay(index), start_at, &mut self.scheduler);
         if end != Nanos::MAX {
             self.scheduler.insert(end, Item::end(index));
         }
@@ -142,6 +144,14 @@ impl Sender {
             };
             let stream = match item.part() {
                 Part::Stream(stream) => stream,
+                Part::Replay => {
+                    let played = self.play(item, now, counters, outlets, outbox);
+                    sent += played.sent;
+                    if played.full {
+                        break;
+                    }
+                    continue;
+                }
                 Part::Change => {
                     self.apply_change(item, at, outbox);
                     continue;
@@ -184,6 +194,31 @@ impl Sender {
             }
         }
         sent
+    }
+
+    /// Sends the next burst of a run's capture.
+    fn play(
+        &mut self,
+        item: Item,
+        now: Nanos,
+        counters: &mut TransmitCounters,
+        outlets: &mut impl Outlets,
+        outbox: &mut Outbox,
+    ) -> Played {
+        let index = item.run as usize;
+        let run = self.runs[index]
+            .as_mut()
+            .expect("a retired run has no items");
+        let replay = run.program.replay.as_mut().expect("the item is of one");
+        let until = now.min(run.bound.saturating_sub(1));
+        replay::give_up_late(replay, counters, now, run.end, run.bound);
+        let played = replay::play(replay, self.port, until, counters, outlets);
+        counters.queue_full += u64::from(played.full);
+        run.continue_replay(item, &mut self.scheduler);
+        if run.is_over(now) {
+            self.finish(index, now, outlets, outbox);
+        }
+        played
     }
 
     /// When something is due next: never later than that.

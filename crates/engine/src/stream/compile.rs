@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::check::{CompileError, check};
 use super::graph::{Load, ProfileRates, RateGraph, graph, rates};
+use super::replay::Replay;
 use super::run::{Plan, StreamRun};
 use super::spec::{DestinationMac, Mode, PACKET_BYTES_PADDED, StreamId, StreamSpec};
 use crate::flow_stats::{MarkError, Marking, Rule, mark};
@@ -188,6 +189,7 @@ impl Profile {
         });
         CoreProgram {
             streams: streams.collect(),
+            replay: None,
         }
     }
 }
@@ -247,6 +249,17 @@ impl Compiled {
 #[derive(Debug)]
 pub struct CoreProgram {
     pub(crate) streams: Vec<StreamRun>,
+    pub(crate) replay: Option<Replay>,
+}
+
+impl From<Replay> for CoreProgram {
+    /// A capture, and no streams: one core sends all of it.
+    fn from(replay: Replay) -> CoreProgram {
+        CoreProgram {
+            streams: Vec::new(),
+            replay: Some(replay),
+        }
+    }
 }
 
 fn compile_stream(

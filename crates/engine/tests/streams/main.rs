@@ -7,3 +7,4 @@ mod cores;
 mod errors;
 mod honesty;
 mod rates;
+mod replays;
