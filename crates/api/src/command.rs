@@ -192,6 +192,7 @@ pub enum Method {
     RemoveAllStreams,
     StartTraffic,
     StopTraffic,
+    PushRemote,
     Validate,
     PauseTraffic,
     ResumeTraffic,

@@ -19,6 +19,9 @@ pub const USER_BYTES_MAX: usize = 256;
 /// Most packet groups in one request.
 pub const PGIDS_MAX: usize = 1152;
 
+/// Largest capture file that the server reads, in bytes.
+pub const CAPTURE_FILE_BYTES_MAX: u64 = 1 << 30;
+
 /// The limits for the reference page: what, how much, what happens beyond it.
 pub fn table() -> Vec<(&'static str, String, &'static str)> {
     vec![
@@ -53,6 +56,11 @@ pub fn table() -> Vec<(&'static str, String, &'static str)> {
             "an error",
         ),
         ("streams of a profile", STREAMS_MAX.to_string(), "an error"),
+        (
+            "a capture file to be sent",
+            format!("{CAPTURE_FILE_BYTES_MAX} bytes"),
+            "an error",
+        ),
         (
             "the name of a user",
             format!("{USER_BYTES_MAX} bytes"),

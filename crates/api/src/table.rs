@@ -4,7 +4,7 @@
 
 use crate::command::Command;
 use crate::commands::{
-    changes, events, groups, layers, ports, server, statistics, streams, traffic,
+    changes, events, groups, layers, ports, remote, server, statistics, streams, traffic,
 };
 
 /// The commands of each noun, in the order of the reference page.
@@ -15,6 +15,7 @@ pub const NOUNS: &[(&str, &[Command])] = &[
     ("Profiles and streams", streams::COMMANDS),
     ("Traffic", traffic::COMMANDS),
     ("Traffic that runs", changes::COMMANDS),
+    ("Captures that are sent", remote::COMMANDS),
     ("Statistics", statistics::COMMANDS),
     ("Packet groups", groups::COMMANDS),
     ("Events", events::COMMANDS),

@@ -1,14 +1,15 @@
 //! The server: everything between the RPC and the traffic.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `clock`, `counters`, `control`, `rpc`, `mailbox`, `polling`, `worker`, `receive`, `bench`,
-//! `sim`, `config`, `service`.
+//! `clock`, `counters`, `control`, `files`, `rpc`, `mailbox`, `polling`, `worker`, `receive`,
+//! `bench`, `sim`, `config`, `service`.
 
 pub mod bench;
 pub mod clock;
 pub mod config;
 pub mod control;
 pub mod counters;
+pub mod files;
 pub mod mailbox;
 pub mod polling;
 pub mod receive;

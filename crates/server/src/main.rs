@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use allosaur_server::bench;
 use allosaur_server::config::{BenchOptions, CommandLine, ServeOptions, SimOptions, Subcommands};
+use allosaur_server::files::DiskFiles;
 use allosaur_server::service;
 use allosaur_server::sim::Scenario;
 use clap::Parser;
@@ -52,7 +53,9 @@ fn sim(options: &SimOptions) -> Result<(), Failure> {
     let mut scenario = Scenario::parse(&text).map_err(|e| wrong(&options.commands, &e))?;
     scenario.limit_packets = options.limit.or(scenario.limit_packets);
     scenario.cores = options.cores.or(scenario.cores);
-    let outcome = scenario.run().map_err(|e| wrong(&options.commands, &e))?;
+    let outcome = scenario
+        .run(&DiskFiles)
+        .map_err(|e| wrong(&options.commands, &e))?;
     std::fs::write(&options.output, &outcome.capture).map_err(|e| wrong(&options.output, &e))?;
     if options.json {
         println!("{}", serde_json::json!(outcome));

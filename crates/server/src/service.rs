@@ -24,6 +24,7 @@ use crate::clock::Clock;
 use crate::config::ServeOptions;
 use crate::control::{Action, BuildFacts, Control, ControlConfig, PortConfig, Reply, View};
 use crate::counters::{Counters, Snapshot};
+use crate::files::DiskFiles;
 use crate::mailbox::{ControlEnd, Doorbell, Report, mailbox};
 use crate::polling::Poll;
 use crate::receive::Receiver;
@@ -191,6 +192,7 @@ impl Service {
                 now_ns,
                 snapshot: &self.snapshot,
                 groups: &self.counters,
+                files: &DiskFiles,
             },
         );
         self.act();
@@ -218,6 +220,7 @@ impl Service {
             now_ns,
             snapshot: &self.snapshot,
             groups: &self.counters,
+            files: &DiskFiles,
         });
         self.act();
     }

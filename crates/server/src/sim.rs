@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use crate::control::{Action, Control, ControlConfig, PortConfig, View};
+use crate::control::{Action, CaptureFiles, Control, ControlConfig, PortConfig, View};
 use crate::counters::{Counters, Snapshot};
 
 /// Packets that are written when nothing says how many.
@@ -121,8 +121,9 @@ impl Scenario {
         }
     }
 
-    /// Runs the requests, then lets virtual time pass until nothing is left to send.
-    pub fn run(&self) -> Result<Outcome, SimError> {
+    /// Runs the requests, then lets virtual time pass until nothing is left to send. Capture
+    /// files that they name are read from `files`.
+    pub fn run(&self, files: &dyn CaptureFiles) -> Result<Outcome, SimError> {
         let cores = self.cores.unwrap_or(1);
         if !(1..=CORES_MAX).contains(&cores) {
             let problem = format!("{cores} data cores: give 1 to {CORES_MAX}");
@@ -139,7 +140,7 @@ impl Scenario {
             .filter_map(port_of)
             .max()
             .map_or(1, |last| last + 1);
-        let mut simulation = Simulation::new(ports as usize, cores)?;
+        let mut simulation = Simulation::new(ports as usize, cores, files)?;
         for request in requests {
             simulation.request(request)?;
         }
@@ -160,16 +161,27 @@ impl Scenario {
     }
 }
 
+/// The highest port that a request needs.
 fn port_of(request: &Request) -> Option<u64> {
-    request
-        .params
-        .get("port_id")?
-        .as_u64()
-        .filter(|&port| port < 255)
+    let port = request.params.get("port_id")?.as_u64()?;
+    let last = if is_dual(&request.params) {
+        port | 1
+    } else {
+        port
+    };
+    Some(last).filter(|&port| port < 255)
+}
+
+/// Whether a capture leaves by two ports.
+fn is_dual(params: &Map<String, Value>) -> bool {
+    params
+        .get("is_dual")
+        .is_some_and(|dual| *dual == json!(true))
 }
 
 /// Control, its data cores, and the time.
-struct Simulation {
+struct Simulation<'a> {
+    files: &'a dyn CaptureFiles,
     control: Control,
     api_handle: Value,
     handlers: Vec<Value>,
@@ -181,9 +193,14 @@ struct Simulation {
     counters: Counters,
 }
 
-impl Simulation {
-    fn new(ports: usize, cores: usize) -> Result<Simulation, SimError> {
+impl Simulation<'_> {
+    fn new(
+        ports: usize,
+        cores: usize,
+        files: &dyn CaptureFiles,
+    ) -> Result<Simulation<'_>, SimError> {
         let mut simulation = Simulation {
+            files,
             control: Control::new(control_config(ports, cores), 0),
             api_handle: Value::Null,
             handlers: Vec::new(),
@@ -221,10 +238,18 @@ impl Simulation {
         if let Some(handler) = port.and_then(|port| self.handlers.get(port as usize)) {
             params.insert("handler".to_owned(), handler.clone());
         }
+        if let Some(peer) = port.filter(|_| is_dual(params)).map(|port| port ^ 1) {
+            let handler = self.handlers.get(peer as usize);
+            params.insert(
+                "slave_handler".to_owned(),
+                handler.cloned().unwrap_or_default(),
+            );
+        }
         let view = View {
             now_ns: 0,
             snapshot: &Snapshot::default(),
             groups: &self.counters,
+            files: self.files,
         };
         let reply = self.control.handle(&request, &view);
         while let Some(action) = self.control.poll_action() {

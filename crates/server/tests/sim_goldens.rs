@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use allosaur_packet::checksum::checksum;
+use allosaur_server::files::DiskFiles;
 use allosaur_server::sim::{Scenario, SimError};
 use allosaur_testkit::data;
 use allosaur_testkit::golden::{self, Record};
@@ -65,7 +66,7 @@ fn load(path: &Path) -> Value {
 }
 
 fn simulate(file: &Value) -> Result<Vec<Record>, SimError> {
-    let outcome = Scenario::parse(file.to_string().as_bytes())?.run()?;
+    let outcome = Scenario::parse(file.to_string().as_bytes())?.run(&DiskFiles)?;
     Ok(golden::parse(&outcome.capture)?)
 }
 

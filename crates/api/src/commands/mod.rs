@@ -5,6 +5,7 @@ pub mod events;
 pub mod groups;
 pub mod layers;
 pub mod ports;
+pub mod remote;
 pub mod server;
 pub mod statistics;
 pub mod streams;

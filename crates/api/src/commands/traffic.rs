@@ -45,7 +45,8 @@ impl StartTraffic {
 /// Longest duration, about thirty years; what is longer is meant to have no end.
 const DURATION_S_MAX: f64 = 1e9;
 
-fn duration(fields: &Fields<'_>) -> Result<Option<f64>, FieldError> {
+/// Reads `duration`.
+pub(crate) fn duration(fields: &Fields<'_>) -> Result<Option<f64>, FieldError> {
     let seconds = fields.double("duration")?;
     if seconds == -1.0 {
         return Ok(None);

@@ -22,6 +22,7 @@ use super::{Action, Control, Reply, View, reply};
 impl Control {
     pub(super) fn pause_traffic(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let ProfileParams { port, profile } = ProfileParams::parse(fields)?;
+        self.port(port)?.check_not_playing("pause", &profile)?;
         let found = self.port_mut(port)?.profile_mut(&profile)?;
         check_state(found, "pause", &[State::Transmit], &profile)?;
         let run = running(found, "pause", &profile)?;
@@ -38,6 +39,7 @@ impl Control {
 
     pub(super) fn resume_traffic(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let ProfileParams { port, profile } = ProfileParams::parse(fields)?;
+        self.port(port)?.check_not_playing("resume", &profile)?;
         let all_paused = self.port(port)?.state() == State::Pause;
         let found = self.port_mut(port)?.profile_mut(&profile)?;
         check_state(found, "resume", &[State::Pause], &profile)?;
@@ -53,6 +55,7 @@ impl Control {
     pub(super) fn update_traffic(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = UpdateTraffic::parse(fields)?;
         let port = self.port(params.port)?;
+        port.check_not_playing("update", &params.profile)?;
         let (profile, run) = to_update(port, &params.profile)?;
         check_state(profile, "update", RUNNING, &params.profile)?;
         // What is added or taken off is of the rates that can change.
@@ -138,6 +141,7 @@ impl Control {
         command: &str,
     ) -> Result<&mut Run, Error> {
         let name = &params.profile;
+        self.port(params.port)?.check_not_playing(command, name)?;
         let profile = self.port_mut(params.port)?.profile_mut(name)?;
         check_state(profile, command, RUNNING, name)?;
         let sent = |id: &StreamId| profile.streams.get(id).is_some_and(|s| s.spec.enabled);
@@ -219,7 +223,7 @@ fn check_state(
     let remedy = match state {
         State::Idle => "Add streams to it and start it first.",
         State::Streams => "Start it first.",
-        State::Transmit => "Pause it first.",
+        State::Transmit | State::Playing => "Pause it first.",
         State::Pause => "It is paused already: resume_traffic lets it go on.",
     };
     Err(wrong_state(command, state, name, remedy))

@@ -4,6 +4,7 @@ use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::vm::Checksums;
 
+use super::files::CaptureFiles;
 use crate::counters::{GroupReadout, Snapshot};
 
 /// Facts that do not change while the server runs.
@@ -68,6 +69,8 @@ pub struct View<'a> {
     pub snapshot: &'a Snapshot,
     /// The counters of packet groups.
     pub groups: &'a dyn GroupReadout,
+    /// Where capture files are read.
+    pub files: &'a dyn CaptureFiles,
 }
 
 /// A MAC address as text.

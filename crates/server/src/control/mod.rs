@@ -15,12 +15,14 @@
 
 mod changes;
 mod config;
+mod files;
 mod layers;
 mod percentiles;
 mod pgid;
 mod port;
 mod ports;
 mod rates;
+mod remote;
 mod secret;
 mod server;
 mod session;
@@ -42,6 +44,7 @@ use serde_json::Value;
 
 use crate::counters::LatencyTerms;
 pub use config::{BuildFacts, ControlConfig, PortConfig, View};
+pub use files::{CaptureFiles, FileError};
 use pgid::Groups;
 use port::Port;
 use rates::Rates;
@@ -151,8 +154,8 @@ impl Control {
     /// Whether a request that was just handled should be answered only after more events of the
     /// data threads.
     pub fn awaits_workers(&self) -> bool {
-        let mut runs = self.runs();
-        runs.any(|run| run.awaited)
+        let mut playing = self.ports.iter().filter_map(|port| port.playing.as_ref());
+        self.runs().any(|run| run.awaited) || playing.any(|playing| playing.awaited)
     }
 
     /// The data threads did not answer in time: answer the request without them.
@@ -161,11 +164,14 @@ impl Control {
         for run in profiles.filter_map(|profile| profile.run.as_mut()) {
             run.awaited = false;
         }
+        for playing in self.ports.iter_mut().filter_map(|p| p.playing.as_mut()) {
+            playing.awaited = false;
+        }
     }
 
-    /// Whether any profile is being sent.
+    /// Whether any profile or capture is being sent.
     pub fn is_transmitting(&self) -> bool {
-        self.runs().next().is_some()
+        self.runs().next().is_some() || self.ports.iter().any(|port| port.playing.is_some())
     }
 
     fn next_key(&mut self) -> ProfileKey {
@@ -237,6 +243,7 @@ impl Control {
             Method::RemoveAllStreams => self.remove_all_streams(fields),
             Method::StartTraffic => self.start_traffic(fields, view),
             Method::StopTraffic => self.stop_traffic(fields),
+            Method::PushRemote => self.push_remote(fields, view),
             Method::Validate => self.validate(fields),
             Method::PauseTraffic => self.pause_traffic(fields, view),
             Method::ResumeTraffic => self.resume_traffic(fields, view),

@@ -10,6 +10,7 @@ use allosaur_engine::time::Nanos;
 
 use super::config::PortConfig;
 use super::layers::Layers;
+use super::remote::Playing;
 
 /// The profile that is always there.
 pub(super) const DEFAULT_PROFILE: &str = "_";
@@ -28,6 +29,8 @@ pub(super) struct Port {
     pub(super) multicast: bool,
     pub(super) layers: Layers,
     pub(super) profiles: BTreeMap<String, Profile>,
+    /// What it sends of a capture; no profile runs then.
+    pub(super) playing: Option<Playing>,
 }
 
 /// Who owns a port.
@@ -86,6 +89,8 @@ pub(super) enum State {
     Streams,
     Pause,
     Transmit,
+    /// A capture is sent.
+    Playing,
 }
 
 impl State {
@@ -96,6 +101,7 @@ impl State {
             State::Streams => "STREAMS",
             State::Pause => "PAUSE",
             State::Transmit => "TX",
+            State::Playing => "PCAP_TX",
         }
     }
 }
@@ -109,11 +115,15 @@ impl Port {
             promiscuous: false,
             multicast: false,
             profiles: BTreeMap::from([(DEFAULT_PROFILE.to_owned(), Profile::default())]),
+            playing: None,
         }
     }
 
-    /// The busiest of its profiles.
+    /// The busiest of its profiles, unless it sends a capture.
     pub(super) fn state(&self) -> State {
+        if self.playing.is_some() {
+            return State::Playing;
+        }
         let states = self.profiles.values().map(Profile::state);
         states.max().unwrap_or(State::Idle)
     }

@@ -94,7 +94,7 @@ impl Control {
     /// The first two ports that a data thread transmits on.
     fn busy_ports(&self, core: usize) -> [i32; 2] {
         let busy = |(_, port): &(usize, &Port)| {
-            port.state() == State::Transmit && port.config.cores.contains(&core)
+            port.state() >= State::Transmit && port.config.cores.contains(&core)
         };
         let mut busy = self.ports.iter().enumerate().filter(busy);
         let mut next = || busy.next().map_or(-1, |(index, _)| index as i32);

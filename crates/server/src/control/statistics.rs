@@ -104,7 +104,7 @@ impl Control {
 
     /// How busy the data threads of a transmitting port are.
     fn load_of(&self, port: &Port) -> f64 {
-        if port.state() != State::Transmit {
+        if port.state() < State::Transmit {
             return 0.0;
         }
         let loads = self.rates.cores();

@@ -17,7 +17,7 @@ use allosaur_engine::stream::{
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::json;
 
-use super::port::{Port, Profile, Run, State, wrong_state};
+use super::port::{ALL_PROFILES, DEFAULT_PROFILE, Port, Profile, Run, State, wrong_state};
 use super::{Action, Control, ControlConfig, Reply, View, reply};
 
 /// Traffic that starts "now" starts so much later, so that all data threads hear of it in time
@@ -31,6 +31,8 @@ const LINE_RATE_SLACK: f64 = 1.0001;
 impl Control {
     pub(super) fn start_traffic(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = StartTraffic::parse(fields)?;
+        let port = self.port(params.port)?;
+        port.check_not_playing("start", &params.profile)?;
         self.begin_latency(params.port, &params.profile)?;
         let port = self.port(params.port)?;
         let start_at = start_time(&params, view.now_ns)?;
@@ -125,6 +127,9 @@ impl Control {
             let command = Command::StopProfile { port, profile };
             self.actions.push_back(Action::Command { core, command });
         }
+        if [ALL_PROFILES, DEFAULT_PROFILE].contains(&params.profile.as_str()) {
+            self.stop_playing(params.port);
+        }
         Ok(json!({}))
     }
 
@@ -140,6 +145,9 @@ impl Control {
                 return;
             }
         };
+        if self.note_played(port, profile, now_ns) {
+            return;
+        }
         let before = self.ports.get(usize::from(port)).map(Port::state);
         let Some((name, stopped)) = self.end_on_core(core, port, profile) else {
             return;

@@ -3,13 +3,17 @@
 
 #![allow(dead_code)] // Each test file uses its own part.
 
+use std::collections::HashMap;
+
 use allosaur_engine::engine::{Change, Command, Event};
 use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::stream::ProfileKey;
-use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
+use allosaur_packet::capture::Resolution;
+use allosaur_packet::pcap::Writer;
 use allosaur_server::control::{
-    Action, BuildFacts, Control, ControlConfig, PortConfig, Reply, View,
+    Action, BuildFacts, CaptureFiles, Control, ControlConfig, FileError, PortConfig, Reply, View,
 };
 use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
 use allosaur_server::rpc::dispatch;
@@ -25,6 +29,7 @@ pub(crate) struct World {
     pub(crate) snapshot: Snapshot,
     /// Of packet groups; what is published here is read by control.
     pub(crate) counters: Counters,
+    pub(crate) files: MapFiles,
     pub(crate) now_ns: Nanos,
     pub(crate) published: Vec<Vec<u8>>,
     pub(crate) started: Vec<Started>,
@@ -37,6 +42,35 @@ pub(crate) struct World {
     /// Answers that data threads owe.
     answers: Vec<(usize, Event)>,
     next_id: u64,
+}
+
+/// Capture files by their names.
+#[derive(Debug, Default)]
+pub(crate) struct MapFiles(pub(crate) HashMap<String, Vec<u8>>);
+
+impl CaptureFiles for MapFiles {
+    fn read(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, FileError> {
+        let folder = "nowhere".to_owned();
+        let file = self.0.get(path).ok_or(FileError::Missing { folder })?;
+        let bytes = file.len() as u64;
+        if bytes > bytes_max {
+            return Err(FileError::TooLarge { bytes, bytes_max });
+        }
+        Ok(file.clone())
+    }
+}
+
+/// A capture of Ethernet packets of 60 bytes, 1 ms apart; the last byte of each is its number.
+/// Those with odd numbers are answers.
+pub(crate) fn capture(packets: u8) -> Vec<u8> {
+    let mut writer = Writer::new(Resolution::Nanoseconds);
+    for number in 0..packets {
+        let (from, to) = ([2, 0, 0, 0, 0, number % 2], [2, 0, 0, 0, 0, 1 - number % 2]);
+        let packet = [&to[..], &from, &[0x88, 0xb5], &[number; 46]].concat();
+        let written = writer.write_frame(u64::from(number) * MILLISECOND, &packet);
+        written.expect("a small time");
+    }
+    writer.into_bytes()
 }
 
 /// A profile's share that a data thread was told to start.
@@ -61,6 +95,7 @@ impl World {
                 receive: CoreCounters::default(),
             },
             counters: Counters::new(2, cores),
+            files: MapFiles::default(),
             now_ns,
             published: Vec::new(),
             started: Vec::new(),
@@ -83,6 +118,7 @@ impl World {
             now_ns: self.now_ns,
             snapshot: &self.snapshot,
             groups: &self.counters,
+            files: &self.files,
         };
         let reply = self.control.handle(request, &view);
         self.drain();
@@ -195,6 +231,7 @@ impl World {
                 now_ns: self.now_ns,
                 snapshot: &self.snapshot,
                 groups: &self.counters,
+                files: &self.files,
             };
             self.control.handle_tick(&view);
             self.drain();
