@@ -5,6 +5,7 @@
     accuracy  what is sent at 1 kpps, 100 kpps and 1 Mpps, and when a run ends
     server    start until the first reply, idle memory and processor time, request round trip,
               adding 10,000 streams
+    latency   what this generator adds to the latency it measures (see latency.py)
 
 Rounds of all cases alternate, so that a noisy moment of the machine does not fall on one case
 alone; the table shows the median and, in brackets, the range. Numbers of different machines or
@@ -15,8 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -27,6 +26,8 @@ from typing import Any
 
 from allosaur import STLPktBuilder, STLStream, STLTXCont
 from allosaur.server import LocalServer, find_binary
+from common import FRAME, Result, cpu_seconds, machine, progress, spread, wide_console
+from latency import latency
 from rich.console import Console
 from rich.table import Table
 
@@ -40,20 +41,18 @@ CASES = {
 }
 RATES = {"1kpps": 1_000, "100kpps": 100_000, "1mpps": 1_000_000}
 RESULTS = Path(__file__).parent / "results"
-FRAME = bytes.fromhex("02a10500000102a1050000000800") + bytes(46)
-
-Result = dict[str, Any]
 
 
 def main() -> int:
     """Run what the command line asks for, print tables, keep the numbers in bench/results."""
     options = _options()
-    console = Console(stderr=False)
-    results: Result = {"machine": _machine(), "binaries": [str(path) for path in options.server]}
+    console = wide_console()
+    results: Result = {"machine": machine(), "binaries": [str(path) for path in options.server]}
     sections: dict[str, Callable[[argparse.Namespace, Console], Any]] = {
         "packets": packets,
         "accuracy": accuracy,
         "server": server,
+        "latency": latency,
     }
     for name in options.only or sections:
         results[name] = sections[name](options, console)
@@ -68,7 +67,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one short round of everything")
     parser.add_argument(
-        "--only", nargs="+", choices=["packets", "accuracy", "server"], help="sections to run"
+        "--only", nargs="+", choices=["packets", "accuracy", "server", "latency"], help="sections to run"
     )
     parser.add_argument("--json", type=Path, help="file for the numbers [bench/results/TIME.json]")
     parser.add_argument("--server", type=Path, nargs="+", default=[find_binary()], help="binaries to compare")
@@ -84,11 +83,11 @@ def packets(options: argparse.Namespace, console: Console) -> list[Result]:
     measured: dict[tuple[str, str, Path], list[Result]] = {run: [] for run in runs}
     for number in range(rounds):
         for case, receive, binary in runs:
-            _progress(f"round {number + 1} of {rounds}: {case}, receiver {receive}")
+            progress(f"round {number + 1} of {rounds}: {case}, receiver {receive}")
             command = [binary, "bench", "--case", case, "--receive", receive, "--seconds", str(seconds)]
             output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             measured[case, receive, binary].append(json.loads(output))
-    _progress("")
+    progress("")
     table = Table("case", "to", "Mpps", "cycles/packet", title="one data core, in-memory ports")
     if len(options.server) > 1:
         table.add_column("binary")
@@ -97,7 +96,7 @@ def packets(options: argparse.Namespace, console: Console) -> list[Result]:
         rates = [row["rate_pps"] / 1e6 for row in rows]
         cycles = [row["cycles_per_packet"] for row in rows]
         to = "a receiver" if receive == "on" else "a sink"
-        cells = [CASES[case], to, _spread(rates), _spread(cycles)]
+        cells = [CASES[case], to, spread(rates), spread(cycles)]
         table.add_row(*cells, *([binary.parent.name] if len(options.server) > 1 else []))
         results.append({"case": case, "receive": receive, "binary": str(binary), "rounds": rows})
     console.print(table)
@@ -117,7 +116,7 @@ def accuracy(options: argparse.Namespace, console: Console) -> list[Result]:
             STLStream(packet=STLPktBuilder(pkt_buffer=FRAME), mode=STLTXCont(pps=1)), ports=[0]
         )
         for name, rate_pps in RATES.items():
-            _progress(f"{name} for {duration_s:g} s")
+            progress(f"{name} for {duration_s:g} s")
             client.clear_stats()
             started = time.monotonic()
             client.start(ports=[0], mult=name, duration=duration_s)
@@ -132,7 +131,7 @@ def accuracy(options: argparse.Namespace, console: Console) -> list[Result]:
             table.add_row(*row, f"{off:+.4%}", f"{took_s * 1e3:,.1f} ms")
             result = {"rate_pps": rate_pps, "asked": asked, "sent": sent, "missed": missed}
             results.append({**result, "received": stats[1]["ipackets"], "took_s": took_s})
-    _progress("")
+    progress("")
     console.print(table)
     return results
 
@@ -180,45 +179,16 @@ def _memory_bytes(pid: int | None) -> int:
 
 
 def _cpu_share(pid: int | None, seconds: float) -> float:
-    _progress(f"idle for {seconds:g} s")
-    before = _cpu_ticks(pid)
+    progress(f"idle for {seconds:g} s")
+    before = cpu_seconds(pid)
     time.sleep(seconds)
-    return (_cpu_ticks(pid) - before) / os.sysconf("SC_CLK_TCK") / seconds
-
-
-def _cpu_ticks(pid: int | None) -> int:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
+    return (cpu_seconds(pid) - before) / seconds
 
 
 def _timed(call: Callable[[], object]) -> float:
     started = time.monotonic()
     call()
     return time.monotonic() - started
-
-
-def _spread(values: list[float]) -> str:
-    middle = f"{statistics.median(values):.1f}"
-    return middle if len(values) == 1 else f"{middle} ({min(values):.1f} to {max(values):.1f})"
-
-
-def _machine() -> Result:
-    cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    models = [line.partition(": ")[2] for line in cpuinfo.splitlines() if line.startswith("model name")]
-    kernel, python = platform.release(), platform.python_version()
-    return {
-        "processor": models[0] if models else "?",
-        "cores": os.cpu_count(),
-        "kernel": kernel,
-        "python": python,
-    }
-
-
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-    elif text:
-        print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
