@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._hdrh import decode, percentile, since
 from ._rpc import Rpc
 
 _PREAMBLE_AND_GAP_BITS = 20 * 8
@@ -23,7 +24,7 @@ _ERRORS = {
 }
 _GLOBAL_ERRORS = {"old_flow": "old_flow", "bad_hdr": "bad_header"}
 #: Only our own server has these, in microseconds: they appear when it sends them.
-_PERCENTILES = ("p50", "p90", "p99", "p99_9")
+_PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99_9": 99.9}
 
 
 class PgidBook:
@@ -135,10 +136,23 @@ class PgidBook:
             "histogram": dict(sorted(histogram.items())),
         }
         latency.update({name: now[name] for name in ("hdrh", *_PERCENTILES) if name in now})
+        if "p50" in now and "hdrh" in (reference.get("lat") or {}):
+            latency.update(_since(now, reference["lat"]))
         return {
             "err_cntrs": {name: errors.get(key, 0) - old_errors.get(key, 0) for name, key in _ERRORS.items()},
             "latency": latency,
         }
+
+
+def _since(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """Give what our own server's fields say of the packets after ``before``, in whole microseconds."""
+    counts = since(decode(now["hdrh"]), decode(before["hdrh"]))
+    packets = now["packets"] - before["packets"]
+    return {
+        "average": round((now["sum_ns"] - before["sum_ns"]) / packets / 1000, 2) if packets else 0,
+        "total_min": min(counts, default=0),
+        **{name: percentile(counts, percent) for name, percent in _PERCENTILES.items()},
+    }
 
 
 class _Reference:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import struct
+import zlib
 from typing import Any
 
 import pytest
@@ -32,6 +35,18 @@ def groups(sent: int, version: int = 1, histogram: dict[str, int] | None = None)
         },
         "ver_id": {"7": version, "12": version},
     }
+
+
+def histogram(counts: dict[int, int]) -> str:
+    """An HdrHistogram of times below 64 µs, by hand."""
+    payload = b"".join(varint(2 * counts.get(time, 0)) for time in range(64))
+    header = struct.pack(">iiiiqqd", 0x1C849303, len(payload), 0, 3, 1, 10_000_000, 1.0)
+    compressed = zlib.compress(header + payload)
+    return base64.b64encode(struct.pack(">ii", 0x1C849304, len(compressed)) + compressed).decode()
+
+
+def varint(number: int) -> bytes:
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)
 
 
 @pytest.fixture
@@ -90,6 +105,34 @@ def test_clearing_one_part_leaves_the_other(server: MockTransport) -> None:
     read(book, server)
     assert book.flow_stats()[12]["tx_pkts"]["total"] == 0
     assert book.latency()[12]["latency"]["histogram"] == {0: 100}
+
+
+def test_percentiles_are_those_since_the_group_was_cleared(server: MockTransport) -> None:
+    # By hand: a thousand packets of 1 µs, then a hundred of 5 µs and one of 7 µs.
+    before = {"packets": 1000, "sum_ns": 1_500_000, "p50": 1.5, "p99_9": 1.5, "hdrh": histogram({1: 1000})}
+    after = {"packets": 1101, "sum_ns": 2_057_500, "p50": 1.5, "p99_9": 7.5}
+    after["hdrh"] = histogram({1: 1000, 5: 100, 7: 1})
+
+    def answer(lat: dict[str, Any]) -> dict[str, Any]:
+        answered = groups(100)
+        answered["latency"]["12"]["lat"].update(lat)
+        return answered
+
+    book = PgidBook()
+    server.answer("get_pgid_stats", answer(before))
+    read(book, server)
+    assert book.latency()[12]["latency"]["p50"] == 1.5
+    book.clear(flow_stats=False, latency=True)
+    server.answer("get_pgid_stats", answer(after))
+    read(book, server)
+    latency = book.latency()[12]["latency"]
+    assert (latency["total_min"], latency["p50"], latency["p99"], latency["p99_9"]) == (5, 5, 5, 7)
+    assert latency["average"] == 5.52
+    assert latency["hdrh"] == after["hdrh"]
+    server.answer("get_pgid_stats", answer(before))
+    book.clear(flow_stats=False, latency=True)
+    read(book, server)
+    assert book.latency()[12]["latency"]["p50"] == 0
 
 
 def test_a_group_that_was_made_anew_has_no_reference(server: MockTransport) -> None:

@@ -114,7 +114,7 @@ pub const COMMANDS: &[Command] = &[
                 after RFC 3550, `histogram` by lower bound, the percentiles `p50`, `p90`, `p99` and \
                 `p99_9` with decimals, right within 0.1 %, and `hdrh`, an HdrHistogram of whole \
                 microseconds up to 10 s with three significant digits in its compressed V2 encoding, \
-                base64), and `er` if there are errors: `drp` \
+                base64; and `packets` and `sum_ns`, for averages over parts of a run), and `er` if there are errors: `drp` \
                 missing, `ooo` out of order, `dup` duplicates, `sth` and `stl` numbers above and \
                 below what was expected; and `g`, packets of no group (`old_flow` of a run that \
                 is over, `bad_header`). `ver_id`: of each group a number that changes when the group \

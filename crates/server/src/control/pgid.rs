@@ -202,6 +202,7 @@ impl Active {
         let buckets = stats.histogram.iter().enumerate().filter(|(_, n)| **n > 0);
         let histogram = buckets.map(|(i, n)| (bucket_usec(i).to_string(), json!(n)));
         let mut measured = json!({"lat": {
+            "packets": stats.packets, "sum_ns": stats.sum_ns,
             "average": hundredths_of_usec(mean_ns),
             "total_min": usec(stats.min_ns), "total_max": usec(stats.max_ns),
             "last_max": usec(stats.last_max_ns), "jit": usec(stats.jitter_ns),
