@@ -1,7 +1,7 @@
 """Allosaur: generate traffic, receive it, and say what was lost.
 
 To talk to a server:
-    STLClient, PortProfileID, Event
+    STLClient, PortProfileID, Event, CapturedPacket, PacketBuffer
 To say what to send:
     STLProfile, STLStream, STLPktBuilder, STLTXCont, STLTXSingleBurst, STLTXMultiBurst,
     STLFlowStats, STLFlowLatencyStats,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ._events import Event
     from ._modes import STLTXCont, STLTXMultiBurst, STLTXSingleBurst
     from ._packet import STLPktBuilder
+    from ._packets import CapturedPacket, PacketBuffer
     from ._places import PortProfileID
     from ._profile import STLProfile
     from ._program import STLVM, STLIPRange, STLScVmRaw
@@ -68,7 +69,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STLVM",
+    "CapturedPacket",
     "Event",
+    "PacketBuffer",
     "PortProfileID",
     "STLArgumentError",
     "STLClient",
@@ -104,7 +107,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CapturedPacket": "_packets",
     "Event": "_events",
+    "PacketBuffer": "_packets",
     "PortProfileID": "_places",
     "STLClient": "_client",
     "STLIPRange": "_program",

@@ -7,19 +7,20 @@
         client.wait_on_traffic(ports=[0])
         print(client.get_stats()[1]["ipackets"])
 
-Its parts: ``_client_base`` (connection), ``_client_ports``, ``_client_layers``,
-``_client_traffic``, ``_client_changes``, ``_client_pcap``; the handshake and the state are in
-``_session``.
+Its parts: ``_client_base`` (connection), ``_client_ports``, ``_client_service`` (service mode),
+``_client_capture``, ``_client_traffic``, ``_client_changes``, ``_client_pcap``, ``_client_layers``
+(addresses), ``_client_server``; the handshake and the state are in ``_session``.
 """
 
 from __future__ import annotations
 
 from ._client_changes import ChangeMethods
 from ._client_layers import LayerMethods
-from ._client_pcap import CaptureMethods
+from ._client_pcap import PcapMethods
+from ._client_server import ServerMethods
 
 
-class STLClient(ChangeMethods, CaptureMethods, LayerMethods):
+class STLClient(ChangeMethods, PcapMethods, LayerMethods, ServerMethods):
     """A connection to a server, to own its ports and send traffic.
 
     ``username`` is who owns the ports (default: the user of this process). ``server`` is a host
@@ -33,6 +34,11 @@ class STLClient(ChangeMethods, CaptureMethods, LayerMethods):
     the server cannot be reached, ``STLRpcError`` when it refuses. Methods may be called from one
     thread at a time.
     """
+
+    #: Names that scripts for both kinds of traffic use.
+    start_stl = ChangeMethods.start
+    stop_stl = ChangeMethods.stop
+    update_stl = ChangeMethods.update
 
     def __enter__(self) -> STLClient:
         self.connect()

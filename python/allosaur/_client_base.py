@@ -12,7 +12,7 @@ from typing import Any
 
 from ._errors import STLArgumentError, STLConnectionError, STLError, STLRpcError
 from ._events import Event
-from ._places import ALL_PROFILES, DEFAULT_PROFILE, PortProfileID, Ports, numbers, place, places
+from ._places import ALL_PROFILES, PortProfileID, Ports, numbers, place, places
 from ._port import Port, PortProfile
 from ._rpc import Call
 from ._session import Session, at_place
@@ -28,10 +28,6 @@ _LEVELS = {
     "info": logging.INFO,
     "debug": logging.DEBUG,
 }
-
-
-#: Requests about a port as a whole.
-_WITHOUT_PROFILE = ("release", "set_port_attr", "set_l2", "conf_ipv6", "set_vlan", "push_pkts")
 
 
 class ClientBase:
@@ -77,7 +73,7 @@ class ClientBase:
     def connect(self) -> None:
         """Connect to the server. Raises ``STLError``; the message says where it looked and what to do."""
         self.disconnect()
-        transport = self._own_transport or ZmqTransport(self._server, self._sync_port, self._async_port)
+        transport = self._new_transport()
         session = Session(transport, self.username, self._timeout_s, self._task_timeout_s)
         self._say(logging.INFO, f"connecting to {transport.address}")
         session.open()
@@ -166,6 +162,19 @@ class ClientBase:
         """Take the oldest event out of the log."""
         return self._live.log.pop() if self._live is not None else None
 
+    def has_events(self) -> bool:
+        """Whether the log has events that ``pop_event`` would give."""
+        return bool(self.get_events())
+
+    @property
+    def logger(self) -> logging.Logger:
+        """The logger that the client writes to."""
+        return self._logger
+
+    def get_verbose(self) -> str:
+        """How much is written to the logger: what ``set_verbose`` set."""
+        return next(name for name, level in _LEVELS.items() if level == self._level)
+
     def set_verbose(self, level: str) -> None:
         """How much is written to the logger: none, critical, error, warning, info or debug."""
         if level not in _LEVELS:
@@ -176,6 +185,9 @@ class ClientBase:
         """The ports that this client owns."""
         ports = self._live.ports if self._live is not None else {}
         return [port_id for port_id, port in ports.items() if port.is_acquired]
+
+    def _new_transport(self) -> Transport:
+        return self._own_transport or ZmqTransport(self._server, self._sync_port, self._async_port)
 
     def _say(self, level: int, text: str) -> None:
         if level >= self._level:
@@ -249,8 +261,6 @@ class ClientBase:
     def _each(self, method: str, ports: Iterable[int], **params: Any) -> list[Any]:
         """The same request for each of our ports. Raises the first refusal, after all were made."""
         ports = list(ports)
-        if method not in _WITHOUT_PROFILE:
-            params = {"profile_id": DEFAULT_PROFILE, **params}
         return self._all([(method, self._owned_params(port, **params)) for port in ports], ports)
 
     def _each_place(self, method: str, chosen: Iterable[PortProfileID], **params: Any) -> list[Any]:

@@ -1,19 +1,19 @@
 """What a client does with the addresses of ports, and packets that it sends out of them at once.
 
-What does not live here yet: finding a gateway by ARP, which needs what a port receives.
+What does not live here: finding the MAC of a gateway, which needs what a port receives
+(``_client_neighbors``).
 """
 
 from __future__ import annotations
 
-import base64
 import ipaddress
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._client_base import ClientBase
 from ._errors import STLArgumentError
-from ._packet import STLPktBuilder
+from ._packets import PacketBuffer, pushed
 from ._places import Ports
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
 _VLAN_TAGS_MAX = 2
 _PUSH_S_MAX = 1.0
+#: The server refuses requests of a megabyte; each packet has fields beside its bytes.
+_REQUEST_CHARS_MAX = 400_000
+_FIELDS_CHARS = 80
 
 
 class LayerMethods(ClientBase):
@@ -60,25 +63,37 @@ class LayerMethods(ClientBase):
 
     def push_packets(
         self,
-        pkts: bytes | Packet | Sequence[bytes | Packet],
+        pkts: bytes | Packet | PacketBuffer | Sequence[bytes | Packet | PacketBuffer],
         ports: Ports = None,
         force: bool = False,
-        ipg_usec: int = 1,
-    ) -> None:
+        ipg_usec: float = 0,
+    ) -> list[dict[str, Any]]:
         """Send packets out of ports, once, beside whatever runs there.
 
-        ``pkts`` are bytes without FCS or Scapy packets, one or many; MAC addresses that a Scapy packet
-        leaves open are those of the port. ``ipg_usec`` is between two packets in microseconds; all
+        ``pkts`` are Scapy packets, bytes without FCS, or ``PacketBuffer``, one or many. MAC addresses
+        that a Scapy packet leaves open are those of the port; bytes get the port's in any case, and
+        ``PacketBuffer`` keeps its own. ``ipg_usec`` is between two packets in microseconds; all
         together may take a second. ``force`` is accepted: existing scripts give it.
+
+        Returns for each port how many packets were ``sent``, and ``ts``, when: the server's time in
+        seconds.
         """
         many: list[Any] = list(pkts) if isinstance(pkts, (list, tuple)) else [pkts]
         if not many:
             raise STLArgumentError("pkts", pkts, "at least one packet")
         if ipg_usec < 0 or len(many) * ipg_usec > _PUSH_S_MAX * 1e6:
             raise STLArgumentError("ipg_usec", ipg_usec, "a gap that makes the packets last at most 1 s")
-        pushed = [_pushed(packet) for packet in many]
+        chunks = list(_chunks([pushed(packet) for packet in many]))
         chosen = self._ports(ports, self.get_acquired_ports)
-        self._each("push_pkts", chosen, pkts=pushed, ipg_usec=int(ipg_usec), force=force)
+        fields = {"ipg_usec": int(ipg_usec), "force": bool(force)}
+        return [self._push(port_id, chunks, fields) for port_id in chosen]
+
+    def _push(
+        self, port_id: int, chunks: list[list[dict[str, Any]]], fields: dict[str, Any]
+    ) -> dict[str, Any]:
+        calls = [("push_pkts", {"port_id": port_id, "pkts": chunk, **fields}) for chunk in chunks]
+        answers = self._all(calls, [port_id] * len(calls))
+        return {"sent": sum(answer["sent"] for answer in answers), "ts": answers[0]["ts"]}
 
     def _configure(self, method: str, ports: Ports, **params: Any) -> None:
         chosen = self._ports(ports, self.get_acquired_ports)
@@ -87,13 +102,14 @@ class LayerMethods(ClientBase):
             self._session().refresh(self._port(port_id))
 
 
-def _pushed(packet: bytes | Packet) -> dict[str, Any]:
-    """Give a packet as ``push_pkts`` wants it."""
-    if isinstance(packet, bytes):
-        builder = STLPktBuilder(pkt_buffer=packet, remove_fcs=False)
-        from_port = (False, False)
-    else:
-        builder = STLPktBuilder(pkt=packet, build_raw=True)
-        from_port = (builder.is_default_dst_mac(), builder.is_default_src_mac())
-    binary = base64.b64encode(builder.dump_pkt(encode=False)["binary"]).decode()
-    return {"binary": binary, "use_port_dst_mac": from_port[0], "use_port_src_mac": from_port[1]}
+def _chunks(packets: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Packets in lists of which each fits in one request."""
+    chunk: list[dict[str, Any]] = []
+    size = 0
+    for packet in packets:
+        if chunk and size + len(packet["binary"]) > _REQUEST_CHARS_MAX:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(packet)
+        size += len(packet["binary"]) + _FIELDS_CHARS
+    yield chunk

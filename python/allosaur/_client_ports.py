@@ -148,6 +148,12 @@ class PortMethods(ClientBase):
         session.stats.clear(chosen, clear_global)
         session.stats.pgids.clear(clear_flow_stats, clear_latency_stats)
 
+    def clear_pgid_stats(self, clear_flow_stats: bool = True, clear_latency_stats: bool = True) -> None:
+        """Count packet groups from here; ``clear_stats`` does it, too."""
+        session = self._session()
+        session.stats.pgids.read(session.rpc, list(session.ports))
+        session.stats.pgids.clear(clear_flow_stats, clear_latency_stats)
+
     def get_active_pgids(self) -> dict[str, list[int]]:
         """The packet groups of all streams on the server: ``flow_stats`` and ``latency``."""
         return active_pgids(self._session().rpc)

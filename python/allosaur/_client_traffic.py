@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from ._client_capture import CaptureMethods
 from ._client_ports import PortMethods
 from ._errors import STLArgumentError, STLError, STLRpcError, STLTimeoutError
 from ._multiplier import core_masks, parse_duration, parse_multiplier
-from ._places import ALL_PROFILES, PortProfileID, Ports, place, places, without_profile
+from ._places import ALL_PROFILES, DEFAULT_PROFILE, PortProfileID, Ports, place, places, without_profile
 from ._port import Port, PortProfile
 from ._profile import STLProfile
 from ._session import at_place
@@ -22,7 +23,7 @@ from ._stream import STLStream, link
 _SYNCHRONIZED_START_S = 0.5
 
 
-class TrafficMethods(PortMethods):
+class TrafficMethods(PortMethods, CaptureMethods):
     """Streams, start, stop.
 
     Where a method takes ``ports``, a number is the port's default profile, "0.name" a profile by
@@ -30,9 +31,11 @@ class TrafficMethods(PortMethods):
     """
 
     def reset(self, ports: Ports = None, restart: bool = False) -> None:
-        """Take ports by force, stop their traffic, remove their streams, clear statistics.
+        """Take ports by force and make them as they were at first.
 
-        ``restart`` also puts the link down and up again.
+        Traffic stops, streams and captures go, statistics begin at zero, promiscuous mode, receive
+        queues, capture ports and service mode are off. Addresses stay. ``restart`` also puts the link
+        down and up again.
         """
         session = self._session()
         chosen = self._ports(ports, self.get_all_ports, owned=False)
@@ -49,9 +52,22 @@ class TrafficMethods(PortMethods):
         plain = [port for port in chosen if self._port(port).info.get("is_prom_supported")]
         if plain:
             self.set_port_attr(plain, promiscuous=False)
+        self._close_ears(chosen)
         if restart:
             self.set_port_attr(chosen, link_up=False)
             self.set_port_attr(chosen, link_up=True)
+
+    def _close_ears(self, ports: list[int]) -> None:
+        """Take away what listens on ports: queues, capture ports, captures, service mode."""
+        known = self._session().supported_commands
+        if "set_rx_feature" in known:
+            self._each("set_rx_feature", ports, type="queue", enabled=False)
+        if "stop_capture_port" in known:
+            self._each("stop_capture_port", [port for port in ports if self._port(port).has_capture_port])
+        if "capture" in known:
+            self._remove_captures_of(ports)
+        if "service" in known:
+            self.set_service_mode(ports, enabled=False)
 
     def add_streams(self, streams: Any, ports: Ports = None) -> Any:
         """Add an ``STLStream``, a list of them, or an ``STLProfile`` to ports.
@@ -171,7 +187,10 @@ class TrafficMethods(PortMethods):
         ``rx_delay_ms`` is the time to let packets on their way arrive.
         """
         chosen = self._places(ports, lambda: self._our_places(_is_active))
-        self._halt(chosen)
+        pushing = self._pushing(ports)
+        self._halt(list(dict.fromkeys([*chosen, *map(place, pushing)])))
+        for port_id in pushing:
+            self._session().refresh(self._port(port_id))
         self._settle(chosen, rx_delay_ms)
 
     def wait_on_traffic(
@@ -284,6 +303,15 @@ class TrafficMethods(PortMethods):
         self._each_place("stop_traffic", chosen)
         self._session().drain_events()
         self._mark([one for one in chosen if self._profile(one).is_active], "STREAMS")
+
+    def _pushing(self, ports: Ports) -> list[int]:
+        """The ports that send a capture of the server's, which belongs to no profile."""
+        if ports is None:
+            meant = self.get_acquired_ports()
+        else:
+            whole = (DEFAULT_PROFILE, ALL_PROFILES)
+            meant = [one.port_id for one in places(ports) if one.profile_id in whole]
+        return [port_id for port_id in meant if self._port(port_id).is_pushing]
 
     def _mark(self, chosen: list[PortProfileID], state: str) -> None:
         with self._session().changed:

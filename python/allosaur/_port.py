@@ -86,6 +86,68 @@ class Port:
         return bool(self.info.get("is_virtual"))
 
     @property
+    def is_pushing(self) -> bool:
+        """Whether the port sends a capture that the server reads."""
+        return self.besides in _ACTIVE
+
+    @property
+    def has_capture_port(self) -> bool:
+        """Whether the port is joined with a ZeroMQ socket."""
+        return bool(self.status.get("rx_info", {}).get("capture_port", {}).get("is_active"))
+
+    @property
+    def is_service(self) -> bool:
+        """Whether the port is in service mode."""
+        return bool(self.status.get("service"))
+
+    @property
+    def is_service_filtered(self) -> bool:
+        """Whether the port is in filtered service mode."""
+        return bool(self.status.get("service_filtered"))
+
+    @property
+    def src_mac(self) -> str:
+        """The port's own MAC address."""
+        return str(self._layer("ether").get("src") or self.info.get("hw_mac", ""))
+
+    @property
+    def dst_mac(self) -> str | None:
+        """Where frames of the port go unless they say otherwise; None while that is not known."""
+        ether = self._layer("ether")
+        return str(ether["dst"]) if ether.get("dst") and ether.get("state") != "unconfigured" else None
+
+    @property
+    def is_l3(self) -> bool:
+        """Whether the port has an IPv4 address and a gateway."""
+        return self._layer("ipv4").get("state") in ("resolved", "unresolved")
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether it is known where frames of the port go."""
+        return self._layer("ipv4").get("state") == "resolved" or (not self.is_l3 and self.dst_mac is not None)
+
+    @property
+    def src_ipv4(self) -> str | None:
+        """The port's IPv4 address, if it has one."""
+        return self._layer("ipv4").get("src") if self.is_l3 else None
+
+    @property
+    def dst_ipv4(self) -> str | None:
+        """The IPv4 address of the port's gateway, if it has one."""
+        return self._layer("ipv4").get("dst") if self.is_l3 else None
+
+    @property
+    def src_ipv6(self) -> str | None:
+        """The IPv6 address that the port was given; None when it has none, or one made of its MAC."""
+        layer = self._layer("ipv6")
+        return (layer.get("src") or None) if layer.get("enabled") else None
+
+    @property
+    def vlan(self) -> tuple[int, ...]:
+        """The VLAN tags of the port, the outer first."""
+        return tuple(self.status.get("attr", {}).get("vlan", {}).get("tags") or ())
+
+    @property
     def speed_bps(self) -> float:
         """The line rate in bits a second; 0 when the server does not know."""
         return float(self.status.get("attr", {}).get("speed") or 0) * 1e9
@@ -145,6 +207,10 @@ class Port:
                 profile.rest()
         self.next_stream_id = 1
 
+    def _layer(self, name: str) -> dict[str, Any]:
+        layer: dict[str, Any] = self.status.get("attr", {}).get("layer_cfg", {}).get(name, {})
+        return layer
+
     def _take_whole(self, state: str) -> None:
         """The server says the state of the port: what its profiles do not explain, it does besides."""
         self.besides = "IDLE"
@@ -169,7 +235,8 @@ class Port:
             "fc": _FLOW_CONTROL.get(attributes.get("fc", {}).get("mode"), "N/A"),
             "vxlan_fs": attributes.get("vxlan_fs") or "-",
             "vlan": attributes.get("vlan", {}).get("tags") or "-",
-            "service": bool(self.status.get("service")),
+            "service": self.is_service,
+            "service_filtered": self.is_service_filtered,
         }
 
     def _abilities(self) -> dict[str, str]:

@@ -9,7 +9,9 @@
 
 It keeps ownership, streams, states and events as a server does, and sends no traffic: counters
 are what the test puts into ``port_stats``. Any method can be given another answer with ``answer``,
-be refused with ``refuse``, and the connection can be broken.
+be refused with ``refuse``, and the connection can be broken. Frames that a test lets a port
+``receive`` come out of its captures and its queue; those that the client pushes are in ``pushed``,
+and go to ``on_push``.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any
 from . import _framing
 from ._errors import STLConnectionError, STLRpcError
 from ._events import EventType
+from ._mock_packets import MockPackets
 from ._places import ALL_PROFILES, DEFAULT_PROFILE
 from ._transport import Signal, Subscription
 
@@ -32,7 +35,7 @@ _UNKNOWN_METHOD = -32601
 Handler = Callable[[dict[str, Any]], Any]
 
 
-class MockTransport:
+class MockTransport(MockPackets):
     """A server in a box with ``port_count`` ports.
 
     With ``auto_finish`` a run with a duration ends at once; without it, and for a run without a
@@ -40,6 +43,7 @@ class MockTransport:
     """
 
     def __init__(self, port_count: int = 2, auto_finish: bool = False) -> None:
+        super().__init__()
         self.address = "mock://server"
         #: Every request that came, as (method, parameters), in order.
         self.calls: list[tuple[str, dict[str, Any]]] = []
@@ -225,6 +229,34 @@ class MockTransport:
         self._owned(params).attributes.update(params["attr"])
         return {}
 
+    def _do_service(self, params: dict[str, Any]) -> Any:
+        port = self._owned(params)
+        port.service, port.filtered = params["enabled"], params["filtered"]
+        return {}
+
+    def _do_set_l2(self, params: dict[str, Any]) -> Any:
+        layers = self._owned(params).layers
+        layers["ether"].update(dst=params["dst_mac"], state="configured")
+        layers["ipv4"] = {"state": "none"}
+        return {}
+
+    def _do_set_l3(self, params: dict[str, Any]) -> Any:
+        layers = self._owned(params).layers
+        mac = params.get("resolved_mac", "")
+        layers["ipv4"] = {"src": params["src_addr"], "dst": params["dst_addr"]}
+        layers["ipv4"]["state"] = "resolved" if mac else "unresolved"
+        layers["ether"].update(dst=mac, state="configured" if mac else "unconfigured")
+        return {}
+
+    def _do_conf_ipv6(self, params: dict[str, Any]) -> Any:
+        layer = {"enabled": params["enabled"], "src": params["src_ipv6"]}
+        self._owned(params).layers["ipv6"] = layer if params["enabled"] else {"enabled": False}
+        return {}
+
+    def _do_set_vlan(self, params: dict[str, Any]) -> Any:
+        self._owned(params).attributes["vlan"] = {"tags": params["vlan"]}
+        return {}
+
     def _do_add_stream(self, params: dict[str, Any]) -> Any:
         port = self._owned(params)
         profile = port.profiles.setdefault(params["profile_id"], _MockProfile())
@@ -350,6 +382,17 @@ class _MockPort:
         self.handler: str | None = None
         self.profiles = {DEFAULT_PROFILE: _MockProfile()}
         self.attributes: dict[str, Any] = {"promiscuous": {"enabled": False}}
+        self.service = False
+        self.filtered = False
+        self.layers: dict[str, dict[str, Any]] = {
+            "ether": {
+                "src": f"02:00:00:00:00:{index + 1:02x}",
+                "dst": f"02:00:00:00:00:{(index ^ 1) + 1:02x}",
+                "state": "configured",
+            },
+            "ipv4": {"state": "none"},
+            "ipv6": {"enabled": False},
+        }
 
     @property
     def state(self) -> str:
@@ -370,7 +413,9 @@ class _MockPort:
             "state": self.state,
             "state_profile": {name: profile.state for name, profile in self.profiles.items()},
             "max_stream_id": max((max(one.streams, default=0) for one in self.profiles.values()), default=0),
-            "attr": {"speed": 10.0, "link": {"up": True}, **self.attributes},
+            "service": self.service,
+            "service_filtered": self.filtered,
+            "attr": {"speed": 10.0, "link": {"up": True}, "layer_cfg": self.layers, **self.attributes},
         }
 
 

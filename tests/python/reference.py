@@ -6,6 +6,7 @@ Run it after a change of the public surface: ``python tests/python/reference.py`
 from __future__ import annotations
 
 import inspect
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ This page is written by `python tests/python/reference.py` from the docstrings; 
 Times are in the units that the text says, rates in bits or packets a second, sizes in bytes.
 """
 SECTIONS = {
-    "To talk to a server": ("STLClient", "PortProfileID", "Event"),
+    "To talk to a server": ("STLClient", "PortProfileID", "Event", "CapturedPacket", "PacketBuffer"),
     "To say what to send": (
         "STLProfile",
         "STLStream",
@@ -64,6 +65,11 @@ def describe(name: str, value: Any) -> Iterator[str]:
         yield f"### {name} = {value!r}\n"
         return
     yield f"### {name}\n"
+    if typing.is_typeddict(value):
+        fields = ", ".join(f"{field}: {kind}" for field, kind in inspect.get_annotations(value).items())
+        yield f"```python\n{name}({fields})\n```\n"
+        yield text(inspect.getdoc(value) or "") + "\n"
+        return
     yield f"```python\n{name}{signature(value)}\n```\n"
     yield text(inspect.getdoc(value) or "") + "\n"
     if inspect.isclass(value) and not issubclass(value, Exception):
