@@ -192,6 +192,7 @@ impl Service {
                 now_ns,
                 snapshot: &self.snapshot,
                 groups: &self.counters,
+                time: &self.clock,
                 files: &DiskFiles,
             },
         );
@@ -220,6 +221,7 @@ impl Service {
             now_ns,
             snapshot: &self.snapshot,
             groups: &self.counters,
+            time: &self.clock,
             files: &DiskFiles,
         });
         self.act();

@@ -249,6 +249,7 @@ impl Simulation<'_> {
             now_ns: 0,
             snapshot: &Snapshot::default(),
             groups: &self.counters,
+            time: &0,
             files: self.files,
         };
         let reply = self.control.handle(&request, &view);

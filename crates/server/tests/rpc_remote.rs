@@ -65,6 +65,14 @@ fn a_capture_has_events_of_the_port_only_and_a_state_of_its_own() {
 }
 
 #[test]
+fn a_large_file_does_not_make_its_own_packets_late() {
+    let (mut world, user) = world();
+    world.thinking_ns = 300 * MILLISECOND;
+    world.ok("push_remote", push(&user, json!({})));
+    assert_eq!(world.started[0].start_at, world.now_ns + 301 * MILLISECOND);
+}
+
+#[test]
 fn a_stop_is_answered_when_it_is_done() {
     for profile in ["_", "*"] {
         let (mut world, user) = world();

@@ -5,6 +5,7 @@ use allosaur_engine::time::Nanos;
 use allosaur_engine::vm::Checksums;
 
 use super::files::CaptureFiles;
+use crate::clock::Clock;
 use crate::counters::{GroupReadout, Snapshot};
 
 /// Facts that do not change while the server runs.
@@ -60,6 +61,25 @@ pub struct PortConfig {
     pub cores: Vec<usize>,
 }
 
+/// A clock that goes on while control works.
+pub trait TimeSource: std::fmt::Debug {
+    /// The time now.
+    fn now_ns(&self) -> Nanos;
+}
+
+impl TimeSource for Clock {
+    fn now_ns(&self) -> Nanos {
+        Clock::now_ns(self)
+    }
+}
+
+/// Virtual time stands still.
+impl TimeSource for Nanos {
+    fn now_ns(&self) -> Nanos {
+        *self
+    }
+}
+
 /// What control sees of the world while it handles something.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
@@ -69,6 +89,8 @@ pub struct View<'a> {
     pub snapshot: &'a Snapshot,
     /// The counters of packet groups.
     pub groups: &'a dyn GroupReadout,
+    /// The time again, for what takes long.
+    pub time: &'a dyn TimeSource,
     /// Where capture files are read.
     pub files: &'a dyn CaptureFiles,
 }

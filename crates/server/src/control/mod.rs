@@ -43,7 +43,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::counters::LatencyTerms;
-pub use config::{BuildFacts, ControlConfig, PortConfig, View};
+pub use config::{BuildFacts, ControlConfig, PortConfig, TimeSource, View};
 pub use files::{CaptureFiles, FileError};
 use pgid::Groups;
 use port::Port;

@@ -50,15 +50,16 @@ impl Control {
             None => {
                 let replay = one_way(&bytes, &pace, macs);
                 let replay = replay.map_err(|error| refused(&error))?;
-                self.play(params.port, keys[0], replay, None, &params, view);
+                self.play(params.port, keys[0], replay, None, &params, start_at(view));
             }
             Some(peer) => {
                 let macs = [macs, self::macs(self.port(peer)?, &params)];
                 let both = both_ways(&bytes, &pace, macs);
                 let [first, second] = both.map_err(|error| refused(&error))?;
                 let other = Some((peer, keys[1]));
-                self.play(params.port, keys[0], first, other, &params, view);
-                self.play(peer, keys[1], second, None, &params, view);
+                let start_at = start_at(view);
+                self.play(params.port, keys[0], first, other, &params, start_at);
+                self.play(peer, keys[1], second, None, &params, start_at);
             }
         }
         Ok(json!({}))
@@ -114,7 +115,7 @@ impl Control {
         replay: Replay,
         peer: Option<(u8, ProfileKey)>,
         params: &PushRemote<'_>,
-        view: &View<'_>,
+        start_at: Nanos,
     ) {
         let found = &mut self.ports[usize::from(port)];
         // The two directions run on two data threads where there are two.
@@ -132,11 +133,11 @@ impl Control {
             port,
             profile: key,
             program: Box::new(replay.into()),
-            start_at: view.now_ns + START_LEAD,
+            start_at,
             duration: params.duration_s.map(|s| (s * SECOND as f64) as Nanos),
         };
         self.actions.push_back(Action::Command { core, command });
-        self.queue_event(ApiEvent::PortStarted { port }, view.now_ns);
+        self.queue_event(ApiEvent::PortStarted { port }, start_at);
     }
 
     /// Stops what the port sends of a capture, and what its peer sends of the same.
@@ -186,6 +187,11 @@ impl Port {
                       wait until it is sent, or stop the port's traffic.";
         Err(wrong_state(command, State::Playing, profile, remedy))
     }
+}
+
+/// Reading a large file takes longer than the usual lead.
+fn start_at(view: &View<'_>) -> Nanos {
+    view.time.now_ns() + START_LEAD
 }
 
 fn pace(params: &PushRemote<'_>) -> Pace {

@@ -30,6 +30,8 @@ pub(crate) struct World {
     /// Of packet groups; what is published here is read by control.
     pub(crate) counters: Counters,
     pub(crate) files: MapFiles,
+    /// How long control works on a request.
+    pub(crate) thinking_ns: Nanos,
     pub(crate) now_ns: Nanos,
     pub(crate) published: Vec<Vec<u8>>,
     pub(crate) started: Vec<Started>,
@@ -96,6 +98,7 @@ impl World {
             },
             counters: Counters::new(2, cores),
             files: MapFiles::default(),
+            thinking_ns: 0,
             now_ns,
             published: Vec::new(),
             started: Vec::new(),
@@ -118,6 +121,7 @@ impl World {
             now_ns: self.now_ns,
             snapshot: &self.snapshot,
             groups: &self.counters,
+            time: &(self.now_ns + self.thinking_ns),
             files: &self.files,
         };
         let reply = self.control.handle(request, &view);
@@ -231,6 +235,7 @@ impl World {
                 now_ns: self.now_ns,
                 snapshot: &self.snapshot,
                 groups: &self.counters,
+                time: &self.now_ns,
                 files: &self.files,
             };
             self.control.handle_tick(&view);
