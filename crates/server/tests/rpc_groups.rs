@@ -187,12 +187,45 @@ fn a_number_for_latency_belongs_to_one_stream() {
             "{text}"
         );
         assert!(
-            text.contains(&format!("which stream {first} has")),
+            text.contains(&format!(
+                "which stream {first} of profile_id(_) on port 0 has"
+            )),
             "{text}"
         );
     }
     let ids = world.ok("get_active_pgids", json!({"api_h": user.api_h}));
     assert_eq!(ids, json!({"ids": {"flow_stats": [8], "latency": [7]}}));
+    elsewhere(&mut world, user);
+}
+
+/// Stream 1 of port 0 is measured as 7, stream 2 counted as 8. The other user of a number is named
+/// wherever it is, also when the first stream of the group has left it.
+fn elsewhere(world: &mut World, mut user: User) {
+    let named = |mut params: Value, profile: &str| {
+        params["profile_id"] = json!(profile);
+        params
+    };
+    let first = "which stream 1 of profile_id(_) on port 0 has: a number for latency";
+    let (_, text) = world.refused("add_stream", named(add(&user, 1, measured(7)), "b"));
+    assert!(text.contains(first), "{text}");
+    user.acquire(world, 1, false).expect("the port is free");
+    let on_port_1 = |mut params: Value| {
+        params["port_id"] = json!(1);
+        params["handler"] = json!(user.handlers[1]);
+        params
+    };
+    let (_, text) = world.refused("add_stream", on_port_1(add(&user, 5, measured(7))));
+    assert!(
+        text.starts_with("stream 5: ") && text.contains(first),
+        "{text}"
+    );
+    let params = named(on_port_1(add(&user, 6, counted(8))), "b");
+    world.ok("add_stream", params);
+    world.ok("remove_stream", user.params(json!({"stream_id": 2})));
+    let (_, text) = world.refused("add_stream", add(&user, 3, measured(8)));
+    let other = "which stream 6 of profile_id(b) on port 1 has with another rule_type: choose";
+    assert!(text.contains(other), "{text}");
+    // A number that nobody has any more is free for another use.
     world.ok("remove_stream", user.params(json!({"stream_id": 1})));
     world.ok("add_stream", add(&user, 1, counted(7)));
 }

@@ -1,5 +1,6 @@
 //! Profiles that are not right: each is refused, with the stream, the field and the remedy.
 
+use allosaur_engine::flow_stats::{Group, Rule};
 use allosaur_engine::stream::{CompileError, Mode, Profile, Rate, StreamSpec};
 use allosaur_engine::time::MILLISECOND;
 use allosaur_engine::vm::Instruction;
@@ -182,6 +183,35 @@ fn cores_exist_and_chains_stay_on_theirs() {
         refused(&[one, two]),
         CompileError::PinnedChain { stream: 1, next: 2 }
     );
+}
+
+#[test]
+fn measured_streams_are_sent_by_the_lowest_core_and_followed_by_their_like() {
+    let rule = Rule {
+        group: Group::latency(0).expect("there is a first"),
+        vxlan: false,
+        run: 0,
+    };
+    let measured = |spec: StreamSpec| StreamSpec {
+        rule: Some(rule),
+        ..spec
+    };
+    let pinned = StreamSpec {
+        core: Some(0),
+        ..measured(stream(5))
+    };
+    assert_eq!(refused(&[pinned]), CompileError::SequencedCore(5));
+    let one = StreamSpec {
+        next: Some(2),
+        ..burst(1, 1)
+    };
+    let two = StreamSpec {
+        self_start: false,
+        ..burst(2, 1)
+    };
+    let mixed = CompileError::SequencedChain { stream: 1, next: 2 };
+    assert_eq!(refused(&[measured(one.clone()), two.clone()]), mixed);
+    assert_eq!(refused(&[one, measured(two)]), mixed);
 }
 
 #[test]

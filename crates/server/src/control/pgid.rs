@@ -20,6 +20,7 @@ use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use serde_json::{Map, Value, json};
 
 use super::percentiles::{Percentiles, hundredths_of_usec};
+use super::port::{Port, Profile};
 use super::{Action, Control, Reply, View, reply, unknown_port};
 use crate::counters::{GroupTraffic, LatencyTerms};
 
@@ -43,8 +44,6 @@ pub(super) struct Groups {
 struct Active {
     group: Group,
     streams: usize,
-    /// The first stream.
-    stream: StreamId,
     version: u32,
     /// What its place had counted before, by port.
     before: Vec<GroupTraffic>,
@@ -62,11 +61,11 @@ impl Groups {
         }
     }
 
-    /// A stream joins a group, which is made if it is not there.
+    /// A stream joins a group, which is made if it is not there. `ports` say who is in it.
     pub(super) fn join(
         &mut self,
         counted: &FlowStats,
-        stream: StreamId,
+        ports: &[Port],
         view: &View<'_>,
     ) -> Result<Rule, String> {
         if let Some(problem) = not_supported(counted) {
@@ -74,23 +73,18 @@ impl Groups {
         }
         let group = match self.active.get_mut(&counted.pg_id) {
             Some(active) => {
-                check_shared(active, counted)?;
+                check_shared(active, counted, ports)?;
                 active.streams += 1;
                 active.group
             }
-            None => self.make(counted, stream, view)?,
+            None => self.make(counted, view)?,
         };
         let vxlan = counted.vxlan;
         let run = 0;
         Ok(Rule { group, vxlan, run })
     }
 
-    fn make(
-        &mut self,
-        counted: &FlowStats,
-        stream: StreamId,
-        view: &View<'_>,
-    ) -> Result<Group, String> {
+    fn make(&mut self, counted: &FlowStats, view: &View<'_>) -> Result<Group, String> {
         let pg_id = counted.pg_id;
         let (free, places) = match counted.rule {
             RuleType::Latency => (&mut self.free_latency, LATENCY_GROUPS),
@@ -106,7 +100,6 @@ impl Groups {
         let active = Active {
             group,
             streams: 1,
-            stream,
             version: self.versions,
             before: traffic(group, self.ports, view),
             readings: VecDeque::new(),
@@ -149,22 +142,41 @@ impl Groups {
 }
 
 /// Groups of one kind may have several streams; latency is of one stream only.
-fn check_shared(active: &Active, counted: &FlowStats) -> Result<(), String> {
-    let (pg_id, stream) = (counted.pg_id, active.stream);
+fn check_shared(active: &Active, counted: &FlowStats, ports: &[Port]) -> Result<(), String> {
+    let pg_id = counted.pg_id;
     let wants_latency = counted.rule == RuleType::Latency;
     if wants_latency != active.group.is_latency() {
         return Err(format!(
-            "field 'flow_stats.stream_id' is {pg_id}, which stream {stream} has with another \
-             rule_type: choose another number"
+            "field 'flow_stats.stream_id' is {pg_id}, which {} has with another rule_type: \
+             choose another number",
+            user_of(pg_id, ports)
         ));
     }
     if wants_latency {
         return Err(format!(
-            "field 'flow_stats.stream_id' is {pg_id}, which stream {stream} has: a number for \
-             latency belongs to one stream, choose another"
+            "field 'flow_stats.stream_id' is {pg_id}, which {} has: a number for latency belongs \
+             to one stream, choose another",
+            user_of(pg_id, ports)
         ));
     }
     Ok(())
+}
+
+/// A stream of a group, in words.
+fn user_of(pg_id: u32, ports: &[Port]) -> String {
+    let of_profile = |profile: &Profile| -> Option<StreamId> {
+        let mut streams = profile.streams.iter();
+        let found = streams.find(|(_, stream)| stream.pg_id == Some(pg_id));
+        found.map(|(id, _)| *id)
+    };
+    let all = ports.iter().enumerate();
+    let mut profiles = all.flat_map(|(port, found)| {
+        let profiles = found.profiles.iter();
+        profiles.map(move |(name, profile)| (port, name, profile))
+    });
+    let found = profiles.find_map(|(port, name, profile)| Some((port, name, of_profile(profile)?)));
+    let (port, name, stream) = found.expect("a group that is active has a stream");
+    format!("stream {stream} of profile_id({name}) on port {port}")
 }
 
 impl Active {

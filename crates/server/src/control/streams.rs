@@ -67,7 +67,7 @@ impl Control {
             .profile_or_new(&params.profile)?;
         let pg_id = counted.map(|counted| counted.pg_id);
         if let Some(counted) = counted {
-            let rule = self.groups.join(&counted, spec.id, view);
+            let rule = self.groups.join(&counted, &self.ports, view);
             let rule = rule.map_err(|problem| problem_of(spec.id, problem))?;
             spec.rule = Some(rule);
         }
