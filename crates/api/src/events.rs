@@ -53,6 +53,20 @@ pub enum Event {
         /// The user's session.
         session: u32,
     },
+    /// 7: a data thread broke down while the port transmitted.
+    PortError {
+        /// The port.
+        port: u8,
+        /// The data thread.
+        thread: usize,
+    },
+    /// 8: an attribute of a port changed.
+    PortAttributesChanged {
+        /// The port.
+        port: u8,
+        /// All attributes but the layers and the VLAN.
+        attributes: Value,
+    },
     /// 10: a profile started.
     ProfileStarted {
         /// The port.
@@ -88,6 +102,15 @@ pub enum Event {
         /// The profile.
         profile: String,
     },
+    /// 17: a data thread broke down while it sent a profile.
+    ProfileError {
+        /// The port.
+        port: u8,
+        /// The profile.
+        profile: String,
+        /// The data thread.
+        thread: usize,
+    },
     /// 100: the server is about to end.
     ServerStopped {
         /// Why.
@@ -106,11 +129,14 @@ impl Event {
             Event::PortFinished { .. } => 4,
             Event::PortAcquired { .. } => 5,
             Event::PortReleased { .. } => 6,
+            Event::PortError { .. } => 7,
+            Event::PortAttributesChanged { .. } => 8,
             Event::ProfileStarted { .. } => 10,
             Event::ProfileStopped { .. } => 11,
             Event::ProfilePaused { .. } => 12,
             Event::ProfileResumed { .. } => 13,
             Event::ProfileFinished { .. } => 14,
+            Event::ProfileError { .. } => 17,
             Event::ServerStopped { .. } => 100,
         }
     }
@@ -136,6 +162,10 @@ impl Event {
             Event::PortReleased { port, who, session } => {
                 json!({"port_id": port, "who": who, "session_id": session})
             }
+            Event::PortError { port, thread } => json!({"port_id": port, "thread_id": thread}),
+            Event::PortAttributesChanged { port, attributes } => {
+                json!({"port_id": port, "attr": attributes})
+            }
             Event::ProfileStarted { port, profile }
             | Event::ProfileStopped { port, profile }
             | Event::ProfilePaused { port, profile }
@@ -143,6 +173,11 @@ impl Event {
             | Event::ProfileFinished { port, profile } => {
                 json!({"port_id": port, "profile_id": profile})
             }
+            Event::ProfileError {
+                port,
+                profile,
+                thread,
+            } => json!({"port_id": port, "profile_id": profile, "thread_id": thread}),
             Event::ServerStopped { cause } => json!({"cause": cause}),
         }
     }
@@ -173,11 +208,22 @@ pub const TYPES: &[(u32, &str, &str)] = &[
         "port_id, who, session_id, force",
     ),
     (6, "a session gave a port back", "port_id, who, session_id"),
+    (
+        7,
+        "a data thread broke down while the port transmitted",
+        "port_id, thread_id",
+    ),
+    (8, "an attribute of a port changed", "port_id, attr"),
     (10, "a profile started", "port_id, profile_id"),
     (11, "a profile was stopped", "port_id, profile_id"),
     (12, "a profile was paused", "port_id, profile_id"),
     (13, "a profile was resumed", "port_id, profile_id"),
     (14, "a profile has sent everything", "port_id, profile_id"),
+    (
+        17,
+        "a data thread broke down while it sent a profile",
+        "port_id, profile_id, thread_id",
+    ),
     (100, "the server is about to end", "cause"),
 ];
 

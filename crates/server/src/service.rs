@@ -35,6 +35,8 @@ use crate::worker::Worker;
 const TICK: Nanos = SECOND / 2;
 /// How long a request waits for the data threads, at most.
 const ANSWER_MAX: Nanos = 500 * MILLISECOND;
+/// How long a server that ends waits for its sessions to fetch why, at most.
+const FAREWELL_MAX: Nanos = 250 * MILLISECOND;
 
 /// Messages that are answered before threads and signals are heard again.
 const MESSAGES_PER_TURN: u32 = 32;
@@ -131,12 +133,31 @@ impl Service {
         while !self.ending {
             self.wait(self.next_tick, Some(signals));
             if let Ok(Some(signal)) = signals.read_signal() {
-                tracing::info!("ending on signal {}", signal.ssi_signo);
-                return;
+                let signal = Signal::try_from(signal.ssi_signo as i32);
+                let name = signal.map_or("to end", Signal::as_str);
+                tracing::info!("ending on signal {name}");
+                let cause = format!("received signal {name}");
+                self.control.handle_end(&cause, self.clock.now_ns());
+                self.act();
+                break;
             }
             self.hear_threads();
             self.serve_requests();
             self.tick();
+        }
+        self.take_leave(signals);
+    }
+
+    /// Lets those who listen fetch why the server ends. A second signal ends it at once.
+    fn take_leave(&mut self, signals: &SignalFd) {
+        let until = self.clock.now_ns() + FAREWELL_MAX;
+        while self.control.awaits_farewell() && self.clock.now_ns() < until {
+            self.wait(until, Some(signals));
+            if let Ok(Some(_)) = signals.read_signal() {
+                return;
+            }
+            self.hear_threads();
+            self.serve_requests();
         }
     }
 

@@ -381,3 +381,181 @@ fn shutdown_respects_owners() {
     assert!(world.shut_down);
     assert_eq!(ann.event_types(&mut world), [100]);
 }
+
+#[test]
+fn a_changed_attribute_is_told_once_and_without_the_layers() {
+    let mut world = World::new(1);
+    let user = User::with_port(&mut world, "ann", 1);
+    assert_eq!(user.event_types(&mut world), [5]);
+    let set = |enabled: bool| json!({"attr": {"promiscuous": {"enabled": enabled}}});
+    world.ok("set_port_attr", user.params(set(true)));
+    world.ok("set_port_attr", user.params(set(true)));
+    let events = user.events(&mut world);
+    assert_eq!(events.len(), 1, "nothing changed the second time");
+    let (id, data, _) = &events[0];
+    let status = world.ok("get_port_status", user.params(json!({})));
+    let mut attributes = status["attr"].clone();
+    let map = attributes.as_object_mut().expect("an object");
+    assert!(map.remove("layer_cfg").is_some() && map.remove("vlan").is_some());
+    assert_eq!(attributes["promiscuous"]["enabled"], true);
+    assert_eq!((*id, data), (8, &json!({"port_id": 0, "attr": attributes})));
+    world.ok("set_port_attr", user.params(set(false)));
+    world.refused(
+        "set_port_attr",
+        user.params(json!({"attr": {"colour": {}, "multicast": {"enabled": true}}})),
+    );
+    assert_eq!(
+        user.event_types(&mut world),
+        [8],
+        "what is refused changes nothing"
+    );
+}
+
+#[test]
+fn who_listens_hears_why_the_server_ends_and_is_waited_for() {
+    let mut world = World::new(1);
+    let ann = User::with_port(&mut world, "ann", 1);
+    assert!(!world.control.awaits_farewell());
+    // Bob does not fetch what happened before the end: nobody waits for him.
+    let bob = User::connect(&mut world, "bob", 2);
+    world.ok("release", ann.params(json!({})));
+    assert_eq!(ann.event_types(&mut world), [5, 6]);
+    world.doorbells();
+    let now_ns = world.now_ns;
+    world.control.handle_end("received signal SIGTERM", now_ns);
+    world.drain();
+    assert_eq!(world.doorbells(), 1);
+    assert!(world.control.awaits_farewell());
+    let cause = json!({"cause": "received signal SIGTERM"});
+    assert_eq!(ann.events(&mut world), [(100, cause, 2)]);
+    assert!(!world.control.awaits_farewell());
+    assert_eq!(bob.event_types(&mut world), [6, 100]);
+}
+
+#[test]
+fn sessions_without_a_port_come_by_asking_and_go_by_silence() {
+    let mut world = World::new(1);
+    let ann = User::with_port(&mut world, "ann", 1);
+    let reader = User::connect(&mut world, "reader", 77);
+    let toggle = |world: &mut World, n: u32| {
+        let attr = json!({"attr": {"multicast": {"enabled": n % 2 == 0}}});
+        world.ok("set_port_attr", ann.params(attr));
+    };
+    assert_eq!(ann.event_types(&mut world), [5]);
+    // Silence without anything to fetch costs nothing, however long it is.
+    world.pass(60 * SECOND);
+    (0..3).for_each(|n| toggle(&mut world, n));
+    let seqs = |user: &User, world: &mut World| -> Vec<u64> {
+        user.events(world).iter().map(|event| event.2).collect()
+    };
+    assert_eq!(seqs(&ann, &mut world), [1, 2, 3]);
+    assert_eq!(seqs(&reader, &mut world), [0, 1, 2]);
+    // Ten seconds with something to fetch: the owner gets no more until it asks, then goes on
+    // with the next number; the reader is forgotten, and begins anew when it comes back.
+    toggle(&mut world, 3);
+    world.pass(11 * SECOND);
+    (4..6).for_each(|n| toggle(&mut world, n));
+    assert_eq!(seqs(&ann, &mut world), [4]);
+    assert_eq!(seqs(&reader, &mut world), [] as [u64; 0]);
+    toggle(&mut world, 6);
+    assert_eq!(seqs(&ann, &mut world), [5]);
+    assert_eq!(seqs(&reader, &mut world), [0]);
+}
+
+#[test]
+fn a_port_that_is_paused_and_gets_another_profile_transmits_again() {
+    let mut world = World::new(1);
+    let user = User::with_port(&mut world, "ann", 1);
+    for profile in ["a", "b"] {
+        add(&mut world, &user, profile);
+    }
+    start_profile(&mut world, &user, "a");
+    let profile = |name: &str| user.params(json!({"profile_id": name}));
+    world.ok("pause_traffic", profile("a"));
+    assert_eq!(user.event_types(&mut world), [5, 10, 0, 12, 2]);
+    start_profile(&mut world, &user, "b");
+    assert_eq!(user.event_types(&mut world), [10, 0]);
+    world.ok("stop_traffic", profile("b"));
+    assert_eq!(
+        user.event_types(&mut world),
+        [11, 2],
+        "what is left is paused"
+    );
+    world.ok("resume_traffic", profile("a"));
+    assert_eq!(user.event_types(&mut world), [13, 3]);
+    world.ok("stop_traffic", profile("*"));
+    assert_eq!(user.event_types(&mut world), [11, 1]);
+}
+
+/// Calls that read counters, and their parameters beside the port.
+const COUNTER_CALLS: [&str; 6] = [
+    "get_port_stats",
+    "get_global_stats",
+    "get_port_xstats_values",
+    "get_pgid_stats",
+    "get_utilization",
+    "get_active_pgids",
+];
+
+/// Rates, shares and times, and the flows of stateful mode, which TRex has as doubles: all that
+/// may be no integer. Everything else counts something.
+fn is_rate(path: &str) -> bool {
+    let names = [
+        "_bps",
+        "_pps",
+        "_cps",
+        "_util",
+        "_util_raw",
+        "_per_core",
+        "_factor",
+        "_flows",
+    ];
+    let parts = [
+        ".rps.", ".tps.", ".rbs.", ".tbs.", ".rbs_L1.", ".tbs_L1.", ".lat.",
+    ];
+    names.iter().any(|end| path.ends_with(end)) || parts.iter().any(|part| path.contains(part))
+}
+
+/// The numbers of a reply by their paths.
+fn numbers(path: &str, value: &Value, found: &mut Vec<(String, serde_json::Number)>) {
+    match value {
+        Value::Object(map) => {
+            let fields = map.iter();
+            fields.for_each(|(name, value)| numbers(&format!("{path}.{name}"), value, found));
+        }
+        Value::Array(list) => list
+            .iter()
+            .for_each(|v| numbers(&format!("{path}.0"), v, found)),
+        Value::Number(number) => found.push((path.to_owned(), number.clone())),
+        _ => {}
+    }
+}
+
+#[test]
+fn counters_are_integers_however_large() {
+    let mut world = World::new(1);
+    let user = User::with_port(&mut world, "ann", 1);
+    let mut counted = stream();
+    counted["flow_stats"] = json!({"enabled": true, "stream_id": 5, "rule_type": "latency"});
+    let params = json!({"stream_id": 1, "stream": counted});
+    world.ok("add_stream", user.params(params));
+    start_profile(&mut world, &user, "_");
+    for port in &mut world.snapshot.ports {
+        // Beyond what a double holds exactly, and not a multiple of anything.
+        port.transmit.sent.count((1 << 53) + 1, 60);
+        port.receive.count((1 << 53) + 1, 60);
+        port.transmit.missed_packets = (1 << 53) + 1;
+    }
+    world.pass(SECOND);
+    for method in COUNTER_CALLS {
+        let reply = world.ok(method, user.params(json!({"pgids": [], "by_size": true})));
+        let mut found = Vec::new();
+        numbers(method, &reply, &mut found);
+        assert!(!found.is_empty(), "{method}: {reply}");
+        for (path, number) in found {
+            assert!(is_rate(&path) || !number.is_f64(), "{path} is {number}");
+        }
+    }
+    let stats = world.ok("get_port_stats", user.params(json!({})));
+    assert_eq!(stats["opackets"].to_string(), "9007199254740993");
+}

@@ -9,6 +9,7 @@
 //! [`Control::poll_action`] until it is empty, doing what it says in that order. Before a reply
 //! is sent, while [`Control::awaits_workers`] is true, wait a bounded time for more events of the
 //! data threads and hand them in; when they do not come, call [`Control::give_up_waiting`].
+//! Before the server ends, call [`Control::handle_end`].
 //!
 //! One file a noun: [`stream`] (JSON to stream), `port` and `session` (state), `rates`,
 //! `statistics`, and the commands by noun: `server`, `ports`, `streams`, `traffic`, `changes`.
@@ -136,6 +137,19 @@ impl Control {
         self.ring_doorbell();
     }
 
+    /// Tells all sessions that the server ends, and why. Those that listen will ask for it:
+    /// serve them a little longer, while [`Control::awaits_farewell`] is true.
+    pub fn handle_end(&mut self, cause: &str, now_ns: Nanos) {
+        let cause = cause.to_owned();
+        self.queue_event(ApiEvent::ServerStopped { cause }, now_ns);
+        self.ring_doorbell();
+    }
+
+    /// Whether a session that listens has not yet fetched why the server ends.
+    pub fn awaits_farewell(&self) -> bool {
+        self.sessions.await_farewell()
+    }
+
     /// Reads the counters and publishes them; to be called about every half second.
     pub fn handle_tick(&mut self, view: &View<'_>) {
         self.rates.read(view.now_ns, view.snapshot);
@@ -216,7 +230,7 @@ impl Control {
             Method::Shutdown => self.shutdown(fields, view),
             Method::PortStatus => self.port_status(fields),
             Method::Owner => self.owner(fields),
-            Method::SetPortAttribute => self.set_port_attribute(fields),
+            Method::SetPortAttribute => self.set_port_attribute(fields, view),
             Method::Acquire => self.acquire(fields, view),
             Method::Release => self.release(fields, view),
             Method::Service => self.service(fields),

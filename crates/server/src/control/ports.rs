@@ -42,14 +42,19 @@ impl Control {
         Ok(json!({"owner": user}))
     }
 
-    pub(super) fn set_port_attribute(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn set_port_attribute(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = SetPortAttribute::parse(fields)?;
         let port = self.port_mut(params.port)?;
+        let before = (port.promiscuous, port.multicast);
         if let Some(name) = params.others.first() {
             return Err(Error::execution(attribute_problem(name)));
         }
         port.promiscuous = params.promiscuous.unwrap_or(port.promiscuous);
         port.multicast = params.multicast.unwrap_or(port.multicast);
+        if before != (port.promiscuous, port.multicast) {
+            let event = attributes_changed(params.port, port);
+            self.queue_event(event, view.now_ns);
+        }
         Ok(json!({}))
     }
 
@@ -162,6 +167,17 @@ fn attributes(port: &Port) -> PortAttributes {
         vlan: port.layers.vlan(),
         layer_cfg: port.layers.layer_cfg(config.hw_mac),
     }
+}
+
+/// What sessions hear of a change: all attributes that are the port's own.
+fn attributes_changed(id: u8, port: &Port) -> Event {
+    let mut attributes = json!(attributes(port));
+    if let Value::Object(map) = &mut attributes {
+        map.remove("layer_cfg");
+        map.remove("vlan");
+    }
+    let port = id;
+    Event::PortAttributesChanged { port, attributes }
 }
 
 /// None of them is active, as none can be switched on yet.

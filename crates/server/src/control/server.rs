@@ -6,7 +6,6 @@ use allosaur_api::commands::server::{
     ApiSync, ApiSyncV2, CoreUtilization, Pong, PortInfo, RxInfo, SetGlobalConfig, Shutdown,
     SystemInfo, Utilization, Version,
 };
-use allosaur_api::events::Event;
 use allosaur_api::{Error, Fields, commands};
 use allosaur_engine::flow_stats::FLOW_GROUPS;
 use serde_json::{Value, json};
@@ -123,8 +122,7 @@ impl Control {
             )));
         }
         let cause = format!("shutdown by '{}'", params.user);
-        self.queue_event(Event::ServerStopped { cause }, view.now_ns);
-        self.ring_doorbell();
+        self.handle_end(&cause, view.now_ns);
         self.actions.push_back(Action::Shutdown);
         Ok(json!({}))
     }

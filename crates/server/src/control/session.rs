@@ -26,7 +26,9 @@ struct Session {
     /// With their sequence numbers; the events are shared, as all sessions hear the same.
     queue: VecDeque<(u64, Arc<Event>)>,
     next_seq: u64,
-    heard_ns: Nanos,
+    /// Since when it is expected to ask: when it was last heard, or when the first event that
+    /// waits was queued, whichever is later. Who has nothing to fetch may be silent for long.
+    expected_ns: Nanos,
 }
 
 impl Sessions {
@@ -39,7 +41,7 @@ impl Sessions {
         owns: impl Fn(u32) -> bool,
     ) -> Result<(), Error> {
         if let Some(session) = self.by_id.get_mut(&id) {
-            session.heard_ns = now_ns;
+            session.expected_ns = now_ns;
             return Ok(());
         }
         if self.by_id.len() >= SESSIONS_MAX {
@@ -48,7 +50,7 @@ impl Sessions {
         let session = Session {
             queue: VecDeque::new(),
             next_seq: 0,
-            heard_ns: now_ns,
+            expected_ns: now_ns,
         };
         self.by_id.insert(id, session);
         Ok(())
@@ -63,24 +65,28 @@ impl Sessions {
         events.map(|(seq, event)| event.to_json(seq)).collect()
     }
 
+    /// Whether a session that had fetched everything has the server's end still to fetch.
+    pub(super) fn await_farewell(&self) -> bool {
+        let mut sessions = self.by_id.values();
+        sessions.any(|session| {
+            let first = session.queue.front();
+            first.is_some_and(|(_, event)| matches!(**event, Event::ServerStopped { .. }))
+        })
+    }
+
     /// Queues an event for every session that still listens.
     pub(super) fn queue(&mut self, event: Event, now_ns: Nanos, owns: impl Fn(u32) -> bool) {
         self.by_id
             .retain(|id, session| !session.is_silent(now_ns) || owns(*id));
         let event = Arc::new(event);
         for session in self.by_id.values_mut() {
-            if !session.is_silent(now_ns) && session.queue.len() < EVENTS_MAX {
-                session
-                    .queue
-                    .push_back((session.next_seq, Arc::clone(&event)));
-                session.next_seq += 1;
-            }
+            session.queue(&event, now_ns);
         }
     }
 
     fn forget_one(&mut self, owns: impl Fn(u32) -> bool) -> Result<(), Error> {
         let readers = self.by_id.iter().filter(|(id, _)| !owns(**id));
-        let oldest = readers.min_by_key(|(_, session)| session.heard_ns);
+        let oldest = readers.min_by_key(|(_, session)| session.expected_ns);
         let Some(id) = oldest.map(|(id, _)| *id) else {
             let text = format!(
                 "there are {SESSIONS_MAX} sessions that own ports, which is the most: release a \
@@ -94,8 +100,19 @@ impl Sessions {
 }
 
 impl Session {
+    fn queue(&mut self, event: &Arc<Event>, now_ns: Nanos) {
+        if self.is_silent(now_ns) || self.queue.len() >= EVENTS_MAX {
+            return;
+        }
+        if self.queue.is_empty() {
+            self.expected_ns = now_ns;
+        }
+        self.queue.push_back((self.next_seq, Arc::clone(event)));
+        self.next_seq += 1;
+    }
+
     fn is_silent(&self, now_ns: Nanos) -> bool {
-        !self.queue.is_empty() && now_ns.saturating_sub(self.heard_ns) > SILENCE_MAX
+        !self.queue.is_empty() && now_ns.saturating_sub(self.expected_ns) > SILENCE_MAX
     }
 }
 
@@ -139,6 +156,20 @@ mod tests {
         sessions.touch(1, SILENCE_MAX + 2, owns).expect("room");
         sessions.queue(EVENT, SILENCE_MAX + 2, owns);
         assert_eq!(seqs(&mut sessions, 1), [1]);
+    }
+
+    #[test]
+    fn who_had_nothing_to_fetch_was_not_silent() {
+        let mut sessions = Sessions::default();
+        for id in [1, 2] {
+            sessions.touch(id, 0, |_| false).expect("room");
+        }
+        let later = 5 * SILENCE_MAX;
+        for n in 0..3 {
+            sessions.queue(EVENT, later + n, |id| id == 1);
+        }
+        assert_eq!(seqs(&mut sessions, 1), [0, 1, 2]);
+        assert_eq!(seqs(&mut sessions, 2), [0, 1, 2]);
     }
 
     #[test]
