@@ -5,11 +5,12 @@
 //! memory that the caller owns.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `latency`, `flow_stats`, `stream`,
-//! `engine`.
+//! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `latency`, `flow_stats`, `host`,
+//! `stream`, `engine`.
 
 pub mod engine;
 pub mod flow_stats;
+pub mod host;
 pub mod latency;
 pub mod rng;
 pub mod stats;

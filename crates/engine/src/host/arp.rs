@@ -1,0 +1,63 @@
+//! Address resolution for IPv4 (RFC 826), as the one who is asked.
+
+use std::net::Ipv4Addr;
+
+use allosaur_packet::MacAddress;
+use allosaur_packet::arp::{ArpHeader, ArpOperation};
+use allosaur_packet::ethernet::EtherType;
+
+use super::HostSettings;
+use super::link::{self, Arrival};
+
+/// Answers a request for our address. Probes (RFC 5227 section 2.1.1), whose sender has no
+/// address yet, are requests too.
+pub(super) fn answer(
+    settings: &HostSettings,
+    arrival: &Arrival<'_>,
+    reply: &mut Vec<u8>,
+) -> Option<()> {
+    let own = settings.ipv4?;
+    let asked = ArpHeader::parse(arrival.payload).ok()?;
+    let is_for_us = settings.is_addressed(arrival) || arrival.destination.is_broadcast();
+    let is_request = asked.operation == ArpOperation::REQUEST && asked.target_ip == own;
+    if !is_for_us || !is_request || !is_other_station(settings, &asked) {
+        return None;
+    }
+    let told = ArpHeader {
+        operation: ArpOperation::REPLY,
+        sender_mac: settings.mac(),
+        sender_ip: own,
+        target_mac: asked.sender_mac,
+        target_ip: asked.sender_ip,
+    };
+    write(&told, asked.sender_mac, arrival.tags, reply);
+    Some(())
+}
+
+/// Says to all on the link where our address is (RFC 5227 section 2.3): a request for the address
+/// that it comes from.
+pub(super) fn announce(mac: MacAddress, own: Ipv4Addr, tags: &[u8], frame: &mut Vec<u8>) {
+    let announcement = ArpHeader {
+        operation: ArpOperation::REQUEST,
+        sender_mac: mac,
+        sender_ip: own,
+        target_mac: MacAddress::ZERO,
+        target_ip: own,
+    };
+    write(&announcement, MacAddress::BROADCAST, tags, frame);
+}
+
+/// The asker can be answered, and is not us: one who has our address too did not ask.
+fn is_other_station(settings: &HostSettings, asked: &ArpHeader) -> bool {
+    asked.sender_mac.is_unicast()
+        && asked.sender_mac != settings.mac()
+        && Some(asked.sender_ip) != settings.ipv4
+        && !asked.sender_ip.is_broadcast()
+        && !asked.sender_ip.is_multicast()
+}
+
+fn write(header: &ArpHeader, destination: MacAddress, tags: &[u8], frame: &mut Vec<u8>) {
+    link::begin(frame, destination, header.sender_mac, tags, EtherType::ARP);
+    header.emit(link::append(frame, header.buffer_len()));
+    link::pad(frame);
+}

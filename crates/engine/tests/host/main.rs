@@ -1,0 +1,6 @@
+//! What a port answers as a host, from outside: frames in, frames out.
+
+mod goldens;
+mod random;
+mod requests;
+mod rules;
