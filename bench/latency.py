@@ -5,7 +5,8 @@ measured is ours. Then over a link that delays each frame by 1 ms, in which noth
 seen. Numbers are those of `get_stats`, in microseconds; each is the median of the rounds.
 
 The last column says how much processor time went to others meanwhile, in percent of one core: on a
-machine that is not idle the highest percentiles are theirs.
+machine that is not idle the highest percentiles are theirs. A round in which that was more than
+10 % is measured again, up to four times, and the quietest is taken.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from rich.table import Table
 
 RATES = {"1 kpps": 1_000, "10 kpps": 10_000, "100 kpps": 100_000}
 POLLS = ("busy", "adaptive")
+#: What others may use of a core in a round that counts, and how often it is tried.
+QUIET_SHARE = 0.1
+TRIES = 5
 DELAYED = "memory:delay=1ms"
 COLUMNS = {
     "total_min": "lowest",
@@ -65,7 +69,8 @@ def latency(options: argparse.Namespace, console: Console) -> list[Result]:
     for number in range(rounds):
         for poll, link, rate, binary in runs:
             progress(f"round {number + 1} of {rounds}: latency at {rate}, {link}, {poll}")
-            measured[poll, link, rate, binary].append(_measure(poll, link, RATES[rate], duration_s, binary))
+            row = _measure_quietly(poll, link, RATES[rate], duration_s, binary)
+            measured[poll, link, rate, binary].append(row)
     progress("")
     title = f"latency on in-memory ports in µs, runs of {duration_s:g} s"
     table = Table("link", "polling", "rate", *COLUMNS.values(), "lost", "others", title=title)
@@ -81,6 +86,13 @@ def latency(options: argparse.Namespace, console: Console) -> list[Result]:
         results.append({"poll": poll, "link": link, "rate": rate, "binary": str(binary), "rounds": rows})
     console.print(table)
     return results
+
+
+def _measure_quietly(poll: str, link: str, rate_pps: int, duration_s: float, binary: Path) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = []
+    while len(rows) < TRIES and (not rows or rows[-1]["others_cpu_share"] > QUIET_SHARE):
+        rows.append(_measure(poll, link, rate_pps, duration_s, binary))
+    return min(rows, key=lambda row: float(row["others_cpu_share"]))
 
 
 def _measure(poll: str, link: str, rate_pps: int, duration_s: float, binary: Path) -> dict[str, Any]:

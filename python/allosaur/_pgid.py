@@ -14,6 +14,8 @@ from ._rpc import Rpc
 _PREAMBLE_AND_GAP_BITS = 20 * 8
 #: Name in the dictionary, name in the protocol.
 _COUNTERS = {"rx_pkts": "rp", "rx_bytes": "rb", "tx_pkts": "tp", "tx_bytes": "tb"}
+#: Only our own server has it: it appears when the server sends it.
+_MORE_COUNTERS = {"missed_pkts": "missed"}
 _RATES = {"rx_bps": "rbs", "rx_pps": "rps", "tx_bps": "tbs", "tx_pps": "tps"}
 _ERRORS = {
     "dropped": "drp",
@@ -101,7 +103,9 @@ class PgidBook:
         before = self._reference.get(pgid)
         reference = before.counters if before else {}
         values: dict[str, Any] = {}
-        for name, key in _COUNTERS.items():
+        for name, key in {**_COUNTERS, **_MORE_COUNTERS}.items():
+            if name in _MORE_COUNTERS and key not in now:
+                continue
             old = reference.get(key) or {}
             by_port: dict[Any, Any] = {
                 int(port): count - old.get(port, 0) for port, count in (now.get(key) or {}).items()

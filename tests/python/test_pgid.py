@@ -68,6 +68,7 @@ def test_groups_have_their_counters_by_port_and_in_total(server: MockTransport) 
     assert group["tx_pkts"] == {0: 100, 1: 0, "total": 100}
     assert group["rx_bytes"] == {0: 0, 1: 6400, "total": 6400}
     assert group["rx_bps_l1"] == {0: 0.0, 1: 5120 + 1600, "total": 5120 + 1600}
+    assert "missed_pkts" not in group
     assert book.flow_stats()["global"] == {"rx_err": {0: 0, 1: 0}, "tx_err": {0: 0, 1: 0}}
     assert book.latency() == {
         "global": {"old_flow": 4, "bad_hdr": 0},
@@ -96,6 +97,19 @@ def test_cleared_groups_count_from_there(server: MockTransport) -> None:
     assert latency["err_cntrs"]["dropped"] == 3
     assert latency["latency"]["histogram"] == {20: 30}
     assert latency["latency"]["total_max"] == 40
+
+
+def test_packets_that_a_group_missed_are_told_by_our_server(server: MockTransport) -> None:
+    book = PgidBook()
+    for missed in (5, 12):
+        answer = groups(100)
+        answer["flow_stats"]["7"]["missed"] = {"0": missed, "1": 0}
+        server.answer("get_pgid_stats", answer)
+        read(book, server)
+        if missed == 5:
+            assert book.flow_stats()[7]["missed_pkts"] == {0: 5, 1: 0, "total": 5}
+            book.clear(flow_stats=True, latency=True)
+    assert book.flow_stats()[7]["missed_pkts"] == {0: 7, 1: 0, "total": 7}
 
 
 def test_clearing_one_part_leaves_the_other(server: MockTransport) -> None:

@@ -151,8 +151,13 @@ fn a_table_shows_what_has_changed_and_only_that() {
     assert_eq!(seen, [(0, 1), (63, 2), (64, 3), (1022, 4)]);
     table.take_changed(|index, _| panic!("{index} has not changed"));
     table.count(groups[1], 1, 60);
-    let (packets, bytes) = (3, 124);
+    table.miss(groups[1], 7);
+    let counters = GroupCounters {
+        packets: 3,
+        bytes: 124,
+        missed_packets: 7,
+    };
     let mut seen = Vec::new();
     table.take_changed(|index, counters| seen.push((index, counters)));
-    assert_eq!(seen, [(63, GroupCounters { packets, bytes })]);
+    assert_eq!(seen, [(63, counters)]);
 }

@@ -331,11 +331,11 @@ impl<const N: usize> Words<N> {
 
 /// The counters of all packet groups of one port, with one writer.
 #[derive(Debug)]
-struct GroupWords(Box<[[AtomicU64; 2]]>);
+struct GroupWords(Box<[[AtomicU64; 3]]>);
 
 impl Default for GroupWords {
     fn default() -> Self {
-        let zero = || [const { AtomicU64::new(0) }; 2];
+        let zero = || [const { AtomicU64::new(0) }; 3];
         GroupWords(std::iter::repeat_with(zero).take(GROUPS).collect())
     }
 }
@@ -343,17 +343,19 @@ impl Default for GroupWords {
 impl GroupWords {
     fn store_changed(&self, table: &mut GroupTable) {
         table.take_changed(|index, counters| {
-            let [packets, bytes] = &self.0[index];
+            let [packets, bytes, missed_packets] = &self.0[index];
             packets.store(counters.packets, Ordering::Relaxed);
             bytes.store(counters.bytes, Ordering::Relaxed);
+            missed_packets.store(counters.missed_packets, Ordering::Relaxed);
         });
     }
 
     fn load(&self, group: Group) -> GroupCounters {
-        let [packets, bytes] = &self.0[group.index()];
+        let [packets, bytes, missed_packets] = &self.0[group.index()];
         GroupCounters {
             packets: packets.load(Ordering::Relaxed),
             bytes: bytes.load(Ordering::Relaxed),
+            missed_packets: missed_packets.load(Ordering::Relaxed),
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct GroupStats {
     pub tp: BTreeMap<usize, u64>,
     /// Bytes sent, with FCS.
     pub tb: BTreeMap<usize, u64>,
+    /// Packets that could not be sent in time.
+    pub missed: BTreeMap<usize, u64>,
     /// Packets received, a second.
     pub rps: BTreeMap<usize, f64>,
     /// Bits received, a second.
@@ -108,7 +110,7 @@ pub const COMMANDS: &[Command] = &[
             "The groups, at most 1152; empty for all.",
         )],
         reply: "`flow_stats`: of each group `rp`, `rb`, `tp`, `tb` (packets and bytes with FCS, received \
-                and sent) and `rps`, `rbs`, `tps`, `tbs` (packets and bits a second), each by port. \
+                and sent), `missed` (packets that could not be sent in time) and `rps`, `rbs`, `tps`, `tbs` (packets and bits a second), each by port. \
                 `latency`: of each group that has received packets `lat`, in microseconds \
                 (`average`, `total_min`, `total_max`, `last_max` of the last second or less, `jit` \
                 after RFC 3550, `histogram` by lower bound, the percentiles `p50`, `p90`, `p99` and \
@@ -122,7 +124,7 @@ pub const COMMANDS: &[Command] = &[
         errors: &[],
         example: Example {
             params: r#"{"pgids": [7]}"#,
-            result: r#"{"flow_stats": {"7": {"rp": {"0": 0, "1": 10}, "rb": {"0": 0, "1": 640}, "tp": {"0": 10, "1": 0}, "tb": {"0": 640, "1": 0}, "rps": {"0": 0.0, "1": 0.0}, "rbs": {"0": 0.0, "1": 0.0}, "tps": {"0": 0.0, "1": 0.0}, "tbs": {"0": 0.0, "1": 0.0}}}, "latency": {"g": null}, "ver_id": {"7": 1}}"#,
+            result: r#"{"flow_stats": {"7": {"rp": {"0": 0, "1": 10}, "rb": {"0": 0, "1": 640}, "tp": {"0": 10, "1": 0}, "tb": {"0": 640, "1": 0}, "missed": {"0": 0, "1": 0}, "rps": {"0": 0.0, "1": 0.0}, "rbs": {"0": 0.0, "1": 0.0}, "tps": {"0": 0.0, "1": 0.0}, "tbs": {"0": 0.0, "1": 0.0}}}, "latency": {"g": null}, "ver_id": {"7": 1}}"#,
         },
         check: |f| pgids(f).map(drop),
     },

@@ -170,7 +170,7 @@ impl Sender {
                 self.follow_chain(item, last, now, outlets, outbox);
                 continue;
             }
-            give_up_late(stream, counters, now, run.end, run.bound);
+            give_up_late(stream, counters, &mut self.groups, now, run.end, run.bound);
             let count = stream.due_count(until, vm::BURST as u32);
             if count > 0 {
                 let (taken, bytes) =
@@ -349,6 +349,7 @@ impl Sender {
 fn give_up_late(
     stream: &mut StreamRun,
     counters: &mut TransmitCounters,
+    groups: &mut GroupTable,
     now: Nanos,
     end: Nanos,
     bound: Nanos,
@@ -356,16 +357,21 @@ fn give_up_late(
     let before_end = bound.saturating_sub(1);
     let behind = now.saturating_sub(LATE_MAX);
     if stream.next.at < behind && stream.left > 0 && stream.is_continuous() {
-        give_up(stream, counters, behind.min(before_end));
+        give_up(stream, counters, groups, behind.min(before_end));
     }
     if now >= end.saturating_add(DRAIN_MAX) {
-        give_up(stream, counters, before_end);
+        give_up(stream, counters, groups, before_end);
     }
 }
 
 /// Skips the packets of the current burst that are due by `until`, and counts them as missed.
 #[cold]
-fn give_up(stream: &mut StreamRun, counters: &mut TransmitCounters, until: Nanos) {
+fn give_up(
+    stream: &mut StreamRun,
+    counters: &mut TransmitCounters,
+    groups: &mut GroupTable,
+    until: Nanos,
+) {
     loop {
         let n = u64::from(stream.due_count(until, u32::MAX));
         if n == 0 {
@@ -377,5 +383,8 @@ fn give_up(stream: &mut StreamRun, counters: &mut TransmitCounters, until: Nanos
         }
         stream.counters.missed_packets += n;
         counters.missed_packets += n;
+        if let Some(rule) = stream.plan.rule {
+            groups.miss(rule.group, n);
+        }
     }
 }

@@ -6,13 +6,15 @@
 
 use super::{GROUPS, Group};
 
-/// Packets and bytes of a group. Bytes are with FCS.
+/// What is counted of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupCounters {
     /// Packets.
     pub packets: u64,
     /// Bytes, with 4 of FCS a packet.
     pub bytes: u64,
+    /// Packets that could not leave in time; always zero of what was received.
+    pub missed_packets: u64,
 }
 
 impl GroupCounters {
@@ -20,6 +22,7 @@ impl GroupCounters {
     pub fn add(&mut self, other: GroupCounters) {
         self.packets += other.packets;
         self.bytes += other.bytes;
+        self.missed_packets += other.missed_packets;
     }
 
     /// What was counted since `earlier`.
@@ -27,6 +30,7 @@ impl GroupCounters {
         GroupCounters {
             packets: self.packets.saturating_sub(earlier.packets),
             bytes: self.bytes.saturating_sub(earlier.bytes),
+            missed_packets: self.missed_packets.saturating_sub(earlier.missed_packets),
         }
     }
 }
@@ -54,9 +58,21 @@ impl GroupTable {
     /// Counts `packets` of `bytes` together, with FCS.
     #[inline]
     pub fn count(&mut self, group: Group, packets: u64, bytes: u64) {
+        let counters = self.change(group);
+        counters.packets += packets;
+        counters.bytes += bytes;
+    }
+
+    /// Counts packets that could not leave in time.
+    pub fn miss(&mut self, group: Group, packets: u64) {
+        self.change(group).missed_packets += packets;
+    }
+
+    #[inline]
+    fn change(&mut self, group: Group) -> &mut GroupCounters {
         let index = group.index();
-        self.counters[index].add(GroupCounters { packets, bytes });
         self.changed[index / 64] |= 1 << (index % 64);
+        &mut self.counters[index]
     }
 
     /// What was counted of a group.

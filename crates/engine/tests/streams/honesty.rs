@@ -2,6 +2,7 @@
 //! both are counted.
 
 use allosaur_engine::engine::{DRAIN_MAX, LATE_MAX};
+use allosaur_engine::flow_stats::{Group, Rule};
 use allosaur_engine::stream::{CoreShare, Mode, Rate, StreamSpec};
 use allosaur_engine::time::{MILLISECOND, SECOND};
 use allosaur_engine::vm::{Instruction, Operation, Range, Values, Width};
@@ -35,6 +36,32 @@ fn what_a_long_delay_costs_is_counted_as_missed() {
     bench.run_until(2 * SECOND);
     let counters = bench.engine.counters()[0];
     assert_eq!((counters.sent.packets, counters.missed_packets), (700, 300));
+}
+
+#[test]
+fn what_is_missed_is_counted_for_its_group() {
+    let group = |n| Group::flow(n).expect("a group");
+    let mut packet = vec![0; 60];
+    // UDP over IPv4.
+    packet[12..18].copy_from_slice(&[8, 0, 0x45, 0, 0, 46]);
+    packet[23] = 17;
+    let counted = |id, n| StreamSpec {
+        packet: packet.clone(),
+        rule: Some(Rule {
+            group: group(n),
+            vxlan: false,
+            run: 0,
+        }),
+        ..stream(id)
+    };
+    let mut bench = started(&[counted(1, 5), counted(2, 6), counted(3, 6)], Some(SECOND));
+    bench.run_until(100 * MILLISECOND);
+    bench.catch_up(100 * MILLISECOND + LATE_MAX + 300 * MILLISECOND);
+    bench.run_until(2 * SECOND);
+    let table = bench.engine.groups_mut().next().expect("port 0");
+    let missed = [5, 6].map(|n| table.counters(group(n)).missed_packets);
+    assert_eq!(missed, [300, 600]);
+    assert_eq!(bench.engine.counters()[0].missed_packets, 900);
 }
 
 #[test]

@@ -190,6 +190,7 @@ impl Active {
             );
             stats.tp.insert(port, sent.packets);
             stats.tb.insert(port, sent.bytes);
+            stats.missed.insert(port, sent.missed_packets);
             stats.rp.insert(port, received.packets);
             stats.rb.insert(port, received.bytes);
             let (tps, tbs) = self.rates(port, |traffic| traffic.sent);
