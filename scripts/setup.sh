@@ -183,9 +183,10 @@ missing_packages() {
         printf 'gcc libc6-dev\n'
     fi
     if ! command -v pkg-config >/dev/null; then
-        printf 'pkg-config libzmq3-dev\n'
-    elif ! pkg-config --exists 'libzmq >= 4.1'; then
-        printf 'libzmq3-dev\n'
+        printf 'pkg-config libzmq3-dev libpcap-dev\n'
+    else
+        if ! pkg-config --exists 'libzmq >= 4.1'; then printf 'libzmq3-dev\n'; fi
+        if ! pkg-config --exists libpcap; then printf 'libpcap-dev\n'; fi
     fi
     if ! find_python; then printf 'python3 python3-venv\n'; fi
     # Rust's package manager trusts the system's certificates; a bare system has none.

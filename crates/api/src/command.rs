@@ -59,6 +59,8 @@ pub enum ParamDefault {
     Required,
     /// It may; this is what it is then, in words or JSON.
     Optional(&'static str),
+    /// It belongs to some forms of the command only; this is to which.
+    Sometimes(&'static str),
 }
 
 /// The type of a parameter, strictly checked.
@@ -139,6 +141,24 @@ impl Param {
     }
 }
 
+impl Param {
+    /// A parameter that belongs to some forms of the command only.
+    pub const fn sometimes(
+        name: &'static str,
+        kind: Kind,
+        when: &'static str,
+        doc: &'static str,
+    ) -> Param {
+        let default = ParamDefault::Sometimes(when);
+        Param {
+            name,
+            kind,
+            default,
+            doc,
+        }
+    }
+}
+
 /// The parameter that nearly every command of a port has.
 pub const PORT_ID: Param = Param::required("port_id", Kind::Byte, "The port's number.");
 /// The parameter of commands on one named profile.
@@ -170,8 +190,11 @@ pub enum Method {
     Release,
     Service,
     SetRxFeature,
+    RxQueuePackets,
     Capture,
+    StartCapturePort,
     StopCapturePort,
+    SetCapturePortFilter,
     SetL2,
     SetL3,
     ConfigureIpv6,

@@ -18,6 +18,12 @@ pub const STREAMS_MAX: usize = 20_000;
 pub const USER_BYTES_MAX: usize = 256;
 /// Most packet groups in one request.
 pub const PGIDS_MAX: usize = 1152;
+/// Most packets that a capture or a receive queue keeps.
+pub const CAPTURE_PACKETS_MAX: u32 = 1_000_000;
+/// Most captures at a time.
+pub const CAPTURES_MAX: usize = 10;
+/// Most packets in one reply. With what base64 and JSON add, a reply of jumbo frames has 13 MB.
+pub const FETCHED_PACKETS_MAX: usize = 1000;
 
 /// Largest capture file that the server reads, in bytes.
 pub const CAPTURE_FILE_BYTES_MAX: u64 = 1 << 30;
@@ -54,6 +60,17 @@ pub fn table() -> Vec<(&'static str, String, &'static str)> {
             "the name of a profile",
             format!("{PROFILE_NAME_BYTES_MAX} bytes"),
             "an error",
+        ),
+        ("captures at a time", CAPTURES_MAX.to_string(), "an error"),
+        (
+            "packets that a capture or a receive queue keeps",
+            CAPTURE_PACKETS_MAX.to_string(),
+            "an error when it is asked for",
+        ),
+        (
+            "packets fetched from a capture at once",
+            FETCHED_PACKETS_MAX.to_string(),
+            "the others stay in the capture",
         ),
         ("streams of a profile", STREAMS_MAX.to_string(), "an error"),
         (

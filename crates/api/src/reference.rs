@@ -110,6 +110,7 @@ fn write_param(page: &mut String, param: &Param) {
     let default = match param.default {
         ParamDefault::Required => "",
         ParamDefault::Optional(default) => default,
+        ParamDefault::Sometimes(when) => &format!("only: {when}"),
     };
     let (name, kind, doc) = (param.name, param.kind.name(), param.doc);
     line(

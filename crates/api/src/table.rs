@@ -4,7 +4,8 @@
 
 use crate::command::Command;
 use crate::commands::{
-    changes, events, groups, layers, ports, remote, server, statistics, streams, traffic,
+    captures, changes, events, groups, layers, ports, remote, server, service, statistics, streams,
+    traffic,
 };
 
 /// The commands of each noun, in the order of the reference page.
@@ -12,6 +13,8 @@ pub const NOUNS: &[(&str, &[Command])] = &[
     ("Server", server::COMMANDS),
     ("Ports", ports::COMMANDS),
     ("Addresses and pushed packets", layers::COMMANDS),
+    ("Service mode", service::COMMANDS),
+    ("Captures", captures::COMMANDS),
     ("Profiles and streams", streams::COMMANDS),
     ("Traffic", traffic::COMMANDS),
     ("Traffic that runs", changes::COMMANDS),

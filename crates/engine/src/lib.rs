@@ -5,9 +5,10 @@
 //! memory that the caller owns.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `latency`, `flow_stats`, `host`,
+//! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `latency`, `flow_stats`, `host`,
 //! `stream`, `engine`.
 
+pub mod capture;
 pub mod engine;
 pub mod flow_stats;
 pub mod host;

@@ -104,6 +104,7 @@ impl Counters {
         };
         let receive = ReceiveBlock {
             ports: (0..ports).map(|_| Words::default()).collect(),
+            sent: (0..ports).map(|_| Words::default()).collect(),
             groups: (0..ports).map(|_| GroupWords::default()).collect(),
             latency: (0..LATENCY_GROUPS)
                 .map(|_| LatencyCell::default())
@@ -123,7 +124,7 @@ impl Counters {
         snapshot.ports.clear();
         for port in 0..self.receive.ports.len() {
             let (receive, receive_lost_packets) = self.receive.port(port);
-            let mut transmit = TransmitCounters::default();
+            let mut transmit = self.receive.sent[port].load_transmit();
             for core in &self.cores {
                 transmit.add(&core.port(port));
             }
@@ -182,9 +183,7 @@ impl CoreBlock {
     /// Publishes the counters of all ports, and the thread's time. Only its own thread may.
     pub fn publish(&self, ports: &[TransmitCounters], time: CoreCounters) {
         for (words, counters) in self.ports.iter().zip(ports) {
-            words.store_direction(&counters.sent);
-            words.store(DIRECTION_WORDS, counters.missed_packets);
-            words.store(DIRECTION_WORDS + 1, counters.queue_full);
+            words.store_transmit(counters);
         }
         self.time.store(0, time.busy_ns);
         self.time.store(1, time.total_ns);
@@ -196,12 +195,7 @@ impl CoreBlock {
     }
 
     fn port(&self, port: usize) -> TransmitCounters {
-        let words = &self.ports[port];
-        TransmitCounters {
-            sent: words.load_direction(),
-            missed_packets: words.load(DIRECTION_WORDS),
-            queue_full: words.load(DIRECTION_WORDS + 1),
-        }
+        self.ports[port].load_transmit()
     }
 }
 
@@ -209,6 +203,8 @@ impl CoreBlock {
 #[derive(Debug)]
 pub struct ReceiveBlock {
     ports: Box<[Words<{ DIRECTION_WORDS + 1 }>]>,
+    /// What it sent itself.
+    sent: Box<[Words<TRANSMIT_WORDS>]>,
     groups: Box<[GroupWords]>,
     latency: Box<[LatencyCell]>,
     /// How often control has said what to expect.
@@ -267,6 +263,11 @@ impl ReceiveBlock {
         words.store(DIRECTION_WORDS, lost_packets);
     }
 
+    /// Publishes what the receive thread sent through a port. Only the receive thread may.
+    pub fn publish_sent(&self, port: usize, sent: &TransmitCounters) {
+        self.sent[port].store_transmit(sent);
+    }
+
     /// Publishes what has changed of the packet groups of a port. Only the receive thread may.
     pub fn publish_groups(&self, port: usize, table: &mut GroupTable) {
         self.groups[port].store_changed(table);
@@ -310,6 +311,20 @@ impl<const N: usize> Words<N> {
 
     fn load(&self, index: usize) -> u64 {
         self.0[index].load(Ordering::Relaxed)
+    }
+
+    fn store_transmit(&self, counters: &TransmitCounters) {
+        self.store_direction(&counters.sent);
+        self.store(DIRECTION_WORDS, counters.missed_packets);
+        self.store(DIRECTION_WORDS + 1, counters.queue_full);
+    }
+
+    fn load_transmit(&self) -> TransmitCounters {
+        TransmitCounters {
+            sent: self.load_direction(),
+            missed_packets: self.load(DIRECTION_WORDS),
+            queue_full: self.load(DIRECTION_WORDS + 1),
+        }
     }
 
     fn store_direction(&self, counters: &DirectionCounters) {

@@ -8,14 +8,15 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, Thread};
 
 use allosaur_engine::Command;
 use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
 use allosaur_port::description::PortDescription;
-use allosaur_port::memory::{self, LinkSettings, NOMINAL_RATE_BPS, Port};
+use allosaur_port::memory::{self, LinkSettings, MemoryRx, MemoryTx, NOMINAL_RATE_BPS, Port};
+use allosaur_port::tap::{TapSwitch, tap};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use thiserror::Error;
@@ -24,10 +25,14 @@ use crate::clock::Clock;
 use crate::config::ServeOptions;
 use crate::control::{Action, BuildFacts, Control, ControlConfig, PortConfig, Reply, View};
 use crate::counters::{Counters, Snapshot};
+use crate::desk::{AskingEnd, desk};
+use crate::endpoint::{open_capture, open_wire};
 use crate::files::DiskFiles;
 use crate::mailbox::{ControlEnd, Doorbell, Report, mailbox};
+use crate::observe::{Answer, Endpoint, Observe, PacketSink, Request, Wire};
 use crate::polling::Poll;
 use crate::receive::Receiver;
+use crate::receive::watch::Watch;
 use crate::rpc::{SocketError, Sockets, dispatch};
 use crate::worker::Worker;
 
@@ -98,8 +103,56 @@ struct Threads {
     mail: Vec<ControlEnd>,
     doorbell: Doorbell,
     data: Vec<JoinHandle<()>>,
+    outlook: Outlook,
     receive: JoinHandle<()>,
     stop_receive: Arc<AtomicBool>,
+}
+
+/// Control's way to who watches frames.
+#[derive(Debug)]
+struct Outlook {
+    desk: AskingEnd,
+    receive: Thread,
+    /// The time since 1970 at the clock's zero.
+    epoch_ns: u64,
+}
+
+impl Observe for Outlook {
+    fn ask(&self, request: Request) -> Option<Answer> {
+        self.desk.ask(request)
+    }
+
+    fn open_endpoint(
+        &self,
+        endpoint: &Endpoint,
+        snap_bytes: usize,
+    ) -> Result<Box<dyn PacketSink>, String> {
+        open_capture(endpoint, snap_bytes, self.epoch_ns)
+    }
+
+    fn open_wire(&self, endpoint: &str) -> Result<Box<dyn Wire>, String> {
+        open_wire(endpoint, self.receive.clone())
+    }
+}
+
+/// The transmit queues of each thread, one of each port, and the receive queues.
+fn queues_of_threads(ports: Vec<Port>, threads: usize) -> (Vec<Vec<MemoryTx>>, Vec<MemoryRx>) {
+    let mut queues: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
+    let mut receivers = Vec::new();
+    for port in ports {
+        for (thread, queue) in queues.iter_mut().zip(port.tx) {
+            thread.push(queue);
+        }
+        receivers.push(port.rx);
+    }
+    (queues, receivers)
+}
+
+/// The time since 1970 at the clock's zero.
+fn epoch_ns(clock: &Clock) -> u64 {
+    let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = since_1970.map_or(0, |time| time.as_nanos() as u64);
+    now.saturating_sub(clock.now_ns())
 }
 
 impl Service {
@@ -114,7 +167,8 @@ impl Service {
         let links: Vec<LinkSettings> = links.collect();
         let counters = Counters::new(links.len(), cores);
         let control = Control::new(control_config(&links, cores)?, clock.now_ns());
-        let ports = memory::ports(&links, cores);
+        // One queue for each data thread, and one for the receive thread.
+        let ports = memory::ports(&links, cores + 1);
         let threads = Threads::start(ports, &counters, &clock, options.poll, cores)?;
         Ok(Service {
             control,
@@ -215,6 +269,7 @@ impl Service {
                 groups: &self.counters,
                 time: &self.clock,
                 files: &DiskFiles,
+                observer: &self.threads.outlook,
             },
         );
         self.act();
@@ -244,6 +299,7 @@ impl Service {
             groups: &self.counters,
             time: &self.clock,
             files: &DiskFiles,
+            observer: &self.threads.outlook,
         });
         self.act();
     }
@@ -277,25 +333,26 @@ impl Threads {
         cores: usize,
     ) -> Result<Threads, ServiceError> {
         let doorbell = Doorbell::new().map_err(refused("a doorbell"))?;
-        let mut queues: Vec<Vec<_>> = (0..cores).map(|_| Vec::new()).collect();
-        let mut receivers = Vec::new();
-        for port in ports {
-            for (core, queue) in queues.iter_mut().zip(port.tx) {
-                core.push(queue);
-            }
-            receivers.push(port.rx);
-        }
-        let (mut mail, mut data) = (Vec::new(), Vec::new());
+        let (mut queues, receivers) = queues_of_threads(ports, cores + 1);
+        let own_queues = queues.pop().expect("one for the receive thread");
+        let switch = TapSwitch::default();
+        let (mut mail, mut data, mut taps) = (Vec::new(), Vec::new(), Vec::new());
         for (core, queues) in queues.into_iter().enumerate() {
             let (mut control_end, worker_end) = mailbox(&doorbell);
             let block = Arc::clone(&counters.cores[core]);
+            let (tap_in, tap_out) = tap();
+            taps.push(tap_out);
             let worker = Worker::new(queues, worker_end, block, clock.clone());
+            let worker = worker.tapped_by(tap_in, switch.clone());
             let thread = spawn(format!("data-{core}"), move || worker.run(poll))?;
             control_end.wake_with(thread.thread().clone());
             mail.push(control_end);
             data.push(thread);
         }
+        let (asking, answering) = desk();
+        let watch = Watch::new(own_queues, taps, switch, answering);
         let receiver = Receiver::new(receivers, Arc::clone(&counters.receive), clock.clone());
+        let receiver = receiver.watched_by(watch);
         let stop_receive = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&stop_receive);
         let receive = spawn("receive".to_owned(), move || receiver.run(poll, &stop))?;
@@ -303,6 +360,11 @@ impl Threads {
             mail,
             doorbell,
             data,
+            outlook: Outlook {
+                desk: asking(receive.thread().clone()),
+                receive: receive.thread().clone(),
+                epoch_ns: epoch_ns(clock),
+            },
             receive,
             stop_receive,
         })

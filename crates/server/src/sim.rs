@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use crate::control::{Action, CaptureFiles, Control, ControlConfig, PortConfig, View};
 use crate::counters::{Counters, Snapshot};
+use crate::observe::{self, Answer, Endpoint, Observe, PacketSink, Wire};
 
 /// Packets that are written when nothing says how many.
 pub const LIMIT_PACKETS: u64 = 5000;
@@ -179,6 +180,29 @@ fn is_dual(params: &Map<String, Value>) -> bool {
         .is_some_and(|dual| *dual == json!(true))
 }
 
+/// Nobody watches a simulation while it runs: all its frames are in the outcome.
+#[derive(Debug)]
+struct Nobody;
+
+impl Observe for Nobody {
+    fn ask(&self, request: observe::Request) -> Option<Answer> {
+        match request {
+            observe::Request::StartCapture { .. } => None,
+            _ => Some(Answer::Done),
+        }
+    }
+
+    fn open_endpoint(&self, _: &Endpoint, _: usize) -> Result<Box<dyn PacketSink>, String> {
+        Err(NOBODY.to_owned())
+    }
+
+    fn open_wire(&self, _: &str) -> Result<Box<dyn Wire>, String> {
+        Err(NOBODY.to_owned())
+    }
+}
+
+const NOBODY: &str = "a simulation has no captures: it writes all its packets itself";
+
 /// Control, its data cores, and the time.
 struct Simulation<'a> {
     files: &'a dyn CaptureFiles,
@@ -251,6 +275,7 @@ impl Simulation<'_> {
             groups: &self.counters,
             time: &0,
             files: self.files,
+            observer: &Nobody,
         };
         let reply = self.control.handle(&request, &view);
         while let Some(action) = self.control.poll_action() {

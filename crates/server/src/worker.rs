@@ -9,6 +9,7 @@ use allosaur_engine::Engine;
 use allosaur_engine::time::{Due, Gap, Nanos};
 use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
 use allosaur_port::memory::MemoryTx;
+use allosaur_port::tap::{TapIn, TapSwitch, Tapped};
 use allosaur_port::{FrameId, TxQueue};
 
 use crate::clock::Clock;
@@ -24,6 +25,7 @@ const TURNS_PER_PUBLISH: u32 = 64;
 pub struct Worker {
     engine: Engine,
     queues: Queues,
+    switch: TapSwitch,
     mail: WorkerEnd,
     block: Arc<CoreBlock>,
     clock: Clock,
@@ -45,7 +47,13 @@ impl Worker {
         let now = clock.now_ns();
         Worker {
             engine: Engine::new(queues.len(), now),
-            queues: Queues { now, queues },
+            queues: Queues {
+                now,
+                queues,
+                tap: None,
+                tapped: 0,
+            },
+            switch: TapSwitch::default(),
             mail,
             block,
             clock,
@@ -55,6 +63,13 @@ impl Worker {
             busy_ns: 0,
             turns: 0,
         }
+    }
+
+    /// The same, with copies into `tap` of what those ports send that `switch` says.
+    pub fn tapped_by(mut self, tap: TapIn, switch: TapSwitch) -> Worker {
+        self.queues.tap = Some(tap);
+        self.switch = switch;
+        self
     }
 
     /// Works until control is gone.
@@ -78,6 +93,7 @@ impl Worker {
         }
         self.last_turn_at = now;
         self.queues.now = now;
+        self.queues.tapped = self.switch.ports();
         while let Some(command) = self.mail.receive() {
             self.engine.handle_command(now, command, &mut self.queues);
         }
@@ -126,6 +142,9 @@ impl Worker {
 struct Queues {
     now: Nanos,
     queues: Vec<MemoryTx>,
+    tap: Option<TapIn>,
+    /// The ports whose frames are copied, as bits.
+    tapped: u64,
 }
 
 impl Queues {
@@ -134,6 +153,21 @@ impl Queues {
         for queue in &mut self.queues {
             queue.flush();
         }
+        if let Some(tap) = &mut self.tap {
+            tap.flush();
+        }
+    }
+
+    /// As `with_queue`, for a port that is watched.
+    #[cold]
+    fn with_tapped_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
+        let now = self.now;
+        let queue = &mut self.queues[usize::from(port)];
+        let Some(tap) = &mut self.tap else {
+            return job.run(&mut Adapter { queue, now });
+        };
+        let queue = &mut Tapped::new(queue, tap, port);
+        job.run(&mut Adapter { queue, now })
     }
 }
 
@@ -141,6 +175,9 @@ impl Outlets for Queues {
     #[inline]
     fn with_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
         let now = self.now;
+        if self.tapped >> port & 1 == 1 {
+            return self.with_tapped_queue(port, job);
+        }
         match &mut self.queues[usize::from(port)] {
             MemoryTx::Ring(queue) => job.run(&mut Adapter { queue, now }),
             MemoryTx::Sink(queue) => job.run(&mut Adapter { queue, now }),

@@ -1,5 +1,6 @@
 //! The commands, one file a noun: parameters, replies, and the table's items.
 
+pub mod captures;
 pub mod changes;
 pub mod events;
 pub mod groups;
@@ -7,6 +8,7 @@ pub mod layers;
 pub mod ports;
 pub mod remote;
 pub mod server;
+pub mod service;
 pub mod statistics;
 pub mod streams;
 pub mod traffic;

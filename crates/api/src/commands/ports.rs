@@ -1,4 +1,4 @@
-//! Commands about ports: state, attributes, ownership, and the receive features of a port.
+//! Commands about ports: state, attributes and ownership.
 
 use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, PROFILE_ID, Param};
 use crate::fields::{FieldError, Fields};
@@ -105,79 +105,6 @@ impl Acquire {
             user: user.to_owned(),
             session,
             force: fields.boolean("force")?,
-        })
-    }
-}
-
-/// Parameters of `service`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Service {
-    /// The port.
-    pub port: u8,
-    /// On or off.
-    pub enabled: bool,
-    /// On, for some protocols only.
-    pub filtered: bool,
-}
-
-impl Service {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<Service, FieldError> {
-        fields.optional("mask", Fields::byte)?;
-        Ok(Service {
-            port: port_id(fields)?,
-            enabled: fields.boolean("enabled")?,
-            filtered: fields.optional("filtered", Fields::boolean)? == Some(true),
-        })
-    }
-}
-
-/// Parameters of `set_rx_feature`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SetRxFeature {
-    /// The port.
-    pub port: u8,
-    /// `queue`, `server` or `capwap_proxy`.
-    pub feature: &'static str,
-    /// On or off.
-    pub enabled: bool,
-}
-
-impl SetRxFeature {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<SetRxFeature, FieldError> {
-        Ok(SetRxFeature {
-            port: port_id(fields)?,
-            feature: fields.one_of("type", &["queue", "server", "capwap_proxy"])?,
-            enabled: fields.boolean("enabled")?,
-        })
-    }
-}
-
-/// Parameters of `capture`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Capture {
-    /// The captures that there are.
-    Status,
-    /// Forget one.
-    Remove {
-        /// Its number.
-        capture: u32,
-    },
-    /// Another command, which needs a capture engine.
-    Other(&'static str),
-}
-
-impl Capture {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<Capture, FieldError> {
-        let commands = ["start", "stop", "fetch", "status", "remove"];
-        Ok(match fields.one_of("command", &commands)? {
-            "status" => Capture::Status,
-            "remove" => Capture::Remove {
-                capture: fields.uint32("capture_id")?,
-            },
-            other => Capture::Other(other),
         })
     }
 }
@@ -347,84 +274,6 @@ pub const COMMANDS: &[Command] = &[
         params: &[PORT_ID],
         reply: "`{}`.",
         errors: &["no such port", "the port is not yours"],
-        example: Example {
-            params: r#"{"port_id": 0}"#,
-            result: "{}",
-        },
-        check: |f| port_id(f).map(drop),
-    },
-    Command {
-        method: Method::Service,
-        name: "service",
-        access: Access::Owner,
-        doc: "Service mode, in which a port answers ARP and hands packets to the client. Only \
-              switching it off works in this version.",
-        params: &[
-            PORT_ID,
-            Param::required("enabled", Kind::Boolean, "On or off."),
-            Param::optional(
-                "filtered",
-                Kind::Boolean,
-                "false",
-                "For some protocols only.",
-            ),
-            Param::optional("mask", Kind::Byte, "0", "Which protocols, bit by bit."),
-        ],
-        reply: "`{}`.",
-        errors: &["no such port", "the port is not yours", "`enabled` is true"],
-        example: Example {
-            params: r#"{"port_id": 0, "enabled": false, "filtered": false}"#,
-            result: "{}",
-        },
-        check: |f| Service::parse(f).map(drop),
-    },
-    Command {
-        method: Method::SetRxFeature,
-        name: "set_rx_feature",
-        access: Access::Api,
-        doc: "Switches a receive feature. Only switching off works in this version.",
-        params: &[
-            PORT_ID,
-            Param::required("type", Kind::String, "`queue`, `server` or `capwap_proxy`."),
-            Param::required("enabled", Kind::Boolean, "On or off."),
-        ],
-        reply: "`{}`.",
-        errors: &["no such port", "`enabled` is true"],
-        example: Example {
-            params: r#"{"port_id": 0, "type": "queue", "enabled": false}"#,
-            result: "{}",
-        },
-        check: |f| SetRxFeature::parse(f).map(drop),
-    },
-    Command {
-        method: Method::Capture,
-        name: "capture",
-        access: Access::Api,
-        doc: "Packet captures. This version cannot capture yet: the status is empty.",
-        params: &[Param::required(
-            "command",
-            Kind::String,
-            "`status`, or `remove` with `capture_id`.",
-        )],
-        reply: "For `status` a list of captures.",
-        errors: &[
-            "no such capture",
-            "`start`, `stop` and `fetch`, which come later",
-        ],
-        example: Example {
-            params: r#"{"command": "status"}"#,
-            result: "[]",
-        },
-        check: |f| Capture::parse(f).map(drop),
-    },
-    Command {
-        method: Method::StopCapturePort,
-        name: "stop_capture_port",
-        access: Access::Api,
-        doc: "Stops handing a port's packets to a socket. Nothing does that in this version.",
-        params: &[PORT_ID],
-        reply: "`{}`.",
-        errors: &["no such port"],
         example: Example {
             params: r#"{"port_id": 0}"#,
             result: "{}",

@@ -7,6 +7,7 @@ use allosaur_engine::vm::Checksums;
 use super::files::CaptureFiles;
 use crate::clock::Clock;
 use crate::counters::{GroupReadout, Snapshot};
+use crate::observe::Observe;
 
 /// Facts that do not change while the server runs.
 #[derive(Clone, Debug)]
@@ -93,6 +94,8 @@ pub struct View<'a> {
     pub time: &'a dyn TimeSource,
     /// Where capture files are read.
     pub files: &'a dyn CaptureFiles,
+    /// Who watches frames.
+    pub observer: &'a dyn Observe,
 }
 
 /// A MAC address as text.

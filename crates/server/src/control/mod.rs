@@ -1,7 +1,7 @@
 //! Control: who may do what, and what it means. A pure state machine.
 //!
-//! It has no clock, no threads and no sockets: the time and the counters come in with each call
-//! ([`View`]), commands to the data threads and frames to publish come out as [`Action`]s, and
+//! It has no clock, no threads and no sockets: the time, the counters and the way to the receive
+//! thread come in with each call ([`View`]), commands to the data threads and frames to publish come out as [`Action`]s, and
 //! the only randomness is drawn from a seed ([`ControlConfig::seed`]).
 //!
 //! Drive it like this: [`Control::handle`] for each request, [`Control::handle_event`] for each
@@ -12,8 +12,10 @@
 //! Before the server ends, call [`Control::handle_end`].
 //!
 //! One file a noun: [`stream`] (JSON to stream), `port` and `session` (state), `rates`,
-//! `statistics`, and the commands by noun: `server`, `ports`, `streams`, `traffic`, `changes`.
+//! `statistics`, and the commands by noun: `server`, `ports`, `layers`, `service`, `captures`,
+//! `streams`, `traffic`, `changes`, `pgid`.
 
+mod captures;
 mod changes;
 mod config;
 mod files;
@@ -26,6 +28,7 @@ mod rates;
 mod remote;
 mod secret;
 mod server;
+mod service;
 mod session;
 mod statistics;
 pub mod stream;
@@ -228,15 +231,18 @@ impl Control {
             Method::SetGlobalConfig => self.set_global_config(fields),
             Method::GlobalConfig => self.global_config(),
             Method::Shutdown => self.shutdown(fields, view),
-            Method::PortStatus => self.port_status(fields),
+            Method::PortStatus => self.port_status(fields, view),
             Method::Owner => self.owner(fields),
             Method::SetPortAttribute => self.set_port_attribute(fields, view),
             Method::Acquire => self.acquire(fields, view),
             Method::Release => self.release(fields, view),
-            Method::Service => self.service(fields),
-            Method::SetRxFeature => self.set_rx_feature(fields),
-            Method::Capture => self.capture(fields),
-            Method::StopCapturePort => self.stop_capture_port(fields),
+            Method::Service => self.service(fields, view),
+            Method::SetRxFeature => self.set_rx_feature(fields, view),
+            Method::RxQueuePackets => self.rx_queue_packets(fields, view),
+            Method::Capture => self.capture(fields, view),
+            Method::StartCapturePort => self.start_capture_port(fields, view),
+            Method::StopCapturePort => self.stop_capture_port(fields, view),
+            Method::SetCapturePortFilter => self.set_capture_port_filter(fields, view),
             Method::SetL2 => self.set_l2(fields),
             Method::SetL3 => self.set_l3(fields),
             Method::ConfigureIpv6 => self.configure_ipv6(fields),

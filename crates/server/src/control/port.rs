@@ -11,6 +11,7 @@ use allosaur_engine::time::Nanos;
 use super::config::PortConfig;
 use super::layers::Layers;
 use super::remote::Playing;
+use crate::observe::ServiceMode;
 
 /// The profile that is always there.
 pub(super) const DEFAULT_PROFILE: &str = "_";
@@ -28,6 +29,7 @@ pub(super) struct Port {
     pub(super) promiscuous: bool,
     pub(super) multicast: bool,
     pub(super) layers: Layers,
+    pub(super) service: ServiceMode,
     pub(super) profiles: BTreeMap<String, Profile>,
     /// What it sends of a capture; no profile runs then.
     pub(super) playing: Option<Playing>,
@@ -110,6 +112,7 @@ impl Port {
     pub(super) fn new(config: PortConfig) -> Port {
         Port {
             layers: Layers::new(config.destination_mac),
+            service: ServiceMode::Off,
             config,
             owner: None,
             promiscuous: false,

@@ -1,23 +1,29 @@
-//! Commands about ports: state, attributes, ownership, receive features.
+//! Commands about ports: state, attributes and ownership.
 
 use allosaur_api::commands::ports::{
-    Acquire, Capture, Enabled, Link, PortAttributes, PortStatus, PortStatusParams, Service,
-    SetPortAttribute, SetRxFeature, port_id,
+    Acquire, Enabled, Link, PortAttributes, PortStatus, PortStatusParams, SetPortAttribute, port_id,
 };
 use allosaur_api::events::Event;
 use allosaur_api::{Error, Fields};
 use serde_json::{Map, Value, json};
 
+use super::captures::ask;
 use super::port::{ALL_PROFILES, Owner, Port, Profile};
+use super::service::receive_features;
 use super::{Control, Reply, View, owns_a_port, reply};
+use crate::observe::{Answer, PortState, Request, ServiceMode};
 
 /// Attributes that exist, and that no port of this version can change.
 const FIXED_ATTRIBUTES: [&str; 4] = ["link_status", "led_status", "flow_ctrl_mode", "vxlan_fs"];
 
 impl Control {
-    pub(super) fn port_status(&self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn port_status(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = PortStatusParams::parse(fields)?;
         let port = self.port(params.port)?;
+        let watched = match ask(view, Request::PortState(params.port))? {
+            Answer::Port(state) => state,
+            _ => PortState::default(),
+        };
         let owner = port.owner.as_ref();
         let ids = port
             .profiles
@@ -27,12 +33,12 @@ impl Control {
             owner: owner.map(|owner| owner.user.clone()).unwrap_or_default(),
             state: port.state().name(),
             state_profile: profile_states(port, params.profile.as_deref())?,
-            service: false,
-            service_filtered: false,
+            service: port.service == ServiceMode::On,
+            service_filtered: matches!(port.service, ServiceMode::Filtered(_)),
             profile_count: port.profiles.len(),
             max_stream_id: ids.copied().max().unwrap_or(0),
             attr: attributes(port),
-            rx_info: receive_features(),
+            rx_info: receive_features(&watched),
         })
     }
 
@@ -96,45 +102,6 @@ impl Control {
         }
         Ok(json!({}))
     }
-
-    pub(super) fn service(&self, fields: &Fields<'_>) -> Reply {
-        let params = Service::parse(fields)?;
-        if params.enabled || params.filtered {
-            return Err(Error::execution(
-                "service mode is not supported yet: leave 'enabled' and 'filtered' false",
-            ));
-        }
-        Ok(json!({}))
-    }
-
-    pub(super) fn set_rx_feature(&self, fields: &Fields<'_>) -> Reply {
-        let params = SetRxFeature::parse(fields)?;
-        self.port(params.port)?;
-        if params.enabled {
-            return Err(Error::execution(format!(
-                "the receive feature '{}' is not supported yet: leave 'enabled' false",
-                params.feature
-            )));
-        }
-        Ok(json!({}))
-    }
-
-    pub(super) fn capture(&self, fields: &Fields<'_>) -> Reply {
-        match Capture::parse(fields)? {
-            Capture::Status => Ok(json!([])),
-            Capture::Remove { capture } => Err(Error::execution(format!(
-                "capture ID {capture} does not exist"
-            ))),
-            Capture::Other(command) => Err(Error::execution(format!(
-                "capture '{command}' is not supported yet: this server cannot capture packets"
-            ))),
-        }
-    }
-
-    pub(super) fn stop_capture_port(&self, fields: &Fields<'_>) -> Reply {
-        self.port(port_id(fields)?)?;
-        Ok(json!({}))
-    }
 }
 
 fn profile_states(port: &Port, profile: Option<&str>) -> Result<Option<Value>, Error> {
@@ -178,20 +145,6 @@ fn attributes_changed(id: u8, port: &Port) -> Event {
     }
     let port = id;
     Event::PortAttributesChanged { port, attributes }
-}
-
-/// None of them is active, as none can be switched on yet.
-fn receive_features() -> Value {
-    let names = [
-        "latency",
-        "queue",
-        "stack",
-        "grat_arp",
-        "capture_port",
-        "capwap_proxy",
-    ];
-    let features = names.map(|name| (name.to_owned(), json!({"is_active": false})));
-    Value::Object(features.into_iter().collect())
 }
 
 fn attribute_problem(name: &str) -> String {

@@ -3,8 +3,10 @@
 
 #![allow(dead_code)] // Each test file uses its own part.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
+use allosaur_engine::capture::Captured;
 use allosaur_engine::engine::{Change, Command, Event};
 use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::stream::ProfileKey;
@@ -16,6 +18,9 @@ use allosaur_server::control::{
     Action, BuildFacts, CaptureFiles, Control, ControlConfig, FileError, PortConfig, Reply, View,
 };
 use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
+use allosaur_server::observe::{
+    Answer, Endpoint, Observe, Observer, PacketSink, Request as Watch, Wire,
+};
 use allosaur_server::rpc::dispatch;
 use serde_json::{Value, json};
 
@@ -32,6 +37,8 @@ pub(crate) struct World {
     pub(crate) files: MapFiles,
     /// How long control works on a request.
     pub(crate) thinking_ns: Nanos,
+    /// Who watches frames; a test shows it frames as the receive thread does.
+    pub(crate) watchers: Watchers,
     pub(crate) now_ns: Nanos,
     pub(crate) published: Vec<Vec<u8>>,
     pub(crate) started: Vec<Started>,
@@ -75,6 +82,54 @@ pub(crate) fn capture(packets: u8) -> Vec<u8> {
     writer.into_bytes()
 }
 
+/// The observer without a thread. Endpoints and sockets whose address has the word `bad` cannot be
+/// opened; the others take everything and give nothing.
+#[derive(Debug)]
+pub(crate) struct Watchers(pub(crate) RefCell<Observer>);
+
+impl Observe for Watchers {
+    fn ask(&self, request: Watch) -> Option<Answer> {
+        Some(self.0.borrow_mut().handle(request, 5 * SECOND))
+    }
+
+    fn open_endpoint(&self, endpoint: &Endpoint, _: usize) -> Result<Box<dyn PacketSink>, String> {
+        match endpoint.text.contains("bad") {
+            true => Err(format!("{} cannot be opened", endpoint.text)),
+            false => Ok(Box::new(Nowhere)),
+        }
+    }
+
+    fn open_wire(&self, endpoint: &str) -> Result<Box<dyn Wire>, String> {
+        match endpoint.contains("bad") {
+            true => Err(format!("{endpoint} cannot be opened")),
+            false => Ok(Box::new(Nowhere)),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Nowhere;
+
+impl PacketSink for Nowhere {
+    fn push(&mut self, _: Captured) -> bool {
+        true
+    }
+
+    fn pending(&self) -> u64 {
+        0
+    }
+}
+
+impl Wire for Nowhere {
+    fn push(&mut self, _: &[u8]) -> bool {
+        true
+    }
+
+    fn receive(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+}
+
 /// A profile's share that a data thread was told to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Started {
@@ -99,6 +154,7 @@ impl World {
             counters: Counters::new(2, cores),
             files: MapFiles::default(),
             thinking_ns: 0,
+            watchers: Watchers(RefCell::new(Observer::new(2))),
             now_ns,
             published: Vec::new(),
             started: Vec::new(),
@@ -123,6 +179,7 @@ impl World {
             groups: &self.counters,
             time: &(self.now_ns + self.thinking_ns),
             files: &self.files,
+            observer: &self.watchers,
         };
         let reply = self.control.handle(request, &view);
         self.drain();
@@ -237,6 +294,7 @@ impl World {
                 groups: &self.counters,
                 time: &self.now_ns,
                 files: &self.files,
+                observer: &self.watchers,
             };
             self.control.handle_tick(&view);
             self.drain();

@@ -1,0 +1,281 @@
+//! Commands that capture packets, and what all watching of frames has in common.
+
+use allosaur_api::commands::captures::{Capture, CapturePort, FetchedPacket, StartCapture};
+use allosaur_api::commands::ports::port_id;
+use allosaur_api::{Error, Fields};
+use allosaur_engine::capture::{CaptureSettings, Captured, Origin, Overflow};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::{Control, Reply, View};
+use crate::filter::Filter;
+use crate::observe::{Answer, CaptureState, Endpoint, Format, Request};
+
+/// Limits that are written twice, because `allosaur_api` knows nothing of this crate.
+const _: () = {
+    use allosaur_api::limits;
+    assert!(limits::CAPTURES_MAX == crate::observe::CAPTURES_MAX);
+    assert!(limits::CAPTURE_PACKETS_MAX == allosaur_engine::capture::CAPTURE_PACKETS_MAX);
+};
+
+impl Control {
+    pub(super) fn capture(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        match Capture::parse(fields)? {
+            Capture::Start(params) => self.start_capture(&params, view),
+            Capture::Stop { capture } => match ask(view, Request::StopCapture(capture))? {
+                Answer::Stopped { pending, endpoint } => {
+                    Ok(json!({"pkt_count": pending, "endpoint": endpoint}))
+                }
+                _ => Err(unknown_capture(capture)),
+            },
+            Capture::Fetch {
+                capture,
+                packets_max,
+                snap_bytes,
+            } => fetch_capture(capture, packets_max, snap_bytes, view),
+            Capture::Remove { capture } => match ask(view, Request::RemoveCapture(capture))? {
+                Answer::Done => Ok(json!({})),
+                _ => Err(unknown_capture(capture)),
+            },
+            Capture::Status => match ask(view, Request::ListCaptures)? {
+                Answer::Captures(states) => Ok(states.iter().map(status).collect()),
+                _ => Ok(json!([])),
+            },
+        }
+    }
+
+    fn start_capture(&self, params: &StartCapture, view: &View<'_>) -> Reply {
+        if params.transmit_ports.is_empty() && params.receive_ports.is_empty() {
+            return Err(Error::execution(
+                "fields 'tx' and 'rx' name no port: name those whose packets to capture",
+            ));
+        }
+        let settings = CaptureSettings {
+            transmit_ports: self.port_mask(&params.transmit_ports)?,
+            receive_ports: self.port_mask(&params.receive_ports)?,
+            packets_max: params.limit,
+            overflow: match params.cyclic {
+                true => Overflow::KeepLast,
+                false => Overflow::KeepFirst,
+            },
+            snap_bytes: params.snap_bytes,
+        };
+        let filter = filter(&params.filter, "filter")?;
+        let endpoint = match params.endpoint.as_str() {
+            "" => None,
+            text => {
+                let endpoint = endpoint(text);
+                let sink = view.observer.open_endpoint(&endpoint, params.snap_bytes);
+                let sink = sink.map_err(|problem| Error::execution(format!("endpoint: {problem}")));
+                Some((endpoint, sink?))
+            }
+        };
+        let request = Request::StartCapture {
+            settings,
+            filter,
+            endpoint,
+        };
+        match ask(view, request)? {
+            Answer::Started { capture } => {
+                Ok(json!({"capture_id": capture, "start_ts": seconds(view.now_ns)}))
+            }
+            _ => Err(Error::execution(format!(
+                "there are {} captures, which is the most: remove one first",
+                crate::observe::CAPTURES_MAX
+            ))),
+        }
+    }
+
+    fn port_mask(&self, ports: &[u8]) -> Result<u64, Error> {
+        let mut mask = 0;
+        for &port in ports {
+            self.port(port)?;
+            mask |= 1 << port;
+        }
+        Ok(mask)
+    }
+
+    pub(super) fn start_capture_port(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = CapturePort::parse_start(fields)?;
+        self.port(params.port)?;
+        let filter = filter(&params.filter, "bpf_filter")?;
+        let state = ask(view, Request::PortState(params.port))?;
+        if let Answer::Port(state) = state {
+            if let Some((endpoint, _)) = state.wire {
+                return Err(Error::execution(format!(
+                    "port {} is joined to {endpoint} already: stop_capture_port first",
+                    params.port
+                )));
+            }
+        }
+        let wire = view.observer.open_wire(&params.endpoint);
+        let wire = wire.map_err(|problem| Error::execution(format!("endpoint: {problem}")))?;
+        let request = Request::OpenWire {
+            port: params.port,
+            endpoint: params.endpoint,
+            filter,
+            wire,
+        };
+        ask(view, request).map(|_| json!({}))
+    }
+
+    pub(super) fn stop_capture_port(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let port = port_id(fields)?;
+        self.port(port)?;
+        ask(view, Request::CloseWire(port)).map(|_| json!({}))
+    }
+
+    pub(super) fn set_capture_port_filter(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = CapturePort::parse_filter(fields)?;
+        let port = params.port;
+        self.port(port)?;
+        let filter = filter(&params.filter, "bpf_filter")?;
+        match ask(view, Request::SetWireFilter { port, filter })? {
+            Answer::Unknown => Err(Error::execution(format!(
+                "port {port} is joined to no socket: start_capture_port first"
+            ))),
+            _ => Ok(json!({})),
+        }
+    }
+}
+
+/// Asks the receive thread.
+pub(super) fn ask(view: &View<'_>, request: Request) -> Result<Answer, Error> {
+    view.observer.ask(request).ok_or_else(|| {
+        Error::execution(
+            "the receive thread does not answer: try again, and look at the server's log if that \
+             does not help",
+        )
+    })
+}
+
+/// The packets of a reply.
+pub(super) fn fetched(packets: &[Captured], snap_bytes: usize) -> Value {
+    let packet = |packet: &Captured| {
+        let bytes = match snap_bytes {
+            0 => packet.bytes.len(),
+            snap => snap.min(packet.bytes.len()),
+        };
+        let fetched = FetchedPacket {
+            ts: seconds(packet.at),
+            binary: STANDARD.encode(&packet.bytes[..bytes]),
+            port: packet.port,
+            index: packet.index,
+            wirelen: packet.wire_bytes,
+            origin: match packet.origin {
+                Origin::Transmitted => "TX",
+                Origin::Received => "RX",
+            },
+        };
+        serde_json::to_value(fetched).expect("a plain struct")
+    };
+    packets.iter().map(packet).collect()
+}
+
+fn fetch_capture(capture: u32, packets_max: u32, snap_bytes: usize, view: &View<'_>) -> Reply {
+    let packets_max = (packets_max as usize).min(allosaur_api::limits::FETCHED_PACKETS_MAX);
+    let request = Request::FetchCapture {
+        capture,
+        packets_max,
+    };
+    match ask(view, request)? {
+        Answer::Packets {
+            packets,
+            pending,
+            started_at,
+        } => Ok(json!({
+            "pending": pending,
+            "start_ts": seconds(started_at),
+            "pkts": fetched(&packets, snap_bytes),
+        })),
+        _ => Err(unknown_capture(capture)),
+    }
+}
+
+fn status(state: &CaptureState) -> Value {
+    let settings = &state.settings;
+    let mut status = json!({
+        "id": state.number,
+        "state": if state.is_active { "ACTIVE" } else { "STOPPED" },
+        "matched": state.matched,
+        "fetched": state.fetched,
+        "filter": {
+            "tx": settings.transmit_ports, "rx": settings.receive_ports, "bpf": state.filter,
+        },
+        "count": state.count,
+        "bytes": state.bytes,
+        "limit": settings.packets_max,
+        "snaplen": settings.snap_bytes,
+        "mode": match settings.overflow {
+            Overflow::KeepFirst => "fixed",
+            Overflow::KeepLast => "cyclic",
+        },
+    });
+    if let Some(endpoint) = &state.endpoint {
+        status["endpoint"] = json!(endpoint.text);
+        status["format"] = json!(endpoint.format.name());
+    }
+    status
+}
+
+/// Its form follows from its end, which for a socket is no part of the address.
+fn endpoint(given: &str) -> Endpoint {
+    let (text, form) = match given.split_once('?') {
+        Some((text, form)) if !given.starts_with("file:") => (text, form),
+        _ => (given, given.rsplit('.').next().unwrap_or_default()),
+    };
+    Endpoint {
+        text: text.to_owned(),
+        format: match form.to_ascii_lowercase().as_str() {
+            "pcap" | "cap" => Format::Pcap,
+            _ => Format::PcapNg,
+        },
+    }
+}
+
+fn filter(text: &str, field: &str) -> Result<Filter, Error> {
+    Filter::compile(text).map_err(|error| Error::bad_params(format!("field '{field}': {error}")))
+}
+
+fn unknown_capture(capture: u32) -> Error {
+    Error::execution(format!(
+        "capture ID {capture} does not exist: the command 'status' names those that do"
+    ))
+}
+
+fn seconds(at_ns: u64) -> f64 {
+    at_ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_an_endpoint_says_its_form() {
+        for (given, text, format) in [
+            ("file:///tmp/a.pcap", "file:///tmp/a.pcap", Format::Pcap),
+            ("file:///tmp/a?b.PCAP", "file:///tmp/a?b.PCAP", Format::Pcap),
+            ("file:///tmp/a", "file:///tmp/a", Format::PcapNg),
+            (
+                "tcp://10.0.0.1:5001?pcap",
+                "tcp://10.0.0.1:5001",
+                Format::Pcap,
+            ),
+            (
+                "tcp://10.0.0.1:5001?pcapng",
+                "tcp://10.0.0.1:5001",
+                Format::PcapNg,
+            ),
+            ("ipc:///tmp/x", "ipc:///tmp/x", Format::PcapNg),
+        ] {
+            let found = endpoint(given);
+            assert_eq!(
+                (found.text.as_str(), found.format),
+                (text, format),
+                "{given}"
+            );
+        }
+    }
+}

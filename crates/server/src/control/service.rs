@@ -1,0 +1,94 @@
+//! Commands about what a port receives: service mode and the receive queue.
+
+use allosaur_api::commands::ports::port_id;
+use allosaur_api::commands::service::{Service, SetRxFeature};
+use allosaur_api::{Error, Fields};
+use serde_json::{Value, json};
+
+use super::captures::{ask, fetched};
+use super::{Control, Reply, View};
+use crate::observe::{Answer, PortState, Request, ServiceMask, ServiceMode};
+
+impl Control {
+    pub(super) fn service(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = Service::parse(fields)?;
+        let port = self.port_mut(params.port)?;
+        let mode = match (params.filtered, params.enabled) {
+            (true, _) => ServiceMode::Filtered(ServiceMask(params.mask)),
+            (false, true) => ServiceMode::On,
+            (false, false) => ServiceMode::Off,
+        };
+        let request = Request::SetService {
+            port: params.port,
+            mode,
+        };
+        ask(view, request)?;
+        port.service = mode;
+        Ok(json!({}))
+    }
+
+    pub(super) fn set_rx_feature(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = SetRxFeature::parse(fields)?;
+        let port = self.port(params.port)?;
+        let is_queue = params.feature == "queue";
+        if params.enabled && !is_queue {
+            return Err(Error::execution(format!(
+                "the receive feature '{}' is not supported: leave 'enabled' false",
+                params.feature
+            )));
+        }
+        if params.enabled && !port.service.is_on() {
+            return Err(Error::execution(format!(
+                "a receive queue needs service mode on port {}: switch it on with 'service'",
+                params.port
+            )));
+        }
+        if is_queue {
+            let request = Request::SetQueue {
+                port: params.port,
+                packets_max: params.size,
+            };
+            ask(view, request)?;
+        }
+        Ok(json!({}))
+    }
+
+    pub(super) fn rx_queue_packets(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let id = port_id(fields)?;
+        if !self.port(id)?.service.is_on() {
+            return Err(Error::execution(format!(
+                "port {id} is not in service mode, which a receive queue needs: switch it on with \
+                 'service'"
+            )));
+        }
+        match ask(view, Request::TakeQueue(id))? {
+            Answer::Packets { packets, .. } => Ok(json!({"pkts": fetched(&packets, 0)})),
+            _ => Err(Error::execution(format!(
+                "port {id} has no receive queue: switch it on with 'set_rx_feature'"
+            ))),
+        }
+    }
+}
+
+/// What watches a port, as `get_port_status` shows it.
+pub(super) fn receive_features(state: &PortState) -> Value {
+    let off = json!({"is_active": false});
+    let queue = match state.queue {
+        None => off.clone(),
+        Some((size, count)) => json!({"is_active": true, "size": size, "count": count}),
+    };
+    let capture_port = match &state.wire {
+        None => off.clone(),
+        Some((endpoint, filter)) => json!({
+            "is_active": true, "endpoint": endpoint, "bpf_filter": filter, "socket_open": true,
+        }),
+    };
+    json!({
+        "latency": off,
+        "queue": queue,
+        "stack": {"is_active": true},
+        "grat_arp": off,
+        "capture_port": capture_port,
+        "capwap_proxy": off,
+    })
+}

@@ -1,0 +1,144 @@
+//! The desk: where control asks the receive thread, and waits for the answer.
+//!
+//! What lives here: a ring each way, and how long control waits. What does not: what is asked
+//! (`observe`).
+
+use std::cell::RefCell;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use crate::observe::{Answer, Request};
+
+/// How long control waits for an answer.
+const ANSWER_MAX: Duration = Duration::from_millis(500);
+/// Questions that may be under way: one, and those that control gave up.
+const QUESTIONS: usize = 16;
+
+/// The end of control.
+#[derive(Debug)]
+pub struct AskingEnd {
+    line: RefCell<Line>,
+    receive: Thread,
+}
+
+#[derive(Debug)]
+struct Line {
+    questions: Producer<(u64, Request)>,
+    answers: Consumer<(u64, Answer)>,
+    asked: u64,
+}
+
+/// The end of the receive thread.
+#[derive(Debug)]
+pub struct AnsweringEnd {
+    questions: Consumer<(u64, Request)>,
+    answers: Producer<(u64, Answer)>,
+    control: Thread,
+}
+
+/// The rings, before the receive thread is there. Control is the thread that calls this.
+pub fn desk() -> (impl FnOnce(Thread) -> AskingEnd, AnsweringEnd) {
+    let (questions_in, questions) = RingBuffer::new(QUESTIONS);
+    let (answers, answers_out) = RingBuffer::new(QUESTIONS);
+    let asking = move |receive| AskingEnd {
+        line: RefCell::new(Line {
+            questions: questions_in,
+            answers: answers_out,
+            asked: 0,
+        }),
+        receive,
+    };
+    let answering = AnsweringEnd {
+        questions,
+        answers,
+        control: thread::current(),
+    };
+    (asking, answering)
+}
+
+impl AskingEnd {
+    /// Asks and waits; nothing when there is no answer in time.
+    pub fn ask(&self, request: Request) -> Option<Answer> {
+        let mut line = self.line.borrow_mut();
+        line.asked += 1;
+        let number = line.asked;
+        // When the ring is full the receive thread has stood still for many questions.
+        line.questions.push((number, request)).ok()?;
+        self.receive.unpark();
+        let until = Instant::now() + ANSWER_MAX;
+        loop {
+            match line.answers.pop() {
+                Ok((answered, answer)) if answered == number => return Some(answer),
+                // To a question that was given up.
+                Ok(_) => {}
+                Err(_) => {
+                    let left = until.checked_duration_since(Instant::now())?;
+                    thread::park_timeout(left);
+                }
+            }
+        }
+    }
+}
+
+impl AnsweringEnd {
+    /// Answers all questions there are.
+    pub fn answer(&mut self, mut answer: impl FnMut(Request) -> Answer) {
+        while !self.answers.is_full() {
+            let Ok((number, request)) = self.questions.pop() else {
+                return;
+            };
+            let answered = self.answers.push((number, answer(request)));
+            debug_assert!(answered.is_ok(), "there was room");
+            self.control.unpark();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_answered_by_another_thread() {
+        let (asking, mut answering) = desk();
+        let receive = thread::spawn(move || {
+            let mut left = 2;
+            while left > 0 {
+                thread::park_timeout(Duration::from_millis(1));
+                answering.answer(|_| {
+                    left -= 1;
+                    Answer::Started { capture: left }
+                });
+            }
+        });
+        let asking = asking(receive.thread().clone());
+        let answers = [(); 2].map(|()| asking.ask(Request::ListCaptures));
+        assert_eq!(
+            answers,
+            [1, 0].map(|capture| Some(Answer::Started { capture }))
+        );
+        receive.join().expect("no panic");
+    }
+
+    #[test]
+    fn an_answer_that_comes_too_late_is_not_taken_for_another() {
+        let (asking, mut answering) = desk();
+        let asking = asking(thread::current());
+        assert_eq!(asking.ask(Request::ListCaptures), None);
+        answering.answer(|_| Answer::Unknown);
+        let answers = thread::spawn(move || {
+            let mut answered = false;
+            while !answered {
+                answering.answer(|_| {
+                    answered = true;
+                    Answer::Done
+                });
+                thread::yield_now();
+            }
+        });
+        assert_eq!(asking.ask(Request::ListCaptures), Some(Answer::Done));
+        answers.join().expect("no panic");
+    }
+}

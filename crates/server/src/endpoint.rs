@@ -1,0 +1,79 @@
+//! Endpoints: where the packets of captures go, and the sockets that ports are joined to.
+//!
+//! What lives here: a thread for each, that writes a file or speaks to a ZeroMQ PAIR socket, and
+//! the rings to it. What does not: which packets (`observe`).
+
+mod capture;
+mod wire;
+
+pub use capture::open_capture;
+pub use wire::open_wire;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+/// A thread that ends when its owner is dropped.
+#[derive(Debug)]
+struct Helper {
+    ended: Arc<AtomicBool>,
+    bell: Arc<EventFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a helper thread looks at.
+#[derive(Debug)]
+struct Orders {
+    ended: Arc<AtomicBool>,
+    bell: Arc<EventFd>,
+}
+
+impl Helper {
+    fn start(name: &str, body: impl FnOnce(Orders) + Send + 'static) -> Result<Helper, String> {
+        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
+        let refused = |error: std::io::Error| format!("the system refused a thread: {error}");
+        let bell = EventFd::from_flags(flags).map_err(|error| refused(error.into()))?;
+        let bell = Arc::new(bell);
+        let ended = Arc::new(AtomicBool::new(false));
+        let orders = Orders {
+            ended: Arc::clone(&ended),
+            bell: Arc::clone(&bell),
+        };
+        let builder = std::thread::Builder::new().name(name.to_owned());
+        let thread = builder.spawn(move || body(orders)).map_err(refused)?;
+        Ok(Helper {
+            ended,
+            bell,
+            thread: Some(thread),
+        })
+    }
+
+    /// Wakes the thread, now or at its next wait.
+    fn wake(&self) {
+        // It can only fail when 2⁶⁴ - 2 calls were not heard, and then it rings already.
+        let _ = self.bell.write(1);
+    }
+}
+
+impl Orders {
+    fn are_to_end(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Takes note of all calls so far.
+    fn heard(&self) {
+        // Fails when there was none, which is as well.
+        let _ = self.bell.read();
+    }
+}
+
+impl Drop for Helper {
+    /// The thread ends by itself, after what it has still to do: who drops this does not wait.
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Release);
+        self.wake();
+        drop(self.thread.take());
+    }
+}

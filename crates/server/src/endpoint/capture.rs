@@ -1,0 +1,223 @@
+//! The packets of a capture on their way to a file or a socket.
+//!
+//! What lives here: the ring, the thread that empties it, and the two forms of files. What does
+//! not: the bytes of those forms (`allosaur_packet`).
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use allosaur_engine::capture::Captured;
+use allosaur_packet::capture::{LinkType, Record, Resolution};
+use allosaur_packet::{pcap, pcapng};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use super::{Helper, Orders};
+use crate::observe::{Endpoint, Format, PacketSink};
+
+/// Packets that may be under way. What finds no room is lost, and not counted as written.
+const PACKETS: usize = 16_384;
+/// Packets that are written at once.
+const BATCH: usize = 256;
+/// How long a socket may hold its last packets after the end, in milliseconds.
+const LINGER_MS: i32 = 1000;
+/// Snap length of a file whose packets are not cut.
+const SNAP_BYTES_MAX: usize = 65_535;
+
+/// Opens an endpoint: `file:///PATH`, or the address of a ZeroMQ PAIR socket that listens.
+/// Packets that are written carry the time since the epoch; `epoch_ns` is that of time zero.
+pub fn open_capture(
+    endpoint: &Endpoint,
+    snap_bytes: usize,
+    epoch_ns: u64,
+) -> Result<Box<dyn PacketSink>, String> {
+    let mut outlet = Outlet::open(&endpoint.text)?;
+    let mut form = Form::new(endpoint.format, snap_bytes, epoch_ns);
+    outlet.write(form.bytes())?;
+    form.clear();
+    let (producer, consumer) = RingBuffer::new(PACKETS);
+    let written = Arc::new(AtomicU64::new(0));
+    let writer = Writer {
+        packets: consumer,
+        outlet,
+        form,
+        written: Arc::clone(&written),
+    };
+    let helper = Helper::start("capture", move |orders| writer.run(&orders))?;
+    Ok(Box::new(Sink {
+        packets: producer,
+        taken: 0,
+        written,
+        helper,
+    }))
+}
+
+/// The end of the receive thread.
+#[derive(Debug)]
+struct Sink {
+    packets: Producer<Captured>,
+    taken: u64,
+    written: Arc<AtomicU64>,
+    helper: Helper,
+}
+
+impl PacketSink for Sink {
+    fn push(&mut self, packet: Captured) -> bool {
+        let taken = self.packets.push(packet).is_ok();
+        self.taken += u64::from(taken);
+        // Otherwise the thread has not seen the ring empty since it was woken.
+        if self.packets.slots() + 1 >= PACKETS {
+            self.helper.wake();
+        }
+        taken
+    }
+
+    fn pending(&self) -> u64 {
+        self.taken - self.written.load(Ordering::Acquire)
+    }
+}
+
+/// The end of the writing thread.
+struct Writer {
+    packets: Consumer<Captured>,
+    outlet: Outlet,
+    form: Form,
+    written: Arc<AtomicU64>,
+}
+
+impl Writer {
+    fn run(mut self, orders: &Orders) {
+        loop {
+            let ending = orders.are_to_end();
+            orders.heard();
+            while self.write_batch() > 0 {}
+            if ending {
+                return;
+            }
+            // The bell rings when the ring is no longer empty; time and again we look anyway.
+            let mut files = [PollFd::new(orders.bell.as_fd(), PollFlags::POLLIN)];
+            if let Err(error) = poll(&mut files, PollTimeout::from(100u8)) {
+                tracing::debug!("waiting was interrupted: {error}");
+            }
+        }
+    }
+
+    fn write_batch(&mut self) -> usize {
+        let mut packets = 0;
+        while packets < BATCH {
+            let Ok(packet) = self.packets.pop() else {
+                break;
+            };
+            self.form.add(&packet);
+            packets += 1;
+        }
+        if packets == 0 {
+            return 0;
+        }
+        if let Err(problem) = self.outlet.write(self.form.bytes()) {
+            tracing::warn!("packets of a capture are lost: {problem}");
+        }
+        self.form.clear();
+        self.written.fetch_add(packets as u64, Ordering::Release);
+        packets
+    }
+}
+
+/// Bytes of a file of packets, as they come.
+enum Form {
+    Pcap(pcap::Writer, u64),
+    PcapNg(pcapng::Writer, u64),
+}
+
+impl Form {
+    fn new(format: Format, snap_bytes: usize, epoch_ns: u64) -> Form {
+        let snap = if snap_bytes == 0 {
+            SNAP_BYTES_MAX
+        } else {
+            snap_bytes
+        };
+        match format {
+            Format::Pcap => {
+                let nanoseconds = Resolution::Nanoseconds;
+                let writer = pcap::Writer::with_link(nanoseconds, LinkType::ETHERNET, snap as u32);
+                Form::Pcap(writer, epoch_ns)
+            }
+            Format::PcapNg => Form::PcapNg(pcapng::Writer::new(LinkType::ETHERNET), epoch_ns),
+        }
+    }
+
+    fn add(&mut self, packet: &Captured) {
+        let record = |epoch_ns: u64| Record {
+            time_ns: epoch_ns + packet.at,
+            data: &packet.bytes,
+            original_len: packet.wire_bytes,
+        };
+        match self {
+            Form::Pcap(writer, epoch_ns) => {
+                if let Err(error) = writer.write(&record(*epoch_ns)) {
+                    tracing::warn!("a packet of a capture is lost: {error}");
+                }
+            }
+            Form::PcapNg(writer, epoch_ns) => writer.write(&record(*epoch_ns)),
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Form::Pcap(writer, _) => writer.bytes(),
+            Form::PcapNg(writer, _) => writer.bytes(),
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Form::Pcap(writer, _) => writer.clear(),
+            Form::PcapNg(writer, _) => writer.clear(),
+        }
+    }
+}
+
+/// Where the bytes go.
+enum Outlet {
+    File(File),
+    Socket(zmq::Socket),
+}
+
+impl Outlet {
+    fn open(endpoint: &str) -> Result<Outlet, String> {
+        let Some(path) = endpoint.strip_prefix("file://") else {
+            return Outlet::connect(endpoint).map(Outlet::Socket);
+        };
+        let path = Path::new(path);
+        if !path.is_absolute() {
+            return Err("a file is written as file:///, and then its absolute path".to_owned());
+        }
+        let file = File::create(path);
+        file.map(Outlet::File)
+            .map_err(|error| format!("the file {} cannot be written: {error}", path.display()))
+    }
+
+    fn connect(endpoint: &str) -> Result<zmq::Socket, String> {
+        let connected = || {
+            let socket = zmq::Context::new().socket(zmq::PAIR)?;
+            socket.set_linger(LINGER_MS)?;
+            socket.set_sndtimeo(LINGER_MS)?;
+            socket.connect(endpoint)?;
+            Ok(socket)
+        };
+        connected().map_err(|error: zmq::Error| {
+            format!("the socket '{endpoint}' cannot be connected: {error}")
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
+        match self {
+            Outlet::File(file) => file.write_all(bytes).map_err(|error| error.to_string()),
+            Outlet::Socket(socket) => socket.send(bytes, 0).map_err(|error| error.to_string()),
+        }
+    }
+}

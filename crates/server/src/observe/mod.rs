@@ -1,0 +1,225 @@
+//! Who watches frames: captures, receive queues and capture ports. The words between control
+//! and the receive thread.
+//!
+//! What lives here: what can be asked ([`Request`], [`Answer`]), by what way ([`Observe`]), and in
+//! [`observer`] the state machine that does it. What does not: threads, files and sockets.
+
+pub mod observer;
+mod service;
+
+use std::fmt;
+
+use allosaur_engine::capture::{CaptureSettings, Captured, Overflow};
+use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::PortIndex;
+
+use crate::filter::Filter;
+pub use observer::Observer;
+pub use service::{ServiceMask, ServiceMode};
+
+/// Most captures at a time.
+pub const CAPTURES_MAX: usize = 10;
+
+/// What control asks of the receive thread.
+#[derive(Debug)]
+pub enum Request {
+    /// Start a capture.
+    StartCapture {
+        /// What it wants.
+        settings: CaptureSettings,
+        /// Which frames.
+        filter: Filter,
+        /// Where its packets go at once; it keeps them when there is nothing.
+        endpoint: Option<(Endpoint, Box<dyn PacketSink>)>,
+    },
+    /// Take no more packets.
+    StopCapture(u32),
+    /// Take packets out of a capture, the oldest first.
+    FetchCapture {
+        /// The capture.
+        capture: u32,
+        /// Packets at most.
+        packets_max: usize,
+    },
+    /// Forget a capture and its packets.
+    RemoveCapture(u32),
+    /// Tell of all captures.
+    ListCaptures,
+    /// Keep the last `packets_max` frames that a port receives; 0 is no more.
+    SetQueue {
+        /// The port.
+        port: PortIndex,
+        /// Frames to keep.
+        packets_max: u32,
+    },
+    /// Take all frames out of a port's queue.
+    TakeQueue(PortIndex),
+    /// Tell what watches a port.
+    PortState(PortIndex),
+    /// Which frames of a port are shown to watchers.
+    SetService {
+        /// The port.
+        port: PortIndex,
+        /// Its mode.
+        mode: ServiceMode,
+    },
+    /// Join a port to a socket: what it receives goes there, what comes from there it sends.
+    OpenWire {
+        /// The port.
+        port: PortIndex,
+        /// The socket's address.
+        endpoint: String,
+        /// Which received frames.
+        filter: Filter,
+        /// The socket.
+        wire: Box<dyn Wire>,
+    },
+    /// Another filter for the frames that go to the socket.
+    SetWireFilter {
+        /// The port.
+        port: PortIndex,
+        /// Which received frames.
+        filter: Filter,
+    },
+    /// Part a port from its socket.
+    CloseWire(PortIndex),
+}
+
+/// What the receive thread answers.
+#[derive(Debug, PartialEq)]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// What was asked about is not there.
+    Unknown,
+    /// There are as many captures as may be.
+    Full,
+    /// A capture was started.
+    Started {
+        /// Its number.
+        capture: u32,
+    },
+    /// A capture was stopped.
+    Stopped {
+        /// Packets to be fetched, or still on the way to the endpoint.
+        pending: u64,
+        /// Where they go; empty for a capture that keeps them.
+        endpoint: String,
+    },
+    /// Packets out of a capture or a queue.
+    Packets {
+        /// The packets.
+        packets: Vec<Captured>,
+        /// How many are left.
+        pending: u64,
+        /// When the capture was started.
+        started_at: Nanos,
+    },
+    /// All captures.
+    Captures(Vec<CaptureState>),
+    /// What watches a port.
+    Port(PortState),
+}
+
+/// Where the packets of a capture go, as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// As it was given.
+    pub text: String,
+    /// In which form.
+    pub format: Format,
+}
+
+/// The form of a file of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The classic one, with times in nanoseconds.
+    Pcap,
+    /// The next generation.
+    PcapNg,
+}
+
+impl Format {
+    /// As the RPC calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Pcap => "pcap",
+            Format::PcapNg => "pcapng",
+        }
+    }
+}
+
+/// What is to be told of a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureState {
+    /// Its number.
+    pub number: u32,
+    /// What it wants.
+    pub settings: CaptureSettings,
+    /// The text of its filter.
+    pub filter: String,
+    /// Whether it takes packets.
+    pub is_active: bool,
+    /// Frames that it wanted.
+    pub matched: u64,
+    /// Packets that were fetched, or handed on.
+    pub fetched: u64,
+    /// Packets that it keeps, or that are on the way to the endpoint.
+    pub count: u64,
+    /// Their bytes; of all that were handed on for a capture with an endpoint.
+    pub bytes: u64,
+    /// Where its packets go.
+    pub endpoint: Option<Endpoint>,
+}
+
+/// What watches a port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortState {
+    /// Frames that its receive queue keeps at most, and that it has; none without a queue.
+    pub queue: Option<(u32, u64)>,
+    /// Address and filter of the socket that it is joined to.
+    pub wire: Option<(String, String)>,
+}
+
+/// Takes the packets of a capture at once, and never waits.
+pub trait PacketSink: Send + fmt::Debug {
+    /// Takes a packet; false when there is no room.
+    fn push(&mut self, packet: Captured) -> bool;
+    /// Packets that have not reached the endpoint.
+    fn pending(&self) -> u64;
+}
+
+/// A socket that a port is joined to; it never waits.
+pub trait Wire: Send + fmt::Debug {
+    /// Takes a frame that the port received; false when there is no room.
+    fn push(&mut self, frame: &[u8]) -> bool;
+    /// The next frame that the port shall send.
+    fn receive(&mut self) -> Option<Vec<u8>>;
+}
+
+/// The way to the receive thread, and to what it hands packets to.
+pub trait Observe: fmt::Debug {
+    /// Asks, and waits for the answer; nothing when none comes in time.
+    fn ask(&self, request: Request) -> Option<Answer>;
+
+    /// Opens an endpoint, which begins with a header of `snap_bytes`. An error says what is wrong.
+    fn open_endpoint(
+        &self,
+        endpoint: &Endpoint,
+        snap_bytes: usize,
+    ) -> Result<Box<dyn PacketSink>, String>;
+
+    /// Connects a socket for a port. An error says what is wrong.
+    fn open_wire(&self, endpoint: &str) -> Result<Box<dyn Wire>, String>;
+}
+
+/// A receive queue is a capture of what one port receives.
+fn queue_settings(port: PortIndex, packets_max: u32) -> CaptureSettings {
+    CaptureSettings {
+        transmit_ports: 0,
+        receive_ports: 1 << port,
+        packets_max,
+        overflow: Overflow::KeepLast,
+        snap_bytes: 0,
+    }
+}

@@ -1,0 +1,368 @@
+//! The observer: what the receive thread does with frames besides counting them. A state machine
+//! without I/O.
+//!
+//! What lives here: captures, receive queues and wires of all ports, and the frames that ports
+//! shall send because of them. What does not: from where frames come, and how they leave.
+//!
+//! Drive it like this: ask [`Observer::watches`] before a received frame is shown with
+//! [`Observer::handle_received`]; show every copy of a sent frame with
+//! [`Observer::handle_sent`]; then send all that [`Observer::poll_transmit`] gives.
+
+use allosaur_engine::capture::{Capture, CaptureSettings, Origin};
+use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::PortIndex;
+
+use super::{
+    Answer, CAPTURES_MAX, CaptureState, Endpoint, PacketSink, PortState, Request, ServiceMode,
+    Wire, queue_settings,
+};
+use crate::filter::Filter;
+
+/// Frames that are taken from one wire before the next has its turn.
+const WIRE_BUDGET: usize = 64;
+
+/// A filter as captures want it.
+type Wanted = Box<dyn Fn(&[u8]) -> bool + Send>;
+
+/// Watches the frames of all ports.
+#[derive(Debug)]
+pub struct Observer {
+    captures: Vec<Watching>,
+    next_number: u32,
+    ports: Vec<PortSide>,
+}
+
+/// One capture.
+struct Watching {
+    number: u32,
+    started_at: Nanos,
+    filter: String,
+    capture: Capture<Wanted>,
+    endpoint: Option<(Endpoint, Box<dyn PacketSink>)>,
+}
+
+/// What watches one port alone.
+#[derive(Debug, Default)]
+struct PortSide {
+    mode: ServiceMode,
+    queue: Option<Queue>,
+    wire: Option<Joined>,
+    /// Whether anybody watches what it receives.
+    watched: bool,
+}
+
+/// A receive queue.
+struct Queue {
+    packets_max: u32,
+    capture: Capture<Wanted>,
+}
+
+/// A socket that a port is joined to.
+#[derive(Debug)]
+struct Joined {
+    endpoint: String,
+    filter: Filter,
+    wire: Box<dyn Wire>,
+}
+
+impl Observer {
+    /// An observer of so many ports; nobody watches yet.
+    pub fn new(ports: usize) -> Observer {
+        Observer {
+            captures: Vec::new(),
+            next_number: 1,
+            ports: std::iter::repeat_with(PortSide::default)
+                .take(ports)
+                .collect(),
+        }
+    }
+
+    /// Does what is asked. Ports that it names are there.
+    pub fn handle(&mut self, request: Request, now: Nanos) -> Answer {
+        let answer = match request {
+            Request::StartCapture {
+                settings,
+                filter,
+                endpoint,
+            } => self.start_capture(now, settings, filter, endpoint),
+            Request::StopCapture(number) => self.stop_capture(number),
+            Request::FetchCapture {
+                capture,
+                packets_max,
+            } => self.fetch_capture(capture, packets_max),
+            Request::RemoveCapture(number) => self.remove_capture(number),
+            Request::ListCaptures => {
+                Answer::Captures(self.captures.iter().map(Watching::state).collect())
+            }
+            Request::TakeQueue(port) => self.take_queue(port),
+            Request::PortState(port) => Answer::Port(self.ports[usize::from(port)].state()),
+            of_port => self.set_up_port(of_port),
+        };
+        self.note_watched();
+        answer
+    }
+
+    /// Ports whose sent frames must be shown, as bits.
+    pub fn sending_ports(&self) -> u64 {
+        let captures = self.captures.iter().filter(|c| c.capture.is_active());
+        captures.fold(0, |ports, c| ports | c.capture.settings().transmit_ports)
+    }
+
+    /// Whether anybody watches what a port receives.
+    #[inline]
+    pub fn watches(&self, port: usize) -> bool {
+        self.ports[port].watched
+    }
+
+    /// Whether anybody watches anything.
+    pub fn is_idle(&self) -> bool {
+        self.captures.is_empty() && self.ports.iter().all(PortSide::is_idle)
+    }
+
+    /// Shows a frame that a port received.
+    pub fn handle_received(&mut self, at: Nanos, port: PortIndex, frame: &[u8]) {
+        let side = &mut self.ports[usize::from(port)];
+        if !side.mode.shows(frame) {
+            return;
+        }
+        if let Some(queue) = &mut side.queue {
+            queue.capture.offer(at, port, Origin::Received, frame);
+        }
+        if let Some(joined) = &mut side.wire {
+            joined.offer(frame);
+        }
+        show(&mut self.captures, at, port, Origin::Received, frame);
+    }
+
+    /// Shows a frame that a port sent.
+    pub fn handle_sent(&mut self, at: Nanos, port: PortIndex, frame: &[u8]) {
+        show(&mut self.captures, at, port, Origin::Transmitted, frame);
+    }
+
+    /// Hands the frames that ports shall send to `send`, which says whether there was room; one
+    /// that finds none is lost. Returns how many there were.
+    pub fn poll_transmit(
+        &mut self,
+        now: Nanos,
+        mut send: impl FnMut(PortIndex, &[u8]) -> bool,
+    ) -> usize {
+        let mut frames = 0;
+        for (port, side) in (0..).zip(&mut self.ports) {
+            let Some(joined) = &mut side.wire else {
+                continue;
+            };
+            for _ in 0..WIRE_BUDGET {
+                let Some(frame) = joined.wire.receive() else {
+                    break;
+                };
+                frames += 1;
+                if send(port, &frame) {
+                    let captures = &mut self.captures;
+                    show(captures, now, port, Origin::Transmitted, &frame);
+                }
+            }
+        }
+        frames
+    }
+
+    fn start_capture(
+        &mut self,
+        now: Nanos,
+        settings: CaptureSettings,
+        filter: Filter,
+        endpoint: Option<(Endpoint, Box<dyn PacketSink>)>,
+    ) -> Answer {
+        if self.captures.len() >= CAPTURES_MAX {
+            return Answer::Full;
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        self.captures.push(Watching {
+            number,
+            started_at: now,
+            filter: filter.text().to_owned(),
+            capture: Capture::new(settings, Box::new(move |frame| filter.matches(frame))),
+            endpoint,
+        });
+        Answer::Started { capture: number }
+    }
+
+    fn capture(&mut self, number: u32) -> Option<&mut Watching> {
+        self.captures.iter_mut().find(|c| c.number == number)
+    }
+
+    fn stop_capture(&mut self, number: u32) -> Answer {
+        let Some(watching) = self.capture(number) else {
+            return Answer::Unknown;
+        };
+        watching.capture.stop();
+        let endpoint = watching.endpoint.as_ref();
+        Answer::Stopped {
+            pending: watching.pending(),
+            endpoint: endpoint.map_or(String::new(), |(endpoint, _)| endpoint.text.clone()),
+        }
+    }
+
+    fn fetch_capture(&mut self, number: u32, packets_max: usize) -> Answer {
+        let Some(watching) = self.capture(number) else {
+            return Answer::Unknown;
+        };
+        let packets = watching.capture.fetch(packets_max);
+        Answer::Packets {
+            packets,
+            pending: watching.pending(),
+            started_at: watching.started_at,
+        }
+    }
+
+    fn remove_capture(&mut self, number: u32) -> Answer {
+        let before = self.captures.len();
+        self.captures.retain(|c| c.number != number);
+        if self.captures.len() < before {
+            Answer::Done
+        } else {
+            Answer::Unknown
+        }
+    }
+
+    fn take_queue(&mut self, port: PortIndex) -> Answer {
+        let side = &mut self.ports[usize::from(port)];
+        let Some(queue) = &mut side.queue else {
+            return Answer::Unknown;
+        };
+        Answer::Packets {
+            packets: queue.capture.fetch(usize::MAX),
+            pending: 0,
+            started_at: 0,
+        }
+    }
+
+    fn set_up_port(&mut self, request: Request) -> Answer {
+        match request {
+            Request::SetQueue { port, packets_max } => {
+                let queue = (packets_max > 0).then(|| Queue::new(port, packets_max));
+                self.ports[usize::from(port)].queue = queue;
+            }
+            Request::SetService { port, mode } => self.ports[usize::from(port)].mode = mode,
+            Request::OpenWire {
+                port,
+                endpoint,
+                filter,
+                wire,
+            } => {
+                self.ports[usize::from(port)].wire = Some(Joined {
+                    endpoint,
+                    filter,
+                    wire,
+                });
+            }
+            Request::SetWireFilter { port, filter } => {
+                let Some(joined) = &mut self.ports[usize::from(port)].wire else {
+                    return Answer::Unknown;
+                };
+                joined.filter = filter;
+            }
+            Request::CloseWire(port) => self.ports[usize::from(port)].wire = None,
+            _ => return Answer::Unknown,
+        }
+        Answer::Done
+    }
+
+    fn note_watched(&mut self) {
+        let captures = &self.captures;
+        for (port, side) in (0..).zip(&mut self.ports) {
+            let captured = captures
+                .iter()
+                .any(|c| c.capture.wants(port, Origin::Received));
+            side.watched = captured || !side.is_idle();
+        }
+    }
+}
+
+fn show(captures: &mut [Watching], at: Nanos, port: PortIndex, origin: Origin, frame: &[u8]) {
+    for watching in captures {
+        watching.offer(at, port, origin, frame);
+    }
+}
+
+impl Watching {
+    fn offer(&mut self, at: Nanos, port: PortIndex, origin: Origin, frame: &[u8]) {
+        let Some((_, sink)) = &mut self.endpoint else {
+            return self.capture.offer(at, port, origin, frame);
+        };
+        if let Some(packet) = self.capture.hand_on(at, port, origin, frame) {
+            sink.push(packet);
+        }
+    }
+
+    /// Packets to be fetched, or on the way to the endpoint.
+    fn pending(&self) -> u64 {
+        match &self.endpoint {
+            Some((_, sink)) => sink.pending(),
+            None => self.capture.counters().kept,
+        }
+    }
+
+    fn state(&self) -> CaptureState {
+        let counters = self.capture.counters();
+        CaptureState {
+            number: self.number,
+            settings: *self.capture.settings(),
+            filter: self.filter.clone(),
+            is_active: self.capture.is_active(),
+            matched: counters.matched,
+            fetched: counters.fetched,
+            count: self.pending(),
+            bytes: counters.bytes,
+            endpoint: self.endpoint.as_ref().map(|(endpoint, _)| endpoint.clone()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Watching {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Watching").field(&self.state()).finish()
+    }
+}
+
+impl PortSide {
+    fn is_idle(&self) -> bool {
+        self.queue.is_none() && self.wire.is_none()
+    }
+
+    fn state(&self) -> PortState {
+        let wire = self.wire.as_ref();
+        PortState {
+            queue: self.queue.as_ref().map(Queue::fill),
+            wire: wire.map(|w| (w.endpoint.clone(), w.filter.text().to_owned())),
+        }
+    }
+}
+
+impl Queue {
+    fn new(port: PortIndex, packets_max: u32) -> Queue {
+        let all: Wanted = Box::new(|_| true);
+        Queue {
+            packets_max,
+            capture: Capture::new(queue_settings(port, packets_max), all),
+        }
+    }
+
+    fn fill(&self) -> (u32, u64) {
+        (self.packets_max, self.capture.counters().kept)
+    }
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Queue").field(&self.fill()).finish()
+    }
+}
+
+impl Joined {
+    fn offer(&mut self, frame: &[u8]) {
+        if self.filter.matches(frame) {
+            self.wire.push(frame);
+        }
+    }
+}

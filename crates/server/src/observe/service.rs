@@ -1,0 +1,91 @@
+//! Service mode: which of the frames that a port receives are shown to watchers.
+//!
+//! What lives here: the modes and the classes of frames. What does not: the watchers.
+
+use allosaur_packet::frame::{self, Network, Transport};
+
+/// The port of the Border Gateway Protocol (RFC 4271).
+const BGP_PORT: u16 = 179;
+/// The ports of DHCP (RFC 2131).
+const DHCP_PORTS: [u16; 2] = [67, 68];
+/// The ports of DHCPv6 (RFC 8415).
+const DHCPV6_PORTS: [u16; 2] = [546, 547];
+/// The port of multicast DNS (RFC 6762).
+const MDNS_PORT: u16 = 5353;
+
+/// Classes of frames, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServiceMask(pub u8);
+
+impl ServiceMask {
+    /// Neither TCP nor UDP.
+    pub const NO_TCP_UDP: u8 = 1;
+    /// BGP.
+    pub const BGP: u8 = 2;
+    /// DHCP, of IPv4 and IPv6.
+    pub const DHCP: u8 = 4;
+    /// All of TCP and UDP.
+    pub const TRANSPORT: u8 = 8;
+    /// Multicast DNS.
+    pub const MDNS: u8 = 16;
+
+    /// Whether it has the class of a frame.
+    pub fn takes(self, frame: &[u8]) -> bool {
+        self.0 & class_of(frame) != 0
+    }
+}
+
+/// The service mode of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServiceMode {
+    /// Ordinary traffic. Watchers see all frames; the port answers no echo requests.
+    #[default]
+    Off,
+    /// Watchers see all frames, and the port answers echo requests.
+    On,
+    /// As [`ServiceMode::On`], but watchers see only some classes of frames.
+    Filtered(ServiceMask),
+}
+
+impl ServiceMode {
+    /// Whether watchers see a frame.
+    pub fn shows(self, frame: &[u8]) -> bool {
+        match self {
+            ServiceMode::Off | ServiceMode::On => true,
+            ServiceMode::Filtered(mask) => mask.takes(frame),
+        }
+    }
+
+    /// Whether it is on, filtered or not.
+    pub fn is_on(self) -> bool {
+        self != ServiceMode::Off
+    }
+}
+
+fn class_of(frame: &[u8]) -> u8 {
+    let layout = frame::parse(frame);
+    let is_ip = matches!(layout.network, Network::Ipv4 | Network::Ipv6);
+    let is_tcp = match layout.transport {
+        Transport::Tcp if is_ip => true,
+        Transport::Udp if is_ip => false,
+        _ => return ServiceMask::NO_TCP_UDP,
+    };
+    let ports = frame.get(usize::from(layout.transport_offset)..);
+    let port =
+        |at: usize| ports.and_then(|b| Some(u16::from_be_bytes([*b.get(at)?, *b.get(at + 1)?])));
+    let has = |port_number: u16| port(0) == Some(port_number) || port(2) == Some(port_number);
+    let mut class = ServiceMask::TRANSPORT;
+    if is_tcp {
+        if has(BGP_PORT) {
+            class |= ServiceMask::BGP;
+        }
+        return class;
+    }
+    if DHCP_PORTS.into_iter().chain(DHCPV6_PORTS).any(has) {
+        class |= ServiceMask::DHCP;
+    }
+    if has(MDNS_PORT) {
+        class |= ServiceMask::MDNS;
+    }
+    class
+}

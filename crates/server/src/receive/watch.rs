@@ -1,0 +1,101 @@
+//! The way to the observer: what control asks, what data threads sent, and what ports shall send
+//! because of what they received.
+//!
+//! What lives here: the desk, the taps and a transmit queue of each port. What does not: what is
+//! made of it (`observe`).
+
+use allosaur_engine::stats::TransmitCounters;
+use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::PortIndex;
+use allosaur_port::TxQueue;
+use allosaur_port::memory::MemoryTx;
+use allosaur_port::tap::{TapOut, TapSwitch};
+
+use crate::counters::ReceiveBlock;
+use crate::desk::AnsweringEnd;
+use crate::observe::Observer;
+
+/// Copies taken from one data thread's tap before the next has its turn.
+const TAP_BUDGET: usize = 256;
+
+/// The observer, and the receive thread's way to it.
+#[derive(Debug)]
+pub struct Watch {
+    pub(super) observer: Observer,
+    desk: AnsweringEnd,
+    taps: Vec<TapOut>,
+    switch: TapSwitch,
+    sides: Vec<SendSide>,
+}
+
+/// A port's transmit queue for what watchers want sent.
+#[derive(Debug)]
+struct SendSide {
+    queue: MemoryTx,
+    counters: TransmitCounters,
+}
+
+impl Watch {
+    /// Watches ports that send through `queues`, one of each, and data threads through `taps`,
+    /// which `switch` turns on and off.
+    pub fn new(
+        queues: Vec<MemoryTx>,
+        taps: Vec<TapOut>,
+        switch: TapSwitch,
+        desk: AnsweringEnd,
+    ) -> Watch {
+        let side = |queue| SendSide {
+            queue,
+            counters: TransmitCounters::default(),
+        };
+        Watch {
+            observer: Observer::new(queues.len()),
+            desk,
+            taps,
+            switch,
+            sides: queues.into_iter().map(side).collect(),
+        }
+    }
+
+    /// Answers control, and shows what the data threads sent. Returns how many frames.
+    pub(super) fn attend(&mut self, now: Nanos) -> usize {
+        let observer = &mut self.observer;
+        self.desk.answer(|request| {
+            let answer = observer.handle(request, now);
+            self.switch.set(observer.sending_ports());
+            answer
+        });
+        let mut show = |at, port, frame: &[u8]| observer.handle_sent(at, port, frame);
+        let taps = self.taps.iter_mut();
+        taps.map(|tap| tap.receive(TAP_BUDGET, &mut show)).sum()
+    }
+
+    /// Sends what watchers want sent. Returns how many frames.
+    pub(super) fn send(&mut self, now: Nanos, block: &ReceiveBlock) -> usize {
+        let sides = &mut self.sides;
+        let send = |port: PortIndex, frame: &[u8]| sides[usize::from(port)].send(now, frame);
+        let sent = self.observer.poll_transmit(now, send);
+        if sent == 0 {
+            return 0;
+        }
+        for (port, side) in self.sides.iter_mut().enumerate() {
+            side.queue.flush();
+            block.publish_sent(port, &side.counters);
+        }
+        sent
+    }
+}
+
+impl SendSide {
+    /// Whether there was room.
+    fn send(&mut self, now: Nanos, frame: &[u8]) -> bool {
+        let Some(slot) = self.queue.slot(now, frame.len()) else {
+            self.counters.queue_full += 1;
+            self.counters.missed_packets += 1;
+            return false;
+        };
+        slot.copy_from_slice(frame);
+        self.counters.sent.count(1, frame.len());
+        true
+    }
+}
