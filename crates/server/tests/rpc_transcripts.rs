@@ -418,9 +418,10 @@ fn a_capture_that_is_sent_is_heard_of_as_from_trex() {
         pushed += usize::from(is_push);
         replay.put(exchange);
     }
-    let heard = |events: &[Value]| -> Vec<(Value, Value)> {
+    let heard = |events: &Events| -> Vec<(Value, Value)> {
         let heard = events
-            .iter()
+            .values()
+            .flatten()
             .map(|e| (e["type"].clone(), e["data"].clone()));
         // Which session fetches the releases at the end first is a matter of luck.
         heard.filter(|(kind, _)| *kind != 6).collect()
