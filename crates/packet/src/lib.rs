@@ -42,6 +42,7 @@ mod bytes;
 mod error;
 mod options;
 mod pcapng_time;
+mod pcapng_writer;
 
 pub use address::MacAddress;
 pub use error::HeaderError;

@@ -1,27 +1,32 @@
-//! pcapng files over bytes: sections, interfaces and packets of either byte order, read; one
-//! section with one interface and times in nanoseconds, written.
+//! pcapng files over bytes: sections, interfaces and packets of either byte order, read. They are
+//! written by `pcapng_writer`.
 //!
 //! Blocks that hold no packet (names, statistics, secrets, custom ones) are passed over.
 
 use crate::capture::{CaptureError, LinkType, Record};
 use crate::pcapng_time::Clock;
 
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-const INTERFACE_DESCRIPTION: u32 = 1;
+pub use crate::pcapng_writer::{InterfaceDescription, Writer};
+
+pub(crate) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+pub(crate) const INTERFACE_DESCRIPTION: u32 = 1;
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
-const ENHANCED_PACKET: u32 = 6;
+pub(crate) const ENHANCED_PACKET: u32 = 6;
 
-const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+pub(crate) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const VERSION_MAJOR: u16 = 1;
 
 /// Type and length before the body, length again after it.
-const BLOCK_BYTES_MIN: usize = 12;
+pub(crate) const BLOCK_BYTES_MIN: usize = 12;
 const BODY_OFFSET: usize = 8;
 
-const OPTION_END: u16 = 0;
-const OPTION_TIME_RESOLUTION: u16 = 9;
+pub(crate) const OPTION_END: u16 = 0;
+pub(crate) const OPTION_TIME_RESOLUTION: u16 = 9;
 const OPTION_TIME_OFFSET: u16 = 14;
+/// The flags of a packet (`epb_flags`, `pack_flags`).
+pub(crate) const OPTION_FLAGS: u16 = 2;
+const DIRECTION_BITS: u32 = 0b11;
 
 /// The snapshot length that a writer notes: the one of tcpdump. Frames are cut there.
 pub const SNAP_LENGTH: u32 = 262_144;
@@ -45,6 +50,35 @@ pub struct Interface {
     clock: Clock,
 }
 
+/// Which way a packet went at its interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// It was received.
+    Inbound,
+    /// It was sent.
+    Outbound,
+}
+
+impl Direction {
+    /// As the flags of a packet say it.
+    #[must_use]
+    pub(crate) const fn flags(self) -> u32 {
+        match self {
+            Direction::Inbound => 1,
+            Direction::Outbound => 2,
+        }
+    }
+
+    /// As the flags of a packet say it, if they do.
+    const fn from_flags(flags: u32) -> Option<Direction> {
+        match flags & DIRECTION_BITS {
+            1 => Some(Direction::Inbound),
+            2 => Some(Direction::Outbound),
+            _ => None,
+        }
+    }
+}
+
 /// One packet of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
@@ -52,6 +86,8 @@ pub struct Packet<'a> {
     pub offset: u64,
     /// Where it was captured.
     pub interface: Interface,
+    /// Which way it went there, if the file says so.
+    pub direction: Option<Direction>,
     /// The frame. That of a simple packet block, which has no time, has the time of the record
     /// before it.
     pub record: Record<'a>,
@@ -283,6 +319,7 @@ impl<'a> Reader<'a> {
             let (what, expected) = ("the captured length", "within the block");
             self.malformed(block.offset, what, captured, expected)
         })?;
+        let direction = block.body.direction(20 + data.len().next_multiple_of(4));
         let record = Record {
             time_ns,
             original_len,
@@ -291,6 +328,7 @@ impl<'a> Reader<'a> {
         Ok(Packet {
             offset: block.offset as u64,
             interface,
+            direction,
             record,
         })
     }
@@ -318,6 +356,7 @@ impl<'a> Reader<'a> {
         Ok(Packet {
             offset: block.offset as u64,
             interface,
+            direction: None,
             record,
         })
     }
@@ -423,9 +462,18 @@ impl<'a> Body<'a> {
         }
     }
 
+    /// The direction of a packet whose options begin at `at`.
+    fn direction(self, at: usize) -> Option<Direction> {
+        let mut options = self.options(at);
+        let is_flags =
+            |(code, value): &(u16, Body<'_>)| (*code, value.bytes.len()) == (OPTION_FLAGS, 4);
+        let (_, flags) = options.find(is_flags)?;
+        Direction::from_flags(flags.u32_at(0))
+    }
+
     /// The options from `at` on, as (code, value); ends at the end mark and at what is cut.
     fn options(self, at: usize) -> impl Iterator<Item = (u16, Body<'a>)> {
-        let mut rest = &self.bytes[at..];
+        let mut rest = self.bytes.get(at..).unwrap_or_default();
         std::iter::from_fn(move || {
             let head = Body {
                 bytes: rest.get(..4)?,
@@ -445,94 +493,6 @@ impl<'a> Body<'a> {
                 },
             ))
         })
-    }
-}
-
-/// Writes a pcapng file into memory, little-endian, times in nanoseconds.
-///
-/// To write a long file in parts: write [`Writer::bytes`] out, then [`Writer::clear`], again and
-/// again.
-#[derive(Clone, Debug)]
-pub struct Writer {
-    bytes: Vec<u8>,
-}
-
-impl Writer {
-    /// A file with one section and one interface.
-    ///
-    /// # Panics
-    /// When the link type is above 65,535, which pcapng cannot say.
-    #[must_use]
-    pub fn new(link_type: LinkType) -> Self {
-        let link_type = u16::try_from(link_type.0).expect("a link type is a 16-bit number");
-        let mut writer = Writer { bytes: Vec::new() };
-        let mut section = Vec::from(BYTE_ORDER_MAGIC.to_le_bytes());
-        section.extend_from_slice(&[1, 0, 0, 0]); // version 1.0
-        section.extend_from_slice(&u64::MAX.to_le_bytes()); // length not said
-        writer.block(SECTION_HEADER, &[&section]);
-        let [low, high] = link_type.to_le_bytes();
-        let resolution = [9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]; // if_tsresol 10^-9, then the end
-        let head = [low, high, 0, 0];
-        writer.block(
-            INTERFACE_DESCRIPTION,
-            &[&head, &SNAP_LENGTH.to_le_bytes(), &resolution],
-        );
-        writer
-    }
-
-    /// Appends a whole frame.
-    pub fn write_frame(&mut self, time_ns: u64, frame: &[u8]) {
-        self.write(&Record::whole(time_ns, frame));
-    }
-
-    /// Appends a record; its data is cut to [`SNAP_LENGTH`].
-    pub fn write(&mut self, record: &Record<'_>) {
-        let captured = u32::try_from(record.data.len())
-            .unwrap_or(u32::MAX)
-            .min(SNAP_LENGTH);
-        let ticks = record.time_ns.to_le_bytes();
-        self.block(
-            ENHANCED_PACKET,
-            &[
-                &[0; 4], // the only interface
-                &ticks[4..],
-                &ticks[..4],
-                &captured.to_le_bytes(),
-                &record.original_len.to_le_bytes(),
-                &record.data[..captured as usize],
-            ],
-        );
-    }
-
-    /// What was written since the start or the last [`Writer::clear`].
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Forgets what was written so far, after it went elsewhere.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-    }
-
-    /// What was written since the start or the last [`Writer::clear`].
-    #[must_use]
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
-    }
-
-    fn block(&mut self, kind: u32, parts: &[&[u8]]) {
-        let body_bytes: usize = parts.iter().map(|part| part.len()).sum();
-        let padding = body_bytes.next_multiple_of(4) - body_bytes;
-        let total = u32::try_from(body_bytes + padding + BLOCK_BYTES_MIN)
-            .expect("frames are cut to the snapshot length");
-        self.bytes.extend_from_slice(&kind.to_le_bytes());
-        self.bytes.extend_from_slice(&total.to_le_bytes());
-        parts
-            .iter()
-            .for_each(|part| self.bytes.extend_from_slice(part));
-        self.bytes.extend_from_slice(&[0; 3][..padding]);
-        self.bytes.extend_from_slice(&total.to_le_bytes());
     }
 }
 
@@ -657,6 +617,31 @@ mod tests {
         file.interface(1, 0, &[(OPTION_TIME_OFFSET, offset)]);
         file.enhanced(0, 5, &[]);
         assert_eq!(file.packets().unwrap()[0].record.time_ns, 100_000_005_000);
+    }
+
+    #[test]
+    fn directions_are_read_in_either_order() {
+        for order in [false, true] {
+            let mut file = Builder::new(order);
+            file.interface(1, 0, &[]);
+            // The other bits say how the packet was received, and what was wrong with it.
+            let flags = [(1, 1), (2, 2), (0, 0), (3, 3), (0x8000_0105, 1)];
+            for (flags, _) in flags {
+                let head = [0, 0, 0, 1, 1].map(|number| file.u32(number)).concat();
+                let comment = [file.u16(1), file.u16(3), b"hey\0".to_vec()].concat();
+                let option = [file.u16(OPTION_FLAGS), file.u16(4), file.u32(flags)].concat();
+                file.block(ENHANCED_PACKET, &[head, vec![9, 0, 0, 0], comment, option]);
+            }
+            file.enhanced(0, 0, &[1]);
+            let found = file.packets().unwrap().into_iter().map(|p| p.direction);
+            let known = flags.map(|(_, direction)| Direction::from_flags(direction));
+            assert_eq!(
+                known[..2],
+                [Some(Direction::Inbound), Some(Direction::Outbound)]
+            );
+            assert_eq!(known[2..4], [None, None]);
+            assert_eq!(found.collect::<Vec<_>>(), [&known[..], &[None]].concat());
+        }
     }
 
     #[test]
