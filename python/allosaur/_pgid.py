@@ -155,6 +155,7 @@ def _since(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
     return {
         "average": round((now["sum_ns"] - before["sum_ns"]) / packets / 1000, 2) if packets else 0,
         "total_min": min(counts, default=0),
+        "total_max": max(counts, default=0),
         **{name: percentile(counts, percent) for name, percent in _PERCENTILES.items()},
     }
 

@@ -59,17 +59,18 @@ impl PortSide {
     ) -> usize {
         let (received, groups) = (&mut self.received, &mut self.groups);
         self.queue.receive(now, BUDGET, |at, frame| {
-            received.count(1, frame.len());
-            if let Some((watch, port)) = &mut watch {
-                watch.observer.handle_received(at, *port, frame);
-            }
+            // First of all what is measured by the clock.
             let group = match sign_of(frame) {
-                None => return,
+                None => None,
                 Some(Sign::Flow(group)) => Some(group),
                 Some(Sign::Latency) => meters.measure(frame),
             };
             if let Some(group) = group {
                 groups.count(group, 1, frame.len() as u64 + FCS_BYTES);
+            }
+            received.count(1, frame.len());
+            if let Some((watch, port)) = &mut watch {
+                watch.observer.handle_received(at, *port, frame);
             }
         })
     }
