@@ -7,17 +7,20 @@ use allosaur_api::commands::layers::{
 };
 use allosaur_api::{Error, Fields};
 use allosaur_engine::engine::Command;
+use allosaur_engine::host::HostSettings;
 use allosaur_engine::stream::{
     CoreShare, DestinationMac, Mode, PortFacts, Profile, Rate, StreamId, StreamSpec,
 };
 use allosaur_engine::time::MICROSECOND;
 use serde_json::{Value, json};
 
+use super::captures::ask;
 use super::config::mac_text;
 use super::port::{Port, State};
 use super::stream::decode_packet;
 use super::traffic::START_LEAD;
 use super::{Action, Control, Reply, View};
+use crate::observe::{Request, ServiceMode};
 
 /// The addresses of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +61,27 @@ impl Layers {
             .map(|layer| layer.destination)
     }
 
+    /// The port as a host on its network.
+    pub(super) fn host(&self, mac: [u8; 6], service: ServiceMode) -> HostSettings {
+        let link_local = link_local(mac);
+        let mut ipv6: Vec<Ipv6Addr> = self.ipv6.into_iter().collect();
+        if self.ipv6.is_some_and(|address| address != link_local) {
+            ipv6.push(link_local);
+        }
+        HostSettings {
+            mac,
+            vlan: self.vlan.clone(),
+            ipv4: self.ipv4.map(|layer| layer.source),
+            ipv6,
+            answers_echo: service.is_on(),
+        }
+    }
+
+    /// Whether it has an address for IPv4, which it announces.
+    pub(super) fn has_ipv4(&self) -> bool {
+        self.ipv4.is_some()
+    }
+
     /// As `get_port_status` shows it.
     pub(super) fn layer_cfg(&self, source_mac: [u8; 6]) -> Value {
         let resolved = self.unresolved_gateway().is_none();
@@ -93,39 +117,57 @@ impl Layers {
 }
 
 impl Control {
-    pub(super) fn set_l2(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn set_l2(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = SetL2::parse(fields)?;
-        let port = self.quiet_port(params.port, "set_l2")?;
-        port.layers.destination_mac = params.destination_mac;
-        port.layers.ipv4 = None;
-        Ok(json!({}))
+        self.set_layers(params.port, "set_l2", view, |layers, _| {
+            layers.destination_mac = params.destination_mac;
+            layers.ipv4 = None;
+        })
     }
 
-    pub(super) fn set_l3(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn set_l3(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = SetL3::parse(fields)?;
-        let port = self.quiet_port(params.port, "set_l3")?;
-        if let Some(mac) = params.resolved_mac {
-            port.layers.destination_mac = mac;
-        }
-        port.layers.ipv4 = Some(Ipv4Layer {
-            source: params.source,
-            destination: params.destination,
-            resolved: params.resolved_mac.is_some(),
-        });
-        Ok(json!({}))
+        self.set_layers(params.port, "set_l3", view, |layers, _| {
+            if let Some(mac) = params.resolved_mac {
+                layers.destination_mac = mac;
+            }
+            layers.ipv4 = Some(Ipv4Layer {
+                source: params.source,
+                destination: params.destination,
+                resolved: params.resolved_mac.is_some(),
+            });
+        })
     }
 
-    pub(super) fn configure_ipv6(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn configure_ipv6(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = ConfigureIpv6::parse(fields)?;
-        let port = self.quiet_port(params.port, "conf_ipv6")?;
-        let link_local = link_local(port.config.hw_mac);
-        port.layers.ipv6 = params.enabled.then(|| params.source.unwrap_or(link_local));
-        Ok(json!({}))
+        self.set_layers(params.port, "conf_ipv6", view, |layers, mac| {
+            let address = params.source.unwrap_or_else(|| link_local(mac));
+            layers.ipv6 = params.enabled.then_some(address);
+        })
     }
 
-    pub(super) fn set_vlan(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn set_vlan(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = SetVlan::parse(fields)?;
-        self.quiet_port(params.port, "set_vlan")?.layers.vlan = params.tags;
+        self.set_layers(params.port, "set_vlan", view, |layers, _| {
+            layers.vlan = params.tags;
+        })
+    }
+
+    /// Changes the addresses of a port that does not transmit, and tells who answers for them.
+    fn set_layers(
+        &mut self,
+        id: u8,
+        command: &str,
+        view: &View<'_>,
+        change: impl FnOnce(&mut Layers, [u8; 6]),
+    ) -> Reply {
+        let port = self.quiet_port(id, command)?;
+        let mut layers = port.layers.clone();
+        change(&mut layers, port.config.hw_mac);
+        let settings = layers.host(port.config.hw_mac, port.service);
+        ask(view, Request::SetHost { port: id, settings })?;
+        port.layers = layers;
         Ok(json!({}))
     }
 

@@ -38,7 +38,7 @@ impl Control {
             profile_count: port.profiles.len(),
             max_stream_id: ids.copied().max().unwrap_or(0),
             attr: attributes(port),
-            rx_info: receive_features(&watched),
+            rx_info: receive_features(&watched, port.layers.has_ipv4()),
         })
     }
 

@@ -3,6 +3,8 @@
 use allosaur_api::commands::ports::port_id;
 use allosaur_api::commands::service::{Service, SetRxFeature};
 use allosaur_api::{Error, Fields};
+use allosaur_engine::host::ANNOUNCE_INTERVAL;
+use allosaur_engine::time::SECOND;
 use serde_json::{Value, json};
 
 use super::captures::{ask, fetched};
@@ -18,11 +20,10 @@ impl Control {
             (false, true) => ServiceMode::On,
             (false, false) => ServiceMode::Off,
         };
-        let request = Request::SetService {
-            port: params.port,
-            mode,
-        };
-        ask(view, request)?;
+        let id = params.port;
+        let settings = port.layers.host(port.config.hw_mac, mode);
+        ask(view, Request::SetService { port: id, mode })?;
+        ask(view, Request::SetHost { port: id, settings })?;
         port.service = mode;
         Ok(json!({}))
     }
@@ -71,8 +72,12 @@ impl Control {
 }
 
 /// What watches a port, as `get_port_status` shows it.
-pub(super) fn receive_features(state: &PortState) -> Value {
+pub(super) fn receive_features(state: &PortState, announces: bool) -> Value {
     let off = json!({"is_active": false});
+    let announcing = match announces {
+        false => off.clone(),
+        true => json!({"is_active": true, "interval_sec": ANNOUNCE_INTERVAL / SECOND}),
+    };
     let queue = match state.queue {
         None => off.clone(),
         Some((size, count)) => json!({"is_active": true, "size": size, "count": count}),
@@ -87,7 +92,7 @@ pub(super) fn receive_features(state: &PortState) -> Value {
         "latency": off,
         "queue": queue,
         "stack": {"is_active": true},
-        "grat_arp": off,
+        "grat_arp": announcing,
         "capture_port": capture_port,
         "capwap_proxy": off,
     })

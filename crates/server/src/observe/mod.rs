@@ -1,5 +1,5 @@
-//! Who watches frames: captures, receive queues and capture ports. The words between control
-//! and the receive thread.
+//! Who watches frames: captures, receive queues, capture ports, and ports as hosts. The words
+//! between control and the receive thread.
 //!
 //! What lives here: what can be asked ([`Request`], [`Answer`]), by what way ([`Observe`]), and in
 //! [`observer`] the state machine that does it. What does not: threads, files and sockets.
@@ -10,6 +10,7 @@ mod service;
 use std::fmt;
 
 use allosaur_engine::capture::{CaptureSettings, Captured, Overflow};
+use allosaur_engine::host::HostSettings;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 
@@ -62,6 +63,13 @@ pub enum Request {
         port: PortIndex,
         /// Its mode.
         mode: ServiceMode,
+    },
+    /// Who a port is on its network.
+    SetHost {
+        /// The port.
+        port: PortIndex,
+        /// Its addresses.
+        settings: HostSettings,
     },
     /// Join a port to a socket: what it receives goes there, what comes from there it sends.
     OpenWire {

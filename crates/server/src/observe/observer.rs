@@ -2,13 +2,17 @@
 //! without I/O.
 //!
 //! What lives here: captures, receive queues and wires of all ports, and the frames that ports
-//! shall send because of them. What does not: from where frames come, and how they leave.
+//! shall send because of them or as hosts. What does not: from where frames come, and how they
+//! leave.
 //!
 //! Drive it like this: ask [`Observer::watches`] before a received frame is shown with
 //! [`Observer::handle_received`]; show every copy of a sent frame with
 //! [`Observer::handle_sent`]; then send all that [`Observer::poll_transmit`] gives.
 
+use std::collections::VecDeque;
+
 use allosaur_engine::capture::{Capture, CaptureSettings, Origin};
+use allosaur_engine::host::Host;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 
@@ -21,6 +25,9 @@ use crate::filter::Filter;
 /// Frames that are taken from one wire before the next has its turn.
 const WIRE_BUDGET: usize = 64;
 
+/// Answers that wait to be sent; requests beyond them are not answered.
+const REPLIES_MAX: usize = 1024;
+
 /// A filter as captures want it.
 type Wanted = Box<dyn Fn(&[u8]) -> bool + Send>;
 
@@ -30,6 +37,10 @@ pub struct Observer {
     captures: Vec<Watching>,
     next_number: u32,
     ports: Vec<PortSide>,
+    /// What ports answer as hosts, until it is sent.
+    replies: VecDeque<(PortIndex, Vec<u8>)>,
+    /// Buffers of replies that were sent.
+    spare: Vec<Vec<u8>>,
 }
 
 /// One capture.
@@ -44,6 +55,7 @@ struct Watching {
 /// What watches one port alone.
 #[derive(Debug, Default)]
 struct PortSide {
+    host: Option<Host>,
     mode: ServiceMode,
     queue: Option<Queue>,
     wire: Option<Joined>,
@@ -74,6 +86,8 @@ impl Observer {
             ports: std::iter::repeat_with(PortSide::default)
                 .take(ports)
                 .collect(),
+            replies: VecDeque::new(),
+            spare: Vec::new(),
         }
     }
 
@@ -96,7 +110,7 @@ impl Observer {
             }
             Request::TakeQueue(port) => self.take_queue(port),
             Request::PortState(port) => Answer::Port(self.ports[usize::from(port)].state()),
-            of_port => self.set_up_port(of_port),
+            of_port => self.set_up_port(of_port, now),
         };
         self.note_watched();
         answer
@@ -121,6 +135,7 @@ impl Observer {
 
     /// Shows a frame that a port received.
     pub fn handle_received(&mut self, at: Nanos, port: PortIndex, frame: &[u8]) {
+        self.answer_as_host(port, frame);
         let side = &mut self.ports[usize::from(port)];
         if !side.mode.shows(frame) {
             return;
@@ -147,22 +162,36 @@ impl Observer {
         mut send: impl FnMut(PortIndex, &[u8]) -> bool,
     ) -> usize {
         let mut frames = 0;
-        for (port, side) in (0..).zip(&mut self.ports) {
-            let Some(joined) = &mut side.wire else {
-                continue;
-            };
-            for _ in 0..WIRE_BUDGET {
-                let Some(frame) = joined.wire.receive() else {
-                    break;
-                };
-                frames += 1;
-                if send(port, &frame) {
-                    let captures = &mut self.captures;
-                    show(captures, now, port, Origin::Transmitted, &frame);
-                }
+        let captures = &mut self.captures;
+        let mut send = |port, frame: &[u8]| {
+            frames += 1;
+            if send(port, frame) {
+                show(captures, now, port, Origin::Transmitted, frame);
             }
+        };
+        while let Some((port, reply)) = self.replies.pop_front() {
+            send(port, &reply);
+            self.spare.push(reply);
+        }
+        for (port, side) in (0..).zip(&mut self.ports) {
+            side.poll_transmit(now, &mut self.spare, |frame| send(port, frame));
         }
         frames
+    }
+
+    fn answer_as_host(&mut self, port: PortIndex, frame: &[u8]) {
+        let Some(host) = &self.ports[usize::from(port)].host else {
+            return;
+        };
+        if host.is_silent() || self.replies.len() >= REPLIES_MAX {
+            return;
+        }
+        let mut reply = self.spare.pop().unwrap_or_default();
+        if host.handle_frame(frame, &mut reply) {
+            self.replies.push_back((port, reply));
+        } else {
+            self.spare.push(reply);
+        }
     }
 
     fn start_capture(
@@ -237,8 +266,15 @@ impl Observer {
         }
     }
 
-    fn set_up_port(&mut self, request: Request) -> Answer {
+    fn set_up_port(&mut self, request: Request, now: Nanos) -> Answer {
         match request {
+            Request::SetHost { port, settings } => {
+                let host = &mut self.ports[usize::from(port)].host;
+                match host {
+                    Some(host) => host.configure(settings, now),
+                    None => *host = Some(Host::new(settings, now)),
+                }
+            }
             Request::SetQueue { port, packets_max } => {
                 let queue = (packets_max > 0).then(|| Queue::new(port, packets_max));
                 self.ports[usize::from(port)].queue = queue;
@@ -327,7 +363,29 @@ impl std::fmt::Debug for Watching {
 
 impl PortSide {
     fn is_idle(&self) -> bool {
-        self.queue.is_none() && self.wire.is_none()
+        let is_host = self.host.as_ref().is_some_and(|host| !host.is_silent());
+        !is_host && self.queue.is_none() && self.wire.is_none()
+    }
+
+    /// Hands what the port announces as a host, and what its socket wants sent, to `send`.
+    fn poll_transmit(&mut self, now: Nanos, spare: &mut Vec<Vec<u8>>, mut send: impl FnMut(&[u8])) {
+        let due = |host: &&mut Host| host.poll_timeout().is_some_and(|at| at <= now);
+        if let Some(host) = self.host.as_mut().filter(due) {
+            let mut frame = spare.pop().unwrap_or_default();
+            while host.poll_transmit(now, &mut frame) {
+                send(&frame);
+            }
+            spare.push(frame);
+        }
+        let Some(joined) = &mut self.wire else {
+            return;
+        };
+        for _ in 0..WIRE_BUDGET {
+            let Some(frame) = joined.wire.receive() else {
+                break;
+            };
+            send(&frame);
+        }
     }
 
     fn state(&self) -> PortState {
