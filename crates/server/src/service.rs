@@ -33,7 +33,7 @@ use crate::observe::{Answer, Endpoint, Observe, PacketSink, Request, Wire};
 use crate::polling::Poll;
 use crate::receive::Receiver;
 use crate::receive::watch::Watch;
-use crate::rpc::{SocketError, Sockets, dispatch};
+use crate::rpc::{Codec, SocketError, Sockets, dispatch};
 use crate::worker::Worker;
 
 /// How often counters are read and rates derived.
@@ -184,6 +184,7 @@ impl Service {
     }
 
     fn run(&mut self, signals: &SignalFd) {
+        let mut codec = Codec::default();
         while !self.ending {
             self.wait(self.next_tick, Some(signals));
             if let Ok(Some(signal)) = signals.read_signal() {
@@ -196,14 +197,14 @@ impl Service {
                 break;
             }
             self.hear_threads();
-            self.serve_requests();
+            self.serve_requests(&mut codec);
             self.tick();
         }
-        self.take_leave(signals);
+        self.take_leave(signals, &mut codec);
     }
 
     /// Lets those who listen fetch why the server ends. A second signal ends it at once.
-    fn take_leave(&mut self, signals: &SignalFd) {
+    fn take_leave(&mut self, signals: &SignalFd, codec: &mut Codec) {
         let until = self.clock.now_ns() + FAREWELL_MAX;
         while self.control.awaits_farewell() && self.clock.now_ns() < until {
             self.wait(until, Some(signals));
@@ -211,7 +212,7 @@ impl Service {
                 return;
             }
             self.hear_threads();
-            self.serve_requests();
+            self.serve_requests(codec);
         }
     }
 
@@ -246,12 +247,12 @@ impl Service {
         self.act();
     }
 
-    fn serve_requests(&mut self) {
+    fn serve_requests(&mut self, codec: &mut Codec) {
         for _ in 0..MESSAGES_PER_TURN {
             let Some(frame) = self.sockets.receive() else {
                 break;
             };
-            let reply = dispatch(&frame, |request| self.answer(request));
+            let reply = dispatch(codec, &frame, |request| self.answer(request));
             self.sockets.reply(&reply);
             self.tick();
         }

@@ -3,7 +3,7 @@
 
 mod rpc_common;
 
-use allosaur_server::rpc::framing;
+use allosaur_server::rpc::{Codec, framing};
 use rpc_common::{User, World, start, stream};
 use serde_json::{Value, json};
 
@@ -156,7 +156,7 @@ fn a_truncated_request() {
         assert_eq!(reply["error"]["code"], -32700, "{length}");
         assert_eq!(reply["error"]["message"], "Bad JSON Format");
     }
-    let zipped = framing::zip(request);
+    let zipped = Codec::default().zip(request);
     for length in 0..zipped.len() {
         let reply = world.ask_raw(&zipped[..length]);
         let reply: Value = serde_json::from_slice(&reply).expect("JSON");
@@ -172,11 +172,18 @@ fn a_request_of_two_megabytes() {
         r#"{{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {{"x": "{}"}}}}"#,
         "x".repeat(2_000_000)
     );
-    for frame in [large.clone().into_bytes(), framing::zip(large.as_bytes())] {
+    for frame in [
+        large.clone().into_bytes(),
+        Codec::default().zip(large.as_bytes()),
+    ] {
         let reply = world.ask_raw(&frame);
         let zipped = framing::is_zipped(&frame);
         assert_eq!(framing::is_zipped(&reply), zipped);
-        let text = framing::decode(&reply).expect("small").bytes.into_owned();
+        let text = Codec::default()
+            .decode(&reply)
+            .expect("small")
+            .bytes
+            .into_owned();
         let reply: Value = serde_json::from_slice(&text).expect("JSON");
         assert_eq!(
             (&reply["error"]["code"], &reply["id"]),

@@ -3,7 +3,7 @@
 mod rpc_common;
 
 use allosaur_api::{Access, commands};
-use allosaur_server::rpc::framing;
+use allosaur_server::rpc::Codec;
 use proptest::prelude::*;
 use rpc_common::{User, World, stream};
 use serde_json::{Map, Value, json};
@@ -83,7 +83,8 @@ fn is_reply(reply: &Value) -> bool {
 }
 
 fn parse_reply(reply: &[u8]) -> Value {
-    let text = framing::decode(reply)
+    let text = Codec::default()
+        .decode(reply)
         .expect("a reply that is small")
         .bytes
         .into_owned();
@@ -96,7 +97,7 @@ proptest! {
     #[test]
     fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let mut world = World::new(1);
-        for frame in [bytes.clone(), framing::zip(&bytes)] {
+        for frame in [bytes.clone(), Codec::default().zip(&bytes)] {
             let reply = parse_reply(&world.ask_raw(&frame));
             prop_assert!(is_reply(&reply), "{reply}");
         }

@@ -8,18 +8,22 @@ use allosaur_api::request::{failure, success};
 use allosaur_api::{Error, Request};
 use serde_json::Value;
 
-use super::framing;
+use super::framing::{self, Codec};
 
 /// Answers one message: `handle` is called for each request in it, in order.
-pub fn dispatch(frame: &[u8], mut handle: impl FnMut(&Request) -> Result<Value, Error>) -> Vec<u8> {
+pub fn dispatch(
+    codec: &mut Codec,
+    frame: &[u8],
+    mut handle: impl FnMut(&Request) -> Result<Value, Error>,
+) -> Vec<u8> {
     let zipped = framing::is_zipped(frame);
-    let text = match framing::decode(frame) {
+    let text = match codec.decode(frame) {
         Ok(text) => text,
-        Err(error) => return encode(&failure(Value::Null, &error), zipped),
+        Err(error) => return encode(codec, &failure(Value::Null, &error), zipped),
     };
     let zipped = text.zipped;
     let Ok(message) = serde_json::from_slice::<Value>(&text.bytes) else {
-        return encode(&failure(Value::Null, &Error::parse()), zipped);
+        return encode(codec, &failure(Value::Null, &Error::parse()), zipped);
     };
     let reply = match message {
         Value::Array(batch) => {
@@ -28,7 +32,7 @@ pub fn dispatch(frame: &[u8], mut handle: impl FnMut(&Request) -> Result<Value, 
         }
         single => answer(single, &mut handle),
     };
-    encode(&reply, zipped)
+    encode(codec, &reply, zipped)
 }
 
 fn answer(request: Value, handle: &mut impl FnMut(&Request) -> Result<Value, Error>) -> Value {
@@ -50,10 +54,10 @@ fn reply_of_batch(mut replies: Vec<Value>) -> Value {
     }
 }
 
-fn encode(reply: &Value, zipped: bool) -> Vec<u8> {
+fn encode(codec: &mut Codec, reply: &Value, zipped: bool) -> Vec<u8> {
     let mut text = serde_json::to_vec(reply).expect("a JSON value can be written");
     text.push(b'\n');
-    if zipped { framing::zip(&text) } else { text }
+    if zipped { codec.zip(&text) } else { text }
 }
 
 #[cfg(test)]
@@ -62,7 +66,7 @@ mod tests {
     use serde_json::json;
 
     fn ask(message: &[u8]) -> Value {
-        let reply = dispatch(message, |request| {
+        let reply = dispatch(&mut Codec::default(), message, |request| {
             if request.method == "ping" {
                 Ok(json!({"ts": 1.0}))
             } else {
@@ -106,9 +110,11 @@ mod tests {
 
     #[test]
     fn a_reply_is_zipped_when_the_request_was() {
-        let reply = dispatch(&framing::zip(b"{}"), |_| Ok(json!(null)));
+        let mut codec = Codec::default();
+        let asked = codec.zip(b"{}");
+        let reply = dispatch(&mut codec, &asked, |_| Ok(json!(null)));
         assert!(framing::is_zipped(&reply));
-        let text = framing::decode(&reply).expect("small");
+        let text = codec.decode(&reply).expect("small");
         assert!(text.bytes.ends_with(b"\n"));
     }
 }

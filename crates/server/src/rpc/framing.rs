@@ -1,22 +1,23 @@
 //! Frames: plain JSON text, or zipped (4 bytes of magic, 4 bytes of length, a zlib stream).
 //!
+//! A [`Codec`] is kept and used again: making one costs several times what a short message does.
+//!
 //! Limits: [`REQUEST_BYTES_MAX`], for the frame and for the text in it. Inflating stops at the
 //! limit, whatever the frame says about its length.
 
 use std::borrow::Cow;
-use std::io::{Read, Write};
 
 use allosaur_api::Error;
 use allosaur_api::limits::REQUEST_BYTES_MAX;
-use flate2::Compression;
-use flate2::read::ZlibDecoder;
-use flate2::write::ZlibEncoder;
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 /// Published texts that are longer are zipped.
 pub const PUBLISH_PLAIN_BYTES_MAX: usize = 256;
 
 const MAGIC: [u8; 4] = [0xab, 0xe8, 0x5c, 0xea];
 const HEADER_BYTES: usize = 8;
+/// Buffers grow by no less.
+const GROWTH_BYTES_MIN: usize = 256;
 
 /// The text of a frame, and whether it was zipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,56 +28,101 @@ pub struct Text<'a> {
     pub zipped: bool,
 }
 
-/// Takes the text out of a frame.
-///
-/// A frame that has the magic and cannot be inflated is taken as it is; it is no JSON then.
-///
-/// # Errors
-/// The frame or its text is larger than [`REQUEST_BYTES_MAX`].
-pub fn decode(frame: &[u8]) -> Result<Text<'_>, Error> {
-    if frame.len() > REQUEST_BYTES_MAX {
-        return Err(Error::too_large(frame.len(), REQUEST_BYTES_MAX));
+/// Zips and unzips, one message after the other.
+#[derive(Debug)]
+pub struct Codec {
+    deflate: Compress,
+    inflate: Decompress,
+}
+
+impl Default for Codec {
+    fn default() -> Codec {
+        Codec {
+            deflate: Compress::new(Compression::fast(), true),
+            inflate: Decompress::new(true),
+        }
     }
-    if frame.len() < HEADER_BYTES || frame[..4] != MAGIC {
-        return Ok(plain(frame));
+}
+
+impl Codec {
+    /// Takes the text out of a frame.
+    ///
+    /// A frame that has the magic and cannot be inflated is taken as it is; it is no JSON then.
+    ///
+    /// # Errors
+    /// The frame or its text is larger than [`REQUEST_BYTES_MAX`].
+    pub fn decode<'a>(&mut self, frame: &'a [u8]) -> Result<Text<'a>, Error> {
+        if frame.len() > REQUEST_BYTES_MAX {
+            return Err(Error::too_large(frame.len(), REQUEST_BYTES_MAX));
+        }
+        if !is_zipped(frame) {
+            return Ok(plain(frame));
+        }
+        let Some(text) = self.unzip(&frame[HEADER_BYTES..]) else {
+            return Ok(plain(frame));
+        };
+        if text.len() > REQUEST_BYTES_MAX {
+            return Err(Error::too_large(declared_bytes(frame), REQUEST_BYTES_MAX));
+        }
+        Ok(Text {
+            bytes: Cow::Owned(text),
+            zipped: true,
+        })
     }
-    let mut text = Vec::new();
-    let limit = REQUEST_BYTES_MAX as u64 + 1;
-    let mut inflate = ZlibDecoder::new(&frame[HEADER_BYTES..]).take(limit);
-    if inflate.read_to_end(&mut text).is_err() {
-        return Ok(plain(frame));
+
+    /// The text of a zlib stream, up to one byte more than we take; `None` when it is none.
+    fn unzip(&mut self, stream: &[u8]) -> Option<Vec<u8>> {
+        let inflate = &mut self.inflate;
+        inflate.reset(true);
+        let mut text = Vec::with_capacity(stream.len().saturating_mul(4).min(REQUEST_BYTES_MAX));
+        while text.len() <= REQUEST_BYTES_MAX {
+            let room = REQUEST_BYTES_MAX + 1 - text.len();
+            text.reserve(room.min(GROWTH_BYTES_MIN));
+            let (read, had) = (inflate.total_in(), text.len());
+            let rest = &stream[read as usize..];
+            let status = inflate.decompress_vec(rest, &mut text, FlushDecompress::None);
+            if status.ok()? == Status::StreamEnd {
+                break;
+            }
+            if (inflate.total_in(), text.len()) == (read, had) {
+                // It ends too early.
+                return None;
+            }
+        }
+        Some(text)
     }
-    if text.len() > REQUEST_BYTES_MAX {
-        return Err(Error::too_large(declared_bytes(frame), REQUEST_BYTES_MAX));
+
+    /// Makes a zipped frame of a text.
+    pub fn zip(&mut self, text: &[u8]) -> Vec<u8> {
+        self.deflate.reset();
+        let mut frame = Vec::with_capacity(HEADER_BYTES + text.len() / 2 + GROWTH_BYTES_MIN);
+        frame.extend_from_slice(&MAGIC);
+        frame.extend_from_slice(&(text.len() as u32).to_be_bytes());
+        loop {
+            let rest = &text[self.deflate.total_in() as usize..];
+            let status = self
+                .deflate
+                .compress_vec(rest, &mut frame, FlushCompress::Finish);
+            match status.expect("any text can be compressed") {
+                Status::StreamEnd => return frame,
+                _ => frame.reserve(frame.len().max(GROWTH_BYTES_MIN)),
+            }
+        }
     }
-    Ok(Text {
-        bytes: Cow::Owned(text),
-        zipped: true,
-    })
+
+    /// Makes a frame of a text to publish: zipped if that pays.
+    pub fn encode_published(&mut self, text: Vec<u8>) -> Vec<u8> {
+        if text.len() > PUBLISH_PLAIN_BYTES_MAX {
+            self.zip(&text)
+        } else {
+            text
+        }
+    }
 }
 
 /// Whether a frame claims to be zipped.
 pub fn is_zipped(frame: &[u8]) -> bool {
     frame.len() >= HEADER_BYTES && frame[..4] == MAGIC
-}
-
-/// Makes a zipped frame of a text.
-pub fn zip(text: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::with_capacity(HEADER_BYTES + text.len() / 2);
-    frame.extend_from_slice(&MAGIC);
-    frame.extend_from_slice(&(text.len() as u32).to_be_bytes());
-    let mut deflate = ZlibEncoder::new(frame, Compression::fast());
-    let written = deflate.write_all(text).and_then(|()| deflate.finish());
-    written.expect("writing to memory cannot fail")
-}
-
-/// Makes a frame of a text to publish: zipped if that pays.
-pub fn encode_published(text: Vec<u8>) -> Vec<u8> {
-    if text.len() > PUBLISH_PLAIN_BYTES_MAX {
-        zip(&text)
-    } else {
-        text
-    }
 }
 
 fn plain(frame: &[u8]) -> Text<'_> {
@@ -96,12 +142,35 @@ fn declared_bytes(frame: &[u8]) -> usize {
 mod tests {
     use super::*;
 
+    fn zip(text: &[u8]) -> Vec<u8> {
+        Codec::default().zip(text)
+    }
+
+    fn decode(frame: &[u8]) -> Result<Text<'_>, Error> {
+        Codec::default().decode(frame)
+    }
+
     #[test]
     fn a_zipped_text_comes_back() {
         for text in [&b""[..], b"{}", &[7; 100_000]] {
             let frame = zip(text);
             let decoded = decode(&frame).expect("small enough");
             assert_eq!((decoded.bytes.as_ref(), decoded.zipped), (text, true));
+        }
+    }
+
+    #[test]
+    fn one_message_leaves_nothing_for_the_next() {
+        let mut codec = Codec::default();
+        let good = codec.zip(b"{\"id\": 1}");
+        let cut = good[..good.len() - 5].to_vec();
+        let bomb = codec.zip(&vec![b' '; 5_000_000]);
+        let noise = [&MAGIC[..], &[0, 0, 0, 9], &[0x78, 0x01, 0xff, 0xff, 0, 0]].concat();
+        for other in [cut, bomb, noise, b"{}".to_vec(), good.clone()] {
+            let _ = codec.decode(&other);
+            let text = codec.decode(&good).expect("small enough");
+            assert_eq!((&text.bytes[..], text.zipped), (&b"{\"id\": 1}"[..], true));
+            assert_eq!(codec.zip(b"{\"id\": 1}"), good);
         }
     }
 

@@ -8,4 +8,5 @@ pub mod framing;
 pub mod socket;
 
 pub use dispatch::dispatch;
+pub use framing::Codec;
 pub use socket::{SocketError, Sockets};

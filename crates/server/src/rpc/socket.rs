@@ -6,7 +6,7 @@
 
 use thiserror::Error;
 
-use super::framing;
+use super::framing::Codec;
 
 /// Larger messages are not even received: the sender is disconnected. What is smaller and still
 /// too large gets an error as its reply.
@@ -38,6 +38,7 @@ pub enum SocketError {
 pub struct Sockets {
     requests: zmq::Socket,
     published: zmq::Socket,
+    codec: Codec,
     /// Keeps the sockets' threads alive.
     _context: zmq::Context,
 }
@@ -69,6 +70,7 @@ impl Sockets {
         Ok(Sockets {
             requests,
             published,
+            codec: Codec::default(),
             _context: context,
         })
     }
@@ -104,8 +106,8 @@ impl Sockets {
     }
 
     /// Publishes a text, zipped if it is long.
-    pub fn publish(&self, text: Vec<u8>) {
-        let frame = framing::encode_published(text);
+    pub fn publish(&mut self, text: Vec<u8>) {
+        let frame = self.codec.encode_published(text);
         if let Err(error) = self.published.send(frame, zmq::DONTWAIT) {
             tracing::debug!("a frame could not be published: {error}");
         }

@@ -21,7 +21,7 @@ use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
 use allosaur_server::observe::{
     Answer, Endpoint, Observe, Observer, PacketSink, Request as Watch, Wire,
 };
-use allosaur_server::rpc::dispatch;
+use allosaur_server::rpc::{Codec, dispatch};
 use serde_json::{Value, json};
 
 /// A base64 packet of 60 bytes.
@@ -169,7 +169,9 @@ impl World {
 
     /// Answers one message, as the service loop does.
     pub(crate) fn ask_raw(&mut self, message: &[u8]) -> Vec<u8> {
-        dispatch(message, |request| self.handle(request))
+        dispatch(&mut Codec::default(), message, |request| {
+            self.handle(request)
+        })
     }
 
     fn handle(&mut self, request: &allosaur_api::Request) -> Reply {
