@@ -5,10 +5,15 @@
 use std::alloc::System;
 
 use allosaur_engine::Command;
+use allosaur_engine::stream::recording::{Pace, one_way};
+use allosaur_engine::stream::replay::Macs;
 use allosaur_engine::stream::{
-    CoreShare, DestinationMac, Mode, PortFacts, Profile, ProfileKey, Rate, StreamId, StreamSpec,
+    CoreShare, DestinationMac, Mode, PortFacts, Profile, ProfileKey, Rate, Replay, StreamId,
+    StreamSpec,
 };
 use allosaur_engine::vm::{Checksums, Instruction, Operation, Range, Values, Width};
+use allosaur_packet::capture::Resolution;
+use allosaur_packet::pcap::Writer;
 use allosaur_port::memory::{self, LinkSettings};
 use allosaur_server::clock::Clock;
 use allosaur_server::counters::Counters;
@@ -94,6 +99,21 @@ fn streams() -> Vec<StreamSpec> {
     ]
 }
 
+/// Three packets without end, a million a second.
+fn capture() -> Replay {
+    let mut writer = Writer::new(Resolution::Nanoseconds);
+    for at in 0..3 {
+        writer.write_frame(at, &[2; 100]).expect("a small time");
+    }
+    let pace = Pace {
+        gap_ns: Some(1e3),
+        gap_min_ns: 0.0,
+        speedup: 1.0,
+        rounds: None,
+    };
+    one_way(writer.bytes(), &pace, Macs::default()).expect("the capture is right")
+}
+
 #[test]
 fn threads_that_send_and_receive_allocate_nothing() {
     let clock = Clock::start();
@@ -118,6 +138,13 @@ fn threads_that_send_and_receive_allocate_nothing() {
         port: 0,
         profile: ProfileKey(1),
         program: Box::new(profile.core_program(1.0, CoreShare::ONLY)),
+        start_at: clock.now_ns(),
+        duration: None,
+    });
+    control.send(Command::StartProfile {
+        port: 1,
+        profile: ProfileKey(2),
+        program: Box::new(capture().into()),
         start_at: clock.now_ns(),
         duration: None,
     });

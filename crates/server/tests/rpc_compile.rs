@@ -45,13 +45,22 @@ fn refusal(streams: &[Value]) -> String {
     text
 }
 
+/// Streams, how the refusal starts, and what to do.
+type Case = (Vec<Value>, &'static str, &'static str);
+
+fn check(cases: Vec<Case>) {
+    for (streams, start, remedy) in cases {
+        let text = refusal(&streams);
+        assert!(text.starts_with(start) && text.contains(remedy), "{text}");
+    }
+}
+
 #[test]
 fn chains_that_cannot_work_name_stream_and_remedy() {
     let next = |id: i64| ("next_stream_id", json!(id));
     let asleep = ("self_start", json!(false));
     let disabled = ("enabled", json!(false));
-    let core = |core: i64| ("core_id", json!(core));
-    let cases: Vec<(Vec<Value>, &str, &str)> = vec![
+    let cases: Vec<Case> = vec![
         (
             vec![stream(), with(stream(), std::slice::from_ref(&asleep))],
             "stream 2 never starts: ",
@@ -77,6 +86,16 @@ fn chains_that_cannot_work_name_stream_and_remedy() {
             "stream 1: a continuous stream never ends",
             "make it a burst",
         ),
+    ];
+    check(cases);
+}
+
+#[test]
+fn what_core_sends_a_stream_is_consistent() {
+    let next = |id: i64| ("next_stream_id", json!(id));
+    let asleep = ("self_start", json!(false));
+    let core = |core: i64| ("core_id", json!(core));
+    let cases: Vec<Case> = vec![
         (
             vec![
                 with(burst(), &[next(2), measured(7)]),
@@ -117,8 +136,5 @@ fn chains_that_cannot_work_name_stream_and_remedy() {
             "leave flow_stats out",
         ),
     ];
-    for (streams, start, remedy) in cases {
-        let text = refusal(&streams);
-        assert!(text.starts_with(start) && text.contains(remedy), "{text}");
-    }
+    check(cases);
 }
