@@ -17,7 +17,7 @@ pub const SLEEP_MAX: Nanos = 100 * MILLISECOND;
 /// How threads wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Poll {
-    /// They never sleep: the best timing, and each takes a whole core.
+    /// They never sleep: the best timing, and each takes a whole core that nobody else wants.
     Busy,
     /// They sleep until something is due.
     Adaptive,
@@ -41,23 +41,23 @@ impl Poll {
     /// Waits, at most until `due`. Another thread ends the wait by unparking this one.
     pub fn wait_until(self, now: Nanos, due: Option<Nanos>) {
         match self {
-            Poll::Busy => std::hint::spin_loop(),
+            Poll::Busy => stay_awake(),
             Poll::Adaptive => {
                 let sleep = due.map_or(SLEEP_MAX, |due| due.saturating_sub(now));
                 std::thread::park_timeout(Duration::from_nanos(sleep.clamp(SLEEP_MIN, SLEEP_MAX)));
             }
         }
     }
+}
 
-    /// Waits for what may come at any moment, without sleep: a sleep would be seen in what is
-    /// measured. Who sleeps otherwise lets all other threads go first.
-    #[inline]
-    pub fn stay_awake(self) {
-        match self {
-            Poll::Busy => std::hint::spin_loop(),
-            Poll::Adaptive => std::thread::yield_now(),
-        }
-    }
+/// Waits for what may come at any moment, without sleep: a sleep would be seen in what is measured.
+///
+/// All other threads may go first. Where nobody else wants the core, that is over in a fraction of a
+/// microsecond; where somebody does, who gives way in idle moments is not stopped for milliseconds
+/// in others.
+#[inline]
+pub fn stay_awake() {
+    std::thread::yield_now();
 }
 
 /// Asks the kernel to end this thread's sleeps on time: by default it may add 50 µs.

@@ -19,7 +19,7 @@ use allosaur_port::memory::MemoryRx;
 
 use crate::clock::Clock;
 use crate::counters::{CoreCounters, ReceiveBlock};
-use crate::polling::{Poll, SLEEP_MIN, sharpen_sleep};
+use crate::polling::{Poll, SLEEP_MIN, sharpen_sleep, stay_awake};
 use meters::Meters;
 use watch::Watch;
 
@@ -114,7 +114,7 @@ impl Receiver {
             }
             let now = self.clock.now_ns();
             if self.meters.expect_more(now) {
-                poll.stay_awake();
+                stay_awake();
                 continue;
             }
             let quiet_until = now + sleep;
