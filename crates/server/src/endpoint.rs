@@ -4,6 +4,7 @@
 //! the rings to it. What does not: which packets (`observe`).
 
 mod capture;
+mod form;
 mod wire;
 
 pub use capture::open_capture;

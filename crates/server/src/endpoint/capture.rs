@@ -1,7 +1,7 @@
 //! The packets of a capture on their way to a file or a socket.
 //!
-//! What lives here: the ring, the thread that empties it, and the two forms of files. What does
-//! not: the bytes of those forms (`allosaur_packet`).
+//! What lives here: the ring, the thread that empties it, and where it writes. What does not: what
+//! it writes (`form`).
 
 use std::fs::File;
 use std::io::Write;
@@ -11,13 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use allosaur_engine::capture::Captured;
-use allosaur_packet::capture::{LinkType, Record, Resolution};
-use allosaur_packet::{pcap, pcapng};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rtrb::{Consumer, Producer, RingBuffer};
 
+use super::form::Form;
 use super::{Helper, Orders};
-use crate::observe::{Endpoint, Format, PacketSink};
+use crate::observe::{Endpoint, PacketSink};
 
 /// Packets that may be under way. What finds no room is lost, and not counted as written.
 const PACKETS: usize = 16_384;
@@ -25,8 +24,6 @@ const PACKETS: usize = 16_384;
 const BATCH: usize = 256;
 /// How long a socket may hold its last packets after the end, in milliseconds.
 const LINGER_MS: i32 = 1000;
-/// Snap length of a file whose packets are not cut.
-const SNAP_BYTES_MAX: usize = 65_535;
 
 /// Opens an endpoint: `file:///PATH`, or the address of a ZeroMQ PAIR socket that listens.
 /// Packets that are written carry the time since the epoch; `epoch_ns` is that of time zero.
@@ -124,60 +121,6 @@ impl Writer {
         self.form.clear();
         self.written.fetch_add(packets as u64, Ordering::Release);
         packets
-    }
-}
-
-/// Bytes of a file of packets, as they come.
-enum Form {
-    Pcap(pcap::Writer, u64),
-    PcapNg(pcapng::Writer, u64),
-}
-
-impl Form {
-    fn new(format: Format, snap_bytes: usize, epoch_ns: u64) -> Form {
-        let snap = if snap_bytes == 0 {
-            SNAP_BYTES_MAX
-        } else {
-            snap_bytes
-        };
-        match format {
-            Format::Pcap => {
-                let nanoseconds = Resolution::Nanoseconds;
-                let writer = pcap::Writer::with_link(nanoseconds, LinkType::ETHERNET, snap as u32);
-                Form::Pcap(writer, epoch_ns)
-            }
-            Format::PcapNg => Form::PcapNg(pcapng::Writer::new(LinkType::ETHERNET), epoch_ns),
-        }
-    }
-
-    fn add(&mut self, packet: &Captured) {
-        let record = |epoch_ns: u64| Record {
-            time_ns: epoch_ns + packet.at,
-            data: &packet.bytes,
-            original_len: packet.wire_bytes,
-        };
-        match self {
-            Form::Pcap(writer, epoch_ns) => {
-                if let Err(error) = writer.write(&record(*epoch_ns)) {
-                    tracing::warn!("a packet of a capture is lost: {error}");
-                }
-            }
-            Form::PcapNg(writer, epoch_ns) => writer.write(&record(*epoch_ns)),
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Form::Pcap(writer, _) => writer.bytes(),
-            Form::PcapNg(writer, _) => writer.bytes(),
-        }
-    }
-
-    fn clear(&mut self) {
-        match self {
-            Form::Pcap(writer, _) => writer.clear(),
-            Form::PcapNg(writer, _) => writer.clear(),
-        }
     }
 }
 
