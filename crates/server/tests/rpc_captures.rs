@@ -65,10 +65,11 @@ fn a_capture_is_started_read_stopped_and_removed() {
         o.handle_received(6_500_000_000, 1, &udp(12, 2));
         o.handle_received(6_600_000_000, 1, &udp(13, 3));
         o.handle_received(6_700_000_000, 0, &udp(12, 4));
+        o.note_lost(3);
     });
     let status = capture(&mut world, &user, json!({"command": "status"}));
     let expected = json!([{
-        "id": 1, "state": "ACTIVE", "matched": 2, "fetched": 0, "count": 2, "bytes": 120,
+        "id": 1, "state": "ACTIVE", "matched": 2, "fetched": 0, "count": 2, "bytes": 120, "lost": 3,
         "limit": 10, "snaplen": 0, "mode": "fixed",
         "filter": {"tx": 1, "rx": 2, "bpf": "udp and dst port 12"},
     }]);

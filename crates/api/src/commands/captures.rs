@@ -249,7 +249,8 @@ pub const COMMANDS: &[Command] = &[
                 `pkt_count`, packets to be fetched or on the way to the `endpoint`. `fetch`: \
                 `pending`, `start_ts` and `pkts`, each with `ts` (seconds), `binary` (base64), \
                 `port`, `index` (from 1), `wirelen` (bytes) and `origin` (`TX` or `RX`). \
-                `status`: a list of captures. `remove`: `{}`.",
+                `status`: a list of captures; `lost` counts what found no \
+                room on the way to one or to its endpoint. `remove`: `{}`.",
         errors: &[
             "no such capture",
             "no such port, or no port at all",

@@ -205,6 +205,7 @@ fn status(state: &CaptureState) -> Value {
         },
         "count": state.count,
         "bytes": state.bytes,
+        "lost": state.lost,
         "limit": settings.packets_max,
         "snaplen": settings.snap_bytes,
         "mode": match settings.overflow {

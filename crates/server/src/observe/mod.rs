@@ -176,6 +176,8 @@ pub struct CaptureState {
     pub count: u64,
     /// Their bytes; of all that were handed on for a capture with an endpoint.
     pub bytes: u64,
+    /// Frames and packets that found no room on the way to it or to its endpoint.
+    pub lost: u64,
     /// Where its packets go.
     pub endpoint: Option<Endpoint>,
 }

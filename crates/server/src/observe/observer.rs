@@ -50,6 +50,9 @@ struct Watching {
     filter: String,
     capture: Capture<Wanted>,
     endpoint: Option<(Endpoint, Box<dyn PacketSink>)>,
+    /// Frames that were lost on the way here, wanted or not, and packets on the way to the
+    /// endpoint.
+    lost: u64,
 }
 
 /// What watches one port alone.
@@ -154,6 +157,16 @@ impl Observer {
         show(&mut self.captures, at, port, Origin::Transmitted, frame);
     }
 
+    /// Takes note of sent frames that could not be shown.
+    pub fn note_lost(&mut self, frames: u64) {
+        let captures = self.captures.iter_mut();
+        for watching in captures.filter(|c| c.capture.is_active()) {
+            if watching.capture.settings().transmit_ports != 0 {
+                watching.lost += frames;
+            }
+        }
+    }
+
     /// Hands the frames that ports shall send to `send`, which says whether there was room; one
     /// that finds none is lost. Returns how many there were.
     pub fn poll_transmit(
@@ -212,6 +225,7 @@ impl Observer {
             filter: filter.text().to_owned(),
             capture: Capture::new(settings, Box::new(move |frame| filter.matches(frame))),
             endpoint,
+            lost: 0,
         });
         Answer::Started { capture: number }
     }
@@ -327,7 +341,7 @@ impl Watching {
             return self.capture.offer(at, port, origin, frame);
         };
         if let Some(packet) = self.capture.hand_on(at, port, origin, frame) {
-            sink.push(packet);
+            self.lost += u64::from(!sink.push(packet));
         }
     }
 
@@ -350,6 +364,7 @@ impl Watching {
             fetched: counters.fetched,
             count: self.pending(),
             bytes: counters.bytes,
+            lost: self.lost,
             endpoint: self.endpoint.as_ref().map(|(endpoint, _)| endpoint.clone()),
         }
     }

@@ -24,6 +24,8 @@ pub struct Watch {
     pub(super) observer: Observer,
     desk: AnsweringEnd,
     taps: Vec<TapOut>,
+    /// Copies that did not fit into the taps, up to now.
+    lost: u64,
     switch: TapSwitch,
     sides: Vec<SendSide>,
 }
@@ -52,6 +54,7 @@ impl Watch {
             observer: Observer::new(queues.len()),
             desk,
             taps,
+            lost: 0,
             switch,
             sides: queues.into_iter().map(side).collect(),
         }
@@ -67,7 +70,13 @@ impl Watch {
         });
         let mut show = |at, port, frame: &[u8]| observer.handle_sent(at, port, frame);
         let taps = self.taps.iter_mut();
-        taps.map(|tap| tap.receive(TAP_BUDGET, &mut show)).sum()
+        let shown = taps.map(|tap| tap.receive(TAP_BUDGET, &mut show)).sum();
+        if shown > 0 {
+            let lost = self.taps.iter().map(TapOut::lost_packets).sum();
+            self.observer.note_lost(lost - self.lost);
+            self.lost = lost;
+        }
+        shown
     }
 
     /// Sends what watchers want sent. Returns how many frames.
