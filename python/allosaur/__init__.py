@@ -10,6 +10,9 @@ To change packets on the way out (the field engine):
     STLVM, STLScVmRaw, STLIPRange, STLVmFlowVar, STLVmFlowVarRepeatableRandom, STLVmTupleGen,
     STLVmWrFlowVar, STLVmWrMaskFlowVar, STLVmFixIpv4, STLVmFixChecksumHw, STLVmFixIcmpv6,
     STLVmTrimPktSize
+To ask and answer with packets of your own (services):
+    STLService, STLServiceFilter, STLServiceARP, STLServiceICMP, STLServiceICMPv6, STLServiceIPv6ND,
+    STLServiceIPv6Scan, STLServiceDHCP, VLAN
 What can go wrong:
     STLError, STLTypeError, STLArgumentError, STLTimeoutError, STLConnectionError, STLRpcError,
     STLPacketError, STLProfileError
@@ -45,6 +48,13 @@ if TYPE_CHECKING:
     from ._places import PortProfileID
     from ._profile import STLProfile
     from ._program import STLVM, STLIPRange, STLScVmRaw
+    from ._services._arp import STLServiceARP
+    from ._services._dhcp import STLServiceDHCP
+    from ._services._icmp import STLServiceICMP
+    from ._services._icmpv6 import STLServiceICMPv6
+    from ._services._nd import STLServiceIPv6ND
+    from ._services._scan6 import STLServiceIPv6Scan
+    from ._services._service import STLService, STLServiceFilter
     from ._stream import (
         STLFlowLatencyStats,
         STLFlowStats,
@@ -53,6 +63,7 @@ if TYPE_CHECKING:
         STLStreamDstMAC_CFG_FILE,
         STLStreamDstMAC_PKT,
     )
+    from ._vlan import VLAN
     from ._vm import (
         STLVmFixChecksumHw,
         STLVmFixIcmpv6,
@@ -69,6 +80,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STLVM",
+    "VLAN",
     "CapturedPacket",
     "Event",
     "PacketBuffer",
@@ -86,6 +98,14 @@ __all__ = [
     "STLProfileError",
     "STLRpcError",
     "STLScVmRaw",
+    "STLService",
+    "STLServiceARP",
+    "STLServiceDHCP",
+    "STLServiceFilter",
+    "STLServiceICMP",
+    "STLServiceICMPv6",
+    "STLServiceIPv6ND",
+    "STLServiceIPv6Scan",
     "STLStream",
     "STLStreamDstMAC_ARP",
     "STLStreamDstMAC_CFG_FILE",
@@ -116,7 +136,16 @@ _HOMES = {
     "STLPktBuilder": "_packet",
     "STLProfile": "_profile",
     "STLScVmRaw": "_program",
+    "STLService": "_services._service",
+    "STLServiceARP": "_services._arp",
+    "STLServiceDHCP": "_services._dhcp",
+    "STLServiceFilter": "_services._service",
+    "STLServiceICMP": "_services._icmp",
+    "STLServiceICMPv6": "_services._icmpv6",
+    "STLServiceIPv6ND": "_services._nd",
+    "STLServiceIPv6Scan": "_services._scan6",
     "STLVM": "_program",
+    "VLAN": "_vlan",
 }
 _HOMES_BY_PREFIX = (("STLTX", "_modes"), ("STLVm", "_vm"), ("STLFlow", "_stream"), ("STLStream", "_stream"))
 

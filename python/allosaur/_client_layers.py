@@ -15,12 +15,12 @@ from ._client_base import ClientBase
 from ._errors import STLArgumentError
 from ._packets import PacketBuffer, pushed
 from ._places import Ports
+from ._vlan import VLAN
 
 if TYPE_CHECKING:
     from scapy.packet import Packet
 
 _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
-_VLAN_TAGS_MAX = 2
 _PUSH_S_MAX = 1.0
 #: The server refuses requests of a megabyte; each packet has fields beside its bytes.
 _REQUEST_CHARS_MAX = 400_000
@@ -47,15 +47,13 @@ class LayerMethods(ClientBase):
                 ) from None
         self._configure("conf_ipv6", [port], enabled=bool(enabled), src_ipv6=src_ipv6 or "")
 
-    def set_vlan(self, ports: Ports = None, vlan: int | Sequence[int] = ()) -> None:
+    def set_vlan(self, ports: Ports = None, vlan: VLAN | int | Sequence[int] | None = ()) -> None:
         """The VLAN tags of the client's own packets on ports: none, one, or two with the outer first.
 
         Streams have the tags of their packets.
         """
-        tags = [vlan] if isinstance(vlan, int) else list(vlan)
-        if len(tags) > _VLAN_TAGS_MAX or not all(isinstance(tag, int) and 1 <= tag <= 4095 for tag in tags):
-            raise STLArgumentError("vlan", vlan, "none, one or two of 1 to 4095")
-        self._configure("set_vlan", self._ports(ports, self.get_acquired_ports), vlan=tags)
+        tags = VLAN(vlan).get_tags()
+        self._configure("set_vlan", self._ports(ports, self.get_acquired_ports), vlan=list(tags))
 
     def clear_vlan(self, ports: Ports = None) -> None:
         """No VLAN tags on the client's own packets."""

@@ -91,10 +91,13 @@ class PortMethods(ClientBase):
         flow_ctrl: int | None = None,
         multicast: bool | None = None,
         vxlan_fs: list[int] | None = None,
+        resolve: bool | None = None,
     ) -> None:
         """Set attributes of ports: only those that are given change.
 
-        ``flow_ctrl`` is 0 none, 1 send, 2 receive, 3 both.
+        ``promiscuous`` and ``multicast`` are what the port receives beside its own frames;
+        ``flow_ctrl`` is 0 none, 1 send, 2 receive, 3 both; ``vxlan_fs`` are UDP ports of VXLAN whose
+        inner packets are counted. ``resolve`` asks for the MAC of the gateway, as ``resolve()``.
         """
         attributes: dict[str, Any] = {}
         for name, key, value in (
@@ -108,15 +111,20 @@ class PortMethods(ClientBase):
                     raise STLArgumentError(name, value, [True, False])
                 attributes[name] = {key: value}
         if flow_ctrl is not None:
+            if isinstance(flow_ctrl, bool) or flow_ctrl not in range(4):
+                raise STLArgumentError("flow_ctrl", flow_ctrl, "0 to 3")
             attributes["flow_ctrl_mode"] = {"mode": flow_ctrl}
         if vxlan_fs is not None:
+            if not isinstance(vxlan_fs, list) or not all(_is_udp_port(port) for port in vxlan_fs):
+                raise STLArgumentError("vxlan_fs", vxlan_fs, "a list of UDP ports, 1 to 65535")
             attributes["vxlan_fs"] = vxlan_fs
-        if not attributes:
-            raise STLArgumentError("set_port_attr", None, "at least one attribute")
         chosen = self._ports(ports, self.get_acquired_ports)
-        self._each("set_port_attr", chosen, attr=attributes)
-        for port_id in chosen:
-            self._session().refresh(self._port(port_id))
+        if attributes:
+            self._each("set_port_attr", chosen, attr=attributes)
+            for port_id in chosen:
+                self._session().refresh(self._port(port_id))
+        if resolve:
+            self._resolve(chosen)
 
     def get_stats(self, ports: Ports = None, sync_now: bool = True) -> dict[Any, Any]:
         """Counters and rates: keys are port numbers, "total", "global", "flow_stats", "latency".
@@ -182,6 +190,10 @@ class PortMethods(ClientBase):
         stats: dict[str, Any] = self._session().rpc.call("get_utilization")
         return stats
 
+    def _resolve(self, ports: list[int]) -> None:
+        """Find the gateways of ports; ``_client_neighbors`` knows how."""
+        raise NotImplementedError
+
     def _interesting_ports(self) -> list[int]:
         return self.get_acquired_ports() or self.get_all_ports()
 
@@ -212,3 +224,7 @@ class PortMethods(ClientBase):
         if rx_delay_ms:
             time.sleep(rx_delay_ms / 1000)
         self._each_place("remove_rx_filters", counting)
+
+
+def _is_udp_port(port: Any) -> bool:
+    return isinstance(port, int) and not isinstance(port, bool) and 1 <= port <= 65_535

@@ -15,7 +15,8 @@ from ._errors import STLArgumentError, STLError
 from ._packets import CapturedPacket, decoded
 from ._places import Ports
 
-_MASK_MAX = 255
+#: What filtered service mode lets through, by the names that scripts use; they can be added up.
+NO_MASK, NO_TCP_UDP_MASK, BGP_MASK, DHCP_MASK, TRANSPORT_MASK, MDNS_MASK, ALL_MASK = 0, 1, 2, 4, 8, 16, 255
 _ENDPOINT_CHARS_MIN = 5
 
 
@@ -45,8 +46,8 @@ class ServiceModeMethods(ClientBase):
             raise STLArgumentError("mask", mask, "no mask, or filtered=True with it")
         fields: dict[str, Any] = {"enabled": enabled and not filtered, "filtered": filtered}
         if mask is not None:
-            if isinstance(mask, bool) or not isinstance(mask, int) or not 0 < mask <= _MASK_MAX:
-                raise STLArgumentError("mask", mask, f"1 to {_MASK_MAX}")
+            if isinstance(mask, bool) or not isinstance(mask, int) or not 0 < mask <= ALL_MASK:
+                raise STLArgumentError("mask", mask, f"1 to {ALL_MASK}")
             fields["mask"] = mask
         chosen = self._ports(ports, self.get_acquired_ports)
         self._each("service", chosen, **fields)

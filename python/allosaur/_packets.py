@@ -58,7 +58,7 @@ def pushed(packet: bytes | Packet | PacketBuffer) -> dict[str, Any]:
     elif isinstance(packet, (bytes, bytearray)):
         data, source, destination = bytes(packet), True, True
     else:
-        builder = STLPktBuilder(pkt=packet, build_raw=True)
+        builder = STLPktBuilder(pkt=packet)
         data = builder.dump_pkt(encode=False)["binary"]
         source, destination = builder.is_default_src_mac(), builder.is_default_dst_mac()
     if not PACKET_BYTES_MIN <= len(data) <= PACKET_BYTES_MAX:

@@ -95,6 +95,10 @@ class Port:
         """Whether the port is joined with a ZeroMQ socket."""
         return bool(self.status.get("rx_info", {}).get("capture_port", {}).get("is_active"))
 
+    def has(self, attribute: str) -> bool:
+        """Whether an attribute is switched on: "promiscuous" or "multicast"."""
+        return bool(self.status.get("attr", {}).get(attribute, {}).get("enabled"))
+
     @property
     def is_service(self) -> bool:
         """Whether the port is in service mode."""

@@ -26,7 +26,7 @@ _ADDRESSES: dict[type[Packet], dict[str, str]] = {
     ARP: {"hwsrc": "00:00:00:00:00:00", "psrc": "16.0.0.1", "hwdst": "00:00:00:00:00:00", "pdst": "0.0.0.0"},
 }
 
-__all__ = ["Ether", "Packet", "explicit_macs", "with_fixed_addresses"]
+__all__ = ["ARP", "IP", "Ether", "IPv6", "Packet", "explicit_macs", "with_fixed_addresses"]
 
 
 def with_fixed_addresses(packet: Packet) -> Packet:

@@ -32,6 +32,7 @@ SECTIONS = {
         "STLStreamDstMAC",
     ),
     "To change packets on the way out": ("STLVM", "STLScVmRaw", "STLIPRange", "STLVm"),
+    "To ask and answer with packets of your own": ("STLService", "VLAN"),
     "What can go wrong": (),
 }
 

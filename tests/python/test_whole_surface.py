@@ -12,8 +12,8 @@ import pytest
 from allosaur import STLArgumentError, STLClient, STLConnectionError, STLError
 from allosaur.testing import MockTransport
 
-#: Every public method of TRex's stateless client that is no console command, with its parameters, except
-#: those of tagged packet groups.
+#: Every public method of TRex's stateless client that is no console command, with its parameters (and what
+#: ours takes after them), except those of tagged packet groups.
 SURFACE = {
     "acquire": "ports force sync_streams",
     "add_profile": "filename ports",
@@ -21,9 +21,11 @@ SURFACE = {
     "clear_events": "",
     "clear_pgid_stats": "clear_flow_stats clear_latency_stats",
     "clear_stats": "ports clear_global clear_flow_stats clear_latency_stats clear_xstats",
+    "arp": "ports retries verbose vlan",
     "clear_vlan": "ports",
     "conf_ipv6": "port enabled src_ipv6",
     "connect": "",
+    "create_service_ctx": "port",
     "disconnect": "stop_traffic release_ports",
     "fetch_capture_packets": "capture_id output pkt_count fetch_limit snaplen",
     "get_acquired_ports": "",
@@ -61,9 +63,11 @@ SURFACE = {
     "is_async_results_ready": "port",
     "is_connected": "",
     "is_traffic_active": "ports",
+    "map_ports": "ports read_delay send_pkts",
     "namespace_remove_all": "ports",
     "pause": "ports",
     "pause_streams": "port stream_ids",
+    "ping_ip": "src_port dst_ip pkt_size count interval_sec vlan timeout_sec on_reply",
     "ping_rpc_server": "",
     "pop_event": "",
     "probe_server": "",
@@ -78,17 +82,20 @@ SURFACE = {
     "remove_rx_queue": "ports",
     "remove_streams": "stream_id_list ports",
     "reset": "ports restart",
+    "resolve": "ports retries verbose vlan",
     "resume": "ports",
     "resume_streams": "port stream_ids",
+    "scan6": "ports timeout verbose",
     "server_shutdown": "force",
     "service_mode": "ports",
     "set_bird_node": "node_port mac",
     "set_capture_port_bpf_filter": "port bpf_filter",
     "set_global_cfg": "params",
     "set_l2_mode": "port dst_mac",
+    "set_l3_mode": "port src_ipv4 dst_ipv4 vlan",
     "set_namespace": "port method",
     "set_namespace_start": "port ns_cmds",
-    "set_port_attr": "ports promiscuous link_up led_on flow_ctrl multicast vxlan_fs",
+    "set_port_attr": "ports promiscuous link_up led_on flow_ctrl multicast vxlan_fs resolve",
     "set_rx_queue": "ports size",
     "set_service_mode": "ports enabled filtered mask",
     "set_timeout": "timeout_sec",
@@ -158,6 +165,9 @@ def use_everything(client: STLClient, transport: MockTransport, tmp_path: Path) 
     client.set_vlan([0], [1, 2])
     client.clear_vlan([0])
     client.set_service_mode()
+    client._configure("set_l3", [0], src_addr="192.0.2.1", dst_addr="192.0.2.2")
+    client._configure("set_l3", [0], src_addr="192.0.2.1", dst_addr="192.0.2.2", resolved_mac="02::01")
+    client.map_ports(read_delay=0)
     client.set_rx_queue([0], 10)
     client.remove_rx_queue([0])
     client.start_capture_port(0, "ipc:///tmp/tap", "udp")

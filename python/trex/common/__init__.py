@@ -1,0 +1,1 @@
+"""The import name ``trex.common`` of existing scripts: everything comes from ``allosaur``."""

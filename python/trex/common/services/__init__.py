@@ -1,0 +1,1 @@
+"""The import name ``trex.common.services`` of existing scripts: everything comes from ``allosaur``."""

@@ -1,0 +1,23 @@
+"""``trex.common.trex_client`` of existing scripts."""
+
+from allosaur._client_service import (
+    ALL_MASK,
+    BGP_MASK,
+    DHCP_MASK,
+    MDNS_MASK,
+    NO_MASK,
+    NO_TCP_UDP_MASK,
+    TRANSPORT_MASK,
+)
+from allosaur._packets import PacketBuffer
+
+__all__ = [
+    "ALL_MASK",
+    "BGP_MASK",
+    "DHCP_MASK",
+    "MDNS_MASK",
+    "NO_MASK",
+    "NO_TCP_UDP_MASK",
+    "TRANSPORT_MASK",
+    "PacketBuffer",
+]

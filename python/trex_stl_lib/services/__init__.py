@@ -1,0 +1,1 @@
+"""The import name ``trex_stl_lib.services`` of existing scripts: everything comes from ``allosaur``."""
