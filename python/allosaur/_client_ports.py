@@ -100,16 +100,16 @@ class PortMethods(ClientBase):
         inner packets are counted. ``resolve`` asks for the MAC of the gateway, as ``resolve()``.
         """
         attributes: dict[str, Any] = {}
-        for name, key, value in (
-            ("promiscuous", "enabled", promiscuous),
-            ("multicast", "enabled", multicast),
-            ("link_status", "up", link_up),
-            ("led_status", "on", led_on),
+        for name, attribute, key, value in (
+            ("promiscuous", "promiscuous", "enabled", promiscuous),
+            ("multicast", "multicast", "enabled", multicast),
+            ("link_up", "link_status", "up", link_up),
+            ("led_on", "led_status", "on", led_on),
         ):
             if value is not None:
                 if not isinstance(value, bool):
                     raise STLArgumentError(name, value, [True, False])
-                attributes[name] = {key: value}
+                attributes[attribute] = {key: value}
         if flow_ctrl is not None:
             if isinstance(flow_ctrl, bool) or flow_ctrl not in range(4):
                 raise STLArgumentError("flow_ctrl", flow_ctrl, "0 to 3")
