@@ -6,7 +6,8 @@ use allosaur_engine::latency::Histogram;
 use allosaur_engine::time::{MICROSECOND, Nanos};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use flate2::{Compress, Compression, FlushCompress, Status};
+use hdrhistogram::serialization::{Serializer, V2Serializer};
 use serde_json::{Map, Value, json};
 
 /// Our own fields, and the share of packets in percent.
@@ -15,6 +16,9 @@ const PERCENTILES: [(&str, f64); 4] =
 /// The longest time of TRex's HdrHistogram, 10 s; those that are longer count as this.
 const USEC_MAX: u64 = 10_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
+/// What a compressed V2 encoding begins with, and then its length.
+const PACKED_COOKIE: u32 = 0x1c84_9314;
+const PACKED_HEADER_BYTES: usize = 8;
 
 /// Makes HdrHistograms, with room that is used again for the next group.
 #[derive(Default)]
@@ -24,8 +28,10 @@ pub(super) struct Percentiles {
 
 struct Encoder {
     histogram: hdrhistogram::Histogram<u64>,
-    serializer: V2DeflateSerializer,
-    bytes: Vec<u8>,
+    serializer: V2Serializer,
+    compressor: Compress,
+    plain: Vec<u8>,
+    packed: Vec<u8>,
 }
 
 impl Percentiles {
@@ -47,8 +53,10 @@ impl Encoder {
         let histogram = hdrhistogram::Histogram::new_with_bounds(1, USEC_MAX, SIGNIFICANT_DIGITS);
         Encoder {
             histogram: histogram.expect("1 to ten million with three digits is a valid range"),
-            serializer: V2DeflateSerializer::new(),
-            bytes: Vec::new(),
+            serializer: V2Serializer::new(),
+            compressor: Compress::new(Compression::fast(), true),
+            plain: Vec::new(),
+            packed: Vec::new(),
         }
     }
 
@@ -59,10 +67,31 @@ impl Encoder {
             let usec = (time_ns / MICROSECOND).min(USEC_MAX);
             self.histogram.record_n(usec, packets).ok()?;
         }
-        self.bytes.clear();
-        let encoded = self.serializer.serialize(&self.histogram, &mut self.bytes);
+        self.plain.clear();
+        let encoded = self.serializer.serialize(&self.histogram, &mut self.plain);
         encoded.ok()?;
-        Some(STANDARD.encode(&self.bytes))
+        self.pack()?;
+        Some(STANDARD.encode(&self.packed))
+    }
+
+    /// Compresses the plain encoding, behind a cookie and its length.
+    fn pack(&mut self) -> Option<()> {
+        self.packed.clear();
+        self.packed.resize(PACKED_HEADER_BYTES, 0);
+        // Room for all of it: what does not get smaller grows by a few bytes.
+        self.packed.reserve(self.plain.len() + 64);
+        self.compressor.reset();
+        let (plain, packed) = (&self.plain, &mut self.packed);
+        let packing = self
+            .compressor
+            .compress_vec(plain, packed, FlushCompress::Finish);
+        if packing.ok()? != Status::StreamEnd {
+            return None;
+        }
+        let length = (self.packed.len() - PACKED_HEADER_BYTES) as u32;
+        self.packed[..4].copy_from_slice(&PACKED_COOKIE.to_be_bytes());
+        self.packed[4..8].copy_from_slice(&length.to_be_bytes());
+        Some(())
     }
 }
 
