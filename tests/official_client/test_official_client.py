@@ -136,7 +136,7 @@ def test_streams_are_counted_and_measured_without_loss(run: Any) -> None:
     seen = run("groups")
     assert seen["active"] == {"flow_stats": [7], "latency": [12]}
     assert seen["active_after"] == {"flow_stats": [], "latency": []}
-    assert "which stream 2 has" in seen["twice"]
+    assert "which stream 2 of profile_id(_) on port 0 has" in seen["twice"]
     for stats in seen["runs"]:
         counted, measured = stats["flow_stats"]["7"], stats["flow_stats"]["12"]
         everywhere = {"0": 2000, "1": 2000, "total": 4000}
@@ -147,4 +147,5 @@ def test_streams_are_counted_and_measured_without_loss(run: Any) -> None:
         latency = stats["latency"]["12"]
         assert set(latency["err_cntrs"].values()) == {0}
         assert sum(latency["latency"]["histogram"].values()) == 500
+        assert latency["latency"]["hdrh"].startswith("HISTFAAA")
         assert stats["latency"]["global"] == {"bad_hdr": 0, "old_flow": 0}

@@ -102,3 +102,78 @@ fn read(frame: &[u8]) -> Option<(Trailer, Group)> {
     let trailer = Trailer::parse(frame)?;
     Some((trailer, Group::latency(trailer.group)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use allosaur_engine::latency::TRAILER_BYTES;
+
+    use super::*;
+    use crate::counters::{Counters, GroupReadout};
+
+    fn frame(group: u16, run: u8, sequence: u32, sent_ns: Nanos) -> [u8; TRAILER_BYTES] {
+        let mut frame = [0; TRAILER_BYTES];
+        let trailer = Trailer {
+            run,
+            group,
+            sequence,
+            sent_ns,
+        };
+        trailer.write(&mut frame);
+        frame
+    }
+
+    fn meters() -> (Counters, Meters) {
+        let counters = Counters::new(1, 1);
+        let meters = Meters::new(Arc::clone(&counters.receive), Clock::start());
+        (counters, meters)
+    }
+
+    #[test]
+    fn frames_are_expected_from_the_announcement_on_for_a_while() {
+        let (counters, mut meters) = meters();
+        assert!(!meters.expect_more(5));
+        for at in [10, 7 * MEASURING] {
+            let terms = LatencyTerms { version: 1, run: 1 };
+            counters.receive.expect_latency(3, terms);
+            assert!(meters.expect_more(at) && meters.expect_more(at + MEASURING - 1));
+            assert!(!meters.expect_more(at + MEASURING));
+        }
+    }
+
+    #[test]
+    fn a_group_that_is_made_anew_shows_nothing_of_the_last_one() {
+        let (counters, mut meters) = meters();
+        for (version, packets) in [(1, 5), (2, 2)] {
+            let terms = LatencyTerms { version, run: 9 };
+            counters.receive.expect_latency(3, terms);
+            for sequence in 0..packets {
+                assert_eq!(meters.measure(&frame(3, 9, sequence, 0)), Group::latency(3));
+            }
+            meters.publish();
+            let stats = counters.latency(3, version).expect("it is published");
+            let times = counters.latency_times(3, version, &stats);
+            let counted = times.map(|times| times.packets());
+            assert_eq!(
+                (stats.packets, counted),
+                (packets.into(), Some(packets.into()))
+            );
+        }
+    }
+
+    #[test]
+    fn frames_of_another_run_and_without_a_group_are_errors() {
+        let (counters, mut meters) = meters();
+        let terms = LatencyTerms { version: 1, run: 9 };
+        counters.receive.expect_latency(3, terms);
+        for (group, run) in [(3, 8), (4, 9), (LATENCY_GROUPS, 9)] {
+            assert_eq!(meters.measure(&frame(group, run, 0, 0)), None);
+        }
+        assert_eq!(meters.measure(&[0; TRAILER_BYTES]), None);
+        meters.publish();
+        let errors = LatencyErrors {
+            old_flow: 2,
+            bad_header: 2,
+        };
+        assert_eq!(counters.latency_errors(), errors);
+    }
+}
