@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 from allosaur.server import LocalServer
 
-HERE = Path(__file__).resolve().parent
-
 
 @pytest.fixture
-def run_on(client_python: str, client_environment: dict[str, str]) -> Any:
-    """Run one scenario of session.py against a server, and return what it printed."""
-
-    def run_scenario(server: LocalServer, name: str) -> Any:
-        command = [client_python, "-W", "ignore", str(HERE / "session.py"), name]
-        command += [server.host, str(server.rpc_port), str(server.pub_port)]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=110, check=False, env=client_environment
-        )
-        assert done.returncode == 0, f"the official client failed:\n{done.stdout}\n{done.stderr}"
-        return json.loads(done.stdout.splitlines()[-1])
-
-    return run_scenario
-
-
-@pytest.fixture
-def run(run_on: Any, server: LocalServer) -> Any:
+def run(official: Any) -> Any:
     """Run one scenario of session.py against a fresh server, and return what it printed."""
-    return lambda name: run_on(server, name)
+    return official
 
 
 def check_nothing_lost(run: dict[str, dict[str, int]]) -> None:
