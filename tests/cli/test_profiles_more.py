@@ -253,3 +253,17 @@ def test_connects_and_pings_of_many(simulate: Simulate) -> None:
     pings = simulate("icmpv6_echo", "-t", "hosts=3", limit=4)
     assert [packet["IPv6"].dst[-1] for packet in pings] == ["1", "2", "3", "1"]
     assert [packet["ICMPv6 Echo Request"].seq for packet in pings] == [0, 1, 2, 3]
+
+
+def test_timed_packets_keep_their_rate_beside_the_load(simulate: Simulate) -> None:
+    for rate, background in (("1", 100), ("2", 200)):
+        packets = simulate("latency_streams", "-m", rate, limit=2 * background)
+        ports = Counter(packet["UDP"].dport for packet in packets)
+        # A thousand a second are timed, whatever the load is.
+        assert ports[13] == 2
+        assert {len(packet) for packet in packets} == {124}
+
+
+def test_each_pinned_stream_sends_alike(simulate: Simulate) -> None:
+    packets = simulate("pinned_cores", "--cores", 3, "-t", "cores=3", limit=60)
+    assert Counter(packet["UDP"].sport for packet in packets) == {1000: 20, 1001: 20, 1002: 20}

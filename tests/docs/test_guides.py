@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from allosaur import STLClient
+from allosaur.api import UDP, Ether
 from allosaur.server import LocalServer
+from allosaur.testing import MockTransport
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+
+GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 
 
 def python_blocks(page: Path) -> list[str]:
@@ -61,3 +69,45 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+
+
+def client_calls(page: Path) -> list[ast.Call]:
+    """What the scripts of a page call on `client`."""
+    nodes = [node for block in python_blocks(page) for node in ast.walk(ast.parse(block))]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    return [call for call in calls if ast.unparse(call.func).startswith("client.")]
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.name)
+def test_scripts_call_what_there_is(page: Path) -> None:
+    for call in client_calls(page):
+        assert isinstance(call.func, ast.Attribute)
+        method = getattr(STLClient, call.func.attr)
+        keywords = {keyword.arg: None for keyword in call.keywords if keyword.arg}
+        inspect.signature(method).bind(None, *[None for _ in call.args], **keywords)
+
+
+def test_the_service_of_the_guide_runs() -> None:
+    page = ROOT / "docs/guide/service-mode.md"
+    script = next(block for block in python_blocks(page) if "class Echo(" in block)
+    names: dict[str, Any] = {}
+    exec(script, names)
+    transport = MockTransport()
+
+    def echo(port: int, frame: bytes) -> None:
+        packet = Ether(frame)
+        packet[UDP].dport, packet[UDP].sport = packet[UDP].sport, packet[UDP].dport
+        transport.receive(port, bytes(packet))
+
+    transport.on_push = echo
+    with STLClient(transport=transport) as client:
+        client.acquire([0])
+        client.set_service_mode([0])
+        services = [names["Echo"](udp_port=port) for port in (1000, 1001)]
+        client.create_service_ctx(0).run(services)
+        assert [service.rtt_s for service in services] == [pytest.approx(0.001), pytest.approx(0.002)]
+        context = client.create_service_ctx(0)
+        transport.on_push = None
+        silent = names["Echo"](udp_port=1002)
+        context.run(silent)
+        assert silent.rtt_s is None

@@ -14,12 +14,16 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from allosaur.cli import _options
+from allosaur.cli import _arguments_ports, _options
 from allosaur.cli._errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, bad_input
 
 _COMMANDS = {
     "server": ("_server", "start a server on this machine"),
     "run": ("_run", "send a profile's traffic and report what happened"),
+    "push": ("_push", "send a capture file, read here or by the server"),
+    "capture": ("_capture", "record what ports send and receive, or show it"),
+    "ping": ("_ping", "ping an IP address from a port"),
+    "arp": ("_arp", "find the MAC address of a port's gateway"),
     "sim": ("_sim", "write the packets a profile would send to a pcap file, without a network"),
     "demo": ("_demo", "start a server, send traffic both ways, check it, and write a report"),
     "version": ("_version", "say which version this is"),
@@ -270,6 +274,10 @@ def _json_argument(parser: argparse.ArgumentParser) -> None:
 _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "server": _server_arguments,
     "run": _run_arguments,
+    "push": _arguments_ports.push,
+    "capture": _arguments_ports.capture,
+    "ping": _arguments_ports.ping,
+    "arp": _arguments_ports.arp,
     "sim": _sim_arguments,
     "demo": _demo_arguments,
     "version": _version_arguments,

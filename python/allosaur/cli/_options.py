@@ -7,6 +7,7 @@ message that says what to write instead. Not here: the commands.
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import re
 from dataclasses import dataclass
 
@@ -109,6 +110,63 @@ def whole_number(text: str) -> int:
     if not text.strip().isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above zero")
     return int(text)
+
+
+def count(text: str) -> int:
+    """Read how often: a whole number, or `forever`, which is 0."""
+    return 0 if text.strip().lower() in ("forever", "inf") else whole_number(text)
+
+
+def seconds(text: str) -> float:
+    """Read a duration that ends: `1`, `200ms`, or 0."""
+    if text.strip() == "0":
+        return 0.0
+    value = duration_s(text)
+    if value == FOREVER:
+        raise argparse.ArgumentTypeError(f"{text!r} does not end; give seconds, such as 1 or 200ms")
+    return value
+
+
+def microseconds(text: str) -> float:
+    """Read a time of microseconds: a number of 0 or more."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of microseconds; write one such as 100")
+    return value
+
+
+def factor(text: str) -> float:
+    """Read a factor above zero, such as `2` or `0.5`."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a factor; write a number above zero, such as 2")
+    return value
+
+
+def vlan(text: str) -> list[int]:
+    """Read one VLAN tag or two, the outer first: `100` or `100,200`."""
+    tags = [word.strip() for word in text.split(",")]
+    if len(tags) > 2 or not all(word.isdecimal() and 1 <= int(word) <= 4095 for word in tags):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no VLAN; write a tag of 1 to 4095, or two such as 100,200"
+        )
+    return [int(word) for word in tags]
+
+
+def address(text: str) -> str:
+    """Read an IPv4 or IPv6 address."""
+    try:
+        return str(ipaddress.ip_address(text.strip()))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not an IP address; write one such as 192.0.2.1 or 2001:db8::1"
+        ) from None
 
 
 def tunables(text: str) -> dict[str, Tunable]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import getpass
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _profile, _summary
-from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, CommandError, bad_input, brief, explained
+from allosaur.cli._access import check_ports, connected, remote_client, take
+from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._progress import progress
 from allosaur.cli._traffic import Outcome, Plan, Verdict, drive, judge, pair_of, watched_ports
@@ -47,25 +47,14 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _plan(client: STLClient, options: argparse.Namespace) -> Plan:
-    port_count = client.get_port_count()
-    unknown = [str(port) for port in options.ports if port >= port_count]
-    if unknown:
-        raise bad_input(
-            f"--ports: the server has no port {', '.join(unknown)}; it has ports 0 to {port_count - 1}"
-        )
-    watched = watched_ports(options.ports, port_count)
+    check_ports(client, options.ports)
+    watched = watched_ports(options.ports, client.get_port_count())
     return Plan(options.ports, options.multiplier, options.duration, watched, options.force)
 
 
 def _prepare(client: STLClient, options: argparse.Namespace) -> None:
     """Take the ports, and take away what an earlier run left on them."""
-    hint = "" if options.force else " (--force takes the ports over)"
-    from allosaur import STLError
-
-    try:
-        client.acquire(ports=options.ports, force=options.force)
-    except STLError as error:
-        raise CommandError(f"cannot take port {_names(options.ports)}: {brief(error)}{hint}") from error
+    take(client, options.ports, options.force)
     with explained("cannot clear the ports"):
         client.stop(ports=options.ports)
         client.remove_all_streams(ports=options.ports)
@@ -74,47 +63,15 @@ def _prepare(client: STLClient, options: argparse.Namespace) -> None:
 @contextlib.contextmanager
 def _client(options: argparse.Namespace) -> Iterator[STLClient]:
     """Connect to the server that the options name, or start one; disconnect, and stop it, at the end."""
-    if options.local:
-        with (
-            _local_server(options) as server,
-            _connected(server.client(), "the server of this run") as client,
-        ):
+    if not options.local:
+        with remote_client(options) as client:
             yield client
         return
-    from allosaur import STLClient
-
-    address = options.server
-    pub_port = options.pub_port if options.pub_port is not None else address.rpc_port - 1
-    client = STLClient(
-        username=_user(),
-        server=address.host,
-        sync_port=address.rpc_port,
-        async_port=pub_port,
-        verbose_level="error",
-    )
-    with _connected(client, str(address)) as client:
+    with (
+        _local_server(options) as server,
+        connected(server.client(), "the server of this run") as client,
+    ):
         yield client
-
-
-@contextlib.contextmanager
-def _connected(client: STLClient, name: str) -> Iterator[STLClient]:
-    from allosaur import STLConnectionError
-
-    try:
-        with explained(f"cannot use the server at {name}"):
-            client.connect()
-    except CommandError as error:
-        if isinstance(error.__cause__, STLConnectionError):
-            raise CommandError(
-                f"no server answers at {name}; start one with `allosaur server`, "
-                "name another with --server HOST:PORT, or use --local"
-            ) from error
-        raise
-    try:
-        yield client
-    finally:
-        with contextlib.suppress(Exception):
-            client.disconnect()
 
 
 def _local_server(options: argparse.Namespace) -> Any:
@@ -140,14 +97,3 @@ def _print(options: argparse.Namespace, tunables: dict[str, Any], outcome: Outco
         **_summary.json_object(outcome, verdict),
     }
     print(json.dumps(result, indent=2))
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a user id without a name, as in some containers
-        return "allosaur"
-
-
-def _names(ports: list[int]) -> str:
-    return ", ".join(str(port) for port in ports)

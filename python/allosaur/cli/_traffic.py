@@ -107,17 +107,22 @@ def drive(
     plan: Plan,
     interrupt: Interrupt,
     show: Callable[[Moment], None],
+    begin: Callable[[], None] | None = None,
 ) -> Outcome:
     """Start the streams that are on the ports, watch them until they end, and return what happened.
 
-    The traffic is stopped in any case, also when this raises :class:`CommandError`.
+    `begin` starts something else in their place. The traffic is stopped in any case, also when this
+    raises :class:`CommandError`.
     """
     ports = list(plan.ports)
     with explained("cannot read the port counters"):
         sampler = Sampler(lambda: _read(client, plan.watched))
     try:
         with explained("the traffic did not start", EXIT_USAGE):
-            client.start(ports=ports, mult=plan.multiplier, duration=plan.duration_s, force=plan.force)
+            if begin is not None:
+                begin()
+            else:
+                client.start(ports=ports, mult=plan.multiplier, duration=plan.duration_s, force=plan.force)
         sampler.started()
         with explained("the server stopped answering while the traffic ran"):
             elapsed_s, overdue = _watch(client, plan, interrupt, sampler, show)

@@ -1,0 +1,102 @@
+"""Getting at a server and its ports: connecting, and owning ports for as long as a command lasts.
+
+Not here: what a command does with them, and servers that a command starts itself (`_run`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import getpass
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from allosaur.cli._errors import CommandError, bad_input, brief, explained
+
+if TYPE_CHECKING:
+    from allosaur import STLClient
+
+
+@contextlib.contextmanager
+def remote_client(options: argparse.Namespace) -> Iterator[STLClient]:
+    """Connect to the server that `--server` and `--pub-port` name; disconnect at the end."""
+    from allosaur import STLClient
+
+    address = options.server
+    pub_port = options.pub_port if options.pub_port is not None else address.rpc_port - 1
+    client = STLClient(
+        username=_user(),
+        server=address.host,
+        sync_port=address.rpc_port,
+        async_port=pub_port,
+        verbose_level="error",
+    )
+    with connected(client, str(address), local_hint=hasattr(options, "local")) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def connected(client: STLClient, name: str, local_hint: bool = True) -> Iterator[STLClient]:
+    """Connect a client to the server that the user knows as `name`; disconnect it at the end."""
+    from allosaur import STLConnectionError
+
+    try:
+        with explained(f"cannot use the server at {name}"):
+            client.connect()
+    except CommandError as error:
+        if isinstance(error.__cause__, STLConnectionError):
+            hint = ", name another with --server HOST:PORT, or use --local" if local_hint else ""
+            hint = hint or ", or name another with --server HOST:PORT"
+            raise CommandError(
+                f"no server answers at {name}; start one with `allosaur server`{hint}"
+            ) from error
+        raise
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(Exception):
+            # What runs on ports that were taken over is not ours to stop: each command stops its own.
+            client.disconnect(stop_traffic=False)
+
+
+def check_ports(client: STLClient, ports: Sequence[int], option: str = "--ports") -> None:
+    """Refuse ports that the server does not have."""
+    port_count = client.get_port_count()
+    unknown = [str(port) for port in ports if port >= port_count]
+    if unknown:
+        raise bad_input(
+            f"{option}: the server has no port {', '.join(unknown)}; it has ports 0 to {port_count - 1}"
+        )
+
+
+def take(client: STLClient, ports: Sequence[int], force: bool) -> None:
+    """Own ports, with a hint when somebody else does."""
+    from allosaur import STLError
+
+    hint = "" if force else " (--force takes the ports over)"
+    try:
+        client.acquire(ports=list(ports), force=force)
+    except STLError as error:
+        raise CommandError(f"cannot take port {names(ports)}: {brief(error)}{hint}") from error
+
+
+@contextlib.contextmanager
+def service_ports(client: STLClient, ports: Sequence[int], force: bool) -> Iterator[None]:
+    """Own ports and have them in service mode inside the block; their service mode is as before after it."""
+    take(client, ports, force)
+    with contextlib.ExitStack() as stack:
+        with explained(f"cannot put port {names(ports)} into service mode"):
+            stack.enter_context(client.service_mode(list(ports)))
+        yield
+
+
+def names(ports: Sequence[int]) -> str:
+    """Return ports as one says them: `0, 1`."""
+    return ", ".join(str(port) for port in ports)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user id without a name, as in some containers
+        return "allosaur"

@@ -1,0 +1,211 @@
+"""`allosaur capture`: what ports send and receive, into a file or line by line."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from allosaur.cli import _format
+from allosaur.cli._access import check_ports, names, remote_client, service_ports
+from allosaur.cli._errors import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_USAGE,
+    CommandError,
+    explained,
+)
+from allosaur.cli._interrupt import Interrupt
+from allosaur.cli._options import FOREVER
+from allosaur.cli._progress import PLAIN_INTERVAL_S
+
+if TYPE_CHECKING:
+    from allosaur import CapturedPacket, STLClient
+    from allosaur._capture_file import CaptureFile
+
+_BUFFER_PACKETS = 10_000
+"""What the server keeps until it is fetched."""
+_FETCH_PACKETS = 1_000
+_INTERVAL_S = 0.02
+_LISTED_PACKETS_MAX = 10_000
+"""With --json and without a file: so many packets are in the result."""
+
+
+@dataclass
+class _Recording:
+    """What came until now."""
+
+    options: argparse.Namespace
+    file: CaptureFile | None
+    start_s: float = 0.0
+    packets: int = 0
+    bytes: int = 0
+    lost: int = 0
+    listed: list[dict[str, Any]] = field(default_factory=list)
+
+    def take(self, packets: Sequence[CapturedPacket]) -> None:
+        """Write packets, or show them."""
+        for packet in packets:
+            self.packets += 1
+            self.bytes += packet["wirelen"]
+            if self.file is not None:
+                self.file.write(packet, packet["ts"] - self.start_s)
+            else:
+                self._show(packet)
+        if packets and self.file is not None:
+            self.file.flush()
+        elif packets:
+            sys.stdout.flush()
+
+    def room(self) -> int:
+        """How many packets may still come."""
+        return _FETCH_PACKETS if self.options.limit is None else self.options.limit - self.packets
+
+    def _show(self, packet: CapturedPacket) -> None:
+        line: dict[str, Any] = {
+            "time_s": round(packet["ts"] - self.start_s, 9),
+            "port": packet["port"],
+            "origin": packet["origin"],
+            "length": packet["wirelen"],
+            "summary": _summary(packet["binary"]),
+        }
+        if not self.options.json:
+            print("{time_s:.6f} port {port} {origin} {length} bytes: {summary}".format(**line))
+        elif len(self.listed) < _LISTED_PACKETS_MAX:
+            self.listed.append(line)
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Do what `allosaur capture` says; return the exit code."""
+    from allosaur import STLError
+    from allosaur._capture_file import CaptureFile
+
+    with contextlib.ExitStack() as stack:
+        interrupt = stack.enter_context(Interrupt())
+        client = stack.enter_context(remote_client(options))
+        rx, tx = _ports(client, options)
+        try:
+            file = stack.enter_context(CaptureFile(options.output)) if options.output else None
+        except STLError as error:
+            raise CommandError(str(error), EXIT_USAGE) from error
+        recording = _Recording(options, file)
+        capture = _start(client, options, rx, tx, stack)
+        recording.start_s = capture["ts"]
+        with explained("the server stopped answering"):
+            _record(client, capture["id"], recording, interrupt)
+    _print(recording, rx, tx)
+    # Ctrl-C is how a capture usually ends.
+    if interrupt.exit_code not in (None, EXIT_INTERRUPTED):
+        return interrupt.exit_code or EXIT_FAILED
+    return EXIT_FAILED if recording.lost else EXIT_OK
+
+
+def _ports(client: STLClient, options: argparse.Namespace) -> tuple[list[int], list[int]]:
+    tx = options.tx or []
+    rx = options.rx if options.rx is not None else [] if tx else client.get_all_ports()
+    check_ports(client, rx, "--rx")
+    check_ports(client, tx, "--tx")
+    return rx, tx
+
+
+def _start(
+    client: STLClient,
+    options: argparse.Namespace,
+    rx: Sequence[int],
+    tx: Sequence[int],
+    stack: contextlib.ExitStack,
+) -> dict[str, Any]:
+    """Start to record; where the server wants it, with the ports in service mode until the end."""
+    from allosaur import STLError
+
+    def start() -> dict[str, Any]:
+        return client.start_capture(
+            tx_ports=list(tx),
+            rx_ports=list(rx),
+            limit=_BUFFER_PACKETS,
+            bpf_filter=options.filter,
+            snaplen=options.snaplen or 0,
+        )
+
+    ports = sorted({*rx, *tx})
+    without = [port for port in ports if not client.get_port(port).is_service]
+    try:
+        return start()
+    except STLError as error:
+        if not without or "service" not in str(error).lower():
+            raise CommandError(f"cannot capture on port {names(ports)}: {error}", EXIT_USAGE) from error
+    stack.enter_context(service_ports(client, without, options.force))
+    with explained(f"cannot capture on port {names(ports)}", EXIT_USAGE):
+        return start()
+
+
+def _record(client: STLClient, capture: int, recording: _Recording, interrupt: Interrupt) -> None:
+    options = recording.options
+    begun_s = next_line_s = time.monotonic()
+    try:
+        while not interrupt and recording.room() > 0:
+            elapsed_s = time.monotonic() - begun_s
+            if options.duration != FOREVER and elapsed_s >= options.duration:
+                break
+            fetched = _fetch(client, capture, recording)
+            if recording.file is not None and time.monotonic() - next_line_s > PLAIN_INTERVAL_S:
+                next_line_s = time.monotonic()
+                _progress(recording, elapsed_s)
+            if not fetched:
+                interrupt.sleep(_INTERVAL_S)
+        status = client.get_capture_status()[capture]
+        recording.lost = status["matched"] - status["fetched"] - status["count"]
+    finally:
+        rest: list[CapturedPacket] = []
+        client.stop_capture(capture, rest)
+        recording.take(rest[: max(0, recording.room())] if options.limit is not None else rest)
+
+
+def _fetch(client: STLClient, capture: int, recording: _Recording) -> bool:
+    packets: list[CapturedPacket] = []
+    client.fetch_capture_packets(capture, packets, pkt_count=min(_FETCH_PACKETS, recording.room()))
+    recording.take(packets)
+    return bool(packets)
+
+
+def _progress(recording: _Recording, elapsed_s: float) -> None:
+    counted = f"{_format.count(recording.packets)} packets, {_format.count(recording.bytes)} bytes"
+    print(f"{elapsed_s:.1f} s: {counted}", file=sys.stderr, flush=True)
+
+
+def _print(recording: _Recording, rx: Sequence[int], tx: Sequence[int]) -> None:
+    options = recording.options
+    if options.json:
+        result: dict[str, Any] = {
+            "command": "capture",
+            "ok": not recording.lost,
+            "server": str(options.server),
+            "rx_ports": list(rx),
+            "tx_ports": list(tx),
+            "filter": options.filter,
+            "output": options.output,
+            "packets": recording.packets,
+            "bytes": recording.bytes,
+            "lost_packets": recording.lost,
+        }
+        if recording.file is None:
+            result["listed"] = recording.listed
+        print(json.dumps(result, indent=2))
+        return
+    lost = f"; {_format.count(recording.lost)} came too fast and are missing" if recording.lost else ""
+    where = f" in {options.output}" if options.output else ""
+    line = f"{_format.count(recording.packets)} packets, {_format.count(recording.bytes)} bytes{where}{lost}."
+    # Behind packets that were printed one by one, the total is only for people.
+    print(line, file=None if options.output else sys.stderr)
+
+
+def _summary(data: bytes) -> str:
+    from allosaur._scapy import Ether
+
+    return str(Ether(data).summary())

@@ -1,0 +1,115 @@
+"""`allosaur ping`: is there somebody at an address, and how far away."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from allosaur.cli._access import check_ports, remote_client, service_ports
+from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, bad_input, explained
+from allosaur.cli._interrupt import Interrupt
+
+if TYPE_CHECKING:
+    from allosaur import STLClient
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Do what `allosaur ping` says; return the exit code."""
+    _check(options)
+    records: list[Any] = []
+    with Interrupt() as interrupt, remote_client(options) as client:
+        check_ports(client, [options.port], "--port")
+        with (
+            service_ports(client, [options.port], options.force),
+            explained(f"cannot ping from port {options.port}"),
+        ):
+            _give_address(client, options)
+            while len(records) < options.count and not interrupt:
+                if records:
+                    interrupt.sleep(options.interval)
+                if not interrupt:
+                    records += _once(client, options)
+    result = _result(options, records)
+    if options.json:
+        print(json.dumps(result, indent=2))
+    else:
+        print(_text(result))
+    if interrupt.exit_code is not None:
+        return interrupt.exit_code
+    return EXIT_OK if result["received"] else EXIT_FAILED
+
+
+def _give_address(client: STLClient, options: argparse.Namespace) -> None:
+    """Give the port the address of `--source`, if there is one, and find its gateway."""
+    if options.source is None:
+        return
+    if ":" in options.source:
+        client.conf_ipv6(options.port, True, options.source)
+    else:
+        gateway = options.gateway or options.address
+        client.set_l3_mode(options.port, options.source, gateway, vlan=options.vlan)
+
+
+def _check(options: argparse.Namespace) -> None:
+    if not 64 <= options.size <= 9216:
+        raise bad_input(f"--size: {options.size} is not a size; write 64 to 9216 bytes")
+    check_addresses(options)
+    if options.source is not None:
+        versions = {ipaddress.ip_address(one).version for one in (options.source, options.address)}
+        if len(versions) > 1:
+            raise bad_input(f"--source: {options.source} cannot reach {options.address}: one is IPv6")
+
+
+def check_addresses(options: argparse.Namespace) -> None:
+    """Refuse a gateway without a source, and one of IPv6."""
+    if options.gateway is not None and options.source is None:
+        raise bad_input("--gateway needs --source: the address that the port gets")
+    if options.gateway is not None and ":" in options.gateway + options.source:
+        raise bad_input("--gateway: only IPv4 has one here; neighbors of IPv6 are found as they are needed")
+
+
+def _once(client: STLClient, options: argparse.Namespace) -> list[Any]:
+    from allosaur import STLError
+
+    try:
+        records = client.ping_ip(
+            options.port,
+            options.address,
+            pkt_size=options.size,
+            count=1,
+            vlan=options.vlan,
+            timeout_sec=options.timeout,
+        )
+    except STLError as error:
+        if "set_l3_mode" in str(error) or "resolve()" in str(error):
+            raise STLError("it needs an address and a gateway: give --source and --gateway") from error
+        raise
+    if not options.json:
+        print(records[0], flush=True)
+    return records
+
+
+def _result(options: argparse.Namespace, records: Sequence[Any]) -> dict[str, Any]:
+    rtts = [record["rtt"] for record in records if record["status"] == "success"]
+    return {
+        "command": "ping",
+        "ok": bool(rtts),
+        "address": options.address,
+        "port": options.port,
+        "server": str(options.server),
+        "sent": len(records),
+        "received": len(rtts),
+        "rtt_ms": {"min": min(rtts), "avg": sum(rtts) / len(rtts), "max": max(rtts)} if rtts else None,
+        "replies": [{name: record[name] for name in record} for record in records],
+    }
+
+
+def _text(result: dict[str, Any]) -> str:
+    line = f"{result['sent']} sent, {result['received']} answered"
+    if result["rtt_ms"] is None:
+        return f"{line}."
+    times = "/".join(f"{result['rtt_ms'][name]:.3f}" for name in ("min", "avg", "max"))
+    return f"{line}; round trip min/avg/max {times} ms."
