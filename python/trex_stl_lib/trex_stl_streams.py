@@ -1,0 +1,8 @@
+"""``trex_stl_lib.trex_stl_streams`` of existing scripts: all names of ``allosaur.api``."""
+
+from __future__ import annotations
+
+import allosaur.api as _api
+from allosaur.api import *
+
+__all__ = _api.__all__
