@@ -251,7 +251,8 @@ def main():
         seen = SCENARIOS[name](connect, *sys.argv[5:])
     finally:
         for client in reversed(clients):
-            client.disconnect()
+            if client.is_connected():
+                client.disconnect()
     print(json.dumps(seen))
 
 
