@@ -12,7 +12,7 @@ To change packets on the way out (the field engine):
     STLVmTrimPktSize
 To ask and answer with packets of your own (services):
     STLService, STLServiceFilter, STLServiceARP, STLServiceICMP, STLServiceICMPv6, STLServiceIPv6ND,
-    STLServiceIPv6Scan, STLServiceDHCP, VLAN
+    STLServiceIPv6Scan, STLServiceDHCP, VLAN, ServiceContext, ServicePipe, PingRecord
 What can go wrong:
     STLError, STLTypeError, STLArgumentError, STLTimeoutError, STLConnectionError, STLRpcError,
     STLPacketError, STLProfileError
@@ -49,10 +49,13 @@ if TYPE_CHECKING:
     from ._profile import STLProfile
     from ._program import STLVM, STLIPRange, STLScVmRaw
     from ._services._arp import STLServiceARP
+    from ._services._context import ServiceContext
     from ._services._dhcp import STLServiceDHCP
     from ._services._icmp import STLServiceICMP
     from ._services._icmpv6 import STLServiceICMPv6
     from ._services._nd import STLServiceIPv6ND
+    from ._services._ping_record import PingRecord
+    from ._services._pipe import ServicePipe
     from ._services._scan6 import STLServiceIPv6Scan
     from ._services._service import STLService, STLServiceFilter
     from ._stream import (
@@ -84,6 +87,7 @@ __all__ = [
     "CapturedPacket",
     "Event",
     "PacketBuffer",
+    "PingRecord",
     "PortProfileID",
     "STLArgumentError",
     "STLClient",
@@ -124,12 +128,15 @@ __all__ = [
     "STLVmTupleGen",
     "STLVmWrFlowVar",
     "STLVmWrMaskFlowVar",
+    "ServiceContext",
+    "ServicePipe",
 ]
 
 _HOMES = {
     "CapturedPacket": "_packets",
     "Event": "_events",
     "PacketBuffer": "_packets",
+    "PingRecord": "_services._ping_record",
     "PortProfileID": "_places",
     "STLClient": "_client",
     "STLIPRange": "_program",
@@ -145,6 +152,8 @@ _HOMES = {
     "STLServiceIPv6ND": "_services._nd",
     "STLServiceIPv6Scan": "_services._scan6",
     "STLVM": "_program",
+    "ServiceContext": "_services._context",
+    "ServicePipe": "_services._pipe",
     "VLAN": "_vlan",
 }
 _HOMES_BY_PREFIX = (("STLTX", "_modes"), ("STLVm", "_vm"), ("STLFlow", "_stream"), ("STLStream", "_stream"))

@@ -32,7 +32,13 @@ SECTIONS = {
         "STLStreamDstMAC",
     ),
     "To change packets on the way out": ("STLVM", "STLScVmRaw", "STLIPRange", "STLVm"),
-    "To ask and answer with packets of your own": ("STLService", "VLAN"),
+    "To ask and answer with packets of your own": (
+        "STLService",
+        "ServiceContext",
+        "ServicePipe",
+        "PingRecord",
+        "VLAN",
+    ),
     "What can go wrong": (),
 }
 
