@@ -12,6 +12,8 @@ pub const SESSION_SILENCE_S_MAX: u64 = 10;
 pub const PROFILES_MAX: usize = 128;
 /// Longest name of a profile, in bytes.
 pub const PROFILE_NAME_BYTES_MAX: usize = 128;
+/// Most UDP ports of VXLAN that a port is told besides 4789.
+pub const VXLAN_PORTS_MAX: usize = 8;
 /// Most streams of a profile.
 pub const STREAMS_MAX: usize = 20_000;
 /// Longest name of a user, in bytes.
@@ -71,6 +73,11 @@ pub fn table() -> Vec<(&'static str, String, &'static str)> {
             "packets fetched from a capture at once",
             FETCHED_PACKETS_MAX.to_string(),
             "the others stay in the capture",
+        ),
+        (
+            "UDP ports of VXLAN, besides 4789",
+            VXLAN_PORTS_MAX.to_string(),
+            "an error",
         ),
         ("streams of a profile", STREAMS_MAX.to_string(), "an error"),
         (

@@ -297,8 +297,8 @@ mod tests {
     fn a_capture_that_hands_on_ends_with_its_packets_or_never() {
         for (packets_max, expected) in [(2, 2), (0, 5)] {
             let mut capture = Capture::new(settings(packets_max, Overflow::KeepFirst), all);
-            let mut offer = |at| capture.hand_on(at, 1, Origin::Received, &[0; 60]);
-            let packets: Vec<u64> = (0..5).filter_map(|at| offer(at)).map(|p| p.at).collect();
+            let offer = |at| capture.hand_on(at, 1, Origin::Received, &[0; 60]);
+            let packets: Vec<u64> = (0..5).filter_map(offer).map(|p| p.at).collect();
             assert_eq!(packets.len(), expected);
             let counters = capture.counters();
             assert_eq!((counters.matched, counters.kept), (5, 0));

@@ -3,7 +3,8 @@
 use allosaur_engine::flow_stats::mark::{clear, mark};
 use allosaur_engine::flow_stats::receive::{Sign, sign_of};
 use allosaur_engine::flow_stats::{
-    FLOW_GROUPS, Group, GroupCounters, GroupTable, MarkError, Marking, Rule,
+    FLOW_GROUPS, Group, GroupCounters, GroupTable, MarkError, Marking, Rule, VXLAN_PORTS_MAX,
+    VxlanPorts,
 };
 use allosaur_packet::checksum::checksum;
 use proptest::prelude::*;
@@ -59,8 +60,8 @@ proptest! {
     ) {
         let before = frame(tags, ipv6, id, port, &[7; 30]);
         let mut packet = before.clone();
-        mark(&mut packet, rule(n), Marking::Server).expect("it is IP");
-        prop_assert_eq!(sign_of(&packet), Group::flow(n).map(Sign::Flow));
+        mark(&mut packet, rule(n), Marking::Server, &VxlanPorts::STANDARD).expect("it is IP");
+        prop_assert_eq!(sign_of(&packet, &VxlanPorts::STANDARD), Group::flow(n).map(Sign::Flow));
         let at = 14 + 4 * tags;
         if !ipv6 {
             prop_assert_eq!(checksum(&packet[at..at + 20]), 0);
@@ -76,10 +77,34 @@ proptest! {
         let before = frame(0, ipv6, 1, 4789, &payload);
         let mut packet = before.clone();
         let group = Group::flow(n).expect("a group");
-        mark(&mut packet, Rule { group, vxlan: true, run: 0 }, Marking::Server).expect("it is VXLAN");
-        prop_assert_eq!(sign_of(&packet), Some(Sign::Flow(group)));
+        mark(&mut packet, Rule { group, vxlan: true, run: 0 }, Marking::Server, &VxlanPorts::STANDARD).expect("it is VXLAN");
+        prop_assert_eq!(sign_of(&packet, &VxlanPorts::STANDARD), Some(Sign::Flow(group)));
         let outer = if ipv6 { 14 + 40 + 8 } else { 14 + 20 + 8 };
         prop_assert_eq!(&packet[..outer], &before[..outer]);
+    }
+
+    #[test]
+    fn the_ports_of_vxlan_are_those_that_were_named_and_the_standard_one(
+        n in 0..FLOW_GROUPS, ipv6: bool, others in prop::collection::vec(1..u16::MAX, 1..=8),
+        port in 1..u16::MAX,
+    ) {
+        let ports = VxlanPorts::with(&others).expect("not too many");
+        let group = Group::flow(n).expect("a group");
+        let mut payload = vec![8, 0, 0, 0, 0, 0, 1, 0];
+        payload.extend(frame(0, false, 1, 80, &[7; 30]));
+        let rule = Rule { group, vxlan: true, run: 0 };
+        for port in others.iter().copied().chain([4789]) {
+            let mut packet = frame(0, ipv6, 1, port, &payload);
+            mark(&mut packet, rule, Marking::Server, &ports).expect("it is VXLAN");
+            prop_assert_eq!(sign_of(&packet, &ports), Some(Sign::Flow(group)));
+            let known = (port == 4789).then_some(Sign::Flow(group));
+            prop_assert_eq!(sign_of(&packet, &VxlanPorts::STANDARD), known);
+        }
+        if port != 4789 && !others.contains(&port) {
+            let mut packet = frame(0, ipv6, 1, port, &payload);
+            let refused = mark(&mut packet, rule, Marking::Server, &ports);
+            prop_assert_eq!(refused, Err(MarkError::NotVxlan));
+        }
     }
 
     #[test]
@@ -87,7 +112,7 @@ proptest! {
         let before = frame(tags, ipv6, id, 80, &[7; 30]);
         let mut packet = before.clone();
         clear(&mut packet, Marking::Server);
-        prop_assert_eq!(sign_of(&packet), None);
+        prop_assert_eq!(sign_of(&packet, &VxlanPorts::STANDARD), None);
         if id < 0xfc00 {
             prop_assert_eq!(packet, before);
         } else {
@@ -106,8 +131,8 @@ proptest! {
             let kinds = [[8, 0], [0x86, 0xdd], [0x81, 0], [1, 2]];
             ether_type.copy_from_slice(&kinds[kind as usize]);
         }
-        let _ = sign_of(&bytes);
-        let _ = mark(&mut bytes, rule(0), Marking::Server);
+        let _ = sign_of(&bytes, &VxlanPorts::STANDARD);
+        let _ = mark(&mut bytes, rule(0), Marking::Server, &VxlanPorts::STANDARD);
         clear(&mut bytes, Marking::Server);
     }
 }
@@ -116,14 +141,19 @@ proptest! {
 fn a_checksum_that_is_wrong_on_purpose_stays_wrong() {
     let mut packet = frame(0, false, 1, 80, &[7; 30]);
     packet[25] ^= 0x11;
-    mark(&mut packet, rule(0), Marking::Server).expect("it is IPv4");
+    mark(&mut packet, rule(0), Marking::Server, &VxlanPorts::STANDARD).expect("it is IPv4");
     assert_ne!(checksum(&packet[14..34]), 0);
 }
 
 #[test]
 fn packets_without_a_place_for_the_sign_are_refused() {
     let arp = [&MACS[..], &[8, 6], &[0; 46]].concat();
-    let refused = mark(&mut arp.clone(), rule(0), Marking::Server);
+    let refused = mark(
+        &mut arp.clone(),
+        rule(0),
+        Marking::Server,
+        &VxlanPorts::STANDARD,
+    );
     assert_eq!(refused, Err(MarkError::NotIp));
     let mut udp = frame(0, false, 1, 80, &[0; 60]);
     let group = Group::flow(0).expect("a group");
@@ -135,8 +165,15 @@ fn packets_without_a_place_for_the_sign_are_refused() {
             run: 0,
         },
         Marking::Server,
+        &VxlanPorts::STANDARD,
     );
     assert_eq!(refused, Err(MarkError::NotVxlan));
+}
+
+#[test]
+fn more_ports_of_vxlan_than_there_is_room_for_are_refused() {
+    assert_eq!(VxlanPorts::with(&[1; VXLAN_PORTS_MAX + 1]), None);
+    assert_eq!(VxlanPorts::with(&[]), Some(VxlanPorts::STANDARD));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use allosaur_engine::flow_stats::receive::{Sign, sign_of};
-use allosaur_engine::flow_stats::{Group, MarkError, Marking, Rule};
+use allosaur_engine::flow_stats::{Group, MarkError, Marking, Rule, VxlanPorts};
 use allosaur_engine::latency::meter::{BUCKETS, bucket_usec};
 use allosaur_engine::latency::{LatencyStats, Meter, Trailer};
 use allosaur_engine::stream::{
@@ -63,6 +63,7 @@ const FACTS: PortFacts = PortFacts {
     destination_mac: [4; 6],
     data_cores: 2,
     marking: Some(Marking::Server),
+    vxlan: VxlanPorts::STANDARD,
     checksums: Checksums::Complete,
 };
 
@@ -99,7 +100,7 @@ fn sent(streams: &[StreamSpec], factor: f64, turn: Nanos) -> Vec<(usize, Nanos, 
 }
 
 fn trailer(frame: &[u8]) -> Trailer {
-    assert_eq!(sign_of(frame), Some(Sign::Latency));
+    assert_eq!(sign_of(frame, &VxlanPorts::STANDARD), Some(Sign::Latency));
     Trailer::parse(frame).expect("a trailer")
 }
 
@@ -128,7 +129,9 @@ fn the_multiplier_leaves_the_rate_as_it_is() {
     };
     let streams = [stream(5, 0), counted];
     let sent = sent(&streams, 2.0, MILLISECOND);
-    let measured = sent.iter().filter(|(_, _, frame)| sign_of(frame).is_some());
+    let measured = sent
+        .iter()
+        .filter(|(_, _, frame)| sign_of(frame, &VxlanPorts::STANDARD).is_some());
     assert_eq!((measured.count(), sent.len()), (1000, 3000));
     let profile = Profile::compile(&streams, &FACTS).expect("the streams are right");
     assert_eq!(profile.rates_at(|_| 2.0).pps_max, 3000.0);

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use allosaur_engine::Command;
+use allosaur_engine::flow_stats::VxlanPorts;
 use allosaur_engine::stream::{
     CompileError, CoreShare, DestinationMac, Mode, PortFacts, Profile, ProfileKey, Rate, StreamId,
     StreamSpec,
@@ -134,6 +135,7 @@ fn start(case: Case, now: u64) -> Result<Command, CompileError> {
         checksums: Checksums::Complete,
         data_cores: 1,
         marking: None,
+        vxlan: VxlanPorts::STANDARD,
     };
     let profile = Profile::compile(&streams(case), &facts)?;
     let factor = 1e11 / profile.rates().pps_max;

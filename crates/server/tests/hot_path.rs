@@ -5,6 +5,7 @@
 use std::alloc::System;
 
 use allosaur_engine::Command;
+use allosaur_engine::flow_stats::VxlanPorts;
 use allosaur_engine::stream::recording::{Pace, one_way};
 use allosaur_engine::stream::replay::Macs;
 use allosaur_engine::stream::{
@@ -132,6 +133,7 @@ fn threads_that_send_and_receive_allocate_nothing() {
         checksums: Checksums::Complete,
         data_cores: 1,
         marking: None,
+        vxlan: VxlanPorts::STANDARD,
     };
     let profile = Profile::compile(&streams(), &facts).expect("the streams are right");
     control.send(Command::StartProfile {

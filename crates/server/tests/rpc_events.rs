@@ -323,12 +323,12 @@ fn what_cannot_be_set_is_refused_and_changes_nothing() {
     let user = User::connect(&mut world, "ann", 1);
     for (name, text) in [
         (
-            "link_status",
-            "Error applying link_status: operation is not supported for this NIC.",
+            "led_status",
+            "Error applying led_status: operation is not supported for this NIC.",
         ),
         ("colour", "unknown attribute type: 'colour'"),
     ] {
-        let attr = json!({"attr": {"promiscuous": {"enabled": true}, name: {"up": false}}});
+        let attr = json!({"attr": {"promiscuous": {"enabled": true}, name: {"on": false}}});
         let (code, found) = world.refused("set_port_attr", user.params(attr));
         assert_eq!((code, found.as_str()), (-32000, text));
     }

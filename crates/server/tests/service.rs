@@ -1,5 +1,7 @@
 //! Whole servers in this process: start, traffic, end.
 
+mod rpc_common;
+
 use std::io::Write;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -9,6 +11,7 @@ use allosaur_server::service;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Parser;
+use rpc_common::vxlan_packet;
 use serde_json::{Value, json};
 
 /// A server on a thread, and a client of it.
@@ -93,20 +96,36 @@ impl Server {
 
     /// A burst, at line rate or near.
     fn send_burst(&self, port: u8, handler: &Value, packets: u64) {
-        let packet = STANDARD.encode([0x5a; 60]);
+        let flow_stats = json!({"enabled": false});
+        self.send_burst_of(port, handler, packets, &[0x5a; 60], flow_stats);
+    }
+
+    fn send_burst_of(
+        &self,
+        port: u8,
+        handler: &Value,
+        packets: u64,
+        packet: &[u8],
+        flow_stats: Value,
+    ) {
+        let packet = STANDARD.encode(packet);
         let stream = json!({
             "enabled": true, "self_start": true, "isg": 0.0, "next_stream_id": -1,
             "flags": 0, "action_count": 0, "random_seed": 0,
             "mode": {"type": "single_burst", "total_pkts": packets,
                      "rate": {"type": "pps", "value": 1_000_000}},
             "packet": {"binary": packet, "meta": ""},
-            "vm": {"instructions": []}, "flow_stats": {"enabled": false},
+            "vm": {"instructions": []}, "flow_stats": flow_stats,
         });
         let add = json!({"port_id": port, "handler": handler, "stream_id": 1, "stream": stream});
         self.call("add_stream", add);
+        self.start_traffic(port, handler, false);
+    }
+
+    fn start_traffic(&self, port: u8, handler: &Value, force: bool) {
         let mul = json!({"type": "raw", "op": "abs", "value": 1.0});
         let start = json!({"port_id": port, "handler": handler, "mul": mul, "duration": -1.0,
-                           "force": false});
+                           "force": force});
         self.call("start_traffic", start);
     }
 
@@ -175,6 +194,65 @@ fn what_the_link_loses_is_counted_as_lost() {
         std::thread::yield_now();
     }
     assert_eq!(server.counter(1, "ipackets"), 0);
+    server.shut_down();
+}
+
+#[test]
+fn what_is_sent_into_a_link_that_is_down_is_lost_and_counted() {
+    let server = Server::start("--ports memory,memory --cores 2");
+    let handler = server.acquire(0);
+    let switch = |port: u8, up: bool| {
+        let attr = json!({"link_status": {"up": up}});
+        server.call("set_port_attr", json!({"port_id": port, "attr": attr}));
+    };
+    server.send_burst(0, &handler, 300);
+    while server.counter(1, "ipackets") < 300 {
+        std::thread::yield_now();
+    }
+    switch(1, false);
+    server.wait_for_state(0, "STREAMS");
+    server.start_traffic(0, &handler, true);
+    while server.counter(1, "rx_lost_packets") < 300 {
+        std::thread::yield_now();
+    }
+    server.wait_for_state(0, "STREAMS");
+    switch(0, true);
+    server.start_traffic(0, &handler, false);
+    while server.counter(1, "ipackets") < 600 {
+        std::thread::yield_now();
+    }
+    let counters = ["ipackets", "rx_lost_packets"].map(|name| server.counter(1, name));
+    assert_eq!(counters, [600, 300]);
+    server.shut_down();
+}
+
+#[test]
+fn what_arrives_within_vxlan_is_counted_on_the_ports_that_know_its_udp_port() {
+    let server = Server::start("--ports memory,memory");
+    let handler = server.acquire(0);
+    let know = |port: u8| {
+        let attr = json!({"vxlan_fs": [8472]});
+        server.call("set_port_attr", json!({"port_id": port, "attr": attr}));
+    };
+    know(0);
+    let counted = json!({"enabled": true, "stream_id": 7, "vxlan": true, "ieee_1588": false,
+                         "rule_type": "stats"});
+    server.send_burst_of(0, &handler, 200, &vxlan_packet(8472), counted);
+    while server.counter(1, "ipackets") < 200 {
+        std::thread::yield_now();
+    }
+    let received = || {
+        let stats = server.call("get_pgid_stats", json!({"pgids": [7]}));
+        stats["flow_stats"]["7"]["rp"]["1"].clone()
+    };
+    assert_eq!(received(), 0);
+    know(1);
+    server.wait_for_state(0, "STREAMS");
+    server.start_traffic(0, &handler, false);
+    while server.counter(1, "ipackets") < 400 || received() == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(received(), 200);
     server.shut_down();
 }
 

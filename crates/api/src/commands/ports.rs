@@ -2,7 +2,7 @@
 
 use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, PROFILE_ID, Param};
 use crate::fields::{FieldError, Fields};
-use crate::limits::USER_BYTES_MAX;
+use crate::limits::{USER_BYTES_MAX, VXLAN_PORTS_MAX};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -48,6 +48,10 @@ pub struct SetPortAttribute {
     pub promiscuous: Option<bool>,
     /// Take all multicast frames.
     pub multicast: Option<bool>,
+    /// Switch the link up or down.
+    pub link_up: Option<bool>,
+    /// The UDP ports that carry VXLAN besides 4789.
+    pub vxlan_ports: Option<Vec<u16>>,
     /// The names of other attributes that were given.
     pub others: Vec<String>,
 }
@@ -64,6 +68,10 @@ impl SetPortAttribute {
             match name {
                 "promiscuous" => params.promiscuous = enabled(&attributes, name)?,
                 "multicast" => params.multicast = enabled(&attributes, name)?,
+                "link_status" => {
+                    params.link_up = attributes.object(name)?.boolean("up").map(Some)?;
+                }
+                "vxlan_fs" => params.vxlan_ports = vxlan_ports(&attributes, name).map(Some)?,
                 other => params.others.push(other.to_owned()),
             }
         }
@@ -73,6 +81,18 @@ impl SetPortAttribute {
 
 fn enabled(attributes: &Fields<'_>, name: &str) -> Result<Option<bool>, FieldError> {
     attributes.object(name)?.boolean("enabled").map(Some)
+}
+
+fn vxlan_ports(attributes: &Fields<'_>, name: &str) -> Result<Vec<u16>, FieldError> {
+    let ports = attributes.uint_array(name, u16::MAX.into(), "uint16")?;
+    if ports.len() > VXLAN_PORTS_MAX {
+        let problem = format!("has {} ports; the most is {VXLAN_PORTS_MAX}", ports.len());
+        return Err(attributes.bad(name, problem));
+    }
+    if ports.contains(&0) {
+        return Err(attributes.bad(name, "has port 0; give ports from 1 to 65535"));
+    }
+    Ok(ports.into_iter().map(|port| port as u16).collect())
 }
 
 /// Parameters of `acquire`.
@@ -221,20 +241,28 @@ pub const COMMANDS: &[Command] = &[
         name: "set_port_attr",
         access: Access::Api,
         doc: "Sets attributes of a port. In-memory ports take every frame, whatever \
-              `promiscuous` and `multicast` say; both are remembered. An error changes nothing.",
+              `promiscuous` and `multicast` say; both are remembered. `link_status` switches the \
+              link, which the two ports of a pair share: while it is down, what is sent is lost \
+              and counted as lost, in both directions, and so is what was under way. `vxlan_fs` \
+              are UDP ports that carry VXLAN besides 4789, for `flow_stats.vxlan`: streams of \
+              this port may use them, and what arrives at it within them is counted; an empty \
+              list forgets them. Sends event 8 for each port that has changed. An error changes \
+              nothing.",
         params: &[
             PORT_ID,
             Param::required(
                 "attr",
                 Kind::Object,
-                "`promiscuous: {enabled}`, `multicast: {enabled}`.",
+                "`promiscuous: {enabled}`, `multicast: {enabled}`, `link_status: {up}`, \
+                 `vxlan_fs: [UDP port]`.",
             ),
         ],
         reply: "`{}`.",
         errors: &[
             "no such port",
             "unknown attribute",
-            "the port cannot do it: `link_status`, `led_status`, `flow_ctrl_mode`, `vxlan_fs`",
+            "the port cannot do it: `led_status`, `flow_ctrl_mode`",
+            "more UDP ports than may be named",
         ],
         example: Example {
             params: r#"{"port_id": 0, "attr": {"promiscuous": {"enabled": true}}}"#,

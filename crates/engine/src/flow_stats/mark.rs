@@ -11,6 +11,7 @@ use allosaur_packet::frame::{self, Layout, Network, Transport};
 use thiserror::Error;
 
 use super::Group;
+use super::vxlan::{VXLAN_PORT, VxlanPorts};
 use crate::latency::{TRAILER_BYTES, Trailer};
 
 /// What is counted of a stream.
@@ -80,8 +81,9 @@ pub enum MarkError {
     NotIp,
     /// There is no packet within it.
     #[error(
-        "flow_stats.vxlan is true, but there is no IPv4 or IPv6 packet in UDP to port {VXLAN_PORT}: \
-         change the packet, or set it to false"
+        "flow_stats.vxlan is true, but there is no IPv4 or IPv6 packet in UDP to port {VXLAN_PORT} \
+         or one of the port's vxlan_fs: change the packet, name its UDP port in vxlan_fs (with \
+         set_port_attr), or set it to false"
     )]
     NotVxlan,
     /// The trailer would lie over the headers.
@@ -92,15 +94,18 @@ pub enum MarkError {
     NoRoom,
 }
 
-/// Where VXLAN listens (RFC 7348).
-pub(super) const VXLAN_PORT: u16 = 4789;
 /// The header of VXLAN (RFC 7348, section 5).
 pub(super) const VXLAN_BYTES: usize = 8;
 
 /// Puts the sign of `rule` into a template. Checksums are updated and not made new: one that is
-/// wrong on purpose stays wrong.
-pub fn mark(packet: &mut [u8], rule: Rule, marking: Marking) -> Result<(), MarkError> {
-    let place = place(packet, rule.vxlan)?;
+/// wrong on purpose stays wrong. `vxlan` are the UDP ports that carry VXLAN.
+pub fn mark(
+    packet: &mut [u8],
+    rule: Rule,
+    marking: Marking,
+    vxlan: &VxlanPorts,
+) -> Result<(), MarkError> {
+    let place = place(packet, rule.vxlan.then_some(vxlan))?;
     place.set_id(packet, marking.id(rule.group));
     if rule.group.is_latency() {
         mark_latency(packet, &place, rule, marking)?;
@@ -138,7 +143,7 @@ fn mark_latency(
 
 /// Takes the highest bit out of what looks like a sign in a template that is not counted.
 pub fn clear(packet: &mut [u8], marking: Marking) {
-    if let Ok(place) = place(packet, false) {
+    if let Ok(place) = place(packet, None) {
         let id = place.id(packet);
         if id >= marking.first_id() {
             place.set_id(packet, id & 0x7fff);
@@ -207,21 +212,23 @@ impl Place {
     }
 }
 
-fn place(packet: &[u8], vxlan: bool) -> Result<Place, MarkError> {
+/// The place in the packet, or in the one within VXLAN when its ports are given.
+fn place(packet: &[u8], vxlan: Option<&VxlanPorts>) -> Result<Place, MarkError> {
     let outer = frame::parse(packet);
-    if !vxlan {
+    let Some(vxlan) = vxlan else {
         return Place::new(&outer, 0).ok_or(MarkError::NotIp);
-    }
-    let inner = vxlan_offset(packet, &outer).ok_or(MarkError::NotVxlan)?;
+    };
+    let inner = vxlan_offset(packet, &outer, vxlan).ok_or(MarkError::NotVxlan)?;
     let layout = frame::parse(&packet[inner..]);
     Place::new(&layout, inner).ok_or(MarkError::NotVxlan)
 }
 
 /// Where the frame within VXLAN begins.
-pub(super) fn vxlan_offset(packet: &[u8], outer: &Layout) -> Option<usize> {
+pub(super) fn vxlan_offset(packet: &[u8], outer: &Layout, ports: &VxlanPorts) -> Option<usize> {
     let to = usize::from(outer.transport_offset) + 2;
-    let is_vxlan = outer.transport == Transport::Udp
-        && packet.get(to..to + 2) == Some(&VXLAN_PORT.to_be_bytes()[..]);
+    let port = packet.get(to..to + 2)?;
+    let is_vxlan =
+        outer.transport == Transport::Udp && ports.contains(u16::from_be_bytes([port[0], port[1]]));
     let inner = usize::from(outer.payload_offset) + VXLAN_BYTES;
     (is_vxlan && inner < packet.len()).then_some(inner)
 }

@@ -4,6 +4,7 @@
 //! * [`mark`]: the sign, put into a stream's template when it is compiled.
 //! * [`receive`]: the sign, read from a frame that arrived.
 //! * [`table`]: the counters of all groups in one direction of one port.
+//! * [`vxlan`]: the UDP ports within which packets are looked for.
 //!
 //! What lives here: groups as the wire knows them, by a small number. What does not: the user's
 //! numbers of groups (control gives each one of ours), and what is done with latency.
@@ -11,9 +12,11 @@
 pub mod mark;
 pub mod receive;
 pub mod table;
+pub mod vxlan;
 
 pub use mark::{MarkError, Marking, Rule};
 pub use table::{GroupCounters, GroupTable};
+pub use vxlan::{VXLAN_PORTS_MAX, VxlanPorts};
 
 /// Groups that are only counted.
 pub const FLOW_GROUPS: u16 = 1023;

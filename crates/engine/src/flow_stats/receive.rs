@@ -6,8 +6,8 @@
 use allosaur_packet::ethernet::EtherType;
 use allosaur_packet::frame::{self, VLAN_TAGS_MAX};
 
-use super::mark::{VXLAN_PORT, vxlan_offset};
-use super::{Group, Marking};
+use super::mark::vxlan_offset;
+use super::{Group, Marking, VxlanPorts};
 
 /// What a sign says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub enum Sign {
 }
 
 /// The sign of a frame, if it has one. Frames within VXLAN are looked at when the frame around
-/// them has none.
+/// them has none; `vxlan` are the UDP ports that carry it.
 #[inline]
-pub fn sign_of(frame: &[u8]) -> Option<Sign> {
+pub fn sign_of(frame: &[u8], vxlan: &VxlanPorts) -> Option<Sign> {
     let (ether_type, at) = network(frame)?;
     let id = match ether_type {
         EtherType::IPV4 => u16_at(frame, at + 4)?,
@@ -29,7 +29,7 @@ pub fn sign_of(frame: &[u8]) -> Option<Sign> {
     };
     match id.checked_sub(Marking::Server.first_id()) {
         Some(n) => Some(sign(n)),
-        None => sign_in_vxlan(frame, ether_type, at),
+        None => sign_in_vxlan(frame, ether_type, at, vxlan),
     }
 }
 
@@ -57,17 +57,22 @@ fn network(frame: &[u8]) -> Option<(EtherType, usize)> {
 }
 
 #[inline]
-fn sign_in_vxlan(frame: &[u8], ether_type: EtherType, at: usize) -> Option<Sign> {
-    // UDP to the port of VXLAN, if there are no options. With options a frame is not looked into.
+fn sign_in_vxlan(
+    frame: &[u8],
+    ether_type: EtherType,
+    at: usize,
+    vxlan: &VxlanPorts,
+) -> Option<Sign> {
+    // UDP to a port of VXLAN, if there are no options. With options a frame is not looked into.
     let header_bytes = if ether_type == EtherType::IPV4 {
         20
     } else {
         40
     };
-    if u16_at(frame, at + header_bytes + 2)? != VXLAN_PORT {
+    if !vxlan.contains(u16_at(frame, at + header_bytes + 2)?) {
         return None;
     }
-    let inner = &frame[vxlan_offset(frame, &frame::parse(frame))?..];
+    let inner = &frame[vxlan_offset(frame, &frame::parse(frame), vxlan)?..];
     let (ether_type, at) = network(inner)?;
     let id = match ether_type {
         EtherType::IPV4 => u16_at(inner, at + 4)?,

@@ -10,7 +10,7 @@ use super::graph::{Load, ProfileRates, RateGraph, graph, rates};
 use super::replay::Replay;
 use super::run::{Plan, StreamRun};
 use super::spec::{DestinationMac, Mode, PACKET_BYTES_PADDED, StreamId, StreamSpec};
-use crate::flow_stats::{MarkError, Marking, Rule, mark};
+use crate::flow_stats::{MarkError, Marking, Rule, VxlanPorts, mark};
 use crate::time::Nanos;
 use crate::vm;
 
@@ -30,6 +30,8 @@ pub struct PortFacts {
     /// The signs of packets that are counted by themselves.
     /// `None` leaves what looks like one where it is.
     pub marking: Option<Marking>,
+    /// The UDP ports that carry VXLAN.
+    pub vxlan: VxlanPorts,
 }
 
 /// Which of the cores that share a profile.
@@ -312,7 +314,9 @@ fn template(spec: &StreamSpec, port: &PortFacts) -> Result<Vec<u8>, MarkError> {
         packet[6..12].copy_from_slice(&port.source_mac);
     }
     match (spec.rule, port.marking) {
-        (Some(rule), marking) => mark::mark(&mut packet, rule, marking.unwrap_or_default())?,
+        (Some(rule), marking) => {
+            mark::mark(&mut packet, rule, marking.unwrap_or_default(), &port.vxlan)?
+        }
         (None, Some(marking)) => mark::clear(&mut packet, marking),
         (None, None) => {}
     }

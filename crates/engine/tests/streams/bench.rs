@@ -1,6 +1,7 @@
 //! What the other files have in common: streams that are easy to write, and engines that run them.
 
 use allosaur_engine::engine::Change;
+use allosaur_engine::flow_stats::VxlanPorts;
 use allosaur_engine::stream::{
     CompileError, CoreShare, DestinationMac, Mode, PortFacts, Profile, ProfileKey, Rate, StreamId,
     StreamSpec,
@@ -20,6 +21,7 @@ pub(crate) fn facts(data_cores: usize) -> PortFacts {
         checksums: Checksums::Complete,
         data_cores,
         marking: None,
+        vxlan: VxlanPorts::STANDARD,
     }
 }
 

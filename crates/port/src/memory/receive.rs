@@ -20,6 +20,7 @@ pub struct MemoryRx {
     /// Whose turn it is.
     next_inlet: usize,
     lost_packets: u64,
+    up: bool,
 }
 
 /// One ring of the peer.
@@ -43,10 +44,20 @@ impl MemoryRx {
             unlimited: settings.is_unlimited(),
             next_inlet: 0,
             lost_packets: 0,
+            up: true,
         }
     }
 
-    /// Frames that the link lost since it was made, as it was told to.
+    /// Switches the link on the way here down or up. While it is down, all that the peer sends is
+    /// lost, and so is what was under way.
+    pub fn set_up(&mut self, up: bool) {
+        if self.up != up {
+            self.lose_all();
+            self.up = up;
+        }
+    }
+
+    /// Frames that the link lost since it was made, as it was told to or because it was down.
     pub fn lost_packets(&self) -> u64 {
         self.lost_packets
     }
@@ -79,6 +90,21 @@ impl MemoryRx {
             }
         }
         next
+    }
+
+    /// Takes all that the peer has sent, and loses it. What it sends meanwhile waits for the next
+    /// call.
+    fn lose_all(&mut self) {
+        self.refresh();
+        for inlet in &mut self.inlets {
+            while inlet.ring.peek().is_some() {
+                // Which of the frames after it are lost must not depend on this.
+                inlet.loss.draw();
+                inlet.ring.pop();
+                self.lost_packets += 1;
+            }
+            inlet.ring.release();
+        }
     }
 
     /// The way of frames on a link that neither delays nor loses.
@@ -132,6 +158,10 @@ impl MemoryRx {
 
 impl RxQueue for MemoryRx {
     fn receive(&mut self, now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
+        if !self.up {
+            self.lose_all();
+            return 0;
+        }
         if self.unlimited {
             self.receive_at_once(budget, &mut each)
         } else {

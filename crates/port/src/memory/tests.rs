@@ -298,3 +298,48 @@ fn ports_are_paired_and_an_odd_last_one_is_a_sink() {
     assert_eq!(receive(&mut ports[2].rx, u64::MAX), []);
     assert_eq!(ports[2].rx.next_arrival_ns(), None);
 }
+
+#[test]
+fn a_link_that_is_down_loses_what_is_sent_and_what_was_under_way() {
+    for text in ["", "delay=1ms", "rate=1gbps:delay=1ms"] {
+        let (mut a, mut b) = pair(2, 1, &settings(text));
+        send(&mut a.tx[0], 0, 60, 0, 3);
+        b.rx.set_up(false);
+        assert_eq!(b.rx.lost_packets(), 3, "under way");
+        send(&mut a.tx[1], 10, 60, 100, 4);
+        assert_eq!(receive(&mut b.rx, 20), []);
+        send(&mut a.tx[0], 30, 60, 3, 2);
+        b.rx.set_up(true);
+        assert_eq!(b.rx.lost_packets(), 9, "sent while it was down");
+        b.rx.set_up(true);
+        send(&mut a.tx[0], 5_000_000, 60, 5, 1);
+        assert_eq!(numbers(&receive(&mut b.rx, 10_000_000)), [5]);
+        assert_eq!(b.rx.lost_packets(), 9);
+    }
+}
+
+#[test]
+fn a_link_that_is_down_never_fills_up() {
+    let (mut a, mut b) = pair(1, 1, &LinkSettings::default());
+    b.rx.set_up(false);
+    for round in 0..10 {
+        assert_eq!(send(&mut a.tx[0], round, 1514, 0, 2000), 2000);
+        assert_eq!(receive(&mut b.rx, round), []);
+    }
+    assert_eq!(b.rx.lost_packets(), 20_000);
+}
+
+#[test]
+fn what_the_link_is_told_to_lose_does_not_change_when_it_was_down() {
+    let lost_of_the_last = |down: bool| {
+        let (mut a, mut b) = pair(1, 1, &settings("loss=30%:seed=3"));
+        b.rx.set_up(!down);
+        send(&mut a.tx[0], 0, 60, 0, 100);
+        receive(&mut b.rx, 10);
+        b.rx.set_up(true);
+        send(&mut a.tx[0], 20, 60, 100, 100);
+        numbers(&receive(&mut b.rx, 30))
+    };
+    assert_eq!(lost_of_the_last(false), lost_of_the_last(true));
+    assert!(lost_of_the_last(true).len() < 100);
+}

@@ -7,6 +7,7 @@ use allosaur_api::commands::layers::{
 };
 use allosaur_api::{Error, Fields};
 use allosaur_engine::engine::Command;
+use allosaur_engine::flow_stats::VxlanPorts;
 use allosaur_engine::host::HostSettings;
 use allosaur_engine::stream::{
     CoreShare, DestinationMac, Mode, PortFacts, Profile, Rate, StreamId, StreamSpec,
@@ -183,6 +184,7 @@ impl Control {
             checksums: port.config.checksums,
             // What is pushed leaves as it is.
             marking: None,
+            vxlan: VxlanPorts::STANDARD,
         };
         let core = port.config.cores.first().copied().unwrap_or(0);
         let profile = Profile::compile(&streams, &facts);

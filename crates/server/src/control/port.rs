@@ -11,7 +11,7 @@ use allosaur_engine::time::Nanos;
 use super::config::PortConfig;
 use super::layers::Layers;
 use super::remote::Playing;
-use crate::observe::ServiceMode;
+use crate::observe::{Reception, ServiceMode};
 
 /// The profile that is always there.
 pub(super) const DEFAULT_PROFILE: &str = "_";
@@ -28,6 +28,8 @@ pub(super) struct Port {
     pub(super) owner: Option<Owner>,
     pub(super) promiscuous: bool,
     pub(super) multicast: bool,
+    /// Its link, and the UDP ports that carry VXLAN.
+    pub(super) reception: Reception,
     pub(super) layers: Layers,
     pub(super) service: ServiceMode,
     pub(super) profiles: BTreeMap<String, Profile>,
@@ -84,7 +86,8 @@ pub(super) struct Run {
     pub(super) changing_at: Nanos,
 }
 
-/// What a profile or a port is doing; the later, the busier.
+/// What a profile or a port is doing; the later, the busier. The link is no part of it: TRex's
+/// client takes a state `DOWN` for an error of the server, and reads the attribute `link`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
     Idle,
@@ -117,6 +120,7 @@ impl Port {
             owner: None,
             promiscuous: false,
             multicast: false,
+            reception: Reception::default(),
             profiles: BTreeMap::from([(DEFAULT_PROFILE.to_owned(), Profile::default())]),
             playing: None,
         }
@@ -129,6 +133,16 @@ impl Port {
         }
         let states = self.profiles.values().map(Profile::state);
         states.max().unwrap_or(State::Idle)
+    }
+
+    /// Refuses to send into a link that is down.
+    pub(super) fn check_link_up(&self) -> Result<(), Error> {
+        match self.reception.link_up {
+            true => Ok(()),
+            false => Err(Error::execution(
+                "Link state is DOWN. Switch it up (set_port_attr with link_status), or use 'force'.",
+            )),
+        }
     }
 
     /// A profile that is there.

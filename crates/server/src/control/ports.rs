@@ -1,20 +1,27 @@
 //! Commands about ports: state, attributes and ownership.
 
+use std::collections::BTreeSet;
+
 use allosaur_api::commands::ports::{
     Acquire, Enabled, Link, PortAttributes, PortStatus, PortStatusParams, SetPortAttribute, port_id,
 };
 use allosaur_api::events::Event;
+use allosaur_api::limits::VXLAN_PORTS_MAX;
 use allosaur_api::{Error, Fields};
+use allosaur_engine::flow_stats::{self, VxlanPorts};
 use serde_json::{Map, Value, json};
 
 use super::captures::ask;
 use super::port::{ALL_PROFILES, Owner, Port, Profile};
 use super::service::receive_features;
 use super::{Control, Reply, View, owns_a_port, reply};
-use crate::observe::{Answer, PortState, Request, ServiceMode};
+use crate::observe::{Answer, PortState, Reception, Request, ServiceMode};
 
 /// Attributes that exist, and that no port of this version can change.
-const FIXED_ATTRIBUTES: [&str; 4] = ["link_status", "led_status", "flow_ctrl_mode", "vxlan_fs"];
+const FIXED_ATTRIBUTES: [&str; 2] = ["led_status", "flow_ctrl_mode"];
+
+/// As many ports of VXLAN as the RPC lets in, the engine takes.
+const _: () = assert!(VXLAN_PORTS_MAX <= flow_stats::VXLAN_PORTS_MAX);
 
 impl Control {
     pub(super) fn port_status(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
@@ -50,18 +57,57 @@ impl Control {
 
     pub(super) fn set_port_attribute(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = SetPortAttribute::parse(fields)?;
-        let port = self.port_mut(params.port)?;
-        let before = (port.promiscuous, port.multicast);
+        let port = self.port(params.port)?;
         if let Some(name) = params.others.first() {
             return Err(Error::execution(attribute_problem(name)));
         }
+        let mut reception = port.reception;
+        reception.link_up = params.link_up.unwrap_or(reception.link_up);
+        if let Some(ports) = &params.vxlan_ports {
+            reception.vxlan =
+                VxlanPorts::with(ports).expect("the RPC lets in no more than there is room for");
+        }
+        let mut changed = self.set_reception(params.port, reception, view)?;
+        let port = self.port_mut(params.port)?;
+        let before = (port.promiscuous, port.multicast);
         port.promiscuous = params.promiscuous.unwrap_or(port.promiscuous);
         port.multicast = params.multicast.unwrap_or(port.multicast);
         if before != (port.promiscuous, port.multicast) {
-            let event = attributes_changed(params.port, port);
+            changed.insert(params.port);
+        }
+        for id in changed {
+            let event = attributes_changed(id, self.port(id)?);
             self.queue_event(event, view.now_ns);
         }
         Ok(json!({}))
+    }
+
+    /// Tells the receive thread how a port shall receive from now on, and its peer, which has the
+    /// same link. Gives the ports for which something has changed.
+    fn set_reception(
+        &mut self,
+        id: u8,
+        reception: Reception,
+        view: &View<'_>,
+    ) -> Result<BTreeSet<u8>, Error> {
+        let mut changed = BTreeSet::new();
+        for port in [id, id ^ 1] {
+            let Some(found) = self.ports.get_mut(usize::from(port)) else {
+                continue;
+            };
+            let mut wanted = found.reception;
+            wanted.link_up = reception.link_up;
+            if port == id {
+                wanted.vxlan = reception.vxlan;
+            }
+            if wanted != found.reception {
+                let reception = wanted;
+                ask(view, Request::SetReception { port, reception })?;
+                found.reception = wanted;
+                changed.insert(port);
+            }
+        }
+        Ok(changed)
     }
 
     pub(super) fn acquire(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
@@ -126,10 +172,12 @@ fn attributes(port: &Port) -> PortAttributes {
         multicast: Enabled {
             enabled: port.multicast,
         },
-        link: Link { up: true },
+        link: Link {
+            up: port.reception.link_up,
+        },
         speed: config.line_rate_bps / 1e9,
         rx_filter_mode: "all",
-        vxlan_fs: Vec::new(),
+        vxlan_fs: port.reception.vxlan.others().to_vec(),
         fc: json!({"mode": -1}),
         vlan: port.layers.vlan(),
         layer_cfg: port.layers.layer_cfg(config.hw_mac),

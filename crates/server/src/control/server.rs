@@ -194,9 +194,9 @@ fn port_info((index, port): (usize, &Port)) -> PortInfo {
         supp_speeds: Vec::new(),
         is_fc_supported: false,
         is_led_supported: false,
-        is_link_supported: false,
+        is_link_supported: true,
         is_prom_supported: true,
-        is_vxlan_supported: false,
+        is_vxlan_supported: true,
         is_ieee1588_supported: false,
         is_virtual: true,
     }

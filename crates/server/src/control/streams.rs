@@ -8,7 +8,7 @@ use allosaur_api::commands::streams::{AddStream, StreamParams};
 use allosaur_api::commands::traffic::ProfileParams;
 use allosaur_api::{Error, Fields};
 use allosaur_engine::flow_stats::mark::mark;
-use allosaur_engine::flow_stats::{Group, Marking, Rule};
+use allosaur_engine::flow_stats::{Group, Marking, Rule, VxlanPorts};
 use allosaur_engine::stream::spec::PACKET_BYTES_PADDED;
 use allosaur_engine::stream::{StreamId, StreamSpec};
 use allosaur_engine::vm;
@@ -62,7 +62,8 @@ impl Control {
 
     pub(super) fn add_stream(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = AddStream::parse(fields)?;
-        let (mut spec, counted) = self.check_stream(&params)?;
+        let vxlan = self.port(params.port)?.reception.vxlan;
+        let (mut spec, counted) = self.check_stream(&params, &vxlan)?;
         self.port_mut(params.port)?
             .profile_or_new(&params.profile)?;
         let pg_id = counted.map(|counted| counted.pg_id);
@@ -85,6 +86,7 @@ impl Control {
     fn check_stream(
         &self,
         params: &AddStream<'_>,
+        vxlan: &VxlanPorts,
     ) -> Result<(StreamSpec, Option<FlowStats>), Error> {
         let spec = convert(params.stream_id, params.stream);
         let (spec, counted) = spec.map_err(|error| Error::execution(error.to_string()))?;
@@ -101,7 +103,7 @@ impl Control {
             compiled.map_err(|error| problem(format!("vm: {error}")))?;
         }
         if let Some(counted) = &counted {
-            check_countable(&spec, counted).map_err(problem)?;
+            check_countable(&spec, counted, vxlan).map_err(problem)?;
         }
         Ok((spec, counted))
     }
@@ -145,7 +147,11 @@ fn problem_of(stream: StreamId, problem: String) -> Error {
     Error::execution(StreamError { stream, problem }.to_string())
 }
 
-fn check_countable(spec: &StreamSpec, counted: &FlowStats) -> Result<(), String> {
+fn check_countable(
+    spec: &StreamSpec,
+    counted: &FlowStats,
+    vxlan: &VxlanPorts,
+) -> Result<(), String> {
     if spec.dummy {
         let text = "field 'flow_stats.enabled' is true for a dummy stream, which sends nothing: \
                     leave flow_stats out";
@@ -160,7 +166,7 @@ fn check_countable(spec: &StreamSpec, counted: &FlowStats) -> Result<(), String>
         vxlan: counted.vxlan,
         run: 0,
     };
-    mark(&mut padded(spec), rule, Marking::default()).map_err(|error| error.to_string())
+    mark(&mut padded(spec), rule, Marking::default(), vxlan).map_err(|error| error.to_string())
 }
 
 /// The packet template as it will be sent, but for what the port puts in.

@@ -39,6 +39,7 @@ impl Control {
         let profile = port.profile(&params.profile)?;
         profile.check_not_transmitting("start", &params.profile)?;
         if !params.force {
+            port.check_link_up()?;
             check_resolved(port, profile)?;
         }
         let compiled = compile(port, &params.profile, &self.config, "start")?;
@@ -232,6 +233,7 @@ fn compile(
         checksums: port.config.checksums,
         data_cores: config.data_cores,
         marking: Some(config.marking),
+        vxlan: port.reception.vxlan,
     };
     let compiled = Compiled::compile(&specs, &facts);
     let compiled = compiled.map_err(|error| Error::execution(error.to_string()))?;

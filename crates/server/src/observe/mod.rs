@@ -10,6 +10,7 @@ mod service;
 use std::fmt;
 
 use allosaur_engine::capture::{CaptureSettings, Captured, Overflow};
+use allosaur_engine::flow_stats::VxlanPorts;
 use allosaur_engine::host::HostSettings;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
@@ -64,6 +65,13 @@ pub enum Request {
         /// Its mode.
         mode: ServiceMode,
     },
+    /// What the receive thread must know of a port's link and frames.
+    SetReception {
+        /// The port.
+        port: PortIndex,
+        /// All of it.
+        reception: Reception,
+    },
     /// Who a port is on its network.
     SetHost {
         /// The port.
@@ -91,6 +99,24 @@ pub enum Request {
     },
     /// Part a port from its socket.
     CloseWire(PortIndex),
+}
+
+/// What the receive thread must know of a port's link and frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reception {
+    /// The link is up.
+    pub link_up: bool,
+    /// The UDP ports that carry VXLAN.
+    pub vxlan: VxlanPorts,
+}
+
+impl Default for Reception {
+    fn default() -> Self {
+        Reception {
+            link_up: true,
+            vxlan: VxlanPorts::STANDARD,
+        }
+    }
 }
 
 /// What the receive thread answers.

@@ -17,8 +17,8 @@ use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 
 use super::{
-    Answer, CAPTURES_MAX, CaptureState, Endpoint, PacketSink, PortState, Request, ServiceMode,
-    Wire, queue_settings,
+    Answer, CAPTURES_MAX, CaptureState, Endpoint, PacketSink, PortState, Reception, Request,
+    ServiceMode, Wire, queue_settings,
 };
 use crate::filter::Filter;
 
@@ -62,6 +62,7 @@ struct PortSide {
     mode: ServiceMode,
     queue: Option<Queue>,
     wire: Option<Joined>,
+    reception: Reception,
     /// Whether anybody watches what it receives.
     watched: bool,
 }
@@ -123,6 +124,11 @@ impl Observer {
     pub fn sending_ports(&self) -> u64 {
         let captures = self.captures.iter().filter(|c| c.capture.is_active());
         captures.fold(0, |ports, c| ports | c.capture.settings().transmit_ports)
+    }
+
+    /// How each port shall receive; may change when a request is handled.
+    pub fn receptions(&self) -> impl Iterator<Item = Reception> + '_ {
+        self.ports.iter().map(|side| side.reception)
     }
 
     /// Whether anybody watches what a port receives.
@@ -292,6 +298,9 @@ impl Observer {
             Request::SetQueue { port, packets_max } => {
                 let queue = (packets_max > 0).then(|| Queue::new(port, packets_max));
                 self.ports[usize::from(port)].queue = queue;
+            }
+            Request::SetReception { port, reception } => {
+                self.ports[usize::from(port)].reception = reception;
             }
             Request::SetService { port, mode } => self.ports[usize::from(port)].mode = mode,
             Request::OpenWire {

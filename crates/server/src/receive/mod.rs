@@ -9,8 +9,8 @@ pub mod watch;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use allosaur_engine::flow_stats::GroupTable;
 use allosaur_engine::flow_stats::receive::{Sign, sign_of};
+use allosaur_engine::flow_stats::{GroupTable, VxlanPorts};
 use allosaur_engine::stats::DirectionCounters;
 use allosaur_engine::time::{FCS_BYTES, MILLISECOND, Nanos};
 use allosaur_engine::transmit::PortIndex;
@@ -19,6 +19,7 @@ use allosaur_port::memory::MemoryRx;
 
 use crate::clock::Clock;
 use crate::counters::{CoreCounters, ReceiveBlock};
+use crate::observe::Reception;
 use crate::polling::{Poll, SLEEP_MIN, sharpen_sleep, stay_awake};
 use meters::Meters;
 use watch::Watch;
@@ -47,9 +48,17 @@ struct PortSide {
     queue: MemoryRx,
     received: DirectionCounters,
     groups: GroupTable,
+    vxlan: VxlanPorts,
+    /// Frames that the link lost, as it was last published.
+    published_lost: u64,
 }
 
 impl PortSide {
+    fn set(&mut self, reception: Reception) {
+        self.queue.set_up(reception.link_up);
+        self.vxlan = reception.vxlan;
+    }
+
     /// Takes what has arrived, counts it, and shows it to `watch`.
     fn receive(
         &mut self,
@@ -57,10 +66,10 @@ impl PortSide {
         meters: &mut Meters,
         mut watch: Option<(&mut Watch, PortIndex)>,
     ) -> usize {
-        let (received, groups) = (&mut self.received, &mut self.groups);
+        let (received, groups, vxlan) = (&mut self.received, &mut self.groups, &self.vxlan);
         self.queue.receive(now, BUDGET, |at, frame| {
             // First of all what is measured by the clock.
-            let group = match sign_of(frame) {
+            let group = match sign_of(frame, vxlan) {
                 None => None,
                 Some(Sign::Flow(group)) => Some(group),
                 Some(Sign::Latency) => meters.measure(frame),
@@ -83,6 +92,8 @@ impl Receiver {
             queue,
             received: DirectionCounters::default(),
             groups: GroupTable::default(),
+            vxlan: VxlanPorts::STANDARD,
+            published_lost: 0,
         };
         let started_at = clock.now_ns();
         let ports = queues.into_iter().map(side).collect();
@@ -137,14 +148,16 @@ impl Receiver {
     /// One turn of the loop. Returns how many frames arrived, or were sent or seen for watchers.
     pub fn turn(&mut self) -> usize {
         let now = self.clock.now_ns();
-        let mut arrived = self.watch.as_mut().map_or(0, |watch| watch.attend(now));
+        let ports = &mut self.ports;
+        let set = |port: usize, reception| ports[port].set(reception);
+        let mut arrived = self.watch.as_mut().map_or(0, |w| w.attend(now, set));
         for (number, port) in self.ports.iter_mut().enumerate() {
-            let lost_before = port.queue.lost_packets();
             let watch = self.watch.as_mut().filter(|w| w.observer.watches(number));
             let watch = watch.map(|watch| (watch, number as PortIndex));
             let n = port.receive(now, &mut self.meters, watch);
             let lost = port.queue.lost_packets();
-            if n > 0 || lost > lost_before {
+            if n > 0 || lost > port.published_lost {
+                port.published_lost = lost;
                 self.block.publish_port(number, &port.received, lost);
                 self.block.publish_groups(number, &mut port.groups);
                 arrived += n;

@@ -13,7 +13,7 @@ use allosaur_port::tap::{TapOut, TapSwitch};
 
 use crate::counters::ReceiveBlock;
 use crate::desk::AnsweringEnd;
-use crate::observe::Observer;
+use crate::observe::{Observer, Reception};
 
 /// Copies taken from one data thread's tap before the next has its turn.
 const TAP_BUDGET: usize = 256;
@@ -60,12 +60,16 @@ impl Watch {
         }
     }
 
-    /// Answers control, and shows what the data threads sent. Returns how many frames.
-    pub(super) fn attend(&mut self, now: Nanos) -> usize {
+    /// Answers control, tells `set` how each port shall receive after each answer, and shows what
+    /// the data threads sent. Returns how many frames.
+    pub(super) fn attend(&mut self, now: Nanos, mut set: impl FnMut(usize, Reception)) -> usize {
         let observer = &mut self.observer;
         self.desk.answer(|request| {
             let answer = observer.handle(request, now);
             self.switch.set(observer.sending_ports());
+            for (port, reception) in observer.receptions().enumerate() {
+                set(port, reception);
+            }
             answer
         });
         let mut show = |at, port, frame: &[u8]| observer.handle_sent(at, port, frame);

@@ -413,6 +413,21 @@ pub(crate) fn stream() -> Value {
     })
 }
 
+/// UDP to `port` with an IPv4 packet within VXLAN.
+pub(crate) fn vxlan_packet(port: u16) -> Vec<u8> {
+    let ipv4 = |bytes: u8, protocol: u8| {
+        let mut header = vec![0x45, 0, 0, bytes, 0, 1, 0, 0, 64, protocol, 0, 0];
+        header.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+        header
+    };
+    let ethernet = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+    let inner = [&ethernet[..], &ipv4(40, 253), &[0; 20]].concat();
+    let vxlan = [&[8, 0, 0, 0, 0, 0, 1, 0][..], &inner].concat();
+    let ports = [[0x12, 0x34], port.to_be_bytes()].concat();
+    let udp = [&ports[..], &[0, 8 + vxlan.len() as u8, 0, 0], &vxlan].concat();
+    [&ethernet[..], &ipv4(20 + udp.len() as u8, 17), &udp].concat()
+}
+
 /// Parameters of `start_traffic`: a multiplier, and no end.
 pub(crate) fn start(kind: &str, value: f64) -> Value {
     json!({
