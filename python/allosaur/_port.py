@@ -31,6 +31,8 @@ _PORT_STATES = {
     EventType.PORT_STOPPED: "",
     EventType.PORT_FINISHED: "",
 }
+#: The state of a port in ``get_port_info``, by the words that scripts know.
+_WORDS = {"STREAMS": "IDLE", "TX": "TRANSMITTING", "PCAP_TX": "TRANSMITTING"}
 _FLOW_CONTROL = {0: "none", 1: "tx", 2: "rx", 3: "full"}
 
 
@@ -229,7 +231,7 @@ class Port:
             **self._abilities(),
             **_addresses(attributes.get("layer_cfg", {})),
             "owner": self.status.get("owner", ""),
-            "status": self.state,
+            "status": _WORDS.get(self.state, self.state),
             "stream_count": len(self.streams),
             "link": "UP" if attributes.get("link", {}).get("up") else "DOWN",
             "speed": attributes.get("speed", 0),
@@ -238,7 +240,8 @@ class Port:
             "rx_filter_mode": "fetch all" if attributes.get("rx_filter_mode") == "all" else "hardware match",
             "fc": _FLOW_CONTROL.get(attributes.get("fc", {}).get("mode"), "N/A"),
             "vxlan_fs": attributes.get("vxlan_fs") or "-",
-            "vlan": attributes.get("vlan", {}).get("tags") or "-",
+            "vlan": _vlan_words(self.vlan),
+            **_ear_words(self.status.get("rx_info", {})),
             "service": self.is_service,
             "service_filtered": self.is_service_filtered,
         }
@@ -250,6 +253,8 @@ class Port:
             "led_change_supported": "is_led_supported",
             "prom_supported": "is_prom_supported",
             "fc_supported": "is_fc_supported",
+            "is_vxlan_supported": "is_vxlan_supported",
+            "is_ieee1588_supported": "is_ieee1588_supported",
         }
         return {name: "yes" if self.info.get(fact) else "no" for name, fact in names.items()}
 
@@ -261,12 +266,29 @@ def _rank(state: str) -> int:
 def _addresses(layers: dict[str, Any]) -> dict[str, Any]:
     ether, ipv4, ipv6 = (layers.get(name, {}) for name in ("ether", "ipv4", "ipv6"))
     resolved = {"resolved": ether.get("dst", ""), "unresolved": "unresolved"}
+    unknown = ether.get("state") == "unconfigured"
     return {
         "layer_mode": "IPv4" if ipv4.get("state") in resolved else "Ethernet",
         "src_mac": ether.get("src", ""),
         "dst_mac": ether.get("dst", ""),
-        "dest": ipv4.get("dst") or ether.get("dst", ""),
+        "dest": ipv4.get("dst") or ("unconfigured" if unknown else ether.get("dst", "")),
         "src_ipv4": ipv4.get("src", "-"),
         "arp": resolved.get(ipv4.get("state"), "-"),
-        "ipv6": ipv6.get("src", "auto") if ipv6.get("enabled") else "off",
+        "ipv6": (ipv6.get("src") or "auto") if ipv6.get("enabled") else "off",
+    }
+
+
+def _vlan_words(tags: tuple[int, ...]) -> int | str:
+    if len(tags) == 1:
+        return tags[0]
+    return "{}/{} (QinQ)".format(*tags) if tags else "-"
+
+
+def _ear_words(rx_info: dict[str, Any]) -> dict[str, str]:
+    """What listens on the port beside its counters."""
+    queue, announces, joined = (rx_info.get(name, {}) for name in ("queue", "grat_arp", "capture_port"))
+    return {
+        "rx_queue": f"[{queue.get('count')} / {queue.get('size')}]" if queue.get("is_active") else "off",
+        "grat_arp": f"every {announces.get('interval_sec')} seconds" if announces.get("is_active") else "off",
+        "capture_port": str(joined.get("endpoint", "on")) if joined.get("is_active") else "off",
     }

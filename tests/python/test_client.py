@@ -379,8 +379,8 @@ def test_set_port_attr(ready: STLClient, transport: MockTransport) -> None:
 def test_port_info_has_owner_and_state(ready: STLClient) -> None:
     info = ready.get_port_info()
     assert [(port["index"], port["owner"], port["status"]) for port in info] == [
-        (0, "alice", "STREAMS"),
-        (1, "alice", "STREAMS"),
+        (0, "alice", "IDLE"),
+        (1, "alice", "IDLE"),
     ]
 
 

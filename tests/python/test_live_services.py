@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from allosaur import (
+    VLAN,
     PacketBuffer,
     STLClient,
     STLError,
@@ -19,6 +21,12 @@ from allosaur import (
     STLServiceICMP,
     STLServiceIPv6ND,
 )
+from allosaur._services._arp import ServiceFilterARP
+from allosaur._services._dhcp import ServiceFilterDHCP
+from allosaur._services._icmp import ServiceFilterICMP
+from allosaur._services._icmpv6 import ServiceFilterIPv6
+from allosaur._services._nd import ServiceFilterIPv6NDP
+from allosaur.api import ARP, ICMP, IP, UDP, Ether, ICMPv6EchoRequest, ICMPv6ND_NS, IPv6
 from allosaur.server import LocalServer
 
 _spec = importlib.util.spec_from_file_location("hosts", Path(__file__).with_name("hosts.py"))
@@ -160,3 +168,43 @@ def eventually_empty(server: Any) -> bool:
             return True
         waiting.wait(0.01)
     return False
+
+
+def test_what_is_known_of_a_port_in_words(linked: STLClient) -> None:
+    linked.set_vlan([0], [100, 200])
+    linked.conf_ipv6(0, True)
+    linked.set_rx_queue([0], size=5)
+    info = linked.get_port_attr(0)
+    theirs = linked.get_port(1).src_mac
+    assert (info["layer_mode"], info["src_ipv4"], info["dest"], info["arp"]) == ("IPv4", MINE, THEIRS, theirs)
+    assert (info["vlan"], info["rx_queue"], info["service"]) == ("100/200 (QinQ)", "[0 / 5]", True)
+    assert info["ipv6"].startswith("fe80::")
+    other = linked.get_port_attr(1)
+    assert (other["vlan"], other["ipv6"], other["rx_queue"]) == ("-", "off", "off")
+
+
+@pytest.mark.parametrize("vlan", [None, 7, [100, 200]])
+def test_the_filters_of_services_see_through_tags(live: STLClient, vlan: Any) -> None:
+    payloads: dict[type[Any], Any] = {
+        ServiceFilterARP: ARP(pdst=MINE),
+        ServiceFilterICMP: IP() / ICMP(),
+        ServiceFilterIPv6NDP: IPv6() / ICMPv6ND_NS(),
+        ServiceFilterIPv6: IPv6() / ICMPv6EchoRequest(),
+        ServiceFilterDHCP: IP() / UDP(sport=67, dport=68) / bytes(20),
+    }
+    other = IP() / UDP(dport=1) / bytes(20)
+    for kind, payload in payloads.items():
+        capture = live.start_capture(rx_ports=[1], bpf_filter=kind().get_bpf_filter())["id"]
+        head = Ether(src=hosts.MAC, dst=hosts.MAC)
+        frames = [PacketBuffer(VLAN(vlan).embed(head.copy() / one)) for one in (other, payload, other)]
+        live.push_packets([*frames, frames[1]], ports=[0])
+        packets: list[Any] = []
+        deadline = time.monotonic() + 5
+        while len(packets) < 2 and time.monotonic() < deadline:
+            fetched: list[Any] = []
+            live.fetch_capture_packets(capture, fetched)
+            packets += fetched
+        assert [packet["binary"][: len(frames[1].buffer)] for packet in packets] == [frames[1].buffer] * 2, (
+            kind
+        )
+        live.stop_capture(capture)
