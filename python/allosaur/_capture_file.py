@@ -37,15 +37,17 @@ class CaptureFile:
     """A capture file that grows: a context manager with ``write``.
 
     A name that ends in ".pcapng" makes a pcapng file, which also says of each frame on which port it
-    was seen and which way it went; any other name a pcap file. Times are in nanoseconds. Raises
-    ``STLError`` when the file cannot be written.
+    was seen and which way it went; any other name a pcap file. Times are in nanoseconds. With ``file``
+    the capture goes into that, which is open already and stays so. Raises ``STLError`` when it cannot be
+    written.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, file: BinaryIO | None = None) -> None:
         self.path = Path(path)
+        self._is_ours = file is None
         self._format: _Format = _Pcapng() if self.path.suffix == ".pcapng" else _Pcap()
         try:
-            self._file: BinaryIO = self.path.open("wb")
+            self._file: BinaryIO = self.path.open("wb") if file is None else file
             self._file.write(self._format.header())
         except OSError as error:
             raise self._unwritable(error) from error
@@ -62,6 +64,9 @@ class CaptureFile:
         """Add a frame that was seen at ``time_s`` seconds."""
         try:
             self._file.write(self._format.frame(packet, max(0, round(time_s * _NS))))
+        except BrokenPipeError:
+            # Whoever reads along has gone, which is no fault of the file.
+            raise
         except OSError as error:
             raise self._unwritable(error) from error
 
@@ -69,13 +74,20 @@ class CaptureFile:
         """Give what was written to the system, for whoever reads along."""
         try:
             self._file.flush()
+        except BrokenPipeError:
+            raise
         except OSError as error:
             raise self._unwritable(error) from error
 
     def close(self) -> None:
         """End the file."""
         try:
-            self._file.close()
+            if self._is_ours:
+                self._file.close()
+            else:
+                self._file.flush()
+        except BrokenPipeError:
+            raise
         except OSError as error:
             raise self._unwritable(error) from error
 

@@ -157,6 +157,35 @@ def test_capture_line_by_line(allosaur: Any, server: LocalServer, neighbor: STLC
     assert "20 packets, 1,200 bytes." in ended.err
 
 
+def test_capture_to_the_standard_output(
+    server: LocalServer, neighbor: STLClient, tmp_path: Path, allosaur: Any
+) -> None:
+    allosaur("capture", "-o", "-", "--json").refused("-o -", "--json")
+    command = [sys.executable, "-m", "allosaur.cli", "capture", "--rx", "0", "-o", "-", "-n", "5"]
+    with pushing(neighbor, 1):
+        done = subprocess.run([*command, *where(server)], capture_output=True, timeout=60, check=True)
+    (tmp_path / "out.pcap").write_bytes(done.stdout)
+    assert [frame.data for frame in frames(tmp_path / "out.pcap")] == [FRAME] * 5
+    assert b"5 packets, 300 bytes." in done.stderr
+
+
+def test_a_reader_that_goes_away_ends_a_capture(server: LocalServer, neighbor: STLClient) -> None:
+    command = [sys.executable, "-m", "allosaur.cli", "capture", "--rx", "0", "-o", "-"]
+    pipe = subprocess.PIPE
+    with (
+        pushing(neighbor, 1),
+        subprocess.Popen([*command, *where(server)], stdout=pipe, stderr=pipe, text=False) as process,
+    ):
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(100)
+        process.stdout.close()
+        said = process.stderr.read()
+        assert process.wait(20) == 0, said
+    assert b"Traceback" not in said
+    assert neighbor.get_capture_status() == {}
+
+
 def test_a_capture_ends_after_its_time(allosaur: Any, server: LocalServer) -> None:
     result = allosaur("capture", "-d", "200ms", "-f", "udp", "--json", *where(server)).json()
     assert (result["packets"], result["listed"], result["rx_ports"]) == (0, [], [0, 1])

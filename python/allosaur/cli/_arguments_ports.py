@@ -75,8 +75,8 @@ def capture(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="write the packets to this file, pcapng if it ends in .pcapng, else pcap "
-        "(default: print a line for each)",
+        help="write the packets to this file, pcapng if it ends in .pcapng, else pcap; - is the standard "
+        "output (default: print a line for each)",
     )
     parser.add_argument(
         "-f", "--filter", default="", metavar="BPF", help="which packets, as for tcpdump (default: all)"

@@ -19,6 +19,7 @@ from allosaur.cli._errors import (
     EXIT_OK,
     EXIT_USAGE,
     CommandError,
+    bad_input,
     explained,
 )
 from allosaur.cli._interrupt import Interrupt
@@ -33,6 +34,7 @@ _BUFFER_PACKETS = 10_000
 """What the server keeps until it is fetched."""
 _FETCH_PACKETS = 1_000
 _INTERVAL_S = 0.02
+_STDOUT = "-"
 _LISTED_PACKETS_MAX = 10_000
 """With --json and without a file: so many packets are in the result."""
 
@@ -86,18 +88,23 @@ def execute(options: argparse.Namespace) -> int:
     from allosaur import STLError
     from allosaur._capture_file import CaptureFile
 
+    if options.output == _STDOUT and options.json:
+        raise bad_input("-o -: the standard output cannot have the packets and, with --json, the result")
     with contextlib.ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
         client = stack.enter_context(remote_client(options))
         rx, tx = _ports(client, options)
         try:
-            file = stack.enter_context(CaptureFile(options.output)) if options.output else None
+            stream = sys.stdout.buffer if options.output == _STDOUT else None
+            file = stack.enter_context(CaptureFile(options.output, stream)) if options.output else None
+            if file is not None:
+                file.flush()
         except STLError as error:
             raise CommandError(str(error), EXIT_USAGE) from error
         recording = _Recording(options, file)
         capture = _start(client, options, rx, tx, stack)
         recording.start_s = capture["ts"]
-        with explained("the server stopped answering"):
+        with explained("the capture ended early"):
             _record(client, capture["id"], recording, interrupt)
     _print(recording, rx, tx)
     # Ctrl-C is how a capture usually ends.
@@ -199,10 +206,11 @@ def _print(recording: _Recording, rx: Sequence[int], tx: Sequence[int]) -> None:
         print(json.dumps(result, indent=2))
         return
     lost = f"; {_format.count(recording.lost)} came too fast and are missing" if recording.lost else ""
-    where = f" in {options.output}" if options.output else ""
+    is_file = options.output not in (None, _STDOUT)
+    where = f" in {options.output}" if is_file else ""
     line = f"{_format.count(recording.packets)} packets, {_format.count(recording.bytes)} bytes{where}{lost}."
-    # Behind packets that were printed one by one, the total is only for people.
-    print(line, file=None if options.output else sys.stderr)
+    # Where the packets are on the standard output, the total is only for people.
+    print(line, file=None if is_file else sys.stderr)
 
 
 def _summary(data: bytes) -> str:
