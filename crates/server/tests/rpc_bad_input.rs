@@ -400,3 +400,98 @@ fn a_profile_holds_twenty_thousand_streams() {
     world.ok("start_traffic", user.params(start("raw", 1.0)));
     assert_eq!(world.started.len(), 1);
 }
+
+/// Something of each JSON type, and what no number of ours may be.
+fn odd_values() -> Vec<Value> {
+    vec![
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(0.5),
+        json!(1e300),
+        json!(u64::MAX),
+        json!(""),
+        json!("x"),
+        json!([]),
+        json!([[]]),
+        json!({}),
+        json!({"x": null}),
+    ]
+}
+
+#[test]
+fn every_parameter_that_is_wrong_is_named_by_every_method() {
+    let (mut world, user) = world();
+    let mut refused = 0;
+    for command in allosaur_api::commands() {
+        if command.name == "shutdown" {
+            continue;
+        }
+        let example: Value = serde_json::from_str(command.example.params).expect("JSON");
+        for param in command.params {
+            for odd in odd_values() {
+                let mut params = user.params(example.clone());
+                params[param.name] = odd.clone();
+                let reply = world.call(command.name, params);
+                let Some(error) = reply.get("error") else {
+                    continue;
+                };
+                refused += 1;
+                let text = error["specific_err"].as_str().unwrap_or_default();
+                let case = format!("{} {} = {odd}: {error}", command.name, param.name);
+                assert!(text.len() > 20, "{case}");
+                // Bad parameters are named, with the path to the value when it lies deeper.
+                let named = text.contains(&format!("'{}", param.name))
+                    || text.contains(&format!(".{}", param.name));
+                assert!(named || error["code"] == -32000, "{case}");
+            }
+        }
+    }
+    assert!(refused > 500, "only {refused} calls were refused");
+}
+
+#[test]
+fn what_a_user_may_not_do_is_said_with_what_he_may() {
+    let (mut world, ann) = world();
+    let bob = User::connect(&mut world, "bob", 2);
+    let acquire = |session: Value, user: &str| {
+        json!({"api_h": ann.api_h, "port_id": 0, "user": user, "session_id": session,
+            "force": false})
+    };
+    for (params, words) in [
+        (acquire(json!(0), "bob"), ["session_id", "0"]),
+        (acquire(json!(2), "bob"), ["already taken", "ann"]),
+        (acquire(json!(2), "ann"), ["another session", "ann"]),
+        (acquire(json!(-1), "bob"), ["session_id", "uint32"]),
+        (acquire(json!(2), ""), ["user", "empty"]),
+    ] {
+        let (_, text) = world.refused("acquire", params.clone());
+        assert!(
+            words.iter().all(|word| text.contains(word)),
+            "{params}: {text}"
+        );
+    }
+    let nobody = json!({"api_h": ann.api_h, "port_id": 1, "handler": "guess"});
+    for command in allosaur_api::commands() {
+        if command.access != allosaur_api::Access::Owner {
+            continue;
+        }
+        let example: Value = serde_json::from_str(command.example.params).expect("JSON");
+        let mut params = bob.params(example);
+        params["port_id"] = json!(0);
+        params["handler"] = json!("guess");
+        let (code, text) = world.refused(command.name, params);
+        assert_eq!(code, -32000, "{}", command.name);
+        assert!(
+            text.contains("not owned by you"),
+            "{}: {text}",
+            command.name
+        );
+        let (_, text) = world.refused(command.name, nobody.clone());
+        assert!(
+            text.contains("acquire the port"),
+            "{}: {text}",
+            command.name
+        );
+    }
+}

@@ -116,6 +116,10 @@ impl Acquire {
             return Err(fields.bad("session_id", "is 0; it must be a number above 0"));
         }
         let user = fields.string("user")?;
+        if user.is_empty() {
+            // An owner without a name looks like none.
+            return Err(fields.bad("user", "is empty; give a name"));
+        }
         if user.len() > USER_BYTES_MAX {
             let problem = format!("has {} bytes; the most is {USER_BYTES_MAX}", user.len());
             return Err(fields.bad("user", problem));
