@@ -113,8 +113,8 @@ class STLServiceIPv6ND(STLService):
         return ServiceFilterIPv6NDP
 
     def is_mult_required(self) -> bool:
-        """Solicitations go to multicast addresses."""
-        return True
+        """The answer comes to us alone, but who asks for us does it by multicast."""
+        return self.verify_timeout > 0
 
     def run(self, pipe: ServicePipe) -> Generator[Wait, Any, None]:
         """Ask until there is an answer; then stay, to be asked."""
