@@ -13,44 +13,98 @@ use crate::memory::LinkSettings;
 pub const PORTS_MAX: usize = 32;
 
 /// One port: a kind, then its settings behind colons.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum PortDescription {
     /// `memory`: see [`memory`](crate::memory). The settings are those of the direction that
     /// leaves this port; its peer's settings are those of the way back.
     Memory(LinkSettings),
+    /// `af_packet:NAME`, or just `NAME`: an interface of the kernel, see
+    /// [`af_packet`](crate::af_packet).
+    AfPacket(String),
 }
+
+impl PortDescription {
+    /// The name of its kind.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            PortDescription::Memory(_) => "memory",
+            PortDescription::AfPacket(_) => "af_packet",
+        }
+    }
+
+    /// What it is, for people.
+    pub fn in_words(&self) -> String {
+        match self {
+            PortDescription::Memory(_) => format!("in-memory port ({self})"),
+            PortDescription::AfPacket(name) => format!("interface {name} ({self})"),
+        }
+    }
+
+    /// The link of a memory port.
+    pub fn link(&self) -> Option<&LinkSettings> {
+        match self {
+            PortDescription::Memory(link) => Some(link),
+            PortDescription::AfPacket(_) => None,
+        }
+    }
+}
+
+/// What to write instead of a kind that there is not.
+const KINDS: &str = "The kinds are: memory, and an interface such as af_packet:eth0 or eth0";
+/// The longest name of an interface, in bytes.
+const INTERFACE_NAME_BYTES_MAX: usize = 15;
 
 impl FromStr for PortDescription {
     type Err = PortError;
 
     fn from_str(given: &str) -> Result<PortDescription, PortError> {
         let (kind, settings) = given.split_once(':').unwrap_or((given, ""));
-        if kind != "memory" {
-            return Err(PortError::Description {
-                given: given.to_owned(),
-                problem: format!("unknown kind of port '{kind}'"),
-                remedy: "The kinds are: memory".to_owned(),
-            });
-        }
-        match settings.parse() {
-            Ok(settings) => Ok(PortDescription::Memory(settings)),
-            Err(PortError::Description {
-                problem, remedy, ..
-            }) => Err(PortError::Description {
-                given: given.to_owned(),
-                problem,
-                remedy,
-            }),
+        let error = |problem: String, remedy: String| PortError::Description {
+            given: given.to_owned(),
+            problem,
+            remedy,
+        };
+        match kind {
+            "memory" => match settings.parse() {
+                Ok(settings) => Ok(PortDescription::Memory(settings)),
+                Err(PortError::Description {
+                    problem, remedy, ..
+                }) => Err(error(problem, remedy)),
+                Err(other) => Err(other),
+            },
+            "af_packet" if is_interface_name(settings) => {
+                Ok(PortDescription::AfPacket(settings.to_owned()))
+            }
+            "af_packet" => Err(error(
+                format!("'{settings}' cannot be the name of an interface"),
+                "Write a name that `ip link` shows, as in af_packet:eth0".to_owned(),
+            )),
+            _ if is_interface_name(given) => Ok(PortDescription::AfPacket(given.to_owned())),
+            _ => Err(error(
+                format!("unknown kind of port '{kind}'"),
+                KINDS.to_owned(),
+            )),
         }
     }
 }
 
+/// What the kernel takes as a name.
+fn is_interface_name(name: &str) -> bool {
+    let length_is_right = (1..=INTERFACE_NAME_BYTES_MAX).contains(&name.len());
+    let is_forbidden = |c: char| c.is_whitespace() || c.is_control() || "/:,".contains(c);
+    length_is_right && !name.contains(is_forbidden) && name != "." && name != ".."
+}
+
 impl fmt::Display for PortDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PortDescription::Memory(settings) = self;
-        let text = settings.to_string();
-        let colon = if text.is_empty() { "" } else { ":" };
-        write!(f, "memory{colon}{text}")
+        match self {
+            PortDescription::Memory(settings) => {
+                let text = settings.to_string();
+                let colon = if text.is_empty() { "" } else { ":" };
+                write!(f, "memory{colon}{text}")
+            }
+            PortDescription::AfPacket(name) => write!(f, "af_packet:{name}"),
+        }
     }
 }
 
@@ -82,15 +136,35 @@ pub fn parse_ports(list: &str) -> Result<Vec<PortDescription>, PortError> {
         let problem = format!("{} ports are too many", ports.len());
         return error(problem, &format!("Name at most {PORTS_MAX}"));
     }
-    if let [.., PortDescription::Memory(settings)] = &ports[..] {
-        if ports.len() % 2 == 1 && *settings != LinkSettings::default() {
+    if let Some((first, second)) = same_interface(&ports) {
+        return error(
+            format!("ports {first} and {second} are the same interface"),
+            "Name each interface once",
+        );
+    }
+    let links = ports.iter().enumerate();
+    let links = links.filter_map(|(number, port)| Some((number, port.link()?)));
+    let links: Vec<_> = links.collect();
+    if let [.., (number, settings)] = links[..] {
+        if links.len() % 2 == 1 && *settings != LinkSettings::default() {
             return error(
-                format!("port {} has no peer and so no link", ports.len() - 1),
+                format!("port {number} has no peer and so no link"),
                 "Add another memory port behind it, or leave its settings out",
             );
         }
     }
     Ok(ports)
+}
+
+/// Two ports on one interface.
+fn same_interface(ports: &[PortDescription]) -> Option<(usize, usize)> {
+    for (second, port) in ports.iter().enumerate() {
+        let first = ports[..second].iter().position(|other| other == port);
+        if let (PortDescription::AfPacket(_), Some(first)) = (port, first) {
+            return Some((first, second));
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -107,8 +181,17 @@ mod tests {
         };
         let expected = [LinkSettings::default(), delayed, LinkSettings::default()];
         assert_eq!(ports, expected.map(PortDescription::Memory));
-        assert_eq!(ports[1].to_string().parse(), Ok(ports[1]));
+        assert_eq!(ports[1].to_string().parse(), Ok(ports[1].clone()));
         assert_eq!(ports[0].to_string(), "memory");
+    }
+
+    #[test]
+    fn an_interface_is_named_with_its_kind_or_without() {
+        let ports = parse_ports("af_packet:veth0,eth1.100,memory").expect("well formed");
+        let interface = |name: &str| PortDescription::AfPacket(name.to_owned());
+        assert_eq!(ports[..2], [interface("veth0"), interface("eth1.100")]);
+        assert_eq!(ports[1].to_string(), "af_packet:eth1.100");
+        assert_eq!(ports[1].to_string().parse(), Ok(ports[1].clone()));
     }
 
     #[test]
@@ -117,7 +200,16 @@ mod tests {
         for (list, problem, remedy) in [
             ("", "no port", "memory,memory"),
             ("memory,,memory", "unknown kind of port ''", "memory"),
-            ("eth0", "'eth0'", "The kinds are: memory"),
+            ("memory,eth 0", "unknown kind", "af_packet:eth0"),
+            ("pci:0000:03:00.0", "'pci'", "The kinds are: memory"),
+            ("af_packet:", "''", "`ip link`"),
+            (
+                "af_packet:sixteen_letters_",
+                "'sixteen_letters_'",
+                "`ip link`",
+            ),
+            ("eth0,memory,af_packet:eth0", "ports 0 and 2", "once"),
+            ("eth0,memory:delay=1ms", "port 1", "Add another"),
             ("memory,memory:delay=x", "'memory:delay=x'", "delay=1ms"),
             ("memory,memory,memory:delay=1ms", "port 2", "Add another"),
             (&many, "33 ports", "at most 32"),

@@ -1,12 +1,15 @@
 //! Ports: where frames leave and arrive.
 //!
 //! What lives here: the traits that every kind of port has ([`Port`], [`TxQueue`], [`RxQueue`]),
-//! the kinds themselves ([`memory`]), the wrapper that copies what is sent ([`tap`]), and how a
-//! user names ports ([`description`]). What does not: what is sent, and when. The home of
-//! `unsafe`.
+//! the kinds themselves ([`memory`], [`af_packet`]), ports of any kind ([`kind`]), the wrapper that
+//! copies what is sent ([`tap`]), and how a user names ports ([`description`]). What does not: what
+//! is sent, and when. The home of `unsafe`.
 
+pub mod af_packet;
 pub mod description;
+pub mod kind;
 pub mod memory;
+mod registered;
 pub mod tap;
 
 use thiserror::Error;
@@ -30,7 +33,7 @@ pub trait Port {
 pub struct Capabilities {
     /// The rate at layer 1 that percentages are measured by, in bits per second.
     pub line_rate_bps: f64,
-    /// The longest frame, in bytes without FCS.
+    /// The longest frame without a VLAN tag, in bytes without FCS.
     pub frame_bytes_max: usize,
 }
 
@@ -49,7 +52,8 @@ pub trait TxQueue: Send {
     ///
     /// # Panics
     ///
-    /// When `len` is more than the port's [`frame_bytes_max`](Capabilities::frame_bytes_max).
+    /// When `len` is more than the port's [`frame_bytes_max`](Capabilities::frame_bytes_max), on an
+    /// interface with 4 bytes more, which are for a VLAN tag.
     fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]>;
 
     /// Whether the next [`slot`](TxQueue::slot) of these arguments gives room, if nothing else
@@ -82,6 +86,12 @@ pub trait TxQueue: Send {
 
     /// The doorbell: what was written becomes visible to the other side.
     fn flush(&mut self);
+
+    /// Whether frames wait for another [`flush`](TxQueue::flush): the last one could not pass all
+    /// of them on.
+    fn has_unsent(&self) -> bool {
+        false
+    }
 }
 
 /// One receive queue of a port, owned by one thread.
@@ -102,6 +112,16 @@ pub enum PortError {
         /// What is wrong with it.
         problem: String,
         /// What to write instead.
+        remedy: String,
+    },
+    /// A network interface that cannot be used.
+    #[error("interface '{name}': {problem}. {remedy}")]
+    Interface {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What to do about it.
         remedy: String,
     },
 }

@@ -22,7 +22,7 @@ use serde::Serialize;
 use crate::clock::Clock;
 use crate::counters::{Counters, Snapshot};
 use crate::mailbox::{Doorbell, mailbox};
-use crate::polling::Poll;
+use crate::polling::{Bell, Poll};
 use crate::receive::Receiver;
 use crate::worker::Worker;
 
@@ -74,16 +74,17 @@ pub fn run(case: Case, receive: bool, seconds: f64) -> Result<Measured, CompileE
     let counters = Counters::new(ports.len(), 1);
     let doorbell = Doorbell::new().expect("the machine has a file descriptor left");
     let (mut control, mail) = mailbox(&doorbell);
-    let queues = ports.iter_mut().map(|port| port.tx.remove(0)).collect();
+    let queues = ports.iter_mut().map(|port| port.tx.remove(0));
     let worker = Worker::new(queues, mail, counters.cores[0].clone(), clock.clone());
     control.send(start(case, clock.now_ns())?);
     let stop = AtomicBool::new(false);
-    let receivers = ports.into_iter().map(|port| port.rx).collect();
+    let receivers = ports.into_iter().map(|port| port.rx);
     let receiver = Receiver::new(receivers, counters.receive.clone(), clock.clone());
     let measured = thread::scope(|scope| {
         let stop = &stop;
         if receive {
-            scope.spawn(move || receiver.run(Poll::Busy, stop));
+            let bell = Bell::new().expect("the machine has a file descriptor left");
+            scope.spawn(move || receiver.run(Poll::Busy, stop, &bell));
         }
         let measured = measure(worker, &counters, &clock, seconds);
         stop.store(true, Ordering::Relaxed);

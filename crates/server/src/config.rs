@@ -35,7 +35,7 @@ pub enum Subcommands {
 /// Options of `serve`.
 #[derive(Clone, Debug, Args)]
 pub struct ServeOptions {
-    /// The ports, such as memory,memory or memory:delay=1ms,memory
+    /// The ports, such as memory,memory or memory:delay=1ms,memory or eth0,eth1
     #[arg(long, default_value = "memory,memory", value_parser = port_list)]
     pub ports: PortList,
     /// Threads that send
@@ -143,7 +143,10 @@ mod tests {
     #[test]
     fn errors_name_the_option_and_the_remedy() {
         for (line, words) in [
-            ("serve --ports eth9", ["--ports", "The kinds are: memory"]),
+            (
+                "serve --ports pci:03:00.0",
+                ["--ports", "The kinds are: memory"],
+            ),
             ("serve --ports memory:loss=200%,memory", ["--ports", "loss"]),
             ("serve --cores 0", ["--cores", "1..=64"]),
             ("serve --rpc-port 70000", ["--rpc-port", "65535"]),

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::observe::{Answer, Request};
+use crate::polling::Bell;
 
 /// How long control waits for an answer.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
@@ -20,7 +21,7 @@ const QUESTIONS: usize = 16;
 #[derive(Debug)]
 pub struct AskingEnd {
     line: RefCell<Line>,
-    receive: Thread,
+    receive: Bell,
 }
 
 #[derive(Debug)]
@@ -38,11 +39,11 @@ pub struct AnsweringEnd {
     control: Thread,
 }
 
-/// The rings, before the receive thread is there. Control is the thread that calls this.
-pub fn desk() -> (impl FnOnce(Thread) -> AskingEnd, AnsweringEnd) {
+/// The two ends; `receive` wakes the receive thread. Control is the thread that calls this.
+pub fn desk(receive: Bell) -> (AskingEnd, AnsweringEnd) {
     let (questions_in, questions) = RingBuffer::new(QUESTIONS);
     let (answers, answers_out) = RingBuffer::new(QUESTIONS);
-    let asking = move |receive| AskingEnd {
+    let asking = AskingEnd {
         line: RefCell::new(Line {
             questions: questions_in,
             answers: answers_out,
@@ -66,7 +67,7 @@ impl AskingEnd {
         let number = line.asked;
         // When the ring is full the receive thread has stood still for many questions.
         line.questions.push((number, request)).ok()?;
-        self.receive.unpark();
+        self.receive.ring();
         let until = Instant::now() + ANSWER_MAX;
         loop {
             match line.answers.pop() {
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_question_is_answered_by_another_thread() {
-        let (asking, mut answering) = desk();
+        let (asking, mut answering) = desk(Bell::new().expect("a file descriptor"));
         let receive = thread::spawn(move || {
             let mut left = 2;
             while left > 0 {
@@ -113,7 +114,6 @@ mod tests {
                 });
             }
         });
-        let asking = asking(receive.thread().clone());
         let answers = [(); 2].map(|()| asking.ask(Request::ListCaptures));
         assert_eq!(
             answers,
@@ -124,8 +124,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_comes_too_late_is_not_taken_for_another() {
-        let (asking, mut answering) = desk();
-        let asking = asking(thread::current());
+        let (asking, mut answering) = desk(Bell::new().expect("a file descriptor"));
         assert_eq!(asking.ask(Request::ListCaptures), None);
         answering.answer(|_| Answer::Unknown);
         let answers = thread::spawn(move || {

@@ -1,8 +1,8 @@
 //! The server: everything between the RPC and the traffic.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `clock`, `counters`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`, `desk`,
-//! `polling`, `endpoint`, `worker`, `receive`, `bench`, `sim`, `config`, `service`.
+//! `clock`, `counters`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`,
+//! `polling`, `desk`, `endpoint`, `worker`, `receive`, `bench`, `sim`, `config`, `service`.
 
 pub mod bench;
 pub mod clock;

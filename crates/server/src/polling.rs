@@ -1,12 +1,16 @@
 //! What a thread does when it has nothing to do.
 //!
-//! What lives here: busy and adaptive polling. What does not: deciding that there is nothing to
-//! do (the threads), and waking them (`mailbox`).
+//! What lives here: busy and adaptive polling, and the bell that wakes a thread which waits for
+//! files too. What does not: deciding that there is nothing to do (the threads).
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
 
 /// The shortest sleep of adaptive polling. Packets may leave this much late, and then several
 /// together.
@@ -42,10 +46,66 @@ impl Poll {
     pub fn wait_until(self, now: Nanos, due: Option<Nanos>) {
         match self {
             Poll::Busy => stay_awake(),
-            Poll::Adaptive => {
-                let sleep = due.map_or(SLEEP_MAX, |due| due.saturating_sub(now));
-                std::thread::park_timeout(Duration::from_nanos(sleep.clamp(SLEEP_MIN, SLEEP_MAX)));
-            }
+            Poll::Adaptive => std::thread::park_timeout(sleep_until(now, due)),
+        }
+    }
+
+    /// The same for a thread that `bell` wakes, or any of `files` when it becomes readable.
+    pub fn wait_for<'a>(
+        self,
+        bell: &'a Bell,
+        files: impl Iterator<Item = BorrowedFd<'a>>,
+        now: Nanos,
+        due: Option<Nanos>,
+    ) {
+        match self {
+            Poll::Busy => stay_awake(),
+            Poll::Adaptive => bell.wait(files, sleep_until(now, due)),
+        }
+    }
+}
+
+fn sleep_until(now: Nanos, due: Option<Nanos>) -> Duration {
+    let sleep = due.map_or(SLEEP_MAX, |due| due.saturating_sub(now));
+    Duration::from_nanos(sleep.clamp(SLEEP_MIN, SLEEP_MAX))
+}
+
+/// Files that one thread waits for besides its bell: one of each port.
+const FILES_MAX: usize = allosaur_port::description::PORTS_MAX;
+
+/// Wakes a thread that waits for files as well, which parking cannot.
+#[derive(Clone, Debug)]
+pub struct Bell(Arc<EventFd>);
+
+impl Bell {
+    /// A silent bell.
+    pub fn new() -> std::io::Result<Bell> {
+        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
+        Ok(Bell(Arc::new(EventFd::from_flags(flags)?)))
+    }
+
+    /// Wakes the thread, now or at its next wait.
+    pub fn ring(&self) {
+        // It can only fail when 2⁶⁴ - 2 rings were not heard, and then it rings already.
+        let _ = self.0.write(1);
+    }
+
+    /// Waits for a ring, for one of the files, or for so long.
+    fn wait<'a>(&'a self, files: impl Iterator<Item = BorrowedFd<'a>>, sleep: Duration) {
+        let readable = |file| PollFd::new(file, PollFlags::POLLIN);
+        let mut items: [PollFd<'_>; FILES_MAX + 1] =
+            std::array::from_fn(|_| readable(self.0.as_fd()));
+        let mut count = 1;
+        for (item, file) in items[1..].iter_mut().zip(files) {
+            *item = readable(file);
+            count += 1;
+        }
+        if let Err(error) = ppoll(&mut items[..count], Some(sleep.into()), None) {
+            tracing::debug!("waiting was interrupted: {error}");
+        }
+        if items[0].any().unwrap_or(false) {
+            // Fails when it did not ring, which is as well.
+            let _ = self.0.read();
         }
     }
 }
@@ -64,5 +124,22 @@ pub fn stay_awake() {
 pub fn sharpen_sleep() {
     if let Err(error) = nix::sys::prctl::set_timerslack(1) {
         tracing::debug!(%error, "sleeps of this thread may be 50 µs long");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bell_that_rang_ends_the_next_wait_and_no_other() {
+        let bell = Bell::new().expect("a file descriptor");
+        bell.clone().ring();
+        // Would wait for an hour otherwise.
+        bell.wait(std::iter::empty(), Duration::from_secs(3600));
+        let file = Bell::new().expect("a file descriptor");
+        file.ring();
+        bell.wait([file.0.as_fd()].into_iter(), Duration::from_secs(3600));
+        bell.wait(std::iter::empty(), Duration::from_millis(1));
     }
 }

@@ -8,14 +8,16 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{JoinHandle, Thread};
+use std::thread::JoinHandle;
 
 use allosaur_engine::Command;
 use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
+use allosaur_port::PortError;
+use allosaur_port::af_packet::Membership;
 use allosaur_port::description::PortDescription;
-use allosaur_port::memory::{self, LinkSettings, MemoryRx, MemoryTx, NOMINAL_RATE_BPS, Port};
+use allosaur_port::kind::{self, AnyPort, PortRx, PortTx};
 use allosaur_port::tap::{TapSwitch, tap};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -23,14 +25,16 @@ use thiserror::Error;
 
 use crate::clock::Clock;
 use crate::config::ServeOptions;
-use crate::control::{Action, BuildFacts, Control, ControlConfig, PortConfig, Reply, View};
+use crate::control::{
+    Action, BuildFacts, Control, ControlConfig, LinkOwner, PortConfig, Reply, View,
+};
 use crate::counters::{Counters, Snapshot};
 use crate::desk::{AskingEnd, desk};
 use crate::endpoint::{open_capture, open_wire};
 use crate::files::DiskFiles;
 use crate::mailbox::{ControlEnd, Doorbell, Report, mailbox};
 use crate::observe::{Answer, Endpoint, Observe, PacketSink, Request, Wire};
-use crate::polling::Poll;
+use crate::polling::{Bell, Poll};
 use crate::receive::Receiver;
 use crate::receive::watch::Watch;
 use crate::rpc::{Codec, SocketError, Sockets, dispatch};
@@ -52,6 +56,9 @@ pub enum ServiceError {
     /// A socket.
     #[error(transparent)]
     Socket(#[from] SocketError),
+    /// A port.
+    #[error(transparent)]
+    Port(#[from] PortError),
     /// Something that the system refused.
     #[error("the system refused {what}: {error}")]
     System {
@@ -90,6 +97,8 @@ struct Service {
     control: Control,
     sockets: Sockets,
     threads: Threads,
+    /// What each port receives, where that can be chosen.
+    memberships: Vec<Option<Membership>>,
     counters: Counters,
     snapshot: Snapshot,
     clock: Clock,
@@ -105,6 +114,7 @@ struct Threads {
     data: Vec<JoinHandle<()>>,
     outlook: Outlook,
     receive: JoinHandle<()>,
+    receive_bell: Bell,
     stop_receive: Arc<AtomicBool>,
 }
 
@@ -112,7 +122,7 @@ struct Threads {
 #[derive(Debug)]
 struct Outlook {
     desk: AskingEnd,
-    receive: Thread,
+    receive: Bell,
     /// The time since 1970 at the clock's zero.
     epoch_ns: u64,
 }
@@ -136,7 +146,7 @@ impl Observe for Outlook {
 }
 
 /// The transmit queues of each thread, one of each port, and the receive queues.
-fn queues_of_threads(ports: Vec<Port>, threads: usize) -> (Vec<Vec<MemoryTx>>, Vec<MemoryRx>) {
+fn queues_of_threads(ports: Vec<AnyPort>, threads: usize) -> (Vec<Vec<PortTx>>, Vec<PortRx>) {
     let mut queues: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
     let mut receivers = Vec::new();
     for port in ports {
@@ -159,21 +169,19 @@ impl Service {
     fn start(options: &ServeOptions, sockets: Sockets) -> Result<Service, ServiceError> {
         let clock = Clock::start();
         let cores = usize::from(options.cores);
-        let links = options
-            .ports
-            .0
-            .iter()
-            .map(|PortDescription::Memory(link)| *link);
-        let links: Vec<LinkSettings> = links.collect();
-        let counters = Counters::new(links.len(), cores);
-        let control = Control::new(control_config(&links, cores)?, clock.now_ns());
         // One queue for each data thread, and one for the receive thread.
-        let ports = memory::ports(&links, cores + 1);
+        let mut ports = kind::open(&options.ports.0, cores + 1)?;
+        let counters = Counters::new(ports.len(), cores);
+        let config = control_config(options, &ports)?;
+        let control = Control::new(config, clock.now_ns());
+        let memberships = ports.iter_mut().map(|port| port.membership.take());
+        let memberships = memberships.collect();
         let threads = Threads::start(ports, &counters, &clock, options.poll, cores)?;
         Ok(Service {
             control,
             sockets,
             threads,
+            memberships,
             counters,
             snapshot: Snapshot::default(),
             stalls: Stalls::default(),
@@ -239,7 +247,7 @@ impl Service {
             while let Some(report) = self.threads.mail[core].receive() {
                 if let Report::Event(event) = report {
                     // Who hears of the end of a run looks at what arrived next.
-                    self.threads.receive.thread().unpark();
+                    self.threads.receive_bell.ring();
                     self.control.handle_event(core, event, self.clock.now_ns());
                 }
             }
@@ -314,7 +322,20 @@ impl Service {
                 Action::ExpectLatency { group, terms } => {
                     self.counters.receive.expect_latency(group, terms);
                 }
+                Action::SetReceive {
+                    port,
+                    promiscuous,
+                    multicast,
+                } => self.set_receive(port, promiscuous, multicast),
                 Action::Shutdown => self.ending = true,
+            }
+        }
+    }
+
+    fn set_receive(&mut self, port: u8, promiscuous: bool, multicast: bool) {
+        if let Some(membership) = &mut self.memberships[usize::from(port)] {
+            if let Err(error) = membership.set(promiscuous, multicast) {
+                tracing::warn!(port, %error, "the interface does not change what it receives");
             }
         }
     }
@@ -327,7 +348,7 @@ impl Service {
 
 impl Threads {
     fn start(
-        ports: Vec<Port>,
+        ports: Vec<AnyPort>,
         counters: &Counters,
         clock: &Clock,
         poll: Poll,
@@ -350,23 +371,28 @@ impl Threads {
             mail.push(control_end);
             data.push(thread);
         }
-        let (asking, answering) = desk();
+        let receive_bell = Bell::new().map_err(refused("a doorbell"))?;
+        let (asking, answering) = desk(receive_bell.clone());
         let watch = Watch::new(own_queues, taps, switch, answering);
         let receiver = Receiver::new(receivers, Arc::clone(&counters.receive), clock.clone());
         let receiver = receiver.watched_by(watch);
         let stop_receive = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&stop_receive);
-        let receive = spawn("receive".to_owned(), move || receiver.run(poll, &stop))?;
+        let bell = receive_bell.clone();
+        let receive = spawn("receive".to_owned(), move || {
+            receiver.run(poll, &stop, &bell);
+        })?;
         Ok(Threads {
             mail,
             doorbell,
             data,
             outlook: Outlook {
-                desk: asking(receive.thread().clone()),
-                receive: receive.thread().clone(),
+                desk: asking,
+                receive: receive_bell.clone(),
                 epoch_ns: epoch_ns(clock),
             },
             receive,
+            receive_bell,
             stop_receive,
         })
     }
@@ -374,7 +400,7 @@ impl Threads {
     fn send(&mut self, core: usize, command: Command) {
         if matches!(command, Command::StartProfile { .. }) {
             // It may sleep deeply after a long silence.
-            self.receive.thread().unpark();
+            self.receive_bell.ring();
         }
         self.mail[core].send(command);
     }
@@ -382,6 +408,7 @@ impl Threads {
     fn end(self) {
         drop(self.mail);
         self.stop_receive.store(true, Ordering::Relaxed);
+        self.receive_bell.ring();
         for thread in self.data.into_iter().chain([self.receive]) {
             thread.thread().unpark();
             if thread.join().is_err() {
@@ -448,25 +475,31 @@ fn end_signals() -> Result<SignalFd, ServiceError> {
     SignalFd::with_flags(&set, flags).map_err(system)
 }
 
-fn control_config(links: &[LinkSettings], cores: usize) -> Result<ControlConfig, ServiceError> {
-    let ports = links.iter().enumerate().map(|(port, link)| {
-        let peer = if port ^ 1 < links.len() {
-            port ^ 1
-        } else {
-            port
-        };
-        PortConfig {
-            driver: "memory".to_owned(),
-            description: format!("in-memory port ({})", PortDescription::Memory(*link)),
-            line_rate_bps: link.rate_bps.unwrap_or(NOMINAL_RATE_BPS),
-            hw_mac: memory_mac(port),
-            destination_mac: memory_mac(peer),
-            checksums: Checksums::Complete,
-            cores: (0..cores).collect(),
-        }
+fn control_config(
+    options: &ServeOptions,
+    ports: &[AnyPort],
+) -> Result<ControlConfig, ServiceError> {
+    let cores = usize::from(options.cores);
+    let mac = |number: usize| ports[number].mac.unwrap_or(memory_mac(number));
+    let described = ports.iter().zip(&options.ports.0).enumerate();
+    let config = described.map(|(number, (port, description))| PortConfig {
+        driver: description.kind().to_owned(),
+        description: description.in_words(),
+        line_rate_bps: port.capabilities.line_rate_bps,
+        frame_bytes_max: port.capabilities.frame_bytes_max,
+        link: match description {
+            PortDescription::Memory(_) => LinkOwner::Server {
+                peer: port.peer.map(|peer| peer as u8),
+            },
+            PortDescription::AfPacket(_) => LinkOwner::System,
+        },
+        hw_mac: mac(number),
+        destination_mac: mac(peer(ports, number)),
+        checksums: Checksums::Complete,
+        cores: (0..cores).collect(),
     });
     Ok(ControlConfig {
-        ports: ports.collect(),
+        ports: config.collect(),
         data_cores: cores,
         hostname: first_line("/proc/sys/kernel/hostname"),
         core_type: processor(),
@@ -477,6 +510,13 @@ fn control_config(links: &[LinkSettings], cores: usize) -> Result<ControlConfig,
         marking: Marking::Server,
         seed: seed().map_err(refused("random numbers"))?,
     })
+}
+
+/// The port at the other end of a port. Where nobody knows, its neighbor in the list, as if both
+/// were joined by a cable; without one the port itself.
+fn peer(ports: &[AnyPort], number: usize) -> usize {
+    let neighbor = Some(number ^ 1).filter(|peer| *peer < ports.len());
+    ports[number].peer.or(neighbor).unwrap_or(number)
 }
 
 /// Locally administered: no card has it.

@@ -6,6 +6,7 @@
 
 use allosaur_api::Request;
 use allosaur_engine::flow_stats::Marking;
+use allosaur_engine::stream::spec::PACKET_BYTES_MAX;
 use allosaur_engine::time::{Due, Gap, MICROSECOND, Nanos};
 use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
 use allosaur_engine::vm::Checksums;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use crate::control::{Action, CaptureFiles, Control, ControlConfig, PortConfig, View};
+use crate::control::{Action, CaptureFiles, Control, ControlConfig, LinkOwner, PortConfig, View};
 use crate::counters::{Counters, Snapshot};
 use crate::observe::{self, Answer, Endpoint, Observe, PacketSink, Wire};
 
@@ -353,6 +354,8 @@ fn control_config(ports: usize, cores: usize) -> ControlConfig {
         driver: "simulated".to_owned(),
         description: "a port in virtual time".to_owned(),
         line_rate_bps: LINE_RATE_BPS,
+        frame_bytes_max: PACKET_BYTES_MAX,
+        link: LinkOwner::Server { peer: None },
         hw_mac: SOURCE_MAC,
         destination_mac: DESTINATION_MAC,
         // A simulated port is like a network card, which computes them itself.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use allosaur_engine::Engine;
 use allosaur_engine::time::{Due, Gap, Nanos};
 use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use allosaur_port::kind::PortTx;
 use allosaur_port::memory::MemoryTx;
 use allosaur_port::tap::{TapIn, TapSwitch, Tapped};
 use allosaur_port::{FrameId, TxQueue};
@@ -15,7 +16,7 @@ use allosaur_port::{FrameId, TxQueue};
 use crate::clock::Clock;
 use crate::counters::{CoreBlock, CoreCounters};
 use crate::mailbox::{Report, WorkerEnd};
-use crate::polling::{Poll, sharpen_sleep};
+use crate::polling::{Poll, SLEEP_MIN, sharpen_sleep};
 
 /// Busy threads publish their counters once in so many turns; idle ones before they wait.
 const TURNS_PER_PUBLISH: u32 = 64;
@@ -39,11 +40,12 @@ pub struct Worker {
 impl Worker {
     /// A worker that sends through `queues`, one of each port.
     pub fn new(
-        queues: Vec<MemoryTx>,
+        queues: impl IntoIterator<Item: Into<PortTx>>,
         mail: WorkerEnd,
         block: Arc<CoreBlock>,
         clock: Clock,
     ) -> Worker {
+        let queues: Vec<PortTx> = queues.into_iter().map(Into::into).collect();
         let now = clock.now_ns();
         Worker {
             engine: Engine::new(queues.len(), now),
@@ -78,10 +80,20 @@ impl Worker {
         while !self.mail.is_closed() {
             if self.turn() == 0 {
                 self.publish();
-                poll.wait_until(self.queues.now, self.engine.poll_timeout());
+                poll.wait_until(self.queues.now, self.next_due());
             }
         }
         self.publish();
+    }
+
+    /// When there is something to do again.
+    fn next_due(&self) -> Option<Nanos> {
+        let due = self.engine.poll_timeout();
+        if !self.queues.has_unsent() {
+            return due;
+        }
+        let again = self.queues.now + SLEEP_MIN;
+        Some(due.map_or(again, |due| due.min(again)))
     }
 
     /// One turn of the loop. Returns how many packets were sent.
@@ -141,7 +153,7 @@ impl Worker {
 #[derive(Debug)]
 struct Queues {
     now: Nanos,
-    queues: Vec<MemoryTx>,
+    queues: Vec<PortTx>,
     tap: Option<TapIn>,
     /// The ports whose frames are copied, as bits.
     tapped: u64,
@@ -156,6 +168,10 @@ impl Queues {
         if let Some(tap) = &mut self.tap {
             tap.flush();
         }
+    }
+
+    fn has_unsent(&self) -> bool {
+        self.queues.iter().any(PortTx::has_unsent)
     }
 
     /// As `with_queue`, for a port that is watched.
@@ -179,8 +195,9 @@ impl Outlets for Queues {
             return self.with_tapped_queue(port, job);
         }
         match &mut self.queues[usize::from(port)] {
-            MemoryTx::Ring(queue) => job.run(&mut Adapter { queue, now }),
-            MemoryTx::Sink(queue) => job.run(&mut Adapter { queue, now }),
+            PortTx::Memory(MemoryTx::Ring(queue)) => job.run(&mut Adapter { queue, now }),
+            PortTx::Memory(MemoryTx::Sink(queue)) => job.run(&mut Adapter { queue, now }),
+            PortTx::AfPacket(queue) => job.run(&mut Adapter { queue, now }),
         }
     }
 }

@@ -7,6 +7,7 @@ use allosaur_engine::capture::{Captured, Origin};
 use allosaur_packet::capture::read;
 use allosaur_server::endpoint::{open_capture, open_wire};
 use allosaur_server::observe::{Endpoint, Format, PacketSink};
+use allosaur_server::polling::Bell;
 
 /// Long enough for a machine that is busy with something else.
 const PATIENCE_MS: i32 = 20_000;
@@ -121,7 +122,8 @@ fn packets_reach_a_socket_header_first() {
 #[test]
 fn a_wire_carries_frames_both_ways() {
     let (socket, address) = socket("wire");
-    let mut wire = open_wire(&address, std::thread::current()).expect("a socket listens");
+    let mut wire =
+        open_wire(&address, Bell::new().expect("a file descriptor")).expect("a socket listens");
     for number in 0..100 {
         assert!(wire.push(&[number; 60]));
     }

@@ -122,9 +122,9 @@ fn threads_that_send_and_receive_allocate_nothing() {
     let mut ports = memory::ports(&links, 1);
     let counters = Counters::new(2, 1);
     let (mut control, mail) = mailbox(&Doorbell::new().expect("an eventfd"));
-    let queues = ports.iter_mut().map(|port| port.tx.remove(0)).collect();
-    let receivers = ports.into_iter().map(|port| port.rx).collect();
+    let queues = ports.iter_mut().map(|port| port.tx.remove(0));
     let mut worker = Worker::new(queues, mail, counters.cores[0].clone(), clock.clone());
+    let receivers = ports.into_iter().map(|port| port.rx);
     let mut receiver = Receiver::new(receivers, counters.receive.clone(), clock.clone());
     let facts = PortFacts {
         line_rate_bps: 100e9,

@@ -307,6 +307,7 @@ fn a_reset_leaves_a_port_as_new() {
         "service",
         user.params(json!({"enabled": false, "filtered": false})),
     );
+    assert_eq!(world.receive, [(0, true, false)]);
     let status = world.ok("get_port_status", user.params(json!({"profile_id": "_"})));
     assert_eq!(
         (&status["state"], &status["state_profile"]),
@@ -334,6 +335,7 @@ fn what_cannot_be_set_is_refused_and_changes_nothing() {
     }
     let status = world.ok("get_port_status", user.params(json!({})));
     assert_eq!(status["attr"]["promiscuous"]["enabled"], false);
+    assert_eq!(world.receive, []);
 }
 
 #[test]

@@ -87,6 +87,12 @@ impl Replay {
         self.frames.len()
     }
 
+    /// The frames of one round, as they leave.
+    pub fn packets(&self) -> impl Iterator<Item = &[u8]> {
+        let frames = self.frames.iter();
+        frames.map(|frame| &self.bytes[frame.start..][..usize::from(frame.len)])
+    }
+
     /// The first round starts at `at`.
     pub(crate) fn start(&mut self, at: Nanos) {
         self.round_at = Due::at(at);

@@ -3,7 +3,7 @@
 //! What lives here: a queue that is never full. What does not: what was sent, which nobody reads.
 
 use super::ring::FRAME_BYTES_MAX;
-use super::transmit::REGISTERED_BYTES_MAX;
+use crate::registered::Registered;
 use crate::{FrameId, TxQueue};
 
 /// Frames are written behind each other into this much memory, over and over: little enough to
@@ -18,11 +18,8 @@ pub struct SinkTx {
     area: Box<[u8]>,
     position: usize,
     sent_packets: u64,
-    /// By frame number; for taps, as nothing else reads them.
-    registered: Vec<Option<Box<[u8]>>>,
-    /// Numbers that were unregistered, for the next ones.
-    free_numbers: Vec<u32>,
-    registered_bytes: usize,
+    /// For taps, as nothing else reads them.
+    registered: Registered,
 }
 
 impl SinkTx {
@@ -31,9 +28,7 @@ impl SinkTx {
             area: vec![0; AREA_BYTES + FRAME_BYTES_MAX].into_boxed_slice(),
             position: 0,
             sent_packets: 0,
-            registered: Vec::new(),
-            free_numbers: Vec::new(),
-            registered_bytes: 0,
+            registered: Registered::default(),
         }
     }
 
@@ -66,31 +61,16 @@ impl TxQueue for SinkTx {
     }
 
     fn register(&mut self, frame: &[u8]) -> Option<FrameId> {
-        if self.registered_bytes + frame.len() > REGISTERED_BYTES_MAX {
-            return None;
-        }
-        self.registered_bytes += frame.len();
-        let number = self.free_numbers.pop().unwrap_or_else(|| {
-            self.registered.push(None);
-            self.registered.len() as u32 - 1
-        });
-        self.registered[number as usize] = Some(frame.into());
-        Some(FrameId(number))
+        self.registered.insert(frame)
     }
 
     fn unregister(&mut self, frame: FrameId) {
-        if let Some(registered) = self.registered[frame.0 as usize].take() {
-            self.registered_bytes -= registered.len();
-            self.free_numbers.push(frame.0);
-        }
+        self.registered.remove(frame);
     }
 
     fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>) {
-        let registered = self.registered[frame.0 as usize]
-            .as_ref()
-            .expect("a frame is copied only while it is registered");
         copy.clear();
-        copy.extend_from_slice(registered);
+        copy.extend_from_slice(self.registered.frame(frame));
     }
 
     #[inline(always)]

@@ -46,12 +46,16 @@ pub struct BuildFacts {
 /// Facts about one port.
 #[derive(Clone, Debug)]
 pub struct PortConfig {
-    /// The kind of port: `memory`.
+    /// The kind of port: `memory` or `af_packet`.
     pub driver: String,
     /// What it is, in words.
     pub description: String,
     /// Bits per second at layer 1.
     pub line_rate_bps: f64,
+    /// The longest frame that it sends, in bytes without FCS and VLAN tag.
+    pub frame_bytes_max: usize,
+    /// Who brings its link up and down.
+    pub link: LinkOwner,
     /// Its own MAC address.
     pub hw_mac: [u8; 6],
     /// Where its frames go unless a stream says otherwise: the peer's MAC address.
@@ -60,6 +64,39 @@ pub struct PortConfig {
     pub checksums: Checksums,
     /// The data threads that transmit on it; a core mask counts along this list.
     pub cores: Vec<usize>,
+}
+
+/// Who brings the link of a port up and down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkOwner {
+    /// The server.
+    Server {
+        /// The port at the other end, if there is one.
+        peer: Option<u8>,
+    },
+    /// The system, whose interface it is.
+    System,
+}
+
+/// What stands in place of the type of a frame that carries a VLAN tag.
+const VLAN_TYPE: [u8; 2] = [0x81, 0x00];
+/// Bytes of a VLAN tag.
+const VLAN_TAG_BYTES: usize = 4;
+
+impl PortConfig {
+    /// Why the port cannot send a frame, if it is so.
+    pub(super) fn check_frame(&self, frame: &[u8]) -> Result<(), String> {
+        let is_tagged = frame.get(12..14) == Some(&VLAN_TYPE);
+        let bytes_max = self.frame_bytes_max + if is_tagged { VLAN_TAG_BYTES } else { 0 };
+        if frame.len() <= bytes_max {
+            return Ok(());
+        }
+        Err(format!(
+            "packet is {} bytes, and the port sends at most {bytes_max} (without the 4 bytes of \
+             FCS): make it shorter, or raise the MTU of the interface and start the server again",
+            frame.len()
+        ))
+    }
 }
 
 /// A clock that goes on while control works.

@@ -19,7 +19,7 @@ use super::captures::ask;
 use super::config::mac_text;
 use super::port::{Port, State};
 use super::stream::decode_packet;
-use super::traffic::START_LEAD;
+use super::traffic::{START_LEAD, check_frames};
 use super::{Action, Control, Reply, View};
 use crate::observe::{Request, ServiceMode};
 
@@ -176,6 +176,7 @@ impl Control {
         let params = PushPackets::parse(fields)?;
         let port = self.port(params.port)?;
         let streams = pushed_streams(&params)?;
+        check_frames(&port.config, &streams)?;
         let facts = PortFacts {
             line_rate_bps: port.config.line_rate_bps,
             source_mac: port.config.hw_mac,

@@ -47,7 +47,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::counters::LatencyTerms;
-pub use config::{BuildFacts, ControlConfig, PortConfig, TimeSource, View};
+pub use config::{BuildFacts, ControlConfig, LinkOwner, PortConfig, TimeSource, View};
 pub use files::{CaptureFiles, FileError};
 use pgid::Groups;
 use port::Port;
@@ -78,6 +78,15 @@ pub enum Action {
     },
     /// Publish this text on the asynchronous channel.
     Publish(Vec<u8>),
+    /// Choose what a port receives beside the frames that are addressed to it.
+    SetReceive {
+        /// The port.
+        port: u8,
+        /// Those to other stations.
+        promiscuous: bool,
+        /// Those to all multicast addresses.
+        multicast: bool,
+    },
     /// End the server, after the reply.
     Shutdown,
 }

@@ -14,11 +14,12 @@ use serde_json::{Map, Value, json};
 use super::captures::ask;
 use super::port::{ALL_PROFILES, Owner, Port, Profile};
 use super::service::receive_features;
-use super::{Control, Reply, View, owns_a_port, reply};
+use super::{Action, Control, LinkOwner, Reply, View, owns_a_port, reply};
 use crate::observe::{Answer, PortState, Reception, Request, ServiceMode};
 
-/// Attributes that exist, and that no port of this version can change.
-const FIXED_ATTRIBUTES: [&str; 2] = ["led_status", "flow_ctrl_mode"];
+/// Attributes that exist, and that no port of this version can change; the link of an interface
+/// is changed by the system.
+const FIXED_ATTRIBUTES: [&str; 3] = ["link_status", "led_status", "flow_ctrl_mode"];
 
 /// As many ports of VXLAN as the RPC lets in, the engine takes.
 const _: () = assert!(VXLAN_PORTS_MAX <= flow_stats::VXLAN_PORTS_MAX);
@@ -61,6 +62,9 @@ impl Control {
         if let Some(name) = params.others.first() {
             return Err(Error::execution(attribute_problem(name)));
         }
+        if params.link_up.is_some() && port.config.link == LinkOwner::System {
+            return Err(Error::execution(attribute_problem("link_status")));
+        }
         let mut reception = port.reception;
         reception.link_up = params.link_up.unwrap_or(reception.link_up);
         if let Some(ports) = &params.vxlan_ports {
@@ -74,6 +78,12 @@ impl Control {
         port.multicast = params.multicast.unwrap_or(port.multicast);
         if before != (port.promiscuous, port.multicast) {
             changed.insert(params.port);
+            let (promiscuous, multicast) = (port.promiscuous, port.multicast);
+            self.actions.push_back(Action::SetReceive {
+                port: params.port,
+                promiscuous,
+                multicast,
+            });
         }
         for id in changed {
             let event = attributes_changed(id, self.port(id)?);
@@ -91,7 +101,11 @@ impl Control {
         view: &View<'_>,
     ) -> Result<BTreeSet<u8>, Error> {
         let mut changed = BTreeSet::new();
-        for port in [id, id ^ 1] {
+        let peer = match self.port(id)?.config.link {
+            LinkOwner::Server { peer } => peer,
+            LinkOwner::System => None,
+        };
+        for port in [Some(id), peer].into_iter().flatten() {
             let Some(found) = self.ports.get_mut(usize::from(port)) else {
                 continue;
             };

@@ -50,12 +50,18 @@ impl Control {
             None => {
                 let replay = one_way(&bytes, &pace, macs);
                 let replay = replay.map_err(|error| refused(&error))?;
+                self.check_replay(params.port, &replay)
+                    .map_err(|problem| refused(&problem))?;
                 self.play(params.port, keys[0], replay, None, &params, start_at(view));
             }
             Some(peer) => {
                 let macs = [macs, self::macs(self.port(peer)?, &params)];
                 let both = both_ways(&bytes, &pace, macs);
                 let [first, second] = both.map_err(|error| refused(&error))?;
+                for (port, replay) in [(params.port, &first), (peer, &second)] {
+                    self.check_replay(port, replay)
+                        .map_err(|problem| refused(&problem))?;
+                }
                 let other = Some((peer, keys[1]));
                 let start_at = start_at(view);
                 self.play(params.port, keys[0], first, other, &params, start_at);
@@ -85,6 +91,14 @@ impl Control {
         })?;
         self.check_can_play(peer, params)?;
         Ok(Some(peer))
+    }
+
+    /// What a port sends of a capture fits its interface.
+    fn check_replay(&self, id: u8, replay: &Replay) -> Result<(), String> {
+        let config = &self.ports[usize::from(id)].config;
+        replay
+            .packets()
+            .try_for_each(|frame| config.check_frame(frame))
     }
 
     fn check_can_play(&self, id: u8, params: &PushRemote<'_>) -> Result<(), Error> {

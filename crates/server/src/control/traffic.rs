@@ -17,6 +17,7 @@ use allosaur_engine::stream::{
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::json;
 
+use super::config::PortConfig;
 use super::port::{ALL_PROFILES, DEFAULT_PROFILE, Port, Profile, Run, State, wrong_state};
 use super::{Action, Control, ControlConfig, Reply, View, reply};
 
@@ -226,6 +227,7 @@ fn compile(
         return Err(wrong_state(command, State::Idle, name, remedy));
     }
     let specs: Vec<StreamSpec> = profile.streams.values().map(|s| s.spec.clone()).collect();
+    check_frames(&port.config, &specs)?;
     let facts = PortFacts {
         line_rate_bps: port.config.line_rate_bps,
         source_mac: port.config.hw_mac,
@@ -243,6 +245,15 @@ fn compile(
         )));
     }
     Ok(compiled)
+}
+
+/// What a port sends fits its interface.
+pub(super) fn check_frames(config: &PortConfig, specs: &[StreamSpec]) -> Result<(), Error> {
+    for spec in specs.iter().filter(|spec| spec.enabled) {
+        let checked = config.check_frame(&spec.packet);
+        checked.map_err(|problem| Error::execution(format!("stream {}: {problem}", spec.id)))?;
+    }
+    Ok(())
 }
 
 /// Streams that go where the port goes need to know where that is.

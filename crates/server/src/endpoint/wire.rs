@@ -4,13 +4,13 @@
 //! (`observe`), and what a port does with them.
 
 use std::os::fd::AsRawFd;
-use std::thread::Thread;
 
 use allosaur_port::memory::FRAME_BYTES_MAX;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::{Helper, Orders};
 use crate::observe::Wire;
+use crate::polling::Bell;
 
 /// Frames that may be under way in each direction. What finds no room is lost, as on any port.
 const FRAMES: usize = 4096;
@@ -23,7 +23,7 @@ const WAIT_MS: i64 = 200;
 
 /// Connects a PAIR socket to `endpoint`, where the client's listens. `receive` is woken when
 /// there is a frame to send.
-pub fn open_wire(endpoint: &str, receive: Thread) -> Result<Box<dyn Wire>, String> {
+pub fn open_wire(endpoint: &str, receive: Bell) -> Result<Box<dyn Wire>, String> {
     let connected = || {
         let socket = zmq::Context::new().socket(zmq::PAIR)?;
         socket.set_linger(0)?;
@@ -77,7 +77,7 @@ struct Courier {
     socket: zmq::Socket,
     outward: Consumer<Box<[u8]>>,
     inward: Producer<Vec<u8>>,
-    receive: Thread,
+    receive: Bell,
 }
 
 impl Courier {
@@ -87,7 +87,7 @@ impl Courier {
             let out = self.carry_outward();
             let inward = self.carry_inward();
             if inward > 0 {
-                self.receive.unpark();
+                self.receive.ring();
             }
             if out == 0 && inward == 0 {
                 self.wait(orders);

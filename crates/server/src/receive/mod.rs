@@ -15,12 +15,12 @@ use allosaur_engine::stats::DirectionCounters;
 use allosaur_engine::time::{FCS_BYTES, MILLISECOND, Nanos};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_port::RxQueue;
-use allosaur_port::memory::MemoryRx;
+use allosaur_port::kind::PortRx;
 
 use crate::clock::Clock;
 use crate::counters::{CoreCounters, ReceiveBlock};
 use crate::observe::Reception;
-use crate::polling::{Poll, SLEEP_MIN, sharpen_sleep, stay_awake};
+use crate::polling::{Bell, Poll, SLEEP_MIN, sharpen_sleep, stay_awake};
 use meters::Meters;
 use watch::Watch;
 
@@ -45,7 +45,7 @@ pub struct Receiver {
 
 #[derive(Debug)]
 struct PortSide {
-    queue: MemoryRx,
+    queue: PortRx,
     received: DirectionCounters,
     groups: GroupTable,
     vxlan: VxlanPorts,
@@ -87,7 +87,11 @@ impl PortSide {
 
 impl Receiver {
     /// A receiver that reads `queues`, one of each port.
-    pub fn new(queues: Vec<MemoryRx>, block: Arc<ReceiveBlock>, clock: Clock) -> Receiver {
+    pub fn new(
+        queues: impl IntoIterator<Item: Into<PortRx>>,
+        block: Arc<ReceiveBlock>,
+        clock: Clock,
+    ) -> Receiver {
         let side = |queue| PortSide {
             queue,
             received: DirectionCounters::default(),
@@ -96,7 +100,7 @@ impl Receiver {
             published_lost: 0,
         };
         let started_at = clock.now_ns();
-        let ports = queues.into_iter().map(side).collect();
+        let ports = queues.into_iter().map(Into::into).map(side).collect();
         Receiver {
             ports,
             meters: Meters::new(Arc::clone(&block), clock.clone()),
@@ -114,8 +118,9 @@ impl Receiver {
         self
     }
 
-    /// Works until `stop` is set.
-    pub fn run(mut self, poll: Poll, stop: &AtomicBool) {
+    /// Works until `stop` is set. While it waits, `bell` wakes it, and so does a frame that arrives
+    /// at a port of the kernel's.
+    pub fn run(mut self, poll: Poll, stop: &AtomicBool, bell: &Bell) {
         sharpen_sleep();
         let mut sleep = SLEEP_MIN;
         while !stop.load(Ordering::Relaxed) {
@@ -132,16 +137,27 @@ impl Receiver {
             let due = self
                 .next_arrival()
                 .map_or(quiet_until, |arrival| arrival.min(quiet_until));
-            poll.wait_until(now, Some(due));
+            // While frames come, a short sleep gathers some; to be woken for each would cost more.
+            let is_quiet = sleep > SLEEP_MIN;
+            let files = self.ports.iter().filter(|_| is_quiet);
+            let files = files.filter_map(|port| port.queue.file());
+            poll.wait_for(bell, files, now, Some(due));
             // Who is woken early shall expect something.
             let woken = self.clock.now_ns() < due;
             sleep = if woken {
                 SLEEP_MIN
             } else {
-                let watched = self.watch.as_ref().is_some_and(|w| !w.observer.is_idle());
-                let longest = if watched { SLEEP_WATCHING } else { SLEEP_IDLE };
-                (sleep * 2).min(longest)
+                (sleep * 2).min(self.sleep_max())
             };
+        }
+    }
+
+    /// The longest sleep as things are.
+    fn sleep_max(&self) -> Nanos {
+        match &self.watch {
+            Some(watch) if watch.has_unsent() => SLEEP_MIN,
+            Some(watch) if !watch.observer.is_idle() => SLEEP_WATCHING,
+            _ => SLEEP_IDLE,
         }
     }
 

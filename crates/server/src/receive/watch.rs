@@ -8,7 +8,7 @@ use allosaur_engine::stats::TransmitCounters;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_port::TxQueue;
-use allosaur_port::memory::MemoryTx;
+use allosaur_port::kind::PortTx;
 use allosaur_port::tap::{TapOut, TapSwitch};
 
 use crate::counters::ReceiveBlock;
@@ -33,7 +33,7 @@ pub struct Watch {
 /// A port's transmit queue for what watchers want sent.
 #[derive(Debug)]
 struct SendSide {
-    queue: MemoryTx,
+    queue: PortTx,
     counters: TransmitCounters,
 }
 
@@ -41,7 +41,7 @@ impl Watch {
     /// Watches ports that send through `queues`, one of each, and data threads through `taps`,
     /// which `switch` turns on and off.
     pub fn new(
-        queues: Vec<MemoryTx>,
+        queues: Vec<PortTx>,
         taps: Vec<TapOut>,
         switch: TapSwitch,
         desk: AnsweringEnd,
@@ -83,12 +83,17 @@ impl Watch {
         shown
     }
 
+    /// Whether frames wait for another [`send`](Watch::send).
+    pub(super) fn has_unsent(&self) -> bool {
+        self.sides.iter().any(|side| side.queue.has_unsent())
+    }
+
     /// Sends what watchers want sent. Returns how many frames.
     pub(super) fn send(&mut self, now: Nanos, block: &ReceiveBlock) -> usize {
         let sides = &mut self.sides;
         let send = |port: PortIndex, frame: &[u8]| sides[usize::from(port)].send(now, frame);
         let sent = self.observer.poll_transmit(now, send);
-        if sent == 0 {
+        if sent == 0 && !self.has_unsent() {
             return 0;
         }
         for (port, side) in self.sides.iter_mut().enumerate() {
@@ -100,8 +105,12 @@ impl Watch {
 }
 
 impl SendSide {
-    /// Whether there was room.
+    /// Whether there was room, and the port takes frames of that length.
     fn send(&mut self, now: Nanos, frame: &[u8]) -> bool {
+        if frame.len() > self.queue.frame_bytes_max() {
+            self.counters.missed_packets += 1;
+            return false;
+        }
         let Some(slot) = self.queue.slot(now, frame.len()) else {
             self.counters.queue_full += 1;
             self.counters.missed_packets += 1;

@@ -15,7 +15,8 @@ use allosaur_engine::vm::Checksums;
 use allosaur_packet::capture::Resolution;
 use allosaur_packet::pcap::Writer;
 use allosaur_server::control::{
-    Action, BuildFacts, CaptureFiles, Control, ControlConfig, FileError, PortConfig, Reply, View,
+    Action, BuildFacts, CaptureFiles, Control, ControlConfig, FileError, LinkOwner, PortConfig,
+    Reply, View,
 };
 use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
 use allosaur_server::observe::{
@@ -45,6 +46,8 @@ pub(crate) struct World {
     pub(crate) stopped: Vec<(usize, u8, ProfileKey)>,
     /// What data threads were told to change, each core in order.
     pub(crate) changed: Vec<(usize, ProfileKey, Nanos, Change)>,
+    /// What ports were told to receive: port, promiscuous, multicast.
+    pub(crate) receive: Vec<(u8, bool, bool)>,
     pub(crate) shut_down: bool,
     /// Data threads answer a stop at once.
     pub(crate) obedient: bool,
@@ -161,6 +164,7 @@ impl World {
             stopped: Vec::new(),
             changed: Vec::new(),
             answers: Vec::new(),
+            receive: Vec::new(),
             shut_down: false,
             obedient: true,
             next_id: 0,
@@ -202,6 +206,11 @@ impl World {
                 Action::ExpectLatency { group, terms } => {
                     self.counters.receive.expect_latency(group, terms);
                 }
+                Action::SetReceive {
+                    port,
+                    promiscuous,
+                    multicast,
+                } => self.receive.push((port, promiscuous, multicast)),
                 Action::Shutdown => self.shut_down = true,
                 Action::Command { core, command } => self.note(core, command),
             }
@@ -440,6 +449,10 @@ fn config(cores: usize) -> ControlConfig {
         driver: "memory".into(),
         description: "in-memory port".into(),
         line_rate_bps: 10e9,
+        frame_bytes_max: 9238,
+        link: LinkOwner::Server {
+            peer: Some(index ^ 1),
+        },
         hw_mac: [2, 0xa1, 5, 0, 0, index],
         destination_mac: [2, 0xa1, 5, 0, 0, 1 - index],
         checksums: Checksums::Complete,

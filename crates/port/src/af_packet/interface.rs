@@ -1,0 +1,204 @@
+//! A network interface of the kernel, as far as a port must know it.
+//!
+//! What lives here: finding it by name, its facts, and what is wrong with one that cannot be used.
+//! What does not: sockets on it (`socket`).
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use libc::{c_char, c_int, c_ulong, ifreq};
+
+use crate::PortError;
+
+/// The rate that an interface is said to have that does not say its own.
+pub const NOMINAL_RATE_BPS: f64 = 10e9;
+/// Bytes of an Ethernet header.
+pub(super) const ETHERNET_BYTES: usize = 14;
+/// Bytes of a VLAN tag.
+pub(super) const VLAN_TAG_BYTES: usize = 4;
+
+/// What a port must know about its interface.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// The kernel's number for it.
+    pub index: i32,
+    /// Its MAC address.
+    pub mac: [u8; 6],
+    /// The longest payload of Ethernet, in bytes.
+    pub mtu_bytes: usize,
+    /// Bits per second, or [`NOMINAL_RATE_BPS`].
+    pub line_rate_bps: f64,
+}
+
+impl Interface {
+    /// Looks an interface up in the network namespace of this thread.
+    ///
+    /// # Errors
+    ///
+    /// Names the interface and the remedy when it is not there, is down, or is not Ethernet.
+    pub fn find(name: &str) -> Result<Interface, PortError> {
+        let refused = |error: io::Error| {
+            let problem = format!("the system does not tell about it: {error}");
+            problem_with(name, problem, "Try again, or use another interface")
+        };
+        let asker = Asker::new(name).map_err(refused)?;
+        let index = match asker.index() {
+            Ok(index) => index,
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Err(missing(name)),
+            Err(error) => return Err(refused(error)),
+        };
+        let (family, mac) = asker.hardware_address().map_err(refused)?;
+        if ![libc::ARPHRD_ETHER, libc::ARPHRD_LOOPBACK].contains(&family) {
+            let problem = "it does not carry Ethernet frames".to_owned();
+            return Err(problem_with(name, problem, "Use an Ethernet interface"));
+        }
+        if asker.flags().map_err(refused)? & libc::IFF_UP == 0 {
+            let remedy = format!("Bring it up: ip link set {name} up");
+            return Err(problem_with(name, "it is down".to_owned(), &remedy));
+        }
+        Ok(Interface {
+            name: name.to_owned(),
+            index,
+            mac,
+            mtu_bytes: asker.mtu_bytes().map_err(refused)?,
+            line_rate_bps: speed_bps(name).unwrap_or(NOMINAL_RATE_BPS),
+        })
+    }
+
+    /// The longest frame without a VLAN tag, in bytes without FCS.
+    pub fn frame_bytes_max(&self) -> usize {
+        self.mtu_bytes + ETHERNET_BYTES
+    }
+}
+
+/// An error about an interface.
+pub(super) fn problem_with(name: &str, problem: String, remedy: &str) -> PortError {
+    PortError::Interface {
+        name: name.to_owned(),
+        problem,
+        remedy: remedy.to_owned(),
+    }
+}
+
+fn missing(name: &str) -> PortError {
+    let remedy = "`ip link` lists the interfaces that are; other ports are memory";
+    problem_with(name, "there is no such interface".to_owned(), remedy)
+}
+
+/// What the interface says of its speed; virtual ones and those without a link may say nothing.
+fn speed_bps(name: &str) -> Option<f64> {
+    let text = std::fs::read_to_string(format!("/sys/class/net/{name}/speed")).ok()?;
+    speed_of(&text)
+}
+
+/// The file holds megabits per second, and -1 where they are not known.
+fn speed_of(text: &str) -> Option<f64> {
+    let mbps: i64 = text.trim().parse().ok()?;
+    let known = (1..i64::from(u32::MAX)).contains(&mbps);
+    known.then_some(mbps as f64 * 1e6)
+}
+
+/// Asks the kernel about one interface.
+struct Asker {
+    /// Any socket will do.
+    socket: OwnedFd,
+    name: [c_char; libc::IFNAMSIZ],
+}
+
+impl Asker {
+    fn new(name: &str) -> io::Result<Asker> {
+        let mut request_name = [0; libc::IFNAMSIZ];
+        if name.len() >= libc::IFNAMSIZ {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        for (to, from) in request_name.iter_mut().zip(name.bytes()) {
+            *to = from as c_char;
+        }
+        // SAFETY: takes three numbers, and no memory.
+        let socket =
+            unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        if socket < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made, and nobody else has it.
+        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        Ok(Asker {
+            socket,
+            name: request_name,
+        })
+    }
+
+    /// One question; the answer lies in the union of the request.
+    fn ask(&self, question: c_ulong) -> io::Result<ifreq> {
+        // SAFETY: all of it are numbers, for which zeros are right.
+        let mut request: ifreq = unsafe { std::mem::zeroed() };
+        request.ifr_name = self.name;
+        // SAFETY: these questions read and write one `ifreq`, which outlives the call.
+        let answer = unsafe { libc::ioctl(self.socket.as_raw_fd(), question as _, &mut request) };
+        match answer {
+            0 => Ok(request),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn index(&self) -> io::Result<c_int> {
+        let answer = self.ask(libc::SIOCGIFINDEX)?;
+        // SAFETY: SIOCGIFINDEX answers with a number.
+        Ok(unsafe { answer.ifr_ifru.ifru_ifindex })
+    }
+
+    fn mtu_bytes(&self) -> io::Result<usize> {
+        let answer = self.ask(libc::SIOCGIFMTU)?;
+        // SAFETY: SIOCGIFMTU answers with a number.
+        let mtu_bytes = unsafe { answer.ifr_ifru.ifru_mtu };
+        Ok(mtu_bytes.max(0) as usize)
+    }
+
+    fn flags(&self) -> io::Result<c_int> {
+        let answer = self.ask(libc::SIOCGIFFLAGS)?;
+        // SAFETY: SIOCGIFFLAGS answers with bits.
+        Ok(c_int::from(unsafe { answer.ifr_ifru.ifru_flags }))
+    }
+
+    /// The kind of interface, and its address.
+    fn hardware_address(&self) -> io::Result<(u16, [u8; 6])> {
+        let answer = self.ask(libc::SIOCGIFHWADDR)?;
+        // SAFETY: SIOCGIFHWADDR answers with an address.
+        let address = unsafe { answer.ifr_ifru.ifru_hwaddr };
+        let mac = std::array::from_fn(|i| address.sa_data[i] as u8);
+        Ok((address.sa_family, mac))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_system_has_a_loopback() {
+        let loopback = Interface::find("lo").expect("a loopback that is up");
+        assert!(loopback.index > 0);
+        assert_eq!(loopback.mac, [0; 6]);
+        assert_eq!(loopback.frame_bytes_max(), loopback.mtu_bytes + 14);
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_is_named() {
+        for name in ["no-such-one", "a-name-that-is-much-too-long"] {
+            let error = Interface::find(name).expect_err(name).to_string();
+            assert!(error.contains(name), "{error}");
+        }
+        let error = Interface::find("no-such-one").expect_err("not there");
+        assert!(error.to_string().contains("`ip link`"), "{error}");
+    }
+
+    #[test]
+    fn a_speed_that_is_not_known_is_none() {
+        assert_eq!(speed_of("25000\n"), Some(25e9));
+        for text in ["-1\n", "0", "4294967295", "", "fast"] {
+            assert_eq!(speed_of(text), None, "{text}");
+        }
+    }
+}

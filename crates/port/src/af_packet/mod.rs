@@ -1,0 +1,201 @@
+//! Ports on the kernel's own interfaces, by packet sockets: network cards, veth, taps, bridges.
+//!
+//! What lives here: how the sockets of a port are set up, and what they are told to receive. What
+//! does not: the queues (`transmit`, `receive`), their memory (`ring`), the system calls
+//! (`socket`) and facts about interfaces ([`Interface`]).
+//!
+//! Each sending thread has a socket with a ring of its own, and one more receives. All of it needs
+//! CAP_NET_RAW and no other privilege. The kernel's own traffic on the interface goes on: what it
+//! sends is not received here, and what arrives is seen by both.
+
+mod interface;
+mod receive;
+mod ring;
+mod socket;
+mod transmit;
+
+use std::io;
+
+use libc::{c_int, c_ushort};
+
+use crate::memory::FRAME_BYTES_MAX;
+use crate::{Capabilities, PortError};
+use interface::{VLAN_TAG_BYTES, problem_with};
+use ring::{Geometry, HEADER_BYTES, Ring};
+use socket::PacketSocket;
+use transmit::OFFLOAD_BYTES;
+
+pub use interface::{Interface, NOMINAL_RATE_BPS};
+pub use receive::AfPacketRx;
+pub use transmit::AfPacketTx;
+
+/// Frames of a transmit ring: as the queue of a network card has.
+const TRANSMIT_FRAMES: usize = 1024;
+/// Frames of the receive ring: at 1 Mpps the receive thread may be away for 8 ms.
+const RECEIVE_FRAMES: usize = 8192;
+/// What the frames under way in the kernel may take, of each transmit queue. The default is a
+/// tenth of a millisecond at 10 Gb/s.
+const SEND_BUFFER_BYTES: c_int = 1 << 20;
+/// What the kernel puts in front of a received frame at most: header, address, room to align.
+const RECEIVE_LEAD_BYTES: usize = 96;
+
+/// A port on an interface: its queues, for the threads that will own them.
+#[derive(Debug)]
+pub struct AfPacketPort {
+    /// One for each thread that sends.
+    pub tx: Vec<AfPacketTx>,
+    /// One.
+    pub rx: AfPacketRx,
+    /// What it receives beside its own.
+    pub membership: Membership,
+    /// The interface.
+    pub interface: Interface,
+}
+
+impl AfPacketPort {
+    /// Opens an interface by its name, with so many transmit queues.
+    ///
+    /// # Errors
+    ///
+    /// Names the interface, what is wrong, and the remedy: see [`Interface::find`]; and when the
+    /// system refuses a socket or its memory.
+    pub fn open(name: &str, queues: usize) -> Result<AfPacketPort, PortError> {
+        let interface = Interface::find(name)?;
+        let refused = |error: io::Error| refusal(name, &error);
+        let transmit = |_| open_transmit(&interface).map_err(refused);
+        Ok(AfPacketPort {
+            tx: (0..queues).map(transmit).collect::<Result<_, _>>()?,
+            rx: open_receive(&interface).map_err(refused)?,
+            membership: Membership::open(&interface).map_err(refused)?,
+            interface,
+        })
+    }
+}
+
+impl crate::Port for AfPacketPort {
+    type Tx = AfPacketTx;
+    type Rx = AfPacketRx;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            line_rate_bps: self.interface.line_rate_bps,
+            frame_bytes_max: self.interface.frame_bytes_max().min(FRAME_BYTES_MAX),
+        }
+    }
+
+    fn into_queues(self) -> (Vec<AfPacketTx>, AfPacketRx) {
+        (self.tx, self.rx)
+    }
+}
+
+/// The longest frame, with a VLAN tag.
+fn tagged_bytes_max(interface: &Interface) -> usize {
+    (interface.frame_bytes_max() + VLAN_TAG_BYTES).min(FRAME_BYTES_MAX)
+}
+
+fn open_transmit(interface: &Interface) -> io::Result<AfPacketTx> {
+    let socket = open_ring_socket()?;
+    // Past the queueing discipline: it would hold frames back, and drop them without a word.
+    socket.set(libc::PACKET_QDISC_BYPASS, &1)?;
+    // A frame that the interface refuses (its MTU was lowered) does not hold up those behind it.
+    socket.set(libc::PACKET_LOSS, &1)?;
+    // Only the privileged may pass the system's limit; without, there is less under way.
+    let more = socket.set_at(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER_BYTES);
+    more.or_else(|_| socket.set_at(libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER_BYTES))?;
+    let bytes_max = tagged_bytes_max(interface);
+    let geometry = Geometry::new(TRANSMIT_FRAMES, HEADER_BYTES + OFFLOAD_BYTES + bytes_max);
+    let ring = Ring::map(&socket, libc::PACKET_TX_RING, geometry)?;
+    socket.bind(interface.index, 0)?;
+    Ok(AfPacketTx::new(socket, ring, bytes_max))
+}
+
+fn open_receive(interface: &Interface) -> io::Result<AfPacketRx> {
+    let socket = open_ring_socket()?;
+    socket.set(libc::PACKET_IGNORE_OUTGOING, &1)?;
+    let bytes = RECEIVE_LEAD_BYTES + tagged_bytes_max(interface);
+    let geometry = Geometry::new(RECEIVE_FRAMES, bytes);
+    let ring = Ring::map(&socket, libc::PACKET_RX_RING, geometry)?;
+    socket.bind(interface.index, libc::ETH_P_ALL)?;
+    Ok(AfPacketRx::new(socket, ring))
+}
+
+/// A socket whose frames carry the header of offloads.
+fn open_ring_socket() -> io::Result<PacketSocket> {
+    let socket = PacketSocket::open()?;
+    let version = libc::tpacket_versions::TPACKET_V2 as c_int;
+    socket.set(libc::PACKET_VERSION, &version)?;
+    socket.set(libc::PACKET_VNET_HDR, &1)?;
+    Ok(socket)
+}
+
+fn refusal(name: &str, error: &io::Error) -> PortError {
+    let (problem, remedy) = match error.raw_os_error() {
+        Some(libc::EPERM) => (
+            "the capability CAP_NET_RAW is missing".to_owned(),
+            "Start the server as root, or give it the capability: \
+             sudo setcap cap_net_raw+ep \"$(command -v allosaur-server)\"",
+        ),
+        Some(libc::ENOMEM) => (
+            "the system has no memory for its rings".to_owned(),
+            "Use fewer ports or fewer sending threads",
+        ),
+        Some(libc::ENOPROTOOPT) => (
+            "this kernel's packet sockets are too old".to_owned(),
+            "Use Linux 4.20 or newer",
+        ),
+        _ => (
+            format!("the system refuses a packet socket: {error}"),
+            "Use another interface, or memory ports",
+        ),
+    };
+    problem_with(name, problem, remedy)
+}
+
+/// What an interface lets through to the port beside what is addressed to it.
+///
+/// The kernel counts who wants it; when this is dropped, the interface is as it was.
+#[derive(Debug)]
+pub struct Membership {
+    socket: PacketSocket,
+    index: c_int,
+    promiscuous: bool,
+    multicast: bool,
+}
+
+impl Membership {
+    fn open(interface: &Interface) -> io::Result<Membership> {
+        Ok(Membership {
+            socket: PacketSocket::open()?,
+            index: interface.index,
+            promiscuous: false,
+            multicast: false,
+        })
+    }
+
+    /// Lets frames to other stations through, and those to all multicast addresses.
+    pub fn set(&mut self, promiscuous: bool, multicast: bool) -> io::Result<()> {
+        if self.promiscuous != promiscuous {
+            self.change(libc::PACKET_MR_PROMISC, promiscuous)?;
+            self.promiscuous = promiscuous;
+        }
+        if self.multicast != multicast {
+            self.change(libc::PACKET_MR_ALLMULTI, multicast)?;
+            self.multicast = multicast;
+        }
+        Ok(())
+    }
+
+    fn change(&self, kind: c_int, on: bool) -> io::Result<()> {
+        let request = libc::packet_mreq {
+            mr_ifindex: self.index,
+            mr_type: kind as c_ushort,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        let option = match on {
+            true => libc::PACKET_ADD_MEMBERSHIP,
+            false => libc::PACKET_DROP_MEMBERSHIP,
+        };
+        self.socket.set(option, &request)
+    }
+}

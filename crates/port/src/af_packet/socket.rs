@@ -1,0 +1,123 @@
+//! Packet sockets: the system calls, behind safe functions.
+//!
+//! What lives here: opening, options, binding, the doorbell. What does not: what the options mean
+//! for a port (`mod`) and the memory shared with the kernel (`ring`).
+//!
+//! The kernel's own words are in `packet(7)` and `Documentation/networking/packet_mmap.rst`.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use libc::{c_int, c_void, sockaddr_ll, socklen_t};
+
+/// A raw packet socket.
+#[derive(Debug)]
+pub(super) struct PacketSocket(OwnedFd);
+
+impl PacketSocket {
+    /// Opens one that receives nothing until it is bound.
+    pub(super) fn open() -> io::Result<PacketSocket> {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: takes three numbers, and no memory.
+        let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+        if socket < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made, and nobody else has it.
+        Ok(PacketSocket(unsafe { OwnedFd::from_raw_fd(socket) }))
+    }
+
+    /// Sets an option of packet sockets. `T` is what the kernel expects there, without padding.
+    pub(super) fn set<T: Copy>(&self, option: c_int, value: &T) -> io::Result<()> {
+        self.set_at(libc::SOL_PACKET, option, value)
+    }
+
+    /// Sets an option of any level.
+    pub(super) fn set_at<T: Copy>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
+        // SAFETY: the kernel reads `size_of::<T>()` bytes of a value that outlives the call.
+        let answer = unsafe {
+            libc::setsockopt(
+                self.0.as_raw_fd(),
+                level,
+                option,
+                std::ptr::from_ref(value).cast::<c_void>(),
+                size_of::<T>() as socklen_t,
+            )
+        };
+        succeeded(answer)
+    }
+
+    /// Ties it to an interface; frames of `protocol` arrive from now on, none when it is 0.
+    pub(super) fn bind(&self, index: c_int, protocol: c_int) -> io::Result<()> {
+        let address = sockaddr_ll {
+            sll_family: libc::AF_PACKET as u16,
+            sll_protocol: (protocol as u16).to_be(),
+            sll_ifindex: index,
+            sll_hatype: 0,
+            sll_pkttype: 0,
+            sll_halen: 0,
+            sll_addr: [0; 8],
+        };
+        // SAFETY: the kernel reads the whole address, which outlives the call.
+        let answer = unsafe {
+            libc::bind(
+                self.0.as_raw_fd(),
+                std::ptr::from_ref(&address).cast(),
+                size_of::<sockaddr_ll>() as socklen_t,
+            )
+        };
+        succeeded(answer)
+    }
+
+    /// Tells the kernel to send what is ready in the ring, and does not wait for it.
+    pub(super) fn kick(&self) -> io::Result<()> {
+        // SAFETY: no bytes are handed over; the kernel reads the ring, whose frames that are ready
+        // nobody here writes to.
+        let sent = unsafe {
+            libc::send(
+                self.0.as_raw_fd(),
+                std::ptr::null(),
+                0,
+                libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+            )
+        };
+        match sent {
+            0.. => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Frames that found no room in the ring since the last call.
+    pub(super) fn take_dropped(&self) -> io::Result<u64> {
+        let mut statistics = libc::tpacket_stats {
+            tp_packets: 0,
+            tp_drops: 0,
+        };
+        let mut bytes = size_of::<libc::tpacket_stats>() as socklen_t;
+        // SAFETY: the kernel writes at most `bytes` bytes, the size of what is there.
+        let answer = unsafe {
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                std::ptr::from_mut(&mut statistics).cast(),
+                &mut bytes,
+            )
+        };
+        succeeded(answer)?;
+        Ok(u64::from(statistics.tp_drops))
+    }
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn succeeded(answer: c_int) -> io::Result<()> {
+    match answer {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

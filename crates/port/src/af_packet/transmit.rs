@@ -1,0 +1,163 @@
+//! The transmit queue of an AF_PACKET port: a ring of its own, and one system call a turn.
+//!
+//! What lives here: writing frames into the ring, and which of them the kernel has taken. What
+//! does not: the memory of the ring (`ring`).
+//!
+//! Each frame carries a header of offloads (`struct virtio_net_hdr`) that says that all of it is
+//! header. The kernel then copies the frame. Without, it would lend the pages of the ring to the
+//! device, and veth, bridges and taps would have to allocate and copy pages again: on veth that
+//! costs a third of the rate.
+
+use std::io;
+
+use super::ring::{Place, Ring};
+use super::socket::PacketSocket;
+use crate::registered::Registered;
+use crate::{FrameId, TxQueue};
+
+/// Bytes of the header of offloads.
+pub(super) const OFFLOAD_BYTES: usize = 10;
+/// What the kernel has of a frame: it waits to be sent, or is being sent, or was refused.
+const KERNELS: u32 =
+    libc::TP_STATUS_SEND_REQUEST | libc::TP_STATUS_SENDING | libc::TP_STATUS_WRONG_FORMAT;
+
+/// A transmit queue of an AF_PACKET port.
+#[derive(Debug)]
+pub struct AfPacketTx {
+    socket: PacketSocket,
+    ring: Ring,
+    /// Where the next frame goes.
+    head: Place,
+    /// The length of the frame at the head, when it was begun and is not committed yet.
+    begun: Option<usize>,
+    /// The first frame that the kernel has not taken yet.
+    oldest_unsent: Place,
+    unsent: usize,
+    frame_bytes_max: usize,
+    registered: Registered,
+}
+
+impl AfPacketTx {
+    /// A queue over the ring of a socket that is bound; frames have `frame_bytes_max` bytes at most.
+    pub(super) fn new(socket: PacketSocket, ring: Ring, frame_bytes_max: usize) -> AfPacketTx {
+        AfPacketTx {
+            socket,
+            ring,
+            head: Place::default(),
+            begun: None,
+            oldest_unsent: Place::default(),
+            unsent: 0,
+            frame_bytes_max,
+            registered: Registered::default(),
+        }
+    }
+
+    /// The longest frame, in bytes without FCS.
+    pub fn frame_bytes_max(&self) -> usize {
+        self.frame_bytes_max
+    }
+
+    #[inline]
+    fn commit(&mut self) {
+        if let Some(len) = self.begun.take() {
+            self.ring.set_len(self.head, (OFFLOAD_BYTES + len) as u32);
+            self.ring.give(self.head, libc::TP_STATUS_SEND_REQUEST);
+            self.head = self.ring.next(self.head);
+            self.unsent += 1;
+        }
+    }
+
+    /// Counts off what the kernel has taken.
+    fn note_taken(&mut self) {
+        while self.unsent > 0
+            && self.ring.status(self.oldest_unsent) & libc::TP_STATUS_SEND_REQUEST == 0
+        {
+            self.oldest_unsent = self.ring.next(self.oldest_unsent);
+            self.unsent -= 1;
+        }
+    }
+}
+
+/// The part of a frame's place for its bytes, with the header of offloads written in front.
+#[inline]
+fn begin(area: &mut [u8], len: usize) -> &mut [u8] {
+    let (header, frame) = area.split_at_mut(OFFLOAD_BYTES);
+    header.fill(0);
+    // `hdr_len`, in the order of the machine: the kernel copies this much.
+    header[2..4].copy_from_slice(&(len as u16).to_ne_bytes());
+    &mut frame[..len]
+}
+
+#[inline]
+fn is_ours(status: u32) -> bool {
+    status & KERNELS == 0
+}
+
+impl TxQueue for AfPacketTx {
+    #[inline]
+    fn slot(&mut self, _now_ns: u64, len: usize) -> Option<&mut [u8]> {
+        assert!(len <= self.frame_bytes_max, "frame too long for a port");
+        self.commit();
+        let (_, area) = self.ring.own(self.head, is_ours)?;
+        self.begun = Some(len);
+        Some(begin(area, len))
+    }
+
+    fn has_room(&mut self, _now_ns: u64, len: usize) -> bool {
+        assert!(len <= self.frame_bytes_max, "frame too long for a port");
+        self.commit();
+        is_ours(self.ring.status(self.head))
+    }
+
+    fn repeat(&mut self, _now_ns: u64, frame: FrameId, count: u32) -> u32 {
+        self.commit();
+        let bytes = self.registered.frame(frame);
+        for sent in 0..count {
+            let Some((_, area)) = self.ring.own(self.head, is_ours) else {
+                return sent;
+            };
+            begin(area, bytes.len()).copy_from_slice(bytes);
+            let len = (OFFLOAD_BYTES + bytes.len()) as u32;
+            self.ring.set_len(self.head, len);
+            self.ring.give(self.head, libc::TP_STATUS_SEND_REQUEST);
+            self.head = self.ring.next(self.head);
+            self.unsent += 1;
+        }
+        count
+    }
+
+    fn register(&mut self, frame: &[u8]) -> Option<FrameId> {
+        assert!(
+            frame.len() <= self.frame_bytes_max,
+            "frame too long for a port"
+        );
+        self.registered.insert(frame)
+    }
+
+    fn unregister(&mut self, frame: FrameId) {
+        self.registered.remove(frame);
+    }
+
+    fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>) {
+        copy.clear();
+        copy.extend_from_slice(self.registered.frame(frame));
+    }
+
+    /// One system call, if there is anything to send. What the kernel or the device has no room
+    /// for, or cannot send while the interface is down, stays in the ring for the next call.
+    #[inline]
+    fn flush(&mut self) {
+        self.commit();
+        if self.unsent == 0 {
+            return;
+        }
+        // Each refusal is one that may pass. A frame is sent again by the next call when the device
+        // had no room (ENOBUFS), the socket none (EAGAIN), or the interface is down (ENETDOWN).
+        let _: io::Result<()> = self.socket.kick();
+        self.note_taken();
+    }
+
+    fn has_unsent(&self) -> bool {
+        self.unsent > 0
+    }
+}

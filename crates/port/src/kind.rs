@@ -1,0 +1,250 @@
+//! Ports of any kind, side by side.
+//!
+//! What lives here: opening the ports that a user named, and queues that are of one kind or the
+//! other. What does not: the kinds themselves.
+//!
+//! The queues are enums, so that a caller can branch once a burst and run its loop on the kind.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx, Membership};
+use crate::description::PortDescription;
+use crate::memory::{self, FRAME_BYTES_MAX, MemoryRx, MemoryTx};
+use crate::{Capabilities, FrameId, Port, PortError, RxQueue, TxQueue};
+
+/// A transmit queue of any kind of port.
+#[derive(Debug)]
+pub enum PortTx {
+    /// In memory.
+    Memory(MemoryTx),
+    /// On an interface.
+    AfPacket(AfPacketTx),
+}
+
+/// A receive queue of any kind of port.
+#[derive(Debug)]
+pub enum PortRx {
+    /// In memory.
+    Memory(MemoryRx),
+    /// On an interface.
+    AfPacket(AfPacketRx),
+}
+
+/// A port of any kind.
+#[derive(Debug)]
+pub struct AnyPort {
+    /// One for each thread that sends.
+    pub tx: Vec<PortTx>,
+    /// One.
+    pub rx: PortRx,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// The address of its hardware, when it has any.
+    pub mac: Option<[u8; 6]>,
+    /// The port at the other end, where that is known.
+    pub peer: Option<usize>,
+    /// What it receives beside its own; in memory that is everything.
+    pub membership: Option<Membership>,
+}
+
+/// Opens the ports of a server in their order, with `queues` transmit queues each. Memory ports
+/// are joined in pairs, the first with the second and so on, whatever stands between them; an odd
+/// last one is a sink.
+///
+/// # Errors
+///
+/// Those of [`AfPacketPort::open`].
+pub fn open(descriptions: &[PortDescription], queues: usize) -> Result<Vec<AnyPort>, PortError> {
+    let links = descriptions.iter().filter_map(PortDescription::link);
+    let links: Vec<_> = links.copied().collect();
+    let mut memory_ports = memory::ports(&links, queues).into_iter();
+    let mut ports = Vec::with_capacity(descriptions.len());
+    for (number, description) in descriptions.iter().enumerate() {
+        ports.push(match description {
+            PortDescription::Memory(_) => {
+                let port = memory_ports.next().expect("there is one for each link");
+                in_memory(port, memory_peer(descriptions, number))
+            }
+            PortDescription::AfPacket(name) => on_interface(AfPacketPort::open(name, queues)?),
+        });
+    }
+    Ok(ports)
+}
+
+fn in_memory(port: memory::Port, peer: Option<usize>) -> AnyPort {
+    let capabilities = port.capabilities();
+    let (tx, rx) = port.into_queues();
+    AnyPort {
+        tx: tx.into_iter().map(PortTx::Memory).collect(),
+        rx: PortRx::Memory(rx),
+        capabilities,
+        mac: None,
+        peer,
+        membership: None,
+    }
+}
+
+fn on_interface(port: AfPacketPort) -> AnyPort {
+    AnyPort {
+        capabilities: port.capabilities(),
+        tx: port.tx.into_iter().map(PortTx::AfPacket).collect(),
+        rx: PortRx::AfPacket(port.rx),
+        mac: Some(port.interface.mac),
+        peer: None,
+        membership: Some(port.membership),
+    }
+}
+
+/// The port that a memory port is joined to.
+fn memory_peer(descriptions: &[PortDescription], number: usize) -> Option<usize> {
+    let in_memory = |number: &usize| descriptions[*number].link().is_some();
+    let memory: Vec<usize> = (0..descriptions.len()).filter(in_memory).collect();
+    let place = memory.iter().position(|port| *port == number)?;
+    memory.get(place ^ 1).copied()
+}
+
+impl PortTx {
+    /// The longest frame, in bytes without FCS.
+    pub fn frame_bytes_max(&self) -> usize {
+        match self {
+            PortTx::Memory(_) => FRAME_BYTES_MAX,
+            PortTx::AfPacket(queue) => queue.frame_bytes_max(),
+        }
+    }
+}
+
+impl From<MemoryTx> for PortTx {
+    fn from(queue: MemoryTx) -> PortTx {
+        PortTx::Memory(queue)
+    }
+}
+
+impl From<MemoryRx> for PortRx {
+    fn from(queue: MemoryRx) -> PortRx {
+        PortRx::Memory(queue)
+    }
+}
+
+impl TxQueue for PortTx {
+    fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]> {
+        match self {
+            PortTx::Memory(queue) => queue.slot(now_ns, len),
+            PortTx::AfPacket(queue) => queue.slot(now_ns, len),
+        }
+    }
+
+    fn has_room(&mut self, now_ns: u64, len: usize) -> bool {
+        match self {
+            PortTx::Memory(queue) => queue.has_room(now_ns, len),
+            PortTx::AfPacket(queue) => queue.has_room(now_ns, len),
+        }
+    }
+
+    fn repeat(&mut self, now_ns: u64, frame: FrameId, count: u32) -> u32 {
+        match self {
+            PortTx::Memory(queue) => queue.repeat(now_ns, frame, count),
+            PortTx::AfPacket(queue) => queue.repeat(now_ns, frame, count),
+        }
+    }
+
+    fn register(&mut self, frame: &[u8]) -> Option<FrameId> {
+        match self {
+            PortTx::Memory(queue) => queue.register(frame),
+            PortTx::AfPacket(queue) => queue.register(frame),
+        }
+    }
+
+    fn unregister(&mut self, frame: FrameId) {
+        match self {
+            PortTx::Memory(queue) => queue.unregister(frame),
+            PortTx::AfPacket(queue) => queue.unregister(frame),
+        }
+    }
+
+    fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>) {
+        match self {
+            PortTx::Memory(queue) => queue.copy_registered(frame, copy),
+            PortTx::AfPacket(queue) => queue.copy_registered(frame, copy),
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        match self {
+            PortTx::Memory(queue) => queue.flush(),
+            PortTx::AfPacket(queue) => queue.flush(),
+        }
+    }
+
+    fn has_unsent(&self) -> bool {
+        match self {
+            PortTx::Memory(queue) => queue.has_unsent(),
+            PortTx::AfPacket(queue) => queue.has_unsent(),
+        }
+    }
+}
+
+impl PortRx {
+    /// Frames that were lost on the way to this queue: those that a link was told to lose, and
+    /// those that an interface had no room for.
+    pub fn lost_packets(&self) -> u64 {
+        match self {
+            PortRx::Memory(queue) => queue.lost_packets(),
+            PortRx::AfPacket(queue) => queue.lost_packets(),
+        }
+    }
+
+    /// Brings a link in memory up or down; that of an interface is the system's.
+    pub fn set_up(&mut self, up: bool) {
+        match self {
+            PortRx::Memory(queue) => queue.set_up(up),
+            PortRx::AfPacket(_) => {}
+        }
+    }
+
+    /// When the next frame arrives (or has), where that is known beforehand.
+    pub fn next_arrival_ns(&mut self) -> Option<u64> {
+        match self {
+            PortRx::Memory(queue) => queue.next_arrival_ns(),
+            PortRx::AfPacket(_) => None,
+        }
+    }
+
+    /// What becomes readable when a frame arrives, where the kernel tells.
+    pub fn file(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            PortRx::Memory(_) => None,
+            PortRx::AfPacket(queue) => Some(queue.as_fd()),
+        }
+    }
+}
+
+impl RxQueue for PortRx {
+    #[inline]
+    fn receive(&mut self, now_ns: u64, budget: usize, each: impl FnMut(u64, &[u8])) -> usize {
+        match self {
+            PortRx::Memory(queue) => queue.receive(now_ns, budget, each),
+            PortRx::AfPacket(queue) => queue.receive(now_ns, budget, each),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::description::parse_ports;
+
+    #[test]
+    fn memory_ports_find_their_peers_past_other_kinds() {
+        let ports = parse_ports("memory,eth0,memory,memory,eth1").expect("well formed");
+        let peers: Vec<_> = (0..5).map(|port| memory_peer(&ports, port)).collect();
+        assert_eq!(peers, [Some(2), None, Some(0), None, None]);
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_opens_nothing() {
+        let ports = parse_ports("memory,af_packet:no-such-one").expect("well formed");
+        let error = open(&ports, 1).expect_err("there is no such interface");
+        assert!(error.to_string().contains("'no-such-one'"), "{error}");
+    }
+}

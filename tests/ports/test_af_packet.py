@@ -1,0 +1,228 @@
+"""Ports on the kernel's interfaces, against the kernel's own counters on the other side."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from typing import Any
+
+import pytest
+from allosaur import STLClient, STLError, STLFlowStats, STLPktBuilder, STLStream, STLTXCont, STLTXSingleBurst
+from allosaur.server import LocalServer, find_binary
+from scapy.all import IP, UDP, Dot1AD, Dot1Q, Ether
+
+CAP_NET_RAW = 13
+SETTLE_S = 5.0
+
+
+def burst(packet: Any, packets: int, pps: float = 100_000, **options: Any) -> STLStream:
+    builder = STLPktBuilder(pkt=packet)
+    return STLStream(packet=builder, mode=STLTXSingleBurst(total_pkts=packets, pps=pps), **options)
+
+
+def udp(size: int = 60, **addresses: str) -> Any:
+    """A UDP packet of so many bytes without FCS."""
+    packet = Ether() / IP(src="10.0.0.2", dst="10.0.1.2", **addresses) / UDP(sport=1025, dport=12)
+    return packet / bytes(size - len(packet))
+
+
+def run(client: STLClient, streams: list[STLStream], port: int = 0) -> dict[Any, Any]:
+    """Send streams from one port to their end. Gives the statistics when nothing moves any more."""
+    client.reset()
+    client.add_streams(streams, ports=[port])
+    client.start(ports=[port])
+    client.wait_on_traffic(ports=[port])
+    return settled(client)
+
+
+def settled(client: STLClient) -> dict[Any, Any]:
+    until = time.monotonic() + SETTLE_S
+    stats: dict[Any, Any] = client.get_stats()
+    while time.monotonic() < until:
+        time.sleep(0.15)
+        before, stats = stats, client.get_stats()
+        if stats["total"]["ipackets"] == before["total"]["ipackets"]:
+            break
+    return stats
+
+
+def test_the_kernel_counts_every_packet_that_was_sent(network: Any) -> None:
+    far = network.namespace("far")
+    near, other = network.veth(far)
+    with LocalServer(ports=[near, "memory"]) as server, server.client() as client:
+        stats = run(client, [burst(udp(60), 30_000, 300_000), burst(udp(1514), 1_000)])
+        assert stats[0]["opackets"] == 31_000
+        assert network.received(far, other) == (31_000, 30_000 * 60 + 1_000 * 1514)
+
+
+def test_both_ends_of_a_pair_count_the_same(network: Any) -> None:
+    near, other = network.veth()
+    with LocalServer(ports=[f"af_packet:{near}", other], cores=2) as server, server.client() as client:
+        stats = run(client, [burst(udp(60 + 7 * n), 2_000, flow_stats=STLFlowStats(n)) for n in range(1, 6)])
+        assert (stats[0]["opackets"], stats[1]["ipackets"]) == (10_000, 10_000)
+        assert stats[0]["obytes"] == stats[1]["ibytes"]
+        assert stats[0]["ipackets"] == 0, "a port does not receive what it sent itself"
+        for n in range(1, 6):
+            flow = client.get_pgid_stats([n])["flow_stats"][n]
+            assert (flow["tx_pkts"][0], flow["rx_pkts"][1]) == (2_000, 2_000)
+
+
+def test_vlan_tags_arrive_as_they_were_sent(network: Any) -> None:
+    near, other = network.veth()
+    inner = IP(src="10.0.0.2", dst="10.0.1.2") / UDP(sport=1025, dport=12) / bytes(range(40))
+    frames = [
+        bytes(Ether() / tags / inner)
+        for tags in [Dot1Q(vlan=100, prio=3), Dot1AD(vlan=7) / Dot1Q(vlan=4094), Dot1Q(vlan=1) / Dot1Q(vlan=2)]
+    ]
+    with LocalServer(ports=[near, other]) as server, server.client() as client:
+        client.reset()
+        client.set_service_mode(ports=[0, 1])
+        capture = client.start_capture(rx_ports=[1])["id"]
+        client.push_packets(frames, ports=[0], ipg_usec=100)
+        settled(client)
+        seen: list[dict[str, Any]] = []
+        client.stop_capture(capture, seen)
+        # The MAC addresses are the ports' own.
+        assert [packet["binary"][12:] for packet in seen] == [frame[12:] for frame in frames]
+
+
+def test_a_checksum_that_linux_left_to_the_hardware_is_whole(network: Any) -> None:
+    far = network.namespace("far")
+    near, other = network.veth(far)
+    network.run(far, "ip", "address", "add", "10.0.0.1/24", "dev", other)
+    network.run(far, "ip", "neighbor", "add", "10.0.0.2", "lladdr", network.mac(None, near), "dev", other)
+    with LocalServer(ports=[near]) as server, server.client() as client:
+        client.reset()
+        client.set_service_mode(ports=[0])
+        capture = client.start_capture(rx_ports=[0])["id"]
+        script = (
+            "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
+            "[s.sendto(bytes([n] * (n + 1)), ('10.0.0.2', 9)) for n in range(20)]"
+        )
+        network.run(far, "python3", "-c", script)
+        settled(client)
+        seen: list[dict[str, Any]] = []
+        client.stop_capture(capture, seen)
+    assert len(seen) == 20
+    for packet in seen:
+        frame = Ether(packet["binary"])
+        found = frame[UDP].chksum
+        del frame[UDP].chksum
+        assert Ether(bytes(frame))[UDP].chksum == found
+
+
+def test_a_router_forwards_what_was_sent(network: Any) -> None:
+    router, [(near, entry), (far, leaving)] = network.router("router")
+    packets = 5_000
+    with LocalServer(ports=[near, far]) as server, server.client() as client:
+        client.reset()
+        client.set_l2_mode(port=0, dst_mac=network.mac(router, entry))
+        streams = [burst(udp(100), packets, 50_000, flow_stats=STLFlowStats(n)) for n in (1, 2)]
+        client.add_streams(streams, ports=[0])
+        client.start(ports=[0])
+        client.wait_on_traffic(ports=[0])
+        stats = settled(client)
+        assert (stats[0]["opackets"], stats[1]["ipackets"]) == (2 * packets, 2 * packets)
+        flows = client.get_pgid_stats([1, 2])["flow_stats"]
+        assert [flows[n]["rx_pkts"][1] for n in (1, 2)] == [packets, packets]
+    assert network.received(router, entry)[0] == 2 * packets
+    assert network.sent(router, leaving)[0] == 2 * packets
+
+
+def test_an_interface_that_goes_down_holds_traffic_up_and_loses_none(network: Any) -> None:
+    far = network.namespace("far")
+    near, other = network.veth(far)
+    with LocalServer(ports=[near]) as server, server.client() as client:
+        client.reset()
+        stream = STLStream(packet=STLPktBuilder(pkt=udp()), mode=STLTXCont(pps=50_000))
+        client.add_streams(stream, ports=[0])
+        client.start(ports=[0], duration=0.8)
+        network.run(None, "ip", "link", "set", near, "down")
+        time.sleep(0.3)
+        network.run(None, "ip", "link", "set", near, "up")
+        client.wait_on_traffic(ports=[0])
+        stats = settled(client)
+        assert stats[0]["missed_packets"] > 0
+        assert stats[0]["opackets"] + stats[0]["missed_packets"] == 40_000
+        assert network.received(far, other)[0] == stats[0]["opackets"]
+
+
+def test_frames_longer_than_the_mtu_are_refused_before_traffic(network: Any) -> None:
+    near, other = network.veth(mtu=1300)
+    too_long = [udp(1315), Ether() / Dot1Q(vlan=1) / IP() / UDP() / bytes(1319 - 46)]
+    longest = [udp(1314), Ether() / Dot1Q(vlan=1) / IP() / UDP() / bytes(1318 - 46)]
+    with LocalServer(ports=[near, other]) as server, server.client() as client:
+        client.reset()
+        for packet in too_long:
+            with pytest.raises(STLError, match="raise the MTU"):
+                run(client, [burst(packet, 1)])
+            client.reset()
+            with pytest.raises(STLError, match="raise the MTU"):
+                client.push_packets([bytes(packet)], ports=[0])
+        stats = run(client, [burst(packet, 10) for packet in longest])
+        assert stats[1]["ibytes"] == 10 * (1314 + 1318 + 2 * 4)
+
+
+def test_promiscuous_is_an_attribute_of_the_interface(network: Any) -> None:
+    near, other = network.veth()
+    with LocalServer(ports=[near, other]) as server:
+        with server.client() as client:
+            client.reset()
+            for on in (True, False, True):
+                client.set_port_attr(ports=[0], promiscuous=on)
+                assert network.facts(None, near)["promiscuity"] == int(on)
+                assert network.facts(None, other)["promiscuity"] == 0
+        os.kill(server.pid or 0, signal.SIGKILL)
+        while server.is_running():
+            time.sleep(0.01)
+        assert network.facts(None, near)["promiscuity"] == 0
+
+
+def keep_only(capability: int | None) -> None:
+    """Drop all capabilities of what is started next but one."""
+    libc = ctypes.CDLL(None)
+    last = int(open("/proc/sys/kernel/cap_last_cap").read())  # noqa: SIM115, PTH123
+    for number in range(last + 1):
+        if number != capability:
+            libc.prctl(24, number, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+def serve(ports: str, capability: int | None = None) -> subprocess.Popen[str]:
+    command = [str(find_binary()), "serve", "--ports", ports, "--rpc-port", "0", "--pub-port", "0"]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: keep_only(capability),
+    )
+
+
+def test_a_server_needs_one_capability_and_says_which(network: Any) -> None:
+    near, _ = network.veth()
+    without = serve(near)
+    _, words = without.communicate(timeout=20)
+    assert without.returncode == 1
+    assert near in words and "CAP_NET_RAW" in words and "setcap" in words
+    with serve(near, CAP_NET_RAW) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline().startswith("ready ")
+        server.terminate()
+        _, log = server.communicate(timeout=20)
+    assert server.returncode == 0, log
+
+
+def test_interfaces_that_cannot_be_used_are_named_with_the_remedy(network: Any) -> None:
+    near, _ = network.veth()
+    network.run(None, "ip", "link", "set", near, "down")
+    for ports, words in [
+        ("alo-none", ["'alo-none'", "no such interface", "ip link"]),
+        (near, [f"'{near}'", "is down", f"ip link set {near} up"]),
+    ]:
+        server = serve(ports, CAP_NET_RAW)
+        _, problem = server.communicate(timeout=20)
+        assert server.returncode == 1
+        assert all(word in problem for word in words), problem
