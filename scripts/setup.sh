@@ -189,6 +189,8 @@ missing_packages() {
         if ! pkg-config --exists libpcap; then printf 'libpcap-dev\n'; fi
     fi
     if ! find_python; then printf 'python3 python3-venv\n'; fi
+    # Makes the networks that ports on interfaces are tested on.
+    if ! command -v ip >/dev/null && [ ! -x /usr/sbin/ip ]; then printf 'iproute2\n'; fi
     # Rust's package manager trusts the system's certificates; a bare system has none.
     if [ ! -e /etc/ssl/certs/ca-certificates.crt ] && [ -z "${SSL_CERT_FILE:-}${CARGO_HTTP_CAINFO:-}" ]; then
         printf 'ca-certificates\n'

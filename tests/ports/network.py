@@ -1,7 +1,7 @@
 """Networks in namespaces of the kernel, for tests: pairs of veth, and what the kernel counted on them.
 
-All names begin with ``alo`` and the number of this process, so that what a killed run left behind is known, and
-is removed by the next one.
+All names begin with ``alo`` and the number of this process, so that what a killed run left behind is known,
+and is removed by the next one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Network:
         return full
 
     def veth(self, far: str | None = None, mtu: int = 1500) -> tuple[str, str]:
-        """Join two new interfaces; the second lies in the namespace ``far`` if one is given. Gives their names.
+        """Join two new interfaces; the second lies in namespace ``far`` if one is given. Gives their names.
 
         Both are up and silent: the kernel sends nothing by itself, so that what is counted is what was sent.
         """

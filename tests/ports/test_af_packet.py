@@ -75,7 +75,11 @@ def test_vlan_tags_arrive_as_they_were_sent(network: Any) -> None:
     inner = IP(src="10.0.0.2", dst="10.0.1.2") / UDP(sport=1025, dport=12) / bytes(range(40))
     frames = [
         bytes(Ether() / tags / inner)
-        for tags in [Dot1Q(vlan=100, prio=3), Dot1AD(vlan=7) / Dot1Q(vlan=4094), Dot1Q(vlan=1) / Dot1Q(vlan=2)]
+        for tags in [
+            Dot1Q(vlan=100, prio=3),
+            Dot1AD(vlan=7) / Dot1Q(vlan=4094),
+            Dot1Q(vlan=1) / Dot1Q(vlan=2),
+        ]
     ]
     with LocalServer(ports=[near, other]) as server, server.client() as client:
         client.reset()

@@ -70,8 +70,8 @@ fn sleep_until(now: Nanos, due: Option<Nanos>) -> Duration {
     Duration::from_nanos(sleep.clamp(SLEEP_MIN, SLEEP_MAX))
 }
 
-/// Files that one thread waits for besides its bell: one of each port.
-const FILES_MAX: usize = allosaur_port::description::PORTS_MAX;
+/// Files that one thread can wait for besides its bell.
+pub const FILES_MAX: usize = 32;
 
 /// Wakes a thread that waits for files as well, which parking cannot.
 #[derive(Clone, Debug)]

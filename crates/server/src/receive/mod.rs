@@ -15,17 +15,20 @@ use allosaur_engine::stats::DirectionCounters;
 use allosaur_engine::time::{FCS_BYTES, MILLISECOND, Nanos};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_port::RxQueue;
+use allosaur_port::description::PORTS_MAX;
 use allosaur_port::kind::PortRx;
 
 use crate::clock::Clock;
 use crate::counters::{CoreCounters, ReceiveBlock};
 use crate::observe::Reception;
-use crate::polling::{Bell, Poll, SLEEP_MIN, sharpen_sleep, stay_awake};
+use crate::polling::{Bell, FILES_MAX, Poll, SLEEP_MIN, sharpen_sleep, stay_awake};
 use meters::Meters;
 use watch::Watch;
 
 /// Frames taken from one port before the next has its turn.
 const BUDGET: usize = 256;
+/// The thread waits for one file of each port.
+const _: () = assert!(PORTS_MAX <= FILES_MAX);
 /// The longest sleep when nothing arrives. Control wakes the thread when it starts traffic.
 const SLEEP_IDLE: Nanos = 20 * MILLISECOND;
 /// The longest sleep while somebody watches: sent frames are shown without waking the thread.
