@@ -112,6 +112,8 @@ struct Threads {
     mail: Vec<ControlEnd>,
     doorbell: Doorbell,
     data: Vec<JoinHandle<()>>,
+    /// Data threads that are known to have broken down.
+    known_lost: Vec<usize>,
     outlook: Outlook,
     receive: JoinHandle<()>,
     receive_bell: Bell,
@@ -302,6 +304,13 @@ impl Service {
         self.next_tick = now_ns + TICK;
         self.counters.read(&mut self.snapshot);
         self.stalls.watch(&self.snapshot);
+        for core in self.threads.lost() {
+            tracing::error!(
+                core,
+                "a data thread broke down: restart the server to have it again"
+            );
+            self.control.handle_lost_core(core, now_ns);
+        }
         self.control.handle_tick(&View {
             now_ns,
             snapshot: &self.snapshot,
@@ -386,6 +395,7 @@ impl Threads {
             mail,
             doorbell,
             data,
+            known_lost: Vec::new(),
             outlook: Outlook {
                 desk: asking,
                 receive: receive_bell.clone(),
@@ -403,6 +413,18 @@ impl Threads {
             self.receive_bell.ring();
         }
         self.mail[core].send(command);
+    }
+
+    /// The data threads that ended by themselves; each is told once.
+    fn lost(&mut self) -> Vec<usize> {
+        let data = self.data.iter().enumerate();
+        let ended = data.filter(|(_, thread)| thread.is_finished());
+        let ended = ended.map(|(core, _)| core);
+        let new: Vec<usize> = ended
+            .filter(|core| !self.known_lost.contains(core))
+            .collect();
+        self.known_lost.extend(&new);
+        new
     }
 
     fn end(self) {

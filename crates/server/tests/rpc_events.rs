@@ -561,3 +561,41 @@ fn counters_are_integers_however_large() {
     let stats = world.ok("get_port_stats", user.params(json!({})));
     assert_eq!(stats["opackets"].to_string(), "9007199254740993");
 }
+
+#[test]
+fn a_data_thread_that_breaks_down_is_told_and_its_share_is_over() {
+    let mut world = World::new(2);
+    let user = User::with_port(&mut world, "ann", 1);
+    add(&mut world, &user, "_");
+    start_profile(&mut world, &user, "_");
+    user.event_types(&mut world);
+    let shares = std::mem::take(&mut world.started);
+    let lose = |world: &mut World, core: usize| {
+        let now_ns = world.now_ns;
+        world.control.handle_lost_core(core, now_ns);
+        world.drain();
+    };
+    world.doorbells();
+    lose(&mut world, 1);
+    assert_eq!(world.doorbells(), 1);
+    let events = user.events(&mut world);
+    let data = json!({"port_id": 0, "profile_id": "_", "thread_id": 1});
+    assert_eq!((events[0].0, &events[0].1), (17, &data));
+    let data = json!({"port_id": 0, "thread_id": 1});
+    assert_eq!((events[1].0, &events[1].1), (7, &data));
+    assert_eq!(events.len(), 2, "the other thread goes on");
+    world.done(shares[0]);
+    assert_eq!(user.event_types(&mut world), [14, 4]);
+    lose(&mut world, 1);
+    assert_eq!(user.event_types(&mut world), [] as [u64; 0]);
+
+    start_profile(&mut world, &user, "_");
+    let cores: Vec<usize> = world.started.iter().map(|share| share.core).collect();
+    assert_eq!(cores, [0], "who broke down gets no more to do");
+    user.event_types(&mut world);
+    lose(&mut world, 0);
+    assert_eq!(user.event_types(&mut world), [17, 7, 14, 4]);
+    world.ok("stop_traffic", user.params(json!({})));
+    let (_, text) = world.refused("start_traffic", user.params(start("raw", 1.0)));
+    assert!(text.contains("restart the server"), "{text}");
+}

@@ -9,7 +9,8 @@
 //! [`Control::poll_action`] until it is empty, doing what it says in that order. Before a reply
 //! is sent, while [`Control::awaits_workers`] is true, wait a bounded time for more events of the
 //! data threads and hand them in; when they do not come, call [`Control::give_up_waiting`].
-//! Before the server ends, call [`Control::handle_end`].
+//! When a data thread breaks down, call [`Control::handle_lost_core`]; before the server ends,
+//! [`Control::handle_end`].
 //!
 //! One file a noun: [`stream`] (JSON to stream), `port` and `session` (state), `rates`,
 //! `statistics`, and the commands by noun: `server`, `ports`, `layers`, `service`, `captures`,
@@ -20,6 +21,7 @@ mod changes;
 mod config;
 mod files;
 mod layers;
+mod lost;
 mod percentiles;
 mod pgid;
 mod port;

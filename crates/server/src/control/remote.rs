@@ -23,7 +23,7 @@ use super::{Action, Control, Reply, View, check_owner};
 pub(super) struct Playing {
     pub(super) key: ProfileKey,
     /// The data thread that sends it.
-    core: usize,
+    pub(super) core: usize,
     /// It was told to stop.
     stopping: bool,
     /// Somebody waits for it to stop.
