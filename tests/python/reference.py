@@ -73,7 +73,8 @@ def describe(name: str, value: Any) -> Iterator[str]:
         return
     yield f"### {name}\n"
     if typing.is_typeddict(value):
-        fields = ", ".join(f"{field}: {kind}" for field, kind in inspect.get_annotations(value).items())
+        kinds = typing.get_type_hints(value).items()
+        fields = ", ".join(f"{field}: {kind.__name__}" for field, kind in kinds)
         yield f"```python\n{name}({fields})\n```\n"
         yield text(inspect.getdoc(value) or "") + "\n"
         return
