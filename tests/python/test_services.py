@@ -12,6 +12,7 @@ import pytest
 from allosaur import (
     VLAN,
     STLClient,
+    STLConnectionError,
     STLError,
     STLService,
     STLServiceARP,
@@ -380,6 +381,12 @@ def test_an_error_in_a_service_ends_the_run_and_leaves_nothing(
         context.run([Own(1, fail), Own(2, wait)])
     assert ended == [2]
     assert context.client.get_capture_status() == {}
+
+
+def test_a_server_that_goes_away_ends_a_run(context: ServiceContext, transport: MockTransport) -> None:
+    transport.on_push = lambda _port, _frame: transport.lose_connection()
+    with pytest.raises(STLConnectionError):
+        context.run([STLServiceDHCP("02:00:00:00:01:00"), STLServiceARP(context, THEIRS, MINE)])
 
 
 def test_what_is_wrong_with_a_run(context: ServiceContext) -> None:

@@ -9,12 +9,13 @@ server for packets between their turns, and a clock that a test moves makes time
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .._errors import STLArgumentError, STLError
+from .._errors import STLArgumentError, STLConnectionError, STLError
 from .._packets import CapturedPacket
 from ._pipe import ServicePipe
 from ._schedule import Schedule, Sending
@@ -83,7 +84,7 @@ class ServiceContext:
         try:
             _Run(self, chosen, pps, self._clock, self._sleep).run()
         finally:
-            if switched and self.client.is_connected():
+            with contextlib.suppress(STLConnectionError):
                 self._set(switched, False)
 
     def _switch_on(self, services: list[STLService]) -> list[str]:
@@ -226,7 +227,8 @@ class _Ears:
             self._captures[capture["id"]] = one
 
     def close(self) -> None:
-        if self._client.is_connected():
+        """Stop listening. A server that is gone needs no word of it: why is known already."""
+        with contextlib.suppress(STLConnectionError):
             for number in self._captures:
                 self._client.stop_capture(number)
         self._captures.clear()
