@@ -1,4 +1,4 @@
-"""Counters are whole numbers in the JSON text, as strict languages want them; only rates and times are not."""
+"""Counters are whole numbers in the JSON text, as strict languages want them; only rates are not."""
 
 from __future__ import annotations
 
