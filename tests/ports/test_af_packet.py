@@ -154,6 +154,48 @@ def test_an_interface_that_goes_down_holds_traffic_up_and_loses_none(network: An
         assert network.received(far, other)[0] == stats[0]["opackets"]
 
 
+def test_what_arrives_while_nobody_reads_is_received_or_counted_as_lost(network: Any) -> None:
+    far = network.namespace("far")
+    near, other = network.veth(far)
+    packets = 20_000
+    script = (
+        "import socket; s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW);"
+        f"s.bind(('{other}', 0)); frame = bytes(12) + b'\\x88\\xb5' + bytes(46);"
+        f"[s.send(frame) for _ in range({packets})]"
+    )
+    with LocalServer(ports=[near]) as server, server.client() as client:
+        client.reset()
+        os.kill(server.pid or 0, signal.SIGSTOP)
+        try:
+            network.run(far, "python3", "-c", script)
+        finally:
+            os.kill(server.pid or 0, signal.SIGCONT)
+        stats = settled(client)
+        # The kernel is asked ten times a second.
+        assert 0 < stats[0]["ipackets"] < packets
+        assert stats[0]["ipackets"] + stats[0]["rx_lost_packets"] == packets
+
+
+def test_a_bridge_between_two_ports_loses_nothing(network: Any) -> None:
+    inside = network.namespace("bridge")
+    ports = [network.veth(inside) for _ in range(2)]
+    network.run(inside, "ip", "link", "add", "bridge", "type", "bridge")
+    for _, far in ports:
+        network.run(inside, "ip", "link", "set", far, "master", "bridge")
+    network.run(inside, "ip", "link", "set", "bridge", "up")
+    with LocalServer(ports=[near for near, _ in ports]) as server, server.client() as client:
+        client.reset()
+        for port in (0, 1):
+            client.add_streams(burst(udp(), 3_000, flow_stats=STLFlowStats(port)), ports=[port])
+        client.start(ports=[0, 1])
+        client.wait_on_traffic(ports=[0, 1])
+        stats = settled(client)
+        # The kernel on the bridge may send a few frames of its own: the groups are exact.
+        assert all(stats[port]["ipackets"] >= 3_000 for port in (0, 1))
+        flows = client.get_pgid_stats([0, 1])["flow_stats"]
+        assert [flows[port]["rx_pkts"][1 - port] for port in (0, 1)] == [3_000, 3_000]
+
+
 def test_frames_longer_than_the_mtu_are_refused_before_traffic(network: Any) -> None:
     near, other = network.veth(mtu=1300)
     too_long = [udp(1315), Ether() / Dot1Q(vlan=1) / IP() / UDP() / bytes(1319 - 46)]

@@ -15,7 +15,7 @@ use super::socket::PacketSocket;
 use super::transmit::OFFLOAD_BYTES;
 use crate::RxQueue;
 
-/// How often the kernel is asked what it dropped.
+/// How often the kernel is asked what it dropped, and what is wrong.
 const STATISTICS_NS: u64 = 100_000_000;
 /// Bytes of both MAC addresses; a tag stands behind them.
 const MACS_BYTES: usize = 12;
@@ -52,18 +52,20 @@ impl AfPacketRx {
         self.lost_packets
     }
 
-    fn ask_for_drops(&mut self, now_ns: u64) {
+    fn ask_kernel(&mut self, now_ns: u64) {
         if now_ns >= self.statistics_at_ns {
             self.statistics_at_ns = now_ns + STATISTICS_NS;
             // It cannot fail while the socket is open; if it does, the next time tells.
             self.lost_packets += self.socket.take_dropped().unwrap_or(0);
+            // The interface went down. When it comes up, the socket receives again.
+            drop(self.socket.take_error());
         }
     }
 }
 
 impl RxQueue for AfPacketRx {
     fn receive(&mut self, now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
-        self.ask_for_drops(now_ns);
+        self.ask_kernel(now_ns);
         let mut taken = 0;
         for _ in 0..budget {
             let ours = |status| status & libc::TP_STATUS_USER != 0;

@@ -93,19 +93,33 @@ impl PacketSocket {
             tp_packets: 0,
             tp_drops: 0,
         };
-        let mut bytes = size_of::<libc::tpacket_stats>() as socklen_t;
-        // SAFETY: the kernel writes at most `bytes` bytes, the size of what is there.
+        self.read(libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut statistics)?;
+        Ok(u64::from(statistics.tp_drops))
+    }
+
+    /// The error that waits to be heard, if there is one. Until then who waits for the socket is
+    /// woken over and over.
+    pub(super) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        let mut error: c_int = 0;
+        self.read(libc::SOL_SOCKET, libc::SO_ERROR, &mut error)?;
+        Ok((error != 0).then(|| io::Error::from_raw_os_error(error)))
+    }
+
+    /// Reads an option. `T` is a plain value that the kernel writes there.
+    fn read<T: Copy>(&self, level: c_int, option: c_int, value: &mut T) -> io::Result<()> {
+        let mut bytes = size_of::<T>() as socklen_t;
+        // SAFETY: the kernel writes at most `bytes` bytes, the size of what is there; the two types
+        // that are read are made of numbers, of which any bytes are right.
         let answer = unsafe {
             libc::getsockopt(
                 self.0.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                std::ptr::from_mut(&mut statistics).cast(),
+                level,
+                option,
+                std::ptr::from_mut(value).cast(),
                 &mut bytes,
             )
         };
-        succeeded(answer)?;
-        Ok(u64::from(statistics.tp_drops))
+        succeeded(answer)
     }
 }
 
