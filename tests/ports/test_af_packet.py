@@ -154,6 +154,25 @@ def test_an_interface_that_goes_down_holds_traffic_up_and_loses_none(network: An
         assert network.received(far, other)[0] == stats[0]["opackets"]
 
 
+def test_the_link_is_that_of_the_interface(network: Any) -> None:
+    near, other = network.veth()
+    with LocalServer(ports=[near, "memory"]) as server, server.client() as client:
+        client.reset()
+        client.add_streams(burst(udp(), 10), ports=[0])
+        for end in (near, other):
+            assert client.get_port_info(ports=[0])[0]["link"] == "UP"
+            network.run(None, "ip", "link", "set", end, "down")
+            assert client.get_port_info(ports=[0])[0]["link"] == "DOWN"
+            with pytest.raises(STLError, match=r"Link state is DOWN.*ip link"):
+                client.start(ports=[0])
+            network.run(None, "ip", "link", "set", end, "up")
+        client.start(ports=[0])
+        client.wait_on_traffic(ports=[0])
+        assert network.received(None, other)[0] == 10
+        with pytest.raises(STLError, match="not supported for this NIC"):
+            client.set_port_attr(ports=[0], link_up=False)
+
+
 def test_what_arrives_while_nobody_reads_is_received_or_counted_as_lost(network: Any) -> None:
     far = network.namespace("far")
     near, other = network.veth(far)

@@ -7,7 +7,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx, Membership};
+use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx, InterfaceControl};
 use crate::description::PortDescription;
 use crate::memory::{self, FRAME_BYTES_MAX, MemoryRx, MemoryTx};
 use crate::{Capabilities, FrameId, Port, PortError, RxQueue, TxQueue};
@@ -43,8 +43,8 @@ pub struct AnyPort {
     pub mac: Option<[u8; 6]>,
     /// The port at the other end, where that is known.
     pub peer: Option<usize>,
-    /// What it receives beside its own; in memory that is everything.
-    pub membership: Option<Membership>,
+    /// For who decides about its interface, if it is on one.
+    pub control: Option<InterfaceControl>,
 }
 
 /// Opens the ports of a server in their order, with `queues` transmit queues each. Memory ports
@@ -80,7 +80,7 @@ fn in_memory(port: memory::Port, peer: Option<usize>) -> AnyPort {
         capabilities,
         mac: None,
         peer,
-        membership: None,
+        control: None,
     }
 }
 
@@ -91,7 +91,7 @@ fn on_interface(port: AfPacketPort) -> AnyPort {
         rx: PortRx::AfPacket(port.rx),
         mac: Some(port.interface.mac),
         peer: None,
-        membership: Some(port.membership),
+        control: Some(port.control),
     }
 }
 

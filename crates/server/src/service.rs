@@ -15,7 +15,7 @@ use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
 use allosaur_port::PortError;
-use allosaur_port::af_packet::Membership;
+use allosaur_port::af_packet::InterfaceControl;
 use allosaur_port::description::PortDescription;
 use allosaur_port::kind::{self, AnyPort, PortRx, PortTx};
 use allosaur_port::tap::{TapSwitch, tap};
@@ -97,8 +97,8 @@ struct Service {
     control: Control,
     sockets: Sockets,
     threads: Threads,
-    /// What each port receives, where that can be chosen.
-    memberships: Vec<Option<Membership>>,
+    /// Of each port, where it is on an interface.
+    interfaces: Vec<Option<InterfaceControl>>,
     counters: Counters,
     snapshot: Snapshot,
     clock: Clock,
@@ -176,14 +176,14 @@ impl Service {
         let counters = Counters::new(ports.len(), cores);
         let config = control_config(options, &ports)?;
         let control = Control::new(config, clock.now_ns());
-        let memberships = ports.iter_mut().map(|port| port.membership.take());
-        let memberships = memberships.collect();
+        let interfaces = ports.iter_mut().map(|port| port.control.take());
+        let interfaces = interfaces.collect();
         let threads = Threads::start(ports, &counters, &clock, options.poll, cores)?;
         Ok(Service {
             control,
             sockets,
             threads,
-            memberships,
+            interfaces,
             counters,
             snapshot: Snapshot::default(),
             stalls: Stalls::default(),
@@ -272,6 +272,7 @@ impl Service {
     fn answer(&mut self, request: &allosaur_api::Request) -> Reply {
         self.counters.read(&mut self.snapshot);
         let now_ns = self.clock.now_ns();
+        self.watch_links(now_ns);
         let reply = self.control.handle(
             request,
             &View {
@@ -311,6 +312,7 @@ impl Service {
             );
             self.control.handle_lost_core(core, now_ns);
         }
+        self.watch_links(now_ns);
         self.control.handle_tick(&View {
             now_ns,
             snapshot: &self.snapshot,
@@ -320,6 +322,15 @@ impl Service {
             observer: &self.threads.outlook,
         });
         self.act();
+    }
+
+    /// Tells control how the links of interfaces are.
+    fn watch_links(&mut self, now_ns: Nanos) {
+        for (port, interface) in (0..).zip(&self.interfaces) {
+            if let Some(interface) = interface {
+                self.control.handle_link(port, interface.has_link(), now_ns);
+            }
+        }
     }
 
     /// Does what control wants done.
@@ -342,8 +353,8 @@ impl Service {
     }
 
     fn set_receive(&mut self, port: u8, promiscuous: bool, multicast: bool) {
-        if let Some(membership) = &mut self.memberships[usize::from(port)] {
-            if let Err(error) = membership.set(promiscuous, multicast) {
+        if let Some(interface) = &mut self.interfaces[usize::from(port)] {
+            if let Err(error) = interface.set_receive(promiscuous, multicast) {
                 tracing::warn!(port, %error, "the interface does not change what it receives");
             }
         }

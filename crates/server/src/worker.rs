@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use allosaur_engine::Engine;
-use allosaur_engine::time::{Due, Gap, Nanos};
+use allosaur_engine::time::{Due, Gap, MILLISECOND, Nanos};
 use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
 use allosaur_port::kind::PortTx;
 use allosaur_port::memory::MemoryTx;
@@ -20,6 +20,9 @@ use crate::polling::{Poll, SLEEP_MIN, sharpen_sleep};
 
 /// Busy threads publish their counters once in so many turns; idle ones before they wait.
 const TURNS_PER_PUBLISH: u32 = 64;
+
+/// The longest wait before what an interface did not take is offered again.
+const RETRY_MAX: Nanos = 2 * MILLISECOND;
 
 /// One data thread: an engine, a transmit queue of each port, and the mail from control.
 #[derive(Debug)]
@@ -35,6 +38,8 @@ pub struct Worker {
     was_busy: bool,
     busy_ns: Nanos,
     turns: u32,
+    /// How long to wait before what an interface did not take is offered again.
+    retry: Nanos,
 }
 
 impl Worker {
@@ -64,6 +69,7 @@ impl Worker {
             was_busy: false,
             busy_ns: 0,
             turns: 0,
+            retry: SLEEP_MIN,
         }
     }
 
@@ -87,12 +93,15 @@ impl Worker {
     }
 
     /// When there is something to do again.
-    fn next_due(&self) -> Option<Nanos> {
+    fn next_due(&mut self) -> Option<Nanos> {
         let due = self.engine.poll_timeout();
         if !self.queues.has_unsent() {
+            self.retry = SLEEP_MIN;
             return due;
         }
-        let again = self.queues.now + SLEEP_MIN;
+        // An interface may be down for long.
+        let again = self.queues.now + self.retry;
+        self.retry = (self.retry * 2).min(RETRY_MAX);
         Some(due.map_or(again, |due| due.min(again)))
     }
 

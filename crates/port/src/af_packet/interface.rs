@@ -100,15 +100,26 @@ fn speed_of(text: &str) -> Option<f64> {
     known.then_some(mbps as f64 * 1e6)
 }
 
+/// The question of ethtool whether there is a link.
+const ETHTOOL_GLINK: u32 = 10;
+
+/// `struct ethtool_value` of the kernel.
+#[repr(C)]
+struct EthtoolValue {
+    command: u32,
+    data: u32,
+}
+
 /// Asks the kernel about one interface.
-struct Asker {
+#[derive(Debug)]
+pub(super) struct Asker {
     /// Any socket will do.
     socket: OwnedFd,
     name: [c_char; libc::IFNAMSIZ],
 }
 
 impl Asker {
-    fn new(name: &str) -> io::Result<Asker> {
+    pub(super) fn new(name: &str) -> io::Result<Asker> {
         let mut request_name = [0; libc::IFNAMSIZ];
         if name.len() >= libc::IFNAMSIZ {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -130,11 +141,42 @@ impl Asker {
         })
     }
 
-    /// One question; the answer lies in the union of the request.
-    fn ask(&self, question: c_ulong) -> io::Result<ifreq> {
-        // SAFETY: all of it are numbers, for which zeros are right.
+    /// Whether the interface is up and has a link.
+    pub(super) fn has_link(&self) -> bool {
+        let mut link = EthtoolValue {
+            command: ETHTOOL_GLINK,
+            data: 0,
+        };
+        let mut request = self.request();
+        request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut link).cast();
+        // SAFETY: the kernel reads one `ifreq`, and reads and writes the value that it points to;
+        // both outlive the call.
+        let answer = unsafe {
+            libc::ioctl(
+                self.socket.as_raw_fd(),
+                libc::SIOCETHTOOL as _,
+                &mut request,
+            )
+        };
+        match answer {
+            0 => link.data != 0,
+            // Its driver does not say.
+            _ => self
+                .flags()
+                .is_ok_and(|flags| flags & libc::IFF_RUNNING != 0),
+        }
+    }
+
+    fn request(&self) -> ifreq {
+        // SAFETY: all of it are numbers and a pointer that nobody follows, for which zeros are right.
         let mut request: ifreq = unsafe { std::mem::zeroed() };
         request.ifr_name = self.name;
+        request
+    }
+
+    /// One question; the answer lies in the union of the request.
+    fn ask(&self, question: c_ulong) -> io::Result<ifreq> {
+        let mut request = self.request();
         // SAFETY: these questions read and write one `ifreq`, which outlives the call.
         let answer = unsafe { libc::ioctl(self.socket.as_raw_fd(), question as _, &mut request) };
         match answer {

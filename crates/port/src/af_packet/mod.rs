@@ -20,7 +20,7 @@ use libc::{c_int, c_ushort};
 
 use crate::memory::FRAME_BYTES_MAX;
 use crate::{Capabilities, PortError};
-use interface::{VLAN_TAG_BYTES, problem_with};
+use interface::{Asker, VLAN_TAG_BYTES, problem_with};
 use ring::{Geometry, HEADER_BYTES, Ring};
 use socket::PacketSocket;
 use transmit::OFFLOAD_BYTES;
@@ -46,8 +46,8 @@ pub struct AfPacketPort {
     pub tx: Vec<AfPacketTx>,
     /// One.
     pub rx: AfPacketRx,
-    /// What it receives beside its own.
-    pub membership: Membership,
+    /// For who decides about the interface.
+    pub control: InterfaceControl,
     /// The interface.
     pub interface: Interface,
 }
@@ -66,7 +66,7 @@ impl AfPacketPort {
         Ok(AfPacketPort {
             tx: (0..queues).map(transmit).collect::<Result<_, _>>()?,
             rx: open_receive(&interface).map_err(refused)?,
-            membership: Membership::open(&interface).map_err(refused)?,
+            control: InterfaceControl::open(&interface).map_err(refused)?,
             interface,
         })
     }
@@ -151,29 +151,37 @@ fn refusal(name: &str, error: &io::Error) -> PortError {
     problem_with(name, problem, remedy)
 }
 
-/// What an interface lets through to the port beside what is addressed to it.
+/// An interface, for who decides about it: what it lets through beside what is addressed to it,
+/// and whether it has a link.
 ///
-/// The kernel counts who wants it; when this is dropped, the interface is as it was.
+/// The kernel counts who wants what; when this is dropped, the interface is as it was.
 #[derive(Debug)]
-pub struct Membership {
+pub struct InterfaceControl {
     socket: PacketSocket,
+    asker: Asker,
     index: c_int,
     promiscuous: bool,
     multicast: bool,
 }
 
-impl Membership {
-    fn open(interface: &Interface) -> io::Result<Membership> {
-        Ok(Membership {
+impl InterfaceControl {
+    fn open(interface: &Interface) -> io::Result<InterfaceControl> {
+        Ok(InterfaceControl {
             socket: PacketSocket::open()?,
+            asker: Asker::new(&interface.name)?,
             index: interface.index,
             promiscuous: false,
             multicast: false,
         })
     }
 
+    /// Whether the interface is up and has a link.
+    pub fn has_link(&self) -> bool {
+        self.asker.has_link()
+    }
+
     /// Lets frames to other stations through, and those to all multicast addresses.
-    pub fn set(&mut self, promiscuous: bool, multicast: bool) -> io::Result<()> {
+    pub fn set_receive(&mut self, promiscuous: bool, multicast: bool) -> io::Result<()> {
         if self.promiscuous != promiscuous {
             self.change(libc::PACKET_MR_PROMISC, promiscuous)?;
             self.promiscuous = promiscuous;

@@ -5,7 +5,8 @@
 //! the only randomness is drawn from a seed ([`ControlConfig::seed`]).
 //!
 //! Drive it like this: [`Control::handle`] for each request, [`Control::handle_event`] for each
-//! event of a data thread, [`Control::handle_tick`] about every half second; after each of them
+//! event of a data thread, [`Control::handle_link`] with what the system says of links,
+//! [`Control::handle_tick`] about every half second; after each of them
 //! [`Control::poll_action`] until it is empty, doing what it says in that order. Before a reply
 //! is sent, while [`Control::awaits_workers`] is true, wait a bounded time for more events of the
 //! data threads and hand them in; when they do not come, call [`Control::give_up_waiting`].

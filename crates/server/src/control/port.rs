@@ -8,7 +8,7 @@ use allosaur_api::limits::{PROFILE_NAME_BYTES_MAX, PROFILES_MAX, STREAMS_MAX};
 use allosaur_engine::stream::{Profile as Compiled, ProfileKey, StreamId, StreamSpec};
 use allosaur_engine::time::Nanos;
 
-use super::config::PortConfig;
+use super::config::{LinkOwner, PortConfig};
 use super::layers::Layers;
 use super::remote::Playing;
 use crate::observe::{Reception, ServiceMode};
@@ -137,12 +137,15 @@ impl Port {
 
     /// Refuses to send into a link that is down.
     pub(super) fn check_link_up(&self) -> Result<(), Error> {
-        match self.reception.link_up {
-            true => Ok(()),
-            false => Err(Error::execution(
-                "Link state is DOWN. Switch it up (set_port_attr with link_status), or use 'force'.",
-            )),
-        }
+        let remedy = match (self.reception.link_up, self.config.link) {
+            (true, _) => return Ok(()),
+            (false, LinkOwner::Server { .. }) => "Switch it up (set_port_attr with link_status)",
+            (false, LinkOwner::System) => {
+                "Bring the interface and what it is joined to up (ip link set ... up)"
+            }
+        };
+        let text = format!("Link state is DOWN. {remedy}, or use 'force'.");
+        Err(Error::execution(text))
     }
 
     /// A profile that is there.

@@ -9,6 +9,7 @@ use allosaur_api::events::Event;
 use allosaur_api::limits::VXLAN_PORTS_MAX;
 use allosaur_api::{Error, Fields};
 use allosaur_engine::flow_stats::{self, VxlanPorts};
+use allosaur_engine::time::Nanos;
 use serde_json::{Map, Value, json};
 
 use super::captures::ask;
@@ -90,6 +91,18 @@ impl Control {
             self.queue_event(event, view.now_ns);
         }
         Ok(json!({}))
+    }
+
+    /// The system tells how the link of a port is; sessions hear of it when it has changed.
+    pub fn handle_link(&mut self, id: u8, is_up: bool, now_ns: Nanos) {
+        let Some(port) = self.ports.get_mut(usize::from(id)) else {
+            return;
+        };
+        if port.config.link == LinkOwner::System && port.reception.link_up != is_up {
+            port.reception.link_up = is_up;
+            let event = attributes_changed(id, port);
+            self.queue_event(event, now_ns);
+        }
     }
 
     /// Tells the receive thread how a port shall receive from now on, and its peer, which has the
