@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use allosaur_server::bench;
 use allosaur_server::config::{BenchOptions, CommandLine, ServeOptions, SimOptions, Subcommands};
 use allosaur_server::files::DiskFiles;
-use allosaur_server::service;
+use allosaur_server::service::{self, ServiceError};
 use allosaur_server::sim::Scenario;
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
@@ -41,8 +41,14 @@ fn main() -> ExitCode {
 }
 
 fn serve(options: &ServeOptions) -> Result<(), Failure> {
-    service::serve(options, &mut stdout().lock())
-        .map_err(|error| Failure(error.to_string(), FAILED))
+    service::serve(options, &mut stdout().lock()).map_err(|error| {
+        let code = match error {
+            // A port that cannot be opened was named wrongly, or must be prepared first.
+            ServiceError::Port(_) => WRONG_INPUT,
+            ServiceError::Socket(_) | ServiceError::System { .. } => FAILED,
+        };
+        Failure(error.to_string(), code)
+    })
 }
 
 fn sim(options: &SimOptions) -> Result<(), Failure> {
