@@ -3,7 +3,7 @@
 mod rpc_common;
 
 use allosaur_engine::time::{MILLISECOND, SECOND};
-use rpc_common::{User, World, start, stream};
+use rpc_common::{PACKET, User, World, start, stream};
 use serde_json::{Value, json};
 
 fn add(world: &mut World, user: &User, profile: &str) {
@@ -596,6 +596,16 @@ fn a_data_thread_that_breaks_down_is_told_and_its_share_is_over() {
     lose(&mut world, 0);
     assert_eq!(user.event_types(&mut world), [17, 7, 14, 4]);
     world.ok("stop_traffic", user.params(json!({})));
-    let (_, text) = world.refused("start_traffic", user.params(start("raw", 1.0)));
-    assert!(text.contains("restart the server"), "{text}");
+    let packet = json!({"binary": PACKET, "use_port_dst_mac": true, "use_port_src_mac": true});
+    let capture = json!({
+        "pcap_filename": "any.pcap", "ipg_usec": -1, "speedup": 1, "count": 1, "duration": -1,
+    });
+    for (method, params) in [
+        ("start_traffic", start("raw", 1.0)),
+        ("push_pkts", json!({"pkts": [packet]})),
+        ("push_remote", capture),
+    ] {
+        let (_, text) = world.refused(method, user.params(params));
+        assert!(text.contains("restart the server"), "{method}: {text}");
+    }
 }

@@ -187,7 +187,7 @@ impl Control {
             marking: None,
             vxlan: VxlanPorts::STANDARD,
         };
-        let core = port.config.cores.first().copied().unwrap_or(0);
+        let core = port.cores()?[0];
         let profile = Profile::compile(&streams, &facts);
         let profile = profile.map_err(|error| Error::execution(error.to_string()))?;
         let share = CoreShare {

@@ -148,6 +148,16 @@ impl Port {
         Err(Error::execution(text))
     }
 
+    /// The data threads that transmit on it, one at least.
+    pub(super) fn cores(&self) -> Result<&[usize], Error> {
+        match self.config.cores.as_slice() {
+            [] => Err(Error::execution(
+                "the port has no data thread left, they broke down: restart the server",
+            )),
+            cores => Ok(cores),
+        }
+    }
+
     /// A profile that is there.
     pub(super) fn profile(&self, name: &str) -> Result<&Profile, Error> {
         self.profiles.get(name).ok_or_else(|| unknown_profile(name))

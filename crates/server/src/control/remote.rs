@@ -103,6 +103,7 @@ impl Control {
 
     fn check_can_play(&self, id: u8, params: &PushRemote<'_>) -> Result<(), Error> {
         let port = self.port(id)?;
+        port.cores()?;
         let state = port.state();
         if state > State::Streams {
             let state = state.name();
@@ -135,7 +136,7 @@ impl Control {
         // The two directions run on two data threads where there are two.
         let cores = &found.config.cores;
         let turn = usize::from(port != params.port);
-        let core = cores.get(turn % cores.len().max(1)).copied().unwrap_or(0);
+        let core = cores[turn % cores.len()];
         found.playing = Some(Playing {
             key,
             core,

@@ -274,12 +274,7 @@ fn check_resolved(port: &Port, profile: &Profile) -> Result<(), Error> {
 
 /// The data threads that a core mask selects: bit n is the n-th of the port.
 fn core_shares(port: &Port, mask: u64) -> Result<Vec<CoreShare>, Error> {
-    let cores = &port.config.cores;
-    if cores.is_empty() {
-        return Err(Error::execution(
-            "the port has no data thread left, they broke down: restart the server",
-        ));
-    }
+    let cores = port.cores()?;
     let selected = |n: usize| n < 64 && (mask >> n) & 1 == 1;
     let chosen: Vec<usize> = cores
         .iter()
