@@ -73,7 +73,9 @@ class LocalServer:
     """A server process on this machine: a context manager that starts and stops it.
 
     ``ports`` are port kinds like "memory" or "memory:rate=10gbps:delay=1ms"; ``cores`` is how many
-    data threads. ``rpc_port`` and ``pub_port`` 0 take free ones. Start it in a thread that lives
+    data threads. A configuration file, ``config``, goes in their place, and says more; ``options``
+    are further words for ``allosaur-server serve``. ``rpc_port`` and ``pub_port`` 0 take free
+    ones, whatever the file says, as does ``listen``. Start it in a thread that lives
     as long as the server: the kernel ends the server when that thread ends.
 
     ``host``, ``rpc_port`` and ``pub_port`` say where it listens once it runs. Raises
@@ -89,6 +91,7 @@ class LocalServer:
         listen: str = "127.0.0.1",
         binary: Path | str | None = None,
         options: Sequence[str] = (),
+        config: Path | str | None = None,
     ) -> None:
         self.ports = list(ports)
         self.cores = cores
@@ -97,6 +100,7 @@ class LocalServer:
         self.pub_port = pub_port
         self._binary = binary
         self._options = list(options)
+        self._config = config
         self._process: subprocess.Popen[bytes] | None = None
         self._stderr: Any = None
         self._stderr_text = ""
@@ -123,7 +127,11 @@ class LocalServer:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         binary = str(self._binary or find_binary())
-        arguments = ["serve", "--ports", ",".join(self.ports), "--cores", str(self.cores)]
+        arguments = ["serve"]
+        if self._config is None:
+            arguments += ["--ports", ",".join(self.ports), "--cores", str(self.cores)]
+        else:
+            arguments += ["--config", str(self._config)]
         arguments += [
             "--rpc-port",
             str(self.rpc_port),

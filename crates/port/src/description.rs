@@ -21,6 +21,8 @@ pub enum PortDescription {
     /// `af_packet:NAME`, or just `NAME`: an interface of the kernel, see
     /// [`af_packet`](crate::af_packet).
     AfPacket(String),
+    /// `dummy`: what it sends is counted and forgotten, and it receives nothing.
+    Dummy,
 }
 
 impl PortDescription {
@@ -29,6 +31,7 @@ impl PortDescription {
         match self {
             PortDescription::Memory(_) => "memory",
             PortDescription::AfPacket(_) => "af_packet",
+            PortDescription::Dummy => "dummy",
         }
     }
 
@@ -37,6 +40,7 @@ impl PortDescription {
         match self {
             PortDescription::Memory(_) => format!("in-memory port ({self})"),
             PortDescription::AfPacket(name) => format!("interface {name} ({self})"),
+            PortDescription::Dummy => "sink (dummy)".to_owned(),
         }
     }
 
@@ -44,13 +48,13 @@ impl PortDescription {
     pub fn link(&self) -> Option<&LinkSettings> {
         match self {
             PortDescription::Memory(link) => Some(link),
-            PortDescription::AfPacket(_) => None,
+            PortDescription::AfPacket(_) | PortDescription::Dummy => None,
         }
     }
 }
 
 /// What to write instead of a kind that there is not.
-const KINDS: &str = "The kinds are: memory, and an interface such as af_packet:eth0 or eth0";
+const KINDS: &str = "The kinds are: memory, dummy, and an interface such as af_packet:eth0 or eth0";
 /// The longest name of an interface, in bytes.
 const INTERFACE_NAME_BYTES_MAX: usize = 15;
 
@@ -72,6 +76,7 @@ impl FromStr for PortDescription {
                 }) => Err(error(problem, remedy)),
                 Err(other) => Err(other),
             },
+            "dummy" if given == "dummy" => Ok(PortDescription::Dummy),
             "af_packet" if is_interface_name(settings) => {
                 Ok(PortDescription::AfPacket(settings.to_owned()))
             }
@@ -104,6 +109,7 @@ impl fmt::Display for PortDescription {
                 write!(f, "memory{colon}{text}")
             }
             PortDescription::AfPacket(name) => write!(f, "af_packet:{name}"),
+            PortDescription::Dummy => f.write_str("dummy"),
         }
     }
 }
@@ -190,6 +196,9 @@ mod tests {
         let ports = parse_ports("af_packet:veth0,eth1.100,memory").expect("well formed");
         let interface = |name: &str| PortDescription::AfPacket(name.to_owned());
         assert_eq!(ports[..2], [interface("veth0"), interface("eth1.100")]);
+        let sinks = parse_ports("dummy,dummy").expect("well formed");
+        assert_eq!(sinks, [PortDescription::Dummy, PortDescription::Dummy]);
+        assert_eq!(sinks[0].to_string(), "dummy");
         assert_eq!(ports[1].to_string(), "af_packet:eth1.100");
         assert_eq!(ports[1].to_string().parse(), Ok(ports[1].clone()));
     }
@@ -200,6 +209,7 @@ mod tests {
         for (list, problem, remedy) in [
             ("", "no port", "memory,memory"),
             ("memory,,memory", "unknown kind of port ''", "memory"),
+            ("dummy:rate=1gbps", "unknown kind", "dummy"),
             ("memory,eth 0", "unknown kind", "af_packet:eth0"),
             ("pci:0000:03:00.0", "'pci'", "The kinds are: memory"),
             ("af_packet:", "''", "`ip link`"),

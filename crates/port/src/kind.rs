@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx, InterfaceControl};
 use crate::description::PortDescription;
-use crate::memory::{self, FRAME_BYTES_MAX, MemoryRx, MemoryTx};
+use crate::memory::{self, FRAME_BYTES_MAX, LinkSettings, MemoryRx, MemoryTx};
 use crate::{Capabilities, FrameId, Port, PortError, RxQueue, TxQueue};
 
 /// A transmit queue of any kind of port.
@@ -64,6 +64,11 @@ pub fn open(descriptions: &[PortDescription], queues: usize) -> Result<Vec<AnyPo
             PortDescription::Memory(_) => {
                 let port = memory_ports.next().expect("there is one for each link");
                 in_memory(port, memory_peer(descriptions, number))
+            }
+            PortDescription::Dummy => {
+                // A memory port without a peer is a sink.
+                let sink = memory::ports(&[LinkSettings::default()], queues).pop();
+                in_memory(sink.expect("one link makes one port"), None)
             }
             PortDescription::AfPacket(name) => on_interface(AfPacketPort::open(name, queues)?),
         });

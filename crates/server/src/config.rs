@@ -4,12 +4,12 @@
 
 use std::path::PathBuf;
 
-use allosaur_port::PortError;
-use allosaur_port::description::{PortDescription, parse_ports};
+use allosaur_port::description::{PORTS_MAX, PortDescription, parse_ports};
 use clap::{Args, Parser, Subcommand};
 
 use crate::bench::Case;
 use crate::polling::Poll;
+use crate::settings::{PortSettings, Settings, Surroundings, names};
 use crate::sim::CORES_MAX;
 
 /// Allosaur: a realistic traffic generator.
@@ -26,41 +26,124 @@ pub struct CommandLine {
 pub enum Subcommands {
     /// Serve the RPC and send traffic.
     Serve(ServeOptions),
+    /// Write a configuration file, or check one.
+    Config(ConfigOptions),
     /// Write what a list of RPC requests would send to a capture file, in virtual time.
     Sim(SimOptions),
     /// Measure one data core on in-memory ports; prints JSON.
     Bench(BenchOptions),
 }
 
-/// Options of `serve`.
-#[derive(Clone, Debug, Args)]
+/// Options of `serve`. What is not given is as in the file, or else as usual.
+#[derive(Clone, Debug, Default, Args)]
 pub struct ServeOptions {
+    /// File with the settings, in our form or TRex's; options go before what it says
+    #[arg(long)]
+    pub config: Option<PathBuf>,
     /// The ports, such as memory,memory or memory:delay=1ms,memory or eth0,eth1
-    #[arg(long, default_value = "memory,memory", value_parser = port_list)]
-    pub ports: PortList,
-    /// Threads that send
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=CORES_MAX as i64))]
-    pub cores: u16,
-    /// TCP port of requests; 0 picks a free one
-    #[arg(long, default_value_t = 4501)]
-    pub rpc_port: u16,
-    /// TCP port of events; 0 picks a free one
-    #[arg(long, default_value_t = 4500)]
-    pub pub_port: u16,
-    /// Address to listen on. The RPC has no password: everyone who can reach it may use it
-    #[arg(long, default_value = "127.0.0.1")]
-    pub listen: String,
+    /// [default: memory,memory]
+    #[arg(long, value_parser = port_list, conflicts_with = "config")]
+    pub ports: Option<PortList>,
+    /// Threads that send [default: 1]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=CORES_MAX as i64))]
+    pub cores: Option<u16>,
+    /// Threads that send, for each two ports
+    #[arg(long, conflicts_with = "cores", value_parser = clap::value_parser!(u16).range(1..=CORES_MAX as i64))]
+    pub cores_per_pair: Option<u16>,
+    /// Use the first ports of the file only, so many
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=PORTS_MAX as i64))]
+    pub ports_max: Option<u16>,
+    /// TCP port of requests; 0 picks a free one [default: 4501]
+    #[arg(long)]
+    pub rpc_port: Option<u16>,
+    /// TCP port of events; 0 picks a free one [default: 4500]
+    #[arg(long)]
+    pub pub_port: Option<u16>,
+    /// Address to listen on, or * for all. The RPC has no password: everyone who can reach it may
+    /// use it [default: 127.0.0.1]
+    #[arg(long)]
+    pub listen: Option<String>,
     /// How threads wait: busy (best timing, a core each) or adaptive (they sleep when idle)
-    #[arg(long, default_value = "adaptive")]
-    pub poll: Poll,
+    /// [default: adaptive]
+    #[arg(long)]
+    pub poll: Option<Poll>,
+    /// Write a table of counters to the standard output every second
+    #[arg(long)]
+    pub table: bool,
+}
+
+impl ServeOptions {
+    /// What must be known to read the file.
+    pub fn surroundings(&self, cpus: Vec<usize>) -> Surroundings {
+        Surroundings {
+            cpus,
+            cores_per_pair: self.cores_per_pair,
+            ports_max: self.ports_max.map(usize::from),
+        }
+    }
+
+    /// What the server shall be, with a file's settings or the usual ones.
+    pub fn settings(&self, file: Option<Settings>) -> Settings {
+        let mut settings = file.unwrap_or_default();
+        if let Some(PortList(ports)) = &self.ports {
+            settings.ports = ports.iter().cloned().map(PortSettings::plain).collect();
+        }
+        if let Some(cores) = self.cores {
+            settings.cores = cores;
+            settings.cpus.data.clear();
+        }
+        if let Some(listen) = &self.listen {
+            settings.listen.clone_from(listen);
+        }
+        settings.rpc_port = self.rpc_port.unwrap_or(settings.rpc_port);
+        settings.pub_port = self.pub_port.unwrap_or(settings.pub_port);
+        settings.poll = self.poll.unwrap_or(settings.poll);
+        settings.table = self.table;
+        settings
+    }
+}
+
+/// Options of `config`.
+#[derive(Debug, Args)]
+pub struct ConfigOptions {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ConfigCommand,
+}
+
+/// What can be done with configuration files.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Write a first file for this machine.
+    Init {
+        /// The file to write; - is the standard output
+        #[arg(default_value = "allosaur.yaml")]
+        file: PathBuf,
+        /// Write over a file that is there
+        #[arg(long)]
+        force: bool,
+    },
+    /// Say whether a file is right, in our form or TRex's.
+    Check {
+        /// The file to read
+        file: PathBuf,
+        /// Print what was found as JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// The ports of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortList(pub Vec<PortDescription>);
 
-fn port_list(text: &str) -> Result<PortList, PortError> {
-    parse_ports(text).map(PortList)
+fn port_list(text: &str) -> Result<PortList, String> {
+    for name in text.split(',') {
+        names::check_exists(name.trim())?;
+    }
+    parse_ports(text)
+        .map(PortList)
+        .map_err(|error| error.to_string())
 }
 
 /// Options of `sim`.
@@ -132,21 +215,23 @@ mod tests {
         let Subcommands::Serve(options) = parsed.command else {
             panic!("not serve: {parsed:?}");
         };
-        assert_eq!(options.listen, "127.0.0.1");
+        let settings = options.settings(None);
+        assert_eq!(settings.listen, "127.0.0.1");
         assert_eq!(
-            (options.rpc_port, options.pub_port, options.cores),
+            (settings.rpc_port, settings.pub_port, settings.cores),
             (4501, 4500, 1)
         );
-        assert_eq!(options.ports.0.len(), 2);
+        assert_eq!(settings.ports.len(), 2);
     }
 
     #[test]
     fn errors_name_the_option_and_the_remedy() {
         for (line, words) in [
-            (
-                "serve --ports pci:03:00.0",
-                ["--ports", "The kinds are: memory"],
-            ),
+            ("serve --ports pci:03:00.0", ["--ports", "not yet"]),
+            ("serve --ports x/y", ["--ports", "The kinds are: memory"]),
+            ("serve --ports memory --config f", ["--ports", "--config"]),
+            ("serve --ports-max 33", ["--ports-max", "1..=32"]),
+            ("config check", ["FILE", "Usage"]),
             ("serve --ports memory:loss=200%,memory", ["--ports", "loss"]),
             ("serve --cores 0", ["--cores", "1..=64"]),
             ("serve --rpc-port 70000", ["--rpc-port", "65535"]),

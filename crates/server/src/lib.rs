@@ -1,9 +1,11 @@
 //! The server: everything between the RPC and the traffic.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `clock`, `counters`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`,
-//! `polling`, `desk`, `endpoint`, `worker`, `receive`, `bench`, `sim`, `config`, `service`.
+//! `affinity`, `clock`, `counters`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`,
+//! `polling`, `desk`, `endpoint`, `table`, `worker`, `receive`, `bench`, `sim`, `settings`, `machine`,
+//! `config`, `service`.
 
+pub mod affinity;
 pub mod bench;
 pub mod clock;
 pub mod config;
@@ -13,11 +15,14 @@ pub mod desk;
 pub mod endpoint;
 pub mod files;
 pub mod filter;
+pub mod machine;
 pub mod mailbox;
 pub mod observe;
 pub mod polling;
 pub mod receive;
 pub mod rpc;
 pub mod service;
+pub mod settings;
 pub mod sim;
+pub mod table;
 pub mod worker;

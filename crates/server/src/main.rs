@@ -2,14 +2,22 @@
 //!
 //! Exit codes: 0 is success, 1 is a run that failed, 2 is wrong usage or input.
 
-use std::io::{IsTerminal, stderr, stdout};
+use std::fmt::Display;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
+use std::path::Path;
 use std::process::ExitCode;
 
-use allosaur_server::bench;
-use allosaur_server::config::{BenchOptions, CommandLine, ServeOptions, SimOptions, Subcommands};
+use allosaur_port::description::PORTS_MAX;
+use allosaur_server::config::{
+    BenchOptions, CommandLine, ConfigCommand, ConfigOptions, ServeOptions, SimOptions, Subcommands,
+};
 use allosaur_server::files::DiskFiles;
-use allosaur_server::service::{self, ServiceError};
+use allosaur_server::service::ServiceError;
+use allosaur_server::settings::read::Findings;
+use allosaur_server::settings::{self, Loaded, Surroundings, begin, show};
 use allosaur_server::sim::Scenario;
+use allosaur_server::{affinity, bench, machine, service};
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
@@ -28,6 +36,7 @@ fn main() -> ExitCode {
         .init();
     let result = match CommandLine::parse().command {
         Subcommands::Serve(options) => serve(&options),
+        Subcommands::Config(options) => configure(&options),
         Subcommands::Sim(options) => sim(&options),
         Subcommands::Bench(options) => measure(&options),
     };
@@ -41,7 +50,12 @@ fn main() -> ExitCode {
 }
 
 fn serve(options: &ServeOptions) -> Result<(), Failure> {
-    service::serve(options, &mut stdout().lock()).map_err(|error| {
+    let around = options.surroundings(affinity::available());
+    let file = options.config.as_deref();
+    let loaded = file.map(|file| load(file, &around)).transpose()?;
+    let settings = options.settings(loaded.map(|loaded| loaded.settings));
+    // Not locked: another thread writes there too.
+    service::serve(&settings, &mut stdout()).map_err(|error| {
         let code = match error {
             // A port that cannot be opened was named wrongly, or must be prepared first.
             ServiceError::Port(_) => WRONG_INPUT,
@@ -49,6 +63,91 @@ fn serve(options: &ServeOptions) -> Result<(), Failure> {
         };
         Failure(error.to_string(), code)
     })
+}
+
+/// Reads a configuration file, and says what of it does not apply.
+fn load(file: &Path, around: &Surroundings) -> Result<Loaded, Failure> {
+    let text = read(file)?;
+    let name = file.display();
+    match settings::load(&text, around) {
+        Ok(loaded) => {
+            for warning in &loaded.warnings {
+                eprintln!("warning: {name}:{warning}");
+            }
+            Ok(loaded)
+        }
+        Err(findings) => Err(wrong_file(&name, &findings)),
+    }
+}
+
+/// One line for each problem; all but the first are set in.
+fn wrong_file(name: &impl Display, findings: &Findings) -> Failure {
+    let lines = findings.problems.iter();
+    let lines: Vec<String> = lines.map(|problem| format!("{name}:{problem}")).collect();
+    Failure(lines.join("\n       "), WRONG_INPUT)
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    let wrong = |problem: String| {
+        let name = file.display();
+        Failure(format!("{name}: cannot be read: {problem}"), WRONG_INPUT)
+    };
+    let bytes = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let place = error.utf8_error().valid_up_to();
+        wrong(format!("byte {place} is no UTF-8: it is not a text file"))
+    })
+}
+
+fn configure(options: &ConfigOptions) -> Result<(), Failure> {
+    match &options.command {
+        ConfigCommand::Init { file, force } => init(file, *force),
+        ConfigCommand::Check { file, json } => check(file, *json),
+    }
+}
+
+fn init(file: &Path, force: bool) -> Result<(), Failure> {
+    let text = begin::text(&machine::interfaces(), PORTS_MAX);
+    if file == Path::new("-") {
+        print!("{text}");
+        return Ok(());
+    }
+    let name = file.display();
+    let mut open = OpenOptions::new();
+    open.write(true)
+        .create(true)
+        .truncate(true)
+        .create_new(!force);
+    let written = open
+        .open(file)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            let problem = "is there already: name another file, or add --force to write over it";
+            Failure(format!("{name}: {problem}"), WRONG_INPUT)
+        }
+        _ => Failure(format!("{name}: cannot be written: {error}"), WRONG_INPUT),
+    })?;
+    println!("Wrote {name}. Start a server with it: allosaur server --config {name}");
+    Ok(())
+}
+
+fn check(file: &Path, json: bool) -> Result<(), Failure> {
+    let around = Surroundings {
+        cpus: affinity::available(),
+        ..Surroundings::default()
+    };
+    if json {
+        let name = file.display().to_string();
+        let result = settings::load(&read(file)?, &around);
+        println!("{}", show::json(&name, &result));
+        return result
+            .map(|_| ())
+            .map_err(|findings| wrong_file(&name, &findings));
+    }
+    let loaded = load(file, &around)?;
+    println!("{}: {}", file.display(), show::summary(&loaded));
+    Ok(())
 }
 
 fn sim(options: &SimOptions) -> Result<(), Failure> {

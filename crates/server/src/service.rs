@@ -23,10 +23,10 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use thiserror::Error;
 
+use crate::affinity;
 use crate::clock::Clock;
-use crate::config::ServeOptions;
 use crate::control::{
-    Action, BuildFacts, Control, ControlConfig, LinkOwner, PortConfig, Reply, View,
+    Action, BuildFacts, Control, ControlConfig, LinkOwner, PortConfig, Reply, StartAddresses, View,
 };
 use crate::counters::{Counters, Snapshot};
 use crate::desk::{AskingEnd, desk};
@@ -38,6 +38,8 @@ use crate::polling::{Bell, Poll};
 use crate::receive::Receiver;
 use crate::receive::watch::Watch;
 use crate::rpc::{Codec, SocketError, Sockets, dispatch};
+use crate::settings::{Cpus, PortSettings, Settings};
+use crate::table;
 use crate::worker::Worker;
 
 /// How often counters are read and rates derived.
@@ -71,23 +73,25 @@ pub enum ServiceError {
 
 /// Starts a server, says that it is ready on `ready`, and serves until it is told to end: by
 /// SIGINT, SIGTERM or the `shutdown` request.
-pub fn serve(options: &ServeOptions, ready: &mut impl Write) -> Result<(), ServiceError> {
+pub fn serve(settings: &Settings, ready: &mut impl Write) -> Result<(), ServiceError> {
     // Before any thread starts: threads inherit what is blocked.
     let signals = end_signals()?;
-    let sockets = Sockets::bind(&options.listen, options.rpc_port, options.pub_port)?;
-    let mut service = Service::start(options, sockets)?;
+    let sockets = Sockets::bind(&settings.listen, settings.rpc_port, settings.pub_port)?;
+    let mut service = Service::start(settings, sockets)?;
     let announced = writeln!(
         ready,
         "ready rpc={} pub={} ports={} cores={}",
         service.sockets.rpc_endpoint(),
         service.sockets.pub_endpoint(),
-        options.ports.0.len(),
-        options.cores
+        settings.ports.len(),
+        settings.cores
     );
     announced
         .and_then(|()| ready.flush())
         .map_err(refused("to write that it is ready"))?;
+    let table = settings.table.then(|| table::start(&service.counters));
     service.run(&signals);
+    drop(table);
     service.end();
     Ok(())
 }
@@ -168,18 +172,26 @@ fn epoch_ns(clock: &Clock) -> u64 {
 }
 
 impl Service {
-    fn start(options: &ServeOptions, sockets: Sockets) -> Result<Service, ServiceError> {
+    fn start(settings: &Settings, sockets: Sockets) -> Result<Service, ServiceError> {
         let clock = Clock::start();
-        let cores = usize::from(options.cores);
+        let cores = usize::from(settings.cores);
+        let descriptions = settings.ports.iter().map(|port| port.description.clone());
+        let descriptions: Vec<_> = descriptions.collect();
         // One queue for each data thread, and one for the receive thread.
-        let mut ports = kind::open(&options.ports.0, cores + 1)?;
+        let mut ports = kind::open(&descriptions, cores + 1)?;
         let counters = Counters::new(ports.len(), cores);
-        let config = control_config(options, &ports)?;
+        let mut config = control_config(&descriptions, cores, &ports)?;
+        take_source_macs(&mut config, &settings.ports);
         let control = Control::new(config, clock.now_ns());
         let interfaces = ports.iter_mut().map(|port| port.control.take());
         let interfaces = interfaces.collect();
-        let threads = Threads::start(ports, &counters, &clock, options.poll, cores)?;
-        Ok(Service {
+        let cpus = &settings.cpus;
+        let threads = Threads::start(ports, &counters, &clock, settings.poll, cpus)?;
+        if let Some(cpu) = cpus.control {
+            // After all threads have started, which would run there too.
+            affinity::bind(cpu).map_err(refused("a CPU for the control thread"))?;
+        }
+        let mut service = Service {
             control,
             sockets,
             threads,
@@ -190,7 +202,32 @@ impl Service {
             next_tick: clock.now_ns(),
             clock,
             ending: false,
-        })
+        };
+        service.introduce(&settings.ports);
+        Ok(service)
+    }
+
+    /// Gives the ports the addresses that they have from the start.
+    fn introduce(&mut self, ports: &[PortSettings]) {
+        for (port, settings) in (0..).zip(ports) {
+            if settings.addresses == StartAddresses::default() {
+                continue;
+            }
+            let view = View {
+                now_ns: self.clock.now_ns(),
+                snapshot: &self.snapshot,
+                groups: &self.counters,
+                time: &self.clock,
+                files: &DiskFiles,
+                observer: &self.threads.outlook,
+            };
+            let set = self
+                .control
+                .set_start_addresses(port, &settings.addresses, &view);
+            if let Err(error) = set {
+                tracing::error!(port, "the addresses of a port were not set: {error:?}");
+            }
+        }
     }
 
     fn run(&mut self, signals: &SignalFd) {
@@ -372,10 +409,10 @@ impl Threads {
         counters: &Counters,
         clock: &Clock,
         poll: Poll,
-        cores: usize,
+        cpus: &Cpus,
     ) -> Result<Threads, ServiceError> {
         let doorbell = Doorbell::new().map_err(refused("a doorbell"))?;
-        let (mut queues, receivers) = queues_of_threads(ports, cores + 1);
+        let (mut queues, receivers) = queues_of_threads(ports, counters.cores.len() + 1);
         let own_queues = queues.pop().expect("one for the receive thread");
         let switch = TapSwitch::default();
         let (mut mail, mut data, mut taps) = (Vec::new(), Vec::new(), Vec::new());
@@ -386,7 +423,11 @@ impl Threads {
             taps.push(tap_out);
             let worker = Worker::new(queues, worker_end, block, clock.clone());
             let worker = worker.tapped_by(tap_in, switch.clone());
-            let thread = spawn(format!("data-{core}"), move || worker.run(poll))?;
+            let thread = spawn(
+                format!("data-{core}"),
+                cpus.data.get(core).copied(),
+                move || worker.run(poll),
+            )?;
             control_end.wake_with(thread.thread().clone());
             mail.push(control_end);
             data.push(thread);
@@ -399,7 +440,7 @@ impl Threads {
         let stop_receive = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&stop_receive);
         let bell = receive_bell.clone();
-        let receive = spawn("receive".to_owned(), move || {
+        let receive = spawn("receive".to_owned(), cpus.receive, move || {
             receiver.run(poll, &stop, &bell);
         })?;
         Ok(Threads {
@@ -487,12 +528,20 @@ impl Stalls {
     }
 }
 
+/// Starts a thread; on a CPU of its own, if there is one.
 fn spawn(
     name: String,
+    cpu: Option<usize>,
     body: impl FnOnce() + Send + 'static,
 ) -> Result<JoinHandle<()>, ServiceError> {
     let builder = std::thread::Builder::new().name(name);
-    builder.spawn(body).map_err(refused("a thread"))
+    let bound = move || {
+        if let Some(Err(error)) = cpu.map(affinity::bind) {
+            tracing::warn!(cpu, "a thread cannot be bound to its CPU: {error}");
+        }
+        body();
+    };
+    builder.spawn(bound).map_err(refused("a thread"))
 }
 
 fn refused(what: &'static str) -> impl FnOnce(std::io::Error) -> ServiceError {
@@ -509,19 +558,19 @@ fn end_signals() -> Result<SignalFd, ServiceError> {
 }
 
 fn control_config(
-    options: &ServeOptions,
+    descriptions: &[PortDescription],
+    cores: usize,
     ports: &[AnyPort],
 ) -> Result<ControlConfig, ServiceError> {
-    let cores = usize::from(options.cores);
     let mac = |number: usize| ports[number].mac.unwrap_or(memory_mac(number));
-    let described = ports.iter().zip(&options.ports.0).enumerate();
+    let described = ports.iter().zip(descriptions).enumerate();
     let config = described.map(|(number, (port, description))| PortConfig {
         driver: description.kind().to_owned(),
         description: description.in_words(),
         line_rate_bps: port.capabilities.line_rate_bps,
         frame_bytes_max: port.capabilities.frame_bytes_max,
         link: match description {
-            PortDescription::Memory(_) => LinkOwner::Server {
+            PortDescription::Memory(_) | PortDescription::Dummy => LinkOwner::Server {
                 peer: port.peer.map(|peer| peer as u8),
             },
             PortDescription::AfPacket(_) => LinkOwner::System,
@@ -543,6 +592,20 @@ fn control_config(
         marking: Marking::Server,
         seed: seed().map_err(refused("random numbers"))?,
     })
+}
+
+/// Gives ports the MAC addresses that the user chose, and their peers the news.
+fn take_source_macs(config: &mut ControlConfig, ports: &[PortSettings]) {
+    let chosen = ports.iter().map(|port| port.addresses.source_mac);
+    let own = config.ports.iter().map(|port| port.hw_mac);
+    let changes: Vec<_> = own.zip(chosen).collect();
+    for (port, (_, chosen)) in config.ports.iter_mut().zip(&changes) {
+        port.hw_mac = chosen.unwrap_or(port.hw_mac);
+        let peer = changes.iter().find(|(own, _)| *own == port.destination_mac);
+        if let Some((_, Some(mac))) = peer {
+            port.destination_mac = *mac;
+        }
+    }
 }
 
 /// The port at the other end of a port. Where nobody knows, its neighbor in the list, as if both

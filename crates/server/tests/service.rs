@@ -6,8 +6,9 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use allosaur_server::config::{CommandLine, ServeOptions, Subcommands};
+use allosaur_server::config::{CommandLine, Subcommands};
 use allosaur_server::service;
+use allosaur_server::settings::Settings;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Parser;
@@ -36,10 +37,10 @@ impl Write for Announce {
     }
 }
 
-fn options(line: &str) -> ServeOptions {
+fn options(line: &str) -> Settings {
     let line = format!("allosaur-server serve --rpc-port 0 --pub-port 0 {line}");
     match CommandLine::parse_from(line.split_whitespace()).command {
-        Subcommands::Serve(options) => options,
+        Subcommands::Serve(options) => options.settings(None),
         other => panic!("not serve: {other:?}"),
     }
 }
@@ -279,7 +280,7 @@ fn a_port_that_is_taken_is_an_error_with_a_remedy() {
         .next()
         .and_then(|p| p.parse().ok())
         .expect("a number");
-    let options = ServeOptions {
+    let options = Settings {
         rpc_port: port,
         ..options("")
     };

@@ -19,6 +19,7 @@ from allosaur.cli._errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, Command
 
 _COMMANDS = {
     "server": ("_server", "start a server on this machine"),
+    "config": ("_config", "write a configuration file for this machine, or check one"),
     "run": ("_run", "send a profile's traffic and report what happened"),
     "push": ("_push", "send a capture file, read here or by the server"),
     "capture": ("_capture", "record what ports send and receive, or show it"),
@@ -99,13 +100,18 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _server_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--config",
+        metavar="FILE",
+        help="a file with all of this, in our form or TRex's; the options here go before what it says",
+    )
+    what.add_argument(
         "--ports",
-        default="memory,memory",
         metavar="SPEC,...",
         help="the ports, in order; `memory` needs no network card, and two of them in a row are joined; "
         "a link can be slowed or disturbed: memory:rate=10gbps:delay=1ms:loss=0.1%%:seed=7 "
-        "(default: %(default)s)",
+        "(default: memory,memory)",
     )
     parser.add_argument(
         "--cores", type=_options.whole_number, metavar="N", help="threads that send (default: 1)"
@@ -113,24 +119,43 @@ def _server_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rpc-port",
         type=int,
-        default=_options.DEFAULT_RPC_PORT,
         metavar="PORT",
-        help="where clients ask (default: %(default)s; 0 picks a free one)",
+        help=f"where clients ask (default: {_options.DEFAULT_RPC_PORT}; 0 picks a free one)",
     )
     parser.add_argument(
         "--pub-port",
         type=int,
-        default=_options.DEFAULT_PUB_PORT,
         metavar="PORT",
-        help="where clients hear events (default: %(default)s; 0 picks a free one)",
+        help=f"where clients hear events (default: {_options.DEFAULT_PUB_PORT}; 0 picks a free one)",
     )
     parser.add_argument(
         "--listen",
-        default="127.0.0.1",
         metavar="ADDRESS",
-        help="which address to listen on (default: %(default)s: there is no password, so only this "
+        help="which address to listen on (default: 127.0.0.1: there is no password, so only this "
         "machine may connect)",
     )
+
+
+def _config_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    init = actions.add_parser(
+        "init", help="write a first file for this machine", description="Write a first file for this machine."
+    )
+    init.add_argument(
+        "file",
+        nargs="?",
+        default="allosaur.yaml",
+        metavar="FILE",
+        help="the file to write; - is the standard output (default: %(default)s)",
+    )
+    init.add_argument("--force", action="store_true", help="write over a file that is there")
+    check = actions.add_parser(
+        "check",
+        help="say whether a file is right",
+        description="Say whether a file is right, in our form or TRex's.",
+    )
+    check.add_argument("file", metavar="FILE", help="the file to read")
+    _json_argument(check)
 
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -273,6 +298,7 @@ def _json_argument(parser: argparse.ArgumentParser) -> None:
 
 _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "server": _server_arguments,
+    "config": _config_arguments,
     "run": _run_arguments,
     "push": _arguments_ports.push,
     "capture": _arguments_ports.capture,

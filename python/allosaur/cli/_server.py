@@ -10,7 +10,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from allosaur.cli._binary import server_binary
@@ -22,53 +22,60 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def execute(options: argparse.Namespace) -> NoReturn:
     """Do what `allosaur server` says. Comes back only with an error: the server takes this process over."""
     for name in ("rpc_port", "pub_port"):
-        if not 0 <= getattr(options, name) <= 65535:
-            raise bad_input(
-                f"--{name.replace('_', '-')} {getattr(options, name)}: a port is a number of 0 to 65535"
-            )
+        port = getattr(options, name)
+        if port is not None and not 0 <= port <= 65535:
+            raise bad_input(f"--{name.replace('_', '-')} {port}: a port is a number of 0 to 65535")
+    command = ["serve"]
+    for name in ("config", "ports", "cores", "rpc_port", "pub_port", "listen"):
+        value = getattr(options, name)
+        if value is not None:
+            command += [f"--{name.replace('_', '-')}", str(value)]
+    become(command)
+
+
+def become(command: Sequence[str]) -> NoReturn:
+    """Turn this process into the server with these arguments. Raises :class:`CommandError`."""
     binary = server_binary()
-    command = [binary, "serve", "--ports", options.ports, "--listen", options.listen]
-    command += ["--rpc-port", str(options.rpc_port), "--pub-port", str(options.pub_port)]
-    if options.cores is not None:
-        command += ["--cores", str(options.cores)]
     sys.stdout.flush()
     from_server, to_reader = os.pipe()
     if os.fork() == 0:
         os.close(to_reader)
-        _read_on(from_server, options.listen)
+        _read_on(from_server)
     os.dup2(to_reader, sys.stdout.fileno())
     try:
-        os.execv(binary, command)
+        os.execv(binary, [binary, *command])
     except OSError as error:
         raise CommandError(f"cannot start {binary}: {error.strerror}") from error
 
 
-def _read_on(from_server: int, listen: str) -> NoReturn:
+def _read_on(from_server: int) -> NoReturn:
     """Pass on what the server says until it ends. It is the server that signals are for, not this process."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     try:
         with os.fdopen(from_server, encoding="utf-8", errors="replace") as lines:
-            _pass_on(lines, listen)
+            _pass_on(lines)
     finally:
         # Not sys.exit: what the parent has to clean up is the parent's.
         os._exit(EXIT_OK)
 
 
-def _pass_on(lines: Iterable[str], listen: str) -> None:
+def _pass_on(lines: Iterable[str]) -> None:
     for line in lines:
         # The line itself comes first: a script that starts a server waits for it.
         print(line, end="", flush=True)
         words = line.split()
         if words[:1] == ["ready"]:
             facts = dict(word.partition("=")[::2] for word in words[1:])
-            print(_welcome(facts, listen), flush=True)
+            print(_welcome(facts), flush=True)
 
 
-def _welcome(facts: dict[str, str], listen: str) -> str:
+def _welcome(facts: dict[str, str]) -> str:
     """Return what to do next, from the words of the server's `ready` line."""
     rpc_port, pub_port = (facts.get(name, "").rpartition(":")[2] for name in ("rpc", "pub"))
-    host = "127.0.0.1" if listen in ("127.0.0.1", "0.0.0.0", "localhost", "*") else listen
+    host = facts.get("rpc", "").removeprefix("tcp://").rpartition(":")[0]
+    if host == "0.0.0.0":
+        host = "127.0.0.1"
     options = "" if (rpc_port, host) == ("4501", "127.0.0.1") else f" --server {host}:{rpc_port}"
     if not rpc_port.isdecimal() or pub_port != str(int(rpc_port) - 1):
         options += f" --pub-port {pub_port}"

@@ -1,5 +1,7 @@
 //! What control must know from the start: facts about the machine and the ports.
 
+use std::net::Ipv4Addr;
+
 use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::vm::Checksums;
@@ -97,6 +99,19 @@ impl PortConfig {
             frame.len()
         ))
     }
+}
+
+/// The addresses that a port has from the start, instead of its own and its peer's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StartAddresses {
+    /// Its address for IPv4, and its gateway's.
+    pub ipv4: Option<(Ipv4Addr, Ipv4Addr)>,
+    /// The VLANs that its host is in, outer first.
+    pub vlan: Vec<u16>,
+    /// Where its frames go; with an address for IPv4 it is the gateway's.
+    pub destination_mac: Option<[u8; 6]>,
+    /// Its own MAC address.
+    pub source_mac: Option<[u8; 6]>,
 }
 
 /// A clock that goes on while control works.

@@ -20,7 +20,7 @@ use super::config::mac_text;
 use super::port::{Port, State};
 use super::stream::decode_packet;
 use super::traffic::{START_LEAD, check_frames};
-use super::{Action, Control, Reply, View};
+use super::{Action, Control, Reply, StartAddresses, View};
 use crate::observe::{Request, ServiceMode};
 
 /// The addresses of a port.
@@ -118,6 +118,27 @@ impl Layers {
 }
 
 impl Control {
+    /// Gives a port its addresses, and tells who answers for them; before the first request.
+    pub fn set_start_addresses(
+        &mut self,
+        id: u8,
+        addresses: &StartAddresses,
+        view: &View<'_>,
+    ) -> Result<(), Error> {
+        let set = self.set_layers(id, "start", view, |layers, _| {
+            if let Some(mac) = addresses.destination_mac {
+                layers.destination_mac = mac;
+            }
+            layers.vlan.clone_from(&addresses.vlan);
+            layers.ipv4 = addresses.ipv4.map(|(source, destination)| Ipv4Layer {
+                source,
+                destination,
+                resolved: addresses.destination_mac.is_some(),
+            });
+        });
+        set.map(|_| ())
+    }
+
     pub(super) fn set_l2(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = SetL2::parse(fields)?;
         self.set_layers(params.port, "set_l2", view, |layers, _| {

@@ -50,7 +50,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::counters::LatencyTerms;
-pub use config::{BuildFacts, ControlConfig, LinkOwner, PortConfig, TimeSource, View};
+pub use config::{
+    BuildFacts, ControlConfig, LinkOwner, PortConfig, StartAddresses, TimeSource, View,
+};
 pub use files::{CaptureFiles, FileError};
 use pgid::Groups;
 use port::Port;

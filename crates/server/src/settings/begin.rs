@@ -1,0 +1,159 @@
+//! A first file for a machine: what `config init` writes.
+//!
+//! What lives here: which interfaces suit, and the text. What does not: looking at the machine
+//! (`main`), and ports themselves.
+
+use std::fmt::Write;
+
+/// An interface of the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// The driver, if it is a device.
+    pub driver: Option<String>,
+    /// Its speed, if it says so.
+    pub speed_mbps: Option<u64>,
+    /// Whether it is switched on.
+    pub is_up: bool,
+    /// Whether the machine's way to other networks leads through it.
+    pub has_default_route: bool,
+    /// Whether the machine has an address there.
+    pub has_address: bool,
+}
+
+impl Interface {
+    /// Why it should be left alone, if so.
+    fn obstacle(&self) -> Option<&'static str> {
+        if self.has_default_route {
+            return Some("the machine's own way out: leave it alone");
+        }
+        if self.has_address {
+            return Some("the machine has an address there: remove it first, or leave it alone");
+        }
+        (!self.is_up).then_some("switched off: `ip link set IF up` switches it on")
+    }
+
+    fn in_words(&self) -> String {
+        let mut words = self.name.clone();
+        if let Some(driver) = &self.driver {
+            let _ = write!(words, ", driver {driver}");
+        }
+        match self.speed_mbps {
+            Some(speed) if speed >= 1000 => {
+                let _ = write!(words, ", {} Gbit/s", speed as f64 / 1000.0);
+            }
+            Some(speed) => {
+                let _ = write!(words, ", {speed} Mbit/s");
+            }
+            None => {}
+        }
+        words
+    }
+}
+
+/// The text of a file for a machine with these interfaces.
+pub fn text(interfaces: &[Interface], ports_max: usize) -> String {
+    let (free, others): (Vec<_>, Vec<_>) = interfaces.iter().partition(|i| i.obstacle().is_none());
+    let mut text = String::from(HEAD);
+    if free.is_empty() {
+        text +=
+            "  - memory # two ports in memory, joined to each other: no network card is needed\n";
+        text += "  - memory\n";
+    }
+    for interface in free.iter().take(ports_max) {
+        let _ = writeln!(
+            text,
+            "  - af_packet:{} # {}",
+            interface.name,
+            interface.in_words()
+        );
+    }
+    for interface in free.iter().skip(ports_max) {
+        let _ = writeln!(
+            text,
+            "  # - af_packet:{} # {}",
+            interface.name,
+            interface.in_words()
+        );
+    }
+    for interface in others {
+        let (name, words) = (&interface.name, interface.in_words());
+        let why = interface.obstacle().unwrap_or_default();
+        let _ = writeln!(text, "  # - af_packet:{name} # {words}; {why}");
+    }
+    text += TAIL;
+    text
+}
+
+const HEAD: &str = "\
+# Allosaur's configuration. Start a server with it:  allosaur server --config THIS_FILE
+# After a change, check it:                          allosaur config check THIS_FILE
+version: 1
+
+# The ports, in order. A port may have addresses of its own:
+#   - port: memory
+#     ip: 10.0.0.1
+#     default_gateway: 10.0.0.2
+#     vlan: 100
+ports:
+";
+
+const TAIL: &str = "
+# Threads that send; a list such as [2, 3] binds each to a CPU.
+cores: 1
+
+# adaptive: threads sleep when idle. busy: each takes a CPU whole, and is never late.
+poll: adaptive
+
+# There is no password: who can connect may send. \"*\" listens on all addresses.
+listen: 127.0.0.1
+rpc_port: 4501
+pub_port: 4500
+";
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Surroundings, load};
+    use super::*;
+
+    fn interface(name: &str) -> Interface {
+        Interface {
+            name: name.to_owned(),
+            is_up: true,
+            ..Interface::default()
+        }
+    }
+
+    fn ports(interfaces: &[Interface]) -> Vec<String> {
+        let text = text(interfaces, 32);
+        let loaded = load(&text, &Surroundings::default());
+        let loaded = loaded.unwrap_or_else(|findings| panic!("{findings:?}\n{text}"));
+        let ports = loaded.settings.ports.iter();
+        ports.map(|port| port.description.to_string()).collect()
+    }
+
+    #[test]
+    fn without_a_free_interface_ports_are_in_memory() {
+        assert_eq!(ports(&[]), ["memory", "memory"]);
+        let own = [
+            Interface {
+                has_default_route: true,
+                ..interface("eth0")
+            },
+            Interface {
+                has_address: true,
+                ..interface("eth1")
+            },
+            Interface {
+                is_up: false,
+                ..interface("eth2")
+            },
+        ];
+        assert_eq!(ports(&own), ["memory", "memory"]);
+        let text = text(&own, 32);
+        for words in ["# - af_packet:eth0", "leave it alone", "ip link set"] {
+            assert!(text.contains(words), "{text}");
+        }
+    }
+}

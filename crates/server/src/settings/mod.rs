@@ -1,0 +1,221 @@
+//! What a server is told to be: its ports, threads and sockets; and the files that say so.
+//!
+//! * [`yaml`]: text as a tree with places.
+//! * [`read`]: values out of a tree, with errors that name key and place.
+//! * [`ours`]: our own form, and its keys.
+//! * [`trex`]: TRex's form, `/etc/trex_cfg.yaml`.
+//! * [`names`]: what a port may be called there.
+//! * [`show`]: what a file says, in words and as JSON.
+//! * [`begin`]: a first file for this machine.
+//!
+//! What lives here: settings and how they are read out of text. What does not: opening files
+//! (`main`), the command line (`config`), and doing what was told (`service`).
+
+pub mod begin;
+pub mod names;
+pub mod ours;
+pub mod read;
+pub mod show;
+pub mod trex;
+pub mod yaml;
+
+use allosaur_port::PortError;
+use allosaur_port::description::{PortDescription, parse_ports};
+
+use crate::control::StartAddresses;
+use crate::polling::Poll;
+use read::Findings;
+use yaml::Value;
+
+/// Where requests are taken, unless told otherwise; TRex's.
+pub const RPC_PORT: u16 = 4501;
+/// Where events are published, unless told otherwise; TRex's.
+pub const PUB_PORT: u16 = 4500;
+
+/// What a server is told to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The ports, in order of their numbers.
+    pub ports: Vec<PortSettings>,
+    /// Threads that send.
+    pub cores: u16,
+    /// Where threads run.
+    pub cpus: Cpus,
+    /// How threads wait.
+    pub poll: Poll,
+    /// The address to listen on.
+    pub listen: String,
+    /// TCP port of requests; 0 picks a free one.
+    pub rpc_port: u16,
+    /// TCP port of events; 0 picks a free one.
+    pub pub_port: u16,
+    /// Whether counters are written to the standard output every second.
+    pub table: bool,
+}
+
+/// A port, and the addresses that it has from the start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PortSettings {
+    /// Kind and settings.
+    pub description: PortDescription,
+    /// Addresses.
+    pub addresses: StartAddresses,
+}
+
+/// The CPUs that threads are bound to; a thread without one runs anywhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cpus {
+    /// Of the data threads, in their order: of each, or of none.
+    pub data: Vec<usize>,
+    /// Of the receive thread.
+    pub receive: Option<usize>,
+    /// Of the control thread.
+    pub control: Option<usize>,
+}
+
+/// What the reader of a file must know beside its text.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// The CPUs that this process may use.
+    pub cpus: Vec<usize>,
+    /// Threads that send for each two ports, instead of what the file says.
+    pub cores_per_pair: Option<u16>,
+    /// Use the first ports only, so many.
+    pub ports_max: Option<usize>,
+}
+
+/// In which form a file was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Our own.
+    Allosaur,
+    /// TRex's.
+    Trex,
+}
+
+/// What a file says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// The settings.
+    pub settings: Settings,
+    /// In which form they were written.
+    pub form: Form,
+    /// What was understood and does not apply.
+    pub warnings: Vec<read::Problem>,
+}
+
+impl Default for Settings {
+    /// Two ports in memory, for this machine only.
+    fn default() -> Settings {
+        let ports = parse_ports("memory,memory").expect("the default ports are well formed");
+        Settings {
+            ports: ports.into_iter().map(PortSettings::plain).collect(),
+            cores: 1,
+            cpus: Cpus::default(),
+            poll: Poll::Adaptive,
+            listen: "127.0.0.1".to_owned(),
+            rpc_port: RPC_PORT,
+            pub_port: PUB_PORT,
+            table: false,
+        }
+    }
+}
+
+impl PortSettings {
+    /// A port without addresses of its own.
+    pub fn plain(description: PortDescription) -> PortSettings {
+        PortSettings {
+            description,
+            addresses: StartAddresses::default(),
+        }
+    }
+}
+
+impl Form {
+    /// Whose form it is.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Allosaur => "allosaur",
+            Form::Trex => "trex",
+        }
+    }
+}
+
+/// Reads a file's text: TRex's form is a list, ours is a map.
+///
+/// # Errors
+///
+/// Everything that is wrong with it, in the order of the text.
+pub fn load(text: &str, around: &Surroundings) -> Result<Loaded, Findings> {
+    let mut findings = Findings::default();
+    let (form, settings) = match yaml::parse(text) {
+        Err(flaw) => {
+            findings.problems.push(flaw.into());
+            return Err(findings);
+        }
+        Ok(root) => match root.value {
+            Value::List(_) => (Form::Trex, trex::read(&root, around, &mut findings)),
+            _ => (Form::Allosaur, ours::read(&root, around, &mut findings)),
+        },
+    };
+    findings.problems.sort_by_key(|problem| problem.place);
+    findings.warnings.sort_by_key(|warning| warning.place);
+    if !findings.problems.is_empty() {
+        return Err(findings);
+    }
+    Ok(Loaded {
+        settings,
+        form,
+        warnings: findings.warnings,
+    })
+}
+
+/// Checks what holds for all ports together.
+fn check_ports(ports: &[PortSettings]) -> Result<(), PortError> {
+    let names = ports.iter().map(|port| port.description.to_string());
+    parse_ports(&names.collect::<Vec<_>>().join(",")).map(|_| ())
+}
+
+/// Data threads for so many ports, with so many for each pair of them.
+fn cores_of_pairs(ports: usize, cores_per_pair: u16) -> usize {
+    ports.div_ceil(2) * usize::from(cores_per_pair)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_form_is_known_by_its_shape() {
+        let around = Surroundings::default();
+        let form = |text| load(text, &around).map(|loaded| loaded.form);
+        assert_eq!(form("cores: 2"), Ok(Form::Allosaur));
+        let trex = "- version: 2\n  interfaces: [memory, memory]\n";
+        assert_eq!(form(trex), Ok(Form::Trex));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "\\PC*") {
+            let _ = load(&text, &Surroundings::default());
+        }
+
+        #[test]
+        fn no_likely_text_makes_it_panic(
+            words in proptest::collection::vec(
+                prop::sample::select(vec![
+                    "- ", "\n", "\n  ", "\n    ", "version: 2", "interfaces: ", "ports: ", "port: ",
+                    "memory", "[", "]", ", ", "cores: ", "3", "port_info: ", "ip: ", "10.0.0.1",
+                    "platform:", "dual_if:", "threads: ", "c: ", "port_limit: ", "dummy", "vlan: ",
+                    "dest_mac: ", "-1", "0", "low_end: ", "true", "~", "03:00.0",
+                ]),
+                0..30,
+            )
+        ) {
+            let around = Surroundings { cpus: vec![0, 1], cores_per_pair: Some(3), ports_max: Some(1) };
+            let _ = load(&words.concat(), &around);
+        }
+    }
+}

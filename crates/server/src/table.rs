@@ -1,0 +1,179 @@
+//! The table of counters that a server writes to its standard output every second, as TRex does.
+//!
+//! What lives here: the text, and the thread that writes it: an output that nobody reads holds up
+//! this thread and no other. What does not: counting.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use crate::counters::{Counters, PortCounters, Snapshot};
+
+/// How often it is written.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Width of a column.
+const WIDTH: usize = 15;
+
+/// One counter of a port.
+type Counter = fn(&PortCounters) -> u64;
+
+/// Writes the table while it lives.
+#[derive(Debug)]
+pub struct Writing {
+    /// Closed when this is dropped, which wakes the thread; it is not waited for, because its
+    /// output may stand still.
+    _open: Sender<()>,
+}
+
+/// Starts to write.
+pub fn start(counters: &Counters) -> Writing {
+    let counters = counters.clone();
+    let (open, closed) = channel::<()>();
+    let body = move || {
+        let start = Instant::now();
+        let (mut before, mut now) = (Snapshot::default(), Snapshot::default());
+        counters.read(&mut before);
+        let mut last = start;
+        while closed.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+            counters.read(&mut now);
+            let seconds = last.elapsed().as_secs_f64();
+            last = Instant::now();
+            let text = text(&before, &now, seconds, start.elapsed().as_secs_f64());
+            let mut output = std::io::stdout();
+            if output
+                .write_all(text.as_bytes())
+                .and_then(|()| output.flush())
+                .is_err()
+            {
+                return;
+            }
+            std::mem::swap(&mut before, &mut now);
+        }
+    };
+    let spawned = std::thread::Builder::new()
+        .name("table".to_owned())
+        .spawn(body);
+    if let Err(error) = spawned {
+        tracing::warn!("there is no table of counters: the system refused a thread: {error}");
+    }
+    Writing { _open: open }
+}
+
+/// The table: what was counted until `now`, and rates over the `seconds` since `before`.
+fn text(before: &Snapshot, now: &Snapshot, seconds: f64, uptime_s: f64) -> String {
+    let mut text = String::from("-Per port stats table \n");
+    let numbers = (0..now.ports.len()).map(|port| port.to_string());
+    row(&mut text, "ports", numbers);
+    let dashes = 11 + (WIDTH + 3) * now.ports.len();
+    let _ = writeln!(text, " {}", "-".repeat(dashes));
+    let counters: [(&str, Counter); 7] = [
+        ("opackets", |port| port.transmit.sent.packets),
+        ("obytes", |port| port.transmit.sent.bytes),
+        ("ipackets", |port| port.receive.packets),
+        ("ibytes", |port| port.receive.bytes),
+        ("rx lost", |port| port.receive_lost_packets),
+        ("missed", |port| port.transmit.missed_packets),
+        ("queue full", |port| port.transmit.queue_full),
+    ];
+    for (name, counter) in counters {
+        row(
+            &mut text,
+            name,
+            now.ports.iter().map(|port| counter(port).to_string()),
+        );
+    }
+    let rate = |count: Counter| {
+        let nothing = PortCounters::default();
+        let pairs = now.ports.iter().enumerate();
+        let rates = pairs.map(move |(n, port)| {
+            let before = before.ports.get(n).unwrap_or(&nothing);
+            count(port).saturating_sub(count(before)) as f64 / seconds.max(1e-9)
+        });
+        rates.collect::<Vec<f64>>()
+    };
+    let tx_bps: Vec<f64> = rate(|port| port.transmit.sent.bytes * 8);
+    row(
+        &mut text,
+        "Tx Bw",
+        tx_bps.iter().map(|&bps| scaled(bps, "bps")),
+    );
+    let _ = writeln!(text, "\n-Global stats enabled ");
+    for (name, value) in [
+        (
+            "Cpu Utilization",
+            format!("{:.1}  %", busy_percent(before, now)),
+        ),
+        ("Total-Tx", scaled(tx_bps.iter().sum(), "bps")),
+        (
+            "Total-Rx",
+            scaled(rate(|port| port.receive.bytes * 8).iter().sum(), "bps"),
+        ),
+        (
+            "Total-PPS",
+            scaled(rate(|port| port.transmit.sent.packets).iter().sum(), "pps"),
+        ),
+        ("current time", format!("{uptime_s:.1} sec")),
+    ] {
+        let _ = writeln!(text, " {name:<15} : {value}");
+    }
+    text + "\n"
+}
+
+fn row(text: &mut String, name: &str, cells: impl Iterator<Item = String>) {
+    let _ = write!(text, " {name:>10} ");
+    for cell in cells {
+        let _ = write!(text, "| {cell:>WIDTH$} ");
+    }
+    text.push('\n');
+}
+
+/// A number with the prefix that suits it.
+fn scaled(value: f64, unit: &str) -> String {
+    let prefixes = [(1e9, "G"), (1e6, "M"), (1e3, "K")];
+    let fitting = prefixes.into_iter().find(|(scale, _)| value >= *scale);
+    let (scale, prefix) = fitting.unwrap_or((1.0, " "));
+    format!("{:.2} {prefix}{unit}", value / scale)
+}
+
+/// How busy the data threads were.
+fn busy_percent(before: &Snapshot, now: &Snapshot) -> f64 {
+    let (mut busy, mut total) = (0, 0);
+    for (core, now) in now.cores.iter().enumerate() {
+        let before = before.cores.get(core).copied().unwrap_or_default();
+        busy += now.busy_ns.saturating_sub(before.busy_ns);
+        total += now.total_ns.saturating_sub(before.total_ns);
+    }
+    100.0 * busy as f64 / total.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_shows_counters_and_rates() {
+        let mut before = Snapshot::default();
+        before.ports.resize(3, PortCounters::default());
+        let mut now = before.clone();
+        now.ports[1].transmit.sent.packets = 2_000;
+        now.ports[1].transmit.sent.bytes = 128_000;
+        now.ports[2].receive.packets = 1_999;
+        let text = text(&before, &now, 2.0, 7.25);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "-Per port stats table ");
+        let cells = |name: &str| {
+            let line = lines
+                .iter()
+                .find(|line| line.trim_start().starts_with(name));
+            let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
+            line.split('|').skip(1).map(str::trim).collect::<Vec<_>>()
+        };
+        assert_eq!(cells("ports"), ["0", "1", "2"]);
+        assert_eq!(cells("opackets"), ["0", "2000", "0"]);
+        assert_eq!(cells("ipackets"), ["0", "0", "1999"]);
+        assert_eq!(cells("Tx Bw"), ["0.00  bps", "512.00 Kbps", "0.00  bps"]);
+        assert!(text.contains("Total-PPS       : 1.00 Kpps"), "{text}");
+        assert!(text.contains("7.2 sec"), "{text}");
+    }
+}
