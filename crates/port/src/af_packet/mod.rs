@@ -2,13 +2,16 @@
 //!
 //! What lives here: how the sockets of a port are set up, and what they are told to receive. What
 //! does not: the queues (`transmit`, `receive`), their memory (`ring`), the system calls
-//! (`socket`) and facts about interfaces ([`Interface`]).
+//! (`socket`), what is left to hardware (`offloads`, `joined`) and facts about interfaces
+//! ([`Interface`]).
 //!
 //! Each sending thread has a socket with a ring of its own, and one more receives. All of it needs
 //! CAP_NET_RAW and no other privilege. The kernel's own traffic on the interface goes on: what it
 //! sends is not received here, and what arrives is seen by both.
 
 mod interface;
+mod joined;
+mod offloads;
 mod receive;
 mod ring;
 mod socket;
@@ -21,9 +24,9 @@ use libc::{c_int, c_ushort};
 use crate::memory::FRAME_BYTES_MAX;
 use crate::{Capabilities, PortError};
 use interface::{Asker, VLAN_TAG_BYTES, problem_with};
+use offloads::OFFLOAD_BYTES;
 use ring::{Geometry, HEADER_BYTES, Ring};
 use socket::PacketSocket;
-use transmit::OFFLOAD_BYTES;
 
 pub use interface::{Interface, NOMINAL_RATE_BPS};
 pub use receive::AfPacketRx;
@@ -36,6 +39,8 @@ const RECEIVE_FRAMES: usize = 8192;
 /// What the frames under way in the kernel may take, of each transmit queue. The default is a
 /// tenth of a millisecond at 10 Gb/s.
 const SEND_BUFFER_BYTES: c_int = 1 << 20;
+/// What joined frames may take until the receive thread takes them.
+const RECEIVE_BUFFER_BYTES: c_int = 4 << 20;
 /// What the kernel puts in front of a received frame at most: header, address, room to align.
 const RECEIVE_LEAD_BYTES: usize = 96;
 
@@ -97,11 +102,9 @@ fn open_transmit(interface: &Interface) -> io::Result<AfPacketTx> {
     let socket = open_ring_socket()?;
     // Past the queueing discipline: it would hold frames back, and drop them without a word.
     socket.set(libc::PACKET_QDISC_BYPASS, &1)?;
-    // A frame that the interface refuses (its MTU was lowered) does not hold up those behind it.
+    // A frame that the kernel refuses does not hold up those behind it.
     socket.set(libc::PACKET_LOSS, &1)?;
-    // Only the privileged may pass the system's limit; without, there is less under way.
-    let more = socket.set_at(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER_BYTES);
-    more.or_else(|_| socket.set_at(libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER_BYTES))?;
+    socket.set_buffer([libc::SO_SNDBUFFORCE, libc::SO_SNDBUF], SEND_BUFFER_BYTES)?;
     let bytes_max = tagged_bytes_max(interface);
     let geometry = Geometry::new(TRANSMIT_FRAMES, HEADER_BYTES + OFFLOAD_BYTES + bytes_max);
     let ring = Ring::map(&socket, libc::PACKET_TX_RING, geometry)?;
@@ -112,6 +115,12 @@ fn open_transmit(interface: &Interface) -> io::Result<AfPacketTx> {
 fn open_receive(interface: &Interface) -> io::Result<AfPacketRx> {
     let socket = open_ring_socket()?;
     socket.set(libc::PACKET_IGNORE_OUTGOING, &1)?;
+    // A frame that is too long for its place in the ring comes through the socket, whole.
+    socket.set(libc::PACKET_COPY_THRESH, &1)?;
+    socket.set_buffer(
+        [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF],
+        RECEIVE_BUFFER_BYTES,
+    )?;
     let bytes = RECEIVE_LEAD_BYTES + tagged_bytes_max(interface);
     let geometry = Geometry::new(RECEIVE_FRAMES, bytes);
     let ring = Ring::map(&socket, libc::PACKET_RX_RING, geometry)?;

@@ -33,7 +33,7 @@ impl PacketSocket {
     }
 
     /// Sets an option of any level.
-    pub(super) fn set_at<T: Copy>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
+    fn set_at<T: Copy>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
         // SAFETY: the kernel reads `size_of::<T>()` bytes of a value that outlives the call.
         let answer = unsafe {
             libc::setsockopt(
@@ -45,6 +45,28 @@ impl PacketSocket {
             )
         };
         succeeded(answer)
+    }
+
+    /// Sets the size of a buffer by the first option, and where that is refused by the second: only
+    /// the privileged may pass the system's limit.
+    pub(super) fn set_buffer(&self, options: [c_int; 2], bytes: c_int) -> io::Result<()> {
+        let forced = self.set_at(libc::SOL_SOCKET, options[0], &bytes);
+        forced.or_else(|_| self.set_at(libc::SOL_SOCKET, options[1], &bytes))
+    }
+
+    /// Takes one frame that the ring had no room for. Returns its length, which is more than fits
+    /// into `bytes` when it was cut off.
+    pub(super) fn receive(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: the kernel writes at most as many bytes as there are.
+        let received = unsafe {
+            libc::recv(
+                self.0.as_raw_fd(),
+                bytes.as_mut_ptr().cast::<c_void>(),
+                bytes.len(),
+                libc::MSG_DONTWAIT | libc::MSG_TRUNC,
+            )
+        };
+        usize::try_from(received).map_err(|_| io::Error::last_os_error())
     }
 
     /// Ties it to an interface; frames of `protocol` arrive from now on, none when it is 0.

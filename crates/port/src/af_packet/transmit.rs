@@ -10,13 +10,12 @@
 
 use std::io;
 
+use super::offloads::{OFFLOAD_BYTES, Offloads};
 use super::ring::{Place, Ring};
 use super::socket::PacketSocket;
 use crate::registered::Registered;
 use crate::{FrameId, TxQueue};
 
-/// Bytes of the header of offloads.
-pub(super) const OFFLOAD_BYTES: usize = 10;
 /// What the kernel has of a frame: it waits to be sent, or is being sent, or was refused.
 const KERNELS: u32 =
     libc::TP_STATUS_SEND_REQUEST | libc::TP_STATUS_SENDING | libc::TP_STATUS_WRONG_FORMAT;
@@ -82,9 +81,7 @@ impl AfPacketTx {
 #[inline]
 fn begin(area: &mut [u8], len: usize) -> &mut [u8] {
     let (header, frame) = area.split_at_mut(OFFLOAD_BYTES);
-    header.fill(0);
-    // `hdr_len`, in the order of the machine: the kernel copies this much.
-    header[2..4].copy_from_slice(&(len as u16).to_ne_bytes());
+    Offloads::write_plain(header, len);
     &mut frame[..len]
 }
 
