@@ -203,12 +203,13 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
     }
     settings.ports = read_ports(&first, &map, around, findings);
     read_cores(&map, around, &mut settings, findings);
-    let port = number(1..=u64::from(u16::MAX));
+    // TRex has no 0; here it picks a free one, as in our form.
+    let port = number(0..=u64::from(u16::MAX));
     let rpc_port = map.read("zmq_rpc_port", findings, &port);
     settings.rpc_port = rpc_port.map_or(RPC_PORT, |port| port as u16);
     let pub_port = map.read("zmq_pub_port", findings, &port);
     settings.pub_port = pub_port.map_or(PUB_PORT, |port| port as u16);
-    if settings.rpc_port == settings.pub_port {
+    if settings.rpc_port == settings.pub_port && settings.rpc_port != 0 {
         first.refuse(
             findings,
             "zmq_rpc_port and zmq_pub_port are the same: write another",
@@ -650,7 +651,12 @@ mod tests {
     const WRONG_LINES: &[(&str, &str, &str, &str)] = &[
         ("  port_limit: 4\n", "3:15", "port_limit", "1 to 3"),
         ("  c: 0\n", "3:6", "c", "1 to 32"),
-        ("  zmq_rpc_port: 0\n", "3:17", "zmq_rpc_port", "1 to 65535"),
+        (
+            "  zmq_rpc_port: 65536\n",
+            "3:17",
+            "zmq_rpc_port",
+            "0 to 65535",
+        ),
         ("  zmq_rpc_port: 4500\n", "1:3", "", "the same"),
         (
             "  port_info: [{ip: 1.2.3}]\n",
