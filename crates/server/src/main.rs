@@ -32,6 +32,8 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(stderr)
+        // Without this, a log that nobody reads any more ends the server.
+        .log_internal_errors(false)
         .with_ansi(stderr().is_terminal())
         .init();
     let result = match CommandLine::parse().command {
