@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from allosaur import STLError, STLPktBuilder, STLStream, STLTXCont
 from allosaur.server import LocalServer
 
 pytestmark = pytest.mark.usefixtures("binary")
@@ -66,6 +67,7 @@ def test_check_tells_what_a_file_says(allosaur: Any, write: Write) -> None:
         "vlan": [7],
         "destination_mac": None,
         "source_mac": None,
+        "load_max_bps": None,
     }
     assert found["settings"]["listen"] == "*"
 
@@ -170,3 +172,23 @@ def test_options_go_before_the_file(write: Write) -> None:
     with LocalServer(config=path, options=options) as server, server.client() as client:
         assert client.get_port_count() == 2
         assert client.get_server_system_info()["dp_core_count"] == 2
+
+
+def test_a_limit_holds_also_by_force(write: Write) -> None:
+    path = write("ports:\n  - port: memory\n    load_max: 1gbps\n  - memory\n")
+    packet = STLPktBuilder(pkt_buffer=bytes(60))
+    with LocalServer(config=path) as server, server.client() as client:
+        client.reset(ports=[0, 1])
+        client.add_streams(STLStream(packet=packet, mode=STLTXCont(pps=1000)), ports=[0, 1])
+        with pytest.raises(STLError, match=r"exceeds what users may send.*load_max"):
+            client.start(ports=[0], mult="1.1gbpsl1", force=True)
+        client.start(ports=[0], mult="1gbpsl1", duration=0.01)
+        client.wait_on_traffic(ports=[0])
+        client.start(ports=[0], mult="10mbps")
+        with pytest.raises(STLError, match="load_max"):
+            client.update(ports=[0], mult="2gbps", force=True)
+        client.stop(ports=[0])
+        with pytest.raises(STLError, match="load_max"):
+            client.push_remote("/tmp/any.pcap", ports=[0])
+        client.start(ports=[1], mult="2gbpsl1", duration=0.01)
+        client.wait_on_traffic(ports=[1])

@@ -210,6 +210,10 @@ impl Service {
     /// Gives the ports the addresses that they have from the start.
     fn introduce(&mut self, ports: &[PortSettings]) {
         for (port, settings) in (0..).zip(ports) {
+            if let Some(max_bps) = settings.load_max_bps {
+                let limited = self.control.limit_load(port, max_bps);
+                limited.expect("the port is there");
+            }
             if settings.addresses == StartAddresses::default() {
                 continue;
             }

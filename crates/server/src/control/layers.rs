@@ -139,6 +139,12 @@ impl Control {
         set.map(|_| ())
     }
 
+    /// Lets users send no more than this on a port, at layer 1, also when they force it.
+    pub fn limit_load(&mut self, id: u8, max_bps: f64) -> Result<(), Error> {
+        self.port_mut(id)?.load_max_bps = Some(max_bps);
+        Ok(())
+    }
+
     pub(super) fn set_l2(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = SetL2::parse(fields)?;
         self.set_layers(params.port, "set_l2", view, |layers, _| {

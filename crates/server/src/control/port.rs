@@ -31,6 +31,8 @@ pub(super) struct Port {
     /// Its link, and the UDP ports that carry VXLAN.
     pub(super) reception: Reception,
     pub(super) layers: Layers,
+    /// The most that users may send, at layer 1, also when forced.
+    pub(super) load_max_bps: Option<f64>,
     pub(super) service: ServiceMode,
     pub(super) profiles: BTreeMap<String, Profile>,
     /// What it sends of a capture; no profile runs then.
@@ -115,6 +117,7 @@ impl Port {
     pub(super) fn new(config: PortConfig) -> Port {
         Port {
             layers: Layers::new(config.destination_mac),
+            load_max_bps: None,
             service: ServiceMode::Off,
             config,
             owner: None,

@@ -104,6 +104,12 @@ impl Control {
     fn check_can_play(&self, id: u8, params: &PushRemote<'_>) -> Result<(), Error> {
         let port = self.port(id)?;
         port.cores()?;
+        if port.load_max_bps.is_some() {
+            return Err(Error::execution(format!(
+                "port {id} sends no captures: users may send so much on it and no more (load_max \
+                 in the server's configuration), and the rate of a capture is not known"
+            )));
+        }
         let state = port.state();
         if state > State::Streams {
             let state = state.name();

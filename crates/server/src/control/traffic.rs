@@ -350,8 +350,19 @@ pub(super) fn factor(
     Ok(factor)
 }
 
-/// Refuses more than the line carries, unless it is forced.
+/// Refuses more than the line carries, unless it is forced, and more than the port may send.
 pub(super) fn check_line_rate(port: &Port, l1_bps: f64, force: bool) -> Result<(), Error> {
+    if let Some(max_bps) = port
+        .load_max_bps
+        .filter(|max| l1_bps > max * LINE_RATE_SLACK)
+    {
+        return Err(Error::execution(format!(
+            "Expected L1 B/W: '{}' exceeds what users may send on this port: '{}'. Lower 'mul'; \
+             the server's configuration says so (load_max).",
+            bits_text(l1_bps),
+            bits_text(max_bps)
+        )));
+    }
     let line_bps = port.config.line_rate_bps;
     if l1_bps > line_bps * LINE_RATE_SLACK && !force {
         return Err(Error::execution(format!(

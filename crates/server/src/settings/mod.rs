@@ -60,6 +60,8 @@ pub struct PortSettings {
     pub description: PortDescription,
     /// Addresses.
     pub addresses: StartAddresses,
+    /// The most that users may send on it, at layer 1.
+    pub load_max_bps: Option<f64>,
 }
 
 /// The CPUs that threads are bound to; a thread without one runs anywhere.
@@ -127,6 +129,7 @@ impl PortSettings {
         PortSettings {
             description,
             addresses: StartAddresses::default(),
+            load_max_bps: None,
         }
     }
 }

@@ -5,6 +5,8 @@
 
 use std::str::FromStr;
 
+use allosaur_port::memory::LinkSettings;
+
 use super::read::{Findings, Item, Key, Map, ipv4, mac, number, text, unicast_mac};
 use super::yaml::{Node, Value};
 use super::{
@@ -90,7 +92,7 @@ pub const SERVER_KEYS: [Key; 9] = [
 ];
 
 /// The keys of a port.
-pub const PORT_KEYS: [Key; 6] = [
+pub const PORT_KEYS: [Key; 7] = [
     Key {
         name: "port",
         value: "as in `--ports`, such as `memory:delay=1ms`",
@@ -132,6 +134,13 @@ pub const PORT_KEYS: [Key; 6] = [
         default: "the port's own",
         meaning: "the address that the port has on its network",
         example: "02:00:00:00:00:01",
+    },
+    Key {
+        name: "load_max",
+        value: "a rate with its unit, such as `1gbps`",
+        default: "the line rate",
+        meaning: "the most that users may send on the port, at layer 1, also when they force it",
+        example: "1gbps",
     },
 ];
 
@@ -285,6 +294,7 @@ fn read_port(item: &Item<'_>, findings: &mut Findings) -> Option<PortSettings> {
         return None;
     };
     Some(PortSettings {
+        load_max_bps: map.read("load_max", findings, rate),
         description: port.read(findings, description)?,
         addresses,
     })
@@ -328,6 +338,16 @@ pub(super) fn check_pair(
         }
         _ => {}
     }
+}
+
+/// A rate with its unit, as links have it.
+fn rate(node: &Node) -> Result<f64, String> {
+    let given = text(node)?;
+    let link: Option<LinkSettings> = format!("rate={given}").parse().ok();
+    let rate = link
+        .filter(|_| !given.contains(':'))
+        .and_then(|link| link.rate_bps);
+    rate.ok_or_else(|| format!("'{given:.40}': write a rate from 1kbps to 1000gbps with its unit"))
 }
 
 /// One tag, or a list of up to two.
@@ -420,11 +440,12 @@ mod tests {
             };
             let text = format!("ports: [{{{}: {}, {pair}}}]\n", key.name, key.example);
             let settings = right(&text);
-            assert_ne!(
-                settings.ports[0].addresses,
-                StartAddresses::default(),
-                "{text}"
-            );
+            let port = &settings.ports[0];
+            if key.name == "load_max" {
+                assert_eq!(port.load_max_bps, Some(1e9));
+                continue;
+            }
+            assert_ne!(port.addresses, StartAddresses::default(), "{text}");
         }
     }
 
@@ -516,6 +537,18 @@ mod tests {
             "4:20",
             "ports[0].default_gateway",
             "own address",
+        ),
+        (
+            "ports:\n- port: memory\n  load_max: 1gbps:delay=1ms\n",
+            "3:13",
+            "ports[0].load_max",
+            "with its unit",
+        ),
+        (
+            "ports:\n- port: memory\n  load_max: fast\n",
+            "3:13",
+            "ports[0].load_max",
+            "1kbps to 1000gbps",
         ),
         (
             "ports:\n- port: memory\n  source_mac: 01:00:00:00:00:00\n",

@@ -80,5 +80,6 @@ fn port(port: &PortSettings) -> Value {
         "vlan": addresses.vlan,
         "destination_mac": mac(addresses.destination_mac),
         "source_mac": mac(addresses.source_mac),
+        "load_max_bps": port.load_max_bps,
     })
 }

@@ -267,6 +267,7 @@ fn read_ports(
         .map(|(description, addresses)| PortSettings {
             description,
             addresses,
+            load_max_bps: None,
         })
         .collect();
     if let Err(error) = check_ports(&ports) {
