@@ -325,7 +325,7 @@ def test_a_server_needs_one_capability_and_says_which(network: Any) -> None:
     near, _ = network.veth()
     without = serve(near)
     _, words = without.communicate(timeout=20)
-    assert without.returncode == 1
+    assert without.returncode == 2
     assert near in words and "CAP_NET_RAW" in words and "setcap" in words
     with serve(near, CAP_NET_RAW) as server:
         assert server.stdout is not None
@@ -344,5 +344,5 @@ def test_interfaces_that_cannot_be_used_are_named_with_the_remedy(network: Any) 
     ]:
         server = serve(ports, CAP_NET_RAW)
         _, problem = server.communicate(timeout=20)
-        assert server.returncode == 1
+        assert server.returncode == 2
         assert all(word in problem for word in words), problem
