@@ -1,13 +1,17 @@
 //! How a user names ports: a list such as `memory,memory:delay=1ms`.
 //!
 //! What lives here: the list and its kinds. What does not: the settings of a kind, which the
-//! kind itself reads.
+//! kind itself reads; devices of DPDK's are in `description/dpdk.rs`.
+
+mod dpdk;
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::PortError;
 use crate::memory::LinkSettings;
+
+pub use dpdk::DpdkDevice;
 
 /// Most ports of one server; the RPC numbers them with a byte.
 pub const PORTS_MAX: usize = 32;
@@ -23,6 +27,8 @@ pub enum PortDescription {
     AfPacket(String),
     /// `dummy`: what it sends is counted and forgotten, and it receives nothing.
     Dummy,
+    /// `vdev:DRIVER,...` or `pci:ADDRESS`: a device of DPDK's, see [`dpdk`](crate::dpdk).
+    Dpdk(DpdkDevice),
 }
 
 impl PortDescription {
@@ -32,6 +38,7 @@ impl PortDescription {
             PortDescription::Memory(_) => "memory",
             PortDescription::AfPacket(_) => "af_packet",
             PortDescription::Dummy => "dummy",
+            PortDescription::Dpdk(_) => "dpdk",
         }
     }
 
@@ -41,6 +48,7 @@ impl PortDescription {
             PortDescription::Memory(_) => format!("in-memory port ({self})"),
             PortDescription::AfPacket(name) => format!("interface {name} ({self})"),
             PortDescription::Dummy => "sink (dummy)".to_owned(),
+            PortDescription::Dpdk(device) => format!("DPDK device {} ({self})", device.name()),
         }
     }
 
@@ -48,13 +56,26 @@ impl PortDescription {
     pub fn link(&self) -> Option<&LinkSettings> {
         match self {
             PortDescription::Memory(link) => Some(link),
-            PortDescription::AfPacket(_) | PortDescription::Dummy => None,
+            PortDescription::AfPacket(_) | PortDescription::Dummy | PortDescription::Dpdk(_) => {
+                None
+            }
+        }
+    }
+
+    /// The device of a DPDK port.
+    pub fn device(&self) -> Option<&DpdkDevice> {
+        match self {
+            PortDescription::Dpdk(device) => Some(device),
+            PortDescription::Memory(_)
+            | PortDescription::AfPacket(_)
+            | PortDescription::Dummy => None,
         }
     }
 }
 
 /// What to write instead of a kind that there is not.
-const KINDS: &str = "The kinds are: memory, dummy, and an interface such as af_packet:eth0 or eth0";
+const KINDS: &str = "The kinds are: memory, dummy, an interface such as af_packet:eth0 or eth0, \
+                     and DPDK devices such as vdev:net_null or pci:0000:03:00.0";
 /// The longest name of an interface, in bytes.
 const INTERFACE_NAME_BYTES_MAX: usize = 15;
 
@@ -84,6 +105,10 @@ impl FromStr for PortDescription {
                 format!("'{settings}' cannot be the name of an interface"),
                 "Write a name that `ip link` shows, as in af_packet:eth0".to_owned(),
             )),
+            "vdev" | "pci" => match DpdkDevice::parse(kind, settings) {
+                Ok(device) => Ok(PortDescription::Dpdk(device)),
+                Err((problem, remedy)) => Err(error(problem, remedy)),
+            },
             _ if is_interface_name(given) => Ok(PortDescription::AfPacket(given.to_owned())),
             _ => Err(error(
                 format!("unknown kind of port '{kind}'"),
@@ -110,11 +135,13 @@ impl fmt::Display for PortDescription {
             }
             PortDescription::AfPacket(name) => write!(f, "af_packet:{name}"),
             PortDescription::Dummy => f.write_str("dummy"),
+            PortDescription::Dpdk(device) => write!(f, "{device}"),
         }
     }
 }
 
-/// Reads a comma-separated list of ports: 1 to [`PORTS_MAX`] of them.
+/// Reads a comma-separated list of ports: 1 to [`PORTS_MAX`] of them. What follows a device of
+/// DPDK's and looks like `name=value` is an argument of the device.
 ///
 /// # Errors
 ///
@@ -134,18 +161,17 @@ pub fn parse_ports(list: &str) -> Result<Vec<PortDescription>, PortError> {
             "Name at least one, as in memory,memory",
         );
     }
-    let ports: Vec<PortDescription> = list
-        .split(',')
-        .map(|port| port.trim().parse())
-        .collect::<Result<_, _>>()?;
+    let texts = dpdk::with_arguments(list.split(',').map(str::trim));
+    let ports = texts.iter().map(|port| port.parse());
+    let ports: Vec<PortDescription> = ports.collect::<Result<_, _>>()?;
     if ports.len() > PORTS_MAX {
         let problem = format!("{} ports are too many", ports.len());
         return error(problem, &format!("Name at most {PORTS_MAX}"));
     }
     if let Some((first, second)) = same_interface(&ports) {
         return error(
-            format!("ports {first} and {second} are the same interface"),
-            "Name each interface once",
+            format!("ports {first} and {second} are the same"),
+            "Name each interface or device once",
         );
     }
     let links = ports.iter().enumerate();
@@ -162,15 +188,23 @@ pub fn parse_ports(list: &str) -> Result<Vec<PortDescription>, PortError> {
     Ok(ports)
 }
 
-/// Two ports on one interface.
+/// Two ports on one interface or device.
 fn same_interface(ports: &[PortDescription]) -> Option<(usize, usize)> {
-    for (second, port) in ports.iter().enumerate() {
-        let first = ports[..second].iter().position(|other| other == port);
-        if let (PortDescription::AfPacket(_), Some(first)) = (port, first) {
-            return Some((first, second));
-        }
-    }
-    None
+    let is_one = |port: &PortDescription| match port {
+        PortDescription::Memory(_) | PortDescription::Dummy => false,
+        PortDescription::AfPacket(_) => true,
+        PortDescription::Dpdk(device) => device.is_named(),
+    };
+    ports.iter().enumerate().find_map(|(second, port)| {
+        let is_same = |other: &PortDescription| match (other, port) {
+            (PortDescription::Dpdk(one), PortDescription::Dpdk(other)) => {
+                one.name() == other.name()
+            }
+            _ => other == port,
+        };
+        let first = ports[..second].iter().position(is_same);
+        first.filter(|_| is_one(port)).map(|first| (first, second))
+    })
 }
 
 #[cfg(test)]
@@ -211,7 +245,14 @@ mod tests {
             ("memory,,memory", "unknown kind of port ''", "memory"),
             ("dummy:rate=1gbps", "unknown kind", "dummy"),
             ("memory,eth 0", "unknown kind", "af_packet:eth0"),
-            ("pci:0000:03:00.0", "'pci'", "The kinds are: memory"),
+            ("isa:0000:03:00.0", "'isa'", "The kinds are: memory"),
+            ("pci:03:00", "'03:00'", "pci:0000:03:00.0"),
+            ("memory,vdev:", "'vdev:'", "vdev:net_null"),
+            (
+                "vdev:net_tap0,vdev:net_tap0,iface=x",
+                "ports 0 and 1",
+                "once",
+            ),
             ("af_packet:", "''", "`ip link`"),
             (
                 "af_packet:sixteen_letters_",

@@ -5,10 +5,12 @@
 //!
 //! The queues are enums, so that a caller can branch once a burst and run its loop on the kind.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx, InterfaceControl};
-use crate::description::PortDescription;
+use crate::description::{DpdkDevice, PortDescription};
+use crate::dpdk::{DpdkControl, DpdkPort, DpdkRx, DpdkTx};
 use crate::memory::{self, FRAME_BYTES_MAX, LinkSettings, MemoryRx, MemoryTx};
 use crate::{Capabilities, FrameId, Port, PortError, RxQueue, TxQueue};
 
@@ -19,6 +21,8 @@ pub enum PortTx {
     Memory(MemoryTx),
     /// On an interface.
     AfPacket(AfPacketTx),
+    /// On a device of DPDK's.
+    Dpdk(DpdkTx),
 }
 
 /// A receive queue of any kind of port.
@@ -28,6 +32,8 @@ pub enum PortRx {
     Memory(MemoryRx),
     /// On an interface.
     AfPacket(AfPacketRx),
+    /// On a device of DPDK's.
+    Dpdk(DpdkRx),
 }
 
 /// A port of any kind.
@@ -44,7 +50,7 @@ pub struct AnyPort {
     /// The port at the other end, where that is known.
     pub peer: Option<usize>,
     /// For who decides about its interface, if it is on one.
-    pub control: Option<InterfaceControl>,
+    pub control: Option<PortControl>,
 }
 
 /// Opens the ports of a server in their order, with `queues` transmit queues each. Memory ports
@@ -53,11 +59,13 @@ pub struct AnyPort {
 ///
 /// # Errors
 ///
-/// Those of [`AfPacketPort::open`].
+/// Those of [`AfPacketPort::open`] and [`DpdkPort::open`].
 pub fn open(descriptions: &[PortDescription], queues: usize) -> Result<Vec<AnyPort>, PortError> {
     let links = descriptions.iter().filter_map(PortDescription::link);
     let links: Vec<_> = links.copied().collect();
     let mut memory_ports = memory::ports(&links, queues).into_iter();
+    let pci = descriptions.iter().filter_map(PortDescription::device);
+    let pci: Vec<String> = pci.filter_map(DpdkDevice::pci).collect();
     let mut ports = Vec::with_capacity(descriptions.len());
     for (number, description) in descriptions.iter().enumerate() {
         ports.push(match description {
@@ -71,6 +79,7 @@ pub fn open(descriptions: &[PortDescription], queues: usize) -> Result<Vec<AnyPo
                 in_memory(sink.expect("one link makes one port"), None)
             }
             PortDescription::AfPacket(name) => on_interface(AfPacketPort::open(name, queues)?),
+            PortDescription::Dpdk(device) => on_device(DpdkPort::open(device, &pci, queues)?),
         });
     }
     Ok(ports)
@@ -96,7 +105,18 @@ fn on_interface(port: AfPacketPort) -> AnyPort {
         rx: PortRx::AfPacket(port.rx),
         mac: Some(port.interface.mac),
         peer: None,
-        control: Some(port.control),
+        control: Some(PortControl::AfPacket(port.control)),
+    }
+}
+
+fn on_device(port: DpdkPort) -> AnyPort {
+    AnyPort {
+        capabilities: port.capabilities(),
+        tx: port.tx.into_iter().map(PortTx::Dpdk).collect(),
+        rx: PortRx::Dpdk(port.rx),
+        mac: port.mac,
+        peer: None,
+        control: Some(PortControl::Dpdk(port.control)),
     }
 }
 
@@ -114,6 +134,34 @@ impl PortTx {
         match self {
             PortTx::Memory(_) => FRAME_BYTES_MAX,
             PortTx::AfPacket(queue) => queue.frame_bytes_max(),
+            PortTx::Dpdk(queue) => queue.frame_bytes_max(),
+        }
+    }
+}
+
+/// What a port is attached to, for who decides about it.
+#[derive(Debug)]
+pub enum PortControl {
+    /// An interface.
+    AfPacket(InterfaceControl),
+    /// A device of DPDK's.
+    Dpdk(DpdkControl),
+}
+
+impl PortControl {
+    /// Whether it has a link.
+    pub fn has_link(&self) -> bool {
+        match self {
+            PortControl::AfPacket(interface) => interface.has_link(),
+            PortControl::Dpdk(device) => device.has_link(),
+        }
+    }
+
+    /// Lets frames to other stations through, and those to all multicast addresses.
+    pub fn set_receive(&mut self, promiscuous: bool, multicast: bool) -> io::Result<()> {
+        match self {
+            PortControl::AfPacket(interface) => interface.set_receive(promiscuous, multicast),
+            PortControl::Dpdk(device) => device.set_receive(promiscuous, multicast),
         }
     }
 }
@@ -135,6 +183,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.slot(now_ns, len),
             PortTx::AfPacket(queue) => queue.slot(now_ns, len),
+            PortTx::Dpdk(queue) => queue.slot(now_ns, len),
         }
     }
 
@@ -142,6 +191,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.has_room(now_ns, len),
             PortTx::AfPacket(queue) => queue.has_room(now_ns, len),
+            PortTx::Dpdk(queue) => queue.has_room(now_ns, len),
         }
     }
 
@@ -149,6 +199,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.repeat(now_ns, frame, count),
             PortTx::AfPacket(queue) => queue.repeat(now_ns, frame, count),
+            PortTx::Dpdk(queue) => queue.repeat(now_ns, frame, count),
         }
     }
 
@@ -156,6 +207,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.register(frame),
             PortTx::AfPacket(queue) => queue.register(frame),
+            PortTx::Dpdk(queue) => queue.register(frame),
         }
     }
 
@@ -163,6 +215,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.unregister(frame),
             PortTx::AfPacket(queue) => queue.unregister(frame),
+            PortTx::Dpdk(queue) => queue.unregister(frame),
         }
     }
 
@@ -170,6 +223,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.copy_registered(frame, copy),
             PortTx::AfPacket(queue) => queue.copy_registered(frame, copy),
+            PortTx::Dpdk(queue) => queue.copy_registered(frame, copy),
         }
     }
 
@@ -178,6 +232,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.flush(),
             PortTx::AfPacket(queue) => queue.flush(),
+            PortTx::Dpdk(queue) => queue.flush(),
         }
     }
 
@@ -185,6 +240,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.has_unsent(),
             PortTx::AfPacket(queue) => queue.has_unsent(),
+            PortTx::Dpdk(queue) => queue.has_unsent(),
         }
     }
 }
@@ -196,6 +252,7 @@ impl PortRx {
         match self {
             PortRx::Memory(queue) => queue.lost_packets(),
             PortRx::AfPacket(queue) => queue.lost_packets(),
+            PortRx::Dpdk(queue) => queue.lost_packets(),
         }
     }
 
@@ -203,22 +260,24 @@ impl PortRx {
     pub fn set_up(&mut self, up: bool) {
         match self {
             PortRx::Memory(queue) => queue.set_up(up),
-            PortRx::AfPacket(_) => {}
+            PortRx::AfPacket(_) | PortRx::Dpdk(_) => {}
         }
     }
 
-    /// When the next frame arrives (or has), where that is known beforehand.
+    /// When the next frame arrives (or has), where that is known beforehand; on a device of
+    /// DPDK's, which tells nobody, when to look for one.
     pub fn next_arrival_ns(&mut self) -> Option<u64> {
         match self {
             PortRx::Memory(queue) => queue.next_arrival_ns(),
             PortRx::AfPacket(_) => None,
+            PortRx::Dpdk(queue) => Some(queue.next_look_ns()),
         }
     }
 
     /// What becomes readable when a frame arrives, where the kernel tells.
     pub fn file(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            PortRx::Memory(_) => None,
+            PortRx::Memory(_) | PortRx::Dpdk(_) => None,
             PortRx::AfPacket(queue) => Some(queue.as_fd()),
         }
     }
@@ -230,6 +289,7 @@ impl RxQueue for PortRx {
         match self {
             PortRx::Memory(queue) => queue.receive(now_ns, budget, each),
             PortRx::AfPacket(queue) => queue.receive(now_ns, budget, each),
+            PortRx::Dpdk(queue) => queue.receive(now_ns, budget, each),
         }
     }
 }

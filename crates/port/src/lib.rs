@@ -1,12 +1,14 @@
 //! Ports: where frames leave and arrive.
 //!
 //! What lives here: the traits that every kind of port has ([`Port`], [`TxQueue`], [`RxQueue`]),
-//! the kinds themselves ([`memory`], [`af_packet`]), ports of any kind ([`kind`]), the wrapper that
+//! the kinds themselves ([`memory`], [`af_packet`], [`dpdk`]), ports of any kind ([`kind`]), the wrapper that
 //! copies what is sent ([`tap`]), and how a user names ports ([`description`]). What does not: what
 //! is sent, and when. The home of `unsafe`.
 
 pub mod af_packet;
 pub mod description;
+#[cfg_attr(not(feature = "dpdk"), path = "dpdk/absent.rs")]
+pub mod dpdk;
 pub mod kind;
 pub mod memory;
 mod registered;
@@ -119,6 +121,16 @@ pub enum PortError {
     Interface {
         /// Its name.
         name: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// A device of DPDK's that cannot be used.
+    #[error("port '{device}': {problem}. {remedy}")]
+    Dpdk {
+        /// What the user wrote.
+        device: String,
         /// What is wrong with it.
         problem: String,
         /// What to do about it.

@@ -15,9 +15,8 @@ use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
 use allosaur_port::PortError;
-use allosaur_port::af_packet::InterfaceControl;
 use allosaur_port::description::PortDescription;
-use allosaur_port::kind::{self, AnyPort, PortRx, PortTx};
+use allosaur_port::kind::{self, AnyPort, PortControl, PortRx, PortTx};
 use allosaur_port::tap::{TapSwitch, tap};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -102,7 +101,7 @@ struct Service {
     sockets: Sockets,
     threads: Threads,
     /// Of each port, where it is on an interface.
-    interfaces: Vec<Option<InterfaceControl>>,
+    interfaces: Vec<Option<PortControl>>,
     counters: Counters,
     snapshot: Snapshot,
     clock: Clock,
@@ -577,7 +576,7 @@ fn control_config(
             PortDescription::Memory(_) | PortDescription::Dummy => LinkOwner::Server {
                 peer: port.peer.map(|peer| peer as u8),
             },
-            PortDescription::AfPacket(_) => LinkOwner::System,
+            PortDescription::AfPacket(_) | PortDescription::Dpdk(_) => LinkOwner::System,
         },
         hw_mac: mac(number),
         destination_mac: mac(peer(ports, number)),

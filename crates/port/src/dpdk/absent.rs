@@ -1,0 +1,134 @@
+//! What stands for DPDK ports in a build without the feature `dpdk`: types that have no values.
+//!
+//! What lives here: the names that the others use, so that they need not know of the feature; and
+//! the error that says how to get DPDK ports. What does not: anything that runs.
+
+use std::io;
+
+use crate::description::DpdkDevice;
+use crate::{Capabilities, FrameId, PortError, RxQueue, TxQueue};
+
+/// Nothing: there are no such ports here.
+#[derive(Debug)]
+pub struct DpdkPort {
+    /// None.
+    pub tx: Vec<DpdkTx>,
+    /// None.
+    pub rx: DpdkRx,
+    /// None.
+    pub control: DpdkControl,
+    /// None.
+    pub mac: Option<[u8; 6]>,
+}
+
+impl DpdkPort {
+    /// Says that this server was built without DPDK.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn open(
+        description: &DpdkDevice,
+        _pci: &[String],
+        _queues: usize,
+    ) -> Result<DpdkPort, PortError> {
+        Err(PortError::Dpdk {
+            device: description.to_string(),
+            problem: "this server was built without DPDK".to_owned(),
+            remedy: "Install libdpdk-dev 22.11 or newer, then build again: `make install` finds it"
+                .to_owned(),
+        })
+    }
+}
+
+impl crate::Port for DpdkPort {
+    type Tx = DpdkTx;
+    type Rx = DpdkRx;
+
+    fn capabilities(&self) -> Capabilities {
+        match self.rx {}
+    }
+
+    fn into_queues(self) -> (Vec<DpdkTx>, DpdkRx) {
+        match self.rx {}
+    }
+}
+
+/// Has no values.
+#[derive(Debug)]
+pub enum DpdkTx {}
+
+/// Has no values.
+#[derive(Debug)]
+pub enum DpdkRx {}
+
+/// Has no values.
+#[derive(Debug)]
+pub enum DpdkControl {}
+
+impl DpdkControl {
+    /// Never called.
+    pub fn has_link(&self) -> bool {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn set_receive(&mut self, _promiscuous: bool, _multicast: bool) -> io::Result<()> {
+        match *self {}
+    }
+}
+
+impl DpdkTx {
+    /// Never called.
+    pub fn frame_bytes_max(&self) -> usize {
+        match *self {}
+    }
+}
+
+impl TxQueue for DpdkTx {
+    fn slot(&mut self, _now_ns: u64, _len: usize) -> Option<&mut [u8]> {
+        match *self {}
+    }
+
+    fn has_room(&mut self, _now_ns: u64, _len: usize) -> bool {
+        match *self {}
+    }
+
+    fn repeat(&mut self, _now_ns: u64, _frame: FrameId, _count: u32) -> u32 {
+        match *self {}
+    }
+
+    fn register(&mut self, _frame: &[u8]) -> Option<FrameId> {
+        match *self {}
+    }
+
+    fn unregister(&mut self, _frame: FrameId) {
+        match *self {}
+    }
+
+    fn copy_registered(&self, _frame: FrameId, _copy: &mut Vec<u8>) {
+        match *self {}
+    }
+
+    fn flush(&mut self) {
+        match *self {}
+    }
+}
+
+impl DpdkRx {
+    /// Never called.
+    pub fn lost_packets(&self) -> u64 {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn next_look_ns(&self) -> u64 {
+        match *self {}
+    }
+}
+
+impl RxQueue for DpdkRx {
+    fn receive(&mut self, _now_ns: u64, _budget: usize, _each: impl FnMut(u64, &[u8])) -> usize {
+        match *self {}
+    }
+}

@@ -1,0 +1,285 @@
+//! A device of DPDK's, from its description to its queues.
+//!
+//! What lives here: making it, setting it up, what it says of itself, and its end. What does not:
+//! what its queues do (`transmit`, `receive`).
+
+use std::ffi::CString;
+
+use super::eal::{Eal, Failure, check};
+use super::ffi;
+use super::ffi::Limits;
+use super::pool::Pool;
+use crate::description::DpdkDevice;
+use crate::memory::FRAME_BYTES_MAX;
+
+/// Frames that a queue of the device holds, where the device leaves the choice.
+pub(super) const DESCRIPTORS: u16 = 1024;
+/// Bytes of an Ethernet header.
+const ETHERNET_BYTES: usize = 14;
+/// The MTU of a device that wants no other.
+const MTU_DEFAULT: u16 = 1500;
+
+/// A device that runs until it is dropped.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) port: u16,
+    bus: CString,
+    name: CString,
+    /// What it took the longest frame from.
+    pub(super) mtu: u16,
+    pub(super) rx_queues: u16,
+    /// Its mbufs are read, and freed, by whoever receives them.
+    pub(super) is_ring: bool,
+    /// What it fills with what arrives; `None` until it is set up.
+    receive_pool: Option<Pool>,
+}
+
+impl Device {
+    /// Makes the device and starts it, with so many transmit queues.
+    pub(super) fn open(
+        description: &DpdkDevice,
+        pci: &[String],
+        tx_queues: u16,
+    ) -> Result<Device, Failure> {
+        // The lock ends with this statement: who drops a device takes it again.
+        let mut device = Device::add(&Eal::start(pci)?, description)?;
+        device.set_up(tx_queues)?;
+        Ok(device)
+    }
+
+    fn add(eal: &Eal, description: &DpdkDevice) -> Result<Device, Failure> {
+        let text = |text: &str| CString::new(text).expect("descriptions have no zeros");
+        let name = free_name(eal, description);
+        let bus = text(description.bus());
+        if description.bus() == "vdev" && eal.find(&name).is_some() {
+            return Err(taken());
+        }
+        let refused = |problem: String| refusal(description, &problem);
+        if description.bus() == "vdev" {
+            let arguments = text(&description.arguments_or_default());
+            eal.add(&bus, &name, &arguments).map_err(refused)?;
+        }
+        let Some(port) = eal.find(&name) else {
+            // What is no network device is not kept.
+            let _ = eal.remove(&bus, &name);
+            return Err(not_found(description));
+        };
+        Ok(Device {
+            port,
+            bus,
+            name,
+            mtu: MTU_DEFAULT,
+            rx_queues: 1,
+            is_ring: false,
+            receive_pool: None,
+        })
+    }
+
+    fn set_up(&mut self, tx_queues: u16) -> Result<(), Failure> {
+        let limits = self.limits().map_err(plain)?;
+        if tx_queues > limits.tx_queues_max {
+            return Err(too_many_queues(tx_queues, limits.tx_queues_max));
+        }
+        self.is_ring = limits.is_ring != 0;
+        if self.is_ring {
+            // What goes into a ring comes out of the queue of the same number.
+            self.rx_queues = tx_queues.min(limits.rx_queues_max);
+        }
+        let longest = (FRAME_BYTES_MAX - ETHERNET_BYTES) as u16;
+        let wanted = longest.min(limits.mtu_max);
+        self.mtu = match self.configure(tx_queues, wanted) {
+            Ok(()) => wanted,
+            Err(_) => {
+                let default = MTU_DEFAULT.min(wanted);
+                self.configure(tx_queues, default).map_err(plain)?;
+                default
+            }
+        };
+        self.start_queues(tx_queues)
+    }
+
+    fn configure(&self, tx_queues: u16, mtu: u16) -> Result<(), String> {
+        // SAFETY: the device is ours and not started.
+        check(unsafe { ffi::allosaur_dpdk_configure(self.port, self.rx_queues, tx_queues, mtu) })
+    }
+
+    fn start_queues(&mut self, tx_queues: u16) -> Result<(), Failure> {
+        let (mut rx, mut tx) = (DESCRIPTORS, DESCRIPTORS);
+        // SAFETY: the device is ours; both numbers are places of their own.
+        check(unsafe { ffi::allosaur_dpdk_descriptors(self.port, &mut rx, &mut tx) })
+            .map_err(plain)?;
+        // As many as the device holds and as the receiving thread has in its hands and its cache.
+        let mbufs = u32::from(rx) * u32::from(self.rx_queues) + 1023;
+        let pool = Pool::new(mbufs, self.frame_bytes_max(), self.socket(), !self.is_ring);
+        let pool = pool.ok_or_else(no_memory)?;
+        let pointer = pool.as_ptr();
+        self.receive_pool = Some(pool);
+        for queue in 0..self.rx_queues {
+            // SAFETY: the pool is dropped after the device was closed.
+            check(unsafe { ffi::allosaur_dpdk_rx_queue(self.port, queue, rx, pointer) })
+                .map_err(plain)?;
+        }
+        for queue in 0..tx_queues {
+            // SAFETY: the device is ours and not started.
+            check(unsafe { ffi::allosaur_dpdk_tx_queue(self.port, queue, tx) }).map_err(plain)?;
+        }
+        // SAFETY: all its queues are set up.
+        check(unsafe { ffi::rte_eth_dev_start(self.port) }).map_err(plain)
+    }
+
+    fn limits(&self) -> Result<Limits, String> {
+        let mut limits = Limits::default();
+        // SAFETY: the layout is that of the shim.
+        check(unsafe { ffi::allosaur_dpdk_limits(self.port, &mut limits) })?;
+        Ok(limits)
+    }
+
+    /// The longest frame with a VLAN tag.
+    pub(super) fn frame_bytes_max(&self) -> usize {
+        (usize::from(self.mtu) + ETHERNET_BYTES + 4).min(FRAME_BYTES_MAX)
+    }
+
+    /// The longest frame without a VLAN tag.
+    pub(super) fn untagged_bytes_max(&self) -> usize {
+        (usize::from(self.mtu) + ETHERNET_BYTES).min(FRAME_BYTES_MAX)
+    }
+
+    /// The NUMA node of the device, or -1.
+    pub(super) fn socket(&self) -> i32 {
+        // SAFETY: reads a number of the device.
+        unsafe { ffi::rte_eth_dev_socket_id(self.port) }
+    }
+
+    /// Its address.
+    pub(super) fn mac(&self) -> Option<[u8; 6]> {
+        let mut mac = [0; 6];
+        // SAFETY: writes the six bytes.
+        let result = unsafe { ffi::rte_eth_macaddr_get(self.port, &mut mac) };
+        (result == 0 && mac != [0; 6]).then_some(mac)
+    }
+
+    /// Its speed in bits per second, if it tells, and whether it has a link.
+    pub(super) fn link(&self) -> (Option<f64>, bool) {
+        let (mut speed_mbps, mut is_up) = (0, 0);
+        // SAFETY: both are places of their own.
+        unsafe { ffi::allosaur_dpdk_link(self.port, &mut speed_mbps, &mut is_up) };
+        let is_known = speed_mbps != 0 && speed_mbps != u32::MAX;
+        (is_known.then(|| f64::from(speed_mbps) * 1e6), is_up != 0)
+    }
+
+    /// Frames that arrived and were lost.
+    pub(super) fn lost_packets(&self) -> u64 {
+        // SAFETY: reads counters.
+        unsafe { ffi::allosaur_dpdk_lost(self.port) }
+    }
+
+    /// Lets frames to other stations through.
+    pub(super) fn set_promiscuous(&self, on: bool) -> Result<(), String> {
+        // SAFETY: the device runs.
+        check(unsafe {
+            match on {
+                true => ffi::rte_eth_promiscuous_enable(self.port),
+                false => ffi::rte_eth_promiscuous_disable(self.port),
+            }
+        })
+    }
+
+    /// Lets frames to all multicast addresses through.
+    pub(super) fn set_multicast(&self, on: bool) -> Result<(), String> {
+        // SAFETY: the device runs.
+        check(unsafe {
+            match on {
+                true => ffi::rte_eth_allmulticast_enable(self.port),
+                false => ffi::rte_eth_allmulticast_disable(self.port),
+            }
+        })
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // It was started with what it may use; nothing new is asked for here.
+        let Ok(eal) = Eal::start(&[]) else {
+            return;
+        };
+        // SAFETY: all queues are gone, since they hold the device.
+        unsafe {
+            ffi::rte_eth_dev_stop(self.port);
+            ffi::rte_eth_dev_close(self.port);
+        }
+        // A device that is not there any more is as well.
+        let _ = eal.remove(&self.bus, &self.name);
+    }
+}
+
+/// The name that the user gave, or the driver's with the first number that is free.
+fn free_name(eal: &Eal, description: &DpdkDevice) -> CString {
+    let text = |text: String| CString::new(text).expect("descriptions have no zeros");
+    let given = description.name().to_owned();
+    if description.bus() == "pci" || given.ends_with(|c: char| c.is_ascii_digit()) {
+        return text(given);
+    }
+    let numbered = (0..).map(|number: u32| text(format!("{given}{number}")));
+    let mut free = numbered.filter(|name| eal.find(name).is_none());
+    free.next().expect("there are more numbers than devices")
+}
+
+fn plain(problem: String) -> Failure {
+    (
+        format!("DPDK cannot set it up: {problem}"),
+        "See what DPDK says above".to_owned(),
+    )
+}
+
+fn refusal(description: &DpdkDevice, problem: &str) -> Failure {
+    let driver = description.name();
+    (
+        format!("DPDK cannot make it: {problem}"),
+        format!(
+            "See what DPDK says above; the driver ({driver}, with or without a number) and its \
+             arguments must be as in DPDK's guide of network drivers"
+        ),
+    )
+}
+
+fn taken() -> Failure {
+    (
+        "another port of this process is this device".to_owned(),
+        "Leave the number out: each port then gets the next that is free".to_owned(),
+    )
+}
+
+fn not_found(description: &DpdkDevice) -> Failure {
+    match description.bus() {
+        "pci" => (
+            "DPDK finds no network card there that it can use".to_owned(),
+            format!(
+                "Look at `dpdk-devbind.py --status`; most cards must be given to DPDK: \
+                 `sudo dpdk-devbind.py --bind=vfio-pci {}`. Never do that to the card that you \
+                 are connected by",
+                description.name()
+            ),
+        ),
+        _ => (
+            "the driver made no port".to_owned(),
+            "Use the name of a network driver, such as net_null or net_memif".to_owned(),
+        ),
+    }
+}
+
+fn too_many_queues(needed: u16, max: u16) -> Failure {
+    (
+        format!("it has {max} transmit queues, and {needed} are needed"),
+        "Use fewer sending threads (--cores): each needs a queue, and the receiving thread one"
+            .to_owned(),
+    )
+}
+
+pub(super) fn no_memory() -> Failure {
+    (
+        "DPDK has no memory left for its frames".to_owned(),
+        "Use fewer ports or sending threads, or give DPDK hugepages: \
+         `echo 1024 | sudo tee /proc/sys/vm/nr_hugepages`"
+            .to_owned(),
+    )
+}

@@ -1,0 +1,125 @@
+//! DPDK's functions and those of the shim, as Rust declares them.
+//!
+//! What lives here: declarations, and the few fields of an mbuf that are used in place; `shim.c`
+//! asserts where they are. What does not: anything that calls them.
+
+use std::ffi::{c_char, c_int, c_uint};
+
+/// Bytes in front of a frame in its mbuf.
+pub(super) const HEADROOM_BYTES: usize = 128;
+
+/// The beginning of `struct rte_mbuf`.
+#[repr(C)]
+pub(super) struct Mbuf {
+    pub(super) buf_addr: *mut u8,
+    _iova_or_next: u64,
+    pub(super) data_off: u16,
+    _refcnt: u16,
+    pub(super) nb_segs: u16,
+    _port: u16,
+    _ol_flags: u64,
+    _packet_type: u32,
+    pub(super) pkt_len: u32,
+    pub(super) data_len: u16,
+}
+
+const _: () = {
+    use std::mem::offset_of;
+    assert!(offset_of!(Mbuf, data_off) == 16);
+    assert!(offset_of!(Mbuf, nb_segs) == 20);
+    assert!(offset_of!(Mbuf, pkt_len) == 36);
+    assert!(offset_of!(Mbuf, data_len) == 40);
+};
+
+/// `struct rte_mempool`, which only DPDK looks into.
+#[repr(C)]
+pub(super) struct Mempool {
+    _opaque: [u8; 0],
+}
+
+/// What a device can do, see `struct limits` in the shim.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Limits {
+    pub(super) tx_queues_max: u16,
+    pub(super) rx_queues_max: u16,
+    pub(super) mtu_max: u16,
+    pub(super) is_ring: u16,
+}
+
+unsafe extern "C" {
+    pub(super) fn rte_eal_init(argc: c_int, argv: *mut *mut c_char) -> c_int;
+    pub(super) fn rte_thread_register() -> c_int;
+    pub(super) fn rte_thread_unregister();
+    pub(super) fn rte_strerror(error: c_int) -> *const c_char;
+    pub(super) fn rte_eal_hotplug_add(
+        bus: *const c_char,
+        device: *const c_char,
+        arguments: *const c_char,
+    ) -> c_int;
+    pub(super) fn rte_eal_hotplug_remove(bus: *const c_char, device: *const c_char) -> c_int;
+    pub(super) fn rte_eth_dev_get_port_by_name(name: *const c_char, port: *mut u16) -> c_int;
+    pub(super) fn rte_eth_dev_start(port: u16) -> c_int;
+    pub(super) fn rte_eth_dev_stop(port: u16) -> c_int;
+    pub(super) fn rte_eth_dev_close(port: u16) -> c_int;
+    pub(super) fn rte_eth_dev_socket_id(port: u16) -> c_int;
+    pub(super) fn rte_eth_macaddr_get(port: u16, mac: *mut [u8; 6]) -> c_int;
+    pub(super) fn rte_eth_promiscuous_enable(port: u16) -> c_int;
+    pub(super) fn rte_eth_promiscuous_disable(port: u16) -> c_int;
+    pub(super) fn rte_eth_allmulticast_enable(port: u16) -> c_int;
+    pub(super) fn rte_eth_allmulticast_disable(port: u16) -> c_int;
+    pub(super) fn rte_pktmbuf_pool_create(
+        name: *const c_char,
+        count: c_uint,
+        cache: c_uint,
+        private_bytes: u16,
+        room_bytes: u16,
+        socket: c_int,
+    ) -> *mut Mempool;
+    pub(super) fn rte_pktmbuf_free_bulk(mbufs: *mut *mut Mbuf, count: c_uint);
+    pub(super) fn rte_mempool_avail_count(pool: *const Mempool) -> c_uint;
+    pub(super) fn rte_mempool_free(pool: *mut Mempool);
+
+    pub(super) fn allosaur_dpdk_errno() -> c_int;
+    pub(super) fn allosaur_dpdk_limits(port: u16, limits: *mut Limits) -> c_int;
+    pub(super) fn allosaur_dpdk_configure(
+        port: u16,
+        rx_queues: u16,
+        tx_queues: u16,
+        mtu: u16,
+    ) -> c_int;
+    pub(super) fn allosaur_dpdk_descriptors(port: u16, rx: *mut u16, tx: *mut u16) -> c_int;
+    pub(super) fn allosaur_dpdk_rx_queue(
+        port: u16,
+        queue: u16,
+        descriptors: u16,
+        pool: *mut Mempool,
+    ) -> c_int;
+    pub(super) fn allosaur_dpdk_tx_queue(port: u16, queue: u16, descriptors: u16) -> c_int;
+    pub(super) fn allosaur_dpdk_link(port: u16, speed_mbps: *mut u32, is_up: *mut c_int) -> c_int;
+    pub(super) fn allosaur_dpdk_lost(port: u16) -> u64;
+    pub(super) fn allosaur_dpdk_tx_burst(
+        port: u16,
+        queue: u16,
+        mbufs: *mut *mut Mbuf,
+        count: u16,
+    ) -> u16;
+    pub(super) fn allosaur_dpdk_rx_burst(
+        port: u16,
+        queue: u16,
+        mbufs: *mut *mut Mbuf,
+        count: u16,
+    ) -> u16;
+    pub(super) fn allosaur_dpdk_take_empty(
+        pool: *mut Mempool,
+        mbufs: *mut *mut Mbuf,
+        count: u16,
+    ) -> c_int;
+    pub(super) fn allosaur_dpdk_take_stamped(
+        pool: *mut Mempool,
+        mbufs: *mut *mut Mbuf,
+        count: u16,
+    ) -> c_int;
+    pub(super) fn allosaur_dpdk_stamp(pool: *mut Mempool, bytes: *const u8, length: u16);
+    pub(super) fn allosaur_dpdk_gather(mbuf: *const Mbuf, bytes: *mut u8, room: u32) -> u32;
+}

@@ -1,0 +1,109 @@
+//! Ports on DPDK's drivers: network cards on the PCI bus, and devices without hardware.
+//!
+//! What lives here: opening such a port, and what its owner may ask of it. What does not: DPDK's
+//! own start (`eal`), devices (`device`), pools of mbufs (`pool`) and the queues (`transmit`,
+//! `receive`). Built only with the feature `dpdk`; `absent.rs` stands here without it.
+
+mod device;
+mod eal;
+mod ffi;
+mod pool;
+mod receive;
+#[cfg(test)]
+mod tests;
+mod transmit;
+
+use std::io;
+use std::sync::Arc;
+
+use crate::description::DpdkDevice;
+use crate::{Capabilities, PortError};
+use device::Device;
+
+pub use receive::DpdkRx;
+pub use transmit::{DpdkTx, FRAMES_MAX};
+
+/// The line rate of a device that does not tell its speed, in bits per second.
+const NOMINAL_RATE_BPS: f64 = 100e9;
+
+/// A port on a device of DPDK's.
+#[derive(Debug)]
+pub struct DpdkPort {
+    /// One for each thread that sends.
+    pub tx: Vec<DpdkTx>,
+    /// One.
+    pub rx: DpdkRx,
+    /// For who decides about the device.
+    pub control: DpdkControl,
+    /// Its address, if it has any.
+    pub mac: Option<[u8; 6]>,
+    capabilities: Capabilities,
+}
+
+impl DpdkPort {
+    /// Opens a device, with so many transmit queues. The first call of a process starts DPDK, and
+    /// allows it the PCI devices `pci`, all that this process will open.
+    ///
+    /// # Errors
+    ///
+    /// Names the device, what is wrong, and the remedy: when DPDK does not start, when it cannot
+    /// make or set up the device, when the device has not as many queues, or when memory is short.
+    pub fn open(
+        description: &DpdkDevice,
+        pci: &[String],
+        queues: usize,
+    ) -> Result<DpdkPort, PortError> {
+        let refused = |(problem, remedy)| PortError::Dpdk {
+            device: description.to_string(),
+            problem,
+            remedy,
+        };
+        let device = Device::open(description, pci, queues as u16).map_err(refused)?;
+        let device = Arc::new(device);
+        let tx = (0..queues).map(|queue| DpdkTx::new(Arc::clone(&device), queue as u16));
+        let tx: Option<Vec<DpdkTx>> = tx.collect();
+        Ok(DpdkPort {
+            tx: tx.ok_or_else(|| refused(device::no_memory()))?,
+            rx: DpdkRx::new(Arc::clone(&device)),
+            mac: device.mac(),
+            capabilities: Capabilities {
+                line_rate_bps: device.link().0.unwrap_or(NOMINAL_RATE_BPS),
+                frame_bytes_max: device.untagged_bytes_max(),
+            },
+            control: DpdkControl { device },
+        })
+    }
+}
+
+impl crate::Port for DpdkPort {
+    type Tx = DpdkTx;
+    type Rx = DpdkRx;
+
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn into_queues(self) -> (Vec<DpdkTx>, DpdkRx) {
+        (self.tx, self.rx)
+    }
+}
+
+/// A device, for who decides about it.
+#[derive(Debug)]
+pub struct DpdkControl {
+    device: Arc<Device>,
+}
+
+impl DpdkControl {
+    /// Whether the device has a link.
+    pub fn has_link(&self) -> bool {
+        self.device.link().1
+    }
+
+    /// Lets frames to other stations through, and those to all multicast addresses.
+    pub fn set_receive(&mut self, promiscuous: bool, multicast: bool) -> io::Result<()> {
+        let first = self.device.set_promiscuous(promiscuous);
+        let second = self.device.set_multicast(multicast);
+        first.and(second).map_err(io::Error::other)
+    }
+}

@@ -1,0 +1,139 @@
+//! Pools of mbufs, the buffers that DPDK's devices take and give back.
+//!
+//! What lives here: making a pool, taking mbufs out of it, and writing a frame into all of them.
+//! What does not: who sends them.
+//!
+//! A pool is used again or freed only when all its mbufs are home, and only where nobody but the
+//! thread that sends brings them home: else it is left to the end of the process, because a ring
+//! between two ports, or who reads it, may still hold some.
+
+use std::ffi::CString;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::ffi;
+use super::ffi::{HEADROOM_BYTES, Mbuf, Mempool};
+
+/// Mbufs that a thread keeps at hand, of each pool. DPDK allows 512.
+const CACHE_MBUFS: u32 = 256;
+
+/// A pool. Mbufs may come back from any thread.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pool: NonNull<Mempool>,
+    mbufs: u32,
+    /// Whether mbufs come back by the thread that takes them, and no other.
+    is_private: bool,
+    /// The longest frame in an mbuf.
+    pub(super) frame_bytes_max: usize,
+}
+
+// SAFETY: DPDK's pools are made to be used by many threads at once.
+unsafe impl Send for Pool {}
+// SAFETY: as above.
+unsafe impl Sync for Pool {}
+
+impl Pool {
+    /// A pool of so many mbufs for frames of up to `frame_bytes_max` bytes, in the memory of a
+    /// NUMA node, or any (-1); `None` when DPDK has no memory for it. Its mbufs come back by the
+    /// thread that takes them, and by no other, if it `is_private`.
+    pub(super) fn new(
+        mbufs: u32,
+        frame_bytes_max: usize,
+        socket: i32,
+        is_private: bool,
+    ) -> Option<Pool> {
+        // DPDK wants a name that no other pool of the process has.
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let name = format!("allosaur{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let name = CString::new(name).expect("letters and digits");
+        let room = u16::try_from(HEADROOM_BYTES + frame_bytes_max).ok()?;
+        // SAFETY: DPDK was started before there was a device to make pools for; the name ends with
+        // a zero and is copied.
+        let pool = unsafe {
+            ffi::rte_pktmbuf_pool_create(name.as_ptr(), mbufs, CACHE_MBUFS, 0, room, socket)
+        };
+        Some(Pool {
+            pool: NonNull::new(pool)?,
+            mbufs,
+            is_private,
+            frame_bytes_max,
+        })
+    }
+
+    /// Fills `mbufs` with empty ones; all or none.
+    pub(super) fn take_empty(&self, mbufs: &mut [*mut Mbuf]) -> bool {
+        // SAFETY: the pool lives as long as `self`; as many pointers are written as there is room.
+        unsafe {
+            let room = mbufs.as_mut_ptr();
+            ffi::allosaur_dpdk_take_empty(self.pool.as_ptr(), room, mbufs.len() as u16) == 0
+        }
+    }
+
+    /// Fills `mbufs` from the front with stamped ones, as far as there are any. Returns how many.
+    pub(super) fn take_stamped(&self, mbufs: &mut [*mut Mbuf]) -> usize {
+        let take = |mbufs: &mut [*mut Mbuf]| {
+            // SAFETY: as in `take_empty`.
+            unsafe {
+                let room = mbufs.as_mut_ptr();
+                ffi::allosaur_dpdk_take_stamped(self.pool.as_ptr(), room, mbufs.len() as u16) == 0
+            }
+        };
+        if take(mbufs) {
+            return mbufs.len();
+        }
+        // DPDK gives all or none. It happens only when a device holds nearly all of the pool.
+        (0..mbufs.len())
+            .find(|n| !take(&mut mbufs[*n..=*n]))
+            .unwrap_or(mbufs.len())
+    }
+
+    /// Whether surely nobody holds an mbuf. While other threads bring mbufs home they cannot be
+    /// counted, so of a pool that is not private it is never sure.
+    pub(super) fn is_whole(&self) -> bool {
+        // SAFETY: the pool lives as long as `self`.
+        let count = || unsafe { ffi::rte_mempool_avail_count(self.pool.as_ptr()) };
+        self.is_private && count() == self.mbufs
+    }
+
+    /// Writes a frame into every mbuf of a pool that was never used, or that
+    /// [is whole](Pool::is_whole).
+    ///
+    /// # Panics
+    ///
+    /// When the frame is longer than the pool's mbufs.
+    pub(super) fn stamp(&mut self, frame: &[u8]) {
+        assert!(frame.len() <= self.frame_bytes_max, "the frame fits");
+        // SAFETY: see `is_whole`; nobody took an mbuf of a new pool.
+        let home = unsafe { ffi::rte_mempool_avail_count(self.pool.as_ptr()) };
+        assert!(
+            home == self.mbufs,
+            "a pool is stamped when its mbufs are home"
+        );
+        // SAFETY: all mbufs are in the pool, so nobody reads or writes them, and each has room for
+        // `frame_bytes_max` bytes behind its headroom.
+        unsafe {
+            ffi::allosaur_dpdk_stamp(self.pool.as_ptr(), frame.as_ptr(), frame.len() as u16);
+        }
+    }
+
+    /// For the setup of a receive queue, which takes mbufs as long as its device runs.
+    pub(super) fn as_ptr(&self) -> *mut Mempool {
+        self.pool.as_ptr()
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if self.is_whole() {
+            // SAFETY: nobody holds an mbuf of the pool, and nobody can take one any more.
+            unsafe { ffi::rte_mempool_free(self.pool.as_ptr()) };
+        }
+    }
+}
+
+/// Gives mbufs back to the pools that they are from.
+pub(super) fn free(mbufs: &mut [*mut Mbuf]) {
+    // SAFETY: callers own these mbufs, and forget them with this call.
+    unsafe { ffi::rte_pktmbuf_free_bulk(mbufs.as_mut_ptr(), mbufs.len() as u32) };
+}

@@ -1,0 +1,139 @@
+//! The receive queue of a DPDK port.
+//!
+//! What lives here: bursts out of the device's queues, each frame in one piece. What does not: who
+//! distributes frames over queues (the device).
+
+use std::sync::Arc;
+
+use super::device::Device;
+use super::eal;
+use super::ffi;
+use super::ffi::Mbuf;
+use super::pool;
+use crate::RxQueue;
+use crate::memory::FRAME_BYTES_MAX;
+
+/// Mbufs that are taken from the device at once.
+const BURST: usize = 32;
+/// How often the device is asked what it lost.
+const STATISTICS_NS: u64 = 100_000_000;
+/// How long the device may be left alone: nobody tells when a frame arrives, and at 1 Mpps it holds
+/// what comes in a millisecond.
+const ALONE_NS_MAX: u64 = 1_000_000;
+
+/// The receive queue of a DPDK port.
+#[derive(Debug)]
+pub struct DpdkRx {
+    mbufs: [*mut Mbuf; BURST],
+    /// Where a frame that lies in several mbufs is put together.
+    whole: Vec<u8>,
+    lost_here: u64,
+    lost_packets: u64,
+    statistics_at_ns: u64,
+    polled_at_ns: u64,
+    device: Arc<Device>,
+}
+
+// SAFETY: between calls the queue holds no mbufs; within one they are this thread's alone.
+unsafe impl Send for DpdkRx {}
+
+impl DpdkRx {
+    /// The queue of a device that runs.
+    pub(super) fn new(device: Arc<Device>) -> DpdkRx {
+        DpdkRx {
+            mbufs: [std::ptr::null_mut(); BURST],
+            whole: vec![0; FRAME_BYTES_MAX],
+            lost_here: 0,
+            lost_packets: 0,
+            statistics_at_ns: 0,
+            polled_at_ns: 0,
+            device,
+        }
+    }
+
+    /// Frames that arrived and are lost, as the device counts them, and those that are longer than
+    /// any port takes. Up to 0.1 s old.
+    pub fn lost_packets(&self) -> u64 {
+        self.lost_packets
+    }
+
+    /// When the device should be looked after again.
+    pub fn next_look_ns(&self) -> u64 {
+        self.polled_at_ns + ALONE_NS_MAX
+    }
+
+    fn ask_for_losses(&mut self, now_ns: u64) {
+        if now_ns >= self.statistics_at_ns {
+            self.statistics_at_ns = now_ns + STATISTICS_NS;
+            let lost = self.device.lost_packets() + self.lost_here;
+            self.lost_packets = self.lost_packets.max(lost);
+        }
+    }
+
+    /// Hands a burst of one queue to `each`. Returns how many mbufs there were.
+    fn receive_burst(&mut self, queue: u16, most: usize, each: &mut impl FnMut(&[u8])) -> usize {
+        let first = self.mbufs.as_mut_ptr();
+        let most = most.min(BURST) as u16;
+        // SAFETY: the device runs and has this queue, which only this thread uses; there is room
+        // for as many pointers.
+        let count = unsafe { ffi::allosaur_dpdk_rx_burst(self.device.port, queue, first, most) };
+        let count = usize::from(count);
+        for mbuf in &self.mbufs[..count] {
+            // SAFETY: the mbuf is ours until it is freed below. A frame in one piece begins at
+            // `data_off` and has `data_len` bytes; one of several the shim copies, up to the room
+            // that it is told.
+            let frame = unsafe {
+                let Mbuf {
+                    buf_addr,
+                    data_off,
+                    nb_segs,
+                    data_len,
+                    ..
+                } = **mbuf;
+                match nb_segs {
+                    1 => std::slice::from_raw_parts(
+                        buf_addr.add(usize::from(data_off)),
+                        usize::from(data_len),
+                    ),
+                    _ => {
+                        let room = self.whole.len() as u32;
+                        let whole = self.whole.as_mut_ptr();
+                        let len = ffi::allosaur_dpdk_gather(*mbuf, whole, room);
+                        &self.whole[..len as usize]
+                    }
+                }
+            };
+            match frame {
+                [] => self.lost_here += 1,
+                frame => each(frame),
+            }
+        }
+        pool::free(&mut self.mbufs[..count]);
+        count
+    }
+}
+
+impl RxQueue for DpdkRx {
+    fn receive(&mut self, now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
+        eal::join();
+        self.polled_at_ns = now_ns;
+        self.ask_for_losses(now_ns);
+        let mut taken = 0;
+        let mut hand_over = |frame: &[u8]| {
+            each(now_ns, frame);
+            taken += 1;
+        };
+        let mut left = budget;
+        for queue in 0..self.device.rx_queues {
+            while left > 0 {
+                let most = left.min(BURST);
+                let count = self.receive_burst(queue, most, &mut hand_over);
+                left -= count;
+                if count < most {
+                    break;
+                }
+            }
+        }
+        taken
+    }
+}

@@ -1,0 +1,161 @@
+/* What DPDK offers to C only: functions that it inlines, and settings in structures whose layout is
+ * its own business. What lives here: one thin function for each. What does not: any decision; those
+ * are in the Rust files beside this one, whose declarations are in ffi.rs. */
+
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+/* ffi.rs reads and writes these fields in place. */
+_Static_assert(offsetof(struct rte_mbuf, buf_addr) == 0, "see Mbuf in ffi.rs");
+_Static_assert(offsetof(struct rte_mbuf, data_off) == 16, "see Mbuf in ffi.rs");
+_Static_assert(offsetof(struct rte_mbuf, nb_segs) == 20, "see Mbuf in ffi.rs");
+_Static_assert(offsetof(struct rte_mbuf, ol_flags) == 24, "see Mbuf in ffi.rs");
+_Static_assert(offsetof(struct rte_mbuf, pkt_len) == 36, "see Mbuf in ffi.rs");
+_Static_assert(offsetof(struct rte_mbuf, data_len) == 40, "see Mbuf in ffi.rs");
+_Static_assert(RTE_PKTMBUF_HEADROOM == 128, "see HEADROOM_BYTES in ffi.rs");
+
+/* Of a device, before it is set up; see Limits in ffi.rs. */
+struct limits {
+	uint16_t tx_queues_max;
+	uint16_t rx_queues_max;
+	uint16_t mtu_max;
+	uint16_t is_ring;
+};
+
+int allosaur_dpdk_errno(void)
+{
+	return rte_errno;
+}
+
+int allosaur_dpdk_limits(uint16_t port, struct limits *limits)
+{
+	struct rte_eth_dev_info info;
+	int result = rte_eth_dev_info_get(port, &info);
+
+	if (result != 0)
+		return result;
+	limits->tx_queues_max = info.max_tx_queues;
+	limits->rx_queues_max = info.max_rx_queues;
+	limits->mtu_max = info.max_mtu;
+	limits->is_ring = strcmp(info.driver_name, "net_ring") == 0;
+	if (info.max_rx_pktlen < (uint32_t)info.max_mtu + RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN)
+		limits->mtu_max = info.max_rx_pktlen > RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN
+			? info.max_rx_pktlen - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN : RTE_ETHER_MTU;
+	return 0;
+}
+
+int allosaur_dpdk_configure(uint16_t port, uint16_t rx_queues, uint16_t tx_queues, uint16_t mtu)
+{
+	struct rte_eth_conf conf;
+
+	memset(&conf, 0, sizeof(conf));
+	conf.rxmode.mtu = mtu;
+	return rte_eth_dev_configure(port, rx_queues, tx_queues, &conf);
+}
+
+/* The device may change both numbers to what it can do. */
+int allosaur_dpdk_descriptors(uint16_t port, uint16_t *rx, uint16_t *tx)
+{
+	return rte_eth_dev_adjust_nb_rx_tx_desc(port, rx, tx);
+}
+
+int allosaur_dpdk_rx_queue(uint16_t port, uint16_t queue, uint16_t descriptors, struct rte_mempool *pool)
+{
+	return rte_eth_rx_queue_setup(port, queue, descriptors, rte_eth_dev_socket_id(port), NULL, pool);
+}
+
+int allosaur_dpdk_tx_queue(uint16_t port, uint16_t queue, uint16_t descriptors)
+{
+	return rte_eth_tx_queue_setup(port, queue, descriptors, rte_eth_dev_socket_id(port), NULL);
+}
+
+int allosaur_dpdk_link(uint16_t port, uint32_t *speed_mbps, int *is_up)
+{
+	struct rte_eth_link link;
+	int result;
+
+	memset(&link, 0, sizeof(link));
+	result = rte_eth_link_get_nowait(port, &link);
+	*speed_mbps = link.link_speed;
+	*is_up = link.link_status == RTE_ETH_LINK_UP;
+	return result;
+}
+
+/* Frames that arrived and were lost. */
+uint64_t allosaur_dpdk_lost(uint16_t port)
+{
+	struct rte_eth_stats stats;
+
+	if (rte_eth_stats_get(port, &stats) != 0)
+		return 0;
+	return stats.imissed + stats.ierrors + stats.rx_nombuf;
+}
+
+uint16_t allosaur_dpdk_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count)
+{
+	return rte_eth_tx_burst(port, queue, mbufs, count);
+}
+
+uint16_t allosaur_dpdk_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count)
+{
+	return rte_eth_rx_burst(port, queue, mbufs, count);
+}
+
+/* Empty mbufs, their fields as new; all or none (then not 0). */
+int allosaur_dpdk_take_empty(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint16_t count)
+{
+	return rte_pktmbuf_alloc_bulk(pool, mbufs, count);
+}
+
+/* Mbufs as they were freed: stamped ones stay stamped. All or none (then not 0). */
+int allosaur_dpdk_take_stamped(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint16_t count)
+{
+	return rte_mempool_get_bulk(pool, (void **)mbufs, count);
+}
+
+struct stamp {
+	const uint8_t *bytes;
+	uint16_t length;
+};
+
+static void stamp_one(struct rte_mempool *pool, void *argument, void *object, unsigned int number)
+{
+	const struct stamp *stamp = argument;
+	struct rte_mbuf *mbuf = object;
+
+	(void)pool;
+	(void)number;
+	rte_pktmbuf_reset(mbuf);
+	mbuf->data_len = stamp->length;
+	mbuf->pkt_len = stamp->length;
+	memcpy(rte_pktmbuf_mtod(mbuf, void *), stamp->bytes, stamp->length);
+}
+
+/* Writes the same frame into every mbuf of a pool, wherever it is. */
+void allosaur_dpdk_stamp(struct rte_mempool *pool, const uint8_t *bytes, uint16_t length)
+{
+	struct stamp stamp = { bytes, length };
+
+	rte_mempool_obj_iter(pool, stamp_one, &stamp);
+}
+
+/* The bytes of a frame that lies in several mbufs; 0 when it is longer than there is room for. */
+uint32_t allosaur_dpdk_gather(const struct rte_mbuf *mbuf, uint8_t *bytes, uint32_t room)
+{
+	const void *found;
+	uint32_t length = rte_pktmbuf_pkt_len(mbuf);
+
+	if (length > room)
+		return 0;
+	found = rte_pktmbuf_read(mbuf, 0, length, bytes);
+	if (found == NULL)
+		return 0;
+	if (found != bytes)
+		memcpy(bytes, found, length);
+	return length;
+}

@@ -1,0 +1,179 @@
+//! Ports on DPDK's own drivers without hardware: what goes in comes out, byte for byte.
+//!
+//! What lives here: tests that need libdpdk, and so the feature. They start DPDK in the test's own
+//! process; what it needs of the machine is memory.
+
+use super::{DpdkPort, FRAMES_MAX};
+use crate::description::{DpdkDevice, PortDescription};
+use crate::{FrameId, Port, RxQueue, TxQueue};
+
+fn open(text: &str, queues: usize) -> DpdkPort {
+    DpdkPort::open(&device(text), &[], queues).expect("DPDK's drivers need no hardware")
+}
+
+fn device(text: &str) -> DpdkDevice {
+    match text.parse().expect("well formed") {
+        PortDescription::Dpdk(device) => device,
+        other => panic!("not a device: {other}"),
+    }
+}
+
+/// The bytes of a frame that is like no other of another number.
+fn frame(number: usize, len: usize) -> Vec<u8> {
+    (0..len)
+        .map(|at| (number * 7 + at * 13 + at / 256) as u8)
+        .collect()
+}
+
+fn send(port: &mut impl TxQueue, bytes: &[u8]) -> bool {
+    let Some(slot) = port.slot(0, bytes.len()) else {
+        return false;
+    };
+    slot.copy_from_slice(bytes);
+    true
+}
+
+fn received(port: &mut impl RxQueue) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    let count = port.receive(0, 10_000, |_, bytes| frames.push(bytes.to_vec()));
+    assert_eq!(count, frames.len());
+    frames
+}
+
+#[test]
+fn frames_of_every_length_come_out_of_the_ring_in_order() {
+    let mut port = open("vdev:net_ring", 1);
+    let longest = port.capabilities().frame_bytes_max;
+    assert!(longest >= 1514, "{longest}");
+    let lengths = (14..200)
+        .chain((200..longest).step_by(97))
+        .chain([longest, port.tx[0].frame_bytes_max()]);
+    for (number, len) in lengths.enumerate() {
+        assert!(send(&mut port.tx[0], &frame(number, len)));
+        port.tx[0].flush();
+        assert_eq!(received(&mut port.rx), [frame(number, len)]);
+    }
+}
+
+#[test]
+fn slots_and_registered_frames_keep_their_order_in_bursts() {
+    let mut port = open("vdev:net_ring", 2);
+    let ids: Vec<FrameId> = (0..3)
+        .map(|number| {
+            port.tx[1]
+                .register(&frame(number, 60 + number))
+                .expect("there is room")
+        })
+        .collect();
+    let mut expected = Vec::new();
+    for round in 0..200 {
+        for (number, id) in ids.iter().enumerate() {
+            assert_eq!(port.tx[1].repeat(0, *id, 5), 5);
+            expected.extend(vec![frame(number, 60 + number); 5]);
+            assert!(send(&mut port.tx[1], &frame(round, 100)));
+            expected.push(frame(round, 100));
+        }
+        if round % 7 == 0 {
+            port.tx[1].flush();
+            assert!(!port.tx[1].has_unsent());
+            let found = received(&mut port.rx);
+            assert!(found == expected, "round {round}");
+            expected.clear();
+        }
+    }
+    port.tx[1].flush();
+    assert!(received(&mut port.rx) == expected);
+}
+
+#[test]
+fn a_full_device_has_no_room_and_loses_nothing() {
+    let mut port = open("vdev:net_ring", 1);
+    let id = port.tx[0].register(&frame(0, 60)).expect("there is room");
+    for by_slot in [false, true] {
+        let mut sent = 0;
+        while match by_slot {
+            true => send(&mut port.tx[0], &frame(0, 60)),
+            false => port.tx[0].repeat(0, id, 1) == 1,
+        } {
+            sent += 1;
+            assert!(sent < 100_000, "a ring is full some day");
+        }
+        assert!(!port.tx[0].has_room(0, 60) || !by_slot);
+        assert!(port.tx[0].has_unsent());
+        let mut arrived = 0;
+        while port.tx[0].has_unsent() {
+            let frames = received(&mut port.rx);
+            assert!(frames.iter().all(|bytes| *bytes == frame(0, 60)));
+            arrived += frames.len();
+            port.tx[0].flush();
+        }
+        arrived += received(&mut port.rx).len();
+        assert_eq!(arrived, sent);
+        assert!(port.tx[0].has_room(0, 60));
+    }
+}
+
+#[test]
+fn net_null_takes_everything_and_gives_pools_back() {
+    let mut port = open("vdev:net_null", 1);
+    assert_eq!(port.capabilities().line_rate_bps, 10e9);
+    for round in 0..3 {
+        // The pools of unregistered frames serve again, and then there are no more.
+        let frames: Vec<FrameId> = (0..FRAMES_MAX)
+            .map(|number| {
+                port.tx[0]
+                    .register(&frame(number + round, 60))
+                    .expect("there is room")
+            })
+            .collect();
+        assert_eq!(port.tx[0].register(&frame(0, 60)), None);
+        for (number, id) in frames.iter().enumerate() {
+            assert_eq!(port.tx[0].repeat(0, *id, 100_000), 100_000);
+            let mut copy = Vec::new();
+            port.tx[0].copy_registered(*id, &mut copy);
+            assert_eq!(copy, frame(number + round, 60));
+        }
+        port.tx[0].flush();
+        frames.into_iter().for_each(|id| port.tx[0].unregister(id));
+    }
+    assert_eq!(received(&mut port.rx), Vec::<Vec<u8>>::new());
+}
+
+#[test]
+fn queues_move_between_threads_and_devices_end_with_their_last_queue() {
+    for _ in 0..3 {
+        let port = open("vdev:net_ring7", 2);
+        let (tx, mut rx) = port.into_queues();
+        let threads = tx.into_iter().map(|mut tx| {
+            std::thread::spawn(move || {
+                (0..500).for_each(|number| assert!(send(&mut tx, &frame(number, 64))));
+                tx.flush();
+                assert!(!tx.has_unsent());
+            })
+        });
+        threads.for_each(|thread| thread.join().expect("no panic"));
+        assert_eq!(received(&mut rx).len(), 1000);
+    }
+}
+
+#[test]
+fn errors_name_the_device_and_the_remedy() {
+    let error = |text: &str, pci: &[String], queues| {
+        let error = DpdkPort::open(&device(text), pci, queues).expect_err(text);
+        error.to_string()
+    };
+    let unknown = error("vdev:net_nonsense,a=1", &[], 1);
+    assert!(unknown.contains("'vdev:net_nonsense,a=1'"), "{unknown}");
+    assert!(unknown.contains("guide of network drivers"), "{unknown}");
+    let twice = open("vdev:net_null9", 1);
+    let second = error("vdev:net_null9", &[], 1);
+    assert!(second.contains("another port of this process"), "{second}");
+    drop(twice);
+    let many = error("vdev:net_ring", &[], 65);
+    assert!(
+        many.contains("65 are needed") && many.contains("--cores"),
+        "{many}"
+    );
+    let late = error("pci:0000:03:00.0", &["0000:03:00.0".to_owned()], 1);
+    assert!(late.contains("another server"), "{late}");
+}

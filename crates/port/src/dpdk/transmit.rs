@@ -1,0 +1,226 @@
+//! The transmit queue of a DPDK port: mbufs in order, handed to the device in bursts.
+//!
+//! What lives here: writing frames into mbufs of the queue's own pool, and sending registered
+//! frames, whose mbufs carry the bytes already. What does not: the pools (`pool`), the device.
+//!
+//! A registered frame has a pool of its own, and each of its mbufs was written once. The device
+//! gives an mbuf back to its pool after sending; nobody writes into it, so it is ready again.
+
+use std::sync::Arc;
+
+use super::device::{DESCRIPTORS, Device};
+use super::eal;
+use super::ffi;
+use super::ffi::{HEADROOM_BYTES, Mbuf};
+use super::pool::{self, Pool};
+use crate::{FrameId, TxQueue};
+
+/// Mbufs that are handed to the device at once.
+const BURST: usize = 64;
+/// Mbufs of a pool: as many as the device holds, and as are on the way to it or at hand.
+const POOL_MBUFS: u32 = DESCRIPTORS as u32 + 1023;
+/// Frames of a queue that have a pool of their own; the engine writes the others each time. A pool
+/// takes 2 MiB and its frames; making one takes about a millisecond.
+pub const FRAMES_MAX: usize = 8;
+
+/// A transmit queue of a DPDK port.
+#[derive(Debug)]
+pub struct DpdkTx {
+    /// Written, in order, and not taken by the device yet: the first `pending_mbufs`.
+    pending: [*mut Mbuf; BURST],
+    pending_mbufs: usize,
+    /// At hand for slots: the first `empty_mbufs`.
+    empty: [*mut Mbuf; BURST],
+    empty_mbufs: usize,
+    frame_bytes_max: usize,
+    queue: u16,
+    pool: Pool,
+    frames: Vec<Registered>,
+    device: Arc<Device>,
+}
+
+/// A frame with its pool, or a pool that waits for another frame.
+#[derive(Debug)]
+struct Registered {
+    pool: Pool,
+    bytes: Vec<u8>,
+    is_in_use: bool,
+}
+
+// SAFETY: the mbufs behind the pointers are this queue's alone until it hands them to the device;
+// no other thread knows them.
+unsafe impl Send for DpdkTx {}
+
+impl DpdkTx {
+    /// The queue of this number of a device that runs; `None` when there is no memory for it.
+    pub(super) fn new(device: Arc<Device>, queue: u16) -> Option<DpdkTx> {
+        let frame_bytes_max = device.frame_bytes_max();
+        let is_private = !device.is_ring;
+        Some(DpdkTx {
+            pending: [std::ptr::null_mut(); BURST],
+            pending_mbufs: 0,
+            empty: [std::ptr::null_mut(); BURST],
+            empty_mbufs: 0,
+            frame_bytes_max,
+            queue,
+            pool: Pool::new(POOL_MBUFS, frame_bytes_max, device.socket(), is_private)?,
+            frames: Vec::new(),
+            device,
+        })
+    }
+
+    /// The longest frame, in bytes without FCS.
+    pub fn frame_bytes_max(&self) -> usize {
+        self.frame_bytes_max
+    }
+
+    /// Hands to the device what is pending. Returns whether there is room for more.
+    fn push(&mut self) -> bool {
+        let (first, count) = (self.pending.as_mut_ptr(), self.pending_mbufs);
+        // SAFETY: the device runs and has this queue, which only this thread uses; the first
+        // `count` mbufs are ours, and those that the device takes are forgotten below.
+        let taken = unsafe {
+            ffi::allosaur_dpdk_tx_burst(self.device.port, self.queue, first, count as u16)
+        };
+        let taken = usize::from(taken);
+        self.pending.copy_within(taken..count, 0);
+        self.pending_mbufs = count - taken;
+        self.pending_mbufs < BURST
+    }
+
+    /// Sees to it that there is a place in the burst and an empty mbuf for it.
+    #[inline]
+    fn make_room(&mut self) -> bool {
+        (self.pending_mbufs < BURST || self.push()) && (self.empty_mbufs > 0 || self.refill())
+    }
+
+    #[inline(never)]
+    fn refill(&mut self) -> bool {
+        eal::join();
+        let mut found = self.pool.take_empty(&mut self.empty);
+        if !found {
+            // Devices look only now and then for what they have sent.
+            found = self.push() && self.pool.take_empty(&mut self.empty);
+        }
+        self.empty_mbufs = if found { BURST } else { 0 };
+        found
+    }
+
+    fn check_length(&self, len: usize) {
+        assert!(len <= self.frame_bytes_max, "frame too long for a port");
+    }
+
+    fn registered(&self, frame: FrameId) -> &Registered {
+        let registered = self.frames.get(frame.0 as usize).filter(|f| f.is_in_use);
+        registered.expect("a frame is used only while it is registered")
+    }
+}
+
+impl TxQueue for DpdkTx {
+    #[inline(always)]
+    fn slot(&mut self, _now_ns: u64, len: usize) -> Option<&mut [u8]> {
+        self.check_length(len);
+        if !self.make_room() {
+            return None;
+        }
+        self.empty_mbufs -= 1;
+        let mbuf = self.empty[self.empty_mbufs];
+        self.pending[self.pending_mbufs] = mbuf;
+        self.pending_mbufs += 1;
+        // SAFETY: the mbuf is ours until it is handed to the device, which only a later call with
+        // `&mut self` does. It is empty: its data begins behind the headroom, and there is room for
+        // `frame_bytes_max` bytes, which are from memory that the system cleared or that held
+        // frames before.
+        unsafe {
+            (*mbuf).pkt_len = len as u32;
+            (*mbuf).data_len = len as u16;
+            let data = (*mbuf).buf_addr.add(HEADROOM_BYTES);
+            Some(std::slice::from_raw_parts_mut(data, len))
+        }
+    }
+
+    fn has_room(&mut self, _now_ns: u64, len: usize) -> bool {
+        self.check_length(len);
+        self.make_room()
+    }
+
+    #[inline]
+    fn repeat(&mut self, _now_ns: u64, frame: FrameId, count: u32) -> u32 {
+        let number = frame.0 as usize;
+        self.registered(frame);
+        let mut left = count as usize;
+        while left > 0 && (self.pending_mbufs < BURST || self.push()) {
+            let place = self.pending_mbufs..BURST.min(self.pending_mbufs + left);
+            eal::join();
+            let pool = &self.frames[number].pool;
+            let mut found = pool.take_stamped(&mut self.pending[place.clone()]);
+            if found == 0 {
+                // Devices look only now and then for what they have sent.
+                self.push();
+                let place = self.pending_mbufs..BURST.min(self.pending_mbufs + left);
+                let pool = &self.frames[number].pool;
+                found = pool.take_stamped(&mut self.pending[place]);
+            }
+            if found == 0 {
+                break;
+            }
+            self.pending_mbufs += found;
+            left -= found;
+        }
+        count - left as u32
+    }
+
+    fn register(&mut self, frame: &[u8]) -> Option<FrameId> {
+        self.check_length(frame.len());
+        let is_free = |old: &Registered| {
+            !old.is_in_use && old.pool.frame_bytes_max >= frame.len() && old.pool.is_whole()
+        };
+        let number = match self.frames.iter().position(is_free) {
+            Some(number) => number,
+            None if self.frames.len() == FRAMES_MAX => return None,
+            None => {
+                let (socket, is_private) = (self.device.socket(), !self.device.is_ring);
+                let pool = Pool::new(POOL_MBUFS, frame.len(), socket, is_private)?;
+                self.frames.push(Registered {
+                    pool,
+                    bytes: Vec::new(),
+                    is_in_use: false,
+                });
+                self.frames.len() - 1
+            }
+        };
+        let registered = &mut self.frames[number];
+        registered.pool.stamp(frame);
+        frame.clone_into(&mut registered.bytes);
+        registered.is_in_use = true;
+        Some(FrameId(number as u32))
+    }
+
+    fn unregister(&mut self, frame: FrameId) {
+        if let Some(registered) = self.frames.get_mut(frame.0 as usize) {
+            registered.is_in_use = false;
+        }
+    }
+
+    fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>) {
+        self.registered(frame).bytes.clone_into(copy);
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        if self.pending_mbufs > 0 {
+            self.push();
+        }
+    }
+
+    fn has_unsent(&self) -> bool {
+        self.pending_mbufs > 0
+    }
+}
+
+impl Drop for DpdkTx {
+    fn drop(&mut self) {
+        pool::free(&mut self.pending[..self.pending_mbufs]);
+        pool::free(&mut self.empty[..self.empty_mbufs]);
+    }
+}
