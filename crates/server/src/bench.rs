@@ -1,4 +1,5 @@
-//! The benchmark of one data core on in-memory ports: the worker's own loop, as fast as it goes.
+//! The benchmark of one data core, on in-memory ports or others: the worker's own loop, as fast as
+//! it goes.
 //!
 //! What lives here: the cases and the measurement, as JSON. What does not: comparing runs and
 //! machines (`bench/run.py`).
@@ -9,15 +10,21 @@ use std::thread;
 
 use allosaur_engine::Command;
 use allosaur_engine::flow_stats::VxlanPorts;
+use allosaur_engine::stats::TransmitCounters;
 use allosaur_engine::stream::{
     CompileError, CoreShare, DestinationMac, Mode, PortFacts, Profile, ProfileKey, Rate, StreamId,
     StreamSpec,
 };
 use allosaur_engine::time::SECOND;
+use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::{Checksums, Instruction, Operation, Range, Values, Width};
 use allosaur_packet::checksum;
+use allosaur_port::PortError;
+use allosaur_port::description::PortDescription;
+use allosaur_port::kind;
 use allosaur_port::memory::{self, LinkSettings, NOMINAL_RATE_BPS};
 use serde::Serialize;
+use thiserror::Error;
 
 use crate::clock::Clock;
 use crate::counters::{Counters, Snapshot};
@@ -76,7 +83,7 @@ pub fn run(case: Case, receive: bool, seconds: f64) -> Result<Measured, CompileE
     let (mut control, mail) = mailbox(&doorbell);
     let queues = ports.iter_mut().map(|port| port.tx.remove(0));
     let worker = Worker::new(queues, mail, counters.cores[0].clone(), clock.clone());
-    control.send(start(case, clock.now_ns())?);
+    control.send(start(case, 0, clock.now_ns())?);
     let stop = AtomicBool::new(false);
     let receivers = ports.into_iter().map(|port| port.rx);
     let receiver = Receiver::new(receivers, counters.receive.clone(), clock.clone());
@@ -91,6 +98,32 @@ pub fn run(case: Case, receive: bool, seconds: f64) -> Result<Measured, CompileE
         measured
     });
     Ok(measured)
+}
+
+/// Why there was nothing to measure.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// A case that cannot be compiled.
+    #[error(transparent)]
+    Case(#[from] CompileError),
+    /// A port that cannot be opened.
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
+
+/// Runs one case for `seconds` on this thread, on all of these ports at once. Nobody receives.
+pub fn run_on(ports: &[PortDescription], case: Case, seconds: f64) -> Result<Measured, BenchError> {
+    let clock = Clock::start();
+    let mut ports = kind::open(ports, 1)?;
+    let counters = Counters::new(ports.len(), 1);
+    let doorbell = Doorbell::new().expect("the machine has a file descriptor left");
+    let (mut control, mail) = mailbox(&doorbell);
+    let queues = ports.iter_mut().map(|port| port.tx.remove(0));
+    let worker = Worker::new(queues, mail, counters.cores[0].clone(), clock.clone());
+    for number in 0..ports.len() {
+        control.send(start(case, number as u8, clock.now_ns())?);
+    }
+    Ok(measure(worker, &counters, &clock, seconds))
 }
 
 fn measure(mut worker: Worker, counters: &Counters, clock: &Clock, seconds: f64) -> Measured {
@@ -112,7 +145,7 @@ fn measure(mut worker: Worker, counters: &Counters, clock: &Clock, seconds: f64)
     let after = turn_until(from_ns + (seconds * SECOND as f64) as u64);
     let ticks = (ticks.raw() - from_ticks) as f64;
     let seconds = (clock.now_ns() - from_ns) as f64 / SECOND as f64;
-    let (first, last) = (&before.ports[0].transmit, &after.ports[0].transmit);
+    let (first, last) = (sent(&before), sent(&after));
     let packets = last.sent.packets - first.sent.packets;
     let bytes = last.sent.bytes - first.sent.bytes;
     let received = |snapshot: &Snapshot| snapshot.ports.last().map_or(0, |p| p.receive.packets);
@@ -127,8 +160,19 @@ fn measure(mut worker: Worker, counters: &Counters, clock: &Clock, seconds: f64)
     }
 }
 
+/// What all ports sent.
+fn sent(snapshot: &Snapshot) -> TransmitCounters {
+    let mut sum = TransmitCounters::default();
+    for port in &snapshot.ports {
+        sum.sent.packets += port.transmit.sent.packets;
+        sum.sent.bytes += port.transmit.sent.bytes;
+        sum.queue_full += port.transmit.queue_full;
+    }
+    sum
+}
+
 /// Asks for more than any core can do.
-fn start(case: Case, now: u64) -> Result<Command, CompileError> {
+fn start(case: Case, port: PortIndex, now: u64) -> Result<Command, CompileError> {
     let facts = PortFacts {
         line_rate_bps: NOMINAL_RATE_BPS,
         source_mac: [2, 0, 0, 0, 0, 1],
@@ -141,7 +185,7 @@ fn start(case: Case, now: u64) -> Result<Command, CompileError> {
     let profile = Profile::compile(&streams(case), &facts)?;
     let factor = 1e11 / profile.rates().pps_max;
     Ok(Command::StartProfile {
-        port: 0,
+        port,
         profile: ProfileKey(0),
         program: Box::new(profile.core_program(factor, CoreShare::ONLY)),
         start_at: now,

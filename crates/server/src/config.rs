@@ -30,7 +30,7 @@ pub enum Subcommands {
     Config(ConfigOptions),
     /// Write what a list of RPC requests would send to a capture file, in virtual time.
     Sim(SimOptions),
-    /// Measure one data core on in-memory ports; prints JSON.
+    /// Measure one data core, on in-memory ports unless others are named; prints JSON.
     Bench(BenchOptions),
 }
 
@@ -175,6 +175,9 @@ pub struct BenchOptions {
     /// Receive on a second port with a second thread
     #[arg(long, action = clap::ArgAction::Set, value_parser = on_or_off, default_value = "off")]
     pub receive: bool,
+    /// Send on all of these ports at once, instead of one in memory; nobody receives
+    #[arg(long, value_parser = port_list, conflicts_with = "receive")]
+    pub ports: Option<PortList>,
     /// How long to measure
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     pub seconds: f64,

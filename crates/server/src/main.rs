@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use allosaur_port::description::PORTS_MAX;
+use allosaur_server::bench::{self, BenchError};
 use allosaur_server::config::{
     BenchOptions, CommandLine, ConfigCommand, ConfigOptions, ServeOptions, SimOptions, Subcommands,
 };
@@ -17,7 +18,7 @@ use allosaur_server::service::ServiceError;
 use allosaur_server::settings::read::Findings;
 use allosaur_server::settings::{self, Loaded, Surroundings, begin, show};
 use allosaur_server::sim::Scenario;
-use allosaur_server::{affinity, bench, machine, service};
+use allosaur_server::{affinity, machine, service};
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
@@ -182,8 +183,12 @@ fn sim(options: &SimOptions) -> Result<(), Failure> {
 }
 
 fn measure(options: &BenchOptions) -> Result<(), Failure> {
-    let measured = bench::run(options.case, options.receive, options.seconds)
-        .map_err(|error| Failure(error.to_string(), FAILED))?;
+    let (case, seconds) = (options.case, options.seconds);
+    let measured = match &options.ports {
+        Some(ports) => bench::run_on(&ports.0, case, seconds),
+        None => bench::run(case, options.receive, seconds).map_err(BenchError::from),
+    };
+    let measured = measured.map_err(|error| Failure(error.to_string(), FAILED))?;
     println!("{}", serde_json::json!(measured));
     Ok(())
 }

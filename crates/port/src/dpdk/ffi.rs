@@ -110,12 +110,7 @@ unsafe extern "C" {
         mbufs: *mut *mut Mbuf,
         count: u16,
     ) -> u16;
-    pub(super) fn allosaur_dpdk_take_empty(
-        pool: *mut Mempool,
-        mbufs: *mut *mut Mbuf,
-        count: u16,
-    ) -> c_int;
-    pub(super) fn allosaur_dpdk_take_stamped(
+    pub(super) fn allosaur_dpdk_take(
         pool: *mut Mempool,
         mbufs: *mut *mut Mbuf,
         count: u16,

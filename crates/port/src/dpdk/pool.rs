@@ -61,30 +61,22 @@ impl Pool {
         })
     }
 
-    /// Fills `mbufs` with empty ones; all or none.
-    pub(super) fn take_empty(&self, mbufs: &mut [*mut Mbuf]) -> bool {
-        // SAFETY: the pool lives as long as `self`; as many pointers are written as there is room.
-        unsafe {
-            let room = mbufs.as_mut_ptr();
-            ffi::allosaur_dpdk_take_empty(self.pool.as_ptr(), room, mbufs.len() as u16) == 0
-        }
-    }
-
-    /// Fills `mbufs` from the front with stamped ones, as far as there are any. Returns how many.
-    pub(super) fn take_stamped(&self, mbufs: &mut [*mut Mbuf]) -> usize {
-        let take = |mbufs: &mut [*mut Mbuf]| {
-            // SAFETY: as in `take_empty`.
+    /// Fills `mbufs` from the front, as far as there are any. Returns how many. All their fields are
+    /// as they were stamped, but for the length and bytes that who took them last wrote.
+    pub(super) fn take(&self, mbufs: &mut [*mut Mbuf]) -> usize {
+        let take_all = |mbufs: &mut [*mut Mbuf]| {
+            // SAFETY: the pool lives as long as `self`; as many pointers are written as there is room.
             unsafe {
                 let room = mbufs.as_mut_ptr();
-                ffi::allosaur_dpdk_take_stamped(self.pool.as_ptr(), room, mbufs.len() as u16) == 0
+                ffi::allosaur_dpdk_take(self.pool.as_ptr(), room, mbufs.len() as u16) == 0
             }
         };
-        if take(mbufs) {
+        if take_all(mbufs) {
             return mbufs.len();
         }
         // DPDK gives all or none. It happens only when a device holds nearly all of the pool.
         (0..mbufs.len())
-            .find(|n| !take(&mut mbufs[*n..=*n]))
+            .find(|n| !take_all(&mut mbufs[*n..=*n]))
             .unwrap_or(mbufs.len())
     }
 

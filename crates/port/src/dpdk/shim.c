@@ -106,14 +106,8 @@ uint16_t allosaur_dpdk_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf *
 	return rte_eth_rx_burst(port, queue, mbufs, count);
 }
 
-/* Empty mbufs, their fields as new; all or none (then not 0). */
-int allosaur_dpdk_take_empty(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint16_t count)
-{
-	return rte_pktmbuf_alloc_bulk(pool, mbufs, count);
-}
-
-/* Mbufs as they were freed: stamped ones stay stamped. All or none (then not 0). */
-int allosaur_dpdk_take_stamped(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint16_t count)
+/* Mbufs as they were freed: what was stamped is still there. All or none (then not 0). */
+int allosaur_dpdk_take(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint16_t count)
 {
 	return rte_mempool_get_bulk(pool, (void **)mbufs, count);
 }

@@ -56,6 +56,9 @@ impl DpdkTx {
     pub(super) fn new(device: Arc<Device>, queue: u16) -> Option<DpdkTx> {
         let frame_bytes_max = device.frame_bytes_max();
         let is_private = !device.is_ring;
+        let mut pool = Pool::new(POOL_MBUFS, frame_bytes_max, device.socket(), is_private)?;
+        // From now on only the length and the bytes of an mbuf change.
+        pool.stamp(&[]);
         Some(DpdkTx {
             pending: [std::ptr::null_mut(); BURST],
             pending_mbufs: 0,
@@ -63,7 +66,7 @@ impl DpdkTx {
             empty_mbufs: 0,
             frame_bytes_max,
             queue,
-            pool: Pool::new(POOL_MBUFS, frame_bytes_max, device.socket(), is_private)?,
+            pool,
             frames: Vec::new(),
             device,
         })
@@ -97,13 +100,13 @@ impl DpdkTx {
     #[inline(never)]
     fn refill(&mut self) -> bool {
         eal::join();
-        let mut found = self.pool.take_empty(&mut self.empty);
-        if !found {
+        self.empty_mbufs = self.pool.take(&mut self.empty);
+        if self.empty_mbufs == 0 {
             // Devices look only now and then for what they have sent.
-            found = self.push() && self.pool.take_empty(&mut self.empty);
+            self.push();
+            self.empty_mbufs = self.pool.take(&mut self.empty);
         }
-        self.empty_mbufs = if found { BURST } else { 0 };
-        found
+        self.empty_mbufs > 0
     }
 
     fn check_length(&self, len: usize) {
@@ -153,13 +156,13 @@ impl TxQueue for DpdkTx {
             let place = self.pending_mbufs..BURST.min(self.pending_mbufs + left);
             eal::join();
             let pool = &self.frames[number].pool;
-            let mut found = pool.take_stamped(&mut self.pending[place.clone()]);
+            let mut found = pool.take(&mut self.pending[place.clone()]);
             if found == 0 {
                 // Devices look only now and then for what they have sent.
                 self.push();
                 let place = self.pending_mbufs..BURST.min(self.pending_mbufs + left);
                 let pool = &self.frames[number].pool;
-                found = pool.take_stamped(&mut self.pending[place]);
+                found = pool.take(&mut self.pending[place]);
             }
             if found == 0 {
                 break;
