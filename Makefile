@@ -8,8 +8,14 @@ MAKEFLAGS += --no-print-directory
 STEP := scripts/step.sh
 BIN := .venv/bin
 
+# DPDK ports are built where the system has DPDK; DPDK=no leaves them out all the same.
+ifndef DPDK
+DPDK := $(shell pkg-config --exists 'libdpdk >= 22.11' 2>/dev/null && echo yes || echo no)
+endif
+FEATURES := $(if $(filter yes,$(DPDK)),--features dpdk)
+
 # What ends up in the wheel. A change in any of these means: install again.
-RUST_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml $(shell find crates -type f \( -name '*.rs' -o -name '*.toml' \) 2>/dev/null)
+RUST_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml $(shell find crates -type f \( -name '*.rs' -o -name '*.c' -o -name '*.toml' \) 2>/dev/null)
 PYTHON_SOURCES := $(shell find python scripts/wheel-data -type f ! -name '*.py[co]' 2>/dev/null)
 
 .PHONY: help demo test bench lint install clean
@@ -27,6 +33,9 @@ install: .build/install.stamp ## build the wheel and install it into .venv
 
 test: lint .build/install.stamp ## lint, then all tests: Rust, Python, the real binary, TRex's official client
 	@$(STEP) --show cargo-test 'Rust tests' cargo test --workspace --locked --quiet
+ifeq ($(DPDK),yes)
+	@$(STEP) --show cargo-test-dpdk 'Rust tests of DPDK ports' cargo test -p allosaur-port --locked --quiet --features dpdk dpdk
+endif
 	@$(STEP) --show pytest 'Python and end-to-end tests' $(BIN)/python -m pytest tests $(ARGS)
 
 lint: .build/dev.stamp ## rustfmt, clippy, ruff, mypy
@@ -54,6 +63,11 @@ clean: ## remove everything that was built
 	@$(STEP) dev 'Python packages for development' $(BIN)/python -m pip install -r .build/requirements.txt
 	@touch $@
 
-.build/install.stamp: .build/venv.stamp pyproject.toml README.md $(RUST_SOURCES) $(PYTHON_SOURCES)
-	@$(STEP) install 'server and Python package (the first build takes minutes)' $(BIN)/python -m pip install .
+.build/dpdk-$(DPDK).stamp: .build/setup.stamp
+	@rm -f .build/dpdk-*.stamp
+	@touch $@
+
+.build/install.stamp: .build/venv.stamp .build/dpdk-$(DPDK).stamp pyproject.toml README.md $(RUST_SOURCES) $(PYTHON_SOURCES)
+	@$(STEP) install 'server and Python package (the first build takes minutes)' \
+		env MATURIN_PEP517_ARGS="$(FEATURES)" $(BIN)/python -m pip install .
 	@touch $@

@@ -66,9 +66,9 @@ impl PortDescription {
     pub fn device(&self) -> Option<&DpdkDevice> {
         match self {
             PortDescription::Dpdk(device) => Some(device),
-            PortDescription::Memory(_)
-            | PortDescription::AfPacket(_)
-            | PortDescription::Dummy => None,
+            PortDescription::Memory(_) | PortDescription::AfPacket(_) | PortDescription::Dummy => {
+                None
+            }
         }
     }
 }

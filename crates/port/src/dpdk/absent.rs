@@ -8,6 +8,9 @@ use std::io;
 use crate::description::DpdkDevice;
 use crate::{Capabilities, FrameId, PortError, RxQueue, TxQueue};
 
+/// Whether this build has DPDK ports.
+pub const IS_BUILT: bool = false;
+
 /// Nothing: there are no such ports here.
 #[derive(Debug)]
 pub struct DpdkPort {

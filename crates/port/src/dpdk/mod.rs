@@ -26,6 +26,9 @@ pub use transmit::{DpdkTx, FRAMES_MAX};
 /// The line rate of a device that does not tell its speed, in bits per second.
 const NOMINAL_RATE_BPS: f64 = 100e9;
 
+/// Whether this build has DPDK ports.
+pub const IS_BUILT: bool = true;
+
 /// A port on a device of DPDK's.
 #[derive(Debug)]
 pub struct DpdkPort {
@@ -70,7 +73,11 @@ impl DpdkPort {
                 line_rate_bps: device.link().0.unwrap_or(NOMINAL_RATE_BPS),
                 frame_bytes_max: device.untagged_bytes_max(),
             },
-            control: DpdkControl { device },
+            control: DpdkControl {
+                device,
+                promiscuous: false,
+                multicast: false,
+            },
         })
     }
 }
@@ -92,6 +99,8 @@ impl crate::Port for DpdkPort {
 #[derive(Debug)]
 pub struct DpdkControl {
     device: Arc<Device>,
+    promiscuous: bool,
+    multicast: bool,
 }
 
 impl DpdkControl {
@@ -102,8 +111,17 @@ impl DpdkControl {
 
     /// Lets frames to other stations through, and those to all multicast addresses.
     pub fn set_receive(&mut self, promiscuous: bool, multicast: bool) -> io::Result<()> {
-        let first = self.device.set_promiscuous(promiscuous);
-        let second = self.device.set_multicast(multicast);
-        first.and(second).map_err(io::Error::other)
+        // Not every driver knows both: what is as it shall be is left alone.
+        if self.promiscuous != promiscuous {
+            let set = self.device.set_promiscuous(promiscuous);
+            set.map_err(io::Error::other)?;
+            self.promiscuous = promiscuous;
+        }
+        if self.multicast != multicast {
+            let set = self.device.set_multicast(multicast);
+            set.map_err(io::Error::other)?;
+            self.multicast = multicast;
+        }
+        Ok(())
     }
 }

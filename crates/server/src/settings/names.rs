@@ -1,13 +1,15 @@
 //! What a port may be called in a file: our names, and TRex's.
 //!
-//! What lives here: names of devices that are kinds of ports later, and TRex's names in our words.
+//! What lives here: names of devices that are kinds of ports later, or in another build, and TRex's
+//! names in our words.
 //! What does not: our own names (`allosaur_port::description`).
 
 use allosaur_port::description::PortDescription;
+use allosaur_port::dpdk;
 
 /// What is there, for those whose port is not.
-const INSTEAD: &str =
-    "Today ports are interfaces of the kernel (af_packet:eth0) and in memory (memory)";
+const INSTEAD: &str = "Other ports are interfaces of the kernel (af_packet:eth0) and in memory (memory). \
+     Where libdpdk-dev is installed, `make install` builds ports on DPDK";
 
 /// A port by our own names.
 ///
@@ -16,7 +18,12 @@ const INSTEAD: &str =
 /// What is wrong with the name, and kinds of ports that do not exist yet.
 pub fn ours(name: &str) -> Result<PortDescription, String> {
     check_exists(name)?;
-    name.parse()
+    let in_full = match is_pci_address(name) {
+        true => format!("pci:{name}"),
+        false => name.to_owned(),
+    };
+    in_full
+        .parse()
         .map_err(|error: allosaur_port::PortError| match error {
             allosaur_port::PortError::Description {
                 problem, remedy, ..
@@ -57,9 +64,9 @@ pub fn trex(name: &str) -> Result<PortDescription, String> {
             _ => ours(&format!("vdev:{device}")),
         };
     }
-    match later(name) {
-        Some(_) => ours(name),
-        None => ours(&format!("af_packet:{name}")),
+    match is_pci_address(name) {
+        true => ours(name),
+        false => ours(&format!("af_packet:{name}")),
     }
 }
 
@@ -68,8 +75,11 @@ fn later(name: &str) -> Option<&'static str> {
     let kind = name.split(':').next().unwrap_or_default();
     match kind {
         "af_xdp" => Some("ports on AF_XDP"),
-        "vdev" => Some("DPDK's virtual devices"),
-        _ if kind == "pci" || is_pci_address(name) => Some("PCI devices, which need DPDK"),
+        _ if dpdk::IS_BUILT => None,
+        "vdev" => Some("DPDK's virtual devices, which this server was built without"),
+        _ if kind == "pci" || is_pci_address(name) => {
+            Some("PCI devices need DPDK, which this server was built without")
+        }
         _ => None,
     }
 }
@@ -96,21 +106,34 @@ mod tests {
 
     #[test]
     fn kinds_of_later_say_not_yet() {
-        for name in [
-            "03:00.0",
-            "0000:03:00.1",
-            "82:00.0/1",
-            "pci:0000:03:00.0",
-            "af_xdp:eth0",
-            "vdev:net_null0",
+        for read in [ours, trex] {
+            let error = read("af_xdp:eth0").expect_err("later");
+            assert!(error.contains("not yet"), "{error}");
+        }
+    }
+
+    #[test]
+    fn devices_of_dpdk_are_known_where_it_is_built() {
+        for (name, in_full) in [
+            ("03:00.0", "pci:0000:03:00.0"),
+            ("0000:03:00.1", "pci:0000:03:00.1"),
+            ("pci:0000:03:00.0", "pci:0000:03:00.0"),
+            ("vdev:net_null0", "vdev:net_null0"),
         ] {
             for read in [ours, trex] {
-                let error = read(name).expect_err(name);
-                assert!(error.contains("not yet"), "{name}: {error}");
+                match read(name) {
+                    Ok(port) => assert_eq!(port.to_string(), in_full),
+                    Err(error) => assert!(error.contains("not yet"), "{name}: {error}"),
+                }
+                assert_eq!(read(name).is_ok(), dpdk::IS_BUILT);
             }
         }
-        let error = trex("--vdev=net_null0").expect_err("DPDK");
-        assert!(error.contains("not yet"), "{error}");
+        let memif = trex("--vdev=net_memif0,id=1").map(|port| port.to_string());
+        match dpdk::IS_BUILT {
+            true => assert_eq!(memif, Ok("vdev:net_memif0,id=1".to_owned())),
+            false => assert!(memif.is_err_and(|error| error.contains("not yet"))),
+        }
+        trex("82:00.0/1").expect_err("the second port of a function");
     }
 
     #[test]

@@ -471,13 +471,13 @@ mod tests {
             "is a list: write keys",
         ),
         (
-            "ports:\n- memory\n- 03:00.0\n",
+            "ports:\n- memory\n- af_xdp:a\n",
             "3:3",
             "ports[1]",
             "not yet",
         ),
         (
-            "ports:\n- port: pci:0000:03:00.0\n",
+            "ports:\n- port: af_xdp:eth0\n",
             "2:9",
             "ports[0].port",
             "not yet",

@@ -623,13 +623,7 @@ mod tests {
             "at least one",
         ),
         (
-            "- version: 2\n  interfaces: ['03:00.0', x]",
-            "2:16",
-            "interfaces[0]",
-            "not yet",
-        ),
-        (
-            "- version: 2\n  interfaces: ['--vdev=net_memif0,id=1']",
+            "- version: 2\n  interfaces: ['af_xdp:a', x]",
             "2:16",
             "interfaces[0]",
             "not yet",

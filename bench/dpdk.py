@@ -1,0 +1,119 @@
+"""Measures one data core on DPDK's `net_null` beside `dpdk-testpmd` on the same core.
+
+    .venv/bin/python bench/dpdk.py [--quick] [--core 1]
+
+Both send on two `net_null` ports with one core; testpmd in its mode `txonly`, which writes 64-byte
+packets. Rounds alternate, testpmd once in each, so that a noisy moment of the machine does not
+fall on one side alone. The ratio of a case is the median of its ratios to testpmd in the same round.
+It needs a server that was built with DPDK, and `dpdk-testpmd` (Debian and Ubuntu: dpdk-dev).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from allosaur.server import find_binary
+from common import Result, machine, progress, spread, wide_console
+from rich.table import Table
+from run import CASES, RESULTS
+
+PORTS = "vdev:net_null,vdev:net_null"
+#: What each case must reach, as a ratio to testpmd; a case without is only shown.
+TARGETS = {"constant": 1.9, "variable": 0.95, "random": 0.9, "imix": 0.83, "streams1000": 1.35}
+#: testpmd says how many packets a second each port sent; the first period starts it.
+TESTPMD_PERIOD_S = 1
+
+
+def main() -> int:
+    """Run all rounds, print the table, keep the numbers in bench/results."""
+    options = _options()
+    missing = [tool for tool in ("dpdk-testpmd", "taskset") if shutil.which(tool) is None]
+    if missing:
+        print(f"error: {missing[0]} is not here; Debian and Ubuntu have it in dpdk-dev and util-linux")
+        return 1
+    rounds, seconds = (1, 0.5) if options.quick else (7, 1.0)
+    peer: list[float] = []
+    rates: dict[str, list[float]] = {case: [] for case in CASES}
+    for number in range(rounds):
+        progress(f"round {number + 1} of {rounds}: testpmd")
+        peer.append(_testpmd_pps(options.core) / 1e6)
+        for case in CASES:
+            progress(f"round {number + 1} of {rounds}: {case}")
+            rates[case].append(_ours_pps(options.server, case, seconds, options.core) / 1e6)
+    progress("")
+    table = Table("case", "Mpps", "to testpmd", "must reach", title="one core, two net_null ports")
+    table.add_row("dpdk-testpmd txonly, 64 B", spread(peer), "", "")
+    for case, values in rates.items():
+        ratios = [ours / theirs for ours, theirs in zip(values, peer, strict=True)]
+        target = f"{TARGETS[case]:.2f}" if case in TARGETS else ""
+        table.add_row(CASES[case], spread(values), f"{statistics.median(ratios):.2f}", target)
+    wide_console().print(table)
+    results: Result = {"machine": machine(), "core": options.core, "testpmd_mpps": peer, "mpps": rates}
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = options.json or RESULTS / f"dpdk-{time.strftime('%Y-%m-%d-%H%M%S')}.json"
+    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    print(f"Kept in {path}")
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="one short round")
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="the core [the last]")
+    parser.add_argument("--json", type=Path, help="file for the numbers [bench/results/dpdk-TIME.json]")
+    parser.add_argument("--server", type=Path, default=find_binary(), help="the server to measure")
+    return parser.parse_args()
+
+
+def _ours_pps(server: Path, case: str, seconds: float, core: int) -> float:
+    """Give the packets per second of one case, both ports together."""
+    command = ["taskset", "-c", str(core), str(server)]
+    command += ["bench", "--case", case, "--seconds", str(seconds), "--ports", PORTS]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return float(json.loads(output)["rate_pps"])
+
+
+def _testpmd_pps(core: int) -> float:
+    """Give the packets per second that testpmd sends, both ports together."""
+    other = min(os.sched_getaffinity(0) - {core}, default=core)
+    # The same memory as ours: plain pages where there are no hugepages.
+    memory = ["--in-memory"] if _has_hugepages() else ["--no-huge", "--no-shconf", "-m", "1024"]
+    command = ["dpdk-testpmd", *memory, "--file-prefix=allosaur-bench", "--no-pci", "--no-telemetry"]
+    command += ["--lcores", f"0@{other},1@{core}", "--vdev=net_null0", "--vdev=net_null1", "--"]
+    command += ["--forward-mode=txonly", f"--stats-period={TESTPMD_PERIOD_S}", "--total-num-mbufs=16384"]
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(command, stdin=quiet, stderr=quiet, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    found: list[float] = []
+    try:
+        # Two ports a period; the first period is its start, the second warms up.
+        for line in process.stdout:
+            if match := re.search(r"Tx-pps:\s+(\d+)", line):
+                found.append(float(match[1]))
+            if len(found) == 8:
+                break
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+    if len(found) < 8:
+        raise RuntimeError("dpdk-testpmd ended before it told its rates; start it by hand to see why")
+    return (sum(found[4:])) / 2
+
+
+def _has_hugepages() -> bool:
+    """Tell whether any hugepage is free."""
+    sizes = Path("/sys/kernel/mm/hugepages").glob("*/free_hugepages")
+    return any(int(size.read_text(encoding="utf-8")) > 0 for size in sizes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
