@@ -170,8 +170,8 @@ pub fn parse_ports(list: &str) -> Result<Vec<PortDescription>, PortError> {
     }
     if let Some((first, second)) = same_interface(&ports) {
         return error(
-            format!("ports {first} and {second} are the same"),
-            "Name each interface or device once",
+            format!("ports {first} and {second} are the same interface or device"),
+            "Name each interface once, and each device",
         );
     }
     let links = ports.iter().enumerate();

@@ -24,7 +24,7 @@ const ALONE_NS_MAX: u64 = 1_000_000;
 /// The receive queue of a DPDK port.
 #[derive(Debug)]
 pub struct DpdkRx {
-    mbufs: [*mut Mbuf; BURST],
+    mbufs: Box<[*mut Mbuf; BURST]>,
     /// Where a frame that lies in several mbufs is put together.
     whole: Vec<u8>,
     lost_here: u64,
@@ -41,7 +41,7 @@ impl DpdkRx {
     /// The queue of a device that runs.
     pub(super) fn new(device: Arc<Device>) -> DpdkRx {
         DpdkRx {
-            mbufs: [std::ptr::null_mut(); BURST],
+            mbufs: Box::new([std::ptr::null_mut(); BURST]),
             whole: vec![0; FRAME_BYTES_MAX],
             lost_here: 0,
             lost_packets: 0,

@@ -27,10 +27,10 @@ pub const FRAMES_MAX: usize = 8;
 #[derive(Debug)]
 pub struct DpdkTx {
     /// Written, in order, and not taken by the device yet: the first `pending_mbufs`.
-    pending: [*mut Mbuf; BURST],
+    pending: Box<[*mut Mbuf; BURST]>,
     pending_mbufs: usize,
     /// At hand for slots: the first `empty_mbufs`.
-    empty: [*mut Mbuf; BURST],
+    empty: Box<[*mut Mbuf; BURST]>,
     empty_mbufs: usize,
     frame_bytes_max: usize,
     queue: u16,
@@ -60,9 +60,9 @@ impl DpdkTx {
         // From now on only the length and the bytes of an mbuf change.
         pool.stamp(&[]);
         Some(DpdkTx {
-            pending: [std::ptr::null_mut(); BURST],
+            pending: Box::new([std::ptr::null_mut(); BURST]),
             pending_mbufs: 0,
-            empty: [std::ptr::null_mut(); BURST],
+            empty: Box::new([std::ptr::null_mut(); BURST]),
             empty_mbufs: 0,
             frame_bytes_max,
             queue,
@@ -100,11 +100,11 @@ impl DpdkTx {
     #[inline(never)]
     fn refill(&mut self) -> bool {
         eal::join();
-        self.empty_mbufs = self.pool.take(&mut self.empty);
+        self.empty_mbufs = self.pool.take(&mut self.empty[..]);
         if self.empty_mbufs == 0 {
             // Devices look only now and then for what they have sent.
             self.push();
-            self.empty_mbufs = self.pool.take(&mut self.empty);
+            self.empty_mbufs = self.pool.take(&mut self.empty[..]);
         }
         self.empty_mbufs > 0
     }
