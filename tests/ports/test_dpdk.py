@@ -96,5 +96,5 @@ def test_a_port_says_what_it_is(dpdk: None) -> None:
 def test_a_device_that_is_not_there_says_what_to_do(dpdk: None, port: str, words: list[str]) -> None:
     command = [str(find_binary()), "serve", "--ports", port, "--rpc-port", "0", "--pub-port", "0"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert all(word in result.stderr for word in words), result.stderr
