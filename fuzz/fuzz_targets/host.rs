@@ -45,6 +45,7 @@ fn settings(vlan: Vec<u16>) -> HostSettings {
         mac: MAC,
         vlan,
         ipv4: Some(Ipv4Addr::new(10, 0, 0, 1)),
+        gateway: None,
         ipv6: vec![Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1)],
         answers_echo: true,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,22 @@ def test_ports_with_addresses_answer_for_them(write: Write) -> None:
         client.set_service_mode(ports=[0, 1])
         client.resolve(ports=[0, 1])
         client.set_service_mode(ports=[0, 1], enabled=False)
+        ports = client.get_port_info()
+    assert ports[0]["arp"] == ports[1]["hw_mac"]
+    assert ports[1]["arp"] == ports[0]["hw_mac"]
+
+
+def test_ports_find_their_gateways_by_themselves(write: Write) -> None:
+    path = write(
+        "ports:\n"
+        "  - port: memory\n    ip: 10.0.0.1\n    default_gateway: 10.0.0.2\n    vlan: 7\n"
+        "  - port: memory\n    ip: 10.0.0.2\n    default_gateway: 10.0.0.1\n    vlan: 7\n"
+    )
+    with LocalServer(config=path) as server, server.client() as client:
+        patience_s = time.monotonic() + 20
+        while any(port["arp"] == "unresolved" for port in client.get_port_info()):
+            assert time.monotonic() < patience_s, "the ports do not find each other"
+            time.sleep(0.05)
         ports = client.get_port_info()
     assert ports[0]["arp"] == ports[1]["hw_mac"]
     assert ports[1]["arp"] == ports[0]["hw_mac"]

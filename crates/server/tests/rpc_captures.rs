@@ -2,6 +2,8 @@
 
 mod rpc_common;
 
+use allosaur_engine::time::SECOND;
+use allosaur_server::control::StartAddresses;
 use allosaur_server::observe::Observer;
 use rpc_common::{User, World};
 use serde_json::{Value, json};
@@ -477,4 +479,49 @@ fn what_a_port_answers_is_captured_as_sent() {
     let packets = reply["pkts"].as_array().expect("a list").iter();
     let origins: Vec<_> = packets.map(|packet| packet["origin"].as_str()).collect();
     assert_eq!(origins, [Some("RX"), Some("TX")]);
+}
+
+#[test]
+fn a_port_finds_the_gateway_of_its_configuration_by_itself() {
+    let (mut world, user) = world();
+    let addresses = StartAddresses {
+        ipv4: Some(([1, 1, 1, 1].into(), [1, 1, 1, 2].into())),
+        ..StartAddresses::default()
+    };
+    world.set_start_addresses(0, &addresses);
+    let layers = |world: &mut World| status(world, &user)["attr"]["layer_cfg"].take();
+    assert_eq!(layers(&mut world)["ipv4"]["state"], "unresolved");
+    let mut asked = Vec::new();
+    observer(&world, |o| {
+        o.poll_transmit(6_000_000_000, |_, frame| {
+            asked.push(frame[38..42].to_vec());
+            true
+        });
+    });
+    assert_eq!(
+        asked,
+        [[1, 1, 1, 1], [1, 1, 1, 2]],
+        "an announcement, a request"
+    );
+    world.pass(SECOND);
+    assert_eq!(layers(&mut world)["ipv4"]["state"], "unresolved");
+    let mut answer = vec![
+        2, 0xa1, 5, 0, 0, 0, 2, 0, 0, 0, 0, 9, 8, 6, 0, 1, 8, 0, 6, 4, 0, 2,
+    ];
+    answer.extend([
+        2, 0, 0, 0, 0, 9, 1, 1, 1, 2, 2, 0xa1, 5, 0, 0, 0, 1, 1, 1, 1,
+    ]);
+    assert_eq!(answers(&world, &answer), []);
+    world.pass(SECOND);
+    let found = layers(&mut world);
+    assert_eq!(
+        (&found["ipv4"]["state"], &found["ether"]["dst"]),
+        (&json!("resolved"), &json!("02:00:00:00:00:09"))
+    );
+    // A client's gateway is the client's affair.
+    let other = json!({"src_addr": "1.1.1.1", "dst_addr": "1.1.1.3"});
+    world.ok("set_l3", user.params(other));
+    observer(&world, |o| {
+        assert_eq!(o.poll_transmit(20_000_000_000, |_, _| true), 0)
+    });
 }

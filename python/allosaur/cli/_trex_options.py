@@ -103,7 +103,7 @@ OPTIONS: tuple[Option, ...] = (
     *_nothing("--scapy-server --bird-server --emu --emu-zmq --emu-zmq-tcp", "", _HELPERS),
     *_nothing("--rpc-logfile", "FILE", "requests are not logged to a file; -v 3 tells of them"),
     *_nothing("--arp-refresh-period", "SECONDS", "addresses are announced every 120 s"),
-    *_nothing("--limit-arp-request", "N", "the client resolves addresses"),
+    *_nothing("--limit-arp-request", "N", "ports ask for their gateway until it answers"),
     *_nothing("--send-debug-pkt", "N", "there are no debug packets; `allosaur push` sends packets"),
     *_nothing("--mbuf-factor", "N", "memory needs no size"),
     *_nothing("--x710-reset-threshold", "N", _DRIVERS),

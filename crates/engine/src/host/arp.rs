@@ -1,4 +1,4 @@
-//! Address resolution for IPv4 (RFC 826), as the one who is asked.
+//! Address resolution for IPv4 (RFC 826): answers, announcements and requests.
 
 use std::net::Ipv4Addr;
 
@@ -37,14 +37,25 @@ pub(super) fn answer(
 /// Says to all on the link where our address is (RFC 5227 section 2.3): a request for the address
 /// that it comes from.
 pub(super) fn announce(mac: MacAddress, own: Ipv4Addr, tags: &[u8], frame: &mut Vec<u8>) {
-    let announcement = ArpHeader {
+    ask(mac, own, own, tags, frame);
+}
+
+/// Asks all on the link for the address of `whom`.
+pub(super) fn ask(
+    mac: MacAddress,
+    own: Ipv4Addr,
+    whom: Ipv4Addr,
+    tags: &[u8],
+    frame: &mut Vec<u8>,
+) {
+    let request = ArpHeader {
         operation: ArpOperation::REQUEST,
         sender_mac: mac,
         sender_ip: own,
         target_mac: MacAddress::ZERO,
-        target_ip: own,
+        target_ip: whom,
     };
-    write(&announcement, MacAddress::BROADCAST, tags, frame);
+    write(&request, MacAddress::BROADCAST, tags, frame);
 }
 
 /// The asker can be answered, and is not us: one who has our address too did not ask.

@@ -6,14 +6,16 @@
 //! * [`icmpv6`]: which messages over IPv6 are for us, and echo.
 //! * [`neighbor`]: neighbor discovery for IPv6.
 //! * [`announce`]: when to say without being asked where our addresses are.
+//! * [`gateway`]: asking for the address of a gateway until it answers.
 //! * [`link`]: Ethernet and VLAN tags, in and out.
 //!
 //! What lives here: which frame is answered, and with what bytes. What does not: the addresses of
-//! others. An answer goes back to where its request came from, so a host remembers nobody;
-//! gateways are resolved by the client. Called by the receive thread, with one [`Host`] per port.
+//! others, but for a gateway that it is told to find: an answer goes back to where its request came
+//! from. Called by the receive thread, with one [`Host`] per port.
 
 mod announce;
 mod arp;
+mod gateway;
 mod icmpv4;
 mod icmpv6;
 mod link;
@@ -26,6 +28,7 @@ use allosaur_packet::ethernet::EtherType;
 
 use crate::time::Nanos;
 use announce::Announcer;
+use gateway::Seeker;
 use link::Arrival;
 
 /// Time between announcements of our addresses.
@@ -41,6 +44,8 @@ pub struct HostSettings {
     pub vlan: Vec<u16>,
     /// The address for IPv4, if there is one.
     pub ipv4: Option<Ipv4Addr>,
+    /// The gateway whose Ethernet address it shall find; none when it is known, or not wanted.
+    pub gateway: Option<Ipv4Addr>,
     /// The addresses for IPv6: the link-local one and those that were configured.
     pub ipv6: Vec<Ipv6Addr>,
     /// Whether echo requests are answered. ARP and neighbor solicitations always are.
@@ -56,15 +61,16 @@ pub struct HostSettings {
 pub struct Host {
     settings: HostSettings,
     announcer: Announcer,
+    seeker: Seeker,
 }
 
 impl Host {
     /// A host that announces its addresses at once.
     pub fn new(settings: HostSettings, now: Nanos) -> Host {
-        let announcer = Announcer::new(&settings, now);
         Host {
+            announcer: Announcer::new(&settings, now),
+            seeker: Seeker::new(&settings, now),
             settings,
-            announcer,
         }
     }
 
@@ -75,6 +81,28 @@ impl Host {
         if announce::differ(&before, &self.settings) {
             self.announcer = Announcer::new(&self.settings, now);
         }
+        if before != self.settings {
+            self.seeker = Seeker::new(&self.settings, now);
+        }
+    }
+
+    /// Looks for the gateway's answer in a frame that arrived; of use while
+    /// [`Host::is_seeking`].
+    pub fn hear_gateway(&mut self, frame: &[u8]) {
+        if let Some(arrival) = Arrival::read(frame, &self.settings.vlan) {
+            self.seeker.hear(&self.settings, &arrival);
+        }
+    }
+
+    /// Whether it waits for the gateway's answer.
+    #[inline]
+    pub fn is_seeking(&self) -> bool {
+        self.seeker.is_seeking()
+    }
+
+    /// The Ethernet address of the gateway that it was told to find, once it has answered.
+    pub fn gateway_mac(&self) -> Option<[u8; 6]> {
+        self.seeker.found().map(|mac| mac.octets())
     }
 
     /// Looks at a frame that arrived. When it asks for an answer, that is in `reply` (in place of
@@ -100,13 +128,15 @@ impl Host {
 
     /// When [`Host::poll_transmit`] has something to send; `None` for a host without addresses.
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        self.announcer.due()
+        let dues = [self.announcer.due(), self.seeker.due()];
+        dues.into_iter().flatten().min()
     }
 
     /// Writes the next frame that is due at `now` to `frame` (in place of what was there). Call it
-    /// again until it returns false: there is one for each address.
+    /// again until it returns false: there is one for each address, and one for the gateway.
     pub fn poll_transmit(&mut self, now: Nanos, frame: &mut Vec<u8>) -> bool {
         self.announcer.poll(&self.settings, now, frame)
+            || self.seeker.poll(&self.settings, now, frame)
     }
 
     /// It has no address, so it answers nothing and says nothing.

@@ -34,6 +34,7 @@ pub(crate) fn settings() -> HostSettings {
         mac: OWN_MAC,
         vlan: Vec::new(),
         ipv4: Some(OWN_V4),
+        gateway: None,
         ipv6: vec![OWN_LOCAL, OWN_V6],
         answers_echo: true,
     }

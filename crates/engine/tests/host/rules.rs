@@ -441,3 +441,62 @@ fn announcements_start_again_when_something_changed() {
     assert_eq!(round(&mut host, 1000 * SECOND), 3);
     assert_eq!(host.poll_timeout(), Some(1000 * SECOND + ANNOUNCE_INTERVAL));
 }
+
+#[test]
+fn a_gateway_is_asked_for_until_it_answers() {
+    let second = 1_000_000_000;
+    let seeking = HostSettings {
+        gateway: Some(PEER_V4),
+        ipv6: Vec::new(),
+        ..settings()
+    };
+    let mut host = Host::new(seeking.clone(), 0);
+    let mut sent = Vec::new();
+    let mut frame = Vec::new();
+    for now in [0, second / 2, second, 2 * second] {
+        while host.poll_transmit(now, &mut frame) {
+            sent.push((now, frame[38..42].to_vec()));
+        }
+    }
+    let (own, gateway) = (OWN_V4.octets().to_vec(), PEER_V4.octets().to_vec());
+    let asked = |now| (now, gateway.clone());
+    let expected = [(0, own), asked(0), asked(second), asked(2 * second)];
+    assert_eq!(sent, expected);
+    assert_eq!(host.poll_timeout(), Some(3 * second));
+
+    // The gateway's answer to the request at hand, and others that are not it.
+    let gateway_host = HostSettings {
+        mac: PEER_MAC,
+        ipv4: Some(PEER_V4),
+        ..settings()
+    };
+    let answer = ask(&gateway_host, &frame_of_request(&mut host, 3 * second)).expect("an answer");
+    for spoil in [0, 21, 31, 12] {
+        let mut other = answer.clone();
+        other[spoil] ^= 1;
+        host.hear_gateway(&other);
+        assert!(host.is_seeking(), "byte {spoil}");
+    }
+    for end in 0..42 {
+        host.hear_gateway(&answer[..end]);
+    }
+    assert_eq!(host.gateway_mac(), None);
+    host.hear_gateway(&answer);
+    assert_eq!(host.gateway_mac(), Some(PEER_MAC));
+    assert!(!host.is_seeking());
+    assert_eq!(host.poll_timeout(), Some(ANNOUNCE_INTERVAL));
+    host.configure(
+        HostSettings {
+            gateway: None,
+            ..seeking
+        },
+        4 * second,
+    );
+    assert_eq!((host.gateway_mac(), host.is_seeking()), (None, false));
+}
+
+fn frame_of_request(host: &mut Host, now: u64) -> Vec<u8> {
+    let mut frame = Vec::new();
+    assert!(host.poll_transmit(now, &mut frame));
+    frame
+}

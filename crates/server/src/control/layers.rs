@@ -21,7 +21,7 @@ use super::port::{Port, State};
 use super::stream::decode_packet;
 use super::traffic::{START_LEAD, check_frames};
 use super::{Action, Control, Reply, StartAddresses, View};
-use crate::observe::{Request, ServiceMode};
+use crate::observe::{Answer, PortState, Request, ServiceMode};
 
 /// The addresses of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ struct Ipv4Layer {
     source: Ipv4Addr,
     destination: Ipv4Addr,
     resolved: bool,
+    /// The port looks for its gateway by itself. Clients resolve the gateways that they set.
+    seeking: bool,
 }
 
 impl Layers {
@@ -62,6 +64,12 @@ impl Layers {
             .map(|layer| layer.destination)
     }
 
+    /// The gateway whose MAC address the port looks for by itself.
+    fn sought_gateway(&self) -> Option<Ipv4Addr> {
+        let seeking = self.ipv4.filter(|layer| layer.seeking && !layer.resolved);
+        seeking.map(|layer| layer.destination)
+    }
+
     /// The port as a host on its network.
     pub(super) fn host(&self, mac: [u8; 6], service: ServiceMode) -> HostSettings {
         let link_local = link_local(mac);
@@ -73,6 +81,7 @@ impl Layers {
             mac,
             vlan: self.vlan.clone(),
             ipv4: self.ipv4.map(|layer| layer.source),
+            gateway: self.sought_gateway(),
             ipv6,
             answers_echo: service.is_on(),
         }
@@ -134,9 +143,43 @@ impl Control {
                 source,
                 destination,
                 resolved: addresses.destination_mac.is_some(),
+                seeking: true,
             });
         });
         set.map(|_| ())
+    }
+
+    /// Takes note of the gateways that answered ports that look for theirs. What a port sends
+    /// already keeps its destination.
+    pub(super) fn note_gateways(&mut self, view: &View<'_>) {
+        for id in 0..self.ports.len() as u8 {
+            if self.ports[usize::from(id)]
+                .layers
+                .sought_gateway()
+                .is_none()
+            {
+                continue;
+            }
+            let state = ask(view, Request::PortState(id));
+            let Ok(Answer::Port(PortState {
+                gateway_mac: Some(mac),
+                ..
+            })) = state
+            else {
+                continue;
+            };
+            let noted = self.set_layers(id, "resolve", view, |layers, _| {
+                layers.destination_mac = mac;
+                if let Some(layer) = &mut layers.ipv4 {
+                    layer.resolved = true;
+                }
+            });
+            match noted {
+                Ok(_) => tracing::info!(port = id, mac = mac_text(mac), "found the gateway"),
+                // The port transmits: at a later tick.
+                Err(error) => tracing::debug!(port = id, "{error}"),
+            }
+        }
     }
 
     /// Lets users send no more than this on a port, at layer 1, also when they force it.
@@ -163,6 +206,7 @@ impl Control {
                 source: params.source,
                 destination: params.destination,
                 resolved: params.resolved_mac.is_some(),
+                seeking: false,
             });
         })
     }

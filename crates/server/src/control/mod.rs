@@ -171,6 +171,7 @@ impl Control {
     pub fn handle_tick(&mut self, view: &View<'_>) {
         self.rates.read(view.now_ns, view.snapshot);
         self.groups.read(view);
+        self.note_gateways(view);
         let audience = |heard_ns| view.now_ns.saturating_sub(heard_ns) <= AUDIENCE_MAX;
         if self.heard_ns.is_some_and(audience) {
             self.publish_statistics(view, false);

@@ -215,6 +215,8 @@ pub struct PortState {
     pub queue: Option<(u32, u64)>,
     /// Address and filter of the socket that it is joined to.
     pub wire: Option<(String, String)>,
+    /// The MAC address of the gateway that it was told to find.
+    pub gateway_mac: Option<[u8; 6]>,
 }
 
 /// Takes the packets of a capture at once, and never waits.

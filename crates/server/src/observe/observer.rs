@@ -199,9 +199,12 @@ impl Observer {
     }
 
     fn answer_as_host(&mut self, port: PortIndex, frame: &[u8]) {
-        let Some(host) = &self.ports[usize::from(port)].host else {
+        let Some(host) = &mut self.ports[usize::from(port)].host else {
             return;
         };
+        if host.is_seeking() {
+            host.hear_gateway(frame);
+        }
         if host.is_silent() || self.replies.len() >= REPLIES_MAX {
             return;
         }
@@ -417,6 +420,7 @@ impl PortSide {
         PortState {
             queue: self.queue.as_ref().map(Queue::fill),
             wire: wire.map(|w| (w.endpoint.clone(), w.filter.text().to_owned())),
+            gateway_mac: self.host.as_ref().and_then(Host::gateway_mac),
         }
     }
 }

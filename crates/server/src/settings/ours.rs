@@ -111,7 +111,7 @@ pub const PORT_KEYS: [Key; 7] = [
         name: "default_gateway",
         value: "an IPv4 address",
         default: "none",
-        meaning: "where its packets go; the client finds out its MAC address (`resolve`)",
+        meaning: "where its packets go; the port asks for its MAC address once a second until it answers",
         example: "10.0.0.254",
     },
     Key {

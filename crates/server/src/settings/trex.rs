@@ -115,7 +115,7 @@ pub const PORT_KEYS: [TrexKey; 8] = [
     used("ip", "the port's own IPv4 address"),
     used(
         "default_gw",
-        "its gateway; the client finds out its MAC address (`resolve`)",
+        "its gateway; the port asks for its MAC address once a second until it answers",
     ),
     used("vlan", "the VLAN that the port's host is in; 0 is none"),
     used(

@@ -16,7 +16,7 @@ use allosaur_packet::capture::Resolution;
 use allosaur_packet::pcap::Writer;
 use allosaur_server::control::{
     Action, BuildFacts, CaptureFiles, Control, ControlConfig, FileError, LinkOwner, PortConfig,
-    Reply, View,
+    Reply, StartAddresses, View,
 };
 use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
 use allosaur_server::observe::{
@@ -310,6 +310,20 @@ impl World {
             self.control.handle_tick(&view);
             self.drain();
         }
+    }
+
+    /// Gives a port the addresses of a configuration.
+    pub(crate) fn set_start_addresses(&mut self, port: u8, addresses: &StartAddresses) {
+        let view = View {
+            now_ns: self.now_ns,
+            snapshot: &self.snapshot,
+            groups: &self.counters,
+            time: &self.now_ns,
+            files: &self.files,
+            observer: &self.watchers,
+        };
+        let set = self.control.set_start_addresses(port, addresses, &view);
+        set.expect("nobody transmits yet");
     }
 
     /// A data thread is through with a profile.

@@ -1,0 +1,91 @@
+//! Asking for the Ethernet address of a gateway until it answers (RFC 826, as the one who asks).
+//!
+//! What lives here: the times of the requests, and which answer counts. What does not: the bytes
+//! (`arp`), and what the address is good for (control).
+
+use std::net::Ipv4Addr;
+
+use allosaur_packet::MacAddress;
+use allosaur_packet::arp::{ArpHeader, ArpOperation};
+use allosaur_packet::ethernet::EtherType;
+
+use super::link::Arrival;
+use super::{HostSettings, arp, link};
+use crate::time::{Nanos, SECOND};
+
+/// Time between requests (RFC 1122 section 2.3.2.1 recommends at most one a second).
+const INTERVAL: Nanos = SECOND;
+
+/// Whom to find, and what came of it.
+#[derive(Clone, Debug)]
+pub(super) struct Seeker {
+    /// Own address and the gateway's; none when there is nothing to find.
+    whom: Option<(Ipv4Addr, Ipv4Addr)>,
+    /// When the next request is due.
+    due: Nanos,
+    found: Option<MacAddress>,
+    /// The tags of each frame, with their types.
+    tags: Vec<u8>,
+}
+
+impl Seeker {
+    /// The first request is due at once.
+    pub(super) fn new(settings: &HostSettings, now: Nanos) -> Seeker {
+        let mut tags = Vec::new();
+        link::tags_of(&settings.vlan, &mut tags);
+        Seeker {
+            whom: settings.ipv4.zip(settings.gateway),
+            due: now,
+            found: None,
+            tags,
+        }
+    }
+
+    pub(super) fn is_seeking(&self) -> bool {
+        self.whom.is_some() && self.found.is_none()
+    }
+
+    pub(super) fn found(&self) -> Option<MacAddress> {
+        self.found
+    }
+
+    /// When the next request is due.
+    pub(super) fn due(&self) -> Option<Nanos> {
+        self.is_seeking().then_some(self.due)
+    }
+
+    /// Writes the next request if it is due.
+    pub(super) fn poll(
+        &mut self,
+        settings: &HostSettings,
+        now: Nanos,
+        frame: &mut Vec<u8>,
+    ) -> bool {
+        let Some((own, gateway)) = self
+            .whom
+            .filter(|_| self.found.is_none() && self.due <= now)
+        else {
+            return false;
+        };
+        arp::ask(settings.mac(), own, gateway, &self.tags, frame);
+        self.due = now.saturating_add(INTERVAL);
+        true
+    }
+
+    /// Takes note of the gateway's answer.
+    pub(super) fn hear(&mut self, settings: &HostSettings, arrival: &Arrival<'_>) {
+        let Some((_, gateway)) = self.whom else {
+            return;
+        };
+        if arrival.ether_type != EtherType::ARP || !settings.is_addressed(arrival) {
+            return;
+        }
+        let Ok(told) = ArpHeader::parse(arrival.payload) else {
+            return;
+        };
+        let is_answer = told.operation == ArpOperation::REPLY && told.sender_ip == gateway;
+        if is_answer && told.sender_mac.is_unicast() {
+            self.found = Some(told.sender_mac);
+        }
+    }
+}
