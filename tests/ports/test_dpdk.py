@@ -78,6 +78,16 @@ def test_what_goes_into_a_ring_comes_out_of_it(dpdk: None) -> None:
             assert (flow["tx_pkts"][0], flow["rx_pkts"][0]) == (3_000, 3_000)
 
 
+def test_the_kernel_counts_what_dpdk_sends(dpdk: None, network: Any) -> None:
+    far = network.namespace("far")
+    near, other = network.veth(far)
+    device = f"vdev:net_af_packet,iface={near},qpairs=2"
+    with LocalServer(ports=[device]) as server, server.client() as client:
+        run(client, [burst(20_000, 100_000), burst(1_000, 5_000, 1514)], [0])
+        assert client.get_stats()[0]["opackets"] == 21_000
+        assert network.received(far, other) == (21_000, 20_000 * 60 + 1_000 * 1514)
+
+
 def test_a_port_says_what_it_is(dpdk: None) -> None:
     with LocalServer(ports=["vdev:net_null,size=60"]) as server, server.client() as client:
         info = client.get_port_info(ports=[0])[0]

@@ -16,6 +16,8 @@ use crate::memory::FRAME_BYTES_MAX;
 pub(super) const DESCRIPTORS: u16 = 1024;
 /// Bytes of an Ethernet header.
 const ETHERNET_BYTES: usize = 14;
+/// What drivers want of an mbuf to receive into, at least, however short the frames are.
+const RECEIVE_ROOM_BYTES_MIN: usize = 2048;
 /// The MTU of a device that wants no other.
 const MTU_DEFAULT: u16 = 1500;
 
@@ -81,8 +83,9 @@ impl Device {
             return Err(too_many_queues(tx_queues, limits.tx_queues_max));
         }
         self.is_ring = limits.is_ring != 0;
-        if self.is_ring {
-            // What goes into a ring comes out of the queue of the same number.
+        if self.bus.as_c_str() == c"vdev" {
+            // Drivers without hardware give all queues their part of what arrives, and what goes
+            // into a ring comes out of the queue of the same number.
             self.rx_queues = tx_queues.min(limits.rx_queues_max);
         }
         let longest = (FRAME_BYTES_MAX - ETHERNET_BYTES) as u16;
@@ -110,7 +113,8 @@ impl Device {
             .map_err(plain)?;
         // As many as the device holds and as the receiving thread has in its hands and its cache.
         let mbufs = u32::from(rx) * u32::from(self.rx_queues) + 1023;
-        let pool = Pool::new(mbufs, self.frame_bytes_max(), self.socket(), !self.is_ring);
+        let room = self.frame_bytes_max().max(RECEIVE_ROOM_BYTES_MIN);
+        let pool = Pool::new(mbufs, room, self.socket(), !self.is_ring);
         let pool = pool.ok_or_else(no_memory)?;
         let pointer = pool.as_ptr();
         self.receive_pool = Some(pool);
@@ -270,7 +274,8 @@ fn not_found(description: &DpdkDevice) -> Failure {
 fn too_many_queues(needed: u16, max: u16) -> Failure {
     (
         format!("it has {max} transmit queues, and {needed} are needed"),
-        "Use fewer sending threads (--cores): each needs a queue, and the receiving thread one"
+        "Use fewer sending threads (--cores): each needs a queue, and the receiving thread one. \
+         Or let the device have more, where its driver takes that (net_af_packet: qpairs=2)"
             .to_owned(),
     )
 }
