@@ -29,7 +29,7 @@ use thiserror::Error;
 use crate::clock::Clock;
 use crate::counters::{Counters, Snapshot};
 use crate::mailbox::{Doorbell, mailbox};
-use crate::polling::{Bell, Poll};
+use crate::polling::Poll;
 use crate::receive::Receiver;
 use crate::worker::Worker;
 
@@ -90,7 +90,7 @@ pub fn run(case: Case, receive: bool, seconds: f64) -> Result<Measured, CompileE
     let measured = thread::scope(|scope| {
         let stop = &stop;
         if receive {
-            let bell = Bell::new().expect("the machine has a file descriptor left");
+            let bell = Doorbell::new().expect("the machine has a file descriptor left");
             scope.spawn(move || receiver.run(Poll::Busy, stop, &bell));
         }
         let measured = measure(worker, &counters, &clock, seconds);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
+use crate::mailbox::Doorbell;
 use crate::observe::{Answer, Request};
-use crate::polling::Bell;
 
 /// How long control waits for an answer.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
@@ -21,7 +21,7 @@ const QUESTIONS: usize = 16;
 #[derive(Debug)]
 pub struct AskingEnd {
     line: RefCell<Line>,
-    receive: Bell,
+    receive: Doorbell,
 }
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub struct AnsweringEnd {
 }
 
 /// The two ends; `receive` wakes the receive thread. Control is the thread that calls this.
-pub fn desk(receive: Bell) -> (AskingEnd, AnsweringEnd) {
+pub fn desk(receive: Doorbell) -> (AskingEnd, AnsweringEnd) {
     let (questions_in, questions) = RingBuffer::new(QUESTIONS);
     let (answers, answers_out) = RingBuffer::new(QUESTIONS);
     let asking = AskingEnd {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_question_is_answered_by_another_thread() {
-        let (asking, mut answering) = desk(Bell::new().expect("a file descriptor"));
+        let (asking, mut answering) = desk(Doorbell::new().expect("a file descriptor"));
         let receive = thread::spawn(move || {
             let mut left = 2;
             while left > 0 {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_comes_too_late_is_not_taken_for_another() {
-        let (asking, mut answering) = desk(Bell::new().expect("a file descriptor"));
+        let (asking, mut answering) = desk(Doorbell::new().expect("a file descriptor"));
         assert_eq!(asking.ask(Request::ListCaptures), None);
         answering.answer(|_| Answer::Unknown);
         let answers = thread::spawn(move || {

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use nix::sys::eventfd::{EfdFlags, EventFd};
+use crate::mailbox::Doorbell;
 
 /// A thread that ends when its owner is dropped.
 #[derive(Debug)]
 struct Helper {
     ended: Arc<AtomicBool>,
-    bell: Arc<EventFd>,
+    bell: Doorbell,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -28,19 +28,17 @@ struct Helper {
 #[derive(Debug)]
 struct Orders {
     ended: Arc<AtomicBool>,
-    bell: Arc<EventFd>,
+    bell: Doorbell,
 }
 
 impl Helper {
     fn start(name: &str, body: impl FnOnce(Orders) + Send + 'static) -> Result<Helper, String> {
-        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
         let refused = |error: std::io::Error| format!("the system refused a thread: {error}");
-        let bell = EventFd::from_flags(flags).map_err(|error| refused(error.into()))?;
-        let bell = Arc::new(bell);
+        let bell = Doorbell::new().map_err(refused)?;
         let ended = Arc::new(AtomicBool::new(false));
         let orders = Orders {
             ended: Arc::clone(&ended),
-            bell: Arc::clone(&bell),
+            bell: bell.clone(),
         };
         let builder = std::thread::Builder::new().name(name.to_owned());
         let thread = builder.spawn(move || body(orders)).map_err(refused)?;
@@ -53,8 +51,7 @@ impl Helper {
 
     /// Wakes the thread, now or at its next wait.
     fn wake(&self) {
-        // It can only fail when 2⁶⁴ - 2 calls were not heard, and then it rings already.
-        let _ = self.bell.write(1);
+        self.bell.ring();
     }
 }
 
@@ -65,8 +62,7 @@ impl Orders {
 
     /// Takes note of all calls so far.
     fn heard(&self) {
-        // Fails when there was none, which is as well.
-        let _ = self.bell.read();
+        self.bell.silence();
     }
 }
 

@@ -29,7 +29,7 @@ pub enum Report {
     Retired(Box<CoreProgram>),
 }
 
-/// Wakes control: a file that becomes readable.
+/// Wakes a thread that waits for files: one that becomes readable.
 #[derive(Clone, Debug)]
 pub struct Doorbell(Arc<EventFd>);
 
@@ -40,7 +40,7 @@ impl Doorbell {
         Ok(Doorbell(Arc::new(EventFd::from_flags(flags)?)))
     }
 
-    /// Wakes control, now or at its next wait.
+    /// Wakes the thread, now or at its next wait.
     pub fn ring(&self) {
         // It can only fail when 2⁶⁴ - 2 rings were not heard, and then it rings already.
         let _ = self.0.write(1);

@@ -1,16 +1,16 @@
 //! What a thread does when it has nothing to do.
 //!
-//! What lives here: busy and adaptive polling, and the bell that wakes a thread which waits for
-//! files too. What does not: deciding that there is nothing to do (the threads).
+//! What lives here: busy and adaptive polling, also for a thread that waits for files. What does
+//! not: deciding that there is nothing to do (the threads), and the bell (`mailbox`).
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use crate::mailbox::Doorbell;
 
 /// The shortest sleep of adaptive polling. Packets may leave this much late, and then several
 /// together.
@@ -53,14 +53,14 @@ impl Poll {
     /// The same for a thread that `bell` wakes, or any of `files` when it becomes readable.
     pub fn wait_for<'a>(
         self,
-        bell: &'a Bell,
+        bell: &'a Doorbell,
         files: impl Iterator<Item = BorrowedFd<'a>>,
         now: Nanos,
         due: Option<Nanos>,
     ) {
         match self {
             Poll::Busy => stay_awake(),
-            Poll::Adaptive => bell.wait(files, sleep_until(now, due)),
+            Poll::Adaptive => wait(bell, files, sleep_until(now, due)),
         }
     }
 }
@@ -73,40 +73,21 @@ fn sleep_until(now: Nanos, due: Option<Nanos>) -> Duration {
 /// Files that one thread can wait for besides its bell.
 pub const FILES_MAX: usize = 32;
 
-/// Wakes a thread that waits for files as well, which parking cannot.
-#[derive(Clone, Debug)]
-pub struct Bell(Arc<EventFd>);
-
-impl Bell {
-    /// A silent bell.
-    pub fn new() -> std::io::Result<Bell> {
-        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
-        Ok(Bell(Arc::new(EventFd::from_flags(flags)?)))
+/// Waits for a ring, for one of the files, or for so long. The bell is silent then.
+fn wait<'a>(bell: &'a Doorbell, files: impl Iterator<Item = BorrowedFd<'a>>, sleep: Duration) {
+    let readable = |file| PollFd::new(file, PollFlags::POLLIN);
+    let mut items: [PollFd<'_>; FILES_MAX + 1] =
+        std::array::from_fn(|_| readable(bell.file().as_fd()));
+    let mut count = 1;
+    for (item, file) in items[1..].iter_mut().zip(files) {
+        *item = readable(file);
+        count += 1;
     }
-
-    /// Wakes the thread, now or at its next wait.
-    pub fn ring(&self) {
-        // It can only fail when 2⁶⁴ - 2 rings were not heard, and then it rings already.
-        let _ = self.0.write(1);
+    if let Err(error) = ppoll(&mut items[..count], Some(sleep.into()), None) {
+        tracing::debug!("waiting was interrupted: {error}");
     }
-
-    /// Waits for a ring, for one of the files, or for so long.
-    fn wait<'a>(&'a self, files: impl Iterator<Item = BorrowedFd<'a>>, sleep: Duration) {
-        let readable = |file| PollFd::new(file, PollFlags::POLLIN);
-        let mut items: [PollFd<'_>; FILES_MAX + 1] =
-            std::array::from_fn(|_| readable(self.0.as_fd()));
-        let mut count = 1;
-        for (item, file) in items[1..].iter_mut().zip(files) {
-            *item = readable(file);
-            count += 1;
-        }
-        if let Err(error) = ppoll(&mut items[..count], Some(sleep.into()), None) {
-            tracing::debug!("waiting was interrupted: {error}");
-        }
-        if items[0].any().unwrap_or(false) {
-            // Fails when it did not ring, which is as well.
-            let _ = self.0.read();
-        }
+    if items[0].any().unwrap_or(false) {
+        bell.silence();
     }
 }
 
@@ -133,13 +114,17 @@ mod tests {
 
     #[test]
     fn a_bell_that_rang_ends_the_next_wait_and_no_other() {
-        let bell = Bell::new().expect("a file descriptor");
+        let bell = Doorbell::new().expect("a file descriptor");
         bell.clone().ring();
         // Would wait for an hour otherwise.
-        bell.wait(std::iter::empty(), Duration::from_secs(3600));
-        let file = Bell::new().expect("a file descriptor");
+        wait(&bell, std::iter::empty(), Duration::from_secs(3600));
+        let file = Doorbell::new().expect("a file descriptor");
         file.ring();
-        bell.wait([file.0.as_fd()].into_iter(), Duration::from_secs(3600));
-        bell.wait(std::iter::empty(), Duration::from_millis(1));
+        wait(
+            &bell,
+            [file.file().as_fd()].into_iter(),
+            Duration::from_secs(3600),
+        );
+        wait(&bell, std::iter::empty(), Duration::from_millis(1));
     }
 }

@@ -33,7 +33,7 @@ use crate::endpoint::{open_capture, open_wire};
 use crate::files::DiskFiles;
 use crate::mailbox::{ControlEnd, Doorbell, Report, mailbox};
 use crate::observe::{Answer, Endpoint, Observe, PacketSink, Request, Wire};
-use crate::polling::{Bell, Poll};
+use crate::polling::Poll;
 use crate::receive::Receiver;
 use crate::receive::watch::Watch;
 use crate::rpc::{Codec, SocketError, Sockets, dispatch};
@@ -119,7 +119,7 @@ struct Threads {
     known_lost: Vec<usize>,
     outlook: Outlook,
     receive: JoinHandle<()>,
-    receive_bell: Bell,
+    receive_bell: Doorbell,
     stop_receive: Arc<AtomicBool>,
 }
 
@@ -127,7 +127,7 @@ struct Threads {
 #[derive(Debug)]
 struct Outlook {
     desk: AskingEnd,
-    receive: Bell,
+    receive: Doorbell,
     /// The time since 1970 at the clock's zero.
     epoch_ns: u64,
 }
@@ -435,7 +435,7 @@ impl Threads {
             mail.push(control_end);
             data.push(thread);
         }
-        let receive_bell = Bell::new().map_err(refused("a doorbell"))?;
+        let receive_bell = Doorbell::new().map_err(refused("a doorbell"))?;
         let (asking, answering) = desk(receive_bell.clone());
         let watch = Watch::new(own_queues, taps, switch, answering);
         let receiver = Receiver::new(receivers, Arc::clone(&counters.receive), clock.clone());

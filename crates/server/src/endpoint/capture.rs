@@ -96,7 +96,7 @@ impl Writer {
                 return;
             }
             // The bell rings when the ring is no longer empty; time and again we look anyway.
-            let mut files = [PollFd::new(orders.bell.as_fd(), PollFlags::POLLIN)];
+            let mut files = [PollFd::new(orders.bell.file().as_fd(), PollFlags::POLLIN)];
             if let Err(error) = poll(&mut files, PollTimeout::from(100u8)) {
                 tracing::debug!("waiting was interrupted: {error}");
             }

@@ -9,8 +9,8 @@ use allosaur_port::memory::FRAME_BYTES_MAX;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::{Helper, Orders};
+use crate::mailbox::Doorbell;
 use crate::observe::Wire;
-use crate::polling::Bell;
 
 /// Frames that may be under way in each direction. What finds no room is lost, as on any port.
 const FRAMES: usize = 4096;
@@ -23,7 +23,7 @@ const WAIT_MS: i64 = 200;
 
 /// Connects a PAIR socket to `endpoint`, where the client's listens. `receive` is woken when
 /// there is a frame to send.
-pub fn open_wire(endpoint: &str, receive: Bell) -> Result<Box<dyn Wire>, String> {
+pub fn open_wire(endpoint: &str, receive: Doorbell) -> Result<Box<dyn Wire>, String> {
     let connected = || {
         let socket = zmq::Context::new().socket(zmq::PAIR)?;
         socket.set_linger(0)?;
@@ -77,7 +77,7 @@ struct Courier {
     socket: zmq::Socket,
     outward: Consumer<Box<[u8]>>,
     inward: Producer<Vec<u8>>,
-    receive: Bell,
+    receive: Doorbell,
 }
 
 impl Courier {
@@ -131,7 +131,7 @@ impl Courier {
     fn wait(&self, orders: &Orders) {
         let mut items = [
             self.socket.as_poll_item(zmq::POLLIN),
-            zmq::PollItem::from_fd(orders.bell.as_raw_fd(), zmq::POLLIN),
+            zmq::PollItem::from_fd(orders.bell.file().as_raw_fd(), zmq::POLLIN),
         ];
         if let Err(error) = zmq::poll(&mut items, WAIT_MS) {
             tracing::debug!("waiting was interrupted: {error}");

@@ -20,8 +20,9 @@ use allosaur_port::kind::PortRx;
 
 use crate::clock::Clock;
 use crate::counters::{CoreCounters, ReceiveBlock};
+use crate::mailbox::Doorbell;
 use crate::observe::Reception;
-use crate::polling::{Bell, FILES_MAX, Poll, SLEEP_MIN, sharpen_sleep, stay_awake};
+use crate::polling::{FILES_MAX, Poll, SLEEP_MIN, sharpen_sleep, stay_awake};
 use meters::Meters;
 use watch::Watch;
 
@@ -123,7 +124,7 @@ impl Receiver {
 
     /// Works until `stop` is set. While it waits, `bell` wakes it, and so does a frame that arrives
     /// at a port of the kernel's.
-    pub fn run(mut self, poll: Poll, stop: &AtomicBool, bell: &Bell) {
+    pub fn run(mut self, poll: Poll, stop: &AtomicBool, bell: &Doorbell) {
         sharpen_sleep();
         let mut sleep = SLEEP_MIN;
         while !stop.load(Ordering::Relaxed) {
