@@ -302,6 +302,8 @@ impl Service {
             let Some(frame) = self.sockets.receive() else {
                 break;
             };
+            // Once a message, as it asks the kernel: a batch may have thousands of requests.
+            self.watch_links(self.clock.now_ns());
             let reply = dispatch(codec, &frame, |request| self.answer(request));
             self.sockets.reply(&reply);
             self.tick();
@@ -312,7 +314,6 @@ impl Service {
     fn answer(&mut self, request: &allosaur_api::Request) -> Reply {
         self.counters.read(&mut self.snapshot);
         let now_ns = self.clock.now_ns();
-        self.watch_links(now_ns);
         let reply = self.control.handle(
             request,
             &View {
