@@ -11,8 +11,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx, InterfaceControl};
 use crate::description::{DpdkDevice, PortDescription};
 use crate::dpdk::{DpdkControl, DpdkPort, DpdkRx, DpdkTx};
-use crate::memory::{self, FRAME_BYTES_MAX, LinkSettings, MemoryRx, MemoryTx};
-use crate::{Capabilities, FrameId, Port, PortError, RxQueue, TxQueue};
+use crate::memory::{self, FRAME_BYTES_MAX, MemoryRx, MemoryTx};
+use crate::{Capabilities, FrameId, Port, PortError, QueueCounts, RxQueue, TxQueue};
 
 /// A transmit queue of any kind of port.
 #[derive(Debug)]
@@ -41,8 +41,8 @@ pub enum PortRx {
 pub struct AnyPort {
     /// One for each thread that sends.
     pub tx: Vec<PortTx>,
-    /// One.
-    pub rx: PortRx,
+    /// As many as were asked for, or fewer: one where the port cannot share out by flow what arrives.
+    pub rx: Vec<PortRx>,
     /// What it can do.
     pub capabilities: Capabilities,
     /// The address of its hardware, when it has any.
@@ -53,44 +53,63 @@ pub struct AnyPort {
     pub control: Option<PortControl>,
 }
 
-/// Opens the ports of a server in their order, with `queues` transmit queues each. Memory ports
+/// Opens the ports of a server in their order, each with so many queues, see [`open_each`].
+///
+/// # Errors
+///
+/// As [`open_each`].
+pub fn open(
+    descriptions: &[PortDescription],
+    queues: QueueCounts,
+) -> Result<Vec<AnyPort>, PortError> {
+    open_each(descriptions, &vec![queues; descriptions.len()])
+}
+
+/// Opens the ports of a server in their order, with its own number of `queues` each. Memory ports
 /// are joined in pairs, the first with the second and so on, whatever stands between them; an odd
 /// last one is a sink.
 ///
 /// # Errors
 ///
 /// Those of [`AfPacketPort::open`] and [`DpdkPort::open`].
-pub fn open(descriptions: &[PortDescription], queues: usize) -> Result<Vec<AnyPort>, PortError> {
-    let links = descriptions.iter().filter_map(PortDescription::link);
-    let links: Vec<_> = links.copied().collect();
-    let mut memory_ports = memory::ports(&links, queues).into_iter();
+///
+/// # Panics
+///
+/// When there are not as many `queues` as `descriptions`.
+pub fn open_each(
+    descriptions: &[PortDescription],
+    queues: &[QueueCounts],
+) -> Result<Vec<AnyPort>, PortError> {
+    assert_eq!(descriptions.len(), queues.len(), "each port has its queues");
+    let described = descriptions.iter().zip(queues);
+    let links = described.filter_map(|(port, queues)| Some((*port.link()?, queues.tx)));
+    let mut memory_ports = memory::ports_each(&links.collect::<Vec<_>>()).into_iter();
     let pci = descriptions.iter().filter_map(PortDescription::device);
     let pci: Vec<String> = pci.filter_map(DpdkDevice::pci).collect();
     let mut ports = Vec::with_capacity(descriptions.len());
-    for (number, description) in descriptions.iter().enumerate() {
+    for (number, (description, &queues)) in descriptions.iter().zip(queues).enumerate() {
         ports.push(match description {
             PortDescription::Memory(_) => {
                 let port = memory_ports.next().expect("there is one for each link");
-                in_memory(port, memory_peer(descriptions, number))
+                in_memory(port, queues, memory_peer(descriptions, number))
             }
             PortDescription::Dummy => {
                 // A memory port without a peer is a sink.
-                let sink = memory::ports(&[LinkSettings::default()], queues).pop();
-                in_memory(sink.expect("one link makes one port"), None)
+                in_memory(memory::sink(queues.tx), queues, None)
             }
             PortDescription::AfPacket(name) => on_interface(AfPacketPort::open(name, queues)?),
-            PortDescription::Dpdk(device) => on_device(DpdkPort::open(device, &pci, queues)?),
+            PortDescription::Dpdk(device) => on_device(DpdkPort::open(device, &pci, queues.tx)?),
         });
     }
     Ok(ports)
 }
 
-fn in_memory(port: memory::Port, peer: Option<usize>) -> AnyPort {
+fn in_memory(port: memory::Port, queues: QueueCounts, peer: Option<usize>) -> AnyPort {
     let capabilities = port.capabilities();
-    let (tx, rx) = port.into_queues();
+    let (tx, rx) = (port.tx, port.rx.split(queues.rx));
     AnyPort {
         tx: tx.into_iter().map(PortTx::Memory).collect(),
-        rx: PortRx::Memory(rx),
+        rx: rx.into_iter().map(PortRx::Memory).collect(),
         capabilities,
         mac: None,
         peer,
@@ -102,7 +121,7 @@ fn on_interface(port: AfPacketPort) -> AnyPort {
     AnyPort {
         capabilities: port.capabilities(),
         tx: port.tx.into_iter().map(PortTx::AfPacket).collect(),
-        rx: PortRx::AfPacket(port.rx),
+        rx: port.rx.into_iter().map(PortRx::AfPacket).collect(),
         mac: Some(port.interface.mac),
         peer: None,
         control: Some(PortControl::AfPacket(port.control)),
@@ -113,7 +132,7 @@ fn on_device(port: DpdkPort) -> AnyPort {
     AnyPort {
         capabilities: port.capabilities(),
         tx: port.tx.into_iter().map(PortTx::Dpdk).collect(),
-        rx: PortRx::Dpdk(port.rx),
+        rx: vec![PortRx::Dpdk(port.rx)],
         mac: port.mac,
         peer: None,
         control: Some(PortControl::Dpdk(port.control)),
@@ -309,7 +328,7 @@ mod tests {
     #[test]
     fn an_interface_that_is_not_there_opens_nothing() {
         let ports = parse_ports("memory,af_packet:no-such-one").expect("well formed");
-        let error = open(&ports, 1).expect_err("there is no such interface");
+        let error = open(&ports, QueueCounts::ONE).expect_err("there is no such interface");
         assert!(error.to_string().contains("'no-such-one'"), "{error}");
     }
 }

@@ -26,8 +26,22 @@ pub trait Port {
     /// What the port can do.
     fn capabilities(&self) -> Capabilities;
 
-    /// Takes the port apart: a transmit queue for each thread that sends, and the receive queue.
-    fn into_queues(self) -> (Vec<Self::Tx>, Self::Rx);
+    /// Takes the port apart: a transmit queue for each thread that sends, and the receive queues.
+    fn into_queues(self) -> (Vec<Self::Tx>, Vec<Self::Rx>);
+}
+
+/// How many queues a port shall have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueCounts {
+    /// Transmit queues: one for each thread that sends.
+    pub tx: usize,
+    /// Receive queues, 1 or more. A port that cannot share out by flow what arrives has fewer.
+    pub rx: usize,
+}
+
+impl QueueCounts {
+    /// One of each.
+    pub const ONE: QueueCounts = QueueCounts { tx: 1, rx: 1 };
 }
 
 /// What a port can do, as data.

@@ -19,10 +19,10 @@ use allosaur_engine::time::SECOND;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::{Checksums, Instruction, Operation, Range, Values, Width};
 use allosaur_packet::checksum;
-use allosaur_port::PortError;
 use allosaur_port::description::PortDescription;
 use allosaur_port::kind;
 use allosaur_port::memory::{self, LinkSettings, NOMINAL_RATE_BPS};
+use allosaur_port::{PortError, QueueCounts};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -114,7 +114,7 @@ pub enum BenchError {
 /// Runs one case for `seconds` on this thread, on all of these ports at once. Nobody receives.
 pub fn run_on(ports: &[PortDescription], case: Case, seconds: f64) -> Result<Measured, BenchError> {
     let clock = Clock::start();
-    let mut ports = kind::open(ports, 1)?;
+    let mut ports = kind::open(ports, QueueCounts::ONE)?;
     let counters = Counters::new(ports.len(), 1);
     let doorbell = Doorbell::new().expect("the machine has a file descriptor left");
     let (mut control, mail) = mailbox(&doorbell);

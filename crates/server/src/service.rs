@@ -14,10 +14,10 @@ use allosaur_engine::Command;
 use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
-use allosaur_port::PortError;
 use allosaur_port::description::PortDescription;
 use allosaur_port::kind::{self, AnyPort, PortControl, PortRx, PortTx};
 use allosaur_port::tap::{TapSwitch, tap};
+use allosaur_port::{PortError, QueueCounts};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use thiserror::Error;
@@ -158,7 +158,7 @@ fn queues_of_threads(ports: Vec<AnyPort>, threads: usize) -> (Vec<Vec<PortTx>>, 
         for (thread, queue) in queues.iter_mut().zip(port.tx) {
             thread.push(queue);
         }
-        receivers.push(port.rx);
+        receivers.extend(port.rx);
     }
     (queues, receivers)
 }
@@ -177,7 +177,11 @@ impl Service {
         let descriptions = settings.ports.iter().map(|port| port.description.clone());
         let descriptions: Vec<_> = descriptions.collect();
         // One queue for each data thread, and one for the receive thread.
-        let mut ports = kind::open(&descriptions, cores + 1)?;
+        let queues = QueueCounts {
+            tx: cores + 1,
+            rx: 1,
+        };
+        let mut ports = kind::open(&descriptions, queues)?;
         let counters = Counters::new(ports.len(), cores);
         let mut config = control_config(&descriptions, cores, &ports)?;
         take_source_macs(&mut config, &settings.ports);

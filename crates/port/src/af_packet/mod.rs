@@ -5,8 +5,8 @@
 //! (`socket`), what is left to hardware (`offloads`, `joined`) and facts about interfaces
 //! ([`Interface`]).
 //!
-//! Each sending thread has a socket with a ring of its own, and one more receives. All of it needs
-//! CAP_NET_RAW and no other privilege. The kernel's own traffic on the interface goes on: what it
+//! Each sending thread has a socket with a ring of its own, and each receiving thread another. All of
+//! it needs CAP_NET_RAW and no other privilege. The kernel's own traffic on the interface goes on: what it
 //! sends is not received here, and what arrives is seen by both.
 
 mod interface;
@@ -22,7 +22,7 @@ use std::io;
 use libc::{c_int, c_ushort};
 
 use crate::memory::FRAME_BYTES_MAX;
-use crate::{Capabilities, PortError};
+use crate::{Capabilities, PortError, QueueCounts};
 use interface::{Asker, VLAN_TAG_BYTES, problem_with};
 use offloads::OFFLOAD_BYTES;
 use ring::{Geometry, HEADER_BYTES, Ring};
@@ -49,8 +49,8 @@ const RECEIVE_LEAD_BYTES: usize = 96;
 pub struct AfPacketPort {
     /// One for each thread that sends.
     pub tx: Vec<AfPacketTx>,
-    /// One.
-    pub rx: AfPacketRx,
+    /// One for each thread that receives; the kernel shares out by flow what arrives.
+    pub rx: Vec<AfPacketRx>,
     /// For who decides about the interface.
     pub control: InterfaceControl,
     /// The interface.
@@ -58,19 +58,19 @@ pub struct AfPacketPort {
 }
 
 impl AfPacketPort {
-    /// Opens an interface by its name, with so many transmit queues.
+    /// Opens an interface by its name, with so many queues.
     ///
     /// # Errors
     ///
     /// Names the interface, what is wrong, and the remedy: see [`Interface::find`]; and when the
     /// system refuses a socket or its memory.
-    pub fn open(name: &str, queues: usize) -> Result<AfPacketPort, PortError> {
+    pub fn open(name: &str, queues: QueueCounts) -> Result<AfPacketPort, PortError> {
         let interface = Interface::find(name)?;
         let refused = |error: io::Error| refusal(name, &error);
         let transmit = |_| open_transmit(&interface).map_err(refused);
         Ok(AfPacketPort {
-            tx: (0..queues).map(transmit).collect::<Result<_, _>>()?,
-            rx: open_receive(&interface).map_err(refused)?,
+            tx: (0..queues.tx).map(transmit).collect::<Result<_, _>>()?,
+            rx: open_receivers(&interface, queues.rx).map_err(refused)?,
             control: InterfaceControl::open(&interface).map_err(refused)?,
             interface,
         })
@@ -88,7 +88,7 @@ impl crate::Port for AfPacketPort {
         }
     }
 
-    fn into_queues(self) -> (Vec<AfPacketTx>, AfPacketRx) {
+    fn into_queues(self) -> (Vec<AfPacketTx>, Vec<AfPacketRx>) {
         (self.tx, self.rx)
     }
 }
@@ -112,7 +112,32 @@ fn open_transmit(interface: &Interface) -> io::Result<AfPacketTx> {
     Ok(AfPacketTx::new(socket, ring, bytes_max))
 }
 
-fn open_receive(interface: &Interface) -> io::Result<AfPacketRx> {
+/// So many queues. With several, what arrives before all are there is dropped: the kernel would give
+/// it to more than one of them.
+fn open_receivers(interface: &Interface, queues: usize) -> io::Result<Vec<AfPacketRx>> {
+    let mut receivers = Vec::with_capacity(queues);
+    let mut group = None;
+    for _ in 0..queues.max(1) {
+        let (socket, ring) = open_receive(interface)?;
+        if queues > 1 {
+            socket.block()?;
+        }
+        socket.bind(interface.index, libc::ETH_P_ALL)?;
+        if queues > 1 {
+            group = Some(socket.join_fanout(group)?);
+        }
+        receivers.push(AfPacketRx::new(socket, ring));
+    }
+    if queues > 1 {
+        for receiver in &receivers {
+            receiver.unblock()?;
+        }
+    }
+    Ok(receivers)
+}
+
+/// A socket that is not bound yet, and its ring.
+fn open_receive(interface: &Interface) -> io::Result<(PacketSocket, Ring)> {
     let socket = open_ring_socket()?;
     socket.set(libc::PACKET_IGNORE_OUTGOING, &1)?;
     // A frame that is too long for its place in the ring comes through the socket, whole.
@@ -124,8 +149,7 @@ fn open_receive(interface: &Interface) -> io::Result<AfPacketRx> {
     let bytes = RECEIVE_LEAD_BYTES + tagged_bytes_max(interface);
     let geometry = Geometry::new(RECEIVE_FRAMES, bytes);
     let ring = Ring::map(&socket, libc::PACKET_RX_RING, geometry)?;
-    socket.bind(interface.index, libc::ETH_P_ALL)?;
-    Ok(AfPacketRx::new(socket, ring))
+    Ok((socket, ring))
 }
 
 /// A socket whose frames carry the header of offloads.
@@ -216,3 +240,6 @@ impl InterfaceControl {
         self.socket.set(option, &request)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 //! What lives here: reading the ring, and frames that are longer than its places. What does not: the
 //! memory of the ring (`ring`), what was left to hardware (`offloads`), joined frames (`joined`).
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use libc::tpacket2_hdr;
@@ -60,6 +61,11 @@ impl AfPacketRx {
     /// could not be cut. Up to 0.1 s old.
     pub fn lost_packets(&self) -> u64 {
         self.lost_packets
+    }
+
+    /// Lets in what arrives, see [`PacketSocket::block`].
+    pub(super) fn unblock(&self) -> io::Result<()> {
+        self.socket.unblock()
     }
 
     fn ask_kernel(&mut self, now_ns: u64) {

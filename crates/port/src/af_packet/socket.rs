@@ -1,6 +1,6 @@
 //! Packet sockets: the system calls, behind safe functions.
 //!
-//! What lives here: opening, options, binding, the doorbell. What does not: what the options mean
+//! What lives here: opening, options, binding, groups, the doorbell. What does not: what the options mean
 //! for a port (`mod`) and the memory shared with the kernel (`ring`).
 //!
 //! The kernel's own words are in `packet(7)` and `Documentation/networking/packet_mmap.rst`.
@@ -9,6 +9,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use libc::{c_int, c_void, sockaddr_ll, socklen_t};
+
+/// Sockets that share out what arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FanoutGroup(u16);
 
 /// A raw packet socket.
 #[derive(Debug)]
@@ -27,7 +31,7 @@ impl PacketSocket {
         Ok(PacketSocket(unsafe { OwnedFd::from_raw_fd(socket) }))
     }
 
-    /// Sets an option of packet sockets. `T` is what the kernel expects there, without padding.
+    /// Sets an option of packet sockets. `T` is what the kernel expects there.
     pub(super) fn set<T: Copy>(&self, option: c_int, value: &T) -> io::Result<()> {
         self.set_at(libc::SOL_PACKET, option, value)
     }
@@ -91,6 +95,46 @@ impl PacketSocket {
         succeeded(answer)
     }
 
+    /// Drops all that arrives from now on, until [`unblock`](PacketSocket::unblock). Nothing of it
+    /// is counted.
+    pub(super) fn block(&self) -> io::Result<()> {
+        let mut drop_all = libc::sock_filter {
+            code: (libc::BPF_RET | libc::BPF_K) as u16,
+            jt: 0,
+            jf: 0,
+            k: 0,
+        };
+        // The kernel copies the program before the call returns.
+        let program = libc::sock_fprog {
+            len: 1,
+            filter: &mut drop_all,
+        };
+        self.set_at(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+    }
+
+    /// Lets in again what arrives.
+    pub(super) fn unblock(&self) -> io::Result<()> {
+        let unused: c_int = 0;
+        self.set_at(libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &unused)
+    }
+
+    /// Joins the sockets that share out by flow what arrives at an interface: those of a new group,
+    /// or of `group`. Both directions of a flow go to the same socket, and fragments by their
+    /// addresses. Returns the group. The socket must be bound.
+    pub(super) fn join_fanout(&self, group: Option<FanoutGroup>) -> io::Result<FanoutGroup> {
+        let kind = libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
+        let joined = match group {
+            Some(FanoutGroup(number)) => kind << 16 | u32::from(number),
+            // The kernel picks a number that nobody else has.
+            None => (kind | libc::PACKET_FANOUT_FLAG_UNIQUEID) << 16,
+        };
+        self.set(libc::PACKET_FANOUT, &joined)?;
+        let mut now = 0u32;
+        self.read(libc::SOL_PACKET, libc::PACKET_FANOUT, &mut now)?;
+        // The number stands in the lower half.
+        Ok(FanoutGroup(now as u16))
+    }
+
     /// Tells the kernel to send what is ready in the ring, and does not wait for it.
     pub(super) fn kick(&self) -> io::Result<()> {
         // SAFETY: no bytes are handed over; the kernel reads the ring, whose frames that are ready
@@ -130,7 +174,7 @@ impl PacketSocket {
     /// Reads an option. `T` is a plain value that the kernel writes there.
     fn read<T: Copy>(&self, level: c_int, option: c_int, value: &mut T) -> io::Result<()> {
         let mut bytes = size_of::<T>() as socklen_t;
-        // SAFETY: the kernel writes at most `bytes` bytes, the size of what is there; the two types
+        // SAFETY: the kernel writes at most `bytes` bytes, the size of what is there; the types
         // that are read are made of numbers, of which any bytes are right.
         let answer = unsafe {
             libc::getsockopt(

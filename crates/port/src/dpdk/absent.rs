@@ -52,7 +52,7 @@ impl crate::Port for DpdkPort {
         match self.rx {}
     }
 
-    fn into_queues(self) -> (Vec<DpdkTx>, DpdkRx) {
+    fn into_queues(self) -> (Vec<DpdkTx>, Vec<DpdkRx>) {
         match self.rx {}
     }
 }

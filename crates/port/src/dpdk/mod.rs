@@ -90,8 +90,8 @@ impl crate::Port for DpdkPort {
         self.capabilities
     }
 
-    fn into_queues(self) -> (Vec<DpdkTx>, DpdkRx) {
-        (self.tx, self.rx)
+    fn into_queues(self) -> (Vec<DpdkTx>, Vec<DpdkRx>) {
+        (self.tx, vec![self.rx])
     }
 }
 

@@ -47,7 +47,7 @@ pub const RING_BYTES_MAX: usize = 64 << 20;
 pub struct Port {
     /// One for each thread that sends.
     pub tx: Vec<MemoryTx>,
-    /// One, over all the peer's transmit queues.
+    /// One, over all the peer's transmit queues; see [`MemoryRx::split`].
     pub rx: MemoryRx,
     line_rate_bps: f64,
 }
@@ -63,8 +63,8 @@ impl crate::Port for Port {
         }
     }
 
-    fn into_queues(self) -> (Vec<MemoryTx>, MemoryRx) {
-        (self.tx, self.rx)
+    fn into_queues(self) -> (Vec<MemoryTx>, Vec<MemoryRx>) {
+        (self.tx, vec![self.rx])
     }
 }
 
@@ -108,14 +108,20 @@ pub fn sink(queues: usize) -> Port {
 /// are a pair, 2 and 3, and so on; an odd last one is a sink. Each description's settings are
 /// those of the direction that leaves its port.
 pub fn ports(descriptions: &[LinkSettings], queues: usize) -> Vec<Port> {
+    let each = descriptions.iter().map(|leaving| (*leaving, queues));
+    ports_each(&each.collect::<Vec<_>>())
+}
+
+/// The same, for ports that each have their own number of transmit queues.
+pub fn ports_each(descriptions: &[(LinkSettings, usize)]) -> Vec<Port> {
     let mut ports = Vec::with_capacity(descriptions.len());
     for two in descriptions.chunks(2) {
         match two {
-            [leaving_a, leaving_b] => {
-                let (a, b) = pair_with(queues, queues, leaving_a, leaving_b);
+            [(leaving_a, queues_a), (leaving_b, queues_b)] => {
+                let (a, b) = pair_with(*queues_a, *queues_b, leaving_a, leaving_b);
                 ports.extend([a, b]);
             }
-            _ => ports.push(sink(queues)),
+            rest => ports.extend(rest.iter().map(|(_, queues)| sink(*queues))),
         }
     }
     ports

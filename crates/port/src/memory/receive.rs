@@ -48,6 +48,26 @@ impl MemoryRx {
         }
     }
 
+    /// Shares the peer's queues out over up to so many receive queues: the first queue of the peer
+    /// to the first of them, the second to the second, and so on, by turns. A link with a rate, a
+    /// delay or loss is one thing that all frames pass, so its queue stays whole.
+    pub fn split(mut self, queues: usize) -> Vec<MemoryRx> {
+        let queues = queues.clamp(1, self.inlets.len().max(1));
+        if queues == 1 || !self.unlimited {
+            return vec![self];
+        }
+        let mut shares: Vec<Vec<Inlet>> = (0..queues).map(|_| Vec::new()).collect();
+        for (number, inlet) in self.inlets.drain(..).enumerate() {
+            shares[number % queues].push(inlet);
+        }
+        let queue = |inlets| MemoryRx {
+            inlets,
+            link: self.link.clone(),
+            ..self
+        };
+        shares.into_iter().map(queue).collect()
+    }
+
     /// Switches the link on the way here down or up. While it is down, all that the peer sends is
     /// lost, and so is what was under way.
     pub fn set_up(&mut self, up: bool) {

@@ -343,3 +343,34 @@ fn what_the_link_is_told_to_lose_does_not_change_when_it_was_down() {
     assert_eq!(lost_of_the_last(false), lost_of_the_last(true));
     assert!(lost_of_the_last(true).len() < 100);
 }
+
+#[test]
+fn queues_of_a_peer_are_shared_out_over_receive_queues() {
+    let (mut a, b) = pair(3, 1, &LinkSettings::default());
+    let mut queues = b.rx.split(2);
+    for (number, tx) in (0..).zip(&mut a.tx) {
+        send(tx, 5, 60, 10 * number, 2);
+    }
+    let got: Vec<_> = queues.iter_mut().map(|rx| receive(rx, 10)).collect();
+    assert_eq!(numbers(&got[0]), [0, 1, 20, 21]);
+    assert_eq!(numbers(&got[1]), [10, 11]);
+    for rx in &mut queues {
+        rx.set_up(false);
+    }
+    send(&mut a.tx[1], 20, 60, 0, 3);
+    let got: Vec<_> = queues.iter_mut().map(|rx| receive(rx, 30)).collect();
+    assert_eq!(got, [vec![], vec![]]);
+    let lost: Vec<_> = queues.iter().map(MemoryRx::lost_packets).collect();
+    assert_eq!(lost, [0, 3]);
+}
+
+#[test]
+fn what_cannot_be_shared_out_stays_one_receive_queue() {
+    for text in ["rate=1gbps", "delay=1us", "loss=1%"] {
+        let (_a, b) = pair(3, 1, &settings(text));
+        assert_eq!(b.rx.split(3).len(), 1, "{text}");
+    }
+    let (_a, b) = pair(2, 1, &LinkSettings::default());
+    assert_eq!(b.rx.split(5).len(), 2, "as many as the peer has queues");
+    assert_eq!(sink(1).rx.split(2).len(), 1);
+}
