@@ -2,8 +2,9 @@
 //!
 //! What lives here: the traits that every kind of port has ([`Port`], [`TxQueue`], [`RxQueue`]),
 //! the kinds themselves ([`memory`], [`af_packet`], [`dpdk`]), ports of any kind ([`kind`]), the wrapper that
-//! copies what is sent ([`tap`]), and how a user names ports ([`description`]). What does not: what
-//! is sent, and when. The home of `unsafe`.
+//! copies what is sent ([`tap`]), one receive queue shared out over several threads ([`spread`]), and
+//! how a user names ports ([`description`]). What does not: what is sent, and when. The home of
+//! `unsafe`.
 
 pub mod af_packet;
 pub mod description;
@@ -12,6 +13,7 @@ pub mod dpdk;
 pub mod kind;
 pub mod memory;
 mod registered;
+pub mod spread;
 pub mod tap;
 
 use thiserror::Error;

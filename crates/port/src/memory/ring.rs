@@ -346,11 +346,11 @@ pub(crate) struct Consumer {
 unsafe impl Send for Consumer {}
 
 /// A frame at the front of a ring.
-pub(super) struct Front<'a> {
+pub(crate) struct Front<'a> {
     /// When it was sent.
-    pub(super) sent_ns: u64,
+    pub(crate) sent_ns: u64,
     /// Without FCS.
-    pub(super) bytes: &'a [u8],
+    pub(crate) bytes: &'a [u8],
 }
 
 impl Consumer {
@@ -378,14 +378,14 @@ impl Consumer {
 
     /// Looks once at what the producer has published; true if there is something to read.
     #[inline]
-    pub(super) fn refresh(&mut self) -> bool {
+    pub(crate) fn refresh(&mut self) -> bool {
         self.visible = self.shared.published.0.load(Ordering::Acquire);
         self.visible != self.position
     }
 
     /// The oldest frame of those seen by the last [`refresh`](Consumer::refresh).
     #[inline]
-    pub(super) fn peek(&mut self) -> Option<Front<'_>> {
+    pub(crate) fn peek(&mut self) -> Option<Front<'_>> {
         self.find_frame().then(|| self.front())
     }
 

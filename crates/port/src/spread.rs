@@ -1,0 +1,131 @@
+//! One receive queue for several threads: shared out by flow, in software.
+//!
+//! What lives here: the reader, which owns the real queue, keeps its own share and copies the
+//! others into rings ([`spread`]); the ends of those rings, which are receive queues of their own.
+//! What does not: which share a frame belongs to (`flow`), and ports that share out by themselves.
+//!
+//! On a frame of 60 bytes, finding its share takes about 220 instructions, most of them the parser's;
+//! copying it into a ring takes about 100 more, and reading it there 20.
+
+mod flow;
+#[cfg(test)]
+mod tests;
+
+use crate::RxQueue;
+use crate::memory::FRAME_BYTES_MAX;
+use crate::memory::ring::{Consumer, Producer, ring};
+
+pub use flow::{flow_hash, share_of};
+
+/// What the ring of a share holds: 65,536 of the shortest frames, so that at 10 Mpps a thread may be
+/// away for 6 ms. Frames that do not fit are lost and counted.
+pub const SPREAD_BYTES: usize = 4 << 20;
+/// Shares that a queue can have.
+pub const SHARES_MAX: usize = 64;
+
+/// Shares a queue out. The reader keeps share 0, and there is an end for each of the others, in
+/// order; together `shares`, 1 to [`SHARES_MAX`].
+///
+/// # Panics
+///
+/// When there are fewer or more shares.
+pub fn spread<Q: RxQueue>(queue: Q, shares: usize) -> (SpreadReader<Q>, Vec<SpreadEnd>) {
+    assert!((1..=SHARES_MAX).contains(&shares), "1 to 64 shares");
+    let (rings, ends) = (1..shares).map(|_| ring(SPREAD_BYTES)).unzip();
+    let reader = SpreadReader {
+        queue,
+        rings,
+        passed: 0,
+        lost_packets: 0,
+    };
+    let ends: Vec<Consumer> = ends;
+    (reader, ends.into_iter().map(SpreadEnd).collect())
+}
+
+/// The owner of the real queue.
+#[derive(Debug)]
+pub struct SpreadReader<Q> {
+    queue: Q,
+    /// Of the shares from 1 on.
+    rings: Vec<Producer>,
+    /// The shares that got something since they were last asked for, as bits.
+    passed: u64,
+    lost_packets: u64,
+}
+
+impl<Q> SpreadReader<Q> {
+    /// The shares that frames were passed on to since the last call, as bits: whose threads sleep,
+    /// wakes them now.
+    pub fn take_passed(&mut self) -> u64 {
+        std::mem::take(&mut self.passed)
+    }
+
+    /// Frames that found no room in the ring of their share.
+    pub fn lost_packets(&self) -> u64 {
+        self.lost_packets
+    }
+
+    /// The real queue.
+    pub fn queue(&self) -> &Q {
+        &self.queue
+    }
+
+    /// The real queue, for what is not receiving.
+    pub fn queue_mut(&mut self) -> &mut Q {
+        &mut self.queue
+    }
+}
+
+impl<Q: RxQueue> RxQueue for SpreadReader<Q> {
+    /// Returns how many frames the queue had, those of other shares included: none means that
+    /// nothing has arrived for anybody.
+    fn receive(&mut self, now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
+        let (rings, passed) = (&mut self.rings, &mut self.passed);
+        let lost_packets = &mut self.lost_packets;
+        let shares = rings.len() + 1;
+        let taken = self.queue.receive(now_ns, budget, |at, frame| {
+            let share = share_of(flow_hash(frame), shares);
+            let Some(number) = share.checked_sub(1) else {
+                each(at, frame);
+                return;
+            };
+            match push(&mut rings[number], at, frame) {
+                true => *passed |= 1 << share,
+                false => *lost_packets += 1,
+            }
+        });
+        for ring in rings {
+            ring.flush();
+        }
+        taken
+    }
+}
+
+/// Copies a frame; false when there is no room.
+#[inline]
+fn push(ring: &mut Producer, at: u64, frame: &[u8]) -> bool {
+    if frame.len() > FRAME_BYTES_MAX {
+        return false;
+    }
+    let slot = ring.slot(at, frame.len());
+    slot.map(|slot| slot.copy_from_slice(frame)).is_some()
+}
+
+/// The receive queue of a share that the reader does not keep.
+#[derive(Debug)]
+pub struct SpreadEnd(Consumer);
+
+impl SpreadEnd {
+    /// When the frame in front arrived; `None` when there is none.
+    pub fn next_arrival_ns(&mut self) -> Option<u64> {
+        self.0.refresh();
+        self.0.peek().map(|front| front.sent_ns)
+    }
+}
+
+impl RxQueue for SpreadEnd {
+    /// Frames have the time at which they arrived at the real queue.
+    fn receive(&mut self, _now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
+        self.0.drain(budget, &mut each)
+    }
+}

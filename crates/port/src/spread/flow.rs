@@ -1,0 +1,81 @@
+//! Which share of a receive queue a frame belongs to.
+//!
+//! What lives here: the hash of a flow, the same for both its directions. What does not: what
+//! becomes of the frame (`spread`).
+
+use allosaur_packet::frame::{self, Fragment, Layout, Network, Transport};
+
+/// An odd number whose bits look random: 2⁶⁴ divided by the golden ratio.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A number for the flow of a frame, or 0 where there is none.
+///
+/// All frames of a TCP or UDP connection, of both directions, have the same; frames of other IP
+/// protocols, and fragments, go by their addresses alone. Tags of VLANs do not matter. What is no IP
+/// packet has none.
+#[inline]
+pub fn flow_hash(frame: &[u8]) -> u64 {
+    let layout = frame::parse(frame);
+    let at = usize::from(layout.network_offset);
+    let ends = match layout.network {
+        Network::Ipv4 => addresses::<4>(frame, at + 12).map(|ends| ends.map(narrow)),
+        Network::Ipv6 => addresses::<16>(frame, at + 8).map(|ends| ends.map(wide)),
+        Network::Arp | Network::None => return 0,
+    };
+    let Some([source, destination]) = ends else {
+        return 0;
+    };
+    let [from, to] = ports(frame, &layout);
+    // Adding makes both directions the same; mixing before it keeps pairs apart that grow together,
+    // such as 16.0.0.1 to 48.0.0.1 and 16.0.0.2 to 48.0.0.2.
+    let sum = mix(source ^ from).wrapping_add(mix(destination ^ to));
+    mix(sum ^ u64::from(layout.protocol.0)) | 1
+}
+
+/// The share of a flow, of so many. What has no flow belongs to share 0.
+#[inline]
+pub fn share_of(flow_hash: u64, shares: usize) -> usize {
+    (((flow_hash >> 32) * shares as u64) >> 32) as usize
+}
+
+/// The two addresses of a packet.
+#[inline]
+fn addresses<const N: usize>(frame: &[u8], at: usize) -> Option<[[u8; N]; 2]> {
+    let source = frame.get(at..at + N)?.try_into().ok()?;
+    let destination = frame.get(at + N..at + 2 * N)?.try_into().ok()?;
+    Some([source, destination])
+}
+
+/// The two ports of a packet, where each of its fragments would have them, above the bits of an
+/// address of IPv4.
+#[inline]
+fn ports(frame: &[u8], layout: &Layout) -> [u64; 2] {
+    let has_ports = matches!(layout.transport, Transport::Tcp | Transport::Udp);
+    let at = usize::from(layout.transport_offset);
+    match frame.get(at..at + 4) {
+        Some(bytes) if has_ports && layout.fragment == Fragment::No => {
+            let port = |high, low| u64::from(u16::from_be_bytes([high, low])) << 32;
+            [port(bytes[0], bytes[1]), port(bytes[2], bytes[3])]
+        }
+        _ => [0, 0],
+    }
+}
+
+#[inline]
+fn narrow(address: [u8; 4]) -> u64 {
+    u64::from(u32::from_be_bytes(address))
+}
+
+#[inline]
+fn wide(address: [u8; 16]) -> u64 {
+    let number = u128::from_be_bytes(address);
+    mix((number >> 64) as u64) ^ number as u64
+}
+
+/// Every bit of the result depends on all bits; no two numbers have the same result.
+#[inline]
+fn mix(number: u64) -> u64 {
+    let number = (number ^ (number >> 32)).wrapping_mul(SPREAD);
+    let number = (number ^ (number >> 29)).wrapping_mul(SPREAD);
+    number ^ (number >> 32)
+}

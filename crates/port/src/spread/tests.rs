@@ -1,0 +1,255 @@
+//! Tests of sharing out: the same flow to the same share, nothing lost, doubled or out of order.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::TxQueue;
+use crate::memory::{self, LinkSettings, MemoryRx, MemoryTx};
+
+/// A packet of a flow.
+#[derive(Clone, Debug)]
+struct Packet {
+    tags: usize,
+    ipv6: bool,
+    protocol: u8,
+    hosts: [u8; 2],
+    ports: [u16; 2],
+    back: bool,
+    /// Of a fragment that is not the first: its offset; of one that is, 0.
+    fragment: Option<u16>,
+}
+
+impl Packet {
+    fn of(hosts: [u8; 2], ports: [u16; 2]) -> Packet {
+        Packet {
+            tags: 0,
+            ipv6: false,
+            protocol: 17,
+            hosts,
+            ports,
+            back: false,
+            fragment: None,
+        }
+    }
+
+    fn frame(&self, number: u16) -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+        for tag in 0..self.tags {
+            frame.extend([0x81, 0x00, 0, 7 + tag as u8]);
+        }
+        let turn = |pair: [_; 2]| if self.back { [pair[1], pair[0]] } else { pair };
+        let hosts = turn([self.hosts[0], self.hosts[1].wrapping_add(128)]);
+        let [from, to] = if self.back {
+            [self.ports[1], self.ports[0]]
+        } else {
+            self.ports
+        };
+        match self.ipv6 {
+            false => ipv4(&mut frame, self, hosts),
+            true => ipv6(&mut frame, self, hosts),
+        }
+        frame.extend(from.to_be_bytes());
+        frame.extend(to.to_be_bytes());
+        // A header of UDP or TCP, whichever it is, of 20 bytes.
+        frame.extend([0, 26, 0, 0, 0, 0, 0, 0, 0x50, 0, 0, 0, 0, 0, 0, 0]);
+        frame.extend(number.to_be_bytes());
+        frame.resize(frame.len().max(60), 0);
+        frame
+    }
+}
+
+fn ipv4(frame: &mut Vec<u8>, packet: &Packet, hosts: [u8; 2]) {
+    frame.extend([0x08, 0x00, 0x45, 0, 0, 42, 0, 0]);
+    let more = if packet.fragment == Some(0) {
+        0x2000
+    } else {
+        0
+    };
+    frame.extend((packet.fragment.unwrap_or(0) / 8 | more).to_be_bytes());
+    frame.extend([64, packet.protocol, 0, 0]);
+    for host in hosts {
+        frame.extend([16, 0, 0, host]);
+    }
+}
+
+fn ipv6(frame: &mut Vec<u8>, packet: &Packet, hosts: [u8; 2]) {
+    let extension = if packet.fragment.is_some() { 8 } else { 0 };
+    let next = if packet.fragment.is_some() {
+        44
+    } else {
+        packet.protocol
+    };
+    frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 22 + extension, next, 64]);
+    for host in hosts {
+        frame.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host]);
+    }
+    if let Some(offset) = packet.fragment {
+        let more = u16::from(offset == 0);
+        frame.extend([packet.protocol, 0]);
+        frame.extend((offset | more).to_be_bytes());
+        frame.extend([0; 4]);
+    }
+}
+
+fn packets() -> impl Strategy<Value = Packet> {
+    let fragment = prop_oneof![3 => Just(None), 1 => Just(Some(0)), 1 => Just(Some(64))];
+    let protocol = prop::sample::select(vec![6, 17, 1, 58, 132]);
+    let hosts = prop::array::uniform2(0..4u8);
+    let ports = prop::array::uniform2(1000..1003u16);
+    let parts = (
+        0..3usize,
+        any::<bool>(),
+        protocol,
+        hosts,
+        ports,
+        any::<bool>(),
+        fragment,
+    );
+    parts.prop_map(
+        |(tags, ipv6, protocol, hosts, ports, back, fragment)| Packet {
+            tags,
+            ipv6,
+            protocol,
+            hosts,
+            ports,
+            back,
+            fragment,
+        },
+    )
+}
+
+fn send(tx: &mut MemoryTx, now_ns: u64, frame: &[u8]) {
+    let slot = tx.slot(now_ns, frame.len());
+    slot.expect("the ring has room").copy_from_slice(frame);
+    tx.flush();
+}
+
+/// All that the shares get at `now_ns`, as (time, frame).
+fn receive(
+    reader: &mut SpreadReader<MemoryRx>,
+    ends: &mut [SpreadEnd],
+    now_ns: u64,
+) -> Vec<Vec<(u64, Vec<u8>)>> {
+    let mut shares = vec![Vec::new(); 1 + ends.len()];
+    reader.receive(now_ns, usize::MAX, |at, frame| {
+        shares[0].push((at, frame.to_vec()))
+    });
+    for (end, share) in ends.iter_mut().zip(&mut shares[1..]) {
+        let front = end.next_arrival_ns();
+        end.receive(now_ns, usize::MAX, |at, frame| {
+            share.push((at, frame.to_vec()))
+        });
+        assert_eq!(front, share.first().map(|(at, _)| *at));
+    }
+    shares
+}
+
+proptest! {
+    #[test]
+    fn every_frame_reaches_the_share_of_its_flow_once_and_in_order(
+        packets in prop::collection::vec(packets(), 1..200),
+        shares in 1..6usize,
+    ) {
+        let (mut a, b) = memory::pair(1, 1, &LinkSettings::default());
+        let (mut reader, mut ends) = spread(b.rx, shares);
+        let mut expected = vec![Vec::new(); shares];
+        for (number, packet) in (0..).zip(&packets) {
+            let frame = packet.frame(number);
+            let at = u64::from(number / 3);
+            send(&mut a.tx[0], at, &frame);
+            expected[share_of(flow_hash(&frame), shares)].push((at, frame));
+        }
+        prop_assert_eq!(receive(&mut reader, &mut ends, 1000), expected);
+        prop_assert_eq!(reader.lost_packets(), 0);
+    }
+
+    #[test]
+    fn both_directions_of_a_flow_and_all_its_tags_are_the_same(packet in packets()) {
+        let flow = flow_hash(&packet.frame(1));
+        prop_assert_ne!(flow, 0);
+        let back = Packet { back: !packet.back, tags: (packet.tags + 1) % 3, ..packet };
+        prop_assert_eq!(flow, flow_hash(&back.frame(2)));
+    }
+
+    #[test]
+    fn fragments_of_a_datagram_stay_together(packet in packets()) {
+        let part = |offset| Packet { fragment: Some(offset), ..packet.clone() };
+        let first = flow_hash(&part(0).frame(1));
+        prop_assert_eq!(first, flow_hash(&part(128).frame(2)));
+        let other = Packet { ports: [7, 9], ..part(0) };
+        prop_assert_eq!(first, flow_hash(&other.frame(1)), "ports do not matter");
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+        prop_assert!(share_of(flow_hash(&bytes), 3) < 3);
+    }
+}
+
+#[test]
+fn flows_that_grow_together_are_spread_evenly() {
+    for shares in [2, 3, 4, 7] {
+        let mut counts: HashMap<usize, usize> = HashMap::new();
+        for flow in 0..4000u16 {
+            let host = flow as u8;
+            let packet = Packet::of([host, host], [1024 + flow, 1024 + flow]);
+            *counts
+                .entry(share_of(flow_hash(&packet.frame(0)), shares))
+                .or_default() += 1;
+        }
+        let even = 4000 / shares;
+        for share in 0..shares {
+            let count = counts[&share];
+            assert!(
+                (even * 9 / 10..even * 11 / 10).contains(&count),
+                "{shares}: {counts:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_no_ip_belongs_to_the_reader() {
+    let mut arp = vec![0xff; 42];
+    arp[12..22].copy_from_slice(&[8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
+    let ipv4_cut_off = Packet::of([1, 2], [3, 4]).frame(0)[..30].to_vec();
+    for frame in [arp, ipv4_cut_off, vec![0; 60], vec![]] {
+        assert_eq!(share_of(flow_hash(&frame), 64), 0, "{frame:?}");
+    }
+}
+
+#[test]
+fn what_finds_no_room_is_counted_as_lost() {
+    let (mut a, b) = memory::pair(1, 1, &LinkSettings::default());
+    let (mut reader, mut ends) = spread(b.rx, 2);
+    let mine = |share| {
+        let frames = (0..).map(|port| Packet::of([1, 2], [port, 80]).frame(0));
+        let mut mine = frames.filter(|frame| share_of(flow_hash(frame), 2) == share);
+        mine.next().expect("there are many flows")
+    };
+    let (own, other) = (mine(0), mine(1));
+    let (mut sent, mut kept) = (0u64, 0);
+    while reader.lost_packets() == 0 {
+        for _ in 0..1000 {
+            send(&mut a.tx[0], 5, &other);
+        }
+        send(&mut a.tx[0], 5, &own);
+        sent += 1000;
+        let taken = reader.receive(9, usize::MAX, |_, frame| kept += u32::from(frame == own));
+        assert_eq!(taken, 1001, "the reader tells that something came");
+        assert!(sent < 1_000_000, "a ring has an end");
+    }
+    assert_eq!(reader.take_passed(), 0b10);
+    assert_eq!(reader.take_passed(), 0);
+    assert_eq!(
+        u64::from(kept),
+        sent / 1000,
+        "the reader's own share loses nothing"
+    );
+    let got = ends[0].receive(9, usize::MAX, |_, _| ()) as u64;
+    assert_eq!(got + reader.lost_packets(), sent);
+    // A line of 64 bytes each.
+    assert!(got >= (SPREAD_BYTES / 64 - 2) as u64);
+}
