@@ -8,9 +8,10 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx, InterfaceControl};
+use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx};
 use crate::description::{DpdkDevice, PortDescription};
 use crate::dpdk::{DpdkControl, DpdkPort, DpdkRx, DpdkTx};
+use crate::interface::InterfaceControl;
 use crate::memory::{self, FRAME_BYTES_MAX, MemoryRx, MemoryTx};
 use crate::{Capabilities, FrameId, Port, PortError, QueueCounts, RxQueue, TxQueue};
 

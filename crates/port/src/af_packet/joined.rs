@@ -13,9 +13,9 @@ use allosaur_packet::ipv6::Ipv6View;
 use allosaur_packet::tcp::{TcpFlags, TcpView};
 use allosaur_packet::udp::{self, UdpView};
 
-use super::interface::{ETHERNET_BYTES, VLAN_TAG_BYTES};
 use super::offloads::{Offloads, Tag};
 use super::receive::MACS_BYTES;
+use crate::interface::{ETHERNET_BYTES, VLAN_TAG_BYTES};
 use crate::memory::FRAME_BYTES_MAX;
 
 /// What stands in place of a frame's type in front of a tag: 802.1Q and 802.1ad.

@@ -3,32 +3,30 @@
 //! What lives here: how the sockets of a port are set up, and what they are told to receive. What
 //! does not: the queues (`transmit`, `receive`), their memory (`ring`), the system calls
 //! (`socket`), what is left to hardware (`offloads`, `joined`) and facts about interfaces
-//! ([`Interface`]).
+//! ([`interface`](crate::interface)).
 //!
 //! Each sending thread has a socket with a ring of its own, and each receiving thread another. All of
 //! it needs CAP_NET_RAW and no other privilege. The kernel's own traffic on the interface goes on: what it
 //! sends is not received here, and what arrives is seen by both.
 
-mod interface;
 mod joined;
 mod offloads;
 mod receive;
 mod ring;
-mod socket;
+pub(crate) mod socket;
 mod transmit;
 
 use std::io;
 
-use libc::{c_int, c_ushort};
+use libc::c_int;
 
+use crate::interface::{Interface, InterfaceControl, VLAN_TAG_BYTES, problem_with};
 use crate::memory::FRAME_BYTES_MAX;
 use crate::{Capabilities, PortError, QueueCounts};
-use interface::{Asker, VLAN_TAG_BYTES, problem_with};
 use offloads::OFFLOAD_BYTES;
 use ring::{Geometry, HEADER_BYTES, Ring};
 use socket::PacketSocket;
 
-pub use interface::{Interface, NOMINAL_RATE_BPS};
 pub use receive::AfPacketRx;
 pub use transmit::AfPacketTx;
 
@@ -182,63 +180,6 @@ fn refusal(name: &str, error: &io::Error) -> PortError {
         ),
     };
     problem_with(name, problem, remedy)
-}
-
-/// An interface, for who decides about it: what it lets through beside what is addressed to it,
-/// and whether it has a link.
-///
-/// The kernel counts who wants what; when this is dropped, the interface is as it was.
-#[derive(Debug)]
-pub struct InterfaceControl {
-    socket: PacketSocket,
-    asker: Asker,
-    index: c_int,
-    promiscuous: bool,
-    multicast: bool,
-}
-
-impl InterfaceControl {
-    fn open(interface: &Interface) -> io::Result<InterfaceControl> {
-        Ok(InterfaceControl {
-            socket: PacketSocket::open()?,
-            asker: Asker::new(&interface.name)?,
-            index: interface.index,
-            promiscuous: false,
-            multicast: false,
-        })
-    }
-
-    /// Whether the interface is up and has a link.
-    pub fn has_link(&self) -> bool {
-        self.asker.has_link()
-    }
-
-    /// Lets frames to other stations through, and those to all multicast addresses.
-    pub fn set_receive(&mut self, promiscuous: bool, multicast: bool) -> io::Result<()> {
-        if self.promiscuous != promiscuous {
-            self.change(libc::PACKET_MR_PROMISC, promiscuous)?;
-            self.promiscuous = promiscuous;
-        }
-        if self.multicast != multicast {
-            self.change(libc::PACKET_MR_ALLMULTI, multicast)?;
-            self.multicast = multicast;
-        }
-        Ok(())
-    }
-
-    fn change(&self, kind: c_int, on: bool) -> io::Result<()> {
-        let request = libc::packet_mreq {
-            mr_ifindex: self.index,
-            mr_type: kind as c_ushort,
-            mr_alen: 0,
-            mr_address: [0; 8],
-        };
-        let option = match on {
-            true => libc::PACKET_ADD_MEMBERSHIP,
-            false => libc::PACKET_DROP_MEMBERSHIP,
-        };
-        self.socket.set(option, &request)
-    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@
 use allosaur_packet::checksum;
 use libc::tpacket2_hdr;
 
-use super::interface::VLAN_TAG_BYTES;
 use super::joined::Segments;
+use crate::interface::VLAN_TAG_BYTES;
 
 /// Bytes of the header of offloads.
 pub(super) const OFFLOAD_BYTES: usize = 10;

@@ -8,12 +8,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use libc::tpacket2_hdr;
 
-use super::interface::VLAN_TAG_BYTES;
 use super::joined::Joined;
 use super::offloads::{OFFLOAD_BYTES, Offloads, Tag, tag_of};
 use super::ring::{HEADER_BYTES, Place, Ring};
 use super::socket::PacketSocket;
 use crate::RxQueue;
+use crate::interface::VLAN_TAG_BYTES;
 use crate::memory::FRAME_BYTES_MAX;
 
 /// How often the kernel is asked what it dropped, and what is wrong.

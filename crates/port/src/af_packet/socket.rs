@@ -16,11 +16,11 @@ pub(super) struct FanoutGroup(u16);
 
 /// A raw packet socket.
 #[derive(Debug)]
-pub(super) struct PacketSocket(OwnedFd);
+pub(crate) struct PacketSocket(OwnedFd);
 
 impl PacketSocket {
     /// Opens one that receives nothing until it is bound.
-    pub(super) fn open() -> io::Result<PacketSocket> {
+    pub(crate) fn open() -> io::Result<PacketSocket> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: takes three numbers, and no memory.
         let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
@@ -32,7 +32,7 @@ impl PacketSocket {
     }
 
     /// Sets an option of packet sockets. `T` is what the kernel expects there.
-    pub(super) fn set<T: Copy>(&self, option: c_int, value: &T) -> io::Result<()> {
+    pub(crate) fn set<T: Copy>(&self, option: c_int, value: &T) -> io::Result<()> {
         self.set_at(libc::SOL_PACKET, option, value)
     }
 

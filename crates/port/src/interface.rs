@@ -1,7 +1,9 @@
 //! A network interface of the kernel, as far as a port must know it.
 //!
 //! What lives here: finding it by name, its facts, and what is wrong with one that cannot be used.
-//! What does not: sockets on it (`socket`).
+//! What does not: sockets on it ([`af_packet`](crate::af_packet)).
+
+mod control;
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -10,12 +12,14 @@ use libc::{c_char, c_int, c_ulong, ifreq};
 
 use crate::PortError;
 
+pub use control::InterfaceControl;
+
 /// The rate that an interface is said to have that does not say its own.
 pub const NOMINAL_RATE_BPS: f64 = 10e9;
 /// Bytes of an Ethernet header.
-pub(super) const ETHERNET_BYTES: usize = 14;
+pub(crate) const ETHERNET_BYTES: usize = 14;
 /// Bytes of a VLAN tag.
-pub(super) const VLAN_TAG_BYTES: usize = 4;
+pub(crate) const VLAN_TAG_BYTES: usize = 4;
 
 /// What a port must know about its interface.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +78,7 @@ impl Interface {
 }
 
 /// An error about an interface.
-pub(super) fn problem_with(name: &str, problem: String, remedy: &str) -> PortError {
+pub(crate) fn problem_with(name: &str, problem: String, remedy: &str) -> PortError {
     PortError::Interface {
         name: name.to_owned(),
         problem,
@@ -112,14 +116,14 @@ struct EthtoolValue {
 
 /// Asks the kernel about one interface.
 #[derive(Debug)]
-pub(super) struct Asker {
+pub(crate) struct Asker {
     /// Any socket will do.
     socket: OwnedFd,
     name: [c_char; libc::IFNAMSIZ],
 }
 
 impl Asker {
-    pub(super) fn new(name: &str) -> io::Result<Asker> {
+    pub(crate) fn new(name: &str) -> io::Result<Asker> {
         let mut request_name = [0; libc::IFNAMSIZ];
         if name.len() >= libc::IFNAMSIZ {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -142,7 +146,7 @@ impl Asker {
     }
 
     /// Whether the interface is up and has a link.
-    pub(super) fn has_link(&self) -> bool {
+    pub(crate) fn has_link(&self) -> bool {
         let mut link = EthtoolValue {
             command: ETHTOOL_GLINK,
             data: 0,

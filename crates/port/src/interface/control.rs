@@ -1,0 +1,68 @@
+//! What is decided about an interface while a port is on it.
+//!
+//! What lives here: what it lets through beside what is addressed to it, and whether it has a link.
+//! What does not: its facts (`interface`).
+
+use std::io;
+
+use libc::{c_int, c_ushort};
+
+use super::{Asker, Interface};
+use crate::af_packet::socket::PacketSocket;
+
+/// An interface, for who decides about it: what it lets through beside what is addressed to it,
+/// and whether it has a link.
+///
+/// The kernel counts who wants what; when this is dropped, the interface is as it was.
+#[derive(Debug)]
+pub struct InterfaceControl {
+    socket: PacketSocket,
+    asker: Asker,
+    index: c_int,
+    promiscuous: bool,
+    multicast: bool,
+}
+
+impl InterfaceControl {
+    pub(crate) fn open(interface: &Interface) -> io::Result<InterfaceControl> {
+        Ok(InterfaceControl {
+            socket: PacketSocket::open()?,
+            asker: Asker::new(&interface.name)?,
+            index: interface.index,
+            promiscuous: false,
+            multicast: false,
+        })
+    }
+
+    /// Whether the interface is up and has a link.
+    pub fn has_link(&self) -> bool {
+        self.asker.has_link()
+    }
+
+    /// Lets frames to other stations through, and those to all multicast addresses.
+    pub fn set_receive(&mut self, promiscuous: bool, multicast: bool) -> io::Result<()> {
+        if self.promiscuous != promiscuous {
+            self.change(libc::PACKET_MR_PROMISC, promiscuous)?;
+            self.promiscuous = promiscuous;
+        }
+        if self.multicast != multicast {
+            self.change(libc::PACKET_MR_ALLMULTI, multicast)?;
+            self.multicast = multicast;
+        }
+        Ok(())
+    }
+
+    fn change(&self, kind: c_int, on: bool) -> io::Result<()> {
+        let request = libc::packet_mreq {
+            mr_ifindex: self.index,
+            mr_type: kind as c_ushort,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        let option = match on {
+            true => libc::PACKET_ADD_MEMBERSHIP,
+            false => libc::PACKET_DROP_MEMBERSHIP,
+        };
+        self.socket.set(option, &request)
+    }
+}
