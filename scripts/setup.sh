@@ -176,6 +176,8 @@ find_python() {
 
 # --- the checks -----------------------------------------------------------------------------------------------
 
+has_tool() { command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ]; }
+
 # One line for each thing that must be there: what it is, the test, the package that has it.
 missing_packages() {
     # A compiler alone is not enough: without the C library's files nothing links.
@@ -190,11 +192,17 @@ missing_packages() {
     fi
     if ! find_python; then printf 'python3 python3-venv\n'; fi
     # Makes the networks that ports on interfaces are tested on.
-    if ! command -v ip >/dev/null && [ ! -x /usr/sbin/ip ]; then printf 'iproute2\n'; fi
+    if ! has_tool ip; then printf 'iproute2\n'; fi
     # Rust's package manager trusts the system's certificates; a bare system has none.
     if [ ! -e /etc/ssl/certs/ca-certificates.crt ] && [ -z "${SSL_CERT_FILE:-}${CARGO_HTTP_CAINFO:-}" ]; then
         printf 'ca-certificates\n'
     fi
+}
+
+# The same for what only some tests need: routers, NATs and bridges under test. Without it they are skipped.
+wished_packages() {
+    if ! has_tool nft; then printf 'nftables\n'; fi
+    if ! has_tool conntrack; then printf 'conntrack\n'; fi
 }
 
 say "checking system packages"
@@ -215,6 +223,13 @@ if [ -n "$missing" ]; then
     if [ -n "$still" ]; then
         fail "these are still missing after installing them: $still" \
             "Python must be $PYTHON_NEEDED or newer; set PYTHON=/path/to/python3 if yours is elsewhere."
+    fi
+fi
+wished="$(wished_packages | tr '\n' ' ')"
+if [ -n "$wished" ]; then
+    # shellcheck disable=SC2086 # one word for each package
+    if [ "$can_install" = no ] || ! apt_install $wished; then
+        printf '    tests of devices between ports are skipped without these packages: %s\n' "${wished% }"
     fi
 fi
 find_python

@@ -72,17 +72,20 @@ class Network:
         if far is not None:
             _ip("link", "set", other, "netns", far)
         for namespace, link in [(None, near), (far, other)]:
-            self._silence(namespace, link)
+            self.silence(namespace, link)
             self.run(namespace, "ip", "link", "set", link, "up")
         return near, other
 
-    def run(self, namespace: str | None, *command: str) -> str:
-        """Run a command in a namespace, or in that of the tests. Gives what it prints."""
-        inside = ["ip", "netns", "exec", namespace] if namespace else []
-        done = subprocess.run([*inside, *command], capture_output=True, text=True, check=False)
+    def run(self, namespace: str | None, *command: str, typed: str | None = None) -> str:
+        """Run a command in a namespace, or in that of the tests, with what is typed. Gives what it prints."""
+        done = _run(namespace, command, typed)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
         return done.stdout
+
+    def try_run(self, namespace: str | None, *command: str) -> bool:
+        """Run a command that may fail. Gives whether it did what it should."""
+        return _run(namespace, command).returncode == 0
 
     def facts(self, namespace: str | None, link: str) -> dict[str, Any]:
         """What the kernel says of an interface, its counters under "stats64"."""
@@ -122,10 +125,18 @@ class Network:
         """Write to a file below /proc/sys as a namespace sees it."""
         self.run(namespace, "sh", "-c", f"echo {text} > {path}")
 
-    def _silence(self, namespace: str | None, link: str) -> None:
+    def silence(self, namespace: str | None, link: str) -> None:
+        """Let the kernel send nothing of its own on an interface."""
         switch = f"/proc/sys/net/ipv6/conf/{link}/disable_ipv6"
         if Path("/proc/sys/net/ipv6").exists():
             self.write(namespace, switch, "1")
+
+
+def _run(
+    namespace: str | None, command: Sequence[str], typed: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    inside = ["ip", "netns", "exec", namespace] if namespace else []
+    return subprocess.run([*inside, *command], input=typed, capture_output=True, text=True, check=False)
 
 
 def _ip(*arguments: str) -> str:
