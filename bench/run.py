@@ -34,9 +34,12 @@ from rich.table import Table
 CASES = {
     "constant": "constant 64 B stream",
     "variable": "one variable + IPv4 checksum, 64 B",
+    "tuple": "tuple generator + checksum, 64 B",
     "random": "two random variables + checksum, 64 B",
     "imix": "IMIX 64/594/1518 B, two variables + checksum",
     "streams1000": "1,000 constant streams, 64 B",
+    "statistics": "constant 64 B stream, counted by itself",
+    "statistics-variable": "one variable + checksum, counted by itself",
     "large": "constant 1518 B stream",
 }
 RATES = {"1kpps": 1_000, "100kpps": 100_000, "1mpps": 1_000_000}
