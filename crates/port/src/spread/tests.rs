@@ -67,7 +67,7 @@ fn ipv4(frame: &mut Vec<u8>, packet: &Packet, hosts: [u8; 2]) {
     } else {
         0
     };
-    frame.extend((packet.fragment.unwrap_or(0) / 8 | more).to_be_bytes());
+    frame.extend(((packet.fragment.unwrap_or(0) / 8) | more).to_be_bytes());
     frame.extend([64, packet.protocol, 0, 0]);
     for host in hosts {
         frame.extend([16, 0, 0, host]);
