@@ -3,7 +3,7 @@
 //! The modules stand in an order, and a module imports only from those before it:
 //! `affinity`, `clock`, `counters`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`,
 //! `polling`, `desk`, `endpoint`, `table`, `worker`, `receive`, `bench`, `sim`, `settings`, `machine`,
-//! `config`, `service`.
+//! `config`, `threads`, `facts`, `service`.
 
 pub mod affinity;
 pub mod bench;
@@ -13,6 +13,7 @@ pub mod control;
 pub mod counters;
 pub mod desk;
 pub mod endpoint;
+pub mod facts;
 pub mod files;
 pub mod filter;
 pub mod machine;
@@ -25,4 +26,5 @@ pub mod service;
 pub mod settings;
 pub mod sim;
 pub mod table;
+pub mod threads;
 pub mod worker;

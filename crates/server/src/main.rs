@@ -62,7 +62,7 @@ fn serve(options: &ServeOptions) -> Result<(), Failure> {
         let code = match error {
             // A port that cannot be opened was named wrongly, or must be prepared first.
             ServiceError::Port(_) => WRONG_INPUT,
-            ServiceError::Socket(_) | ServiceError::System { .. } => FAILED,
+            ServiceError::Socket(_) | ServiceError::System(_) => FAILED,
         };
         Failure(error.to_string(), code)
     })

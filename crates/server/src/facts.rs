@@ -1,0 +1,122 @@
+//! What control is told when the server starts: facts about its ports, the machine and the build.
+//!
+//! What lives here: where they come from. What does not: what they are for (`control`).
+
+use std::io::Read;
+use std::time::SystemTime;
+
+use allosaur_engine::flow_stats::Marking;
+use allosaur_engine::vm::Checksums;
+use allosaur_port::description::PortDescription;
+use allosaur_port::kind::AnyPort;
+
+use crate::control::{BuildFacts, ControlConfig, LinkOwner, PortConfig};
+use crate::settings::PortSettings;
+use crate::threads::{Refusal, refused};
+
+/// All that control must know of ports that were opened by these descriptions, with so many data
+/// threads.
+///
+/// # Errors
+///
+/// When the system has no random numbers.
+pub fn control_config(
+    descriptions: &[PortDescription],
+    cores: usize,
+    ports: &[AnyPort],
+) -> Result<ControlConfig, Refusal> {
+    let mac = |number: usize| ports[number].mac.unwrap_or(memory_mac(number));
+    let described = ports.iter().zip(descriptions).enumerate();
+    let config = described.map(|(number, (port, description))| PortConfig {
+        driver: description.kind().to_owned(),
+        description: description.in_words(),
+        line_rate_bps: port.capabilities.line_rate_bps,
+        frame_bytes_max: port.capabilities.frame_bytes_max,
+        link: match description {
+            PortDescription::Memory(_) | PortDescription::Dummy => LinkOwner::Server {
+                peer: port.peer.map(|peer| peer as u8),
+            },
+            PortDescription::AfPacket(_) | PortDescription::Dpdk(_) => LinkOwner::System,
+        },
+        hw_mac: mac(number),
+        destination_mac: mac(peer(ports, number)),
+        checksums: Checksums::Complete,
+        cores: (0..cores).collect(),
+    });
+    Ok(ControlConfig {
+        ports: config.collect(),
+        data_cores: cores,
+        hostname: first_line("/proc/sys/kernel/hostname"),
+        core_type: processor(),
+        started: date_of(SystemTime::now())
+            .format("%b %d %Y @ %H:%M:%S")
+            .to_string(),
+        build: build_facts(),
+        marking: Marking::Server,
+        seed: seed().map_err(refused("random numbers"))?,
+    })
+}
+
+/// Gives ports the MAC addresses that the user chose, and their peers the news.
+pub fn take_source_macs(config: &mut ControlConfig, ports: &[PortSettings]) {
+    let chosen = ports.iter().map(|port| port.addresses.source_mac);
+    let own = config.ports.iter().map(|port| port.hw_mac);
+    let changes: Vec<_> = own.zip(chosen).collect();
+    for (port, (_, chosen)) in config.ports.iter_mut().zip(&changes) {
+        port.hw_mac = chosen.unwrap_or(port.hw_mac);
+        let peer = changes.iter().find(|(own, _)| *own == port.destination_mac);
+        if let Some((_, Some(mac))) = peer {
+            port.destination_mac = *mac;
+        }
+    }
+}
+
+/// The port at the other end of a port. Where nobody knows, its neighbor in the list, as if both
+/// were joined by a cable; without one the port itself.
+fn peer(ports: &[AnyPort], number: usize) -> usize {
+    let neighbor = Some(number ^ 1).filter(|peer| *peer < ports.len());
+    ports[number].peer.or(neighbor).unwrap_or(number)
+}
+
+/// Locally administered: no card has it.
+fn memory_mac(port: usize) -> [u8; 6] {
+    [0x02, 0xa1, 0x05, 0, 0, port as u8]
+}
+
+fn build_facts() -> BuildFacts {
+    let binary = std::env::current_exe().and_then(std::fs::metadata);
+    let built = binary.and_then(|file| file.modified()).map(date_of).ok();
+    let format = |pattern| built.map_or(String::new(), |at| at.format(pattern).to_string());
+    BuildFacts {
+        version: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
+        date: format("%b %d %Y"),
+        time: format("%H:%M:%S"),
+        by: "allosaur".to_owned(),
+    }
+}
+
+fn date_of(time: SystemTime) -> chrono::DateTime<chrono::Local> {
+    time.into()
+}
+
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"));
+    let model = model
+        .and_then(|line| line.split_once(": "))
+        .map(|(_, name)| name);
+    model.unwrap_or(std::env::consts::ARCH).to_owned()
+}
+
+fn first_line(path: &str) -> String {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+fn seed() -> std::io::Result<u64> {
+    let mut bytes = [0; 8];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
+}
