@@ -4,7 +4,7 @@
 //! a frame that the queue keeps, copy the template, run the field engine. What does not: which
 //! packets are due.
 
-use crate::latency::{TRAILER_BYTES, Trailer};
+use crate::latency::{Cover, TRAILER_BYTES, Trailer};
 use crate::stats::TransmitCounters;
 use crate::stream::run::StreamRun;
 use crate::time::{Due, Gap, Nanos};
@@ -43,7 +43,10 @@ pub(super) fn send(
     outlets: &mut impl Outlets,
 ) -> (u32, u64) {
     let (first, gap) = (stream.next, stream.gap);
-    let trailer = stream.trailer(now);
+    let stamp = stream.trailer(now).map(|first| Stamp {
+        first,
+        cover: stream.plan.cover,
+    });
     let template: &[u8] = &stream.plan.packet;
     let bytes_before = counters.sent.bytes;
     let sent = match (&stream.plan.program, &mut stream.state, stream.frame) {
@@ -55,7 +58,7 @@ pub(super) fn send(
                 first,
                 gap,
                 count,
-                trailer,
+                stamp,
             };
             let sent = outlets.with_queue(port, burst);
             count_lengths(program.fixed_length(), sent, stage, counters);
@@ -81,7 +84,7 @@ pub(super) fn send(
                         first,
                         gap,
                         count,
-                        trailer,
+                        stamp,
                     },
                 ),
             };
@@ -146,7 +149,7 @@ struct Copy<'a> {
     first: Due,
     gap: Gap,
     count: u32,
-    trailer: Option<Trailer>,
+    stamp: Option<Stamp>,
 }
 
 impl Job for Copy<'_> {
@@ -160,7 +163,7 @@ impl Job for Copy<'_> {
                 return i;
             };
             slot.copy_from_slice(self.template);
-            stamp(self.trailer, i, slot);
+            stamp(self.stamp, i, slot);
             due = due.after(self.gap);
         }
         self.count
@@ -173,7 +176,7 @@ struct Program<'a> {
     first: Due,
     gap: Gap,
     count: u32,
-    trailer: Option<Trailer>,
+    stamp: Option<Stamp>,
 }
 
 impl Job for Program<'_> {
@@ -188,19 +191,31 @@ impl Job for Program<'_> {
                 return i;
             };
             self.stage.write(i as usize, self.template, slot);
-            stamp(self.trailer, i, slot);
+            stamp(self.stamp, i, slot);
             due = due.after(self.gap);
         }
         self.count
     }
 }
 
-/// Writes the trailer of the `i`-th packet of a burst whose first has `trailer`. A packet that the
-/// field engine made too short for it has none.
+/// What each packet of a burst has of its own whose latency is measured.
+#[derive(Clone, Copy)]
+struct Stamp {
+    /// The trailer of the first packet.
+    first: Trailer,
+    cover: Option<Cover>,
+}
+
+/// Writes the trailer of the `i`-th packet of a burst. A packet that the field engine made too
+/// short for it has none.
 #[inline(always)]
-fn stamp(trailer: Option<Trailer>, i: u32, slot: &mut [u8]) {
-    if let Some(first) = trailer.filter(|_| slot.len() >= TRAILER_BYTES) {
+fn stamp(stamp: Option<Stamp>, i: u32, slot: &mut [u8]) {
+    if let Some(Stamp { first, cover }) = stamp.filter(|_| slot.len() >= TRAILER_BYTES) {
         let sequence = first.sequence.wrapping_add(i);
-        Trailer { sequence, ..first }.write(slot);
+        let trailer = Trailer { sequence, ..first };
+        match cover {
+            Some(cover) => cover.write(trailer, slot),
+            None => trailer.write(slot),
+        }
     }
 }

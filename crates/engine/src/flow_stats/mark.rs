@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::Group;
 use super::vxlan::{VXLAN_PORT, VxlanPorts};
-use crate::latency::{TRAILER_BYTES, Trailer};
+use crate::latency::{Cover, TRAILER_BYTES, Trailer};
 
 /// What is counted of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,8 @@ pub fn mark(
     let place = place(packet, rule.vxlan.then_some(vxlan))?;
     place.set_id(packet, marking.id(rule.group));
     if rule.group.is_latency() {
-        mark_latency(packet, &place, rule, marking)?;
+        let cover = cover(packet, rule, vxlan);
+        mark_latency(packet, &place, rule, marking, cover)?;
     }
     if marking == Marking::Simulator && place.network == Network::Ipv6 {
         place.set_lowest_class_bit(packet);
@@ -121,6 +122,7 @@ fn mark_latency(
     place: &Place,
     rule: Rule,
     marking: Marking,
+    cover: Option<Cover>,
 ) -> Result<(), MarkError> {
     if packet.len() < place.headers_end + TRAILER_BYTES {
         return Err(MarkError::NoRoom);
@@ -131,14 +133,27 @@ fn mark_latency(
         return Ok(());
     }
     place.set_lowest_class_bit(packet);
-    let run = rule.run;
-    Trailer {
-        run,
+    let trailer = Trailer {
+        run: rule.run,
         group,
         ..Trailer::default()
+    };
+    match cover {
+        Some(cover) => cover.write(trailer, packet),
+        None => trailer.write(packet),
     }
-    .write(packet);
     Ok(())
+}
+
+/// The checksum that covers the trailer of a packet: that of the packet which has the sign, and
+/// where it has none, that of the packet around it.
+pub fn cover(packet: &[u8], rule: Rule, vxlan: &VxlanPorts) -> Option<Cover> {
+    let outer = frame::parse(packet);
+    let inner = vxlan_offset(packet, &outer, vxlan).filter(|_| rule.vxlan);
+    let inner = inner.and_then(|at| Cover::of(&frame::parse(&packet[at..]), at));
+    // A right checksum makes its packet neutral in the one around it.
+    let used = inner.filter(|cover| cover.is_used_in(packet));
+    used.or_else(|| Cover::of(&outer, 0))
 }
 
 /// Takes the highest bit out of what looks like a sign in a template that is not counted.

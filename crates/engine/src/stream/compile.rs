@@ -11,6 +11,7 @@ use super::replay::Replay;
 use super::run::{Plan, StreamRun};
 use super::spec::{DestinationMac, Mode, PACKET_BYTES_PADDED, StreamId, StreamSpec};
 use crate::flow_stats::{MarkError, Marking, Rule, VxlanPorts, mark};
+use crate::latency::Cover;
 use crate::time::Nanos;
 use crate::vm;
 
@@ -84,6 +85,8 @@ struct Compiled {
     rule: Option<Rule>,
     /// Each packet has a trailer of its own.
     stamped: bool,
+    /// The checksum that covers it.
+    cover: Option<Cover>,
 }
 
 /// How many packets in which groups, the same form for all modes.
@@ -238,6 +241,7 @@ impl Compiled {
                 start_held: self.start_paused,
                 rule: self.rule,
                 stamped: self.stamped,
+                cover: self.cover,
                 rank: rank as u64,
                 cores: cores as u64,
             },
@@ -278,6 +282,12 @@ fn compile_stream(
     let frame_bytes = program
         .as_ref()
         .map_or(packet.len() as f64, |p| p.mean_length());
+    let stamped = spec.is_sequenced() && port.marking.unwrap_or_default().stamps();
+    let rule = spec.rule.filter(|_| stamped);
+    // A port that computes checksums does so over the trailer.
+    let is_ours = program.is_none() || port.checksums == vm::Checksums::Complete;
+    let cover = rule.filter(|_| is_ours);
+    let cover = cover.and_then(|rule| mark::cover(&packet, rule, &port.vxlan));
     Ok(Compiled {
         id: spec.id,
         rate_pps: spec
@@ -297,7 +307,8 @@ fn compile_stream(
         core: spec.core,
         sequenced: spec.is_sequenced(),
         rule: spec.rule,
-        stamped: spec.is_sequenced() && port.marking.unwrap_or_default().stamps(),
+        stamped,
+        cover,
     })
 }
 

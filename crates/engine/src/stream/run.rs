@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::compile::Shape;
 use super::spec::{RATE_PPS_MAX, StreamId};
 use crate::flow_stats::Rule;
-use crate::latency::Trailer;
+use crate::latency::{Cover, Trailer};
 use crate::stats::StreamCounters;
 use crate::time::{Due, Gap, Nanos};
 use crate::transmit::FrameHandle;
@@ -41,6 +41,8 @@ pub(crate) struct Plan {
     pub(crate) rule: Option<Rule>,
     /// Each packet has a trailer of its own.
     pub(crate) stamped: bool,
+    /// The checksum that covers it.
+    pub(crate) cover: Option<Cover>,
     pub(crate) rank: u64,
     pub(crate) cores: u64,
 }
