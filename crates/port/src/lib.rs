@@ -2,16 +2,20 @@
 //!
 //! What lives here: the traits that every kind of port has ([`Port`], [`TxQueue`], [`RxQueue`]),
 //! the kinds themselves ([`memory`], [`af_packet`], [`dpdk`]), ports of any kind ([`kind`]), the wrapper that
-//! copies what is sent ([`tap`]), facts about the kernel's interfaces ([`interface`]), one receive queue shared out over several threads ([`spread`]), and
-//! how a user names ports ([`description`]). What does not: what is sent, and when. The home of
+//! copies what is sent ([`tap`]), facts about the kernel's interfaces ([`interface`]), one receive
+//! queue shared out over several threads ([`spread`]), how a user names ports ([`description`]), what
+//! the machine has ([`machine`]) and who may use it ([`claim`]). What does not: what is sent, and when.
+//! The home of
 //! `unsafe`.
 
 pub mod af_packet;
+pub mod claim;
 pub mod description;
 #[cfg_attr(not(feature = "dpdk"), path = "dpdk/absent.rs")]
 pub mod dpdk;
 pub mod interface;
 pub mod kind;
+pub mod machine;
 pub mod memory;
 mod registered;
 pub mod spread;

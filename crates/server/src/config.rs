@@ -28,6 +28,8 @@ pub enum Subcommands {
     Serve(ServeOptions),
     /// Write a configuration file, or check one.
     Config(ConfigOptions),
+    /// List what this machine has for ports, or print how to prepare one.
+    Ports(PortsOptions),
     /// Write what a list of RPC requests would send to a capture file, in virtual time.
     Sim(SimOptions),
     /// Measure one data core, on in-memory ports unless others are named; prints JSON.
@@ -130,6 +132,34 @@ pub enum ConfigCommand {
         /// Print what was found as JSON
         #[arg(long)]
         json: bool,
+    },
+}
+
+/// Options of `ports`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct PortsOptions {
+    /// What to do; without it, all that there is is listed.
+    #[command(subcommand)]
+    pub command: Option<PortsCommand>,
+    /// Print the list as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can be done with what a machine has.
+#[derive(Debug, Subcommand)]
+pub enum PortsCommand {
+    /// Print the commands that prepare one, and run none of them.
+    Prepare {
+        /// A PCI address, for DPDK, or an interface
+        target: String,
+        /// The driver that hands the device to DPDK; with it an interface means its device
+        #[arg(long)]
+        driver: Option<String>,
+        /// Also for an interface with the machine's default route
+        #[arg(long)]
+        anyway: bool,
     },
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The modules stand in an order, and a module imports only from those before it:
 //! `affinity`, `clock`, `counters`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`,
-//! `polling`, `desk`, `endpoint`, `table`, `worker`, `receive`, `bench`, `sim`, `settings`, `machine`,
+//! `polling`, `desk`, `endpoint`, `table`, `worker`, `receive`, `bench`, `sim`, `settings`, `devices`,
 //! `config`, `threads`, `facts`, `service`.
 
 pub mod affinity;
@@ -12,11 +12,11 @@ pub mod config;
 pub mod control;
 pub mod counters;
 pub mod desk;
+pub mod devices;
 pub mod endpoint;
 pub mod facts;
 pub mod files;
 pub mod filter;
-pub mod machine;
 pub mod mailbox;
 pub mod observe;
 pub mod polling;

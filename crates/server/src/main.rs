@@ -9,16 +9,20 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use allosaur_port::description::PORTS_MAX;
+use allosaur_port::machine::{self, Machine};
 use allosaur_server::bench::{self, BenchError};
 use allosaur_server::config::{
-    BenchOptions, CommandLine, ConfigCommand, ConfigOptions, ServeOptions, SimOptions, Subcommands,
+    BenchOptions, CommandLine, ConfigCommand, ConfigOptions, PortsCommand, PortsOptions,
+    ServeOptions, SimOptions, Subcommands,
 };
+use allosaur_server::devices::prepare::{Wish, prepare};
+use allosaur_server::devices::show as show_devices;
 use allosaur_server::files::DiskFiles;
 use allosaur_server::service::ServiceError;
 use allosaur_server::settings::read::Findings;
 use allosaur_server::settings::{self, Loaded, Surroundings, begin, show};
 use allosaur_server::sim::Scenario;
-use allosaur_server::{affinity, machine, service};
+use allosaur_server::{affinity, devices, service};
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
@@ -40,6 +44,7 @@ fn main() -> ExitCode {
     let result = match CommandLine::parse().command {
         Subcommands::Serve(options) => serve(&options),
         Subcommands::Config(options) => configure(&options),
+        Subcommands::Ports(options) => ports(&options),
         Subcommands::Sim(options) => sim(&options),
         Subcommands::Bench(options) => measure(&options),
     };
@@ -110,7 +115,7 @@ fn configure(options: &ConfigOptions) -> Result<(), Failure> {
 }
 
 fn init(file: &Path, force: bool) -> Result<(), Failure> {
-    let text = begin::text(&machine::interfaces(), PORTS_MAX);
+    let text = begin::text(&devices::for_first_file(&Machine::look()), PORTS_MAX);
     if file == Path::new("-") {
         print!("{text}");
         return Ok(());
@@ -151,6 +156,38 @@ fn check(file: &Path, json: bool) -> Result<(), Failure> {
     let loaded = load(file, &around)?;
     println!("{}: {}", file.display(), show::summary(&loaded));
     Ok(())
+}
+
+fn ports(options: &PortsOptions) -> Result<(), Failure> {
+    let machine = Machine::look();
+    let text = match &options.command {
+        Some(PortsCommand::Prepare {
+            target,
+            driver,
+            anyway,
+        }) => {
+            let wish = Wish {
+                target,
+                driver: driver.as_deref(),
+                anyway: *anyway,
+            };
+            prepare(&machine, &wish).map_err(|problem| Failure(problem, WRONG_INPUT))?
+        }
+        None if options.json => format!("{}\n", show_devices::json(&machine, &machine::holders())),
+        None => show_devices::table(&machine, &machine::holders()),
+    };
+    let mut output = stdout().lock();
+    match output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
+    {
+        // Whoever read it has seen enough.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure(
+            format!("the list cannot be written: {error}"),
+            FAILED,
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn sim(options: &SimOptions) -> Result<(), Failure> {

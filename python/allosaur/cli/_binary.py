@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
 from allosaur.cli._errors import CommandError, brief
 
 
@@ -14,3 +19,13 @@ def server_binary() -> str:
         return str(find_binary())
     except STLError as error:
         raise CommandError(brief(error)) from error
+
+
+def become_server_binary(words: Sequence[str]) -> NoReturn:
+    """Let the server binary take this process over, with these words. Comes back only with an error."""
+    binary = server_binary()
+    sys.stdout.flush()
+    try:
+        os.execv(binary, [binary, *words])
+    except OSError as error:
+        raise CommandError(f"cannot start {binary}: {error.strerror}") from error

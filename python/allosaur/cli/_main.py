@@ -20,6 +20,7 @@ from allosaur.cli._errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, Command
 _COMMANDS = {
     "server": ("_server", "start a server on this machine"),
     "config": ("_config", "write a configuration file for this machine, or check one"),
+    "ports": ("_ports", "list what this machine has for ports, or print how to prepare one"),
     "run": ("_run", "send a profile's traffic and report what happened"),
     "push": ("_push", "send a capture file, read here or by the server"),
     "capture": ("_capture", "record what ports send and receive, or show it"),
@@ -156,6 +157,26 @@ def _config_arguments(parser: argparse.ArgumentParser) -> None:
     )
     check.add_argument("file", metavar="FILE", help="the file to read")
     _json_argument(check)
+
+
+def _ports_arguments(parser: argparse.ArgumentParser) -> None:
+    _json_argument(parser)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    prepare = actions.add_parser(
+        "prepare",
+        help="print the commands that prepare one; none of them is run",
+        description="Print the commands that prepare an interface or a network card. None of them is run.",
+    )
+    prepare.add_argument("target", metavar="NAME", help="a PCI address, for DPDK, or an interface")
+    prepare.add_argument(
+        "--driver",
+        metavar="DRIVER",
+        help="the driver that hands the card to DPDK; with it an interface means its card "
+        "(default: vfio-pci)",
+    )
+    prepare.add_argument(
+        "--anyway", action="store_true", help="also for an interface with the machine's default route"
+    )
 
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -299,6 +320,7 @@ def _json_argument(parser: argparse.ArgumentParser) -> None:
 _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "server": _server_arguments,
     "config": _config_arguments,
+    "ports": _ports_arguments,
     "run": _run_arguments,
     "push": _arguments_ports.push,
     "capture": _arguments_ports.capture,

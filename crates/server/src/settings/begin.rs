@@ -1,7 +1,7 @@
 //! A first file for a machine: what `config init` writes.
 //!
-//! What lives here: which interfaces suit, and the text. What does not: looking at the machine
-//! (`main`), and ports themselves.
+//! What lives here: the text, and which interfaces are its ports. What does not: looking at the
+//! machine (`devices`), and ports themselves.
 
 use std::fmt::Write;
 
@@ -16,22 +16,16 @@ pub struct Interface {
     pub speed_mbps: Option<u64>,
     /// Whether it is switched on.
     pub is_up: bool,
-    /// Whether the machine's way to other networks leads through it.
-    pub has_default_route: bool,
-    /// Whether the machine has an address there.
-    pub has_address: bool,
+    /// Why it should be left alone, if so.
+    pub used: Option<String>,
 }
 
 impl Interface {
-    /// Why it should be left alone, if so.
-    fn obstacle(&self) -> Option<&'static str> {
-        if self.has_default_route {
-            return Some("the machine's own way out: leave it alone");
-        }
-        if self.has_address {
-            return Some("the machine has an address there: remove it first, or leave it alone");
-        }
-        (!self.is_up).then_some("switched off: `ip link set IF up` switches it on")
+    /// Why it is no port in the first file, if so.
+    fn obstacle(&self) -> Option<&str> {
+        let is_off = "switched off: `ip link set IF up` switches it on";
+        let off = (!self.is_up).then_some(is_off);
+        self.used.as_deref().or(off)
     }
 
     fn in_words(&self) -> String {
@@ -138,11 +132,11 @@ mod tests {
         assert_eq!(ports(&[]), ["memory", "memory"]);
         let own = [
             Interface {
-                has_default_route: true,
+                used: Some("leave it alone".to_owned()),
                 ..interface("eth0")
             },
             Interface {
-                has_address: true,
+                used: Some("has an address".to_owned()),
                 ..interface("eth1")
             },
             Interface {

@@ -85,7 +85,7 @@ fn later(name: &str) -> Option<&'static str> {
 }
 
 /// An address such as `03:00.0` or `0000:03:00.0`; TRex counts ports of one function behind `/`.
-fn is_pci_address(name: &str) -> bool {
+pub(crate) fn is_pci_address(name: &str) -> bool {
     let is_hex = |word: &str, len| word.len() == len && word.bytes().all(|c| c.is_ascii_hexdigit());
     let address = name.split('/').next().unwrap_or_default();
     let Some((device, function)) = address.rsplit_once('.') else {

@@ -1,0 +1,114 @@
+//! Devices on the PCI bus.
+//!
+//! What lives here: their facts, and what keeps DPDK from taking one. What does not: DPDK (`dpdk`).
+
+use super::drivers;
+use super::tree::Tree;
+
+/// Where the kernel shows the bus.
+const DEVICES: &str = "sys/bus/pci/devices";
+/// How the class of network controllers begins (PCI Code and ID Assignment, base class 02h).
+const NETWORK_CLASS: &str = "0x02";
+/// How the class of bridges begins; they do not hinder vfio.
+const BRIDGE_CLASS: &str = "0x06";
+
+/// A device on the PCI bus.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PciDevice {
+    /// Its address: `0000:03:00.0`.
+    pub address: String,
+    /// The numbers of who made it and of what it is: `8086:1572`.
+    pub id: String,
+    /// Whether it is a network card.
+    pub is_network: bool,
+    /// The driver that has it.
+    pub driver: Option<String>,
+    /// The interfaces that the kernel has on it.
+    pub interfaces: Vec<String>,
+    /// The part of the machine that it belongs to.
+    pub numa_node: Option<u32>,
+    /// The devices that the hardware cannot keep apart from it, by address, without bridges.
+    pub iommu_fellows: Vec<String>,
+}
+
+impl PciDevice {
+    /// Why DPDK cannot take it, and the remedy; `None` when it can.
+    pub fn obstacle(&self) -> Option<(String, String)> {
+        let address = &self.address;
+        let prepare = format!("`allosaur ports prepare {address}` prints how to give it to DPDK");
+        if !self.is_network {
+            let remedy = "`allosaur ports` lists the network cards that are".to_owned();
+            return Some(("this PCI device is no network card".to_owned(), remedy));
+        }
+        let Some(driver) = &self.driver else {
+            return Some((
+                "no driver has it, so nobody hands it over".to_owned(),
+                prepare,
+            ));
+        };
+        if drivers::hands_over(driver) || drivers::is_shared(driver) {
+            return None;
+        }
+        let interfaces = match &self.interfaces[..] {
+            [] => String::new(),
+            names => format!(", as interface {}", names.join(", ")),
+        };
+        let problem = format!("the kernel's driver {driver} has it{interfaces}");
+        let remedy = match self.interfaces.first() {
+            Some(name) => format!("{prepare}; or leave it to the kernel and use port {name}"),
+            None => prepare,
+        };
+        Some((problem, remedy))
+    }
+}
+
+/// Whether a text is an address in full: `0000:03:00.0`.
+pub fn is_address(text: &str) -> bool {
+    let shape: Vec<usize> = text.split([':', '.']).map(str::len).collect();
+    let is_hex = |c: char| c.is_ascii_hexdigit() || ":.".contains(c);
+    shape == [4, 2, 2, 1] && text.chars().all(is_hex) && text.as_bytes()[10] == b'.'
+}
+
+/// The network cards by address.
+pub(super) fn all(tree: Tree<'_>) -> Vec<PciDevice> {
+    let addresses = tree.names(DEVICES);
+    let devices = addresses.iter().filter_map(|address| find(tree, address));
+    devices.filter(|device| device.is_network).collect()
+}
+
+/// A device by its address.
+pub(super) fn find(tree: Tree<'_>, address: &str) -> Option<PciDevice> {
+    let folder = format!("{DEVICES}/{address}");
+    if !is_address(address) || !tree.has(&folder) {
+        return None;
+    }
+    let text = |name: &str| tree.text(&format!("{folder}/{name}"));
+    let id = |name: &str| text(name).trim_start_matches("0x").to_owned();
+    let fellows = tree.names(&format!("{folder}/iommu_group/devices"));
+    let is_bridge = |one: &String| {
+        tree.text(&format!("{DEVICES}/{one}/class"))
+            .starts_with(BRIDGE_CLASS)
+    };
+    let is_fellow = |one: &String| one != address && !is_bridge(one);
+    Some(PciDevice {
+        address: address.to_owned(),
+        id: format!("{}:{}", id("vendor"), id("device")),
+        is_network: text("class").starts_with(NETWORK_CLASS),
+        driver: tree.link(&format!("{folder}/driver")),
+        interfaces: interfaces_of(tree, &folder),
+        // -1 where the machine has no parts.
+        numa_node: tree.number(&format!("{folder}/numa_node")),
+        iommu_fellows: fellows.into_iter().filter(is_fellow).collect(),
+    })
+}
+
+/// The interfaces of a device; those of virtio are one folder deeper.
+fn interfaces_of(tree: Tree<'_>, folder: &str) -> Vec<String> {
+    let mut interfaces = tree.names(&format!("{folder}/net"));
+    for name in tree.names(folder) {
+        if name.starts_with("virtio") {
+            interfaces.extend(tree.names(&format!("{folder}/{name}/net")));
+        }
+    }
+    interfaces
+}

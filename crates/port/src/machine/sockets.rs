@@ -1,0 +1,88 @@
+//! Programs that use interfaces by sockets of their own.
+//!
+//! What lives here: packet sockets, and the claims of Allosaur's servers.
+
+use std::collections::BTreeMap;
+
+use super::tree::Tree;
+use crate::claim;
+
+/// A process with a packet socket.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Holder {
+    /// Its number.
+    pub process: u32,
+    /// Its name.
+    pub name: String,
+}
+
+/// A packet socket, as `/proc/net/packet` shows it.
+struct PacketSocket {
+    /// The interface; 0 is all of them.
+    index: i32,
+    inode: u64,
+}
+
+fn packet_sockets(tree: Tree<'_>) -> Vec<PacketSocket> {
+    let text = tree.text("proc/net/packet");
+    let sockets = text.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Some(PacketSocket {
+            index: words.get(4)?.parse().ok()?,
+            inode: words.get(8)?.parse().ok()?,
+        })
+    });
+    sockets.collect()
+}
+
+/// How many packet sockets there are on each interface.
+pub(super) fn packet_socket_counts(tree: Tree<'_>) -> BTreeMap<i32, usize> {
+    let mut counts = BTreeMap::new();
+    for socket in packet_sockets(tree) {
+        *counts.entry(socket.index).or_default() += 1;
+    }
+    counts
+}
+
+/// The interfaces that Allosaur's servers claim.
+pub(super) fn claimed(tree: Tree<'_>) -> Vec<i32> {
+    let text = tree.text("proc/net/unix");
+    let names = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().last());
+    let claims = names.filter_map(|name| claim::interface_of(name.strip_prefix('@')?));
+    claims.collect()
+}
+
+/// Who has packet sockets, as far as this process may look into others.
+pub(super) fn holders(tree: Tree<'_>) -> Vec<(i32, Holder)> {
+    let sockets = packet_sockets(tree);
+    let mut holders = Vec::new();
+    if sockets.is_empty() {
+        return holders;
+    }
+    for process in tree
+        .names("proc")
+        .iter()
+        .filter_map(|name| name.parse().ok())
+    {
+        for file in tree.names(&format!("proc/{process}/fd")) {
+            let target = tree
+                .link(&format!("proc/{process}/fd/{file}"))
+                .unwrap_or_default();
+            let inode = target
+                .strip_prefix("socket:[")
+                .and_then(|t| t.strip_suffix(']'));
+            let Some(inode) = inode.and_then(|inode| inode.parse::<u64>().ok()) else {
+                continue;
+            };
+            if let Some(socket) = sockets.iter().find(|socket| socket.inode == inode) {
+                let name = tree.text(&format!("proc/{process}/comm"));
+                holders.push((socket.index, Holder { process, name }));
+            }
+        }
+    }
+    holders.sort();
+    holders.dedup();
+    holders
+}

@@ -1,0 +1,254 @@
+//! What this machine has for ports, in words: for `allosaur ports`, for a first configuration file,
+//! and for warnings at the start.
+//!
+//! * [`show`]: the table, and the same as JSON.
+//! * [`prepare`]: the commands that prepare one.
+//!
+//! What lives here: what facts mean for who wants a port. What does not: finding them
+//! (`allosaur_port::machine`). Nothing here changes the machine.
+
+pub mod prepare;
+pub mod show;
+
+use allosaur_port::dpdk;
+use allosaur_port::machine::{Interface, Machine, PciDevice, Use, drivers};
+
+use crate::settings::{begin, names};
+
+/// A network card or an interface, and what the other half of it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<'a> {
+    interface: Option<&'a Interface>,
+    device: Option<&'a PciDevice>,
+}
+
+/// A port that it could be.
+#[derive(Clone, Debug, PartialEq)]
+struct Choice {
+    kind: &'static str,
+    /// As a user writes it.
+    port: String,
+    /// What it would be like.
+    note: &'static str,
+    /// What must be done first, if anything.
+    remedy: Option<String>,
+}
+
+/// Network cards first, by their place on the bus, then interfaces of software by name.
+fn entries(machine: &Machine) -> Vec<Entry<'_>> {
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    for device in &machine.devices {
+        let interfaces: Vec<_> = machine.interfaces_of(&device.address).collect();
+        if interfaces.is_empty() {
+            entries.push(Entry {
+                interface: None,
+                device: Some(device),
+            });
+        }
+        entries.extend(interfaces.into_iter().map(|interface| Entry {
+            interface: Some(interface),
+            device: Some(device),
+        }));
+    }
+    let on_listed = |interface: &Interface| {
+        let address = interface.pci.as_deref();
+        address.is_some_and(|address| machine.device(address).is_some())
+    };
+    let others = machine.interfaces.iter().filter(|one| !on_listed(one));
+    let (hardware, software): (Vec<_>, Vec<_>) = others.partition(|one| one.is_hardware());
+    entries.extend(hardware.into_iter().chain(software).map(|interface| Entry {
+        interface: Some(interface),
+        device: None,
+    }));
+    entries
+}
+
+impl Entry<'_> {
+    /// The driver, or what made it.
+    fn driver(&self) -> Option<&str> {
+        match self.interface {
+            Some(interface) => interface.driver.as_deref().or(interface.kind.as_deref()),
+            None => self.device.and_then(|device| device.driver.as_deref()),
+        }
+    }
+
+    fn numa_node(&self) -> Option<u32> {
+        let of_interface = self.interface.and_then(|interface| interface.numa_node);
+        of_interface.or(self.device.and_then(|device| device.numa_node))
+    }
+
+    /// Who uses it, in words.
+    fn users(&self) -> Vec<String> {
+        if let Some(interface) = self.interface {
+            return users(interface);
+        }
+        match self.device.and_then(|device| device.driver.as_deref()) {
+            Some(driver) if drivers::hands_over(driver) => {
+                vec![format!("{driver} hands it to DPDK")]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The ports that it could be.
+    fn choices(&self, machine: &Machine) -> Vec<Choice> {
+        let mut choices = Vec::new();
+        if let Some(interface) = self.interface.filter(|one| one.is_ethernet) {
+            choices.extend(kernel_choices(interface));
+        }
+        if let Some(device) = self.device {
+            choices.push(device_choice(device, machine));
+        }
+        choices
+    }
+}
+
+/// Ports that leave the interface with the kernel.
+fn kernel_choices(interface: &Interface) -> Vec<Choice> {
+    let name = &interface.name;
+    let remedy = match interface.has_use(&Use::Allosaur) {
+        true => Some("end the server that has it".to_owned()),
+        false => (!interface.is_up).then(|| format!("ip link set {name} up")),
+    };
+    let plain = Choice {
+        kind: "af_packet",
+        port: name.clone(),
+        note: "",
+        remedy: remedy.clone(),
+    };
+    let driver = interface.driver.as_deref().unwrap_or_default();
+    let fast = format!("af_xdp:{name}");
+    let fast = names::check_exists(&fast).is_ok().then_some(Choice {
+        kind: "af_xdp",
+        port: fast,
+        note: match drivers::has_zero_copy(driver) {
+            true => "zero copy, on a kernel that is new enough",
+            false => "copies",
+        },
+        remedy,
+    });
+    [plain].into_iter().chain(fast).collect()
+}
+
+/// The port that takes the whole device.
+fn device_choice(device: &PciDevice, machine: &Machine) -> Choice {
+    let address = &device.address;
+    let driver = device.driver.as_deref().unwrap_or_default();
+    let remedy = if !dpdk::IS_BUILT {
+        Some("a build with DPDK".to_owned())
+    } else if device.obstacle().is_some() || !machine.hugepages.suffice() {
+        Some(format!("allosaur ports prepare {address}"))
+    } else {
+        None
+    };
+    Choice {
+        kind: "dpdk",
+        port: format!("pci:{address}"),
+        note: match drivers::is_shared(driver) {
+            true => "the kernel keeps it too",
+            false => "",
+        },
+        remedy,
+    }
+}
+
+/// Who uses an interface, in words.
+fn users(interface: &Interface) -> Vec<String> {
+    let mut users = Vec::new();
+    for one in &interface.uses {
+        users.push(match one {
+            Use::Session => "your own session".to_owned(),
+            Use::DefaultRoute => "the kernel: default route".to_owned(),
+            Use::Address(..) => continue,
+            Use::MemberOf(master) => format!("the kernel: part of {master}"),
+            Use::Below(upper) => format!("the kernel: {upper} lies on it"),
+            Use::Xdp(program) => format!("XDP program {program}"),
+            Use::Allosaur => "a server of Allosaur's".to_owned(),
+            Use::PacketSockets(1) => "a packet socket".to_owned(),
+            Use::PacketSockets(count) => format!("{count} packet sockets"),
+        });
+    }
+    let addresses = interface.addresses();
+    if !addresses.is_empty() {
+        let first = users
+            .iter()
+            .take_while(|user| user.as_str() == "your own session")
+            .count();
+        users.insert(
+            first,
+            format!("the kernel: address {}", addresses.join(", ")),
+        );
+    }
+    users
+}
+
+/// The interfaces as a first configuration file wants to know them.
+pub fn for_first_file(machine: &Machine) -> Vec<begin::Interface> {
+    let interfaces = machine.interfaces.iter().filter(|one| one.is_ethernet);
+    let known = interfaces.map(|interface| begin::Interface {
+        name: interface.name.clone(),
+        driver: interface.driver.clone().or(interface.kind.clone()),
+        speed_mbps: interface.speed_mbps,
+        is_up: interface.is_up,
+        used: reason_to_leave(interface),
+    });
+    known.collect()
+}
+
+/// Why a port on an interface would disturb, and the remedy.
+fn reason_to_leave(interface: &Interface) -> Option<String> {
+    let is = |one: Use| interface.has_use(&one);
+    if is(Use::Session) {
+        return Some("your own session goes through it: leave it alone".to_owned());
+    }
+    if is(Use::DefaultRoute) {
+        return Some("the machine's own way out: leave it alone".to_owned());
+    }
+    if !interface.addresses().is_empty() {
+        let why = "the machine has an address there: remove it first, or leave it alone";
+        return Some(why.to_owned());
+    }
+    if let Some(master) = interface.master() {
+        return Some(format!("part of {master}: leave it alone"));
+    }
+    is(Use::Allosaur).then(|| "another server of Allosaur's has it".to_owned())
+}
+
+/// What to warn of before a port on an interface is used; each is one line with its remedy.
+pub fn warnings(machine: &Machine, name: &str) -> Vec<String> {
+    let Some(interface) = machine.interface(name) else {
+        return Vec::new();
+    };
+    let mut warnings = Vec::new();
+    let counted = "the kernel answers what arrives, and its own packets are counted as received";
+    let addresses = interface.addresses().join(", ");
+    if interface.has_use(&Use::Session) {
+        warnings.push(format!(
+            "interface {name} carries your own session: traffic may cut it off, and its packets are \
+             counted as received. Use another interface: `allosaur ports` lists them"
+        ));
+    } else if interface.has_use(&Use::DefaultRoute) {
+        warnings.push(format!(
+            "interface {name} has the machine's default route: {counted}. Use another interface: \
+             `allosaur ports` lists them"
+        ));
+    } else if !addresses.is_empty() {
+        warnings.push(format!(
+            "interface {name} has the machine's address {addresses}: {counted}. Remove it: \
+             ip address flush dev {name}"
+        ));
+    }
+    if let Some(master) = interface.master() {
+        warnings.push(format!(
+            "interface {name} is part of {master}, which takes what arrives there too. Take it out: \
+             ip link set {name} nomaster"
+        ));
+    }
+    if let Some(program) = interface.xdp() {
+        warnings.push(format!(
+            "interface {name} has XDP program {program}: what that takes does not arrive here. \
+             Remove it: ip link set {name} xdp off"
+        ));
+    }
+    warnings
+}
