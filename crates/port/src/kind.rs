@@ -43,6 +43,7 @@ pub struct AnyPort {
     /// One for each thread that sends.
     pub tx: Vec<PortTx>,
     /// As many as were asked for, or fewer: one where the port cannot share out by flow what arrives.
+    /// What one of them counts as lost, no other counts.
     pub rx: Vec<PortRx>,
     /// What it can do.
     pub capabilities: Capabilities,

@@ -67,6 +67,26 @@ impl TapIn {
         self.ring.flush();
     }
 
+    /// Copies a frame that is not sent here, under a number that says what it is. False when there
+    /// is no room; [`note_lost`](TapIn::note_lost) counts it where that is right.
+    #[inline]
+    pub fn copy(&mut self, at_ns: u64, number: u8, frame: &[u8]) -> bool {
+        if frame.len() > FRAME_BYTES_MAX {
+            return false;
+        }
+        let Some(slot) = self.ring.slot(at_ns, 1 + frame.len()) else {
+            return false;
+        };
+        slot[0] = number;
+        slot[1..].copy_from_slice(frame);
+        true
+    }
+
+    /// Counts a frame that could not be copied.
+    pub fn note_lost(&mut self) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Copies the frame at hand, which port `port` sends `count` times.
     fn push(&mut self, now_ns: u64, port: u8, count: u32) {
         for copy in 0..count {
@@ -89,7 +109,7 @@ pub struct TapOut {
 }
 
 impl TapOut {
-    /// Hands up to `budget` copies to `each`, as (time sent, port, bytes without FCS), in the
+    /// Hands up to `budget` copies to `each`, as (time, port or number, bytes without FCS), in the
     /// order in which they were sent. Returns how many.
     pub fn receive(&mut self, budget: usize, mut each: impl FnMut(u64, u8, &[u8])) -> usize {
         self.ring.drain(budget, &mut |sent_ns, record| {

@@ -23,8 +23,8 @@ pub struct Snapshot {
     pub ports: Vec<PortCounters>,
     /// Of each data thread.
     pub cores: Vec<CoreCounters>,
-    /// Of the receive thread.
-    pub receive: CoreCounters,
+    /// Of each receive thread.
+    pub receive: Vec<CoreCounters>,
 }
 
 /// One port, summed over the threads that use it.
@@ -32,7 +32,7 @@ pub struct Snapshot {
 pub struct PortCounters {
     /// What the data threads sent, and what they missed.
     pub transmit: TransmitCounters,
-    /// What the receive thread received.
+    /// What the receive threads received.
     pub receive: DirectionCounters,
     /// Frames that the link towards this port lost, as it was told to.
     pub receive_lost_packets: u64,
@@ -43,7 +43,7 @@ pub struct PortCounters {
 pub struct GroupTraffic {
     /// What the data threads sent.
     pub sent: GroupCounters,
-    /// What the receive thread received.
+    /// What the receive threads received.
     pub received: GroupCounters,
 }
 
@@ -88,12 +88,14 @@ pub struct CoreCounters {
 pub struct Counters {
     /// Of each data thread.
     pub cores: Vec<Arc<CoreBlock>>,
-    /// Of the receive thread.
+    /// Of the first receive thread.
     pub receive: Arc<ReceiveBlock>,
+    /// Of the other receive threads.
+    pub gatherers: Vec<Arc<ArrivalBlock>>,
 }
 
 impl Counters {
-    /// Blocks for so many ports and data threads, all zero.
+    /// Blocks for so many ports and data threads, and one receive thread, all zero.
     pub fn new(ports: usize, cores: usize) -> Counters {
         let core = |_| {
             Arc::new(CoreBlock {
@@ -103,27 +105,46 @@ impl Counters {
             })
         };
         let receive = ReceiveBlock {
-            ports: (0..ports).map(|_| Words::default()).collect(),
+            arrivals: ArrivalBlock::new(ports),
             sent: (0..ports).map(|_| Words::default()).collect(),
-            groups: (0..ports).map(|_| GroupWords::default()).collect(),
             latency: (0..LATENCY_GROUPS)
                 .map(|_| LatencyCell::default())
                 .collect(),
             expectations: AtomicU64::new(0),
             latency_errors: Words::default(),
-            time: Words::default(),
         };
         Counters {
             cores: (0..cores).map(core).collect(),
             receive: Arc::new(receive),
+            gatherers: Vec::new(),
         }
+    }
+
+    /// The same, with so many receive threads.
+    #[must_use]
+    pub fn with_receive_threads(mut self, threads: usize) -> Counters {
+        let ports = self.receive.sent.len();
+        let block = |_| Arc::new(ArrivalBlock::new(ports));
+        self.gatherers = (1..threads).map(block).collect();
+        self
+    }
+
+    /// What arrived, of all receive threads.
+    fn arrivals(&self) -> impl Iterator<Item = &ArrivalBlock> {
+        let others = self.gatherers.iter().map(|block| &**block);
+        std::iter::once(&self.receive.arrivals).chain(others)
     }
 
     /// Copies what all threads have published into `snapshot`.
     pub fn read(&self, snapshot: &mut Snapshot) {
         snapshot.ports.clear();
-        for port in 0..self.receive.ports.len() {
-            let (receive, receive_lost_packets) = self.receive.port(port);
+        for port in 0..self.receive.sent.len() {
+            let (mut receive, mut receive_lost_packets) = (DirectionCounters::default(), 0);
+            for arrivals in self.arrivals() {
+                let (received, lost_packets) = arrivals.port(port);
+                receive.add(&received);
+                receive_lost_packets += lost_packets;
+            }
             let mut transmit = self.receive.sent[port].load_transmit();
             for core in &self.cores {
                 transmit.add(&core.port(port));
@@ -138,7 +159,9 @@ impl Counters {
         snapshot
             .cores
             .extend(self.cores.iter().map(|core| core_counters(&core.time)));
-        snapshot.receive = core_counters(&self.receive.time);
+        snapshot.receive.clear();
+        let receive = self.arrivals().map(|block| core_counters(&block.time));
+        snapshot.receive.extend(receive);
     }
 }
 
@@ -148,7 +171,10 @@ impl GroupReadout for Counters {
         for core in &self.cores {
             sent.add(core.groups[port].load(group));
         }
-        let received = self.receive.groups[port].load(group);
+        let mut received = GroupCounters::default();
+        for arrivals in self.arrivals() {
+            received.add(arrivals.groups[port].load(group));
+        }
         GroupTraffic { sent, received }
     }
 
@@ -199,18 +225,59 @@ impl CoreBlock {
     }
 }
 
-/// What the receive thread publishes.
+/// What any receive thread publishes: what arrived, and its time.
+#[derive(Debug)]
+pub struct ArrivalBlock {
+    ports: Box<[Words<{ DIRECTION_WORDS + 1 }>]>,
+    groups: Box<[GroupWords]>,
+    time: Words<2>,
+}
+
+impl ArrivalBlock {
+    fn new(ports: usize) -> ArrivalBlock {
+        ArrivalBlock {
+            ports: (0..ports).map(|_| Words::default()).collect(),
+            groups: (0..ports).map(|_| GroupWords::default()).collect(),
+            time: Words::default(),
+        }
+    }
+
+    /// Publishes what one port received and what was lost on the way to this thread. Only its own
+    /// thread may.
+    pub fn publish_port(&self, port: usize, received: &DirectionCounters, lost_packets: u64) {
+        let words = &self.ports[port];
+        words.store_direction(received);
+        words.store(DIRECTION_WORDS, lost_packets);
+    }
+
+    /// Publishes what has changed of the packet groups of a port. Only its own thread may.
+    pub fn publish_groups(&self, port: usize, table: &mut GroupTable) {
+        self.groups[port].store_changed(table);
+    }
+
+    /// Publishes the thread's time.
+    pub fn publish_time(&self, time: CoreCounters) {
+        self.time.store(0, time.busy_ns);
+        self.time.store(1, time.total_ns);
+    }
+
+    fn port(&self, port: usize) -> (DirectionCounters, u64) {
+        let words = &self.ports[port];
+        (words.load_direction(), words.load(DIRECTION_WORDS))
+    }
+}
+
+/// What the first receive thread publishes.
 #[derive(Debug)]
 pub struct ReceiveBlock {
-    ports: Box<[Words<{ DIRECTION_WORDS + 1 }>]>,
+    /// What arrived.
+    pub arrivals: ArrivalBlock,
     /// What it sent itself.
     sent: Box<[Words<TRANSMIT_WORDS>]>,
-    groups: Box<[GroupWords]>,
     latency: Box<[LatencyCell]>,
     /// How often control has said what to expect.
     expectations: AtomicU64,
     latency_errors: Words<2>,
-    time: Words<2>,
 }
 
 impl ReceiveBlock {
@@ -256,32 +323,9 @@ impl ReceiveBlock {
         self.latency_errors.store(1, errors.bad_header);
     }
 
-    /// Publishes what one port received and what its link lost. Only the receive thread may.
-    pub fn publish_port(&self, port: usize, received: &DirectionCounters, lost_packets: u64) {
-        let words = &self.ports[port];
-        words.store_direction(received);
-        words.store(DIRECTION_WORDS, lost_packets);
-    }
-
     /// Publishes what the receive thread sent through a port. Only the receive thread may.
     pub fn publish_sent(&self, port: usize, sent: &TransmitCounters) {
         self.sent[port].store_transmit(sent);
-    }
-
-    /// Publishes what has changed of the packet groups of a port. Only the receive thread may.
-    pub fn publish_groups(&self, port: usize, table: &mut GroupTable) {
-        self.groups[port].store_changed(table);
-    }
-
-    /// Publishes the thread's time.
-    pub fn publish_time(&self, time: CoreCounters) {
-        self.time.store(0, time.busy_ns);
-        self.time.store(1, time.total_ns);
-    }
-
-    fn port(&self, port: usize) -> (DirectionCounters, u64) {
-        let words = &self.ports[port];
-        (words.load_direction(), words.load(DIRECTION_WORDS))
     }
 }
 
@@ -381,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_snapshot_is_the_sum_of_what_threads_published() {
-        let counters = Counters::new(2, 2);
+        let counters = Counters::new(2, 2).with_receive_threads(2);
         for (core, block) in counters.cores.iter().enumerate() {
             let mut port = TransmitCounters {
                 missed_packets: 1,
@@ -397,7 +441,8 @@ mod tests {
         }
         let mut received = DirectionCounters::default();
         received.count(20, 1514);
-        counters.receive.publish_port(0, &received, 5);
+        counters.receive.arrivals.publish_port(0, &received, 5);
+        counters.gatherers[0].publish_port(0, &received, 2);
         let mut snapshot = Snapshot::default();
         counters.read(&mut snapshot);
         counters.read(&mut snapshot);
@@ -407,8 +452,10 @@ mod tests {
             (21, 21 * 64, 21)
         );
         assert_eq!((sent.missed_packets, sent.queue_full), (2, 4));
+        received.count(20, 1514);
         assert_eq!(snapshot.ports[0].receive, received);
-        assert_eq!(snapshot.ports[0].receive_lost_packets, 5);
+        assert_eq!(snapshot.ports[0].receive_lost_packets, 7);
+        assert_eq!(snapshot.receive.len(), 2);
         assert_eq!(
             snapshot.cores[1],
             CoreCounters {

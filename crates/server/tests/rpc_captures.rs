@@ -2,6 +2,7 @@
 
 mod rpc_common;
 
+use allosaur_engine::capture::Origin;
 use allosaur_engine::time::SECOND;
 use allosaur_server::control::StartAddresses;
 use allosaur_server::observe::Observer;
@@ -67,7 +68,7 @@ fn a_capture_is_started_read_stopped_and_removed() {
         o.handle_received(6_500_000_000, 1, &udp(12, 2));
         o.handle_received(6_600_000_000, 1, &udp(13, 3));
         o.handle_received(6_700_000_000, 0, &udp(12, 4));
-        o.note_lost(3);
+        o.note_lost(Origin::Transmitted, 3);
     });
     let status = capture(&mut world, &user, json!({"command": "status"}));
     let expected = json!([{

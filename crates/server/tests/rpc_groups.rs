@@ -46,7 +46,11 @@ fn count(world: &World, tables: &mut [GroupTable; 2], n: u16, packets: u64) {
         table.count(group, packets, 64 * packets);
     }
     world.counters.cores[0].publish_groups(0, &mut tables[0]);
-    world.counters.receive.publish_groups(1, &mut tables[1]);
+    world
+        .counters
+        .receive
+        .arrivals
+        .publish_groups(1, &mut tables[1]);
 }
 
 #[test]

@@ -70,7 +70,7 @@ impl Rates {
         &self.cores
     }
 
-    /// How busy the receive thread was over the last second, in percent.
+    /// How busy the busiest receive thread was over the last second, in percent.
     pub(super) fn receive_percent(&self) -> f64 {
         self.receive_percent
     }
@@ -87,7 +87,11 @@ impl Rates {
         self.ports = (0..new.ports.len())
             .map(|port| port_rates(old, new, port, seconds))
             .collect();
-        self.receive_percent = busy_percent(&old.receive, &new.receive);
+        let first = CoreCounters::default();
+        let before = old.receive.iter().chain(std::iter::repeat(&first));
+        let loads = before.zip(&new.receive);
+        let loads = loads.map(|(old, new)| busy_percent(old, new));
+        self.receive_percent = loads.fold(0.0, f64::max);
         let before = &self.readings[self.readings.len() - 2].1;
         self.cores.resize_with(new.cores.len(), CoreLoad::default);
         for (i, load) in self.cores.iter_mut().enumerate() {

@@ -137,6 +137,13 @@ impl Observer {
         self.ports[port].watched
     }
 
+    /// The ports of which anybody watches what they receive, as bits.
+    pub fn watched_ports(&self) -> u64 {
+        let ports = (0..).zip(&self.ports);
+        let watched = ports.filter(|(_, side)| side.watched);
+        watched.fold(0, |ports, (port, _)| ports | 1 << port)
+    }
+
     /// Whether anybody watches anything.
     pub fn is_idle(&self) -> bool {
         self.captures.is_empty() && self.ports.iter().all(PortSide::is_idle)
@@ -163,11 +170,16 @@ impl Observer {
         show(&mut self.captures, at, port, Origin::Transmitted, frame);
     }
 
-    /// Takes note of sent frames that could not be shown.
-    pub fn note_lost(&mut self, frames: u64) {
+    /// Takes note of frames, sent or received, that could not be shown.
+    pub fn note_lost(&mut self, origin: Origin, frames: u64) {
         let captures = self.captures.iter_mut();
         for watching in captures.filter(|c| c.capture.is_active()) {
-            if watching.capture.settings().transmit_ports != 0 {
+            let settings = watching.capture.settings();
+            let ports = match origin {
+                Origin::Transmitted => settings.transmit_ports,
+                Origin::Received => settings.receive_ports,
+            };
+            if ports != 0 {
                 watching.lost += frames;
             }
         }

@@ -7,14 +7,11 @@ use std::sync::Arc;
 
 use allosaur_engine::flow_stats::{Group, LATENCY_GROUPS};
 use allosaur_engine::latency::{Meter, Trailer};
-use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_engine::time::Nanos;
 
+use super::rest::Attention;
 use crate::clock::Clock;
 use crate::counters::{LatencyErrors, LatencyTerms, ReceiveBlock};
-
-/// For so long after a frame whose latency was measured, or after control has said that there will
-/// be some, the thread stays awake: a sleep would be measured with the next frame.
-const MEASURING: Nanos = 2 * SECOND;
 
 /// The meters of all groups whose latency is measured, over all ports.
 #[derive(Debug)]
@@ -23,10 +20,7 @@ pub(super) struct Meters {
     /// A bit for each meter that has measured since it was last published.
     changed: u128,
     errors: LatencyErrors,
-    /// When the last frame was measured, or announced.
-    measured_at: Option<Nanos>,
-    /// What control has announced up to now.
-    expectations: u64,
+    attention: Attention,
     block: Arc<ReceiveBlock>,
     clock: Clock,
 }
@@ -40,8 +34,7 @@ impl Meters {
             meters: vec![(LatencyTerms::default(), Meter::default()); meters],
             changed: 0,
             errors: LatencyErrors::default(),
-            measured_at: None,
-            expectations: 0,
+            attention: Attention::new(Arc::clone(&block)),
             block,
             clock,
         }
@@ -50,7 +43,11 @@ impl Meters {
     /// Measures a frame with the sign of latency; its group, if it belongs to one.
     pub(super) fn measure(&mut self, frame: &[u8]) -> Option<Group> {
         // The time of the turn would be too early: frames arrive while it lasts.
-        let now = self.clock.now_ns();
+        self.measure_at(self.clock.now_ns(), frame)
+    }
+
+    /// The same for a frame that arrived at `now`.
+    pub(super) fn measure_at(&mut self, now: Nanos, frame: &[u8]) -> Option<Group> {
         let Some((trailer, group)) = read(frame) else {
             self.errors.bad_header += 1;
             return None;
@@ -68,7 +65,7 @@ impl Meters {
             meter.restart();
         }
         *known = terms;
-        self.measured_at = Some(now);
+        self.attention.note(now);
         let latency_ns = now.saturating_sub(trailer.sent_ns);
         meter.record(now, trailer.sequence, latency_ns);
         self.block.count_latency(trailer.group, latency_ns);
@@ -78,13 +75,7 @@ impl Meters {
 
     /// Whether frames to measure are likely soon.
     pub(super) fn expect_more(&mut self, now: Nanos) -> bool {
-        let expectations = self.block.expectations();
-        if self.expectations != expectations {
-            self.expectations = expectations;
-            self.measured_at = Some(now);
-        }
-        let last = self.measured_at;
-        last.is_some_and(|at| now.saturating_sub(at) < MEASURING)
+        self.attention.expect_more(now)
     }
 
     pub(super) fn publish(&mut self) {
@@ -107,6 +98,7 @@ fn read(frame: &[u8]) -> Option<(Trailer, Group)> {
 mod tests {
     use allosaur_engine::latency::TRAILER_BYTES;
 
+    use super::super::rest::MEASURING;
     use super::*;
     use crate::counters::{Counters, GroupReadout};
 

@@ -1,46 +1,48 @@
-//! The receive thread: takes what arrives at every port, counts it, and shows it to who watches.
+//! The receive threads: take what arrives at every port, count it, and show it to who watches.
 //!
-//! What lives here: the loop over the receive queues; in `meters` latency, in [`watch`] the way
-//! to the observer. What does not: what watchers do (`observe`).
+//! What lives here: the first of them, and most often the only one; in `meters` latency, in [`watch`]
+//! the way to the observer, in [`gather`] the others, in `rest` how they wait. What does not: what
+//! watchers do (`observe`).
 
+pub mod gather;
 mod meters;
+mod rest;
 pub mod watch;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
+use allosaur_engine::capture::Origin;
 use allosaur_engine::flow_stats::receive::{Sign, sign_of};
-use allosaur_engine::flow_stats::{GroupTable, VxlanPorts};
+use allosaur_engine::flow_stats::{Group, GroupTable, VxlanPorts};
 use allosaur_engine::stats::DirectionCounters;
-use allosaur_engine::time::{FCS_BYTES, MILLISECOND, Nanos};
+use allosaur_engine::time::{FCS_BYTES, Nanos};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_port::RxQueue;
-use allosaur_port::description::PORTS_MAX;
 use allosaur_port::kind::PortRx;
+use allosaur_port::tap::TapSwitch;
 
 use crate::clock::Clock;
 use crate::counters::{CoreCounters, ReceiveBlock};
 use crate::mailbox::Doorbell;
 use crate::observe::Reception;
-use crate::polling::{FILES_MAX, Poll, SLEEP_MIN, sharpen_sleep, stay_awake};
+use crate::polling::{Poll, SLEEP_MIN};
+use gather::{Gathered, Purpose, Way};
 use meters::Meters;
+use rest::{SLEEP_IDLE, SLEEP_WATCHING, Turn};
 use watch::Watch;
 
 /// Frames taken from one port before the next has its turn.
 const BUDGET: usize = 256;
-/// The thread waits for one file of each port.
-const _: () = assert!(PORTS_MAX <= FILES_MAX);
-/// The longest sleep when nothing arrives. Control wakes the thread when it starts traffic.
-const SLEEP_IDLE: Nanos = 20 * MILLISECOND;
-/// The longest sleep while somebody watches: sent frames are shown without waking the thread.
-const SLEEP_WATCHING: Nanos = MILLISECOND;
 
-/// The receive side of all ports.
+/// The receive side of all ports, or the first share of it.
 #[derive(Debug)]
 pub struct Receiver {
     ports: Vec<PortSide>,
     meters: Meters,
     watch: Option<Watch>,
+    /// What other receive threads pass on, where there are some.
+    gathered: Option<Gathered>,
     block: Arc<ReceiveBlock>,
     clock: Clock,
     started_at: Nanos,
@@ -53,14 +55,39 @@ struct PortSide {
     received: DirectionCounters,
     groups: GroupTable,
     vxlan: VxlanPorts,
-    /// Frames that the link lost, as it was last published.
+    /// Frames that this thread had to drop.
+    lost_here: u64,
+    /// Frames that the link lost and this thread dropped, as it was last published.
     published_lost: u64,
 }
 
 impl PortSide {
+    fn new(queue: PortRx) -> PortSide {
+        PortSide {
+            queue,
+            received: DirectionCounters::default(),
+            groups: GroupTable::default(),
+            vxlan: VxlanPorts::STANDARD,
+            lost_here: 0,
+            published_lost: 0,
+        }
+    }
+
     fn set(&mut self, reception: Reception) {
         self.queue.set_up(reception.link_up);
         self.vxlan = reception.vxlan;
+    }
+
+    /// Counts a frame of a group.
+    fn count(&mut self, group: Group, frame: &[u8]) {
+        self.groups.count(group, 1, frame.len() as u64 + FCS_BYTES);
+    }
+
+    /// Whether there is something to publish when so many frames have arrived.
+    fn is_news(&mut self, arrived: usize) -> bool {
+        let lost = self.queue.lost_packets() + self.lost_here;
+        let more_lost = lost > std::mem::replace(&mut self.published_lost, lost);
+        arrived > 0 || more_lost
     }
 
     /// Takes what has arrived, counts it, and shows it to `watch`.
@@ -96,19 +123,17 @@ impl Receiver {
         block: Arc<ReceiveBlock>,
         clock: Clock,
     ) -> Receiver {
-        let side = |queue| PortSide {
-            queue,
-            received: DirectionCounters::default(),
-            groups: GroupTable::default(),
-            vxlan: VxlanPorts::STANDARD,
-            published_lost: 0,
-        };
         let started_at = clock.now_ns();
-        let ports = queues.into_iter().map(Into::into).map(side).collect();
+        let ports = queues
+            .into_iter()
+            .map(Into::into)
+            .map(PortSide::new)
+            .collect();
         Receiver {
             ports,
             meters: Meters::new(Arc::clone(&block), clock.clone()),
             watch: None,
+            gathered: None,
             block,
             clock,
             started_at,
@@ -122,64 +147,43 @@ impl Receiver {
         self
     }
 
-    /// Works until `stop` is set. While it waits, `bell` wakes it, and so does a frame that arrives
-    /// at a port of the kernel's.
-    pub fn run(mut self, poll: Poll, stop: &AtomicBool, bell: &Doorbell) {
-        sharpen_sleep();
-        let mut sleep = SLEEP_MIN;
-        while !stop.load(Ordering::Relaxed) {
-            if self.turn() > 0 {
-                sleep = SLEEP_MIN;
-                continue;
-            }
-            let now = self.clock.now_ns();
-            if self.meters.expect_more(now) {
-                stay_awake();
-                continue;
-            }
-            let quiet_until = now + sleep;
-            let due = self
-                .next_arrival()
-                .map_or(quiet_until, |arrival| arrival.min(quiet_until));
-            // While frames come, a short sleep gathers some; to be woken for each would cost more.
-            let is_quiet = sleep > SLEEP_MIN;
-            let files = self.ports.iter().filter(|_| is_quiet);
-            let files = files.filter_map(|port| port.queue.file());
-            poll.wait_for(bell, files, now, Some(due));
-            // Who is woken early shall expect something.
-            let woken = self.clock.now_ns() < due;
-            sleep = if woken {
-                SLEEP_MIN
-            } else {
-                (sleep * 2).min(self.sleep_max())
-            };
-        }
+    /// The same, with other receive threads, each at the far end of a way; `watched` tells them which
+    /// ports are watched.
+    pub fn joined_by(mut self, ways: Vec<Way>, watched: TapSwitch) -> Receiver {
+        let ports = self.ports.len();
+        self.gathered = (!ways.is_empty()).then(|| Gathered::new(ways, watched, ports));
+        self
     }
 
-    /// The longest sleep as things are.
-    fn sleep_max(&self) -> Nanos {
-        match &self.watch {
-            Some(watch) if watch.has_unsent() => SLEEP_MIN,
-            Some(watch) if !watch.observer.is_idle() => SLEEP_WATCHING,
-            _ => SLEEP_IDLE,
-        }
+    /// Works until `stop` is set. While it waits, `bell` wakes it, and so does a frame that arrives
+    /// at a port of the kernel's.
+    pub fn run(self, poll: Poll, stop: &AtomicBool, bell: &Doorbell) {
+        let clock = self.clock.clone();
+        rest::run(self, &clock, poll, stop, bell);
     }
 
     /// One turn of the loop. Returns how many frames arrived, or were sent or seen for watchers.
     pub fn turn(&mut self) -> usize {
         let now = self.clock.now_ns();
         let ports = &mut self.ports;
-        let set = |port: usize, reception| ports[port].set(reception);
+        let gathered = &mut self.gathered;
+        let set = |port: usize, reception| {
+            ports[port].set(reception);
+            if let Some(gathered) = gathered {
+                gathered.set(port, reception);
+            }
+        };
         let mut arrived = self.watch.as_mut().map_or(0, |w| w.attend(now, set));
+        let (copies, counted) = self.take_gathered();
+        arrived += copies;
         for (number, port) in self.ports.iter_mut().enumerate() {
             let watch = self.watch.as_mut().filter(|w| w.observer.watches(number));
             let watch = watch.map(|watch| (watch, number as PortIndex));
             let n = port.receive(now, &mut self.meters, watch);
-            let lost = port.queue.lost_packets();
-            if n > 0 || lost > port.published_lost {
-                port.published_lost = lost;
-                self.block.publish_port(number, &port.received, lost);
-                self.block.publish_groups(number, &mut port.groups);
+            if port.is_news(n) || (counted >> number) & 1 == 1 {
+                let arrivals = &self.block.arrivals;
+                arrivals.publish_port(number, &port.received, port.published_lost);
+                arrivals.publish_groups(number, &mut port.groups);
                 arrived += n;
             }
         }
@@ -192,17 +196,61 @@ impl Receiver {
             self.busy_ns += end - now;
         }
         let total_ns = end - self.started_at;
-        self.block.publish_time(CoreCounters {
+        self.block.arrivals.publish_time(CoreCounters {
             busy_ns: self.busy_ns,
             total_ns,
         });
         arrived
     }
 
-    fn next_arrival(&mut self) -> Option<Nanos> {
-        self.ports
-            .iter_mut()
-            .filter_map(|port| port.queue.next_arrival_ns())
-            .min()
+    /// Takes what other receive threads pass on. Returns how many frames, and the ports of which
+    /// groups were counted, as bits.
+    fn take_gathered(&mut self) -> (usize, u64) {
+        let Some(gathered) = &mut self.gathered else {
+            return (0, 0);
+        };
+        let mut counted = 0;
+        let (ports, meters) = (&mut self.ports, &mut self.meters);
+        let mut observer = self.watch.as_mut().map(|watch| &mut watch.observer);
+        gathered.watch(observer.as_ref().map_or(0, |o| o.watched_ports()));
+        let copies = gathered.attend(|purpose, at, port, frame| match purpose {
+            Purpose::Measure => {
+                if let Some(group) = meters.measure_at(at, frame) {
+                    ports[usize::from(port)].count(group, frame);
+                    counted |= 1 << port;
+                }
+            }
+            Purpose::Show => {
+                if let Some(observer) = &mut observer {
+                    observer.handle_received(at, port, frame);
+                }
+            }
+        });
+        if let (Some(observer), lost @ 1..) = (observer, gathered.take_lost()) {
+            observer.note_lost(Origin::Received, lost);
+        }
+        (copies, counted)
+    }
+}
+
+impl Turn for Receiver {
+    fn turn(&mut self) -> usize {
+        Receiver::turn(self)
+    }
+
+    fn must_stay_awake(&mut self, now: Nanos) -> bool {
+        self.meters.expect_more(now)
+    }
+
+    fn sleep_max(&self) -> Nanos {
+        match &self.watch {
+            Some(watch) if watch.has_unsent() => SLEEP_MIN,
+            Some(watch) if !watch.observer.is_idle() => SLEEP_WATCHING,
+            _ => SLEEP_IDLE,
+        }
+    }
+
+    fn queues(&mut self) -> impl Iterator<Item = &mut PortRx> {
+        self.ports.iter_mut().map(|port| &mut port.queue)
     }
 }

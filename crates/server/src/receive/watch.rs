@@ -4,6 +4,7 @@
 //! What lives here: the desk, the taps and a transmit queue of each port. What does not: what is
 //! made of it (`observe`).
 
+use allosaur_engine::capture::Origin;
 use allosaur_engine::stats::TransmitCounters;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
@@ -77,7 +78,8 @@ impl Watch {
         let shown = taps.map(|tap| tap.receive(TAP_BUDGET, &mut show)).sum();
         if shown > 0 {
             let lost = self.taps.iter().map(TapOut::lost_packets).sum();
-            self.observer.note_lost(lost - self.lost);
+            self.observer
+                .note_lost(Origin::Transmitted, lost - self.lost);
             self.lost = lost;
         }
         shown

@@ -152,7 +152,7 @@ impl World {
             snapshot: Snapshot {
                 ports: vec![PortCounters::default(); 2],
                 cores: vec![CoreCounters::default(); cores],
-                receive: CoreCounters::default(),
+                receive: vec![CoreCounters::default()],
             },
             counters: Counters::new(2, cores),
             files: MapFiles::default(),

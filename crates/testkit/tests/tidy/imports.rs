@@ -18,7 +18,7 @@ const MAY_IMPORT: [(&str, &[&str]); 6] = [
 const PREFIX: &str = "allosaur-";
 
 /// Modules of the server that may know both the engine and the ports: those in which frames pass
-/// from one to the other, the one that starts them, and the one that measures them.
+/// from one to the other, those that start them, and the one that measures them.
 const MEETING_PLACES: [&str; 6] = ["worker", "receive", "threads", "facts", "service", "bench"];
 
 fn may_import(room: &str) -> Option<&'static [&'static str]> {

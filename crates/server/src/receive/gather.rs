@@ -1,0 +1,315 @@
+//! Receive threads beside the first: each reads one more queue of every port that has so many.
+//!
+//! What lives here: a [`Gatherer`], which counts what arrives and copies to the first receive thread
+//! what is to be measured or shown; and the first thread's end of that way. What does not: measuring
+//! (`meters`) and showing (`observe`), which only the first thread does.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use allosaur_engine::flow_stats::receive::{Sign, sign_of};
+use allosaur_engine::time::{FCS_BYTES, Nanos};
+use allosaur_engine::transmit::PortIndex;
+use allosaur_port::RxQueue;
+use allosaur_port::kind::PortRx;
+use allosaur_port::tap::{TAPPED_PORTS_MAX, TapIn, TapOut, TapSwitch, tap};
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use super::rest::{self, Attention, SLEEP_IDLE, SLEEP_WATCHING, Turn};
+use super::{BUDGET, PortSide};
+use crate::clock::Clock;
+use crate::counters::{ArrivalBlock, CoreCounters, ReceiveBlock};
+use crate::mailbox::Doorbell;
+use crate::observe::Reception;
+use crate::polling::Poll;
+
+/// Copies taken from one thread before the next has its turn.
+const GATHER_BUDGET: usize = 256;
+/// Changes of how ports receive that may be under way to one thread.
+const CHANGES: usize = 256;
+/// Stands with the number of the port on a copy that is to be measured, not shown.
+const MEASURE: u8 = TAPPED_PORTS_MAX;
+
+/// What a copy from another thread is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Its latency is measured; the time of the copy is when it arrived.
+    Measure,
+    /// It is shown to who watches the port.
+    Show,
+}
+
+/// The way from one other receive thread to the first, its end at the first.
+#[derive(Debug)]
+pub struct Way {
+    copies: TapOut,
+    changes: Producer<(PortIndex, Reception)>,
+    /// Changes that found no room yet.
+    waiting: VecDeque<(PortIndex, Reception)>,
+    bell: Doorbell,
+}
+
+/// The same way, its end at the other thread.
+#[derive(Debug)]
+pub struct FarEnd {
+    copies: TapIn,
+    changes: Consumer<(PortIndex, Reception)>,
+    /// The ports that are watched.
+    watched: TapSwitch,
+    /// Wakes the first receive thread.
+    first: Doorbell,
+}
+
+/// A way to another thread, which `bell` wakes; `first` wakes the first, and `watched` says which
+/// ports are watched.
+pub fn way(bell: Doorbell, first: Doorbell, watched: TapSwitch) -> (Way, FarEnd) {
+    let (copies_in, copies) = tap();
+    let (changes, changes_out) = RingBuffer::new(CHANGES);
+    let near = Way {
+        copies,
+        changes,
+        waiting: VecDeque::new(),
+        bell,
+    };
+    let far = FarEnd {
+        copies: copies_in,
+        changes: changes_out,
+        watched,
+        first,
+    };
+    (near, far)
+}
+
+/// The first receive thread's end of the ways to all others.
+#[derive(Debug)]
+pub(super) struct Gathered {
+    ways: Vec<Way>,
+    watched: TapSwitch,
+    /// How each port receives, as the others were told.
+    told: Vec<Reception>,
+    /// Copies to be shown that found no room, up to now.
+    lost: u64,
+}
+
+impl Gathered {
+    pub(super) fn new(ways: Vec<Way>, watched: TapSwitch, ports: usize) -> Gathered {
+        Gathered {
+            ways,
+            watched,
+            told: vec![Reception::default(); ports],
+            lost: 0,
+        }
+    }
+
+    /// Says which ports are watched, as bits.
+    pub(super) fn watch(&self, ports: u64) {
+        self.watched.set(ports);
+    }
+
+    /// Tells the other threads how a port shall receive from now on.
+    pub(super) fn set(&mut self, port: usize, reception: Reception) {
+        if std::mem::replace(&mut self.told[port], reception) == reception {
+            return;
+        }
+        for way in &mut self.ways {
+            way.waiting.push_back((port as PortIndex, reception));
+        }
+    }
+
+    /// Passes on what waits, and hands copies to `each`, as (what for, time, port, bytes). Returns
+    /// how many.
+    pub(super) fn attend(
+        &mut self,
+        mut each: impl FnMut(Purpose, Nanos, PortIndex, &[u8]),
+    ) -> usize {
+        let mut copies = 0;
+        for way in &mut self.ways {
+            way.tell();
+            copies += way.copies.receive(GATHER_BUDGET, |at, number, frame| {
+                let purpose = match number & MEASURE {
+                    0 => Purpose::Show,
+                    _ => Purpose::Measure,
+                };
+                each(purpose, at, number & !MEASURE, frame);
+            });
+        }
+        copies
+    }
+
+    /// Copies to be shown that were lost since the last call.
+    pub(super) fn take_lost(&mut self) -> u64 {
+        let lost = self.ways.iter().map(|way| way.copies.lost_packets()).sum();
+        lost - std::mem::replace(&mut self.lost, lost)
+    }
+}
+
+impl Way {
+    fn tell(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        while let Some(change) = self.waiting.front() {
+            if self.changes.push(*change).is_err() {
+                break;
+            }
+            self.waiting.pop_front();
+        }
+        self.bell.ring();
+    }
+}
+
+/// A receive thread beside the first.
+#[derive(Debug)]
+pub struct Gatherer {
+    /// Of the ports that have so many queues.
+    ports: Vec<Option<PortSide>>,
+    end: FarEnd,
+    attention: Attention,
+    block: Arc<ArrivalBlock>,
+    clock: Clock,
+    started_at: Nanos,
+    busy_ns: Nanos,
+}
+
+impl Gatherer {
+    /// One that reads `queues`, one of each port that has so many; `first` is the block of the first
+    /// receive thread.
+    pub fn new(
+        queues: impl IntoIterator<Item = Option<PortRx>>,
+        end: FarEnd,
+        block: Arc<ArrivalBlock>,
+        first: Arc<ReceiveBlock>,
+        clock: Clock,
+    ) -> Gatherer {
+        let ports = queues.into_iter().map(|queue| queue.map(PortSide::new));
+        Gatherer {
+            ports: ports.collect(),
+            end,
+            attention: Attention::new(first),
+            block,
+            started_at: clock.now_ns(),
+            clock,
+            busy_ns: 0,
+        }
+    }
+
+    /// Works until `stop` is set. While it waits, `bell` wakes it, and so does a frame that arrives
+    /// at a port of the kernel's.
+    pub fn run(self, poll: Poll, stop: &AtomicBool, bell: &Doorbell) {
+        let clock = self.clock.clone();
+        rest::run(self, &clock, poll, stop, bell);
+    }
+
+    /// One turn of the loop. Returns how many frames arrived.
+    pub fn turn(&mut self) -> usize {
+        let now = self.clock.now_ns();
+        while let Ok((port, reception)) = self.end.changes.pop() {
+            if let Some(side) = &mut self.ports[usize::from(port)] {
+                side.set(reception);
+            }
+        }
+        let watched = self.end.watched.ports();
+        let (mut arrived, mut measured) = (0, false);
+        for (number, side) in self.ports.iter_mut().enumerate() {
+            let Some(side) = side else {
+                continue;
+            };
+            let way = Passing {
+                copies: &mut self.end.copies,
+                clock: &self.clock,
+                port: number as PortIndex,
+                is_watched: watched >> number & 1 == 1,
+            };
+            let (n, to_measure) = side.gather(now, way);
+            measured |= to_measure;
+            if side.is_news(n) {
+                self.block
+                    .publish_port(number, &side.received, side.published_lost);
+                self.block.publish_groups(number, &mut side.groups);
+                arrived += n;
+            }
+        }
+        if arrived > 0 && (measured || watched != 0) {
+            self.end.copies.flush();
+            self.end.first.ring();
+        }
+        self.publish_time(now, arrived, measured);
+        arrived
+    }
+
+    fn publish_time(&mut self, now: Nanos, arrived: usize, measured: bool) {
+        let end = self.clock.now_ns();
+        if measured {
+            self.attention.note(end);
+        }
+        if arrived > 0 {
+            self.busy_ns += end - now;
+        }
+        self.block.publish_time(CoreCounters {
+            busy_ns: self.busy_ns,
+            total_ns: end - self.started_at,
+        });
+    }
+}
+
+impl Turn for Gatherer {
+    fn turn(&mut self) -> usize {
+        Gatherer::turn(self)
+    }
+
+    fn must_stay_awake(&mut self, now: Nanos) -> bool {
+        self.attention.expect_more(now)
+    }
+
+    fn sleep_max(&self) -> Nanos {
+        match self.end.watched.ports() {
+            0 => SLEEP_IDLE,
+            _ => SLEEP_WATCHING,
+        }
+    }
+
+    fn queues(&mut self) -> impl Iterator<Item = &mut PortRx> {
+        self.ports.iter_mut().flatten().map(|side| &mut side.queue)
+    }
+}
+
+/// How frames of one port are passed on.
+struct Passing<'a> {
+    copies: &'a mut TapIn,
+    clock: &'a Clock,
+    port: PortIndex,
+    is_watched: bool,
+}
+
+impl PortSide {
+    /// Takes what has arrived, counts it, and passes on what is to be measured or shown. Returns how
+    /// many frames there were, and whether any was to be measured.
+    ///
+    /// A frame to be measured that finds no room is lost as in a port's own ring. One to be shown is
+    /// counted all the same; that it is not shown, captures tell.
+    fn gather(&mut self, now: Nanos, way: Passing<'_>) -> (usize, bool) {
+        let (received, groups, vxlan) = (&mut self.received, &mut self.groups, &self.vxlan);
+        let (lost, mut measured) = (&mut self.lost_here, false);
+        let arrived = self.queue.receive(now, BUDGET, |at, frame| {
+            match sign_of(frame, vxlan) {
+                None => {}
+                Some(Sign::Flow(group)) => groups.count(group, 1, frame.len() as u64 + FCS_BYTES),
+                Some(Sign::Latency) => {
+                    measured = true;
+                    // The time of the turn would be too early: frames arrive while it lasts.
+                    let at = way.clock.now_ns();
+                    if !way.copies.copy(at, way.port | MEASURE, frame) {
+                        *lost += 1;
+                        return;
+                    }
+                }
+            }
+            received.count(1, frame.len());
+            if way.is_watched && !way.copies.copy(at, way.port, frame) {
+                way.copies.note_lost();
+            }
+        });
+        (arrived, measured)
+    }
+}
