@@ -6,7 +6,7 @@
 //!
 //! The modules stand in an order, and a module imports only from those before it:
 //! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `latency`, `flow_stats`, `host`,
-//! `stream`, `engine`.
+//! `stream`, `tcp`, `engine`.
 
 pub mod capture;
 pub mod engine;
@@ -16,6 +16,7 @@ pub mod latency;
 pub mod rng;
 pub mod stats;
 pub mod stream;
+pub mod tcp;
 pub mod time;
 pub mod transmit;
 pub mod vm;

@@ -1,0 +1,387 @@
+//! A TCP connection: its state, and how it is driven.
+//!
+//! What lives here: what a connection remembers, how it begins, and what the application asks
+//! of it. What does not: what segments do to it (`input`), what it sends (`output`), and time
+//! (`timers`).
+
+use allosaur_packet::tcp::TcpFlags;
+
+use super::congestion::Congestion;
+use super::counters::TcpCounters;
+use super::outcome::{End, Outcome};
+use super::rtt::Rtt;
+use super::segment::Segment;
+use super::seq::Seq;
+use super::side::{SideIndex, SidePool};
+use super::timers::{Timer, Timers};
+use super::tunables::{Ecn, Tunables};
+
+/// Bytes that a segment may have when the other side does not say (RFC 9293, section 3.7.1).
+const MSS_BYTES_DEFAULT: u16 = 536;
+/// Bytes of the timestamps option, with its padding.
+const TIMESTAMPS_BYTES: u16 = 12;
+/// The largest shift of windows (RFC 7323, section 2.3).
+const WINDOW_SCALE_MAX: u8 = 14;
+
+/// The states of RFC 9293, section 3.3.2, without LISTEN: who listens has no connection yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// Asked for a connection.
+    SynSent,
+    /// Was asked, or both asked at the same time.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// The other side is done, we are not.
+    CloseWait,
+    /// We are done, and said so.
+    FinWait1,
+    /// The other side knows that we are done.
+    FinWait2,
+    /// Both said it at the same time.
+    Closing,
+    /// The other side was done first, and now we said it.
+    LastAck,
+    /// Over; what may still be under way is answered.
+    TimeWait,
+    /// Over.
+    Closed,
+}
+
+/// Facts that are true or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Flag(u32);
+
+impl Flag {
+    /// An acknowledgment must leave.
+    pub(super) const ACK_NOW: Flag = Flag(1);
+    /// The application has no more to send: a FIN follows its data.
+    pub(super) const FIN_WANTED: Flag = Flag(1 << 1);
+    /// The FIN was sent at least once.
+    pub(super) const FIN_SENT: Flag = Flag(1 << 2);
+    /// A reset must leave, and nothing else any more.
+    pub(super) const RESET: Flag = Flag(1 << 3);
+    /// Both sides use timestamps.
+    pub(super) const TIMESTAMPS: Flag = Flag(1 << 4);
+    /// Both sides use SACK.
+    pub(super) const SACK: Flag = Flag(1 << 5);
+    /// Both sides use ECN.
+    pub(super) const ECN: Flag = Flag(1 << 6);
+    /// Congestion was seen on the way here, and the other side has not answered that.
+    pub(super) const ECN_ECHO: Flag = Flag(1 << 7);
+    /// Our window went down: say so with the next new data.
+    pub(super) const ECN_REDUCED: Flag = Flag(1 << 8);
+    /// Something lost is being repaired.
+    pub(super) const RECOVERY: Flag = Flag(1 << 9);
+    /// The oldest segment must leave again, whatever the window is.
+    pub(super) const RESEND: Flag = Flag(1 << 10);
+    /// The round trip of `timed` is being measured.
+    pub(super) const TIMING: Flag = Flag(1 << 11);
+    /// The retransmission timer asks for the window.
+    pub(super) const PERSIST: Flag = Flag(1 << 12);
+    /// A byte must leave though the window is closed.
+    pub(super) const PROBE: Flag = Flag(1 << 13);
+    /// A keepalive probe must leave.
+    pub(super) const KEEP_PROBE: Flag = Flag(1 << 14);
+    /// The other side scales its windows, and so do we.
+    pub(super) const SCALED: Flag = Flag(1 << 15);
+    /// The FIN of the other side has been taken.
+    pub(super) const PEER_CLOSED: Flag = Flag(1 << 16);
+    /// The FIN of the other side arrived, but not all before it.
+    pub(super) const EARLY_FIN: Flag = Flag(1 << 17);
+}
+
+/// A TCP connection (RFC 9293), without buffers: of data it knows only how many bytes there are.
+///
+/// Driven like this: [`connect`](Connection::connect) or [`accept`](Connection::accept); then
+/// any of [`handle_segment`](Connection::handle_segment),
+/// [`handle_timeout`](Connection::handle_timeout), [`write`](Connection::write),
+/// [`close`](Connection::close) and [`abort`](Connection::abort), and after each of them
+/// [`poll_transmit`](Connection::poll_transmit) and
+/// [`poll_timeout`](Connection::poll_timeout). It may be forgotten when
+/// [`is_closed`](Connection::is_closed), after [`release`](Connection::release).
+#[derive(Clone, Debug)]
+pub struct Connection {
+    // What every segment touches.
+    /// The oldest number that is not acknowledged (SND.UNA).
+    pub(super) una: Seq,
+    /// The next to send (SND.NXT). Behind `high` while sending again after a timeout.
+    pub(super) next: Seq,
+    /// The highest that was ever sent.
+    pub(super) high: Seq,
+    /// After the application's last byte; the FIN has this number.
+    pub(super) end: Seq,
+    /// The next that is expected (RCV.NXT).
+    pub(super) expected: Seq,
+    /// The right edge of the window that was offered.
+    pub(super) offered: Seq,
+    /// What was last acknowledged.
+    pub(super) last_ack_sent: Seq,
+    /// The window of the other side, in bytes (SND.WND).
+    pub(super) send_window: u32,
+    pub(super) flags: Flag,
+    pub(super) congestion: Congestion,
+    pub(super) state: State,
+    /// Bytes of data in a full segment to send.
+    pub(super) mss: u16,
+    pub(super) send_scale: u8,
+    pub(super) receive_scale: u8,
+    pub(super) dup_acks: u8,
+    /// Timeouts since something was acknowledged.
+    pub(super) backoff: u8,
+    /// Probes since something was heard.
+    pub(super) probes: u8,
+    pub(super) side: SideIndex,
+    pub(super) timers: Timers,
+    // What only some need.
+    /// The number of our SYN.
+    pub(super) first: Seq,
+    /// The sequence number of the segment that told `send_window` last (SND.WL1).
+    pub(super) window_seq: Seq,
+    /// And its acknowledgment (SND.WL2).
+    pub(super) window_ack: Seq,
+    /// The largest window that the other side ever offered.
+    pub(super) send_window_max: u32,
+    /// What must be acknowledged before the repair is complete (RFC 6582).
+    pub(super) recover: Seq,
+    /// The timestamp to echo (TS.Recent), and when it came.
+    pub(super) timestamp: u32,
+    pub(super) timestamp_ms: u32,
+    /// The end of the segment whose round trip is timed, and when it left.
+    pub(super) timed: Seq,
+    pub(super) timed_us: u32,
+    pub(super) rtt: Rtt,
+    /// The number of the other side's FIN, if it came early.
+    pub(super) early_fin: Seq,
+    /// When something was heard last.
+    pub(super) heard_ms: u32,
+    /// When something was sent last.
+    pub(super) sent_ms: u32,
+    /// Segments with data sent again; stays at its highest.
+    pub(super) resent_segments: u16,
+    /// Segments that came out of order; stays at its highest.
+    pub(super) disordered_segments: u16,
+    /// Times that the other side closed its window; stays at its highest.
+    pub(super) closed_windows: u16,
+}
+
+/// What a connection works with.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The time in milliseconds; goes round.
+    pub now_ms: u32,
+    /// The same time in microseconds; goes round.
+    pub now_us: u32,
+    /// How this side behaves.
+    pub tunables: &'a Tunables,
+    /// Where it counts.
+    pub counters: &'a mut TcpCounters,
+    /// Memory for what is out of order.
+    pub sides: &'a mut SidePool,
+}
+
+impl Connection {
+    /// A connection that asks for the other side; `first` is the number of its SYN, drawn so
+    /// that nobody guesses it (RFC 6528).
+    pub fn connect(cx: &mut Context<'_>, first: Seq) -> Connection {
+        cx.counters.connattempt += 1;
+        let mut connection = Connection::new(cx, first, State::SynSent);
+        // The SYN's own window is not scaled, nor known: one segment may leave.
+        connection.send_window = 0;
+        connection
+    }
+
+    /// A connection that another side asked for with `syn`.
+    pub fn accept(cx: &mut Context<'_>, first: Seq, syn: &Segment) -> Connection {
+        cx.counters.accepts += 1;
+        let mut connection = Connection::new(cx, first, State::SynReceived);
+        connection.take_syn(cx, syn);
+        let asks_for_ecn = syn.has(TcpFlags::ECE | TcpFlags::CWR);
+        if asks_for_ecn && cx.tunables.ecn != Ecn::Off {
+            connection.set(Flag::ECN);
+        }
+        connection
+    }
+
+    fn new(cx: &mut Context<'_>, first: Seq, state: State) -> Connection {
+        let mss = cx.tunables.mss_bytes;
+        let mut timers = Timers::default();
+        let until_ms = cx.now_ms.wrapping_add(cx.tunables.connect_timeout_ms);
+        timers.set(Timer::Keep, until_ms);
+        Connection {
+            una: first,
+            next: first,
+            high: first,
+            end: first + 1,
+            expected: Seq(0),
+            offered: Seq(0),
+            last_ack_sent: Seq(0),
+            send_window: 0,
+            flags: Flag(0),
+            congestion: Congestion::new(cx.tunables, u32::from(mss)),
+            state,
+            mss,
+            send_scale: 0,
+            receive_scale: 0,
+            dup_acks: 0,
+            backoff: 0,
+            probes: 0,
+            side: SideIndex::NONE,
+            timers,
+            first,
+            window_seq: Seq(0),
+            window_ack: Seq(0),
+            send_window_max: 0,
+            recover: first,
+            timestamp: 0,
+            timestamp_ms: 0,
+            timed: first,
+            timed_us: 0,
+            rtt: Rtt::default(),
+            early_fin: Seq(0),
+            heard_ms: cx.now_ms,
+            sent_ms: cx.now_ms,
+            resent_segments: 0,
+            disordered_segments: 0,
+            closed_windows: 0,
+        }
+    }
+
+    /// Takes what the other side's SYN says, in either state.
+    pub(super) fn take_syn(&mut self, cx: &mut Context<'_>, syn: &Segment) {
+        self.expected = syn.seq + 1;
+        self.last_ack_sent = self.expected;
+        self.offered = self.expected + cx.tunables.receive_buffer_bytes;
+        self.window_seq = syn.seq;
+        self.window_ack = syn.ack;
+        // RFC 7323, section 2.2: the window of a SYN is never scaled.
+        self.send_window = u32::from(syn.window);
+        self.send_window_max = self.send_window;
+        let mut mss = cx
+            .tunables
+            .mss_bytes
+            .min(syn.mss.unwrap_or(MSS_BYTES_DEFAULT));
+        if let (Some((value, _)), true) = (syn.timestamps, cx.tunables.rfc1323) {
+            self.set(Flag::TIMESTAMPS);
+            self.timestamp = value;
+            self.timestamp_ms = cx.now_ms;
+            mss = mss.saturating_sub(TIMESTAMPS_BYTES);
+        }
+        if let (Some(scale), true) = (syn.window_scale, cx.tunables.rfc1323) {
+            self.set(Flag::SCALED);
+            self.send_scale = scale.min(WINDOW_SCALE_MAX);
+            self.receive_scale = cx.tunables.window_scale();
+        }
+        if syn.sack_permitted && cx.tunables.sack {
+            self.set(Flag::SACK);
+        }
+        self.mss = mss.max(1);
+        self.congestion = Congestion::new(cx.tunables, u32::from(self.mss));
+    }
+
+    /// The application has `bytes` more to send.
+    pub fn write(&mut self, bytes: u32) {
+        debug_assert!(!self.has(Flag::FIN_WANTED), "nothing follows the end");
+        self.end += bytes;
+    }
+
+    /// How many bytes the application may still write.
+    pub fn room_bytes(&self, tunables: &Tunables) -> u32 {
+        let waiting = self.oldest_byte().until(self.end);
+        tunables.transmit_buffer_bytes.saturating_sub(waiting)
+    }
+
+    /// Bytes that were written and are not acknowledged.
+    pub fn unacknowledged_bytes(&self) -> u32 {
+        self.oldest_byte().until(self.end)
+    }
+
+    /// The oldest byte of data that is not acknowledged.
+    pub(super) fn oldest_byte(&self) -> Seq {
+        self.una.max(self.first + 1)
+    }
+
+    /// The application has no more to send. What it wrote is sent, then a FIN.
+    pub fn close(&mut self) {
+        self.set(Flag::FIN_WANTED);
+    }
+
+    /// Ends the connection at once: the other side gets a reset.
+    pub fn abort(&mut self) {
+        self.timers.stop_all();
+        self.set(Flag::RESET);
+    }
+
+    /// Whether it is over, and has nothing to send any more.
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether both sides know of each other.
+    pub fn is_synchronized(&self) -> bool {
+        self.state >= State::Established
+    }
+
+    /// Whether `syn` may begin a new connection in the place of this one: it is over, and what
+    /// comes is newer (RFC 9293, section 3.6.1; RFC 6191).
+    pub fn gives_way_to(&self, syn: &Segment) -> bool {
+        let is_syn = syn.has(TcpFlags::SYN) && !syn.has(TcpFlags::ACK) && !syn.has(TcpFlags::RST);
+        if !is_syn || self.state != State::TimeWait {
+            return self.is_closed();
+        }
+        match syn.timestamps {
+            Some((value, _)) if self.has(Flag::TIMESTAMPS) && value != self.timestamp => {
+                Seq(value).is_after(Seq(self.timestamp))
+            }
+            _ => syn.seq.is_after(self.expected),
+        }
+    }
+
+    /// Gives back what it holds in pools. The last thing before it is forgotten.
+    pub fn release(&mut self, sides: &mut SidePool) {
+        sides.release(&mut self.side);
+    }
+
+    /// It is over.
+    pub(super) fn end(&mut self, cx: &mut Context<'_>, how: End, outcome: &mut Outcome) {
+        if self.state != State::Closed {
+            cx.counters.closed += 1;
+        }
+        self.state = State::Closed;
+        self.timers.stop_all();
+        self.flags = Flag(0);
+        cx.sides.release(&mut self.side);
+        outcome.ended = Some(how);
+    }
+
+    /// Both sides said that they are done, and we said it first.
+    pub(super) fn wait_for_stragglers(&mut self, cx: &Context<'_>) {
+        self.state = State::TimeWait;
+        self.timers.stop_all();
+        let at_ms = cx.now_ms.wrapping_add(cx.tunables.time_wait_ms);
+        self.timers.set(Timer::TimeWait, at_ms);
+    }
+
+    #[inline]
+    pub(super) fn has(&self, flag: Flag) -> bool {
+        self.flags.0 & flag.0 != 0
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, flag: Flag) {
+        self.flags.0 |= flag.0;
+    }
+
+    #[inline]
+    pub(super) fn clear(&mut self, flag: Flag) {
+        self.flags.0 &= !flag.0;
+    }
+}
+
+/// Millions of them are held at once.
+const _: () = assert!(std::mem::size_of::<Connection>() <= 184);

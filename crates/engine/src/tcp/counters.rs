@@ -1,0 +1,184 @@
+//! What TCP counts, by the names of BSD (`tcps_...`), which users of traffic generators know.
+//!
+//! What lives here: the counters and their names. What does not: the tables that people see.
+
+/// Makes the struct, and the list of its names in the same order.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// Counters of one side of one template. All only grow.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct TcpCounters {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl TcpCounters {
+            /// The names without `tcps_`, in the order of [`values`](TcpCounters::values).
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            /// The values, in the order of [`NAMES`](TcpCounters::NAMES).
+            pub fn values(&self) -> [u64; Self::NAMES.len()] {
+                [$(self.$name),*]
+            }
+
+            /// Adds what another has counted.
+            pub fn add(&mut self, other: &TcpCounters) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+
+counters! {
+    /// Connections that were begun.
+    connattempt,
+    /// Connections that were accepted.
+    accepts,
+    /// Connections that came to be, on either side.
+    connects,
+    /// Connections that are gone, however they ended.
+    closed,
+    /// Segments whose round trip was timed.
+    segstimed,
+    /// Round trips that were measured.
+    rttupdated,
+    /// Acknowledgments that waited, and were sent when their time came.
+    delack,
+    /// Segments sent.
+    sndtotal,
+    /// Segments with data sent for the first time.
+    sndpack,
+    /// Bytes that the application gave to be sent.
+    sndbyte,
+    /// Bytes of data sent for the first time.
+    sndbyte_ok,
+    /// Segments with SYN, FIN or RST.
+    sndctrl,
+    /// Segments that only acknowledge.
+    sndacks,
+    /// Segments that arrived.
+    rcvtotal,
+    /// Segments with data that arrived in order.
+    rcvpack,
+    /// Bytes that arrived in order.
+    rcvbyte,
+    /// Acknowledgments of something new.
+    rcvackpack,
+    /// Bytes that were acknowledged.
+    rcvackbyte,
+    /// Bytes that were acknowledged, the sequence numbers of SYN and FIN among them.
+    rcvackbyte_of,
+    /// Segments that were joined before they were read.
+    rcvoffloads,
+    /// Segments with data that took the short way.
+    preddat,
+    /// Acknowledgments that took the short way.
+    predack,
+    /// Connections that ended by a reset of the other side.
+    drops,
+    /// Connections that never came to be.
+    conndrops,
+    /// Connections given up because nothing was acknowledged.
+    timeoutdrop,
+    /// Times that the retransmission timer ran out.
+    rexmttimeo,
+    /// The same, for a SYN.
+    rexmttimeo_syn,
+    /// Times that the persist timer ran out.
+    persisttimeo,
+    /// Times that the keepalive timer ran out.
+    keeptimeo,
+    /// Keepalive probes sent.
+    keepprobe,
+    /// Connections given up because the other side was silent.
+    keepdrops,
+    /// Connections that a test ended.
+    testdrops,
+    /// Segments with data sent again.
+    sndrexmitpack,
+    /// Bytes sent again.
+    sndrexmitbyte,
+    /// Window probes sent.
+    sndprobe,
+    /// Segments with the urgent bit sent.
+    sndurg,
+    /// Segments that only open the window.
+    sndwinup,
+    /// Segments with a wrong checksum.
+    rcvbadsum,
+    /// Segments with a wrong header length.
+    rcvbadoff,
+    /// Segments that are too short.
+    rcvshort,
+    /// Segments whose data had all arrived before.
+    rcvduppack,
+    /// Their bytes.
+    rcvdupbyte,
+    /// Segments of whose data some had arrived before.
+    rcvpartduppack,
+    /// Those bytes.
+    rcvpartdupbyte,
+    /// Segments out of order for which there was no room.
+    rcvoopackdrop,
+    /// Their bytes.
+    rcvoobytesdrop,
+    /// Segments out of order.
+    rcvoopack,
+    /// Their bytes.
+    rcvoobyte,
+    /// Segments with data beyond the window.
+    rcvpackafterwin,
+    /// Those bytes.
+    rcvbyteafterwin,
+    /// Segments with data after the application had closed.
+    rcvafterclose,
+    /// Window probes that arrived.
+    rcvwinprobe,
+    /// Duplicate acknowledgments.
+    rcvdupack,
+    /// Acknowledgments of what was never sent.
+    rcvacktoomuch,
+    /// Segments that only open the window.
+    rcvwinupd,
+    /// Segments dropped for their old timestamp.
+    pawsdrop,
+    /// Connections given up because the window stayed closed.
+    persistdrop,
+    /// SYNs that made no sense.
+    badsyn,
+    /// Times that memory for reassembly was taken.
+    reasalloc,
+    /// Times that it was given back.
+    reasfree,
+    /// Reassemblies that were never longer than 4 pieces.
+    reas_hist_4,
+    /// Than 16.
+    reas_hist_16,
+    /// Than 100.
+    reas_hist_100,
+    /// Longer ones.
+    reas_hist_other,
+    /// Segments that could not be sent for want of memory.
+    nombuf,
+    /// Times that loss was repaired with the help of SACK.
+    sack_recovery_episode,
+    /// Segments sent again with the help of SACK.
+    sack_rexmits,
+    /// Their bytes.
+    sack_rexmit_bytes,
+    /// SACK options that arrived.
+    sack_rcv_blocks,
+    /// SACK options sent.
+    sack_send_blocks,
+    /// SACK ranges that there was no room for.
+    sack_sboverflow,
+    /// Segments that met congestion (CE).
+    ecn_ce,
+    /// Segments that might have said so (ECT(0)).
+    ecn_ect0,
+    /// The same with the other code (ECT(1)).
+    ecn_ect1,
+    /// Connections with ECN.
+    ecn_shs,
+    /// Times that the congestion window went down because of ECN.
+    ecn_rcwnd,
+}

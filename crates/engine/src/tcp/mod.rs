@@ -1,0 +1,45 @@
+//! TCP: one connection as a state machine without I/O (RFC 9293 and its companions).
+//!
+//! | what | where | source |
+//! |---|---|---|
+//! | states, beginning, end | `connection` | RFC 9293 |
+//! | what arrives, in named steps | `input`, `acknowledge`, `reassembly` | RFC 9293, 5961, 7323, 2018 |
+//! | what leaves | `output` | RFC 9293, 1122 (Nagle, silly windows) |
+//! | loss | `acknowledge`, `scoreboard` | RFC 5681, 6582, 6675, 3042 |
+//! | the window | `congestion` | RFC 5681, 9438, 3168 |
+//! | time | `rtt`, `timers` | RFC 6298 |
+//! | what people see of it | `info`, `counters` | – |
+//!
+//! A connection keeps no bytes: of what it sends it knows how many there are, and the caller finds
+//! them again by their offset; of what it receives it only tells how many arrived in order. What
+//! it needs only while something is lost lies in a pool (`side`).
+//!
+//! What does not live here: frames, addresses, who listens, and programs.
+
+mod acknowledge;
+mod congestion;
+mod connection;
+mod counters;
+mod info;
+mod input;
+mod outcome;
+mod output;
+mod ranges;
+mod reassembly;
+mod rtt;
+mod scoreboard;
+mod segment;
+mod seq;
+mod side;
+mod timers;
+mod tunables;
+
+pub use connection::{Connection, Context, State};
+pub use counters::TcpCounters;
+pub use info::Info;
+pub use outcome::{End, Outcome};
+pub use output::Progress;
+pub use segment::Segment;
+pub use seq::Seq;
+pub use side::SidePool;
+pub use tunables::{CongestionAlgorithm, Ecn, Tunables};

@@ -1,0 +1,149 @@
+//! Data that arrives: in order it is delivered at once, else what is missing is remembered.
+//!
+//! What lives here: the seventh step of RFC 9293, section 3.10.7.4, and what a SACK option says
+//! (RFC 2018, section 4). No byte is kept: programs only count them. What does not: FIN
+//! (`input`).
+
+use allosaur_packet::tcp_options::{SACK_BLOCKS_MAX, SackBlock, SackBlocks};
+
+use super::connection::{Connection, Context, Flag};
+use super::counters::TcpCounters;
+use super::outcome::Outcome;
+use super::segment::Segment;
+use super::seq::Seq;
+use super::timers::Timer;
+
+impl Connection {
+    pub(super) fn take_data(
+        &mut self,
+        cx: &mut Context<'_>,
+        segment: &Segment,
+        outcome: &mut Outcome,
+    ) {
+        if self.has(Flag::PEER_CLOSED) {
+            return;
+        }
+        if segment.seq == self.expected {
+            self.take_in_order(cx, segment, outcome);
+        } else {
+            self.take_out_of_order(cx, segment);
+        }
+    }
+
+    fn take_in_order(&mut self, cx: &mut Context<'_>, segment: &Segment, outcome: &mut Outcome) {
+        let mut delivered = segment.len;
+        let has_missed = self.side.is_some();
+        if has_missed {
+            delivered += self.take_arrived(cx, segment.seq + segment.len);
+        }
+        self.expected += delivered;
+        cx.counters.rcvpack += 1;
+        cx.counters.rcvbyte += u64::from(delivered);
+        outcome.delivered_bytes += delivered;
+        if has_missed {
+            // "A TCP receiver SHOULD send an immediate ACK when the incoming segment fills in all
+            // or part of a gap" (RFC 5681, section 4.2).
+            self.set(Flag::ACK_NOW);
+            self.release_idle_side(cx);
+        } else {
+            self.acknowledge_soon(cx);
+        }
+    }
+
+    /// Every second segment is acknowledged at once (RFC 9293, section 3.8.6.3), or as many bytes
+    /// as the user said; the others wait for company.
+    fn acknowledge_soon(&mut self, cx: &Context<'_>) {
+        let waiting = self.last_ack_sent.until(self.expected);
+        let is_enough = match u32::from(cx.tunables.acknowledge_bytes) {
+            0 => self.timers.is_set(Timer::DelayedAck),
+            bytes => waiting >= bytes,
+        };
+        if is_enough {
+            self.set(Flag::ACK_NOW);
+        } else if !self.timers.is_set(Timer::DelayedAck) {
+            let at_ms = cx.now_ms.wrapping_add(cx.tunables.delayed_ack_ms);
+            self.timers.set(Timer::DelayedAck, at_ms);
+        }
+    }
+
+    /// What had arrived that follows `end`. Returns its bytes.
+    fn take_arrived(&mut self, cx: &mut Context<'_>, end: Seq) -> u32 {
+        let side = cx.sides.of(&mut self.side);
+        let to = side.arrived.take_front(end).unwrap_or(end);
+        side.arrived.trim(end);
+        if side.arrived.is_empty() && side.pieces > 0 {
+            count_pieces(cx.counters, side.pieces);
+            side.pieces = 0;
+        }
+        end.until(to)
+    }
+
+    fn take_out_of_order(&mut self, cx: &mut Context<'_>, segment: &Segment) {
+        // RFC 5681, section 4.2: at once, so that the sender learns of the gap.
+        self.set(Flag::ACK_NOW);
+        self.disordered_segments = self.disordered_segments.saturating_add(1);
+        let (from, to) = (segment.seq, segment.seq + segment.len);
+        let pieces_max = cx.tunables.reassembly_pieces_max;
+        let side = cx.sides.of(&mut self.side);
+        let added = if side.pieces < pieces_max {
+            side.arrived.insert(from, to, usize::from(pieces_max))
+        } else {
+            None
+        };
+        match added {
+            None => {
+                cx.counters.rcvoopackdrop += 1;
+                cx.counters.rcvoobytesdrop += u64::from(segment.len);
+            }
+            Some(0) => {
+                side.newest = from;
+                cx.counters.rcvduppack += 1;
+                cx.counters.rcvdupbyte += u64::from(segment.len);
+            }
+            Some(_) => {
+                cx.counters.reasalloc += u64::from(side.pieces == 0);
+                side.pieces += 1;
+                side.newest = from;
+                cx.counters.rcvoopack += 1;
+                cx.counters.rcvoobyte += u64::from(segment.len);
+            }
+        }
+        self.release_idle_side(cx);
+    }
+
+    /// What a SACK option says: the range that grew last comes first.
+    pub(super) fn sack_blocks(&self, cx: &Context<'_>, count_max: usize) -> SackBlocks {
+        let none = SackBlocks::default();
+        if !self.side.is_some() || !self.has(Flag::SACK) {
+            return none;
+        }
+        let Some(side) = cx.sides.look(self.side) else {
+            return none;
+        };
+        let newest = side.arrived.around(side.newest);
+        let others = side.arrived.as_slice().iter().rev().copied();
+        let others = others.filter(|range| Some(*range) != newest);
+        let mut blocks = [SackBlock::default(); SACK_BLOCKS_MAX];
+        let mut count = 0;
+        let told = newest.into_iter().chain(others);
+        for (block, (left, right)) in blocks.iter_mut().zip(told.take(count_max)) {
+            *block = SackBlock {
+                left: left.0,
+                right: right.0,
+            };
+            count += 1;
+        }
+        SackBlocks::new(&blocks[..count])
+    }
+}
+
+/// A reassembly is complete: how long was it?
+fn count_pieces(counters: &mut TcpCounters, pieces: u16) {
+    counters.reasfree += 1;
+    match pieces {
+        0..=4 => counters.reas_hist_4 += 1,
+        5..=16 => counters.reas_hist_16 += 1,
+        17..=100 => counters.reas_hist_100 += 1,
+        _ => counters.reas_hist_other += 1,
+    }
+}

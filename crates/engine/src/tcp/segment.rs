@@ -1,0 +1,104 @@
+//! What a segment says, without its bytes.
+//!
+//! What lives here: the meaning of a header and its options, as the state machine reads and
+//! makes it, and the resets that need no connection. What does not: frames (`session`).
+
+use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::tcp_options::SackBlocks;
+
+use super::seq::Seq;
+
+/// A segment that arrived, or one to send.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Segment {
+    /// The number of its first byte, or of its SYN.
+    pub seq: Seq,
+    /// The next byte that its sender expects, when `flags` has ACK.
+    pub ack: Seq,
+    /// The control bits.
+    pub flags: TcpFlags,
+    /// The window field as it is on the wire, not scaled.
+    pub window: u16,
+    /// Bytes of data.
+    pub len: u32,
+    /// Only in what is sent: where the data begins, in bytes from the oldest that is not
+    /// acknowledged.
+    pub offset: u32,
+    /// The largest segment that its sender takes (RFC 9293, section 3.7.1).
+    pub mss: Option<u16>,
+    /// By how much the windows of its sender are shifted (RFC 7323, section 2.2).
+    pub window_scale: Option<u8>,
+    /// Whether its sender understands SACK (RFC 2018, section 2).
+    pub sack_permitted: bool,
+    /// Value and echo (RFC 7323, section 3.2).
+    pub timestamps: Option<(u32, u32)>,
+    /// What arrived out of order (RFC 2018, section 3).
+    pub sack: SackBlocks,
+    /// Arrived: marked by a router as having met congestion (CE). Sent: may be marked (ECT(0),
+    /// RFC 3168, section 5).
+    pub ecn: bool,
+}
+
+impl Segment {
+    /// The length in sequence numbers: data, SYN and FIN.
+    pub fn span(&self) -> u32 {
+        let counted = |flag| u32::from(self.flags.contains(flag));
+        self.len + counted(TcpFlags::SYN) + counted(TcpFlags::FIN)
+    }
+
+    /// Whether it has all of these bits.
+    #[inline]
+    pub fn has(&self, flags: TcpFlags) -> bool {
+        self.flags.contains(flags)
+    }
+
+    /// The reset that answers this segment where there is no connection (RFC 9293, section
+    /// 3.10.7.1); `None` for a reset.
+    pub fn reset_in_reply(&self) -> Option<Segment> {
+        if self.has(TcpFlags::RST) {
+            return None;
+        }
+        let reset = Segment {
+            flags: TcpFlags::RST,
+            ..Segment::default()
+        };
+        Some(if self.has(TcpFlags::ACK) {
+            Segment {
+                seq: self.ack,
+                ..reset
+            }
+        } else {
+            Segment {
+                flags: TcpFlags::RST | TcpFlags::ACK,
+                ack: self.seq + self.span(),
+                ..reset
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reset_answers_what_belongs_to_no_connection() {
+        let syn = Segment {
+            seq: Seq(7),
+            flags: TcpFlags::SYN,
+            ..Segment::default()
+        };
+        let reset = syn.reset_in_reply().expect("a reset");
+        assert_eq!((reset.seq, reset.ack), (Seq(0), Seq(8)));
+        assert!(reset.has(TcpFlags::RST | TcpFlags::ACK));
+        assert!(reset.reset_in_reply().is_none(), "resets are not answered");
+        let data = Segment {
+            ack: Seq(99),
+            flags: TcpFlags::ACK,
+            len: 5,
+            ..syn
+        };
+        let reset = data.reset_in_reply().expect("a reset");
+        assert_eq!((reset.seq, reset.flags), (Seq(99), TcpFlags::RST));
+    }
+}

@@ -1,0 +1,200 @@
+//! The timers of a connection: a table of deadlines in milliseconds, on one time line.
+//!
+//! What lives here: the table, and what happens when one is due. What does not: the wheel that
+//! wakes the connection (`session`).
+
+use super::connection::{Connection, Context, Flag, State};
+use super::outcome::{End, Outcome};
+
+/// Unanswered retransmissions after which a connection is given up (BSD's TCP_MAXRXTSHIFT).
+const RETRANSMISSIONS_MAX: u8 = 12;
+
+/// What may become due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// Nothing was acknowledged: send again; or, with a closed window, ask for it (persist).
+    Retransmit,
+    /// An acknowledgment has waited long enough.
+    DelayedAck,
+    /// The connection is not there yet, or nothing was heard for long.
+    Keep,
+    /// The end of TIME-WAIT.
+    TimeWait,
+}
+
+const TIMERS: [Timer; 4] = [
+    Timer::Retransmit,
+    Timer::DelayedAck,
+    Timer::Keep,
+    Timer::TimeWait,
+];
+
+/// Deadlines in milliseconds. They go round as sequence numbers do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Timers {
+    deadlines_ms: [u32; TIMERS.len()],
+    armed: u8,
+}
+
+impl Timers {
+    /// Makes `timer` due at `at_ms`, whatever it was before.
+    #[inline]
+    pub(super) fn set(&mut self, timer: Timer, at_ms: u32) {
+        self.deadlines_ms[timer as usize] = at_ms;
+        self.armed |= 1 << timer as u8;
+    }
+
+    /// Makes it never due.
+    #[inline]
+    pub(super) fn stop(&mut self, timer: Timer) {
+        self.armed &= !(1 << timer as u8);
+    }
+
+    /// None is due any more.
+    pub(super) fn stop_all(&mut self) {
+        self.armed = 0;
+    }
+
+    /// Whether it is set.
+    #[inline]
+    pub(super) fn is_set(&self, timer: Timer) -> bool {
+        self.armed >> timer as u8 & 1 == 1
+    }
+
+    /// Whether it is set, and due at `now_ms`.
+    fn is_due(&self, timer: Timer, now_ms: u32) -> bool {
+        self.is_set(timer) && left_ms(self.deadlines_ms[timer as usize], now_ms) <= 0
+    }
+
+    /// In how many milliseconds from `now_ms` the first is due; 0 when it is late.
+    pub(super) fn first_ms(&self, now_ms: u32) -> Option<u32> {
+        let set = TIMERS.iter().filter(|timer| self.is_set(**timer));
+        let left = set.map(|timer| left_ms(self.deadlines_ms[*timer as usize], now_ms));
+        left.min().map(|left| left.max(0) as u32)
+    }
+}
+
+fn left_ms(deadline_ms: u32, now_ms: u32) -> i32 {
+    deadline_ms.wrapping_sub(now_ms) as i32
+}
+
+impl Connection {
+    /// In how many milliseconds [`handle_timeout`](Connection::handle_timeout) is due.
+    pub fn poll_timeout(&self, now_ms: u32) -> Option<u32> {
+        self.timers.first_ms(now_ms)
+    }
+
+    /// Does what is due. Too early is no error.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>) -> Outcome {
+        let mut outcome = Outcome::default();
+        for timer in TIMERS {
+            if !self.timers.is_due(timer, cx.now_ms) {
+                continue;
+            }
+            self.timers.stop(timer);
+            match timer {
+                Timer::Retransmit if self.has(Flag::PERSIST) => self.persist(cx, &mut outcome),
+                Timer::Retransmit => self.time_out(cx, &mut outcome),
+                Timer::DelayedAck => {
+                    cx.counters.delack += 1;
+                    self.set(Flag::ACK_NOW);
+                }
+                Timer::Keep => self.ask_for_life(cx, &mut outcome),
+                Timer::TimeWait => self.end(cx, End::Closed, &mut outcome),
+            }
+        }
+        outcome
+    }
+
+    /// Nothing was acknowledged for a whole timeout (RFC 6298, rules 5.4 to 5.7).
+    fn time_out(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
+        self.backoff += 1;
+        if self.backoff > RETRANSMISSIONS_MAX {
+            cx.counters.timeoutdrop += 1;
+            return self.give_up(cx, outcome);
+        }
+        if !self.is_synchronized() {
+            cx.counters.rexmttimeo_syn += 1;
+        } else {
+            cx.counters.rexmttimeo += 1;
+            let flight = self.una.until(self.high);
+            let (algorithm, mss) = (cx.tunables.congestion, u32::from(self.mss));
+            let is_first = self.backoff == 1;
+            self.congestion
+                .handle_timeout(algorithm, flight, mss, is_first);
+        }
+        self.leave_recovery();
+        self.forget_sacked(cx);
+        // RFC 6582, section 4: duplicates of what is sent again mean nothing.
+        self.recover = self.high;
+        self.dup_acks = 0;
+        self.clear(Flag::TIMING);
+        self.next = self.una;
+    }
+
+    /// The window is closed: ask for it (RFC 9293, section 3.8.6.1).
+    fn persist(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
+        cx.counters.persisttimeo += 1;
+        self.probes += 1;
+        if self.probes > RETRANSMISSIONS_MAX {
+            cx.counters.persistdrop += 1;
+            return self.give_up(cx, outcome);
+        }
+        self.backoff = (self.backoff + 1).min(RETRANSMISSIONS_MAX);
+        self.set(Flag::PROBE);
+    }
+
+    /// Nothing was heard (RFC 9293, section 3.8.4), or the connection does not come to be.
+    fn ask_for_life(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
+        if !self.is_synchronized() {
+            cx.counters.conndrops += 1;
+            return self.give_up(cx, outcome);
+        }
+        // "Keep-alive packets MUST only be sent when no sent data is outstanding"; what is has a
+        // timer of its own.
+        let is_waiting = self.una != self.high;
+        let silent_ms = cx.now_ms.wrapping_sub(self.heard_ms);
+        let idle_ms = cx.tunables.keepalive_idle_ms;
+        if is_waiting || self.probes == 0 && silent_ms < idle_ms {
+            let from_ms = if is_waiting { cx.now_ms } else { self.heard_ms };
+            return self.timers.set(Timer::Keep, from_ms.wrapping_add(idle_ms));
+        }
+        cx.counters.keeptimeo += 1;
+        if self.probes >= cx.tunables.keepalive_probes_max {
+            cx.counters.keepdrops += 1;
+            return self.give_up(cx, outcome);
+        }
+        cx.counters.keepprobe += 1;
+        self.probes += 1;
+        self.set(Flag::KEEP_PROBE);
+        let at_ms = cx.now_ms.wrapping_add(cx.tunables.keepalive_interval_ms);
+        self.timers.set(Timer::Keep, at_ms);
+    }
+
+    /// Ends the connection without hope; the other side is told once if it may know of us.
+    fn give_up(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
+        if self.state == State::SynSent {
+            return self.end(cx, End::TimedOut, outcome);
+        }
+        self.abort();
+        outcome.ended = Some(End::TimedOut);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_go_round() {
+        let mut timers = Timers::default();
+        assert_eq!(timers.first_ms(5), None);
+        timers.set(Timer::Keep, 10);
+        timers.set(Timer::DelayedAck, u32::MAX - 5);
+        assert_eq!(timers.first_ms(u32::MAX - 10), Some(5));
+        timers.stop(Timer::DelayedAck);
+        assert_eq!(timers.first_ms(u32::MAX - 10), Some(21));
+        assert!(!timers.is_due(Timer::Keep, 9) && timers.is_due(Timer::Keep, 10));
+        assert_eq!(timers.first_ms(12), Some(0));
+    }
+}

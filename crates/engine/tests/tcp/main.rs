@@ -1,0 +1,4 @@
+//! TCP under virtual time: whole transfers over bad links.
+
+mod pair;
+mod transfers;
