@@ -1,6 +1,6 @@
 //! How the engine sends: the traits that a port's transmit queue is adapted to.
 //!
-//! What lives here: the two ways to send (`slot` and `repeat`) and the way from a port number to
+//! What lives here: the ways to send (`slot`, `repeat` and `reuse`) and the way from a port number to
 //! its queue. What does not: any port. The worker loop of the server implements these traits for
 //! each kind of port, by type, so that the engine's burst loops compile once per kind with
 //! nothing in between; the simulator implements them for its recorder.
@@ -16,6 +16,9 @@ pub struct FrameHandle(pub u32);
 
 /// One transmit queue of one port.
 pub trait Transmit {
+    /// Whether [`Transmit::reuse`] saves work here. Where it does not, nobody calls it.
+    const REUSES: bool;
+
     /// Room for the next frame of `len` bytes, due to leave at `at`; `None` when the queue is
     /// full. The bytes are those of an older frame: the caller writes every one of them. The
     /// frame counts as sent from the next call on.
@@ -25,8 +28,14 @@ pub trait Transmit {
     /// Returns how many the queue took; fewer than `count` means that it is full.
     fn repeat(&mut self, frame: FrameHandle, first: Due, gap: Gap, count: u32) -> u32;
 
-    /// Gives the queue a frame to keep, for [`Transmit::repeat`]. `None` when the queue has no
-    /// room for another: the caller then sends through [`Transmit::slot`].
+    /// Room for the next frame, of `len` bytes, due to leave at `at`; `None` when the queue is
+    /// full. The bytes are the first ones of a registered frame, which is not shorter, but for those
+    /// that the caller wrote into frames before: it writes the same places in each. A frame is
+    /// either repeated or reused.
+    fn reuse(&mut self, at: Nanos, frame: FrameHandle, len: usize) -> Option<&mut [u8]>;
+
+    /// Gives the queue a frame to keep, for [`Transmit::repeat`] or [`Transmit::reuse`]. `None`
+    /// when the queue has no room for another: the caller then sends through [`Transmit::slot`].
     fn register(&mut self, frame: &[u8]) -> Option<FrameHandle>;
 
     /// Forgets a registered frame.

@@ -69,6 +69,9 @@ pub struct FrameId(pub u32);
 /// Driven like this, once a turn: any number of [`slot`](TxQueue::slot) and
 /// [`repeat`](TxQueue::repeat), then one [`flush`](TxQueue::flush).
 pub trait TxQueue: Send {
+    /// Whether [`reuse`](TxQueue::reuse) saves its caller work: the frame lies there already.
+    const REUSES: bool = false;
+
     /// Room for the next frame, `len` bytes without FCS; `None` when the queue is full. The
     /// caller writes every byte. The frame is committed by the next call of any method.
     /// `now_ns` is the current time, which a link's delay and rate count from.
@@ -94,7 +97,23 @@ pub trait TxQueue: Send {
     /// When the frame is not registered, on queues that look at it.
     fn repeat(&mut self, now_ns: u64, frame: FrameId, count: u32) -> u32;
 
-    /// Keeps a copy of a frame for [`repeat`](TxQueue::repeat); `None` when there is no room.
+    /// Room for the next frame, as [`slot`](TxQueue::slot) gives. Its bytes are the first `len` of a
+    /// registered frame, but for those that the caller wrote into frames before: it writes the same
+    /// places in each. A frame is either repeated or reused.
+    ///
+    /// # Panics
+    ///
+    /// When the frame is not registered, or is shorter.
+    fn reuse(&mut self, now_ns: u64, frame: FrameId, len: usize) -> Option<&mut [u8]> {
+        let mut copy = Vec::new();
+        self.copy_registered(frame, &mut copy);
+        let slot = self.slot(now_ns, len)?;
+        slot.copy_from_slice(&copy[..len]);
+        Some(slot)
+    }
+
+    /// Keeps a copy of a frame for [`repeat`](TxQueue::repeat) or [`reuse`](TxQueue::reuse); `None`
+    /// when there is no room.
     fn register(&mut self, frame: &[u8]) -> Option<FrameId>;
 
     /// Forgets a registered frame.

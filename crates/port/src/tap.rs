@@ -160,6 +160,9 @@ impl<'a, Q: TxQueue> Tapped<'a, Q> {
 }
 
 impl<Q: TxQueue> TxQueue for Tapped<'_, Q> {
+    // So that who has a frame kept there sends it all the same while it is watched.
+    const REUSES: bool = Q::REUSES;
+
     fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]> {
         self.commit();
         if !self.queue.has_room(now_ns, len) {
@@ -181,6 +184,17 @@ impl<Q: TxQueue> TxQueue for Tapped<'_, Q> {
         self.queue.copy_registered(frame, &mut self.tap.frame);
         self.tap.push(now_ns, self.port, sent);
         sent
+    }
+
+    fn reuse(&mut self, now_ns: u64, frame: FrameId, len: usize) -> Option<&mut [u8]> {
+        self.commit();
+        if !self.queue.has_room(now_ns, len) {
+            return None;
+        }
+        self.begun = Some(now_ns);
+        self.queue.copy_registered(frame, &mut self.tap.frame);
+        self.tap.frame.truncate(len);
+        Some(&mut self.tap.frame)
     }
 
     fn register(&mut self, frame: &[u8]) -> Option<FrameId> {

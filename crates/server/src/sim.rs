@@ -424,6 +424,8 @@ impl Outlets for Recorder {
 }
 
 impl Transmit for Recorder {
+    const REUSES: bool = false;
+
     fn slot(&mut self, at: Nanos, len: usize) -> Option<&mut [u8]> {
         Some(Recorder::slot(self, at, len))
     }
@@ -437,6 +439,13 @@ impl Transmit for Recorder {
         }
         self.registered[frame.0 as usize] = bytes;
         count
+    }
+
+    fn reuse(&mut self, at: Nanos, frame: FrameHandle, len: usize) -> Option<&mut [u8]> {
+        let bytes = self.registered[frame.0 as usize][..len].to_vec();
+        let slot = Recorder::slot(self, at, len);
+        slot.copy_from_slice(&bytes);
+        Some(slot)
     }
 
     fn register(&mut self, frame: &[u8]) -> Option<FrameHandle> {

@@ -220,6 +220,8 @@ struct Adapter<'a, Q> {
 }
 
 impl<Q: TxQueue> Transmit for Adapter<'_, Q> {
+    const REUSES: bool = Q::REUSES;
+
     #[inline(always)]
     fn slot(&mut self, _at: Nanos, len: usize) -> Option<&mut [u8]> {
         self.queue.slot(self.now, len)
@@ -228,6 +230,11 @@ impl<Q: TxQueue> Transmit for Adapter<'_, Q> {
     #[inline(always)]
     fn repeat(&mut self, frame: FrameHandle, _first: Due, _gap: Gap, count: u32) -> u32 {
         self.queue.repeat(self.now, FrameId(frame.0), count)
+    }
+
+    #[inline(always)]
+    fn reuse(&mut self, _at: Nanos, frame: FrameHandle, len: usize) -> Option<&mut [u8]> {
+        self.queue.reuse(self.now, FrameId(frame.0), len)
     }
 
     fn register(&mut self, frame: &[u8]) -> Option<FrameHandle> {

@@ -31,17 +31,31 @@ pub struct Recording {
 /// What one queue knows.
 #[derive(Clone, Debug)]
 struct PortState {
-    frames: Vec<Option<Vec<u8>>>,
+    frames: Vec<Option<Kept>>,
+    /// The frame of which a copy is being written.
+    reused: Option<FrameHandle>,
     /// Frames that the queue still takes.
     room: usize,
     /// Frames that may be registered at a time.
     registered_max: usize,
 }
 
+/// Copies of a frame that are sent in turn, each as it was left the time before.
+const COPIES: usize = 3;
+
+/// A registered frame.
+#[derive(Clone, Debug)]
+struct Kept {
+    bytes: Vec<u8>,
+    /// What is sent when the frame is reused; the first one is next.
+    copies: [Vec<u8>; COPIES],
+}
+
 impl Default for PortState {
     fn default() -> PortState {
         PortState {
             frames: Vec::new(),
+            reused: None,
             room: usize::MAX,
             registered_max: usize::MAX,
         }
@@ -100,11 +114,14 @@ impl Recording {
 impl Outlets for Recording {
     fn with_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
         self.port(port);
-        job.run(&mut Queue {
+        let mut queue = Queue {
             port,
             state: &mut self.ports[usize::from(port)],
             sent: &mut self.sent,
-        })
+        };
+        let output = job.run(&mut queue);
+        queue.keep_what_was_written();
+        output
     }
 }
 
@@ -116,8 +133,24 @@ struct Queue<'a> {
     sent: &'a mut Vec<Sent>,
 }
 
+impl Queue<'_> {
+    /// A copy of a frame that was sent is sent again, later, with what was written into it.
+    fn keep_what_was_written(&mut self) {
+        let (Some(frame), Some(sent)) = (self.state.reused.take(), self.sent.last()) else {
+            return;
+        };
+        if let Some(kept) = &mut self.state.frames[frame.0 as usize] {
+            kept.copies[0][..sent.bytes.len()].copy_from_slice(&sent.bytes);
+            kept.copies.rotate_left(1);
+        }
+    }
+}
+
 impl Transmit for Queue<'_> {
+    const REUSES: bool = true;
+
     fn slot(&mut self, at: Nanos, len: usize) -> Option<&mut [u8]> {
+        self.keep_what_was_written();
         self.state.room = self.state.room.checked_sub(1)?;
         self.sent.push(Sent {
             port: self.port,
@@ -127,10 +160,24 @@ impl Transmit for Queue<'_> {
         self.sent.last_mut().map(|sent| &mut sent.bytes[..])
     }
 
+    fn reuse(&mut self, at: Nanos, frame: FrameHandle, len: usize) -> Option<&mut [u8]> {
+        self.keep_what_was_written();
+        let kept = self.state.frames[frame.0 as usize].as_ref();
+        let kept = kept.expect("a frame is reused only while it is registered");
+        let bytes = kept.copies[0][..len].to_vec();
+        self.state.room = self.state.room.checked_sub(1)?;
+        self.state.reused = Some(frame);
+        let port = self.port;
+        self.sent.push(Sent { port, at, bytes });
+        self.sent.last_mut().map(|sent| &mut sent.bytes[..])
+    }
+
     fn repeat(&mut self, frame: FrameHandle, first: Due, gap: Gap, count: u32) -> u32 {
-        let bytes = self.state.frames[frame.0 as usize]
-            .as_ref()
-            .expect("a frame is repeated only while it is registered");
+        self.keep_what_was_written();
+        let kept = self.state.frames[frame.0 as usize].as_ref();
+        let bytes = &kept
+            .expect("a frame is repeated only while it is registered")
+            .bytes;
         let count = count.min(u32::try_from(self.state.room).unwrap_or(u32::MAX));
         let mut due = first;
         for _ in 0..count {
@@ -149,11 +196,15 @@ impl Transmit for Queue<'_> {
         if self.state.frames.iter().flatten().count() >= self.state.registered_max {
             return None;
         }
-        self.state.frames.push(Some(frame.to_vec()));
+        self.state.frames.push(Some(Kept {
+            bytes: frame.to_vec(),
+            copies: [(); COPIES].map(|()| frame.to_vec()),
+        }));
         Some(FrameHandle(self.state.frames.len() as u32 - 1))
     }
 
     fn unregister(&mut self, frame: FrameHandle) {
+        self.keep_what_was_written();
         let known = self.state.frames[frame.0 as usize].take();
         assert!(known.is_some(), "a frame is unregistered once");
     }
@@ -193,6 +244,31 @@ mod tests {
         assert_eq!(recording.take().len(), 4);
         assert_eq!(recording.sent(), []);
         assert_eq!(recording.registered(2), 0);
+    }
+
+    #[test]
+    fn reused_frames_are_as_they_were_left() {
+        struct Reuse;
+        impl Job for Reuse {
+            type Output = ();
+            fn run<T: Transmit>(self, queue: &mut T) {
+                let frame = queue.register(b"frame").expect("without limit");
+                for number in 0..COPIES as u8 + 1 {
+                    let slot = queue.reuse(0, frame, 5).expect("without limit");
+                    slot[usize::from(number)] = b'A' + number;
+                }
+                queue.reuse(0, frame, 3).expect("without limit");
+            }
+        }
+        let mut recording = Recording::default();
+        recording.with_queue(0, Reuse);
+        let sent: Vec<&[u8]> = recording
+            .sent()
+            .iter()
+            .map(|sent| &sent.bytes[..])
+            .collect();
+        let expected: [&[u8]; 5] = [b"Arame", b"fBame", b"frCme", b"AraDe", b"fBa"];
+        assert_eq!(sent, expected);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Bursts: the packets of one stream, into one queue.
 //!
-//! What lives here: the three ways to send a burst, each compiled once per kind of queue: repeat
-//! a frame that the queue keeps, copy the template, run the field engine. What does not: which
-//! packets are due.
+//! What lives here: the ways to send a burst, each compiled once per kind of queue: repeat a frame
+//! that the queue keeps, copy the template, run the field engine over whole packets, or over the
+//! beginnings of those that the queue keeps. What does not: which packets are due.
 
 use crate::latency::{Cover, TRAILER_BYTES, Trailer};
 use crate::stats::TransmitCounters;
@@ -11,16 +11,35 @@ use crate::time::{Due, Gap, Nanos};
 use crate::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
 use crate::vm;
 
-/// Gives the port's queue the stream's frame, if every packet is the same.
+/// A queue keeps the frames of a field engine program where that saves copying so many bytes.
+const REUSED_BYTES_MIN: usize = 64;
+
+/// Gives the port's queue the stream's frame, if every packet is the same, or the same but for its
+/// beginning.
 pub(super) fn register(
     stream: &StreamRun,
     port: PortIndex,
     outlets: &mut impl Outlets,
 ) -> Option<FrameHandle> {
-    if stream.state.is_some() || stream.plan.dummy || stream.plan.stamped {
+    let plan = &stream.plan;
+    let is_reused = match (&plan.program, &stream.state) {
+        (Some(program), Some(_)) if keeps_its_end(program, plan.stamped) => true,
+        (Some(_), Some(_)) => return None,
+        _ if plan.stamped => return None,
+        _ => false,
+    };
+    if plan.dummy {
         return None;
     }
-    outlets.with_queue(port, Register(&stream.plan.packet))
+    let frame = &plan.packet;
+    outlets.with_queue(port, Register { frame, is_reused })
+}
+
+/// Whether much of a program's packets is always the template's. A trailer has one place only in
+/// packets of one length.
+fn keeps_its_end(program: &vm::Program, has_trailer: bool) -> bool {
+    let same = program.constant_end_bytes() >= REUSED_BYTES_MIN;
+    same && (!has_trailer || program.fixed_length().is_some())
 }
 
 /// Takes the stream's frame back from the queue.
@@ -50,11 +69,12 @@ pub(super) fn send(
     let template: &[u8] = &stream.plan.packet;
     let bytes_before = counters.sent.bytes;
     let sent = match (&stream.plan.program, &mut stream.state, stream.frame) {
-        (Some(program), Some(state), _) => {
+        (Some(program), Some(state), frame) => {
             stage.run(program, state, template, count as usize);
             let burst = Program {
                 stage,
                 template,
+                frame,
                 first,
                 gap,
                 count,
@@ -108,13 +128,19 @@ fn count_lengths(fixed: Option<usize>, n: u32, stage: &vm::Stage, counters: &mut
     }
 }
 
-struct Register<'a>(&'a [u8]);
+struct Register<'a> {
+    frame: &'a [u8],
+    is_reused: bool,
+}
 
 impl Job for Register<'_> {
     type Output = Option<FrameHandle>;
 
     fn run<T: Transmit>(self, queue: &mut T) -> Option<FrameHandle> {
-        queue.register(self.0)
+        match self.is_reused && !T::REUSES {
+            true => None,
+            false => queue.register(self.frame),
+        }
     }
 }
 
@@ -173,6 +199,8 @@ impl Job for Copy<'_> {
 struct Program<'a> {
     stage: &'a vm::Stage,
     template: &'a [u8],
+    /// The template as the queue keeps it, if it does.
+    frame: Option<FrameHandle>,
     first: Due,
     gap: Gap,
     count: u32,
@@ -184,6 +212,16 @@ impl Job for Program<'_> {
 
     #[inline]
     fn run<T: Transmit>(self, queue: &mut T) -> u32 {
+        match self.frame.filter(|_| T::REUSES) {
+            Some(frame) => self.write_beginnings(queue, frame),
+            None => self.write_packets(queue),
+        }
+    }
+}
+
+impl Program<'_> {
+    #[inline(always)]
+    fn write_packets<T: Transmit>(self, queue: &mut T) -> u32 {
         let mut due = self.first;
         for i in 0..self.count {
             let length = self.stage.length(i as usize);
@@ -192,6 +230,21 @@ impl Job for Program<'_> {
             };
             self.stage.write(i as usize, self.template, slot);
             stamp(self.stamp, i, slot);
+            due = due.after(self.gap);
+        }
+        self.count
+    }
+
+    #[inline(always)]
+    fn write_beginnings<T: Transmit>(self, queue: &mut T, frame: FrameHandle) -> u32 {
+        let mut due = self.first;
+        for i in 0..self.count {
+            let length = self.stage.length(i as usize);
+            let Some(slot) = queue.reuse(due.at, frame, length) else {
+                return i;
+            };
+            self.stage.write_beginning(i as usize, slot);
+            stamp(self.trailer, i, slot);
             due = due.after(self.gap);
         }
         self.count

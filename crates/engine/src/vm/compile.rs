@@ -50,6 +50,11 @@ impl Program {
         self.trim.is_none().then_some(self.template_bytes)
     }
 
+    /// Bytes at the end of the template that no packet changes.
+    pub fn constant_end_bytes(&self) -> usize {
+        self.template_bytes.saturating_sub(self.header_bytes)
+    }
+
     /// The length of packets, without FCS, in the middle of the shortest and the longest.
     pub fn mean_length(&self) -> f64 {
         let Some(trim) = self.trim else {

@@ -85,6 +85,20 @@ impl Stage {
         }
     }
 
+    /// As [`Stage::write`], where the other bytes of the template are in their place already: of
+    /// what packet `i` has of it, all but the last [`Program::constant_end_bytes`] of the template.
+    #[inline(always)]
+    pub fn write_beginning(&self, i: usize, out: &mut [u8]) {
+        let slot = &self.slots[i * self.slot_bytes..(i + 1) * self.slot_bytes];
+        match (slot.first_chunk::<LINE_BYTES>(), out.first_chunk_mut()) {
+            (Some(line), Some(out)) if slot.len() == LINE_BYTES => *out = *line,
+            _ => {
+                let staged = slot.len().min(out.len());
+                out[..staged].copy_from_slice(&slot[..staged]);
+            }
+        }
+    }
+
     /// Makes `n` slots hold the template's beginning, but for the bytes that the program writes.
     fn prepare_slots(&mut self, program: &Program, template: &[u8], n: usize) {
         let header = &template[..template.len().min(program.header_bytes)];

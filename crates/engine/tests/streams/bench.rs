@@ -1,7 +1,7 @@
 //! What the other files have in common: streams that are easy to write, and engines that run them.
 
 use allosaur_engine::engine::Change;
-use allosaur_engine::flow_stats::VxlanPorts;
+use allosaur_engine::flow_stats::{Marking, VxlanPorts};
 use allosaur_engine::stream::{
     CompileError, CoreShare, DestinationMac, Mode, PortFacts, Profile, ProfileKey, Rate, StreamId,
     StreamSpec,
@@ -20,7 +20,7 @@ pub(crate) fn facts(data_cores: usize) -> PortFacts {
         destination_mac: [2, 0, 0, 0, 0, 2],
         checksums: Checksums::Complete,
         data_cores,
-        marking: None,
+        marking: Some(Marking::Server),
         vxlan: VxlanPorts::STANDARD,
     }
 }

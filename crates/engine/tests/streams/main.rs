@@ -8,3 +8,4 @@ mod errors;
 mod honesty;
 mod rates;
 mod replays;
+mod reuse;

@@ -4,7 +4,8 @@
 //! frames, whose mbufs carry the bytes already. What does not: the pools (`pool`), the device.
 //!
 //! A registered frame has a pool of its own, and each of its mbufs was written once. The device
-//! gives an mbuf back to its pool after sending; nobody writes into it, so it is ready again.
+//! gives an mbuf back to its pool after sending; nobody else writes into it, so it is ready again:
+//! to be repeated as it is, or with some bytes written anew.
 
 use std::sync::Arc;
 
@@ -29,9 +30,8 @@ pub struct DpdkTx {
     /// Written, in order, and not taken by the device yet: the first `pending_mbufs`.
     pending: Box<[*mut Mbuf; BURST]>,
     pending_mbufs: usize,
-    /// At hand for slots: the first `empty_mbufs`.
-    empty: Box<[*mut Mbuf; BURST]>,
-    empty_mbufs: usize,
+    /// For slots.
+    empty: Hand,
     frame_bytes_max: usize,
     queue: u16,
     pool: Pool,
@@ -43,8 +43,44 @@ pub struct DpdkTx {
 #[derive(Debug)]
 struct Registered {
     pool: Pool,
+    /// For those that are sent with some bytes changed.
+    at_hand: Hand,
     bytes: Vec<u8>,
     is_in_use: bool,
+}
+
+/// Mbufs of one pool that were taken out of it and not used yet.
+#[derive(Debug)]
+struct Hand {
+    /// The first `count`.
+    mbufs: Box<[*mut Mbuf; BURST]>,
+    count: usize,
+}
+
+impl Hand {
+    fn new() -> Hand {
+        Hand {
+            mbufs: Box::new([std::ptr::null_mut(); BURST]),
+            count: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<*mut Mbuf> {
+        self.count = self.count.checked_sub(1)?;
+        Some(self.mbufs[self.count])
+    }
+
+    /// Takes what `pool` has, up to a burst. Only an empty hand is filled.
+    fn fill(&mut self, pool: &Pool) {
+        self.count = pool.take(&mut self.mbufs[..]);
+    }
+
+    /// Gives all back.
+    fn clear(&mut self) {
+        pool::free(&mut self.mbufs[..self.count]);
+        self.count = 0;
+    }
 }
 
 // SAFETY: the mbufs behind the pointers are this queue's alone until it hands them to the device;
@@ -62,8 +98,7 @@ impl DpdkTx {
         Some(DpdkTx {
             pending: Box::new([std::ptr::null_mut(); BURST]),
             pending_mbufs: 0,
-            empty: Box::new([std::ptr::null_mut(); BURST]),
-            empty_mbufs: 0,
+            empty: Hand::new(),
             frame_bytes_max,
             queue,
             pool,
@@ -94,19 +129,61 @@ impl DpdkTx {
     /// Sees to it that there is a place in the burst and an empty mbuf for it.
     #[inline]
     fn make_room(&mut self) -> bool {
-        (self.pending_mbufs < BURST || self.push()) && (self.empty_mbufs > 0 || self.refill())
+        (self.pending_mbufs < BURST || self.push()) && (self.empty.count > 0 || self.refill())
     }
 
     #[inline(never)]
     fn refill(&mut self) -> bool {
         eal::join();
-        self.empty_mbufs = self.pool.take(&mut self.empty[..]);
-        if self.empty_mbufs == 0 {
+        self.empty.fill(&self.pool);
+        if self.empty.count == 0 {
             // Devices look only now and then for what they have sent.
             self.push();
-            self.empty_mbufs = self.pool.take(&mut self.empty[..]);
+            self.empty.fill(&self.pool);
         }
-        self.empty_mbufs > 0
+        self.empty.count > 0
+    }
+
+    /// The next mbuf of a registered frame.
+    #[inline(always)]
+    fn kept(&mut self, number: usize) -> Option<*mut Mbuf> {
+        let kept = &mut self.frames[number];
+        match kept.at_hand.pop() {
+            Some(mbuf) => Some(mbuf),
+            None => self.refill_kept(number),
+        }
+    }
+
+    #[inline(never)]
+    fn refill_kept(&mut self, number: usize) -> Option<*mut Mbuf> {
+        eal::join();
+        let kept = &mut self.frames[number];
+        kept.at_hand.fill(&kept.pool);
+        if kept.at_hand.count == 0 {
+            // As above.
+            self.push();
+            let kept = &mut self.frames[number];
+            kept.at_hand.fill(&kept.pool);
+        }
+        self.frames[number].at_hand.pop()
+    }
+
+    /// Puts an mbuf into the burst, where there is room for it, with a frame of `len` bytes. Gives
+    /// the bytes, which are those that the mbuf had.
+    #[inline(always)]
+    fn append(&mut self, mbuf: *mut Mbuf, len: usize) -> &mut [u8] {
+        self.pending[self.pending_mbufs] = mbuf;
+        self.pending_mbufs += 1;
+        // SAFETY: the mbuf was taken from a pool of this queue, so it is ours until it is handed to
+        // the device, which only a later call with `&mut self` does. Its data begins behind the
+        // headroom, and there is room for `len` bytes, which callers see to; they are from memory
+        // that the system cleared or that held frames before.
+        unsafe {
+            (*mbuf).pkt_len = len as u32;
+            (*mbuf).data_len = len as u16;
+            let data = (*mbuf).buf_addr.add(HEADROOM_BYTES);
+            std::slice::from_raw_parts_mut(data, len)
+        }
     }
 
     fn check_length(&self, len: usize) {
@@ -120,31 +197,32 @@ impl DpdkTx {
 }
 
 impl TxQueue for DpdkTx {
+    const REUSES: bool = true;
+
     #[inline(always)]
     fn slot(&mut self, _now_ns: u64, len: usize) -> Option<&mut [u8]> {
         self.check_length(len);
         if !self.make_room() {
             return None;
         }
-        self.empty_mbufs -= 1;
-        let mbuf = self.empty[self.empty_mbufs];
-        self.pending[self.pending_mbufs] = mbuf;
-        self.pending_mbufs += 1;
-        // SAFETY: the mbuf is ours until it is handed to the device, which only a later call with
-        // `&mut self` does. It is empty: its data begins behind the headroom, and there is room for
-        // `frame_bytes_max` bytes, which are from memory that the system cleared or that held
-        // frames before.
-        unsafe {
-            (*mbuf).pkt_len = len as u32;
-            (*mbuf).data_len = len as u16;
-            let data = (*mbuf).buf_addr.add(HEADROOM_BYTES);
-            Some(std::slice::from_raw_parts_mut(data, len))
-        }
+        let mbuf = self.empty.pop()?;
+        Some(self.append(mbuf, len))
     }
 
     fn has_room(&mut self, _now_ns: u64, len: usize) -> bool {
         self.check_length(len);
         self.make_room()
+    }
+
+    #[inline(always)]
+    fn reuse(&mut self, _now_ns: u64, frame: FrameId, len: usize) -> Option<&mut [u8]> {
+        let kept = self.registered(frame);
+        assert!(len <= kept.bytes.len(), "a frame is as long as registered");
+        if self.pending_mbufs == BURST && !self.push() {
+            return None;
+        }
+        let mbuf = self.kept(frame.0 as usize)?;
+        Some(self.append(mbuf, len))
     }
 
     #[inline]
@@ -186,6 +264,7 @@ impl TxQueue for DpdkTx {
                 let pool = Pool::new(POOL_MBUFS, frame.len(), socket, is_private)?;
                 self.frames.push(Registered {
                     pool,
+                    at_hand: Hand::new(),
                     bytes: Vec::new(),
                     is_in_use: false,
                 });
@@ -201,6 +280,7 @@ impl TxQueue for DpdkTx {
 
     fn unregister(&mut self, frame: FrameId) {
         if let Some(registered) = self.frames.get_mut(frame.0 as usize) {
+            registered.at_hand.clear();
             registered.is_in_use = false;
         }
     }
@@ -224,6 +304,7 @@ impl TxQueue for DpdkTx {
 impl Drop for DpdkTx {
     fn drop(&mut self) {
         pool::free(&mut self.pending[..self.pending_mbufs]);
-        pool::free(&mut self.empty[..self.empty_mbufs]);
+        self.empty.clear();
+        self.frames.iter_mut().for_each(|f| f.at_hand.clear());
     }
 }
