@@ -13,9 +13,20 @@ To change packets on the way out (the field engine):
 To ask and answer with packets of your own (services):
     STLService, STLServiceFilter, STLServiceARP, STLServiceICMP, STLServiceICMPv6, STLServiceIPv6ND,
     STLServiceIPv6Scan, STLServiceDHCP, VLAN, ServiceContext, ServicePipe, PingRecord
+To say which conversations to have (stateful traffic):
+    ASTFProfile, ASTFProfileLight, ASTFTemplate, ASTFTCPClientTemplate, ASTFTCPServerTemplate,
+    ASTFProgram, ASTFCapInfo, ASTFTCPInfo, ASTFIPGen, ASTFIPGenDist, ASTFIPGenGlobal,
+    ASTFAssociation, ASTFAssociationRule, ASTFGlobalInfo, ASTFGlobalInfoPerTemplate,
+    ASTFCluster, ASTFTCPOptions
+To make the commands of its programs one by one:
+    ASTFCmd, ASTFCmdSend, ASTFCmdRecv, ASTFCmdTxPkt, ASTFCmdRecvMsg, ASTFCmdKeepaliveMsg,
+    ASTFCmdCloseMsg, ASTFCmdDelay, ASTFCmdDelayRnd, ASTFCmdReset, ASTFCmdNoClose, ASTFCmdConnect,
+    ASTFCmdTxMode, ASTFCmdSetVal, ASTFCmdAddVal, ASTFCmdSetTickVar, ASTFCmdAddTickVar,
+    ASTFCmdAddStatsVal, ASTFCmdAddTickStats, ASTFCmdJMPNZ, ASTFCmdJMPDP, ASTFCmdJMPCMP,
+    ASTFCmdSetTemplate, ASTFCmdExecTemplate
 What can go wrong:
     STLError, STLTypeError, STLArgumentError, STLTimeoutError, STLConnectionError, STLRpcError,
-    STLPacketError, STLProfileError
+    STLPacketError, STLProfileError, ASTFError
 
 Modules: ``allosaur.api`` (all of this and Scapy's layers, for ``import *``), ``allosaur.server``
 (start a server on this machine), ``allosaur.testing`` (test a script without a server).
@@ -58,6 +69,66 @@ if TYPE_CHECKING:
     from ._services._pipe import ServicePipe
     from ._services._scan6 import STLServiceIPv6Scan
     from ._services._service import STLService, STLServiceFilter
+    from ._stateful._addresses import (
+        ASTFIPGen,
+        ASTFIPGenDist,
+        ASTFIPGenGlobal,
+    )
+    from ._stateful._association import (
+        ASTFAssociation,
+        ASTFAssociationRule,
+    )
+    from ._stateful._capture_info import (
+        ASTFCapInfo,
+        ASTFTCPInfo,
+    )
+    from ._stateful._commands import (
+        ASTFCmd,
+        ASTFCmdAddStatsVal,
+        ASTFCmdAddTickStats,
+        ASTFCmdAddTickVar,
+        ASTFCmdAddVal,
+        ASTFCmdCloseMsg,
+        ASTFCmdConnect,
+        ASTFCmdDelay,
+        ASTFCmdDelayRnd,
+        ASTFCmdExecTemplate,
+        ASTFCmdJMPCMP,
+        ASTFCmdJMPDP,
+        ASTFCmdJMPNZ,
+        ASTFCmdKeepaliveMsg,
+        ASTFCmdNoClose,
+        ASTFCmdRecv,
+        ASTFCmdRecvMsg,
+        ASTFCmdReset,
+        ASTFCmdSend,
+        ASTFCmdSetTemplate,
+        ASTFCmdSetTickVar,
+        ASTFCmdSetVal,
+        ASTFCmdTxMode,
+        ASTFCmdTxPkt,
+    )
+    from ._stateful._errors import (
+        ASTFError,
+    )
+    from ._stateful._profile import (
+        ASTFProfile,
+        ASTFProfileLight,
+    )
+    from ._stateful._program import (
+        ASTFProgram,
+    )
+    from ._stateful._templates import (
+        ASTFCluster,
+        ASTFTCPClientTemplate,
+        ASTFTCPOptions,
+        ASTFTCPServerTemplate,
+        ASTFTemplate,
+    )
+    from ._stateful._tunables import (
+        ASTFGlobalInfo,
+        ASTFGlobalInfoPerTemplate,
+    )
     from ._stream import (
         STLFlowLatencyStats,
         STLFlowStats,
@@ -84,6 +155,48 @@ if TYPE_CHECKING:
 __all__ = [
     "STLVM",
     "VLAN",
+    "ASTFAssociation",
+    "ASTFAssociationRule",
+    "ASTFCapInfo",
+    "ASTFCluster",
+    "ASTFCmd",
+    "ASTFCmdAddStatsVal",
+    "ASTFCmdAddTickStats",
+    "ASTFCmdAddTickVar",
+    "ASTFCmdAddVal",
+    "ASTFCmdCloseMsg",
+    "ASTFCmdConnect",
+    "ASTFCmdDelay",
+    "ASTFCmdDelayRnd",
+    "ASTFCmdExecTemplate",
+    "ASTFCmdJMPCMP",
+    "ASTFCmdJMPDP",
+    "ASTFCmdJMPNZ",
+    "ASTFCmdKeepaliveMsg",
+    "ASTFCmdNoClose",
+    "ASTFCmdRecv",
+    "ASTFCmdRecvMsg",
+    "ASTFCmdReset",
+    "ASTFCmdSend",
+    "ASTFCmdSetTemplate",
+    "ASTFCmdSetTickVar",
+    "ASTFCmdSetVal",
+    "ASTFCmdTxMode",
+    "ASTFCmdTxPkt",
+    "ASTFError",
+    "ASTFGlobalInfo",
+    "ASTFGlobalInfoPerTemplate",
+    "ASTFIPGen",
+    "ASTFIPGenDist",
+    "ASTFIPGenGlobal",
+    "ASTFProfile",
+    "ASTFProfileLight",
+    "ASTFProgram",
+    "ASTFTCPClientTemplate",
+    "ASTFTCPInfo",
+    "ASTFTCPOptions",
+    "ASTFTCPServerTemplate",
+    "ASTFTemplate",
     "CapturedPacket",
     "Event",
     "PacketBuffer",
@@ -133,6 +246,24 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ASTFIPGen": "_stateful._addresses",
+    "ASTFIPGenDist": "_stateful._addresses",
+    "ASTFIPGenGlobal": "_stateful._addresses",
+    "ASTFAssociation": "_stateful._association",
+    "ASTFAssociationRule": "_stateful._association",
+    "ASTFCapInfo": "_stateful._capture_info",
+    "ASTFTCPInfo": "_stateful._capture_info",
+    "ASTFError": "_stateful._errors",
+    "ASTFProfile": "_stateful._profile",
+    "ASTFProfileLight": "_stateful._profile",
+    "ASTFProgram": "_stateful._program",
+    "ASTFCluster": "_stateful._templates",
+    "ASTFTCPClientTemplate": "_stateful._templates",
+    "ASTFTCPOptions": "_stateful._templates",
+    "ASTFTCPServerTemplate": "_stateful._templates",
+    "ASTFTemplate": "_stateful._templates",
+    "ASTFGlobalInfo": "_stateful._tunables",
+    "ASTFGlobalInfoPerTemplate": "_stateful._tunables",
     "CapturedPacket": "_packets",
     "Event": "_events",
     "PacketBuffer": "_packets",
@@ -156,7 +287,13 @@ _HOMES = {
     "ServicePipe": "_services._pipe",
     "VLAN": "_vlan",
 }
-_HOMES_BY_PREFIX = (("STLTX", "_modes"), ("STLVm", "_vm"), ("STLFlow", "_stream"), ("STLStream", "_stream"))
+_HOMES_BY_PREFIX = (
+    ("STLTX", "_modes"),
+    ("STLVm", "_vm"),
+    ("STLFlow", "_stream"),
+    ("STLStream", "_stream"),
+    ("ASTFCmd", "_stateful._commands"),
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,26 @@
 """Names that only existing TRex scripts use; new scripts need none of them."""
 
 from ._errors import CTRexPacketBuildException, TRexArgumentError, TRexError, TRexTimeoutError, TRexTypeError
+from ._stateful._errors import (
+    ASTFErrorBadIp,
+    ASTFErrorBadIpRange,
+    ASTFErrorBadMac,
+    ASTFErrorBadParamCombination,
+    ASTFErrorBadTG,
+    ASTFErrorMissingParam,
+    ASTFErrorOverlapIP,
+    ASTFErrorWrongType,
+)
 
 __all__ = [
+    "ASTFErrorBadIp",
+    "ASTFErrorBadIpRange",
+    "ASTFErrorBadMac",
+    "ASTFErrorBadParamCombination",
+    "ASTFErrorBadTG",
+    "ASTFErrorMissingParam",
+    "ASTFErrorOverlapIP",
+    "ASTFErrorWrongType",
     "CTRexPacketBuildException",
     "CTRexVmInsFixHwCs",
     "TRexArgumentError",

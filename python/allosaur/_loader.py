@@ -43,7 +43,7 @@ def load(path: Path, direction: int, port_id: int, tunables: dict[str, Any]) -> 
 def load_json(path: Path) -> STLProfile:
     """A profile from a JSON list of streams. Raises ``STLProfileError``."""
     try:
-        streams = json.loads(_read(path))
+        streams = json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise STLProfileError(f"profile {path}, line {error.lineno}: not JSON ({error.msg})") from error
     return _from_streams(path, streams)
@@ -54,7 +54,7 @@ def load_yaml(path: Path) -> STLProfile:
     import yaml
 
     try:
-        streams = yaml.safe_load(_read(path))
+        streams = yaml.safe_load(read_text(path))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
@@ -70,7 +70,7 @@ def load_capture(path: Path, direction: int, tunables: dict[str, Any]) -> STLPro
     With ``split_mode`` it is the profile of one direction. Raises ``STLProfileError``.
     """
     parameters = list(inspect.signature(STLProfile.load_pcap).parameters)[1:]
-    arguments = _as_keywords(path, tunables)
+    arguments = as_keywords(path, tunables)
     unknown = [name for name in arguments if name not in parameters]
     if unknown:
         raise STLProfileError(
@@ -89,20 +89,8 @@ def load_capture(path: Path, direction: int, tunables: dict[str, Any]) -> STLPro
 
 def load_python(path: Path, direction: int, port_id: int, tunables: dict[str, Any]) -> STLProfile:
     """A profile from a Python file. Raises ``STLProfileError``."""
-    source = _read(path)
     path = path.resolve()
-    try:
-        code = compile(source, str(path), "exec")
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None)
-        text = (getattr(error, "text", None) or "").strip()
-        where = f", line {line}" if line else ""
-        shown = f": {text}" if text else ""
-        raise STLProfileError(f"profile {path}{where}: {getattr(error, 'msg', error)}{shown}") from error
-    module = types.ModuleType(f"profile_{path.stem}_{id(code):x}")
-    module.__file__ = str(path)
-    with _imports_from(path.parent, module), _located(path):
-        exec(code, module.__dict__)
+    with located_module(path) as module:
         register = getattr(module, "register", None)
         if not callable(register):
             raise STLProfileError(f"profile {path} has no register() function: {_REGISTER_HELP}")
@@ -125,7 +113,31 @@ def load_python(path: Path, direction: int, port_id: int, tunables: dict[str, An
     return STLProfile(streams)
 
 
-def _read(path: Path) -> str:
+@contextmanager
+def located_module(path: Path) -> Iterator[types.ModuleType]:
+    """Run a Python file as a module, and let errors say its line for as long as a ``with`` block lasts.
+
+    Raises ``STLProfileError``.
+    """
+    source = read_text(path)
+    path = path.resolve()
+    try:
+        code = compile(source, str(path), "exec")
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        text = (getattr(error, "text", None) or "").strip()
+        where = f", line {line}" if line else ""
+        shown = f": {text}" if text else ""
+        raise STLProfileError(f"profile {path}{where}: {getattr(error, 'msg', error)}{shown}") from error
+    module = types.ModuleType(f"profile_{path.stem}_{id(code):x}")
+    module.__file__ = str(path)
+    with _imports_from(path.parent, module), _located(path):
+        exec(code, module.__dict__)
+        yield module
+
+
+def read_text(path: Path) -> str:
+    """The text of a profile's file. Raises ``STLProfileError``."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -147,8 +159,8 @@ def _arguments(
     """What ``get_streams`` gets, in the old style (keyword arguments) or the new (a list for argparse)."""
     parameters = inspect.signature(get_streams).parameters
     if "tunables" in parameters:
-        return {**_accepted(parameters, context), "tunables": _as_list(tunables)}
-    keywords = _as_keywords(path, tunables)
+        return {**_accepted(parameters, context), "tunables": as_list(tunables)}
+    keywords = as_keywords(path, tunables)
     takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
     unknown = [name for name in keywords if name not in parameters]
     if unknown and not takes_all:
@@ -162,7 +174,7 @@ def _accepted(parameters: Any, values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if takes_all or name in parameters}
 
 
-def _as_list(tunables: dict[str, Any]) -> list[str]:
+def as_list(tunables: dict[str, Any]) -> list[str]:
     """Tunables of either style as words of a command line."""
     words = [str(word) for word in tunables.get("tunables") or []]
     for name, value in tunables.items():
@@ -171,7 +183,7 @@ def _as_list(tunables: dict[str, Any]) -> list[str]:
     return words
 
 
-def _as_keywords(path: Path, tunables: dict[str, Any]) -> dict[str, Any]:
+def as_keywords(path: Path, tunables: dict[str, Any]) -> dict[str, Any]:
     """Tunables of either style as keyword arguments: '--size 64' and 'size=64' both give size."""
     keywords = {name: value for name, value in tunables.items() if name != "tunables"}
     words = iter(str(word) for word in tunables.get("tunables") or [])

@@ -1,0 +1,6 @@
+"""Stateful traffic: conversations over TCP and UDP, as programs of both sides; one noun a file.
+
+The profile language: ``_commands``, ``_program``, ``_captured`` (programs from captures), ``_replace``
+(fields of applications), ``_addresses``, ``_association``, ``_tunables``, ``_templates``, ``_profile``,
+``_loader``. What does not live here: the stateless side, of which this takes errors and captures.
+"""

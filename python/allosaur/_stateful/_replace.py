@@ -1,0 +1,222 @@
+"""Fields of applications in what programs send: found by header or pattern, and changed.
+
+What lives here: where such a field is, and how the bytes and the counts of the other side follow. What
+does not: what is drawn for a connection, which the server does (the ``draw`` of a command is an offset
+and a list of equally long values).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ._arguments import octets
+from ._commands import ASTFCmdJMPBase, ASTFCmdRecv, BufferCmd, Drawn
+from ._errors import ASTFError, ASTFErrorWrongType
+
+if TYPE_CHECKING:
+    from ._program import ASTFProgram
+
+#: One text, or several of which each connection draws one.
+Values = bytes | str | Sequence[bytes | str]
+#: A regular expression, written or compiled.
+Pattern = bytes | str | re.Pattern[bytes]
+#: The places of a field in a buffer, as (start, end), in order.
+Places = Callable[[bytes], Iterator[tuple[int, int]]]
+
+VALUES_MAX = 65_535
+DISTRIBUTIONS = ("rand", "seq")
+_TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_LENGTH = re.compile(rb"\r?\ncontent-length[ \t]*:[ \t]*(\d+)", re.IGNORECASE)
+_START_LINE = re.compile(rb"[A-Z]+ [^\r\n]+ [A-Z]+/\d|[A-Z]+/\d\.\d \d{3}")
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
+
+
+class Field:
+    """A field of applications: its name in messages, and where it is."""
+
+    def __init__(self, name: str, find: Places) -> None:
+        self.name = name
+        self.find = find
+
+
+def header_places(name: str) -> Field:
+    """Where the value of a header is. Raises ``ASTFError`` for what is no name of a header."""
+    token = octets("replace_header", "name", name).rstrip(b": ")
+    if not _TOKEN.fullmatch(token):
+        raise ASTFError(f"replace_header: name is {name!r}, give the name of a header such as 'User-Agent'")
+    line = re.compile(rb"\n" + re.escape(token) + rb"[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
+
+    def find(data: bytes) -> Iterator[tuple[int, int]]:
+        for start, end in _heads(data):
+            for match in line.finditer(data, start, end):
+                yield match.span(1)
+
+    return Field(f"the header '{token.decode()}'", find)
+
+
+def pattern_places(pattern: Pattern) -> Field:
+    """Where a pattern, or its first group, matches. Raises ``ASTFError`` for what is no pattern."""
+    try:
+        compiled = (
+            pattern
+            if isinstance(pattern, re.Pattern)
+            else re.compile(octets("replace_pattern", "pattern", pattern))
+        )
+    except re.error as error:
+        raise ASTFError(f"replace_pattern: {pattern!r} is no regular expression: {error}") from error
+    if not isinstance(compiled.pattern, bytes):
+        raise ASTFErrorWrongType("replace_pattern: the pattern is compiled from text, compile it from bytes")
+
+    def find(data: bytes) -> Iterator[tuple[int, int]]:
+        for match in compiled.finditer(data):
+            group = 1 if compiled.groups else 0
+            if match.start(group) >= 0 and match.end(group) > match.start(group):
+                yield match.span(group)
+
+    return Field(f"the pattern {compiled.pattern!r}", find)
+
+
+def rewrite(
+    program: ASTFProgram,
+    places: Field,
+    values: Values,
+    distribution: str,
+    pad: bytes | None,
+    peer: ASTFProgram | None,
+) -> int:
+    """Change a field in all that a program sends; how often it was found. Raises ``ASTFError``."""
+    if distribution not in DISTRIBUTIONS:
+        raise ASTFError(f"{places.name}: distribution is {distribution!r}, give 'rand' or 'seq'")
+    written = _values(places.name, values, pad)
+    draws = tuple(written) if len(written) > 1 else None
+    sends = [command for command in program.commands if isinstance(command, BufferCmd)]
+    changed: dict[int, tuple[bytes, list[Drawn]]] = {}
+    found = 0
+    for number, command in enumerate(sends):
+        spans = list(places.find(command.data))
+        found += len(spans)
+        if spans:
+            changed[number] = _changed(command, spans, written[0], draws, distribution)
+    if not found:
+        raise ASTFError(
+            f"{places.name} is in none of the {len(sends)} buffers that the program sends: see program.dump()"
+        )
+    before = [command.buf_len for command in sends]
+    after = [
+        length + len(changed[number][0]) - len(sends[number].data) if number in changed else length
+        for number, length in enumerate(before)
+    ]
+    if peer is not None and program.is_stream() and before != after:
+        _follow(places.name, program, peer, before, after)
+    # A command object may be in both programs, or twice in one: it is changed once.
+    for number, (data, drawn) in changed.items():
+        sends[number].replace(data, drawn)
+    return found
+
+
+def _changed(
+    command: BufferCmd,
+    spans: list[tuple[int, int]],
+    value: bytes,
+    draws: tuple[bytes, ...] | None,
+    distribution: str,
+) -> tuple[bytes, list[Drawn]]:
+    """The new bytes of a buffer, and what is drawn in them; earlier draws move along."""
+    data, at = bytearray(), 0
+    drawn: list[Drawn] = []
+    moves: list[tuple[int, int]] = []
+    for start, end in spans:
+        data += command.data[at:start]
+        if draws is not None:
+            drawn.append(Drawn(len(data), draws, distribution))
+        data += value
+        moves.append((end, len(data) - end))
+        at = end
+    data += command.data[at:]
+    for old in command.draws:
+        last = old.offset + len(old.values[0])
+        if any(start < last and old.offset < end for start, end in spans):
+            continue
+        shift = next((shift for end, shift in reversed(moves) if end <= old.offset), 0)
+        drawn.append(Drawn(old.offset + shift, old.values, old.distribution))
+    return bytes(data), sorted(drawn, key=lambda one: one.offset)
+
+
+def _values(name: str, values: Values, pad: bytes | None) -> list[bytes]:
+    given = [values] if isinstance(values, (bytes, str)) else list(values)
+    written = list(dict.fromkeys(octets(name, "a value", value) for value in given))
+    if not 1 <= len(written) <= VALUES_MAX:
+        raise ASTFError(f"{name}: there are {len(written)} values, give 1 to {VALUES_MAX}")
+    if any(b"\n" in value or b"\r" in value for value in written) and name.startswith("the header"):
+        raise ASTFError(f"{name}: a value has a line end, which would end the header: leave it out")
+    longest = max(len(value) for value in written)
+    if pad is None and any(len(value) != longest for value in written):
+        raise ASTFError(
+            f"{name}: the values have different lengths, give pad=, one character to fill up with"
+        )
+    if pad is not None and len(pad) != 1:
+        raise ASTFError(f"{name}: pad is {pad!r}, give one character")
+    return (
+        [value if pad is None else value.ljust(longest, pad) for value in written]
+        if len(written) > 1
+        else written
+    )
+
+
+def _heads(data: bytes) -> Iterator[tuple[int, int]]:
+    """The heads of the messages in a buffer: from the start line to the empty line."""
+    start = 0
+    while start < len(data):
+        end = _HEAD_END.search(data, start)
+        stop = end.start() if end else len(data)
+        yield start, stop
+        if end is None:
+            return
+        length = _LENGTH.search(data, start, stop)
+        start = end.end() + (int(length[1]) if length else 0)
+        if not _START_LINE.match(data, start):
+            # What follows is a body of unknown length.
+            return
+
+
+def _follow(name: str, program: ASTFProgram, peer: ASTFProgram, before: list[int], after: list[int]) -> None:
+    """Let a program wait for as many bytes as now come. Raises ``ASTFError`` where that is not clear."""
+    receives = [command for command in peer.commands if isinstance(command, ASTFCmdRecv)]
+    loops = any(isinstance(command, ASTFCmdJMPBase) for command in program.commands)
+    base = new_base = 0
+    counts = []
+    for command in receives:
+        position = base + command.fields["min_bytes"]
+        new = _position(position, before, after, loops)
+        if new is None:
+            raise ASTFError(
+                f"{name}: the text has another length, and it is not clear how many bytes the other side "
+                f"waits for then: give a text of the same length, or write the program with it"
+            )
+        counts.append(new - new_base)
+        if command.fields.get("clear"):
+            base, new_base = position, new
+    for command, count in zip(receives, counts, strict=True):
+        command.fields["min_bytes"] = count
+
+
+def _position(position: int, before: list[int], after: list[int], loops: bool) -> int | None:
+    """Where a position in what is sent comes to lie; None when it is not clear."""
+    total, new_total = sum(before), sum(after)
+    if position > total and not loops:
+        # More than is ever sent: the wait is for ever, before as after.
+        return position + new_total - total
+    if position > total and len(before) == 1:
+        return position // total * new_total + min(position % total, new_total)
+    if position > total:
+        return None
+    start = new_start = 0
+    for length, new_length in zip(before, after, strict=True):
+        if position <= start + length:
+            # Within a buffer the distance to its end stays: fields are mostly at the beginning.
+            rest = start + length - position
+            return new_start + max(0, new_length - rest) if position > start else new_start
+        start, new_start = start + length, new_start + new_length
+    return new_start

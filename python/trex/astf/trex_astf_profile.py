@@ -1,0 +1,8 @@
+"""``trex.astf.trex_astf_profile`` of existing scripts: all names of ``allosaur.api``."""
+
+from __future__ import annotations
+
+import allosaur.api as _api
+from allosaur.api import *
+
+__all__ = _api.__all__

@@ -1,0 +1,85 @@
+"""Our stateful profile language makes of a profile exactly what TRex's official client makes of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from allosaur import ASTFProfile, STLProfileError
+
+HERE = Path(__file__).resolve().parent
+#: A profile's file and its tunables.
+Case = tuple[Path, dict[str, Any]]
+Compile = Callable[[list[Case]], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def theirs(client_python: str, client_environment: dict[str, str]) -> Compile:
+    """What the official client makes of profiles."""
+
+    def compile_all(cases: list[Case]) -> list[dict[str, Any]]:
+        # A process each: the client keeps captures that it has changed.
+        made = []
+        for path, tunables in cases:
+            done = subprocess.run(
+                [client_python, "-W", "ignore", str(HERE / "stateful.py")],
+                input=json.dumps([str(path), tunables]),
+                capture_output=True,
+                text=True,
+                check=False,
+                env=client_environment,
+                timeout=100,
+            )
+            assert done.returncode == 0, done.stderr
+            made += json.loads(done.stdout.splitlines()[-1])
+        return made
+
+    return compile_all
+
+
+def ours(path: Path, tunables: dict[str, Any]) -> Any:
+    return json.loads(ASTFProfile.load(path, **tunables).to_json_str(pretty=False))
+
+
+def test_each_command_and_tunable_is_the_same(theirs: Compile) -> None:
+    case = (HERE / "all_commands.py", dict[str, Any]())
+    (made,) = theirs([case])
+    assert made["profile"] == ours(*case)
+    words = {
+        command["name"] for program in made["profile"]["program_list"] for command in program["commands"]
+    }
+    assert len(words) == 23
+
+
+def test_listings_are_the_same(theirs: Compile, shared_data: Path) -> None:
+    case = (shared_data / "listings" / "listing6.py", dict[str, Any]())
+    (made,) = theirs([case])
+    assert made["profile"] == ours(*case)
+
+
+def test_captures_are_the_same(theirs: Compile, shared_data: Path) -> None:
+    captures = sorted((shared_data / "pcap").glob("*.pcap"))
+    good = [path for path in captures if path.name != "rtsp_short.pcap"]
+    assert len(good) >= 20
+    profile = HERE / "captured.py"
+    names = ",".join(str(path) for path in good)
+    cases: list[Case] = [
+        (profile, {"files": names}),
+        (profile, {"files": names, "delay": 10_000, "mtu": 300}),
+        (profile, {"files": names, "delay": 1_000_000}),
+        (profile, {"files": ",".join(str(path) for path in good[:4]), "percent": 25}),
+    ]
+    for case, made in zip(cases, theirs(cases), strict=True):
+        assert made.get("profile") == ours(*case), made.get("error")
+
+
+def test_a_capture_of_two_sessions_is_refused_by_both(theirs: Compile, shared_data: Path) -> None:
+    case = (HERE / "captured.py", {"files": str(shared_data / "pcap" / "rtsp_short.pcap")})
+    (made,) = theirs([case])
+    assert "error" in made
+    with pytest.raises(STLProfileError, match=r"rtsp_short.pcap, packet 12 is of another session: UDP"):
+        ours(*case)
