@@ -9,6 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::PortError;
+use crate::af_xdp::settings::XdpSettings;
 use crate::memory::LinkSettings;
 
 pub use dpdk::DpdkDevice;
@@ -25,6 +26,8 @@ pub enum PortDescription {
     /// `af_packet:NAME`, or just `NAME`: an interface of the kernel, see
     /// [`af_packet`](crate::af_packet).
     AfPacket(String),
+    /// `af_xdp:NAME`: the same past the kernel's network stack, see [`af_xdp`](crate::af_xdp).
+    AfXdp(String, XdpSettings),
     /// `dummy`: what it sends is counted and forgotten, and it receives nothing.
     Dummy,
     /// `vdev:DRIVER,...` or `pci:ADDRESS`: a device of DPDK's, see [`dpdk`](crate::dpdk).
@@ -37,6 +40,7 @@ impl PortDescription {
         match self {
             PortDescription::Memory(_) => "memory",
             PortDescription::AfPacket(_) => "af_packet",
+            PortDescription::AfXdp(..) => "af_xdp",
             PortDescription::Dummy => "dummy",
             PortDescription::Dpdk(_) => "dpdk",
         }
@@ -46,7 +50,9 @@ impl PortDescription {
     pub fn in_words(&self) -> String {
         match self {
             PortDescription::Memory(_) => format!("in-memory port ({self})"),
-            PortDescription::AfPacket(name) => format!("interface {name} ({self})"),
+            PortDescription::AfPacket(name) | PortDescription::AfXdp(name, _) => {
+                format!("interface {name} ({self})")
+            }
             PortDescription::Dummy => "sink (dummy)".to_owned(),
             PortDescription::Dpdk(device) => format!("DPDK device {} ({self})", device.name()),
         }
@@ -56,9 +62,15 @@ impl PortDescription {
     pub fn link(&self) -> Option<&LinkSettings> {
         match self {
             PortDescription::Memory(link) => Some(link),
-            PortDescription::AfPacket(_) | PortDescription::Dummy | PortDescription::Dpdk(_) => {
-                None
-            }
+            _ => None,
+        }
+    }
+
+    /// The interface of the kernel that it is on, by its name.
+    pub fn interface(&self) -> Option<&str> {
+        match self {
+            PortDescription::AfPacket(name) | PortDescription::AfXdp(name, _) => Some(name),
+            _ => None,
         }
     }
 
@@ -66,16 +78,14 @@ impl PortDescription {
     pub fn device(&self) -> Option<&DpdkDevice> {
         match self {
             PortDescription::Dpdk(device) => Some(device),
-            PortDescription::Memory(_) | PortDescription::AfPacket(_) | PortDescription::Dummy => {
-                None
-            }
+            _ => None,
         }
     }
 }
 
 /// What to write instead of a kind that there is not.
-const KINDS: &str = "The kinds are: memory, dummy, an interface such as af_packet:eth0 or eth0, \
-                     and DPDK devices such as vdev:net_null or pci:0000:03:00.0";
+const KINDS: &str = "The kinds are: memory, dummy, an interface such as eth0, af_packet:eth0 or \
+                     af_xdp:eth0, and DPDK devices such as vdev:net_null or pci:0000:03:00.0";
 /// The longest name of an interface, in bytes.
 const INTERFACE_NAME_BYTES_MAX: usize = 15;
 
@@ -98,13 +108,10 @@ impl FromStr for PortDescription {
                 Err(other) => Err(other),
             },
             "dummy" if given == "dummy" => Ok(PortDescription::Dummy),
-            "af_packet" if is_interface_name(settings) => {
-                Ok(PortDescription::AfPacket(settings.to_owned()))
-            }
-            "af_packet" => Err(error(
-                format!("'{settings}' cannot be the name of an interface"),
-                "Write a name that `ip link` shows, as in af_packet:eth0".to_owned(),
-            )),
+            "af_packet" | "af_xdp" => match parse_interface(kind, settings) {
+                Ok(port) => Ok(port),
+                Err((problem, remedy)) => Err(error(problem, remedy)),
+            },
             "vdev" | "pci" => match DpdkDevice::parse(kind, settings) {
                 Ok(device) => Ok(PortDescription::Dpdk(device)),
                 Err((problem, remedy)) => Err(error(problem, remedy)),
@@ -115,6 +122,31 @@ impl FromStr for PortDescription {
                 KINDS.to_owned(),
             )),
         }
+    }
+}
+
+/// Reads what follows `af_packet:` or `af_xdp:`. The error is the problem and the remedy.
+fn parse_interface(kind: &str, text: &str) -> Result<PortDescription, (String, String)> {
+    let is_packet = kind == "af_packet";
+    let (name, settings) = match is_packet {
+        true => (text, ""),
+        false => text.split_once(':').unwrap_or((text, "")),
+    };
+    if !is_interface_name(name) {
+        return Err((
+            format!("'{name}' cannot be the name of an interface"),
+            format!("Write a name that `ip link` shows, as in {kind}:eth0"),
+        ));
+    }
+    if is_packet {
+        return Ok(PortDescription::AfPacket(name.to_owned()));
+    }
+    match settings.parse() {
+        Ok(settings) => Ok(PortDescription::AfXdp(name.to_owned(), settings)),
+        Err(PortError::Description {
+            problem, remedy, ..
+        }) => Err((problem, remedy)),
+        Err(other) => Err((other.to_string(), String::new())),
     }
 }
 
@@ -134,6 +166,11 @@ impl fmt::Display for PortDescription {
                 write!(f, "memory{colon}{text}")
             }
             PortDescription::AfPacket(name) => write!(f, "af_packet:{name}"),
+            PortDescription::AfXdp(name, settings) => {
+                let text = settings.to_string();
+                let colon = if text.is_empty() { "" } else { ":" };
+                write!(f, "af_xdp:{name}{colon}{text}")
+            }
             PortDescription::Dummy => f.write_str("dummy"),
             PortDescription::Dpdk(device) => write!(f, "{device}"),
         }
@@ -190,20 +227,16 @@ pub fn parse_ports(list: &str) -> Result<Vec<PortDescription>, PortError> {
 
 /// Two ports on one interface or device.
 fn same_interface(ports: &[PortDescription]) -> Option<(usize, usize)> {
-    let is_one = |port: &PortDescription| match port {
-        PortDescription::Memory(_) | PortDescription::Dummy => false,
-        PortDescription::AfPacket(_) => true,
-        PortDescription::Dpdk(device) => device.is_named(),
+    let is_same = |one: &PortDescription, other: &PortDescription| match (one, other) {
+        (PortDescription::Dpdk(one), PortDescription::Dpdk(other)) => {
+            one.is_named() && one.name() == other.name()
+        }
+        _ => one.interface().is_some() && one.interface() == other.interface(),
     };
     ports.iter().enumerate().find_map(|(second, port)| {
-        let is_same = |other: &PortDescription| match (other, port) {
-            (PortDescription::Dpdk(one), PortDescription::Dpdk(other)) => {
-                one.name() == other.name()
-            }
-            _ => other == port,
-        };
-        let first = ports[..second].iter().position(is_same);
-        first.filter(|_| is_one(port)).map(|first| (first, second))
+        let mut before = ports[..second].iter();
+        let first = before.position(|other| is_same(port, other));
+        first.map(|first| (first, second))
     })
 }
 
@@ -230,6 +263,12 @@ mod tests {
         let ports = parse_ports("af_packet:veth0,eth1.100,memory").expect("well formed");
         let interface = |name: &str| PortDescription::AfPacket(name.to_owned());
         assert_eq!(ports[..2], [interface("veth0"), interface("eth1.100")]);
+        let xdp = parse_ports("af_xdp:veth0,af_xdp:eth1:zero_copy=no:queues=2");
+        let xdp = xdp.expect("well formed");
+        assert_eq!(xdp[0].to_string(), "af_xdp:veth0");
+        assert_eq!(xdp[1].to_string(), "af_xdp:eth1:queues=2:zero_copy=no");
+        assert_eq!(xdp[1].to_string().parse(), Ok(xdp[1].clone()));
+        assert_eq!(xdp[1].interface(), Some("eth1"));
         let sinks = parse_ports("dummy,dummy").expect("well formed");
         assert_eq!(sinks, [PortDescription::Dummy, PortDescription::Dummy]);
         assert_eq!(sinks[0].to_string(), "dummy");
@@ -260,6 +299,10 @@ mod tests {
                 "`ip link`",
             ),
             ("eth0,memory,af_packet:eth0", "ports 0 and 2", "once"),
+            ("eth0,af_xdp:eth0:mode=native", "ports 0 and 1", "once"),
+            ("af_xdp:", "''", "af_xdp:eth0"),
+            ("af_xdp:a b:queues=1", "'a b'", "`ip link`"),
+            ("af_xdp:eth0:queues=x", "'x'", "queues=2"),
             ("eth0,memory:delay=1ms", "port 1", "Add another"),
             ("memory,memory:delay=x", "'memory:delay=x'", "delay=1ms"),
             ("memory,memory,memory:delay=1ms", "port 2", "Add another"),

@@ -71,6 +71,27 @@ impl Interface {
         })
     }
 
+    /// How many hardware queues it has, that both send and receive.
+    pub(crate) fn queues(&self) -> usize {
+        let asked = Asker::new(&self.name).and_then(|asker| asker.queues());
+        asked.ok().or_else(|| self.queues_listed()).unwrap_or(1)
+    }
+
+    /// The same, as the file system tells of interfaces whose driver does not. It may show those of
+    /// another network namespace.
+    fn queues_listed(&self) -> Option<usize> {
+        let folder = std::path::Path::new("/sys/class/net").join(&self.name);
+        let index = std::fs::read_to_string(folder.join("ifindex")).ok()?;
+        if index.trim() != self.index.to_string() {
+            return None;
+        }
+        let files = std::fs::read_dir(folder.join("queues")).ok()?;
+        let names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
+        let names: Vec<String> = names.collect();
+        let count = |kind: &str| names.iter().filter(|name| name.starts_with(kind)).count();
+        Some(count("rx-").min(count("tx-")).max(1))
+    }
+
     /// The longest frame without a VLAN tag, in bytes without FCS.
     pub fn frame_bytes_max(&self) -> usize {
         self.mtu_bytes + ETHERNET_BYTES
@@ -106,6 +127,21 @@ fn speed_of(text: &str) -> Option<f64> {
 
 /// The question of ethtool whether there is a link.
 const ETHTOOL_GLINK: u32 = 10;
+
+/// The question of ethtool how many queues there are.
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
+
+/// `struct ethtool_channels` of the kernel.
+#[repr(C)]
+#[derive(Default)]
+struct EthtoolChannels {
+    command: u32,
+    max: [u32; 4],
+    receive: u32,
+    transmit: u32,
+    other: u32,
+    combined: u32,
+}
 
 /// `struct ethtool_value` of the kernel.
 #[repr(C)]
@@ -151,23 +187,45 @@ impl Asker {
             command: ETHTOOL_GLINK,
             data: 0,
         };
-        let mut request = self.request();
-        request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut link).cast();
-        // SAFETY: the kernel reads one `ifreq`, and reads and writes the value that it points to;
-        // both outlive the call.
-        let answer = unsafe {
-            libc::ioctl(
-                self.socket.as_raw_fd(),
-                libc::SIOCETHTOOL as _,
-                &mut request,
-            )
-        };
-        match answer {
-            0 => link.data != 0,
+        // SAFETY: the kernel reads and writes one `ethtool_value`.
+        match unsafe { self.ask_ethtool(&mut link) } {
+            Ok(()) => link.data != 0,
             // Its driver does not say.
-            _ => self
+            Err(_) => self
                 .flags()
                 .is_ok_and(|flags| flags & libc::IFF_RUNNING != 0),
+        }
+    }
+
+    /// How many hardware queues both send and receive, where the driver says.
+    fn queues(&self) -> io::Result<usize> {
+        let mut channels = EthtoolChannels {
+            command: ETHTOOL_GCHANNELS,
+            ..EthtoolChannels::default()
+        };
+        // SAFETY: the kernel reads and writes one `ethtool_channels`.
+        unsafe { self.ask_ethtool(&mut channels)? };
+        let one_way = channels.receive.min(channels.transmit);
+        match channels.combined + one_way {
+            0 => Err(io::ErrorKind::Unsupported.into()),
+            queues => Ok(queues as usize),
+        }
+    }
+
+    /// A question of ethtool.
+    ///
+    /// # Safety
+    ///
+    /// The kernel reads and writes no more than a `T` at the command that `question` begins with.
+    unsafe fn ask_ethtool<T>(&self, question: &mut T) -> io::Result<()> {
+        let mut request = self.request();
+        request.ifr_ifru.ifru_data = std::ptr::from_mut(question).cast();
+        let socket = self.socket.as_raw_fd();
+        // SAFETY: the kernel reads one `ifreq`, and for what it points to the caller answers; both
+        // outlive the call.
+        match unsafe { libc::ioctl(socket, libc::SIOCETHTOOL as _, &mut request) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
         }
     }
 

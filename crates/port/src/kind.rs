@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx};
+use crate::af_xdp::{AfXdpPort, AfXdpRx, AfXdpTx};
 use crate::description::{DpdkDevice, PortDescription};
 use crate::dpdk::{DpdkControl, DpdkPort, DpdkRx, DpdkTx};
 use crate::interface::InterfaceControl;
@@ -22,6 +23,8 @@ pub enum PortTx {
     Memory(MemoryTx),
     /// On an interface.
     AfPacket(AfPacketTx),
+    /// On a hardware queue of an interface.
+    AfXdp(AfXdpTx),
     /// On a device of DPDK's.
     Dpdk(DpdkTx),
 }
@@ -33,6 +36,8 @@ pub enum PortRx {
     Memory(MemoryRx),
     /// On an interface.
     AfPacket(AfPacketRx),
+    /// On hardware queues of an interface.
+    AfXdp(AfXdpRx),
     /// On a device of DPDK's.
     Dpdk(DpdkRx),
 }
@@ -53,6 +58,8 @@ pub struct AnyPort {
     pub peer: Option<usize>,
     /// For who decides about its interface, if it is on one.
     pub control: Option<PortControl>,
+    /// What was chosen for it when it was opened, in words.
+    pub details: Option<String>,
 }
 
 /// Opens the ports of a server in their order, each with so many queues, see [`open_each`].
@@ -73,7 +80,7 @@ pub fn open(
 ///
 /// # Errors
 ///
-/// Those of [`AfPacketPort::open`] and [`DpdkPort::open`].
+/// Those of [`AfPacketPort::open`], [`AfXdpPort::open`] and [`DpdkPort::open`].
 ///
 /// # Panics
 ///
@@ -100,6 +107,9 @@ pub fn open_each(
                 in_memory(memory::sink(queues.tx), queues, None)
             }
             PortDescription::AfPacket(name) => on_interface(AfPacketPort::open(name, queues)?),
+            PortDescription::AfXdp(name, settings) => {
+                on_hardware_queues(AfXdpPort::open(name, settings, queues)?)
+            }
             PortDescription::Dpdk(device) => on_device(DpdkPort::open(device, &pci, queues.tx)?),
         });
     }
@@ -116,6 +126,7 @@ fn in_memory(port: memory::Port, queues: QueueCounts, peer: Option<usize>) -> An
         mac: None,
         peer,
         control: None,
+        details: None,
     }
 }
 
@@ -126,7 +137,20 @@ fn on_interface(port: AfPacketPort) -> AnyPort {
         rx: port.rx.into_iter().map(PortRx::AfPacket).collect(),
         mac: Some(port.interface.mac),
         peer: None,
-        control: Some(PortControl::AfPacket(port.control)),
+        control: Some(PortControl::Interface(port.control)),
+        details: None,
+    }
+}
+
+fn on_hardware_queues(port: AfXdpPort) -> AnyPort {
+    AnyPort {
+        capabilities: port.capabilities(),
+        tx: port.tx.into_iter().map(PortTx::AfXdp).collect(),
+        rx: port.rx.into_iter().map(PortRx::AfXdp).collect(),
+        mac: Some(port.interface.mac),
+        peer: None,
+        control: Some(PortControl::Interface(port.control)),
+        details: Some(port.details),
     }
 }
 
@@ -138,6 +162,7 @@ fn on_device(port: DpdkPort) -> AnyPort {
         mac: port.mac,
         peer: None,
         control: Some(PortControl::Dpdk(port.control)),
+        details: None,
     }
 }
 
@@ -155,6 +180,7 @@ impl PortTx {
         match self {
             PortTx::Memory(_) => FRAME_BYTES_MAX,
             PortTx::AfPacket(queue) => queue.frame_bytes_max(),
+            PortTx::AfXdp(queue) => queue.frame_bytes_max(),
             PortTx::Dpdk(queue) => queue.frame_bytes_max(),
         }
     }
@@ -164,7 +190,7 @@ impl PortTx {
 #[derive(Debug)]
 pub enum PortControl {
     /// An interface.
-    AfPacket(InterfaceControl),
+    Interface(InterfaceControl),
     /// A device of DPDK's.
     Dpdk(DpdkControl),
 }
@@ -173,7 +199,7 @@ impl PortControl {
     /// Whether it has a link.
     pub fn has_link(&self) -> bool {
         match self {
-            PortControl::AfPacket(interface) => interface.has_link(),
+            PortControl::Interface(interface) => interface.has_link(),
             PortControl::Dpdk(device) => device.has_link(),
         }
     }
@@ -181,7 +207,7 @@ impl PortControl {
     /// Lets frames to other stations through, and those to all multicast addresses.
     pub fn set_receive(&mut self, promiscuous: bool, multicast: bool) -> io::Result<()> {
         match self {
-            PortControl::AfPacket(interface) => interface.set_receive(promiscuous, multicast),
+            PortControl::Interface(interface) => interface.set_receive(promiscuous, multicast),
             PortControl::Dpdk(device) => device.set_receive(promiscuous, multicast),
         }
     }
@@ -204,6 +230,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.slot(now_ns, len),
             PortTx::AfPacket(queue) => queue.slot(now_ns, len),
+            PortTx::AfXdp(queue) => queue.slot(now_ns, len),
             PortTx::Dpdk(queue) => queue.slot(now_ns, len),
         }
     }
@@ -212,6 +239,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.has_room(now_ns, len),
             PortTx::AfPacket(queue) => queue.has_room(now_ns, len),
+            PortTx::AfXdp(queue) => queue.has_room(now_ns, len),
             PortTx::Dpdk(queue) => queue.has_room(now_ns, len),
         }
     }
@@ -220,6 +248,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.repeat(now_ns, frame, count),
             PortTx::AfPacket(queue) => queue.repeat(now_ns, frame, count),
+            PortTx::AfXdp(queue) => queue.repeat(now_ns, frame, count),
             PortTx::Dpdk(queue) => queue.repeat(now_ns, frame, count),
         }
     }
@@ -228,6 +257,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.register(frame),
             PortTx::AfPacket(queue) => queue.register(frame),
+            PortTx::AfXdp(queue) => queue.register(frame),
             PortTx::Dpdk(queue) => queue.register(frame),
         }
     }
@@ -236,6 +266,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.unregister(frame),
             PortTx::AfPacket(queue) => queue.unregister(frame),
+            PortTx::AfXdp(queue) => queue.unregister(frame),
             PortTx::Dpdk(queue) => queue.unregister(frame),
         }
     }
@@ -244,6 +275,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.copy_registered(frame, copy),
             PortTx::AfPacket(queue) => queue.copy_registered(frame, copy),
+            PortTx::AfXdp(queue) => queue.copy_registered(frame, copy),
             PortTx::Dpdk(queue) => queue.copy_registered(frame, copy),
         }
     }
@@ -253,6 +285,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.flush(),
             PortTx::AfPacket(queue) => queue.flush(),
+            PortTx::AfXdp(queue) => queue.flush(),
             PortTx::Dpdk(queue) => queue.flush(),
         }
     }
@@ -261,6 +294,7 @@ impl TxQueue for PortTx {
         match self {
             PortTx::Memory(queue) => queue.has_unsent(),
             PortTx::AfPacket(queue) => queue.has_unsent(),
+            PortTx::AfXdp(queue) => queue.has_unsent(),
             PortTx::Dpdk(queue) => queue.has_unsent(),
         }
     }
@@ -273,6 +307,7 @@ impl PortRx {
         match self {
             PortRx::Memory(queue) => queue.lost_packets(),
             PortRx::AfPacket(queue) => queue.lost_packets(),
+            PortRx::AfXdp(queue) => queue.lost_packets(),
             PortRx::Dpdk(queue) => queue.lost_packets(),
         }
     }
@@ -281,7 +316,7 @@ impl PortRx {
     pub fn set_up(&mut self, up: bool) {
         match self {
             PortRx::Memory(queue) => queue.set_up(up),
-            PortRx::AfPacket(_) | PortRx::Dpdk(_) => {}
+            PortRx::AfPacket(_) | PortRx::AfXdp(_) | PortRx::Dpdk(_) => {}
         }
     }
 
@@ -290,7 +325,7 @@ impl PortRx {
     pub fn next_arrival_ns(&mut self) -> Option<u64> {
         match self {
             PortRx::Memory(queue) => queue.next_arrival_ns(),
-            PortRx::AfPacket(_) => None,
+            PortRx::AfPacket(_) | PortRx::AfXdp(_) => None,
             PortRx::Dpdk(queue) => Some(queue.next_look_ns()),
         }
     }
@@ -300,6 +335,7 @@ impl PortRx {
         match self {
             PortRx::Memory(_) | PortRx::Dpdk(_) => None,
             PortRx::AfPacket(queue) => Some(queue.as_fd()),
+            PortRx::AfXdp(queue) => Some(queue.as_fd()),
         }
     }
 }
@@ -310,6 +346,7 @@ impl RxQueue for PortRx {
         match self {
             PortRx::Memory(queue) => queue.receive(now_ns, budget, each),
             PortRx::AfPacket(queue) => queue.receive(now_ns, budget, each),
+            PortRx::AfXdp(queue) => queue.receive(now_ns, budget, each),
             PortRx::Dpdk(queue) => queue.receive(now_ns, budget, each),
         }
     }

@@ -29,14 +29,19 @@ pub fn control_config(
     let described = ports.iter().zip(descriptions).enumerate();
     let config = described.map(|(number, (port, description))| PortConfig {
         driver: description.kind().to_owned(),
-        description: description.in_words(),
+        description: match &port.details {
+            Some(details) => format!("{}: {details}", description.in_words()),
+            None => description.in_words(),
+        },
         line_rate_bps: port.capabilities.line_rate_bps,
         frame_bytes_max: port.capabilities.frame_bytes_max,
         link: match description {
             PortDescription::Memory(_) | PortDescription::Dummy => LinkOwner::Server {
                 peer: port.peer.map(|peer| peer as u8),
             },
-            PortDescription::AfPacket(_) | PortDescription::Dpdk(_) => LinkOwner::System,
+            PortDescription::AfPacket(_)
+            | PortDescription::AfXdp(..)
+            | PortDescription::Dpdk(_) => LinkOwner::System,
         },
         hw_mac: mac(number),
         destination_mac: mac(peer(ports, number)),

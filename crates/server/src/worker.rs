@@ -207,6 +207,7 @@ impl Outlets for Queues {
             PortTx::Memory(MemoryTx::Ring(queue)) => job.run(&mut Adapter { queue, now }),
             PortTx::Memory(MemoryTx::Sink(queue)) => job.run(&mut Adapter { queue, now }),
             PortTx::AfPacket(queue) => job.run(&mut Adapter { queue, now }),
+            PortTx::AfXdp(queue) => job.run(&mut Adapter { queue, now }),
             PortTx::Dpdk(queue) => job.run(&mut Adapter { queue, now }),
         }
     }

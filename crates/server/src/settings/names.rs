@@ -58,9 +58,11 @@ pub fn trex(name: &str) -> Result<PortDescription, String> {
     }
     if let Some(device) = name.strip_prefix("--vdev=") {
         let mut words = device.split(',');
-        let is_packet_socket = words.next().is_some_and(|d| d.starts_with("net_af_packet"));
-        return match words.find_map(|word| word.strip_prefix("iface=")) {
-            Some(interface) if is_packet_socket => ours(&format!("af_packet:{interface}")),
+        let driver = words.next().unwrap_or_default();
+        let kinds = [("net_af_packet", "af_packet"), ("net_af_xdp", "af_xdp")];
+        let kind = kinds.iter().find(|(name, _)| driver.starts_with(name));
+        return match (kind, words.find_map(|word| word.strip_prefix("iface="))) {
+            (Some((_, kind)), Some(interface)) => ours(&format!("{kind}:{interface}")),
             _ => ours(&format!("vdev:{device}")),
         };
     }
@@ -74,7 +76,6 @@ pub fn trex(name: &str) -> Result<PortDescription, String> {
 fn later(name: &str) -> Option<&'static str> {
     let kind = name.split(':').next().unwrap_or_default();
     match kind {
-        "af_xdp" => Some("ports on AF_XDP"),
         _ if dpdk::IS_BUILT => None,
         "vdev" => Some("DPDK's virtual devices, which this server was built without"),
         _ if kind == "pci" || is_pci_address(name) => {
@@ -105,10 +106,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_of_later_say_not_yet() {
+    fn af_xdp_is_known_by_our_name() {
         for read in [ours, trex] {
-            let error = read("af_xdp:eth0").expect_err("later");
-            assert!(error.contains("not yet"), "{error}");
+            let port = read("af_xdp:eth0:queues=2").map(|port| port.to_string());
+            assert_eq!(port, Ok("af_xdp:eth0:queues=2".to_owned()));
+            read("af_xdp:eth0:queues=0").expect_err("none to use");
         }
     }
 

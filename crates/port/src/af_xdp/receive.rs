@@ -1,0 +1,222 @@
+//! The receive queue of an AF_XDP port: one or more of the interface's hardware queues.
+//!
+//! What lives here: taking frames from the rings, and giving their chunks back. What does not: the
+//! rings (`ring`), and who sends the frames here (`attachment`).
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+
+use libc::xdp_desc;
+
+use super::attachment::Attachment;
+use super::checksum;
+use super::mapping::Chunks;
+use super::ring::{Consumer, Producer};
+use super::socket::XdpSocket;
+use crate::RxQueue;
+
+/// How often the kernel is asked what it dropped.
+const STATISTICS_NS: u64 = 100_000_000;
+
+/// The socket of a hardware queue that receives, and its rings.
+#[derive(Debug)]
+pub(super) struct HardwareQueue {
+    socket: XdpSocket,
+    rings: ReceiveRings,
+    lost_packets: u64,
+}
+
+/// The rings of a hardware queue that receives, before its socket is bound.
+#[derive(Debug)]
+pub(super) struct ReceiveRings {
+    ring: Consumer<xdp_desc>,
+    fill: Producer<u64>,
+    chunks: Chunks,
+}
+
+impl ReceiveRings {
+    /// The queue of the socket whose rings these are.
+    pub(super) fn on(self, socket: XdpSocket) -> HardwareQueue {
+        HardwareQueue {
+            socket,
+            rings: self,
+            lost_packets: 0,
+        }
+    }
+
+    /// Gives all chunks to the kernel; the fill ring has room for them.
+    pub(super) fn new(
+        ring: Consumer<xdp_desc>,
+        mut fill: Producer<u64>,
+        chunks: Chunks,
+    ) -> ReceiveRings {
+        assert!(fill.has_room(chunks.count() as u32), "room for all chunks");
+        for chunk in 0..chunks.count() {
+            fill.push(chunks.address(chunk));
+        }
+        fill.publish();
+        ReceiveRings { ring, fill, chunks }
+    }
+
+    fn receive(&mut self, budget: u32, needs_checksums: bool, mut each: impl FnMut(&[u8])) -> u32 {
+        let count = self.ring.waiting().min(budget);
+        if count == 0 {
+            return 0;
+        }
+        let has_room = self.fill.has_room(count);
+        debug_assert!(has_room, "the kernel holds less than all chunks");
+        for _ in 0..count {
+            let frame = self.ring.pop();
+            // The kernel hands out only what it was given.
+            let Some((chunk, bytes)) = self.chunks.received(frame.addr, frame.len as usize) else {
+                continue;
+            };
+            if needs_checksums {
+                checksum::complete(bytes);
+            }
+            each(bytes);
+            self.fill.push(self.chunks.address(chunk));
+        }
+        self.ring.release();
+        self.fill.publish();
+        count
+    }
+}
+
+impl HardwareQueue {
+    /// Lets frames that arrive on hardware queue `number` come here.
+    pub(super) fn start(
+        &self,
+        number: u32,
+        busy_poll: bool,
+        attachment: &Attachment,
+    ) -> io::Result<()> {
+        if busy_poll {
+            self.socket.prefer_busy_poll()?;
+        }
+        attachment.hand_to(number, self.socket.as_fd())
+    }
+
+    /// Wakes the driver, where it must be: for chunks, or to look for frames.
+    fn wake(&self, always: bool) {
+        if always || self.rings.fill.needs_wakeup() {
+            // It may have nothing to do (EAGAIN), or the interface is down: the next time tells.
+            drop(self.socket.wake_receiver());
+        }
+    }
+}
+
+/// A receive queue of an AF_XDP port.
+#[derive(Debug)]
+pub struct AfXdpRx {
+    queues: Vec<HardwareQueue>,
+    /// The queue that is looked at first the next time.
+    first: usize,
+    /// What becomes readable when one of several sockets does.
+    gathered: Option<OwnedFd>,
+    statistics_at_ns: u64,
+    /// What other senders of this machine leave to hardware that there is not.
+    needs_checksums: bool,
+    busy_poll: bool,
+    /// Keeps the program on the interface.
+    _attachment: Arc<Attachment>,
+}
+
+impl AfXdpRx {
+    /// One that reads so many hardware queues.
+    pub(super) fn new(
+        queues: Vec<HardwareQueue>,
+        attachment: Arc<Attachment>,
+        needs_checksums: bool,
+        busy_poll: bool,
+    ) -> io::Result<AfXdpRx> {
+        assert!(!queues.is_empty(), "there is something to read");
+        let gathered = match queues.len() {
+            1 => None,
+            _ => Some(gather(queues.iter().map(|queue| queue.socket.as_fd()))?),
+        };
+        Ok(AfXdpRx {
+            queues,
+            first: 0,
+            gathered,
+            statistics_at_ns: 0,
+            needs_checksums,
+            busy_poll,
+            _attachment: attachment,
+        })
+    }
+
+    /// Frames that arrived and are lost: no chunk was free, the ring was full, or the frame was too
+    /// long. Up to 0.1 s old.
+    pub fn lost_packets(&self) -> u64 {
+        self.queues.iter().map(|queue| queue.lost_packets).sum()
+    }
+
+    fn ask_kernel(&mut self, now_ns: u64) {
+        if now_ns < self.statistics_at_ns {
+            return;
+        }
+        self.statistics_at_ns = now_ns + STATISTICS_NS;
+        for queue in &mut self.queues {
+            // It cannot fail while the socket is open; if it does, the next time tells.
+            if let Ok(lost) = queue.socket.lost_packets() {
+                queue.lost_packets = lost;
+            }
+        }
+    }
+}
+
+impl RxQueue for AfXdpRx {
+    fn receive(&mut self, now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
+        self.ask_kernel(now_ns);
+        let mut left = budget.min(u32::MAX as usize) as u32;
+        let total = left;
+        let count = self.queues.len();
+        for turn in 0..count {
+            let queue = &mut self.queues[(self.first + turn) % count];
+            let rings = &mut queue.rings;
+            left -= rings.receive(left, self.needs_checksums, |frame| each(now_ns, frame));
+            queue.wake(self.busy_poll);
+            if left == 0 {
+                self.first = (self.first + turn) % count;
+                break;
+            }
+        }
+        (total - left) as usize
+    }
+}
+
+impl AsFd for AfXdpRx {
+    /// Becomes readable when a frame has arrived.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.gathered {
+            Some(files) => files.as_fd(),
+            None => self.queues[0].socket.as_fd(),
+        }
+    }
+}
+
+/// One file that is readable when one of `files` is.
+fn gather<'a>(files: impl Iterator<Item = BorrowedFd<'a>>) -> io::Result<OwnedFd> {
+    // SAFETY: takes a number, and no memory.
+    let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+    if epoll < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just made, and nobody else has it.
+    let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
+    for file in files {
+        let mut event = libc::epoll_event {
+            events: libc::EPOLLIN as u32,
+            u64: 0,
+        };
+        let (add, file) = (libc::EPOLL_CTL_ADD, file.as_raw_fd());
+        // SAFETY: both descriptors are open, and the kernel reads one event that outlives the call.
+        let answer = unsafe { libc::epoll_ctl(epoll.as_raw_fd(), add, file, &mut event) };
+        if answer != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(epoll)
+}

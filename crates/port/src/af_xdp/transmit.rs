@@ -1,0 +1,282 @@
+//! The transmit queue of an AF_XDP port: a socket of its own, and one system call a turn.
+//!
+//! What lives here: writing frames to chunks, which of them the kernel still has, and the doorbell.
+//! What does not: the rings (`ring`), and which hardware queue it is (`open`).
+//!
+//! A registered frame has a chunk of its own, written once: it may be under way any number of times,
+//! as nobody writes to it. Other frames take the chunks in turn.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use libc::xdp_desc;
+
+use super::completions::Completions;
+use super::mapping::Chunks;
+use super::ring::Producer;
+use super::socket::XdpSocket;
+use crate::registered::Registered;
+use crate::{FrameId, TxQueue};
+
+/// A transmit queue of an AF_XDP port.
+#[derive(Debug)]
+pub struct AfXdpTx {
+    doorbell: Doorbell,
+    ring: Producer<xdp_desc>,
+    outgoing: Outgoing,
+    limits: Limits,
+    /// The chunk of the next frame that is written.
+    next: usize,
+    /// The length of that frame, when it was begun and is not committed yet.
+    begun: Option<usize>,
+    registered: Registered,
+    stamped: Stamped,
+    has_unsent: bool,
+}
+
+/// The chunks of a queue, and how often each was given to the kernel.
+#[derive(Debug)]
+struct Outgoing {
+    chunks: Chunks,
+    given: Box<[u32]>,
+    completions: Arc<Completions>,
+}
+
+impl Outgoing {
+    /// Whether the kernel is done with a chunk.
+    #[inline]
+    fn is_home(&self, chunk: usize) -> bool {
+        let counted = self.completions.count(self.chunks.first() + chunk);
+        counted == self.given[chunk]
+    }
+
+    /// The same, with a look at the ring.
+    #[inline]
+    fn comes_home(&self, chunk: usize) -> bool {
+        self.is_home(chunk) || {
+            self.completions.look();
+            self.is_home(chunk)
+        }
+    }
+
+    /// What the kernel is told of a frame in a chunk that goes out `count` times.
+    #[inline]
+    fn give(&mut self, chunk: usize, len: usize, count: u32) -> xdp_desc {
+        self.given[chunk] = self.given[chunk].wrapping_add(count);
+        xdp_desc {
+            addr: self.chunks.address(chunk),
+            len: len as u32,
+            options: 0,
+        }
+    }
+}
+
+/// Which chunks registered frames have.
+#[derive(Debug)]
+struct Stamped {
+    /// By the number of the frame; `None` for those that found no chunk.
+    chunks: Vec<Option<usize>>,
+    /// Those that are free, though the kernel may still read the first ones.
+    free: VecDeque<usize>,
+}
+
+/// What a transmit queue is held to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// How many chunks, the first ones, are for frames that are written each time; the others are for
+    /// registered ones.
+    pub(super) slots: usize,
+    /// The longest frame, in bytes without FCS.
+    pub(super) frame_bytes_max: usize,
+    /// Whether the device reads the frames itself, after the doorbell.
+    pub(super) is_zero_copy: bool,
+}
+
+/// How the kernel learns of frames.
+#[derive(Debug)]
+pub(super) struct Doorbell {
+    socket: XdpSocket,
+    /// Whether the ring says truly that nobody needs to ring: a driver keeps that up for the first
+    /// socket on its queue, not for those that join it. Where the kernel copies, it waits for a call.
+    may_be_needless: bool,
+}
+
+impl Doorbell {
+    pub(super) fn new(socket: XdpSocket, may_be_needless: bool) -> Doorbell {
+        Doorbell {
+            socket,
+            may_be_needless,
+        }
+    }
+}
+
+impl AfXdpTx {
+    /// A queue over the ring of a socket that is bound.
+    pub(super) fn new(
+        doorbell: Doorbell,
+        ring: Producer<xdp_desc>,
+        chunks: Chunks,
+        completions: Arc<Completions>,
+        limits: Limits,
+    ) -> AfXdpTx {
+        AfXdpTx {
+            doorbell,
+            ring,
+            next: 0,
+            begun: None,
+            registered: Registered::default(),
+            stamped: Stamped {
+                chunks: Vec::new(),
+                free: (limits.slots..chunks.count()).collect(),
+            },
+            outgoing: Outgoing {
+                given: vec![0; chunks.count()].into(),
+                chunks,
+                completions,
+            },
+            limits,
+            has_unsent: false,
+        }
+    }
+
+    /// The longest frame, in bytes without FCS.
+    pub fn frame_bytes_max(&self) -> usize {
+        self.limits.frame_bytes_max
+    }
+
+    #[inline]
+    fn commit(&mut self) {
+        if let Some(len) = self.begun.take() {
+            let descriptor = self.outgoing.give(self.next, len, 1);
+            self.ring.push(descriptor);
+            self.next += 1;
+            if self.next == self.limits.slots {
+                self.next = 0;
+            }
+        }
+    }
+
+    /// Copies of a registered frame that has no chunk of its own.
+    fn repeat_written(&mut self, frame: FrameId, count: u32) -> u32 {
+        for sent in 0..count {
+            if !self.ring.has_room(1) || !self.outgoing.comes_home(self.next) {
+                return sent;
+            }
+            let bytes = self.registered.frame(frame);
+            let chunk = self.outgoing.chunks.bytes_mut(self.next, bytes.len());
+            chunk.copy_from_slice(bytes);
+            self.begun = Some(bytes.len());
+            self.commit();
+        }
+        count
+    }
+
+    /// Rings until the kernel has taken all, or takes no more.
+    fn ring_doorbell(&mut self) {
+        let mut left = self.ring.untaken();
+        self.has_unsent = false;
+        while left > 0 {
+            if self.doorbell.may_be_needless && !self.ring.needs_wakeup() {
+                return;
+            }
+            // Each refusal is one that may pass: the call has sent its share (EAGAIN), the device had
+            // no room (EBUSY, ENOBUFS), or the interface is down (ENETDOWN).
+            let _: io::Result<()> = self.doorbell.socket.kick();
+            let before = std::mem::replace(&mut left, self.ring.untaken());
+            if self.limits.is_zero_copy || left == before {
+                self.has_unsent = left > 0;
+                return;
+            }
+        }
+    }
+}
+
+impl TxQueue for AfXdpTx {
+    #[inline]
+    fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]> {
+        if !self.has_room(now_ns, len) {
+            return None;
+        }
+        self.begun = Some(len);
+        Some(self.outgoing.chunks.bytes_mut(self.next, len))
+    }
+
+    #[inline]
+    fn has_room(&mut self, _now_ns: u64, len: usize) -> bool {
+        assert!(
+            len <= self.limits.frame_bytes_max,
+            "frame too long for a port"
+        );
+        self.commit();
+        self.ring.has_room(1) && self.outgoing.comes_home(self.next)
+    }
+
+    #[inline]
+    fn repeat(&mut self, _now_ns: u64, frame: FrameId, count: u32) -> u32 {
+        self.commit();
+        let Some(&Some(chunk)) = self.stamped.chunks.get(frame.0 as usize) else {
+            return self.repeat_written(frame, count);
+        };
+        let count = self.ring.room_for(count);
+        let len = self.registered.frame(frame).len();
+        let descriptor = self.outgoing.give(chunk, len, count);
+        for _ in 0..count {
+            self.ring.push(descriptor);
+        }
+        count
+    }
+
+    fn register(&mut self, frame: &[u8]) -> Option<FrameId> {
+        assert!(
+            frame.len() <= self.limits.frame_bytes_max,
+            "frame too long for a port"
+        );
+        let id = self.registered.insert(frame)?;
+        let number = id.0 as usize;
+        let places = self.stamped.chunks.len().max(number + 1);
+        self.stamped.chunks.resize(places, None);
+        let free = self.stamped.free.front().copied();
+        if let Some(chunk) = free.filter(|chunk| self.outgoing.comes_home(*chunk)) {
+            self.stamped.free.pop_front();
+            let bytes = self.outgoing.chunks.bytes_mut(chunk, frame.len());
+            bytes.copy_from_slice(frame);
+            self.stamped.chunks[number] = Some(chunk);
+        }
+        Some(id)
+    }
+
+    fn unregister(&mut self, frame: FrameId) {
+        self.registered.remove(frame);
+        let chunk = self.stamped.chunks.get_mut(frame.0 as usize);
+        if let Some(chunk) = chunk.and_then(Option::take) {
+            self.stamped.free.push_back(chunk);
+        }
+    }
+
+    fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>) {
+        copy.clear();
+        copy.extend_from_slice(self.registered.frame(frame));
+    }
+
+    /// One system call, if there is anything to send and the kernel does not look by itself; more on
+    /// kernels that send 32 frames a call. What is not taken stays in the ring for the next one.
+    #[inline]
+    fn flush(&mut self) {
+        self.commit();
+        if !self.ring.publish() && !self.has_unsent {
+            return;
+        }
+        self.ring_doorbell();
+        self.outgoing.completions.look();
+        // Where all is sent at once, the same few chunks serve each turn, and stay in the cache.
+        let last = self.next.checked_sub(1).unwrap_or(self.limits.slots - 1);
+        if !self.limits.is_zero_copy && self.outgoing.is_home(last) {
+            self.next = 0;
+        }
+    }
+
+    fn has_unsent(&self) -> bool {
+        self.has_unsent
+    }
+}
