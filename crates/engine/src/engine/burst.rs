@@ -244,7 +244,7 @@ impl Program<'_> {
                 return i;
             };
             self.stage.write_beginning(i as usize, slot);
-            stamp(self.trailer, i, slot);
+            stamp(self.stamp, i, slot);
             due = due.after(self.gap);
         }
         self.count
