@@ -110,7 +110,7 @@ pub fn open_each(
             PortDescription::AfXdp(name, settings) => {
                 on_hardware_queues(AfXdpPort::open(name, settings, queues)?)
             }
-            PortDescription::Dpdk(device) => on_device(DpdkPort::open(device, &pci, queues.tx)?),
+            PortDescription::Dpdk(device) => on_device(DpdkPort::open(device, &pci, queues)?),
         });
     }
     Ok(ports)
@@ -158,7 +158,7 @@ fn on_device(port: DpdkPort) -> AnyPort {
     AnyPort {
         capabilities: port.capabilities(),
         tx: port.tx.into_iter().map(PortTx::Dpdk).collect(),
-        rx: vec![PortRx::Dpdk(port.rx)],
+        rx: port.rx.into_iter().map(PortRx::Dpdk).collect(),
         mac: port.mac,
         peer: None,
         control: Some(PortControl::Dpdk(port.control)),

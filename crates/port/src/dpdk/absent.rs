@@ -6,7 +6,7 @@
 use std::io;
 
 use crate::description::DpdkDevice;
-use crate::{Capabilities, FrameId, PortError, RxQueue, TxQueue};
+use crate::{Capabilities, FrameId, PortError, QueueCounts, RxQueue, TxQueue};
 
 /// Whether this build has DPDK ports.
 pub const IS_BUILT: bool = false;
@@ -17,7 +17,7 @@ pub struct DpdkPort {
     /// None.
     pub tx: Vec<DpdkTx>,
     /// None.
-    pub rx: DpdkRx,
+    pub rx: Vec<DpdkRx>,
     /// None.
     pub control: DpdkControl,
     /// None.
@@ -33,7 +33,7 @@ impl DpdkPort {
     pub fn open(
         description: &DpdkDevice,
         _pci: &[String],
-        _queues: usize,
+        _queues: QueueCounts,
     ) -> Result<DpdkPort, PortError> {
         Err(PortError::Dpdk {
             device: description.to_string(),
@@ -49,11 +49,11 @@ impl crate::Port for DpdkPort {
     type Rx = DpdkRx;
 
     fn capabilities(&self) -> Capabilities {
-        match self.rx {}
+        match self.control {}
     }
 
     fn into_queues(self) -> (Vec<DpdkTx>, Vec<DpdkRx>) {
-        match self.rx {}
+        match self.control {}
     }
 }
 

@@ -3,12 +3,14 @@
 //! What lives here: making it, setting it up, what it says of itself, and its end. What does not:
 //! what its queues do (`transmit`, `receive`).
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::eal::{Eal, Failure, check};
 use super::ffi;
 use super::ffi::Limits;
 use super::pool::Pool;
+use crate::QueueCounts;
 use crate::description::DpdkDevice;
 use crate::memory::FRAME_BYTES_MAX;
 
@@ -30,6 +32,11 @@ pub(super) struct Device {
     /// What it took the longest frame from.
     pub(super) mtu: u16,
     pub(super) rx_queues: u16,
+    /// It shares out by flow what arrives: each of its queues may have a reader of its own.
+    pub(super) shares_out: bool,
+    pub(super) tx_queues: u16,
+    /// Of each transmit queue, held by who uses it, when there are not enough for all.
+    tx_locks: Vec<Mutex<()>>,
     /// Its mbufs are read, and freed, by whoever receives them.
     pub(super) is_ring: bool,
     /// What it fills with what arrives; `None` until it is set up.
@@ -37,15 +44,15 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// Makes the device and starts it, with so many transmit queues.
+    /// Makes the device and starts it, with as many queues, as far as it has them.
     pub(super) fn open(
         description: &DpdkDevice,
         pci: &[String],
-        tx_queues: u16,
+        wanted: QueueCounts,
     ) -> Result<Device, Failure> {
         // The lock ends with this statement: who drops a device takes it again.
         let mut device = Device::add(&Eal::start(pci)?, description)?;
-        device.set_up(tx_queues)?;
+        device.set_up(wanted)?;
         Ok(device)
     }
 
@@ -72,41 +79,94 @@ impl Device {
             name,
             mtu: MTU_DEFAULT,
             rx_queues: 1,
+            shares_out: false,
+            tx_queues: 1,
+            tx_locks: Vec::new(),
             is_ring: false,
             receive_pool: None,
         })
     }
 
-    fn set_up(&mut self, tx_queues: u16) -> Result<(), Failure> {
+    fn set_up(&mut self, wanted: QueueCounts) -> Result<(), Failure> {
         let limits = self.limits().map_err(plain)?;
-        if tx_queues > limits.tx_queues_max {
-            return Err(too_many_queues(tx_queues, limits.tx_queues_max));
+        self.is_ring = limits.is_of(c"net_ring");
+        let longest = (FRAME_BYTES_MAX - ETHERNET_BYTES) as u16;
+        let longest = longest.min(limits.mtu_max);
+        let mut refused = String::new();
+        // Drivers do not always do what they say they can.
+        for (rx, mtu) in [
+            (wanted.rx, longest),
+            (wanted.rx, longest.min(MTU_DEFAULT)),
+            (1, longest),
+            (1, longest.min(MTU_DEFAULT)),
+        ] {
+            self.choose_queues(&limits, QueueCounts { rx, ..wanted });
+            match self.configure(&limits, mtu) {
+                Ok(()) => {
+                    self.mtu = mtu;
+                    self.start_queues()?;
+                    self.set_hash(&limits);
+                    return Ok(());
+                }
+                Err(problem) => refused = problem,
+            }
         }
-        self.is_ring = limits.is_ring != 0;
-        if self.bus.as_c_str() == c"vdev" {
+        Err(plain(refused))
+    }
+
+    /// How many queues of those that the device can have.
+    fn choose_queues(&mut self, limits: &Limits, wanted: QueueCounts) {
+        let (tx, rx) = (wanted.tx as u16, wanted.rx as u16);
+        // memif refuses a peer with another number of queues, and its peers have one unless they
+        // are told otherwise.
+        let is_memif = limits.is_of(c"net_memif");
+        let most = if is_memif { 1 } else { limits.tx_queues_max };
+        self.tx_queues = tx.min(most.max(1));
+        if self.tx_queues < tx {
+            self.tx_locks = (0..self.tx_queues).map(|_| Mutex::new(())).collect();
+        }
+        let rx_most = limits.rx_queues_max.max(1);
+        self.shares_out = rx > 1 && limits.shares_out();
+        self.rx_queues = match self.shares_out {
+            true => rx.min(rx_most),
             // Drivers without hardware give all queues their part of what arrives, and what goes
             // into a ring comes out of the queue of the same number.
-            self.rx_queues = tx_queues.min(limits.rx_queues_max);
-        }
-        let longest = (FRAME_BYTES_MAX - ETHERNET_BYTES) as u16;
-        let wanted = longest.min(limits.mtu_max);
-        self.mtu = match self.configure(tx_queues, wanted) {
-            Ok(()) => wanted,
-            Err(_) => {
-                let default = MTU_DEFAULT.min(wanted);
-                self.configure(tx_queues, default).map_err(plain)?;
-                default
-            }
+            false if self.bus.as_c_str() == c"vdev" => self.tx_queues.min(rx_most),
+            false => 1,
         };
-        self.start_queues(tx_queues)
     }
 
-    fn configure(&self, tx_queues: u16, mtu: u16) -> Result<(), String> {
-        // SAFETY: the device is ours and not started.
-        check(unsafe { ffi::allosaur_dpdk_configure(self.port, self.rx_queues, tx_queues, mtu) })
+    fn configure(&self, limits: &Limits, mtu: u16) -> Result<(), String> {
+        let key_bytes = match self.shares_out {
+            true => usize::from(limits.hash_key_bytes),
+            false => 0,
+        };
+        let mut key = symmetric_key(key_bytes);
+        // SAFETY: the device is ours and not started; it copies the key, which is as long as said.
+        check(unsafe {
+            ffi::allosaur_dpdk_configure(
+                self.port,
+                self.rx_queues,
+                self.tx_queues,
+                mtu,
+                key.as_mut_ptr(),
+                key_bytes as u16,
+                limits.hash_types,
+            )
+        })
     }
 
-    fn start_queues(&mut self, tx_queues: u16) -> Result<(), Failure> {
+    /// Some drivers take the key only from a device that runs, others only before: those refuse here.
+    fn set_hash(&self, limits: &Limits) {
+        if self.shares_out {
+            let mut key = symmetric_key(usize::from(limits.hash_key_bytes));
+            let (first, bytes) = (key.as_mut_ptr(), key.len() as u16);
+            // SAFETY: the device is ours; it copies the key, which is as long as said.
+            unsafe { ffi::allosaur_dpdk_set_hash(self.port, first, bytes, limits.hash_types) };
+        }
+    }
+
+    fn start_queues(&mut self) -> Result<(), Failure> {
         let (mut rx, mut tx) = (DESCRIPTORS, DESCRIPTORS);
         // SAFETY: the device is ours; both numbers are places of their own.
         check(unsafe { ffi::allosaur_dpdk_descriptors(self.port, &mut rx, &mut tx) })
@@ -123,7 +183,7 @@ impl Device {
             check(unsafe { ffi::allosaur_dpdk_rx_queue(self.port, queue, rx, pointer) })
                 .map_err(plain)?;
         }
-        for queue in 0..tx_queues {
+        for queue in 0..self.tx_queues {
             // SAFETY: the device is ours and not started.
             check(unsafe { ffi::allosaur_dpdk_tx_queue(self.port, queue, tx) }).map_err(plain)?;
         }
@@ -136,6 +196,29 @@ impl Device {
         // SAFETY: the layout is that of the shim.
         check(unsafe { ffi::allosaur_dpdk_limits(self.port, &mut limits) })?;
         Ok(limits)
+    }
+
+    /// The transmit queue of the thread of this number.
+    pub(super) fn tx_queue(&self, thread: usize) -> u16 {
+        (thread % usize::from(self.tx_queues)) as u16
+    }
+
+    /// Keeps other threads from a queue that they share, for as long as the guard lives.
+    #[inline]
+    pub(super) fn hold(&self, queue: u16) -> Option<MutexGuard<'_, ()>> {
+        let lock = self.tx_locks.get(usize::from(queue))?;
+        // Who panicked while it sent left a queue behind that is as good as before.
+        Some(lock.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The hash key in use.
+    #[cfg(test)]
+    pub(super) fn hash_key(&self, bytes: usize) -> Option<Vec<u8>> {
+        let mut key = vec![0; bytes];
+        // SAFETY: the device runs, and there is room for as many bytes.
+        let result =
+            unsafe { ffi::allosaur_dpdk_hash_key(self.port, key.as_mut_ptr(), bytes as u16) };
+        (result == 0).then_some(key)
     }
 
     /// The longest frame with a VLAN tag.
@@ -216,6 +299,24 @@ impl Drop for Device {
     }
 }
 
+impl Limits {
+    fn is_of(&self, driver: &CStr) -> bool {
+        CStr::from_bytes_until_nul(&self.driver) == Ok(driver)
+    }
+
+    /// Whether the device shares out by flow what arrives. net_tap says so, and does it only for
+    /// rules that somebody makes.
+    fn shares_out(&self) -> bool {
+        self.hash_key_bytes > 0 && self.hash_types != 0 && !self.is_of(c"net_tap")
+    }
+}
+
+/// The key by which the hash of cards is the same for both directions of a flow: its bits repeat
+/// every 16, so sources and destinations, of addresses and of ports, count alike.
+pub(super) fn symmetric_key(bytes: usize) -> Vec<u8> {
+    [0x6d, 0x5a].into_iter().cycle().take(bytes).collect()
+}
+
 /// The name that the user gave, or the driver's with the first number that is free.
 fn free_name(eal: &Eal, description: &DpdkDevice) -> CString {
     let text = |text: String| CString::new(text).expect("descriptions have no zeros");
@@ -269,15 +370,6 @@ fn not_found(description: &DpdkDevice) -> Failure {
             "Use the name of a network driver, such as net_null or net_memif".to_owned(),
         ),
     }
-}
-
-fn too_many_queues(needed: u16, max: u16) -> Failure {
-    (
-        format!("it has {max} transmit queues, and {needed} are needed"),
-        "Use fewer sending threads (--cores): each needs a queue, and the receiving thread one. \
-         Or let the device have more, where its driver takes that (net_af_packet: qpairs=2)"
-            .to_owned(),
-    )
 }
 
 pub(super) fn no_memory() -> Failure {

@@ -7,6 +7,7 @@
 //! memory and its list of devices for as long as the process lives.
 
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use super::ffi;
@@ -151,7 +152,18 @@ fn init(arguments: &[String]) -> Result<(), String> {
     check(unsafe { ffi::rte_eal_init(count, pointers.as_mut_ptr()) })?;
     // DPDK looks into the list later on.
     std::mem::forget((owned, pointers));
+    remove_directory();
     Ok(())
+}
+
+/// Removes the directory that DPDK makes for files of its own, and then makes none (`--no-shconf`):
+/// so nothing stays behind, however this process ends. Where another program of the same name keeps
+/// files, it stays.
+fn remove_directory() {
+    // SAFETY: DPDK was started: it gives a text that ends with a zero and stays.
+    let path = unsafe { CStr::from_ptr(ffi::rte_eal_get_runtime_dir()) };
+    // A directory that is not there, or that is not empty, is nothing to report.
+    let _ = std::fs::remove_dir(std::ffi::OsStr::from_bytes(path.to_bytes()));
 }
 
 /// DPDK's command line.

@@ -41,14 +41,24 @@ pub(super) struct Mempool {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Limits {
+    /// Its driver's name, and zeros.
+    pub(super) driver: [u8; 32],
+    /// What its hash can be of, or nothing.
+    pub(super) hash_types: u64,
+    /// What it can do to frames that it sends.
+    pub(super) tx_offloads: u64,
     pub(super) tx_queues_max: u16,
     pub(super) rx_queues_max: u16,
     pub(super) mtu_max: u16,
-    pub(super) is_ring: u16,
+    /// 0 when it does not share out by a hash what arrives.
+    pub(super) hash_key_bytes: u16,
 }
+
+const _: () = assert!(size_of::<Limits>() == 56);
 
 unsafe extern "C" {
     pub(super) fn rte_eal_init(argc: c_int, argv: *mut *mut c_char) -> c_int;
+    pub(super) fn rte_eal_get_runtime_dir() -> *const c_char;
     pub(super) fn rte_thread_register() -> c_int;
     pub(super) fn rte_thread_unregister();
     pub(super) fn rte_strerror(error: c_int) -> *const c_char;
@@ -87,7 +97,18 @@ unsafe extern "C" {
         rx_queues: u16,
         tx_queues: u16,
         mtu: u16,
+        key: *mut u8,
+        key_bytes: u16,
+        hash_types: u64,
     ) -> c_int;
+    pub(super) fn allosaur_dpdk_set_hash(
+        port: u16,
+        key: *mut u8,
+        key_bytes: u16,
+        hash_types: u64,
+    ) -> c_int;
+    #[cfg(test)]
+    pub(super) fn allosaur_dpdk_hash_key(port: u16, key: *mut u8, key_bytes: u16) -> c_int;
     pub(super) fn allosaur_dpdk_descriptors(port: u16, rx: *mut u16, tx: *mut u16) -> c_int;
     pub(super) fn allosaur_dpdk_rx_queue(
         port: u16,

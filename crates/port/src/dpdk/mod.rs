@@ -17,7 +17,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::description::DpdkDevice;
-use crate::{Capabilities, PortError};
+use crate::{Capabilities, PortError, QueueCounts};
 use device::Device;
 
 pub use receive::DpdkRx;
@@ -34,8 +34,8 @@ pub const IS_BUILT: bool = true;
 pub struct DpdkPort {
     /// One for each thread that sends.
     pub tx: Vec<DpdkTx>,
-    /// One.
-    pub rx: DpdkRx,
+    /// One, or as many as wanted where the device shares out by flow what arrives.
+    pub rx: Vec<DpdkRx>,
     /// For who decides about the device.
     pub control: DpdkControl,
     /// Its address, if it has any.
@@ -44,30 +44,31 @@ pub struct DpdkPort {
 }
 
 impl DpdkPort {
-    /// Opens a device, with so many transmit queues. The first call of a process starts DPDK, and
-    /// allows it the PCI devices `pci`, all that this process will open.
+    /// Opens a device, with so many transmit queues: those that the device has, shared by several
+    /// threads where they are fewer. The first call of a process starts DPDK, and allows it the PCI
+    /// devices `pci`, all that this process will open.
     ///
     /// # Errors
     ///
     /// Names the device, what is wrong, and the remedy: when DPDK does not start, when it cannot
-    /// make or set up the device, when the device has not as many queues, or when memory is short.
+    /// make or set up the device, or when memory is short.
     pub fn open(
         description: &DpdkDevice,
         pci: &[String],
-        queues: usize,
+        queues: QueueCounts,
     ) -> Result<DpdkPort, PortError> {
         let refused = |(problem, remedy)| PortError::Dpdk {
             device: description.to_string(),
             problem,
             remedy,
         };
-        let device = Device::open(description, pci, queues as u16).map_err(refused)?;
+        let device = Device::open(description, pci, queues).map_err(refused)?;
         let device = Arc::new(device);
-        let tx = (0..queues).map(|queue| DpdkTx::new(Arc::clone(&device), queue as u16));
+        let tx = (0..queues.tx).map(|thread| DpdkTx::new(Arc::clone(&device), thread));
         let tx: Option<Vec<DpdkTx>> = tx.collect();
         Ok(DpdkPort {
             tx: tx.ok_or_else(|| refused(device::no_memory()))?,
-            rx: DpdkRx::new(Arc::clone(&device)),
+            rx: DpdkRx::all(&device),
             mac: device.mac(),
             capabilities: Capabilities {
                 line_rate_bps: device.link().0.unwrap_or(NOMINAL_RATE_BPS),
@@ -91,7 +92,7 @@ impl crate::Port for DpdkPort {
     }
 
     fn into_queues(self) -> (Vec<DpdkTx>, Vec<DpdkRx>) {
-        (self.tx, vec![self.rx])
+        (self.tx, self.rx)
     }
 }
 

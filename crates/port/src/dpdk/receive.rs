@@ -1,8 +1,9 @@
 //! The receive queue of a DPDK port.
 //!
-//! What lives here: bursts out of the device's queues, each frame in one piece. What does not: who
-//! distributes frames over queues (the device).
+//! What lives here: bursts out of the device's queues, each frame in one piece; all queues together,
+//! or one, where the device shares out by flow. What does not: how it does that.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::device::Device;
@@ -31,6 +32,8 @@ pub struct DpdkRx {
     lost_packets: u64,
     statistics_at_ns: u64,
     polled_at_ns: u64,
+    /// Those of the device that are read here.
+    queues: Range<u16>,
     device: Arc<Device>,
 }
 
@@ -38,8 +41,17 @@ pub struct DpdkRx {
 unsafe impl Send for DpdkRx {}
 
 impl DpdkRx {
-    /// The queue of a device that runs.
-    pub(super) fn new(device: Arc<Device>) -> DpdkRx {
+    /// Those of a device that runs: one for each queue that has its own flows, or one for all.
+    pub(super) fn all(device: &Arc<Device>) -> Vec<DpdkRx> {
+        let queues = 0..device.rx_queues;
+        match device.shares_out {
+            true => queues.map(|queue| DpdkRx::new(Arc::clone(device), queue..queue + 1)),
+            false => return vec![DpdkRx::new(Arc::clone(device), queues)],
+        }
+        .collect()
+    }
+
+    fn new(device: Arc<Device>, queues: Range<u16>) -> DpdkRx {
         DpdkRx {
             mbufs: Box::new([std::ptr::null_mut(); BURST]),
             whole: vec![0; FRAME_BYTES_MAX],
@@ -47,12 +59,13 @@ impl DpdkRx {
             lost_packets: 0,
             statistics_at_ns: 0,
             polled_at_ns: 0,
+            queues,
             device,
         }
     }
 
-    /// Frames that arrived and are lost, as the device counts them, and those that are longer than
-    /// any port takes. Up to 0.1 s old.
+    /// Frames that arrived and are lost, as the device counts them (told once, by who reads its first
+    /// queue), and those that are longer than any port takes. Up to 0.1 s old.
     pub fn lost_packets(&self) -> u64 {
         self.lost_packets
     }
@@ -65,7 +78,11 @@ impl DpdkRx {
     fn ask_for_losses(&mut self, now_ns: u64) {
         if now_ns >= self.statistics_at_ns {
             self.statistics_at_ns = now_ns + STATISTICS_NS;
-            let lost = self.device.lost_packets() + self.lost_here;
+            let by_device = match self.queues.start {
+                0 => self.device.lost_packets(),
+                _ => 0,
+            };
+            let lost = by_device + self.lost_here;
             self.lost_packets = self.lost_packets.max(lost);
         }
     }
@@ -124,7 +141,7 @@ impl RxQueue for DpdkRx {
             taken += 1;
         };
         let mut left = budget;
-        for queue in 0..self.device.rx_queues {
+        for queue in self.queues.clone() {
             while left > 0 {
                 let most = left.min(BURST);
                 let count = self.receive_burst(queue, most, &mut hand_over);

@@ -21,11 +21,15 @@ _Static_assert(RTE_PKTMBUF_HEADROOM == 128, "see HEADROOM_BYTES in ffi.rs");
 
 /* Of a device, before it is set up; see Limits in ffi.rs. */
 struct limits {
+	char driver[32];
+	uint64_t hash_types;
+	uint64_t tx_offloads;
 	uint16_t tx_queues_max;
 	uint16_t rx_queues_max;
 	uint16_t mtu_max;
-	uint16_t is_ring;
+	uint16_t hash_key_bytes;
 };
+_Static_assert(sizeof(struct limits) == 56, "see Limits in ffi.rs");
 
 int allosaur_dpdk_errno(void)
 {
@@ -42,20 +46,61 @@ int allosaur_dpdk_limits(uint16_t port, struct limits *limits)
 	limits->tx_queues_max = info.max_tx_queues;
 	limits->rx_queues_max = info.max_rx_queues;
 	limits->mtu_max = info.max_mtu;
-	limits->is_ring = strcmp(info.driver_name, "net_ring") == 0;
+	/* Drivers that do not tell the length of their key have the usual one. */
+	limits->hash_key_bytes = info.reta_size == 0 ? 0
+		: info.hash_key_size > 0 ? info.hash_key_size : 40;
+	limits->hash_types = info.flow_type_rss_offloads;
+	limits->tx_offloads = info.tx_offload_capa;
+	/* A driver's name is never as long; the last byte stays zero. */
+	memset(limits->driver, 0, sizeof(limits->driver));
+	strncpy(limits->driver, info.driver_name, sizeof(limits->driver) - 1);
 	if (info.max_rx_pktlen < (uint32_t)info.max_mtu + RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN)
 		limits->mtu_max = info.max_rx_pktlen > RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN
 			? info.max_rx_pktlen - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN : RTE_ETHER_MTU;
 	return 0;
 }
 
-int allosaur_dpdk_configure(uint16_t port, uint16_t rx_queues, uint16_t tx_queues, uint16_t mtu)
+static struct rte_eth_rss_conf hash(uint8_t *key, uint16_t key_bytes, uint64_t types)
+{
+	struct rte_eth_rss_conf conf;
+
+	memset(&conf, 0, sizeof(conf));
+	conf.rss_key = key;
+	conf.rss_key_len = key_bytes;
+	conf.rss_hf = types & (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP);
+	return conf;
+}
+
+/* With a key, received frames of TCP, UDP and IP are shared out over the queues by its hash, as far
+ * as the device has it. */
+int allosaur_dpdk_configure(uint16_t port, uint16_t rx_queues, uint16_t tx_queues, uint16_t mtu,
+		uint8_t *key, uint16_t key_bytes, uint64_t hash_types)
 {
 	struct rte_eth_conf conf;
 
 	memset(&conf, 0, sizeof(conf));
 	conf.rxmode.mtu = mtu;
+	if (key_bytes > 0) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf = hash(key, key_bytes, hash_types);
+	}
 	return rte_eth_dev_configure(port, rx_queues, tx_queues, &conf);
+}
+
+/* The same for a device that runs: some drivers take the key only then. */
+int allosaur_dpdk_set_hash(uint16_t port, uint8_t *key, uint16_t key_bytes, uint64_t hash_types)
+{
+	struct rte_eth_rss_conf conf = hash(key, key_bytes, hash_types);
+
+	return rte_eth_dev_rss_hash_update(port, &conf);
+}
+
+/* The key that the device hashes by. */
+int allosaur_dpdk_hash_key(uint16_t port, uint8_t *key, uint16_t key_bytes)
+{
+	struct rte_eth_rss_conf conf = hash(key, key_bytes, 0);
+
+	return rte_eth_dev_rss_hash_conf_get(port, &conf);
 }
 
 /* The device may change both numbers to what it can do. */

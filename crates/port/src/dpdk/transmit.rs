@@ -88,8 +88,9 @@ impl Hand {
 unsafe impl Send for DpdkTx {}
 
 impl DpdkTx {
-    /// The queue of this number of a device that runs; `None` when there is no memory for it.
-    pub(super) fn new(device: Arc<Device>, queue: u16) -> Option<DpdkTx> {
+    /// The queue of a device that runs for the thread of this number; `None` when there is no memory
+    /// for it.
+    pub(super) fn new(device: Arc<Device>, thread: usize) -> Option<DpdkTx> {
         let frame_bytes_max = device.frame_bytes_max();
         let is_private = !device.is_ring;
         let mut pool = Pool::new(POOL_MBUFS, frame_bytes_max, device.socket(), is_private)?;
@@ -100,7 +101,7 @@ impl DpdkTx {
             pending_mbufs: 0,
             empty: Hand::new(),
             frame_bytes_max,
-            queue,
+            queue: device.tx_queue(thread),
             pool,
             frames: Vec::new(),
             device,
@@ -115,11 +116,14 @@ impl DpdkTx {
     /// Hands to the device what is pending. Returns whether there is room for more.
     fn push(&mut self) -> bool {
         let (first, count) = (self.pending.as_mut_ptr(), self.pending_mbufs);
-        // SAFETY: the device runs and has this queue, which only this thread uses; the first
-        // `count` mbufs are ours, and those that the device takes are forgotten below.
+        let held = self.device.hold(self.queue);
+        // SAFETY: the device runs and has this queue, which only this thread uses, or only one at a
+        // time; the first `count` mbufs are ours, and those that the device takes are forgotten
+        // below.
         let taken = unsafe {
             ffi::allosaur_dpdk_tx_burst(self.device.port, self.queue, first, count as u16)
         };
+        drop(held);
         let taken = usize::from(taken);
         self.pending.copy_within(taken..count, 0);
         self.pending_mbufs = count - taken;
