@@ -74,9 +74,9 @@ def test_check_tells_what_a_file_says(allosaur: Any, write: Write) -> None:
 
 
 def test_check_tells_what_is_wrong(allosaur: Any, write: Write) -> None:
-    path = write("ports:\n  - memory\n  - af_xdp:eth0\nspeed: 9\n")
+    path = write("ports:\n  - memory\n  - x/y\nspeed: 9\n")
     told = allosaur("config", "check", path)
-    told.refused(f"{path}:3:5: ports[1]", "not yet")
+    told.refused(f"{path}:3:5: ports[1]", "unknown kind")
     assert f"{path}:4:8: speed: is not known" in told.err
     assert told.out == ""
     told = allosaur("config", "check", path, "--json")

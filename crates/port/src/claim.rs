@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use libc::{sockaddr_un, socklen_t};
 
 use crate::PortError;
+use crate::interface::Interface;
 
 /// How names of claims begin; the number of the interface follows.
 const PREFIX: &str = "allosaur/interface/";
@@ -19,7 +20,8 @@ const ASKING_MAX: libc::c_int = 4096;
 /// An interface that is claimed until this is dropped.
 #[derive(Debug)]
 pub struct Claim {
-    _socket: OwnedFd,
+    /// None on loopback, which is everybody's.
+    _socket: Option<OwnedFd>,
 }
 
 impl Claim {
@@ -28,7 +30,14 @@ impl Claim {
     /// # Errors
     ///
     /// Names the process that has it, as far as it is known.
-    pub fn on_interface(name: &str, index: i32) -> Result<Claim, PortError> {
+    pub fn on(interface: &Interface) -> Result<Claim, PortError> {
+        match interface.is_loopback {
+            true => Ok(Claim { _socket: None }),
+            false => Claim::on_index(&interface.name, interface.index),
+        }
+    }
+
+    fn on_index(name: &str, index: i32) -> Result<Claim, PortError> {
         let address = Address::new(index);
         let claimed = open().and_then(|socket| {
             address.call(libc::bind, &socket)?;
@@ -39,7 +48,9 @@ impl Claim {
             }
         });
         match claimed {
-            Ok(socket) => Ok(Claim { _socket: socket }),
+            Ok(socket) => Ok(Claim {
+                _socket: Some(socket),
+            }),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 Err(taken(name, holder(&address).ok()))
             }
@@ -58,6 +69,13 @@ pub(crate) fn interface_of(name: &str) -> Option<i32> {
 }
 
 fn taken(name: &str, holder: Option<i32>) -> PortError {
+    if holder == Some(std::process::id() as i32) {
+        return PortError::Interface {
+            name: name.to_owned(),
+            problem: "another port of this process has it already".to_owned(),
+            remedy: "Name each interface once".to_owned(),
+        };
+    }
     let (who, remedy) = match holder {
         Some(process) => (
             format!(", process {process},"),
@@ -164,16 +182,35 @@ mod tests {
     fn a_claim_is_one_s_own_until_it_ends() {
         // No interface has such a number.
         let index = i32::MAX - 1;
-        let first = Claim::on_interface("eth9", index).expect("free");
+        let first = Claim::on_index("eth9", index).expect("free");
         for _ in 0..3 {
-            let error = Claim::on_interface("eth9", index).expect_err("taken");
-            let own = format!("process {},", std::process::id());
+            let error = Claim::on_index("eth9", index).expect_err("taken");
             let text = error.to_string();
-            assert!(text.contains("'eth9'") && text.contains(&own), "{text}");
+            assert!(
+                text.contains("'eth9': another port of this process"),
+                "{text}"
+            );
         }
-        Claim::on_interface("eth8", index - 1).expect("another interface");
+        Claim::on_index("eth8", index - 1).expect("another interface");
         drop(first);
-        Claim::on_interface("eth9", index).expect("free again");
+        Claim::on_index("eth9", index).expect("free again");
+    }
+
+    #[test]
+    fn who_has_a_claim_is_named() {
+        for (holder, words) in [
+            (
+                Some(1),
+                &["another Allosaur server, process 1, has it", "kill 1"][..],
+            ),
+            (
+                None,
+                &["another Allosaur server has it", "another interface"],
+            ),
+        ] {
+            let text = taken("eth9", holder).to_string();
+            assert!(words.iter().all(|word| text.contains(word)), "{text}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use libc::{c_char, c_int, c_ulong, ifreq};
 
-use crate::PortError;
+use crate::{PortError, machine};
 
 pub use control::InterfaceControl;
 
@@ -34,6 +34,8 @@ pub struct Interface {
     pub mtu_bytes: usize,
     /// Bits per second, or [`NOMINAL_RATE_BPS`].
     pub line_rate_bps: f64,
+    /// Whether what it sends comes back to it: any number of programs may use it.
+    pub is_loopback: bool,
 }
 
 impl Interface {
@@ -68,6 +70,7 @@ impl Interface {
             mac,
             mtu_bytes: asker.mtu_bytes().map_err(refused)?,
             line_rate_bps: speed_bps(name).unwrap_or(NOMINAL_RATE_BPS),
+            is_loopback: family == libc::ARPHRD_LOOPBACK,
         })
     }
 
@@ -108,8 +111,14 @@ pub(crate) fn problem_with(name: &str, problem: String, remedy: &str) -> PortErr
 }
 
 fn missing(name: &str) -> PortError {
-    let remedy = "`ip link` lists the interfaces that are; other ports are memory";
-    problem_with(name, "there is no such interface".to_owned(), remedy)
+    let hint = machine::suggestion(name, &machine::interface_names());
+    let problem = match hint.is_empty() {
+        true => "there is no such interface".to_owned(),
+        false => format!("there is no such interface ({hint})"),
+    };
+    let remedy =
+        "`allosaur ports` and `ip link` list the interfaces that are; other ports are memory";
+    problem_with(name, problem, remedy)
 }
 
 /// What the interface says of its speed; virtual ones and those without a link may say nothing.

@@ -33,6 +33,7 @@ pub fn control_config(
             Some(details) => format!("{}: {details}", description.in_words()),
             None => description.in_words(),
         },
+        interface: description.interface().map(str::to_owned),
         line_rate_bps: port.capabilities.line_rate_bps,
         frame_bytes_max: port.capabilities.frame_bytes_max,
         link: match description {

@@ -19,7 +19,7 @@ use allosaur_server::devices::prepare::{Wish, prepare};
 use allosaur_server::devices::show as show_devices;
 use allosaur_server::files::DiskFiles;
 use allosaur_server::service::ServiceError;
-use allosaur_server::settings::read::Findings;
+use allosaur_server::settings::read::{Findings, Problem};
 use allosaur_server::settings::{self, Loaded, Surroundings, begin, show};
 use allosaur_server::sim::Scenario;
 use allosaur_server::{affinity, devices, service};
@@ -147,15 +147,32 @@ fn check(file: &Path, json: bool) -> Result<(), Failure> {
     };
     if json {
         let name = file.display().to_string();
-        let result = settings::load(&read(file)?, &around);
+        let mut result = settings::load(&read(file)?, &around);
+        if let Ok(loaded) = &mut result {
+            loaded.warnings.extend(concerns(loaded));
+        }
         println!("{}", show::json(&name, &result));
         return result
             .map(|_| ())
             .map_err(|findings| wrong_file(&name, &findings));
     }
     let loaded = load(file, &around)?;
+    for warning in concerns(&loaded) {
+        eprintln!("warning: {}:{warning}", file.display());
+    }
     println!("{}: {}", file.display(), show::summary(&loaded));
     Ok(())
+}
+
+/// What of this machine does not suit a file that is right in itself.
+fn concerns(loaded: &Loaded) -> Vec<Problem> {
+    let machine = Machine::look();
+    let ports = loaded.settings.ports.iter().zip(&loaded.ports);
+    let concerns = ports.flat_map(|(port, mark)| {
+        let concerns = devices::concerns(&machine, &port.description);
+        concerns.into_iter().map(|text| mark.warning(text))
+    });
+    concerns.collect()
 }
 
 fn ports(options: &PortsOptions) -> Result<(), Failure> {

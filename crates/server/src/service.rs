@@ -9,6 +9,7 @@ use std::os::fd::AsRawFd;
 
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_port::kind::{self, PortControl};
+use allosaur_port::machine::Machine;
 use allosaur_port::{PortError, QueueCounts};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -18,6 +19,7 @@ use crate::affinity;
 use crate::clock::Clock;
 use crate::control::{Action, Control, Reply, StartAddresses, View};
 use crate::counters::{Counters, Snapshot};
+use crate::devices;
 use crate::facts::{control_config, take_source_macs};
 use crate::files::DiskFiles;
 use crate::mailbox::Report;
@@ -56,7 +58,12 @@ pub fn serve(settings: &Settings, ready: &mut impl Write) -> Result<(), ServiceE
     // Before any thread starts: threads inherit what is blocked.
     let signals = end_signals()?;
     let sockets = Sockets::bind(&settings.listen, settings.rpc_port, settings.pub_port)?;
+    // Before ports are opened: their own programs and sockets are nothing to warn of.
+    let warnings = warnings(settings);
     let mut service = Service::start(settings, sockets)?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
     let announced = writeln!(
         ready,
         "ready rpc={} pub={} ports={} cores={}",
@@ -75,6 +82,21 @@ pub fn serve(settings: &Settings, ready: &mut impl Write) -> Result<(), ServiceE
     drop(table);
     service.end();
     Ok(())
+}
+
+/// Who else is on the interfaces that ports are on.
+fn warnings(settings: &Settings) -> Vec<String> {
+    let ports = settings.ports.iter();
+    let mut names = ports
+        .filter_map(|port| port.description.interface())
+        .peekable();
+    if names.peek().is_none() {
+        return Vec::new();
+    }
+    let machine = Machine::look();
+    names
+        .flat_map(|name| devices::warnings(&machine, name))
+        .collect()
 }
 
 /// The control thread, with all it holds.

@@ -20,6 +20,7 @@ use std::io;
 
 use libc::c_int;
 
+use crate::claim::Claim;
 use crate::interface::{Interface, InterfaceControl, VLAN_TAG_BYTES, problem_with};
 use crate::memory::FRAME_BYTES_MAX;
 use crate::{Capabilities, PortError, QueueCounts};
@@ -60,16 +61,19 @@ impl AfPacketPort {
     ///
     /// # Errors
     ///
-    /// Names the interface, what is wrong, and the remedy: see [`Interface::find`]; and when the
-    /// system refuses a socket or its memory.
+    /// Names the interface, what is wrong, and the remedy: see [`Interface::find`] and [`Claim::on`];
+    /// and when the system refuses a socket or its memory.
     pub fn open(name: &str, queues: QueueCounts) -> Result<AfPacketPort, PortError> {
         let interface = Interface::find(name)?;
+        let claim = Claim::on(&interface)?;
         let refused = |error: io::Error| refusal(name, &error);
         let transmit = |_| open_transmit(&interface).map_err(refused);
         Ok(AfPacketPort {
             tx: (0..queues.tx).map(transmit).collect::<Result<_, _>>()?,
             rx: open_receivers(&interface, queues.rx).map_err(refused)?,
-            control: InterfaceControl::open(&interface).map_err(refused)?,
+            control: InterfaceControl::open(&interface)
+                .map_err(refused)?
+                .claimed_by(claim),
             interface,
         })
     }

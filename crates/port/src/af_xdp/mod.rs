@@ -26,6 +26,7 @@ mod transmit;
 use std::io;
 use std::sync::Arc;
 
+use crate::claim::Claim;
 use crate::interface::{ETHERNET_BYTES, Interface, InterfaceControl, VLAN_TAG_BYTES, problem_with};
 use crate::{Capabilities, PortError, QueueCounts};
 use attachment::Attachment;
@@ -64,7 +65,7 @@ impl AfXdpPort {
     ///
     /// # Errors
     ///
-    /// Names the interface, what is wrong, and the remedy: see [`Interface::find`]; when its MTU is
+    /// Names the interface, what is wrong, and the remedy: see [`Interface::find`] and [`Claim::on`]; when its MTU is
     /// too long, when it has another XDP program, when the driver does not offer what the settings
     /// demand, and when the system refuses a socket, its memory or the program.
     pub fn open(
@@ -73,6 +74,7 @@ impl AfXdpPort {
         wanted: QueueCounts,
     ) -> Result<AfXdpPort, PortError> {
         let interface = Interface::find(name)?;
+        let claim = Claim::on(&interface)?;
         let plan = plan(&interface, settings, wanted)?;
         let attachment = Attachment::new(&interface, plan.queues as u32, settings.mode)?;
         if settings.zero_copy == Choice::Yes && !attachment.is_native {
@@ -104,7 +106,9 @@ impl AfXdpPort {
         Ok(AfXdpPort {
             tx,
             rx: rx.map_err(refused)?,
-            control: InterfaceControl::open(&interface).map_err(refused)?,
+            control: InterfaceControl::open(&interface)
+                .map_err(refused)?
+                .claimed_by(claim),
             frame_bytes_max: plan.tagged_bytes_max - VLAN_TAG_BYTES,
             interface,
             details,
@@ -264,6 +268,7 @@ mod tests {
             mac: [0; 6],
             mtu_bytes,
             line_rate_bps: 10e9,
+            is_loopback: false,
         }
     }
 

@@ -12,6 +12,7 @@ use super::ffi::Limits;
 use super::pool::Pool;
 use crate::QueueCounts;
 use crate::description::DpdkDevice;
+use crate::machine;
 use crate::memory::FRAME_BYTES_MAX;
 
 /// Frames that a queue of the device holds, where the device leaves the choice.
@@ -50,6 +51,9 @@ impl Device {
         pci: &[String],
         wanted: QueueCounts,
     ) -> Result<Device, Failure> {
+        if description.pci().is_some() {
+            machine::check_device(description.name())?;
+        }
         // The lock ends with this statement: who drops a device takes it again.
         let mut device = Device::add(&Eal::start(pci)?, description)?;
         device.set_up(wanted)?;
@@ -359,9 +363,8 @@ fn not_found(description: &DpdkDevice) -> Failure {
         "pci" => (
             "DPDK finds no network card there that it can use".to_owned(),
             format!(
-                "Look at `dpdk-devbind.py --status`; most cards must be given to DPDK: \
-                 `sudo dpdk-devbind.py --bind=vfio-pci {}`. Never do that to the card that you \
-                 are connected by",
+                "See what DPDK says above; `allosaur ports prepare {}` prints how a card is given to \
+                 DPDK (most by the driver vfio-pci), and DPDK must have a driver for it too",
                 description.name()
             ),
         ),
@@ -375,8 +378,10 @@ fn not_found(description: &DpdkDevice) -> Failure {
 pub(super) fn no_memory() -> Failure {
     (
         "DPDK has no memory left for its frames".to_owned(),
-        "Use fewer ports or sending threads, or give DPDK hugepages: \
-         `echo 1024 | sudo tee /proc/sys/vm/nr_hugepages`"
-            .to_owned(),
+        format!(
+            "Use fewer ports or sending threads, or give DPDK more hugepages ({} MiB of them are free): \
+             sysctl -w vm.nr_hugepages=1024",
+            machine::hugepages().free_mib
+        ),
     )
 }

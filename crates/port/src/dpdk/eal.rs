@@ -11,11 +11,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use super::ffi;
+use crate::machine;
 
 /// Memory without hugepages, in MiB; pages are taken from the system as they are used.
 const PLAIN_MIB: u64 = 2048;
-/// Free memory in hugepages from which on they are used, in MiB.
-const HUGE_MIB_MIN: u64 = 256;
 
 /// How DPDK was started.
 struct Started {
@@ -121,6 +120,7 @@ pub(super) fn join() {
 }
 
 fn start(pci: &[String]) -> Result<Started, Failure> {
+    machine::check_memory(pci)?;
     let arguments = arguments(pci);
     // On a thread of its own: DPDK makes the one that starts it its main thread, and binds it to
     // processors.
@@ -178,9 +178,9 @@ fn arguments(pci: &[String]) -> Vec<String> {
         "--log-level=*:error".to_owned(),
     ];
     // Either way no file stays behind, and servers share nothing by mistake.
-    match free_huge_mib() {
-        HUGE_MIB_MIN.. => arguments.push("--in-memory".to_owned()),
-        _ => {
+    match machine::hugepages().suffice() {
+        true => arguments.push("--in-memory".to_owned()),
+        false => {
             let plain = ["--no-huge", "--no-shconf", "-m"];
             arguments.extend(plain.map(str::to_owned));
             arguments.push(PLAIN_MIB.to_string());
@@ -206,21 +206,4 @@ fn processors() -> String {
     let processors = (0..libc::CPU_SETSIZE as usize).filter(is_in);
     let texts: Vec<String> = processors.map(|cpu| cpu.to_string()).collect();
     texts.join(",")
-}
-
-/// Memory in hugepages that nobody uses, of all sizes.
-fn free_huge_mib() -> u64 {
-    let sizes = std::fs::read_dir("/sys/kernel/mm/hugepages");
-    let sizes = sizes.into_iter().flatten().flatten();
-    let free_kib = sizes.filter_map(|size| {
-        let name = size.file_name().into_string().ok()?;
-        let kib: u64 = name
-            .strip_prefix("hugepages-")?
-            .strip_suffix("kB")?
-            .parse()
-            .ok()?;
-        let free = std::fs::read_to_string(size.path().join("free_hugepages")).ok()?;
-        Some(kib * free.trim().parse::<u64>().ok()?)
-    });
-    free_kib.sum::<u64>() / 1024
 }

@@ -9,6 +9,7 @@ use libc::{c_int, c_ushort};
 
 use super::{Asker, Interface};
 use crate::af_packet::socket::PacketSocket;
+use crate::claim::Claim;
 
 /// An interface, for who decides about it: what it lets through beside what is addressed to it,
 /// and whether it has a link.
@@ -21,6 +22,8 @@ pub struct InterfaceControl {
     index: c_int,
     promiscuous: bool,
     multicast: bool,
+    /// Kept from others for as long as this lives.
+    _claim: Option<Claim>,
 }
 
 impl InterfaceControl {
@@ -31,7 +34,16 @@ impl InterfaceControl {
             index: interface.index,
             promiscuous: false,
             multicast: false,
+            _claim: None,
         })
+    }
+
+    /// Keeps the claim on the interface.
+    pub(crate) fn claimed_by(self, claim: Claim) -> InterfaceControl {
+        InterfaceControl {
+            _claim: Some(claim),
+            ..self
+        }
     }
 
     /// Whether the interface is up and has a link.

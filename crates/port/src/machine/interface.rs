@@ -134,6 +134,14 @@ pub(super) fn all(tree: Tree<'_>, live: &Live) -> Vec<Interface> {
     interfaces
 }
 
+/// The names of all, also of loopback.
+pub(super) fn names(tree: Tree<'_>) -> Vec<String> {
+    let text = tree.text("proc/net/dev");
+    // Two lines of heads have no colon.
+    let names = text.lines().filter_map(|line| line.split_once(':'));
+    names.map(|(name, _)| name.trim().to_owned()).collect()
+}
+
 fn read(tree: Tree<'_>, name: &str) -> Option<Interface> {
     let file = |file: &str| format!("{INTERFACES}/{name}/{file}");
     // Some entries (bonding_masters) are no interfaces.

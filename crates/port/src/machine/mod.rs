@@ -112,14 +112,35 @@ impl Machine {
     }
 }
 
+/// The names of all interfaces in the network namespace of this process.
+pub fn interface_names() -> Vec<String> {
+    interface::names(Tree(Path::new("/")))
+}
+
 /// Who has packet sockets, by the index of the interface: processes of which this one may know.
 pub fn holders() -> Vec<(i32, Holder)> {
     sockets::holders(Tree(Path::new("/")))
 }
 
-/// Looks up a device on the PCI bus of this machine, whatever it is.
-pub fn find_device(address: &str) -> Option<PciDevice> {
-    pci::find(Tree(Path::new("/")), address)
+/// Whether DPDK can take a device of this machine.
+///
+/// # Errors
+///
+/// The problem and the remedy.
+pub fn check_device(address: &str) -> Result<(), (String, String)> {
+    let tree = Tree(Path::new("/"));
+    pci::check(tree, address)
+}
+
+/// Whether this machine has memory for these PCI devices, as DPDK needs it. Devices are as DPDK
+/// takes them: arguments may follow the address.
+///
+/// # Errors
+///
+/// The problem and the remedy.
+pub fn check_memory(devices: &[String]) -> Result<(), (String, String)> {
+    let tree = Tree(Path::new("/"));
+    pci::check_memory(tree, devices)
 }
 
 /// The hugepages of this machine.

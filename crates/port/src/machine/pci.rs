@@ -2,8 +2,8 @@
 //!
 //! What lives here: their facts, and what keeps DPDK from taking one. What does not: DPDK (`dpdk`).
 
-use super::drivers;
 use super::tree::Tree;
+use super::{HugePages, drivers, suggestion};
 
 /// Where the kernel shows the bus.
 const DEVICES: &str = "sys/bus/pci/devices";
@@ -67,6 +67,40 @@ pub fn is_address(text: &str) -> bool {
     let shape: Vec<usize> = text.split([':', '.']).map(str::len).collect();
     let is_hex = |c: char| c.is_ascii_hexdigit() || ":.".contains(c);
     shape == [4, 2, 2, 1] && text.chars().all(is_hex) && text.as_bytes()[10] == b'.'
+}
+
+/// Whether DPDK can take a device. The error is the problem and the remedy.
+pub(super) fn check(tree: Tree<'_>, address: &str) -> Result<(), (String, String)> {
+    if let Some(device) = find(tree, address) {
+        return device.obstacle().map_or(Ok(()), Err);
+    }
+    let cards: Vec<String> = all(tree).into_iter().map(|card| card.address).collect();
+    let hint = suggestion(address, &cards);
+    let hint = match hint.is_empty() {
+        true => hint,
+        false => format!(" ({hint})"),
+    };
+    Err((
+        format!("there is no such PCI device{hint}"),
+        "`allosaur ports` lists the network cards that are".to_owned(),
+    ))
+}
+
+/// Whether there is memory for these devices; those that the kernel drives too make do without
+/// hugepages.
+pub(super) fn check_memory(tree: Tree<'_>, devices: &[String]) -> Result<(), (String, String)> {
+    let needs_pages = |device: &String| {
+        let address = device.split(',').next().unwrap_or_default();
+        let driver = find(tree, address).and_then(|device| device.driver);
+        !driver.is_some_and(|driver| drivers::is_shared(&driver))
+    };
+    let pages = HugePages::read(tree);
+    match pages.shortage() {
+        Some(shortage) if devices.iter().any(needs_pages) => {
+            Err((shortage, format!("Make more of them: {}", pages.command())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The network cards by address.

@@ -419,6 +419,45 @@ fn hugepages_are_counted_and_their_lack_is_named() {
 }
 
 #[test]
+fn network_cards_need_hugepages_unless_the_kernel_drives_them_too() {
+    let fake = Fake::new();
+    fake.card("0000:03:00.0", Some("vfio-pci"));
+    fake.card("0000:04:00.0", Some("mlx5_core"));
+    fake.file(
+        "proc/meminfo",
+        "HugePages_Total: 3\nHugePages_Free: 3\nHugepagesize: 2048 kB\n",
+    );
+    let free = "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
+    fake.file(free, "3\n");
+    let tree = Tree(&fake.0);
+    let devices = ["0000:04:00.0,mprq_en=1", "0000:03:00.0"].map(str::to_owned);
+    assert_eq!(pci::check_memory(tree, &devices[..1]), Ok(()));
+    let (problem, remedy) = pci::check_memory(tree, &devices).expect_err("6 MiB");
+    assert!(
+        problem.contains("6 MiB of them are free, and 256 MiB are needed"),
+        "{problem}"
+    );
+    assert_eq!(remedy, "Make more of them: sysctl -w vm.nr_hugepages=128");
+    fake.file(free, "128\n");
+    assert_eq!(pci::check_memory(tree, &devices), Ok(()));
+    let (problem, remedy) = pci::check(tree, "0000:03:00.1").expect_err("not there");
+    assert!(problem.contains("did you mean 0000:03:00.0?"), "{problem}");
+    assert!(remedy.contains("allosaur ports"), "{remedy}");
+    assert_eq!(pci::check(tree, "0000:03:00.0"), Ok(()));
+}
+
+#[test]
+fn names_are_those_of_this_network_namespace() {
+    let fake = Fake::new();
+    let heads = "Inter-|   Receive\n face |bytes    packets\n";
+    fake.file(
+        "proc/net/dev",
+        &format!("{heads}    lo: 1 2 3\n  eth0.7: 4 5 6\n"),
+    );
+    assert_eq!(interface::names(Tree(&fake.0)), ["lo", "eth0.7"]);
+}
+
+#[test]
 fn an_empty_tree_is_an_empty_machine() {
     let fake = Fake::new();
     assert_eq!(fake.look(), Machine::default());

@@ -52,6 +52,8 @@ pub struct PortConfig {
     pub driver: String,
     /// What it is, in words.
     pub description: String,
+    /// The interface that it is on, if it is on one.
+    pub interface: Option<String>,
     /// Bits per second at layer 1.
     pub line_rate_bps: f64,
     /// The longest frame that it sends, in bytes without FCS and VLAN tag.
@@ -82,6 +84,8 @@ pub enum LinkOwner {
 
 /// What stands in place of the type of a frame that carries a VLAN tag.
 const VLAN_TYPE: [u8; 2] = [0x81, 0x00];
+/// Bytes of an Ethernet header.
+const ETHERNET_BYTES: usize = 14;
 /// Bytes of a VLAN tag.
 const VLAN_TAG_BYTES: usize = 4;
 
@@ -93,9 +97,24 @@ impl PortConfig {
         if frame.len() <= bytes_max {
             return Ok(());
         }
+        let excess = frame.len() - bytes_max;
+        let (who, how) = match &self.interface {
+            Some(name) => {
+                let mtu = self.frame_bytes_max - ETHERNET_BYTES;
+                let raised = mtu + excess;
+                (
+                    format!("interface {name} with its MTU of {mtu}"),
+                    format!("raise the MTU (ip link set dev {name} mtu {raised})"),
+                )
+            }
+            None => (
+                "the port".to_owned(),
+                "raise the MTU of the device".to_owned(),
+            ),
+        };
         Err(format!(
-            "packet is {} bytes, and the port sends at most {bytes_max} (without the 4 bytes of \
-             FCS): make it shorter, or raise the MTU of the interface and start the server again",
+            "packet is {} bytes, and {who} sends at most {bytes_max} (without the 4 bytes of FCS): \
+             make it shorter, or {how} and start the server again",
             frame.len()
         ))
     }

@@ -10,6 +10,7 @@
 pub mod prepare;
 pub mod show;
 
+use allosaur_port::description::{DpdkDevice, PortDescription};
 use allosaur_port::dpdk;
 use allosaur_port::machine::{Interface, Machine, PciDevice, Use, drivers};
 
@@ -214,6 +215,47 @@ fn reason_to_leave(interface: &Interface) -> Option<String> {
     is(Use::Allosaur).then(|| "another server of Allosaur's has it".to_owned())
 }
 
+/// What stands in the way of a port on this machine now, and what to warn of; each is one line with
+/// its remedy.
+pub fn concerns(machine: &Machine, port: &PortDescription) -> Vec<String> {
+    let mut concerns = Vec::new();
+    if let Some(name) = port.interface() {
+        match machine.interface(name) {
+            None if name == "lo" => {}
+            None => concerns.push(format!(
+                "there is no interface {name} on this machine. `allosaur ports` lists those that are"
+            )),
+            Some(interface) if !interface.is_up => concerns.push(format!(
+                "interface {name} is switched off. Switch it on: ip link set {name} up"
+            )),
+            Some(_) => {}
+        }
+        concerns.extend(warnings(machine, name));
+    }
+    let address = port.device().filter(|device| device.pci().is_some());
+    if let Some(address) = address.map(DpdkDevice::name) {
+        let obstacle = match machine.device(address) {
+            Some(device) => device.obstacle(),
+            None => Some((
+                format!("there is no network card at {address} on this machine"),
+                "`allosaur ports` lists those that are".to_owned(),
+            )),
+        };
+        concerns.extend(obstacle.map(|(problem, remedy)| format!("{problem}. {remedy}")));
+        let driver = machine
+            .device(address)
+            .and_then(|device| device.driver.as_deref());
+        let shortage = machine
+            .hugepages
+            .shortage()
+            .filter(|_| !driver.is_some_and(drivers::is_shared));
+        concerns.extend(
+            shortage.map(|text| format!("{text}. Make more: {}", machine.hugepages.command())),
+        );
+    }
+    concerns
+}
+
 /// What to warn of before a port on an interface is used; each is one line with its remedy.
 pub fn warnings(machine: &Machine, name: &str) -> Vec<String> {
     let Some(interface) = machine.interface(name) else {
@@ -251,4 +293,99 @@ pub fn warnings(machine: &Machine, name: &str) -> Vec<String> {
         ));
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The only interface of a machine, with these users.
+    fn machine(uses: Vec<Use>) -> Machine {
+        let eth0 = Interface {
+            name: "eth0".to_owned(),
+            is_up: true,
+            is_ethernet: true,
+            uses,
+            ..Interface::default()
+        };
+        Machine {
+            interfaces: vec![eth0],
+            ..Machine::default()
+        }
+    }
+
+    fn address() -> Use {
+        Use::Address("10.0.0.7".parse().expect("an address"), 24)
+    }
+
+    #[test]
+    fn who_disturbs_a_port_is_named_with_the_remedy() {
+        for (uses, words) in [
+            (vec![], &[][..]),
+            (
+                vec![Use::PacketSockets(3), Use::Below("eth0.7".to_owned())],
+                &[],
+            ),
+            (
+                vec![address()],
+                &["10.0.0.7/24", "ip address flush dev eth0"],
+            ),
+            (
+                vec![Use::DefaultRoute, address()],
+                &["default route", "Use another interface"],
+            ),
+            (
+                vec![Use::Session, Use::DefaultRoute],
+                &["your own session", "Use another interface"],
+            ),
+            (
+                vec![Use::MemberOf("br0".to_owned())],
+                &["part of br0", "ip link set eth0 nomaster"],
+            ),
+            (
+                vec![Use::Xdp(9)],
+                &["XDP program 9", "ip link set eth0 xdp off"],
+            ),
+        ] {
+            let found = warnings(&machine(uses.clone()), "eth0");
+            assert_eq!(found.len(), usize::from(!words.is_empty()), "{found:?}");
+            assert!(
+                words.iter().all(|word| found[0].contains(word)),
+                "{found:?}"
+            );
+            assert!(found.iter().all(|line| !line.contains('\n')), "{found:?}");
+            let machine = machine(uses);
+            let ours = begin::text(&for_first_file(&machine), 32);
+            let is_port = ours.contains("  - af_packet:eth0");
+            let blocking = ["10.0.0.7", "route", "session", "br0"];
+            let is_blocked = words
+                .iter()
+                .any(|word| blocking.iter().any(|b| word.contains(b)));
+            assert_eq!(is_port, !is_blocked, "{ours}");
+        }
+        assert_eq!(
+            warnings(&machine(vec![address()]), "eth7"),
+            Vec::<String>::new()
+        );
+    }
+
+    #[test]
+    fn what_is_not_as_a_file_says_is_a_concern() {
+        let mut machine = machine(vec![]);
+        let concerns = |machine: &Machine, port: &str| {
+            let port = port.parse().expect("well formed");
+            super::concerns(machine, &port).join("; ")
+        };
+        assert_eq!(concerns(&machine, "eth0"), "");
+        assert_eq!(concerns(&machine, "memory"), "");
+        assert_eq!(concerns(&machine, "lo"), "");
+        assert!(concerns(&machine, "eth1").contains("no interface eth1"));
+        machine.interfaces[0].is_up = false;
+        assert!(concerns(&machine, "eth0").contains("ip link set eth0 up"));
+        let text = concerns(&machine, "pci:0000:03:00.0");
+        assert!(
+            text.contains("no network card at 0000:03:00.0") && text.contains("hugepages"),
+            "{text}"
+        );
+    }
 }

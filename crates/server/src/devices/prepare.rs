@@ -92,7 +92,7 @@ fn not_there(what: &str, hint: &str) -> String {
     let hint = if hint.is_empty() {
         String::new()
     } else {
-        format!(": {hint}")
+        format!(" ({hint})")
     };
     format!("there is no {what}{hint}. `allosaur ports` lists all that there are")
 }

@@ -110,26 +110,32 @@ fn details(
         users.push(format!("by {}", programs.join(", ")));
     }
     lines.push(("used", users.join("; ")));
-    let choices: Vec<String> = entry.choices(machine).iter().map(choice).collect();
+    let choices = entry.choices(machine);
     lines.push(match choices.is_empty() {
         true => (
             "ports",
             "none: it does not carry Ethernet frames".to_owned(),
         ),
-        false => ("ports", choices.join("; ")),
+        false => ("ports", choices_in_words(&choices)),
     });
     lines
 }
 
-fn choice(choice: &Choice) -> String {
-    let note = match choice.note {
-        "" => String::new(),
-        note => format!(" ({note})"),
-    };
-    match &choice.remedy {
-        Some(remedy) => format!("{}{note} after: {}", choice.port, kept(remedy)),
-        None => format!("{}{note}", choice.port),
-    }
+/// Ports that need the same first stand together.
+fn choices_in_words(choices: &[Choice]) -> String {
+    let groups = choices.chunk_by(|one, next| one.remedy == next.remedy);
+    let groups = groups.map(|group| {
+        let ports = group.iter().map(|choice| match choice.note {
+            "" => choice.port.clone(),
+            note => format!("{} ({note})", choice.port),
+        });
+        let ports = ports.collect::<Vec<_>>().join(", ");
+        match &group[0].remedy {
+            Some(remedy) => format!("{ports} after: {}", kept(remedy)),
+            None => ports,
+        }
+    });
+    groups.collect::<Vec<_>>().join("; ")
 }
 
 /// The programs that have packet sockets there, such as `tcpdump (812)`.
@@ -338,7 +344,7 @@ mod tests {
             "your own session; the kernel: address 192.0.2.2/24; the kernel: default route",
             "vfio-pci hands it to DPDK",
             "a packet socket; XDP program 7; by tcpdump (812)",
-            "a-long-name-015 after: ip link set a-long-name-015 up",
+            "ports a-long-name-015, af_xdp:a-long-name-015 (copies) after: ip link set a-long-name-015 up",
             "none: it does not carry Ethernet frames",
             "pci:0000:00:03.0 after: ",
         ] {

@@ -104,6 +104,8 @@ pub struct Loaded {
     pub form: Form,
     /// What was understood and does not apply.
     pub warnings: Vec<read::Problem>,
+    /// Where the ports are named, in their order; none where the file names none.
+    pub ports: Vec<read::Mark>,
 }
 
 impl Default for Settings {
@@ -170,6 +172,7 @@ pub fn load(text: &str, around: &Surroundings) -> Result<Loaded, Findings> {
         settings,
         form,
         warnings: findings.warnings,
+        ports: findings.ports,
     })
 }
 

@@ -283,6 +283,7 @@ fn read_ports(item: &Item<'_>, findings: &mut Findings) -> Vec<PortSettings> {
 fn read_port(item: &Item<'_>, findings: &mut Findings) -> Option<PortSettings> {
     let description = |node: &Node| names::ours(text(node)?);
     if let Value::Text(_) = item.node.value {
+        item.mark_port(findings);
         return item.read(findings, description).map(PortSettings::plain);
     }
     let map = item.map(&PORT_KEYS, findings);
@@ -293,6 +294,7 @@ fn read_port(item: &Item<'_>, findings: &mut Findings) -> Option<PortSettings> {
         }
         return None;
     };
+    port.mark_port(findings);
     Some(PortSettings {
         load_max_bps: map.read("load_max", findings, rate),
         description: port.read(findings, description)?,

@@ -59,6 +59,28 @@ pub struct Findings {
     pub problems: Vec<Problem>,
     /// What was understood and does not apply.
     pub warnings: Vec<Problem>,
+    /// Where each port is named, in their order.
+    pub ports: Vec<Mark>,
+}
+
+/// A place that others may want to say something about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Where.
+    pub place: Place,
+    /// The key, with the way to it.
+    pub key: String,
+}
+
+impl Mark {
+    /// What is worth a warning there.
+    pub fn warning(&self, text: String) -> Problem {
+        Problem {
+            place: self.place,
+            key: self.key.clone(),
+            text,
+        }
+    }
 }
 
 /// A value and the way to it.
@@ -84,6 +106,14 @@ impl<'a> Item<'a> {
     /// Says what of it does not apply.
     pub(super) fn warn(&self, findings: &mut Findings, text: impl Into<String>) {
         findings.warnings.push(self.problem(text.into()));
+    }
+
+    /// Remembers that a port is named here.
+    pub(super) fn mark_port(&self, findings: &mut Findings) {
+        findings.ports.push(Mark {
+            place: self.node.place,
+            key: self.key.clone(),
+        });
     }
 
     fn problem(&self, text: String) -> Problem {

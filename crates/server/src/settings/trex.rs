@@ -258,6 +258,9 @@ fn read_ports(
         .iter()
         .map(|item| item.read(findings, |node| names::trex(text(node)?)))
         .collect();
+    for item in &items {
+        item.mark_port(findings);
+    }
     let addresses = read_port_info(map, items.len(), findings);
     if findings.problems.len() > before {
         return Vec::new();

@@ -462,6 +462,7 @@ fn config(cores: usize) -> ControlConfig {
     let port = |index: u8| PortConfig {
         driver: "memory".into(),
         description: "in-memory port".into(),
+        interface: None,
         line_rate_bps: 10e9,
         frame_bytes_max: 9238,
         link: LinkOwner::Server {
