@@ -35,11 +35,10 @@ pub(super) fn register(
     outlets.with_queue(port, Register { frame, is_reused })
 }
 
-/// Whether much of a program's packets is always the template's. A trailer has one place only in
-/// packets of one length.
+/// Whether much of a program's packets is always the template's. A trailer changes the end, and
+/// a checksum by what was there before: measured packets are written whole.
 fn keeps_its_end(program: &vm::Program, has_trailer: bool) -> bool {
-    let same = program.constant_end_bytes() >= REUSED_BYTES_MIN;
-    same && (!has_trailer || program.fixed_length().is_some())
+    !has_trailer && program.constant_end_bytes() >= REUSED_BYTES_MIN
 }
 
 /// Takes the stream's frame back from the queue.
@@ -244,7 +243,6 @@ impl Program<'_> {
                 return i;
             };
             self.stage.write_beginning(i as usize, slot);
-            stamp(self.stamp, i, slot);
             due = due.after(self.gap);
         }
         self.count

@@ -148,12 +148,5 @@ fn queues_keep_the_frames_whose_end_stays() {
         is_measured: true,
         ..kind
     };
-    assert_eq!(kept(measured), 1);
-    assert_eq!(
-        kept(Kind {
-            trims: true,
-            ..measured
-        }),
-        0
-    );
+    assert_eq!(kept(measured), 0);
 }
