@@ -6,10 +6,11 @@
 //!
 //! The modules stand in an order, and a module imports only from those before it:
 //! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `latency`, `flow_stats`, `host`,
-//! `stream`, `tcp`, `engine`.
+//! `stream`, `tcp`, `flow`, `engine`.
 
 pub mod capture;
 pub mod engine;
+pub mod flow;
 pub mod flow_stats;
 pub mod host;
 pub mod latency;

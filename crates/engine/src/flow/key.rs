@@ -1,0 +1,181 @@
+//! Which flow a frame belongs to, in 16 bytes.
+//!
+//! IPv6 addresses are told apart by their last 32 bits and by the number of the pair of prefixes
+//! that they begin with: whoever makes flows has few prefixes and many hosts.
+
+use std::collections::HashMap;
+use std::net::Ipv6Addr;
+
+/// Pairs of IPv6 prefixes that are told apart.
+pub const PREFIXES_MAX: usize = 4095;
+
+/// The protocol of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// The two ends of a flow, seen from ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FlowKey {
+    /// Our address, or its last 32 bits.
+    pub local: u32,
+    /// The other address, or its last 32 bits.
+    pub remote: u32,
+    /// Our port.
+    pub local_port: u16,
+    /// The other port.
+    pub remote_port: u16,
+    /// The pair of IPv6 prefixes, see [`Prefixes`]; `None` for IPv4.
+    pub prefixes: Option<u16>,
+    /// TCP or UDP.
+    pub protocol: Protocol,
+    /// The interface that it is on.
+    pub port: u8,
+}
+
+impl FlowKey {
+    /// The same in one number.
+    #[inline]
+    pub fn packed(&self) -> u128 {
+        let network = self.prefixes.map_or(0, |number| number + 1);
+        let kind = u32::from(self.port) << 16
+            | u32::from(network) << 1
+            | u32::from(self.protocol == Protocol::Udp);
+        u128::from(self.local) << 96
+            | u128::from(self.remote) << 64
+            | u128::from(self.local_port) << 48
+            | u128::from(self.remote_port) << 32
+            | u128::from(kind)
+    }
+}
+
+/// The first 96 bits of two addresses: ours, and the other.
+type Pair = ([u8; 12], [u8; 12]);
+
+/// The pairs of IPv6 prefixes that flows have.
+#[derive(Debug, Default)]
+pub struct Prefixes {
+    pairs: Vec<Pair>,
+    numbers: HashMap<Pair, u16>,
+}
+
+impl Prefixes {
+    /// The number of the pair that these addresses begin with; `None` when it has none.
+    pub fn find(&self, local: Ipv6Addr, remote: Ipv6Addr) -> Option<u16> {
+        let pair = (split(local).0, split(remote).0);
+        // Mostly there is one.
+        if self.pairs.first() == Some(&pair) {
+            return Some(0);
+        }
+        self.numbers.get(&pair).copied()
+    }
+
+    /// The same, with a number for a new pair; `None` when there are [`PREFIXES_MAX`].
+    pub fn find_or_add(&mut self, local: Ipv6Addr, remote: Ipv6Addr) -> Option<u16> {
+        if let Some(number) = self.find(local, remote) {
+            return Some(number);
+        }
+        if self.pairs.len() == PREFIXES_MAX {
+            return None;
+        }
+        let pair = (split(local).0, split(remote).0);
+        let number = self.pairs.len() as u16;
+        self.pairs.push(pair);
+        self.numbers.insert(pair, number);
+        Some(number)
+    }
+
+    /// The addresses of a flow: ours, and the other; `None` when the pair is unknown.
+    pub fn addresses(&self, number: u16, local: u32, remote: u32) -> Option<(Ipv6Addr, Ipv6Addr)> {
+        let (ours, others) = self.pairs.get(usize::from(number))?;
+        Some((joined(*ours, local), joined(*others, remote)))
+    }
+}
+
+/// The last 32 bits of an address, by which hosts are told apart.
+pub fn host_of(address: Ipv6Addr) -> u32 {
+    split(address).1
+}
+
+fn split(address: Ipv6Addr) -> ([u8; 12], u32) {
+    let bits = address.to_bits();
+    let bytes = address.octets();
+    let prefix = std::array::from_fn(|place| bytes[place]);
+    (prefix, bits as u32)
+}
+
+fn joined(prefix: [u8; 12], host: u32) -> Ipv6Addr {
+    let mut bytes = [0; 16];
+    bytes[..12].copy_from_slice(&prefix);
+    bytes[12..].copy_from_slice(&host.to_be_bytes());
+    Ipv6Addr::from(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_differ_differ_in_one_number() {
+        let key = FlowKey {
+            local: 1,
+            remote: 2,
+            local_port: 3,
+            remote_port: 4,
+            prefixes: None,
+            protocol: Protocol::Tcp,
+            port: 0,
+        };
+        let others = [
+            FlowKey { local: 2, ..key },
+            FlowKey { remote: 1, ..key },
+            FlowKey {
+                local_port: 4,
+                ..key
+            },
+            FlowKey {
+                remote_port: 3,
+                ..key
+            },
+            FlowKey {
+                prefixes: Some(0),
+                ..key
+            },
+            FlowKey {
+                prefixes: Some(PREFIXES_MAX as u16),
+                ..key
+            },
+            FlowKey {
+                protocol: Protocol::Udp,
+                ..key
+            },
+            FlowKey { port: 255, ..key },
+        ];
+        for (number, other) in others.iter().enumerate() {
+            assert_ne!(other.packed(), key.packed());
+            let after = &others[number + 1..];
+            assert!(after.iter().all(|one| one.packed() != other.packed()));
+        }
+    }
+
+    #[test]
+    fn addresses_come_back_from_their_prefixes() {
+        let address = |text: &str| text.parse::<Ipv6Addr>().expect("an address");
+        let (ours, others) = (address("2001:db8::1:2"), address("fe80::9:8:7"));
+        let mut prefixes = Prefixes::default();
+        assert_eq!(prefixes.find(ours, others), None);
+        assert_eq!(prefixes.find_or_add(ours, others), Some(0));
+        assert_eq!(prefixes.find_or_add(others, ours), Some(1));
+        assert_eq!(prefixes.find(ours, others), Some(0));
+        let hosts = (host_of(ours), host_of(others));
+        assert_eq!(
+            prefixes.addresses(0, hosts.0, hosts.1),
+            Some((ours, others))
+        );
+        assert_eq!(prefixes.addresses(2, 0, 0), None);
+    }
+}

@@ -1,0 +1,20 @@
+//! Flows: how millions of them are kept, found and woken.
+//!
+//! | what | where | memory a flow |
+//! |---|---|---|
+//! | places | `slab` | the flow itself |
+//! | whose frame is this? | `key`, `table` | 16 bytes at a load of one half |
+//! | when is it its turn? | `timers` | 16 bytes |
+//!
+//! All of it belongs to one core, grows up to a limit that is told beforehand, and never moves
+//! what it holds. What does not live here: what a flow is (`tcp`, `session`).
+
+mod key;
+mod slab;
+mod table;
+mod timers;
+
+pub use key::{FlowKey, PREFIXES_MAX, Prefixes, Protocol, host_of};
+pub use slab::{FlowIndex, Slab};
+pub use table::Table;
+pub use timers::Timers;

@@ -1,0 +1,133 @@
+//! Places for things that come and go: a number for each, and no moving.
+
+/// Things that are allocated at once.
+const CHUNK: usize = 1024;
+
+/// The place of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FlowIndex(pub u32);
+
+/// Up to a number of things, each in a place that it keeps. Memory is taken in chunks, and kept.
+#[derive(Debug)]
+pub struct Slab<T> {
+    chunks: Vec<Vec<Option<T>>>,
+    free: Vec<FlowIndex>,
+    len: usize,
+    len_max: usize,
+}
+
+impl<T> Slab<T> {
+    /// Room for `len_max` things; memory is taken when they come.
+    pub fn new(len_max: usize) -> Slab<T> {
+        Slab {
+            chunks: Vec::new(),
+            free: Vec::new(),
+            len: 0,
+            len_max,
+        }
+    }
+
+    /// Puts a thing somewhere; gives it back when there is no room.
+    pub fn insert(&mut self, thing: T) -> Result<FlowIndex, T> {
+        if self.len == self.len_max {
+            return Err(thing);
+        }
+        self.len += 1;
+        if let Some(index) = self.free.pop() {
+            *self.place(index) = Some(thing);
+            return Ok(index);
+        }
+        // All places so far are taken.
+        let number = self.len - 1;
+        if number / CHUNK == self.chunks.len() {
+            self.chunks.push(Vec::with_capacity(CHUNK));
+        }
+        self.chunks[number / CHUNK].push(Some(thing));
+        Ok(FlowIndex(number as u32))
+    }
+
+    /// Takes a thing out; its place may be given to another.
+    pub fn remove(&mut self, index: FlowIndex) -> Option<T> {
+        let place = self.chunks.get_mut(index.0 as usize / CHUNK)?;
+        let thing = place.get_mut(index.0 as usize % CHUNK)?.take()?;
+        self.free.push(index);
+        self.len -= 1;
+        Some(thing)
+    }
+
+    /// The thing at a place.
+    #[inline]
+    pub fn at(&self, index: FlowIndex) -> Option<&T> {
+        let chunk = self.chunks.get(index.0 as usize / CHUNK)?;
+        chunk.get(index.0 as usize % CHUNK)?.as_ref()
+    }
+
+    /// The thing at a place, to be changed.
+    #[inline]
+    pub fn at_mut(&mut self, index: FlowIndex) -> Option<&mut T> {
+        let chunk = self.chunks.get_mut(index.0 as usize / CHUNK)?;
+        chunk.get_mut(index.0 as usize % CHUNK)?.as_mut()
+    }
+
+    fn place(&mut self, index: FlowIndex) -> &mut Option<T> {
+        &mut self.chunks[index.0 as usize / CHUNK][index.0 as usize % CHUNK]
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many there may be.
+    pub fn len_max(&self) -> usize {
+        self.len_max
+    }
+
+    /// All places where something is, in order.
+    pub fn indices(&self) -> impl Iterator<Item = FlowIndex> + '_ {
+        let places = self.chunks.iter().flatten().zip(0..);
+        places.filter_map(|(thing, index)| thing.as_ref().map(|_| FlowIndex(index)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_kept_and_given_again() {
+        let mut slab = Slab::new(3);
+        let places: Vec<_> = ["a", "b", "c"].map(|thing| slab.insert(thing)).to_vec();
+        assert_eq!(places, [0, 1, 2].map(|place| Ok(FlowIndex(place))));
+        assert_eq!(slab.insert("d"), Err("d"), "full");
+        assert_eq!(slab.remove(FlowIndex(1)), Some("b"));
+        assert_eq!(slab.remove(FlowIndex(1)), None);
+        assert_eq!(slab.at(FlowIndex(1)), None);
+        assert_eq!(
+            slab.indices().collect::<Vec<_>>(),
+            [FlowIndex(0), FlowIndex(2)]
+        );
+        assert_eq!(slab.insert("e"), Ok(FlowIndex(1)));
+        assert_eq!(slab.at_mut(FlowIndex(1)), Some(&mut "e"));
+        assert_eq!((slab.len(), slab.at(FlowIndex(9))), (3, None));
+    }
+
+    #[test]
+    fn there_are_as_many_as_was_said() {
+        let mut slab = Slab::new(5000);
+        for number in 0..5000 {
+            assert_eq!(slab.insert(number), Ok(FlowIndex(number)));
+        }
+        assert!(slab.insert(0).is_err());
+        for number in (0..5000).step_by(3) {
+            assert_eq!(slab.remove(FlowIndex(number)), Some(number));
+        }
+        assert_eq!(slab.indices().count(), slab.len());
+        assert_eq!(slab.at(FlowIndex(4999)), Some(&4999));
+    }
+}

@@ -1,0 +1,177 @@
+//! From a key to a flow: a hash table of a fixed size.
+//!
+//! Open addressing with linear probing; what is taken out is filled from behind, so that there are
+//! no graves and a search ends at the first empty place. A place keeps half of the hash, so that
+//! nearly every look at a flow is at the right one.
+
+use super::slab::FlowIndex;
+
+/// One place: the upper half of the hash, and the flow's number plus one; 0 is empty.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    tag: u32,
+    flow: u32,
+}
+
+/// A table for up to a number of flows.
+#[derive(Debug)]
+pub struct Table {
+    places: Vec<Place>,
+    mask: usize,
+    seed: u64,
+    len: usize,
+}
+
+impl Table {
+    /// A table for `len_max` flows, at most half full. `seed` makes that nobody outside can choose
+    /// keys that meet.
+    pub fn new(len_max: usize, seed: u64) -> Table {
+        let places = (len_max * 2).next_power_of_two().max(16);
+        Table {
+            places: vec![Place::default(); places],
+            mask: places - 1,
+            seed: seed | 1,
+            len: 0,
+        }
+    }
+
+    /// The flow with this key; `is_it` looks at the flow whether it has.
+    #[inline]
+    pub fn find(&self, key: u128, mut is_it: impl FnMut(FlowIndex) -> bool) -> Option<FlowIndex> {
+        let hash = self.hash(key);
+        let tag = (hash >> 32) as u32;
+        let mut at = hash as usize & self.mask;
+        loop {
+            let place = self.places[at];
+            if place.flow == 0 {
+                return None;
+            }
+            let flow = FlowIndex(place.flow - 1);
+            if place.tag == tag && is_it(flow) {
+                return Some(flow);
+            }
+            at = (at + 1) & self.mask;
+        }
+    }
+
+    /// Adds a flow that is not there; `false` when the table is full.
+    pub fn insert(&mut self, key: u128, flow: FlowIndex) -> bool {
+        if (self.len + 1) * 4 > self.places.len() * 3 {
+            return false;
+        }
+        let hash = self.hash(key);
+        let mut at = hash as usize & self.mask;
+        while self.places[at].flow != 0 {
+            at = (at + 1) & self.mask;
+        }
+        self.places[at] = Place {
+            tag: (hash >> 32) as u32,
+            flow: flow.0 + 1,
+        };
+        self.len += 1;
+        true
+    }
+
+    /// Takes a flow out; `key_of` tells the keys of flows. Returns whether it was there.
+    pub fn remove(
+        &mut self,
+        key: u128,
+        flow: FlowIndex,
+        key_of: impl Fn(FlowIndex) -> u128,
+    ) -> bool {
+        let mut at = self.hash(key) as usize & self.mask;
+        while self.places[at].flow != flow.0 + 1 {
+            if self.places[at].flow == 0 {
+                return false;
+            }
+            at = (at + 1) & self.mask;
+        }
+        self.len -= 1;
+        // What follows may have been pushed here from its own place: pull it back.
+        let mut hole = at;
+        loop {
+            at = (at + 1) & self.mask;
+            let place = self.places[at];
+            if place.flow == 0 {
+                break;
+            }
+            let home = self.hash(key_of(FlowIndex(place.flow - 1))) as usize & self.mask;
+            let distance = at.wrapping_sub(home) & self.mask;
+            if distance >= at.wrapping_sub(hole) & self.mask {
+                self.places[hole] = place;
+                hole = at;
+            }
+        }
+        self.places[hole] = Place::default();
+        true
+    }
+
+    /// How many flows there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Two multiplications that fold their upper half down (as wyhash does).
+    #[inline]
+    fn hash(&self, key: u128) -> u64 {
+        let (high, low) = ((key >> 64) as u64, key as u64);
+        let first = fold(high ^ self.seed, low ^ 0x9e37_79b9_7f4a_7c15);
+        fold(first ^ self.seed.rotate_left(32), 0xd6e8_feb8_6659_fd93)
+    }
+}
+
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product >> 64) as u64 ^ product as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_is_a_map(
+            seed in any::<u64>(),
+            steps in prop::collection::vec((any::<bool>(), 0u8..60), 0..400),
+        ) {
+            let mut table = Table::new(40, seed);
+            let mut naive: HashMap<u128, FlowIndex> = HashMap::new();
+            // The key of flow n is n times a large number.
+            let key_of = |flow: FlowIndex| u128::from(flow.0) * 0x1234_5678_9abc_def0_1111;
+            for (adds, number) in steps {
+                let flow = FlowIndex(u32::from(number));
+                let key = key_of(flow);
+                if !adds {
+                    let was_there = naive.remove(&key).is_some();
+                    prop_assert_eq!(table.remove(key, flow, key_of), was_there);
+                } else if !naive.contains_key(&key) && table.insert(key, flow) {
+                    naive.insert(key, flow);
+                }
+                for number in 0..60 {
+                    let key = key_of(FlowIndex(number));
+                    let found = table.find(key, |flow| key_of(flow) == key);
+                    prop_assert_eq!(found, naive.get(&key).copied());
+                }
+                prop_assert_eq!(table.len(), naive.len());
+            }
+        }
+    }
+
+    #[test]
+    fn it_holds_what_was_said_and_no_more() {
+        let mut table = Table::new(1000, 1);
+        let taken = (0..10_000).take_while(|&n| table.insert(u128::from(n), FlowIndex(n)));
+        assert!((1000..2048).contains(&taken.count()));
+    }
+}

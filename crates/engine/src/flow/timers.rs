@@ -1,0 +1,346 @@
+//! One timer for each flow: two wheels of lists that run through the flows' own places.
+//!
+//! | wheel | one tick | ticks | holds what is due |
+//! |---|---|---|---|
+//! | fine | 20 µs | 1024 | within 2 ms |
+//! | coarse | 1 ms | 1024 | later; what is further than a turn goes round again |
+//!
+//! Setting, moving and stopping a timer are a few writes, and there is no memory but one node a
+//! flow. What lies in a tick of the coarse wheel is spread over the fine one when its time comes, so
+//! a million timers of one millisecond are not due at once. A flow is never woken early, and at
+//! most a tick late.
+//!
+//! What does not live here: timers with an order to the nanosecond (`wheel`).
+
+use super::slab::FlowIndex;
+use crate::time::{MICROSECOND, MILLISECOND, Nanos};
+
+const FINE_TICK: Nanos = 20 * MICROSECOND;
+const FINE_PER_COARSE: u64 = MILLISECOND / FINE_TICK;
+const TICKS: usize = 1024;
+/// Coarse ticks are taken apart this far ahead.
+const AHEAD_TICKS: u64 = 1;
+/// No neighbor.
+const NONE: u32 = u32::MAX;
+
+/// A flow's place in a list.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    next: u32,
+    previous: u32,
+    /// When it is due, in fine ticks rounded up, and in the lowest bits its list; 0 while it is
+    /// in none.
+    due_and_slot: u64,
+}
+
+const IDLE: Node = Node {
+    next: NONE,
+    previous: NONE,
+    due_and_slot: 0,
+};
+/// Bits of a list's number.
+const SLOT_BITS: u32 = (2 * TICKS).trailing_zeros();
+
+impl Node {
+    fn due_tick(self) -> u64 {
+        self.due_and_slot >> SLOT_BITS
+    }
+
+    fn slot(self) -> usize {
+        self.due_and_slot as usize % (2 * TICKS)
+    }
+
+    fn is_idle(self) -> bool {
+        self.due_and_slot == 0
+    }
+}
+
+/// The timers of all flows of a core.
+#[derive(Debug)]
+pub struct Timers {
+    nodes: Vec<Node>,
+    /// The first of each list: the fine wheel, then the coarse one.
+    heads: Box<[u32; 2 * TICKS]>,
+    /// Which lists have something, one bit each.
+    filled: [u64; 2 * TICKS / 64],
+    /// All before this fine tick were handed out.
+    fine_tick: u64,
+    /// All before this coarse tick were moved to the fine wheel.
+    coarse_tick: u64,
+    len: usize,
+}
+
+impl Timers {
+    /// No timers, at time `now`.
+    pub fn new(now: Nanos) -> Timers {
+        let fine_tick = now / FINE_TICK;
+        Timers {
+            nodes: Vec::new(),
+            heads: Box::new([NONE; 2 * TICKS]),
+            filled: [0; 2 * TICKS / 64],
+            fine_tick,
+            coarse_tick: fine_tick / FINE_PER_COARSE + AHEAD_TICKS + 1,
+            len: 0,
+        }
+    }
+
+    /// Wakes `flow` at `at`, and no more when it was to be woken.
+    pub fn set(&mut self, flow: FlowIndex, at: Nanos) {
+        self.stop(flow);
+        let place = flow.0 as usize;
+        if place >= self.nodes.len() {
+            self.nodes.resize(place + 1, IDLE);
+        }
+        // Never 0, and never in what was handed out.
+        let due_tick = at.div_ceil(FINE_TICK).max(self.fine_tick).max(1);
+        self.len += 1;
+        self.link(flow.0, due_tick);
+    }
+
+    /// Does not wake `flow`.
+    pub fn stop(&mut self, flow: FlowIndex) {
+        let place = flow.0 as usize;
+        let Some(&node) = self.nodes.get(place).filter(|node| !node.is_idle()) else {
+            return;
+        };
+        self.unlink(node);
+        self.nodes[place] = IDLE;
+        self.len -= 1;
+    }
+
+    /// When `flow` will be woken.
+    pub fn due(&self, flow: FlowIndex) -> Option<Nanos> {
+        let node = self.nodes.get(flow.0 as usize)?;
+        (!node.is_idle()).then(|| node.due_tick() * FINE_TICK)
+    }
+
+    /// A flow that is due at `now`; call it until there is none. Its timer is stopped.
+    pub fn pop_due(&mut self, now: Nanos) -> Option<FlowIndex> {
+        let now_tick = now / FINE_TICK;
+        loop {
+            self.spread();
+            let slot = self.fine_tick as usize % TICKS;
+            if self.fine_tick <= now_tick && self.heads[slot] != NONE {
+                let flow = FlowIndex(self.heads[slot]);
+                self.stop(flow);
+                return Some(flow);
+            }
+            if self.fine_tick >= now_tick {
+                return None;
+            }
+            self.fine_tick = self.next_stop().min(now_tick);
+        }
+    }
+
+    /// The next fine tick where there is something to do: what lies between is empty.
+    fn next_stop(&self) -> u64 {
+        let spread = (self.coarse_tick - AHEAD_TICKS) * FINE_PER_COARSE;
+        let fine = self.next_fine();
+        let coarse = self.next_filled(TICKS, self.coarse_tick);
+        let coarse = coarse.map(|tick| (tick - AHEAD_TICKS) * FINE_PER_COARSE);
+        // Without any, the coarse wheel still has to keep up: once a turn is enough.
+        let coarse = coarse.unwrap_or(spread + TICKS as u64 * FINE_PER_COARSE);
+        fine.map_or(coarse, |fine| fine.min(coarse))
+    }
+
+    /// When the first flow is due, or a little before; `None` when there is no timer.
+    pub fn next_due(&self) -> Option<Nanos> {
+        if self.len == 0 {
+            return None;
+        }
+        if let Some(tick) = self.next_fine() {
+            return Some(tick * FINE_TICK);
+        }
+        let tick = self.next_filled(TICKS, self.coarse_tick)?;
+        Some(tick * MILLISECOND - MILLISECOND * AHEAD_TICKS)
+    }
+
+    /// How many timers are set.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether none is set.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Moves coarse ticks that come near to the fine wheel.
+    fn spread(&mut self) {
+        let target = self.fine_tick / FINE_PER_COARSE + AHEAD_TICKS + 1;
+        // Empty ticks are passed in one step.
+        while let Some(tick) = self.next_filled(TICKS, self.coarse_tick) {
+            if tick >= target {
+                break;
+            }
+            self.coarse_tick = tick;
+            let slot = TICKS + self.coarse_tick as usize % TICKS;
+            self.coarse_tick += 1;
+            let mut at = std::mem::replace(&mut self.heads[slot], NONE);
+            self.filled[slot / 64] &= !(1 << (slot % 64));
+            while at != NONE {
+                let node = self.nodes[at as usize];
+                self.link(at, node.due_tick());
+                at = node.next;
+            }
+        }
+        self.coarse_tick = self.coarse_tick.max(target);
+    }
+
+    /// The list that a flow due at `tick` belongs to now.
+    fn slot_of(&self, tick: u64) -> usize {
+        let coarse = tick / FINE_PER_COARSE;
+        if coarse < self.coarse_tick {
+            return tick as usize % TICKS;
+        }
+        let last = self.coarse_tick + TICKS as u64 - 1;
+        TICKS + coarse.min(last) as usize % TICKS
+    }
+
+    fn link(&mut self, place: u32, due_tick: u64) {
+        let slot = self.slot_of(due_tick);
+        let head = self.heads[slot];
+        self.nodes[place as usize] = Node {
+            next: head,
+            previous: NONE,
+            due_and_slot: due_tick << SLOT_BITS | slot as u64,
+        };
+        if head != NONE {
+            self.nodes[head as usize].previous = place;
+        }
+        self.heads[slot] = place;
+        self.filled[slot / 64] |= 1 << (slot % 64);
+    }
+
+    fn unlink(&mut self, node: Node) {
+        if node.next != NONE {
+            self.nodes[node.next as usize].previous = node.previous;
+        }
+        if node.previous != NONE {
+            self.nodes[node.previous as usize].next = node.next;
+            return;
+        }
+        let slot = node.slot();
+        self.heads[slot] = node.next;
+        if node.next == NONE {
+            self.filled[slot / 64] &= !(1 << (slot % 64));
+        }
+    }
+
+    /// The first fine tick from now on that has something.
+    fn next_fine(&self) -> Option<u64> {
+        self.next_filled(0, self.fine_tick)
+    }
+
+    /// The first tick from `tick` on whose list has something, within a turn.
+    fn next_filled(&self, wheel: usize, tick: u64) -> Option<u64> {
+        let start = tick as usize % TICKS;
+        for step in 0..=TICKS / 64 {
+            let word_slot = (start + step * 64) % TICKS / 64 * 64;
+            let mut word = self.filled[(wheel + word_slot) / 64];
+            if step == 0 {
+                word &= u64::MAX << (start % 64);
+            } else if step == TICKS / 64 {
+                word &= !(u64::MAX << (start % 64));
+            }
+            if word != 0 {
+                let slot = word_slot + word.trailing_zeros() as usize;
+                let ahead = (slot + TICKS - start) % TICKS;
+                return Some(tick + ahead as u64);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::time::SECOND;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Set(u32, Nanos),
+        Stop(u32),
+        Advance(Nanos),
+    }
+
+    fn some_step() -> impl Strategy<Value = Step> {
+        let span = prop_oneof![
+            0..100 * MICROSECOND,
+            0..30 * MILLISECOND,
+            0..5 * SECOND,
+            Just(20 * SECOND),
+        ];
+        prop_oneof![
+            3 => (0..50u32, span.clone()).prop_map(|(flow, after)| Step::Set(flow, after)),
+            1 => (0..50u32).prop_map(Step::Stop),
+            2 => span.prop_map(Step::Advance),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn flows_are_woken_in_time(
+            start in 0..100 * SECOND,
+            steps in prop::collection::vec(some_step(), 0..120),
+        ) {
+            let mut now = start;
+            let mut timers = Timers::new(now);
+            let mut naive: BTreeMap<u32, Nanos> = BTreeMap::new();
+            for step in steps {
+                match step {
+                    Step::Set(flow, after) => {
+                        timers.set(FlowIndex(flow), now + after);
+                        naive.insert(flow, now + after);
+                    }
+                    Step::Stop(flow) => {
+                        timers.stop(FlowIndex(flow));
+                        naive.remove(&flow);
+                    }
+                    Step::Advance(span) => {
+                        now += span;
+                        while let Some(flow) = timers.pop_due(now) {
+                            let due = naive.remove(&flow.0);
+                            prop_assert!(due.is_some_and(|due| due <= now), "{flow:?} {due:?} {now}");
+                        }
+                        let late = naive.values().find(|due| **due + FINE_TICK <= now);
+                        prop_assert_eq!(late, None, "now {}", now);
+                    }
+                }
+                prop_assert_eq!(timers.len(), naive.len());
+                let first = naive.values().min().copied();
+                let told = timers.next_due();
+                prop_assert_eq!(told.is_some(), first.is_some());
+                if let (Some(told), Some(first)) = (told, first) {
+                    prop_assert!(told <= first.max(now) + FINE_TICK, "{told} {first}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_timer_is_moved_and_stopped_wherever_it_is() {
+        let mut timers = Timers::new(0);
+        for flow in 0..10 {
+            timers.set(FlowIndex(flow), 10 * SECOND);
+        }
+        assert_eq!(timers.due(FlowIndex(3)), Some(10 * SECOND));
+        assert_eq!(timers.pop_due(5 * SECOND), None);
+        for flow in (0..10).rev() {
+            timers.stop(FlowIndex(flow));
+        }
+        assert!(timers.is_empty());
+        assert_eq!(timers.pop_due(20 * SECOND), None);
+        timers.set(FlowIndex(1), 0);
+        assert_eq!(
+            timers.pop_due(20 * SECOND),
+            Some(FlowIndex(1)),
+            "the past is now"
+        );
+    }
+}
