@@ -10,6 +10,7 @@ use std::time::Duration;
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use nix::poll::{PollFd, PollFlags, ppoll};
 
+use crate::clock::Clock;
 use crate::mailbox::Doorbell;
 
 /// The shortest sleep of adaptive polling. Packets may leave this much late, and then several
@@ -17,6 +18,9 @@ use crate::mailbox::Doorbell;
 pub const SLEEP_MIN: Nanos = 50 * MICROSECOND;
 /// The longest sleep, after which a thread looks whether the server has ended.
 pub const SLEEP_MAX: Nanos = 100 * MILLISECOND;
+
+/// The longest time that a thread stays awake before something is due, since sleeps end late.
+const AWAKE_MAX: Nanos = 25 * MICROSECOND;
 
 /// How threads wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,15 +46,7 @@ impl FromStr for Poll {
 }
 
 impl Poll {
-    /// Waits, at most until `due`. Another thread ends the wait by unparking this one.
-    pub fn wait_until(self, now: Nanos, due: Option<Nanos>) {
-        match self {
-            Poll::Busy => stay_awake(),
-            Poll::Adaptive => std::thread::park_timeout(sleep_until(now, due)),
-        }
-    }
-
-    /// The same for a thread that `bell` wakes, or any of `files` when it becomes readable.
+    /// Waits, at most until `due`, for a thread that `bell` wakes, or any of `files` when it becomes readable.
     pub fn wait_for<'a>(
         self,
         bell: &'a Doorbell,
@@ -63,6 +59,70 @@ impl Poll {
             Poll::Adaptive => wait(bell, files, sleep_until(now, due)),
         }
     }
+}
+
+/// How a thread waits that knows when there is something to do, and how late its sleeps end.
+///
+/// Once it has slept for the sake of a time, it stays awake for what is left until then. Who has
+/// something to do all the time sleeps whole, and then does all that is due by then together.
+#[derive(Debug)]
+pub struct Waiter {
+    poll: Poll,
+    clock: Clock,
+    /// How much later than asked sleeps end, the latest ones of late.
+    late: Nanos,
+    /// What the last sleep was for.
+    slept_for: Option<Nanos>,
+}
+
+impl Waiter {
+    /// One that waits in this way.
+    pub fn new(poll: Poll, clock: Clock) -> Waiter {
+        Waiter {
+            poll,
+            clock,
+            late: 0,
+            slept_for: None,
+        }
+    }
+
+    /// Waits, at most until `due`. Another thread ends the wait by unparking this one.
+    pub fn wait_until(&mut self, due: Option<Nanos>) {
+        if self.poll == Poll::Busy {
+            return stay_awake();
+        }
+        let now = self.clock.now_ns();
+        let Some(sleep) = self.sleep(now, due) else {
+            // So short that others need not go first: who does may come back milliseconds late.
+            return std::hint::spin_loop();
+        };
+        std::thread::park_timeout(Duration::from_nanos(sleep));
+        self.slept_for = due;
+        // Who was woken before the time learns nothing.
+        if let Some(late) = self.clock.now_ns().checked_sub(now + sleep) {
+            self.late = late.max(self.late - self.late / 32);
+        }
+    }
+
+    /// How long to sleep, or `None` to stay awake.
+    fn sleep(&self, now: Nanos, due: Option<Nanos>) -> Option<Nanos> {
+        let left = due.map_or(SLEEP_MAX, |due| due.saturating_sub(now));
+        let is_aim = due.is_some() && due == self.slept_for;
+        match is_aim && left <= AWAKE_MAX {
+            true => None,
+            false => Some(sleep_for(left, self.late)),
+        }
+    }
+}
+
+/// How long to sleep when so much time is left: sleeps end `late`.
+fn sleep_for(left: Nanos, late: Nanos) -> Nanos {
+    let awake = match left {
+        // Awake for a quarter of the time at most.
+        left if left >= SLEEP_MIN + AWAKE_MAX => late.min(AWAKE_MAX).min(left / 4),
+        _ => 0,
+    };
+    (left - awake).clamp(SLEEP_MIN, SLEEP_MAX)
 }
 
 fn sleep_until(now: Nanos, due: Option<Nanos>) -> Duration {
@@ -111,6 +171,40 @@ pub fn sharpen_sleep() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sleeps_end_before_the_time_by_what_they_are_late_within_limits() {
+        let us = |n: u64| n * MICROSECOND;
+        assert_eq!(sleep_for(us(1000), us(10)), us(990));
+        assert_eq!(
+            sleep_for(us(1000), us(80)),
+            us(975),
+            "at most so long awake"
+        );
+        assert_eq!(sleep_for(us(80), us(25)), us(60), "a quarter of the time");
+        assert_eq!(sleep_for(us(74), us(25)), us(74));
+        assert_eq!(sleep_for(us(3), us(25)), SLEEP_MIN);
+        assert_eq!(sleep_for(Nanos::MAX, us(10)), SLEEP_MAX);
+    }
+
+    #[test]
+    fn who_slept_for_a_time_stays_awake_until_then() {
+        let waiter = Waiter {
+            late: 10 * MICROSECOND,
+            slept_for: Some(5 * MILLISECOND),
+            ..Waiter::new(Poll::Adaptive, Clock::start())
+        };
+        let sleep = |due: Option<Nanos>, left: Nanos| {
+            let now = due.map_or(0, |due| due - left);
+            waiter.sleep(now, due)
+        };
+        assert_eq!(sleep(Some(5 * MILLISECOND), AWAKE_MAX), None);
+        assert_eq!(sleep(Some(5 * MILLISECOND), 0), None);
+        // It was woken long before, or for another time.
+        assert!(sleep(Some(5 * MILLISECOND), AWAKE_MAX + 1).is_some());
+        assert!(sleep(Some(6 * MILLISECOND), AWAKE_MAX).is_some());
+        assert!(sleep(None, 0).is_some());
+    }
 
     #[test]
     fn a_bell_that_rang_ends_the_next_wait_and_no_other() {

@@ -16,7 +16,7 @@ use allosaur_port::{FrameId, TxQueue};
 use crate::clock::Clock;
 use crate::counters::{CoreBlock, CoreCounters};
 use crate::mailbox::{Report, WorkerEnd};
-use crate::polling::{Poll, SLEEP_MIN, sharpen_sleep};
+use crate::polling::{Poll, SLEEP_MIN, Waiter, sharpen_sleep};
 
 /// Busy threads publish their counters once in so many turns; idle ones before they wait.
 const TURNS_PER_PUBLISH: u32 = 64;
@@ -83,10 +83,11 @@ impl Worker {
     /// Works until control is gone.
     pub fn run(mut self, poll: Poll) {
         sharpen_sleep();
+        let mut waiter = Waiter::new(poll, self.clock.clone());
         while !self.mail.is_closed() {
             if self.turn() == 0 {
                 self.publish();
-                poll.wait_until(self.queues.now, self.next_due());
+                waiter.wait_until(self.next_due());
             }
         }
         self.publish();
