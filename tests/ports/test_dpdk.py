@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
+import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from allosaur import STLClient, STLFlowStats, STLPktBuilder, STLStream, STLTXSingleBurst
 from allosaur.server import LocalServer, find_binary
-from scapy.all import IP, UDP, Ether
+from scapy.all import IP, UDP, Ether, rdpcap, wrpcap
 
 SETTLE_S = 5.0
 
@@ -43,7 +49,8 @@ def burst(packets: int, pps: float, size: int = 60, **options: Any) -> STLStream
 def run(client: STLClient, streams: list[STLStream], ports: list[int]) -> Any:
     client.reset()
     client.add_streams(streams, ports=ports)
-    client.start(ports=ports)
+    # Devices without hardware say 10 Gbit/s and less, whatever they can do.
+    client.start(ports=ports, force=True)
     client.wait_on_traffic(ports=ports)
 
 
@@ -87,6 +94,128 @@ def test_the_kernel_counts_what_dpdk_sends(dpdk: None, network: Any) -> None:
         run(client, [burst(20_000, 100_000), burst(1_000, 5_000, 1514)], [0])
         assert client.get_stats()[0]["opackets"] == 21_000
         assert network.received(far, other) == (21_000, 20_000 * 60 + 1_000 * 1514)
+
+
+@pytest.fixture
+def peer() -> Iterator[Callable[..., None]]:
+    """Starts `dpdk-testpmd`, which sends back what it receives; it ends with the test."""
+    if shutil.which("dpdk-testpmd") is None:
+        pytest.skip("there is no dpdk-testpmd: install dpdk-dev")
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(device: str) -> None:
+        prefix = f"alo{os.getpid()}-peer"
+        command = ["dpdk-testpmd", "--no-huge", "--no-shconf", "-m", "128", "--no-pci", "--no-telemetry"]
+        command += [f"--file-prefix={prefix}", "--lcores", "0@0,1@0", f"--vdev={device}", "--"]
+        command += ["--forward-mode=io", "--total-num-mbufs=2048", "--stats-period=3600"]
+        quiet = subprocess.DEVNULL
+        started.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.wait(timeout=20)
+    with contextlib.suppress(OSError):
+        Path(f"/var/run/dpdk/alo{os.getpid()}-peer").rmdir()
+
+
+def wait_for_echo(client: STLClient, port: int) -> None:
+    """Send a packet now and then until one comes back: a peer that starts loses some at first."""
+    until = time.monotonic() + 30
+    while client.get_port_attr(port)["link"] != "UP":
+        assert time.monotonic() < until, "the link comes up"
+        time.sleep(0.05)
+    while client.get_stats()[port]["ipackets"] == 0:
+        assert time.monotonic() < until, "the peer sends back what it receives"
+        run(client, [burst(1, 100)], [port])
+        time.sleep(0.1)
+    time.sleep(0.5)
+    client.clear_stats()
+
+
+@pytest.mark.parametrize("role", ["client", "server"])
+def test_what_goes_through_memif_comes_back(dpdk: None, peer: Any, tmp_path: Path, role: str) -> None:
+    socket = f"socket={tmp_path / 'memif'},socket-abstract=no"
+    other = {"client": "server", "server": "client"}[role]
+    if other == "server":
+        peer(f"net_memif0,role=server,{socket}")
+        assert wait_until((tmp_path / "memif").exists)
+    with LocalServer(ports=[f"vdev:net_memif,role={role},{socket}"]) as server, server.client() as client:
+        if other == "client":
+            peer(f"net_memif0,role=client,{socket}")
+        wait_for_echo(client, 0)
+        run(client, [burst(4_000, 8_000), burst(1_000, 2_000, 1000, flow_stats=STLFlowStats(7))], [0])
+        stats = received(client, 0, 5_000)
+        assert (stats[0]["opackets"], stats[0]["ipackets"]) == (5_000, 5_000)
+        assert stats[0]["obytes"] == stats[0]["ibytes"] == 4_000 * 64 + 1_000 * 1004
+        flow = client.get_pgid_stats([7])["flow_stats"][7]
+        assert (flow["tx_pkts"][0], flow["rx_pkts"][0]) == (1_000, 1_000)
+
+
+def test_the_kernel_counts_what_a_tap_sends(dpdk: None, network: Any) -> None:
+    name = f"alo{os.getpid()}tap"
+    with LocalServer(ports=[f"vdev:net_tap,iface={name}"], cores=2) as server, server.client() as client:
+        network.silence(None, name)
+        before = network.received(None, name)
+        run(client, [burst(5_000, 50_000), burst(1_000, 10_000, 1514)], [0])
+        assert client.get_stats()[0]["opackets"] == 6_000
+        assert wait_until(lambda: network.received(None, name)[0] >= before[0] + 6_000)
+        packets, sent_bytes = network.received(None, name)
+        assert packets - before[0] == 6_000
+        assert sent_bytes - before[1] == 5_000 * 60 + 1_000 * 1514
+
+
+def test_captures_are_sent_and_received_through_pcap(dpdk: None, tmp_path: Path) -> None:
+    written, replayed = tmp_path / "written.pcap", tmp_path / "replayed.pcap"
+    packets = [Ether() / IP(src="16.0.0.9") / UDP(sport=n, dport=9) / bytes(20 + n) for n in range(1, 200)]
+    wrpcap(str(replayed), packets)
+    port = f"vdev:net_pcap,tx_pcap={written},rx_pcap={replayed}"
+    with LocalServer(ports=[port], cores=2) as server, server.client() as client:
+        stats = received(client, 0, len(packets))
+        assert stats[0]["ipackets"] == len(packets)
+        run(client, [burst(300, 3_000), burst(100, 1_000, 594)], [0])
+    sent = [bytes(packet) for packet in rdpcap(str(written))]
+    assert sorted({len(packet) for packet in sent}) == [60, 594]
+    assert (len(sent), sum(len(packet) == 594 for packet in sent)) == (400, 100)
+
+
+def test_a_killed_server_leaves_nothing_behind(dpdk: None, network: Any, tmp_path: Path) -> None:
+    tap, socket = f"alo{os.getpid()}tap", tmp_path / "memif"
+    memif = f"vdev:net_memif,role=server,socket={socket},socket-abstract=no"
+    ports = ["vdev:net_ring", f"vdev:net_tap,iface={tap}", memif, "vdev:net_null"]
+    before = left_behind(tap)
+    for _ in range(3):
+        with LocalServer(ports=ports) as server, server.client() as client:
+            run(client, [burst(1_000, 10_000)], [0])
+            assert received(client, 0, 1_000)[0]["ipackets"] == 1_000
+            client.add_streams([burst(100_000_000, 1_000_000)], ports=[3])
+            client.start(ports=[3])
+            assert server.pid is not None
+            os.kill(server.pid, signal.SIGKILL)
+            assert wait_until(lambda: not server.is_running())
+        assert wait_until(lambda: left_behind(tap) == before), left_behind(tap)
+        assert socket.exists(), "a socket stays in the file system, and the next server removes it"
+    with LocalServer(ports=ports):
+        pass
+    assert left_behind(tap) == before
+    assert not socket.exists()
+
+
+def wait_until(is_so: Callable[[], bool]) -> bool:
+    """Tell whether something came to be within a while."""
+    until = time.monotonic() + SETTLE_S
+    while not is_so() and time.monotonic() < until:
+        time.sleep(0.05)
+    return is_so()
+
+
+def left_behind(tap: str) -> list[str]:
+    """Give what of a server is to be seen outside of it: files of DPDK's, pages, the tap."""
+    files = Path("/var/run/dpdk").glob("allosaur*") if Path("/var/run/dpdk").exists() else []
+    huge = Path("/dev/hugepages").glob("allosaur*") if Path("/dev/hugepages").exists() else []
+    own = [path for path in files if path.name == "allosaur"]
+    pages = [line for line in Path("/proc/meminfo").read_text().splitlines() if "HugePages_Free" in line]
+    return [*map(str, [*own, *huge]), *pages, *[tap for _ in Path("/sys/class/net").glob(tap)]]
 
 
 def test_a_port_says_what_it_is(dpdk: None) -> None:

@@ -65,6 +65,13 @@ impl DpdkDevice {
         self.is_pci || self.name.ends_with(|c: char| c.is_ascii_digit())
     }
 
+    /// The value of an argument for the driver, if it has one.
+    pub fn argument(&self, name: &str) -> Option<&str> {
+        let arguments = self.arguments.split(',').filter_map(|a| a.split_once('='));
+        let mut found = arguments.filter(|(given, _)| *given == name);
+        found.next().map(|(_, value)| value)
+    }
+
     /// The arguments for the driver. `net_null` makes up frames to receive as fast as it is asked,
     /// which keeps the receive thread busy with nothing; so it is told not to, unless the user says.
     pub fn arguments_or_default(&self) -> String {

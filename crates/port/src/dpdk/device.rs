@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::eal::{Eal, Failure, check};
 use super::ffi;
 use super::ffi::Limits;
+use super::leftover;
 use super::pool::Pool;
 use crate::QueueCounts;
 use crate::description::DpdkDevice;
@@ -69,6 +70,7 @@ impl Device {
         }
         let refused = |problem: String| refusal(description, &problem);
         if description.bus() == "vdev" {
+            leftover::remove_socket(description);
             let arguments = text(&description.arguments_or_default());
             eal.add(&bus, &name, &arguments).map_err(refused)?;
         }

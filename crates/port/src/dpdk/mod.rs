@@ -7,6 +7,7 @@
 mod device;
 mod eal;
 mod ffi;
+mod leftover;
 mod pool;
 mod receive;
 #[cfg(test)]
