@@ -6,7 +6,7 @@
 //!
 //! The modules stand in an order, and a module imports only from those before it:
 //! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `latency`, `flow_stats`, `host`,
-//! `stream`, `tcp`, `flow`, `engine`.
+//! `stream`, `tcp`, `flow`, `session`, `engine`.
 
 pub mod capture;
 pub mod engine;
@@ -15,6 +15,7 @@ pub mod flow_stats;
 pub mod host;
 pub mod latency;
 pub mod rng;
+pub mod session;
 pub mod stats;
 pub mod stream;
 pub mod tcp;
