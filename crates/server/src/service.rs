@@ -59,7 +59,7 @@ pub fn serve(settings: &Settings, ready: &mut impl Write) -> Result<(), ServiceE
     let signals = end_signals()?;
     let sockets = Sockets::bind(&settings.listen, settings.rpc_port, settings.pub_port)?;
     // Before ports are opened: their own programs and sockets are nothing to warn of.
-    let warnings = warnings(settings);
+    let warnings = warnings(settings)?;
     let mut service = Service::start(settings, sockets)?;
     for warning in warnings {
         tracing::warn!("{warning}");
@@ -77,26 +77,39 @@ pub fn serve(settings: &Settings, ready: &mut impl Write) -> Result<(), ServiceE
         .map_err(refused("to write that it is ready"))?;
     let table = settings
         .table
-        .then(|| table::start(&service.sight.counters));
+        .then(|| table::start(&service.sight.counters, &losses_are_errors(settings)));
     service.run(&signals);
     drop(table);
     service.end();
     Ok(())
 }
 
+/// On which ports a frame that was lost on arrival is an error: a link in memory only does as it is
+/// told.
+fn losses_are_errors(settings: &Settings) -> Vec<bool> {
+    let ports = settings.ports.iter().map(|port| &port.description);
+    ports.map(|port| port.link().is_none()).collect()
+}
+
 /// Who else is on the interfaces that ports are on.
-fn warnings(settings: &Settings) -> Vec<String> {
-    let ports = settings.ports.iter();
-    let mut names = ports
-        .filter_map(|port| port.description.interface())
-        .peekable();
-    if names.peek().is_none() {
-        return Vec::new();
+///
+/// # Errors
+///
+/// When a port would cut the user off.
+fn warnings(settings: &Settings) -> Result<Vec<String>, PortError> {
+    let ports = settings.ports.iter().map(|port| &port.description);
+    let on_interfaces: Vec<_> = ports.filter(|port| port.interface().is_some()).collect();
+    if on_interfaces.is_empty() {
+        return Ok(Vec::new());
     }
     let machine = Machine::look();
-    names
-        .flat_map(|name| devices::warnings(&machine, name))
-        .collect()
+    let refusal = on_interfaces
+        .iter()
+        .find_map(|port| devices::refusal(&machine, port));
+    let warnings = on_interfaces
+        .iter()
+        .flat_map(|port| devices::warnings(&machine, port));
+    refusal.map_or_else(|| Ok(warnings.collect()), Err)
 }
 
 /// The control thread, with all it holds.

@@ -26,9 +26,9 @@ pub struct Writing {
     _open: Sender<()>,
 }
 
-/// Starts to write.
-pub fn start(counters: &Counters) -> Writing {
-    let counters = counters.clone();
+/// Starts to write. On some ports the losses on arrival are errors.
+pub fn start(counters: &Counters, losses_are_errors: &[bool]) -> Writing {
+    let (counters, losses_are_errors) = (counters.clone(), losses_are_errors.to_vec());
     let (open, closed) = channel::<()>();
     let body = move || {
         let start = Instant::now();
@@ -39,7 +39,8 @@ pub fn start(counters: &Counters) -> Writing {
             counters.read(&mut now);
             let seconds = last.elapsed().as_secs_f64();
             last = Instant::now();
-            let text = text(&before, &now, seconds, start.elapsed().as_secs_f64());
+            let uptime_s = start.elapsed().as_secs_f64();
+            let text = text(&before, &now, &losses_are_errors, seconds, uptime_s);
             let mut output = std::io::stdout();
             if output
                 .write_all(text.as_bytes())
@@ -61,28 +62,54 @@ pub fn start(counters: &Counters) -> Writing {
 }
 
 /// The table: what was counted until `now`, and rates over the `seconds` since `before`.
-fn text(before: &Snapshot, now: &Snapshot, seconds: f64, uptime_s: f64) -> String {
+fn text(
+    before: &Snapshot,
+    now: &Snapshot,
+    losses_are_errors: &[bool],
+    seconds: f64,
+    uptime_s: f64,
+) -> String {
     let mut text = String::from("-Per port stats table \n");
     let numbers = (0..now.ports.len()).map(|port| port.to_string());
     row(&mut text, "ports", numbers);
     let dashes = 11 + (WIDTH + 3) * now.ports.len();
     let _ = writeln!(text, " {}", "-".repeat(dashes));
-    let counters: [(&str, Counter); 7] = [
-        ("opackets", |port| port.transmit.sent.packets),
-        ("obytes", |port| port.transmit.sent.bytes),
-        ("ipackets", |port| port.receive.packets),
-        ("ibytes", |port| port.receive.bytes),
-        ("rx lost", |port| port.receive_lost_packets),
-        ("missed", |port| port.transmit.missed_packets),
-        ("queue full", |port| port.transmit.queue_full),
-    ];
-    for (name, counter) in counters {
+    let mut counted = |name: &str, counter: Counter| {
         row(
             &mut text,
             name,
             now.ports.iter().map(|port| counter(port).to_string()),
         );
-    }
+    };
+    counted("opackets", |port| port.transmit.sent.packets);
+    counted("obytes", |port| port.transmit.sent.bytes);
+    counted("ipackets", |port| port.receive.packets);
+    counted("ibytes", |port| port.receive.bytes);
+    let losses = now.ports.iter().enumerate().map(|(number, port)| {
+        let is_error = losses_are_errors.get(number) == Some(&true);
+        if is_error {
+            port.receive_lost_packets
+        } else {
+            0
+        }
+    });
+    row(&mut text, "ierrors", losses.map(|count| count.to_string()));
+    // What a port does not take is offered again, and else counted as missed.
+    row(
+        &mut text,
+        "oerrors",
+        now.ports.iter().map(|_| "0".to_owned()),
+    );
+    let mut counted = |name: &str, counter: Counter| {
+        row(
+            &mut text,
+            name,
+            now.ports.iter().map(|port| counter(port).to_string()),
+        );
+    };
+    counted("rx lost", |port| port.receive_lost_packets);
+    counted("missed", |port| port.transmit.missed_packets);
+    counted("queue full", |port| port.transmit.queue_full);
     let rate = |count: Counter| {
         let nothing = PortCounters::default();
         let pairs = now.ports.iter().enumerate();
@@ -159,7 +186,9 @@ mod tests {
         now.ports[1].transmit.sent.packets = 2_000;
         now.ports[1].transmit.sent.bytes = 128_000;
         now.ports[2].receive.packets = 1_999;
-        let text = text(&before, &now, 2.0, 7.25);
+        now.ports[0].receive_lost_packets = 5;
+        now.ports[2].receive_lost_packets = 3;
+        let text = text(&before, &now, &[false, true, true], 2.0, 7.25);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "-Per port stats table ");
         let cells = |name: &str| {
@@ -172,6 +201,13 @@ mod tests {
         assert_eq!(cells("ports"), ["0", "1", "2"]);
         assert_eq!(cells("opackets"), ["0", "2000", "0"]);
         assert_eq!(cells("ipackets"), ["0", "0", "1999"]);
+        assert_eq!(
+            cells("ierrors"),
+            ["0", "0", "3"],
+            "what a link was told to lose is no error"
+        );
+        assert_eq!(cells("oerrors"), ["0", "0", "0"]);
+        assert_eq!(cells("rx lost"), ["5", "0", "3"]);
         assert_eq!(cells("Tx Bw"), ["0.00  bps", "512.00 Kbps", "0.00  bps"]);
         assert!(text.contains("Total-PPS       : 1.00 Kpps"), "{text}");
         assert!(text.contains("7.2 sec"), "{text}");

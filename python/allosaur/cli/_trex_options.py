@@ -86,7 +86,7 @@ OPTIONS: tuple[Option, ...] = (
         "-f", "FILE", "batch mode is not there yet; -i starts the server, and `allosaur run` sends a profile"
     ),
     _refused("--ut", "", "there are no tests in this program"),
-    _refused("--dump-interfaces", "LIST", "`allosaur config init -` shows the interfaces"),
+    _refused("--dump-interfaces", "LIST", "`allosaur ports` lists the interfaces"),
     *_nothing("-d -m -k -w -l", "N", _BATCH),
     *_nothing(
         "-p -e --lo --nc --flip --pcap --vlan --ipv6 --learn --learn-verify --close-at-end", "", _BATCH

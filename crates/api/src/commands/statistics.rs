@@ -36,7 +36,7 @@ pub struct PortStats {
     pub ipackets: u64,
     /// Bytes received.
     pub ibytes: u64,
-    /// Frames received in error.
+    /// Frames that an interface or a device lost on arrival.
     pub ierrors: u64,
     /// Frames that could not be sent.
     pub oerrors: u64,
@@ -230,8 +230,9 @@ pub const COMMANDS: &[Command] = &[
         reply: "`opackets`, `obytes`, `ipackets`, `ibytes`, `ierrors`, `oerrors`, \
                 `m_total_tx_bps`, `m_total_tx_pps`, `m_total_rx_bps`, `m_total_rx_pps`, \
                 `m_cpu_util`; Allosaur's own: `missed_packets` (due and not sent in time), \
-                `queue_full`, `rx_lost_packets` (lost by the link, as it was told to), and with \
-                `by_size` also `tx_by_size` and `rx_by_size`, in bytes with the frame check \
+                `queue_full`, `rx_lost_packets` (lost on arrival: by a link in memory, as it was told \
+                to, or else because nobody took them in time; only then they are `ierrors` too), and \
+                with `by_size` also `tx_by_size` and `rx_by_size`, in bytes with the frame check \
                 sequence.",
         errors: &["no such port"],
         example: Example {

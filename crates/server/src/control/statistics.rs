@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::port::{Port, State};
 use super::rates::CoreLoad;
-use super::{Action, Control, Reply, View, reply};
+use super::{Action, Control, LinkOwner, Reply, View, reply};
 use crate::counters::PortCounters;
 
 /// The extended counters of a port: TRex's names first, then the errors that we can tell apart.
@@ -88,7 +88,11 @@ impl Control {
             obytes: sent.bytes,
             ipackets: received.packets,
             ibytes: received.bytes,
-            ierrors: 0,
+            // What a link in memory loses it was told to.
+            ierrors: match port.config.link {
+                LinkOwner::System => counters.receive_lost_packets,
+                LinkOwner::Server { .. } => 0,
+            },
             oerrors: 0,
             m_total_tx_bps: rates.tx_bps,
             m_total_tx_pps: rates.tx_pps,

@@ -10,11 +10,12 @@
 pub mod prepare;
 pub mod show;
 
+use allosaur_port::PortError;
 use allosaur_port::description::{DpdkDevice, PortDescription};
 use allosaur_port::dpdk;
 use allosaur_port::machine::{Interface, Machine, PciDevice, Use, drivers};
 
-use crate::settings::{begin, names};
+use crate::settings::begin;
 
 /// A network card or an interface, and what the other half of it is.
 #[derive(Clone, Copy, Debug)]
@@ -118,17 +119,16 @@ fn kernel_choices(interface: &Interface) -> Vec<Choice> {
         remedy: remedy.clone(),
     };
     let driver = interface.driver.as_deref().unwrap_or_default();
-    let fast = format!("af_xdp:{name}");
-    let fast = names::check_exists(&fast).is_ok().then_some(Choice {
+    let fast = Choice {
         kind: "af_xdp",
-        port: fast,
+        port: format!("af_xdp:{name}"),
         note: match drivers::has_zero_copy(driver) {
             true => "zero copy, on a kernel that is new enough",
             false => "copies",
         },
         remedy,
-    });
-    [plain].into_iter().chain(fast).collect()
+    };
+    vec![plain, fast]
 }
 
 /// The port that takes the whole device.
@@ -230,7 +230,8 @@ pub fn concerns(machine: &Machine, port: &PortDescription) -> Vec<String> {
             )),
             Some(_) => {}
         }
-        concerns.extend(warnings(machine, name));
+        concerns.extend(refusal(machine, port).map(|error| error.to_string()));
+        concerns.extend(warnings(machine, port));
     }
     let address = port.device().filter(|device| device.pci().is_some());
     if let Some(address) = address.map(DpdkDevice::name) {
@@ -256,43 +257,71 @@ pub fn concerns(machine: &Machine, port: &PortDescription) -> Vec<String> {
     concerns
 }
 
+/// Why there must be no such port, if so: one that takes all that arrives would cut the user off.
+pub fn refusal(machine: &Machine, port: &PortDescription) -> Option<PortError> {
+    let PortDescription::AfXdp(name, _) = port else {
+        return None;
+    };
+    let carries = machine.interface(name)?.has_use(&Use::Session);
+    carries.then(|| PortError::Interface {
+        name: name.clone(),
+        problem: "it carries your own session, and an AF_XDP port takes all that arrives"
+            .to_owned(),
+        remedy: "Use another interface: `allosaur ports` lists them".to_owned(),
+    })
+}
+
 /// What to warn of before a port on an interface is used; each is one line with its remedy.
-pub fn warnings(machine: &Machine, name: &str) -> Vec<String> {
-    let Some(interface) = machine.interface(name) else {
+pub fn warnings(machine: &Machine, port: &PortDescription) -> Vec<String> {
+    let Some(interface) = port.interface().and_then(|name| machine.interface(name)) else {
         return Vec::new();
     };
-    let mut warnings = Vec::new();
-    let counted = "the kernel answers what arrives, and its own packets are counted as received";
-    let addresses = interface.addresses().join(", ");
-    if interface.has_use(&Use::Session) {
-        warnings.push(format!(
-            "interface {name} carries your own session: traffic may cut it off, and its packets are \
-             counted as received. Use another interface: `allosaur ports` lists them"
-        ));
-    } else if interface.has_use(&Use::DefaultRoute) {
-        warnings.push(format!(
-            "interface {name} has the machine's default route: {counted}. Use another interface: \
-             `allosaur ports` lists them"
-        ));
-    } else if !addresses.is_empty() {
-        warnings.push(format!(
-            "interface {name} has the machine's address {addresses}: {counted}. Remove it: \
-             ip address flush dev {name}"
-        ));
-    }
-    if let Some(master) = interface.master() {
-        warnings.push(format!(
-            "interface {name} is part of {master}, which takes what arrives there too. Take it out: \
-             ip link set {name} nomaster"
-        ));
-    }
-    if let Some(program) = interface.xdp() {
-        warnings.push(format!(
+    let takes_all = matches!(port, PortDescription::AfXdp(..));
+    let own = own_network(interface, takes_all);
+    let member = interface.master().map(|master| {
+        let name = &interface.name;
+        let effect = match takes_all {
+            true => format!("{master} gets nothing from it any more"),
+            false => format!("{master} takes what arrives there too"),
+        };
+        format!("interface {name} is part of {master}: {effect}. Take it out: ip link set {name} nomaster")
+    });
+    let program = interface.xdp().filter(|_| !takes_all).map(|program| {
+        let name = &interface.name;
+        format!(
             "interface {name} has XDP program {program}: what that takes does not arrive here. \
              Remove it: ip link set {name} xdp off"
-        ));
+        )
+    });
+    own.into_iter().chain(member).chain(program).collect()
+}
+
+/// A warning of the machine's own network.
+fn own_network(interface: &Interface, takes_all: bool) -> Option<String> {
+    let name = &interface.name;
+    let effect = match takes_all {
+        true => "the port takes all that arrives, and the machine hears nothing there any more",
+        false => "the kernel answers what arrives, and its own packets are counted as received",
+    };
+    let another = "Use another interface: `allosaur ports` lists them";
+    let addresses = interface.addresses().join(", ");
+    if interface.has_use(&Use::Session) {
+        Some(format!(
+            "interface {name} carries your own session: traffic may cut it off, and its packets are \
+             counted as received. {another}"
+        ))
+    } else if interface.has_use(&Use::DefaultRoute) {
+        Some(format!(
+            "interface {name} has the machine's default route: {effect}. {another}"
+        ))
+    } else if !addresses.is_empty() {
+        Some(format!(
+            "interface {name} has the machine's address {addresses}: {effect}. Remove it: \
+             ip address flush dev {name}"
+        ))
+    } else {
+        None
     }
-    warnings
 }
 
 #[cfg(test)]
@@ -316,6 +345,34 @@ mod tests {
 
     fn address() -> Use {
         Use::Address("10.0.0.7".parse().expect("an address"), 24)
+    }
+
+    fn port(text: &str) -> PortDescription {
+        text.parse().expect("well formed")
+    }
+
+    fn warned(machine: &Machine, text: &str) -> Vec<String> {
+        warnings(machine, &port(text))
+    }
+
+    #[test]
+    fn a_port_that_takes_all_spares_the_session() {
+        let carrying = machine(vec![Use::Session, address()]);
+        let error = refusal(&carrying, &port("af_xdp:eth0")).expect("never");
+        let text = error.to_string();
+        assert!(
+            text.contains("'eth0'") && text.contains("your own session"),
+            "{text}"
+        );
+        assert_eq!(refusal(&carrying, &port("eth0")), None);
+        assert_eq!(refusal(&carrying, &port("af_xdp:eth1")), None);
+        let addressed = machine(vec![address(), Use::Xdp(3)]);
+        assert_eq!(refusal(&addressed, &port("af_xdp:eth0")), None);
+        let found = warned(&addressed, "af_xdp:eth0");
+        assert!(
+            found.len() == 1 && found[0].contains("hears nothing"),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -347,7 +404,7 @@ mod tests {
                 &["XDP program 9", "ip link set eth0 xdp off"],
             ),
         ] {
-            let found = warnings(&machine(uses.clone()), "eth0");
+            let found = warned(&machine(uses.clone()), "eth0");
             assert_eq!(found.len(), usize::from(!words.is_empty()), "{found:?}");
             assert!(
                 words.iter().all(|word| found[0].contains(word)),
@@ -364,7 +421,7 @@ mod tests {
             assert_eq!(is_port, !is_blocked, "{ours}");
         }
         assert_eq!(
-            warnings(&machine(vec![address()]), "eth7"),
+            warned(&machine(vec![address()]), "eth7"),
             Vec::<String>::new()
         );
     }
@@ -372,10 +429,8 @@ mod tests {
     #[test]
     fn what_is_not_as_a_file_says_is_a_concern() {
         let mut machine = machine(vec![]);
-        let concerns = |machine: &Machine, port: &str| {
-            let port = port.parse().expect("well formed");
-            super::concerns(machine, &port).join("; ")
-        };
+        let concerns =
+            |machine: &Machine, port: &str| super::concerns(machine, &self::port(port)).join("; ");
         assert_eq!(concerns(&machine, "eth0"), "");
         assert_eq!(concerns(&machine, "memory"), "");
         assert_eq!(concerns(&machine, "lo"), "");

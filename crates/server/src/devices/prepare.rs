@@ -163,13 +163,13 @@ fn for_kernel(interface: &Interface, wish: &Wish<'_>) -> Result<String, String> 
          setcap cap_net_raw+ep \"$(command -v allosaur-server)\"\n",
         mtu + 14
     );
-    let is_there = names::check_exists(&format!("af_xdp:{name}")).is_ok();
-    let fast = if is_there {
-        format!(" (or af_xdp:{name})")
-    } else {
-        String::new()
-    };
-    let _ = writeln!(text, "\n# Use it{fast}:\nallosaur server --ports {name}");
+    let _ = write!(
+        text,
+        "# The same for the port af_xdp:{name}:\n\
+         # setcap cap_net_raw,cap_net_admin,cap_bpf+ep \"$(command -v allosaur-server)\"\n\
+         \n# Use it (or af_xdp:{name}, which takes all that arrives):\n\
+         allosaur server --ports {name}\n"
+    );
     let _ = writeln!(text, "\n# Give it back:\necho 0 > {silence}");
     for address in addresses {
         let _ = writeln!(text, "ip address add {address} dev {name}");
