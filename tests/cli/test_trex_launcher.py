@@ -216,11 +216,11 @@ def test_what_cannot_be_is_refused(launch: Launch, config: Path, words: list[str
         assert word in err
 
 
-def test_a_kind_of_port_that_is_not_there_yet_is_refused(launch: Launch, config: Path) -> None:
-    config.write_text("- version: 2\n  interfaces: ['af_xdp:a', 'af_xdp:b']\n", encoding="utf-8")
+def test_a_port_that_there_cannot_be_is_refused(launch: Launch, config: Path) -> None:
+    config.write_text("- version: 2\n  interfaces: ['af_xdp:a:queues=0', 'af_xdp:']\n", encoding="utf-8")
     _, err = ended(process := launch("-i", "--cfg", config))
     assert process.returncode == 2
-    for words in (f"{config}:2:16: interfaces[0]: 'af_xdp:a'", f"{config}:2:28: interfaces[1]", "not yet"):
+    for words in (f"{config}:2:16: interfaces[0]: 'af_xdp:a", f"{config}:2:37: interfaces[1]", "queues"):
         assert words in err
 
 

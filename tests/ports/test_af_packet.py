@@ -248,6 +248,7 @@ def test_what_arrives_while_nobody_reads_is_received_or_counted_as_lost(network:
         # The kernel is asked ten times a second.
         assert 0 < stats[0]["ipackets"] < packets
         assert stats[0]["ipackets"] + stats[0]["rx_lost_packets"] == packets
+        assert stats[0]["ierrors"] == stats[0]["rx_lost_packets"]
 
 
 def test_a_bridge_between_two_ports_loses_nothing(network: Any) -> None:

@@ -173,6 +173,26 @@ def test_an_interface_that_another_server_has(network: Any, serve: Serve) -> Non
     ended(ready(serve(f"{near},{other}")))
 
 
+def test_a_claim_holds_for_all_kinds_of_ports(network: Any, serve: Serve) -> None:
+    near, _ = network.veth()
+    first = ready(serve(near))
+    refused(serve(f"af_xdp:{near}"), f"'{near}'", f"process {first.pid}")
+    ended(first)
+
+
+def test_a_port_that_takes_all_that_arrives_spares_the_session(
+    network: Any, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = network.namespace("session")
+    _, far = network.veth(inside)
+    network.run(inside, "ip", "address", "add", "10.7.7.7/24", "dev", far)
+    monkeypatch.setenv("SSH_CONNECTION", "10.7.7.9 50000 10.7.7.7 22")
+    refused(serve(f"memory,af_xdp:{far}", inside), f"'{far}'", "your own session", "another interface")
+    assert "xdp" not in network.facts(inside, far)
+    log = ended(ready(serve(far, inside)))
+    assert "your own session" in log
+
+
 def test_names_of_other_namespaces_do_not_matter(network: Any, serve: Serve) -> None:
     spaces = [network.namespace("one"), network.namespace("two")]
     for space in spaces:
@@ -191,6 +211,30 @@ def test_two_ports_on_one_interface(network: Any, serve: Serve) -> None:
     _, words = server.communicate(timeout=PATIENCE_S)
     assert server.returncode == 2
     assert "ports 0 and 2 are the same" in words, words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ports: memory\n", ":1:8: ports: is a single value: write a list"),
+        ("cores: many\n", ":1:8: cores: "),
+        ("ports: [memory, memory]\nports_per_core: 3\n", ":2:17: ports_per_core: is not known"),
+        ("ports:\n  - port: memory\n    vlan: 0\n", ":3:11: ports[0].vlan: "),
+        ("ports: [dummy\n", ":2:1: "),
+    ],
+)
+def test_a_configuration_that_is_wrong_names_line_and_key(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "lab.yaml"
+    path.write_text(text, encoding="utf-8")
+    started = subprocess.run(
+        command("serve", "--config", str(path)),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert (started.returncode, started.stdout) == (2, "")
+    assert started.stderr.startswith(f"error: {path}{words}"), started.stderr
 
 
 @pytest.fixture(scope="module")

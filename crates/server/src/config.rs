@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn errors_name_the_option_and_the_remedy() {
         for (line, words) in [
-            ("serve --ports af_xdp:eth0", ["--ports", "not yet"]),
+            ("serve --ports af_xdp:eth0:queues=0", ["--ports", "queues"]),
             ("serve --ports x/y", ["--ports", "The kinds are: memory"]),
             ("serve --ports memory --config f", ["--ports", "--config"]),
             ("serve --ports-max 33", ["--ports-max", "1..=32"]),

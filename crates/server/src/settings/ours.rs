@@ -473,18 +473,18 @@ mod tests {
             "is a list: write keys",
         ),
         (
-            "ports:\n- memory\n- af_xdp:a\n",
+            "ports:\n- memory\n- isa:a\n",
             "3:3",
             "ports[1]",
-            "not yet",
+            "unknown kind",
         ),
         (
-            "ports:\n- port: af_xdp:eth0\n",
+            "ports:\n- port: af_xdp:eth0:queues=0\n",
             "2:9",
             "ports[0].port",
-            "not yet",
+            "queues",
         ),
-        ("ports:\n- af_xdp:eth0\n", "2:3", "ports[0]", "not yet"),
+        ("ports:\n- isa:eth0\n", "2:3", "ports[0]", "The kinds are"),
         ("ports:\n- memory:loss=200%\n", "2:3", "ports[0]", "loss"),
         (
             "ports:\n- ip: 10.0.0.1\n  default_gateway: 10.0.0.2\n",

@@ -626,10 +626,10 @@ mod tests {
             "at least one",
         ),
         (
-            "- version: 2\n  interfaces: ['af_xdp:a', x]",
+            "- version: 2\n  interfaces: ['af_xdp:a:queues=0', x]",
             "2:16",
             "interfaces[0]",
-            "not yet",
+            "queues",
         ),
         (
             "- version: 2\n  interfaces: [a b]",
