@@ -1,9 +1,12 @@
-"""Fixtures for all black-box tests: a server of the real binary, and the shared test data."""
+"""Fixtures of all black-box tests: servers of the real binary, networks and devices of the kernel, data."""
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from allosaur.server import LocalServer
@@ -25,3 +28,46 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip(f"no test data at {SHARED_DATA}: put the shared data folder beside the checkout")
     return SHARED_DATA
+
+
+def _module(file: str) -> Any:
+    """A module of tests/ports; tests are not a package."""
+    name = f"allosaur_tests_{file}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, ROOT / "tests" / "ports" / f"{file}.py")
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def networks_work() -> None:
+    """Skips tests where networks cannot be made."""
+    problem = _module("network").why_not()
+    if problem:
+        pytest.skip(problem)
+
+
+@pytest.fixture
+def network(networks_work: None) -> Iterator[Any]:
+    """An empty network (see network.py); all that is made in it is removed after the test."""
+    with _module("network").Network() as network:
+        yield network
+
+
+@pytest.fixture
+def devices(network: Any) -> Any:
+    """The module with devices under test (see device.py); skips where they cannot be made."""
+    module = _module("device")
+    problem = module.why_not()
+    if problem:
+        pytest.skip(problem)
+    return module
+
+
+@pytest.fixture(scope="session")
+def traffic() -> Any:
+    """The module with packets, streams and runs (see traffic.py)."""
+    return _module("traffic")

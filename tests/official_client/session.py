@@ -29,6 +29,7 @@ from trex.stl.api import (
     STLVmWrFlowVar,
 )
 from steps import PORTS, WAIT_SECONDS, counters, packet, refusal, run_once, settled_stats, wait_until
+import scenarios_devices
 import scenarios_fields
 import scenarios_ports
 
@@ -224,6 +225,7 @@ SCENARIOS = {
     scenario.__name__: scenario
     for scenario in (
         *(multipliers, bursts, stop_early, two_users, refusals, together, changes, groups),
+        *scenarios_devices.SCENARIOS,
         *scenarios_fields.SCENARIOS,
         *scenarios_ports.SCENARIOS,
     )
