@@ -6,8 +6,9 @@
 //!
 //! The modules stand in an order, and a module imports only from those before it:
 //! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `latency`, `flow_stats`, `host`,
-//! `stream`, `tcp`, `flow`, `session`, `engine`.
+//! `stream`, `tcp`, `app`, `flow`, `session`, `engine`.
 
+pub mod app;
 pub mod capture;
 pub mod engine;
 pub mod flow;

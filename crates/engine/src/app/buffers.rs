@@ -1,0 +1,381 @@
+//! Constant bytes that programs send: kept once, however many flows send them, and described
+//! where they repeat.
+//!
+//! What lives here: copying any part of a buffer, and its ones' complement sum without reading
+//! it. What does not: who sends what (`program`).
+//!
+//! Sums: each piece of memory keeps the sum of all before every 64th byte, so a slice costs two
+//! of these and at most 2 × 63 bytes at its edges.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use allosaur_packet::checksum::Sum;
+use thiserror::Error;
+
+/// Most buffers of a profile.
+pub const BUFFERS_MAX: usize = 1_000_000;
+/// Most bytes of one buffer: 1 GiB, the largest window of TCP.
+pub const BUFFER_BYTES_MAX: u64 = 1 << 30;
+/// Most bytes that all buffers of a profile may keep; what only repeats counts once.
+pub const BUFFERS_BYTES_MAX: u64 = 256 << 20;
+
+/// Bytes between two sums that are kept.
+const STEP: usize = 64;
+/// What repeats is kept so often that copying goes by long pieces.
+const FILL_BYTES: usize = 4096;
+
+/// The number of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BufferIndex(pub u32);
+
+/// A buffer as the user described it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BufferSpec {
+    /// The bytes that it begins with.
+    pub base: Vec<u8>,
+    /// Its size; `None`, or less than `base` has, is the size of `base`.
+    pub bytes: Option<u64>,
+    /// What fills it after `base`, over and over; empty: 0, 1, 2, ... 255, 0, ...
+    pub fill: Vec<u8>,
+}
+
+impl BufferSpec {
+    /// The bytes of the whole.
+    pub fn len(&self) -> u64 {
+        let base = self.base.len() as u64;
+        self.bytes.map_or(base, |bytes| bytes.max(base))
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Why buffers cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BufferError {
+    /// Too many.
+    #[error("buf_list has {0} buffers; the most is {BUFFERS_MAX}: send one buffer several times")]
+    TooMany(usize),
+    /// One that is too long.
+    #[error(
+        "buf_list[{buffer}] has {bytes} bytes; the most is {BUFFER_BYTES_MAX}: send a shorter one several times"
+    )]
+    TooLong {
+        /// Which.
+        buffer: usize,
+        /// Its size.
+        bytes: u64,
+    },
+    /// More memory than there may be.
+    #[error(
+        "buf_list needs {0} bytes of memory; the most is {BUFFERS_BYTES_MAX}: describe what repeats by base, size and fill"
+    )]
+    TooLarge(u64),
+}
+
+/// All buffers of a profile.
+#[derive(Clone, Debug, Default)]
+pub struct Buffers {
+    buffers: Vec<Buffer>,
+}
+
+#[derive(Clone, Debug)]
+struct Buffer {
+    bytes: u32,
+    base: Piece,
+    /// What follows `base`, over and over; an even number of bytes.
+    fill: Option<Arc<Piece>>,
+}
+
+/// Bytes in memory, with sums.
+#[derive(Clone, Debug)]
+struct Piece {
+    bytes: Box<[u8]>,
+    /// `sums[i]` is the sum of the first `i * STEP` bytes.
+    sums: Box<[u16]>,
+}
+
+impl Buffers {
+    /// Keeps buffers.
+    pub fn new(specs: &[BufferSpec]) -> Result<Buffers, BufferError> {
+        check(specs)?;
+        let mut fills = HashMap::new();
+        let buffers = specs.iter().map(|spec| Buffer {
+            bytes: spec.len() as u32,
+            base: Piece::new(spec.base.clone()),
+            fill: (spec.len() > spec.base.len() as u64).then(|| {
+                let made = fills.entry(spec.fill.as_slice());
+                Arc::clone(made.or_insert_with(|| Arc::new(Piece::repeated(&spec.fill))))
+            }),
+        });
+        Ok(Buffers {
+            buffers: buffers.collect(),
+        })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.buffers.len()
+    }
+
+    /// The bytes of one.
+    ///
+    /// # Panics
+    /// When there is no such buffer, as all methods do: a [`Program`](super::Program) names none
+    /// of these.
+    #[inline]
+    pub fn len(&self, buffer: BufferIndex) -> u32 {
+        self.buffers[buffer.0 as usize].bytes
+    }
+
+    /// Whether there is no buffer at all.
+    pub fn is_empty(&self) -> bool {
+        self.buffers.is_empty()
+    }
+
+    /// Copies the bytes from `offset` on, as many as `to` has.
+    ///
+    /// # Panics
+    /// When the buffer ends before.
+    pub fn copy_to(&self, buffer: BufferIndex, offset: u32, to: &mut [u8]) {
+        let buffer = &self.buffers[buffer.0 as usize];
+        buffer.assert_holds(offset, to.len());
+        let base = &buffer.base.bytes;
+        let mut at = offset as usize;
+        let from_base = base.len().saturating_sub(at).min(to.len());
+        let (first, mut rest) = to.split_at_mut(from_base);
+        first.copy_from_slice(&base[at.min(base.len())..][..from_base]);
+        if rest.is_empty() {
+            return;
+        }
+        let fill = &buffer.fill().bytes;
+        at = (at + from_base - base.len()) % fill.len();
+        while !rest.is_empty() {
+            let count = rest.len().min(fill.len() - at);
+            let (now, later) = rest.split_at_mut(count);
+            now.copy_from_slice(&fill[at..][..count]);
+            (at, rest) = (0, later);
+        }
+    }
+
+    /// The sum of `bytes` bytes from `offset` on, as if the first stood at an even place.
+    ///
+    /// # Panics
+    /// When the buffer ends before.
+    pub fn sum(&self, buffer: BufferIndex, offset: u32, bytes: u32) -> Sum {
+        let buffer = &self.buffers[buffer.0 as usize];
+        buffer.assert_holds(offset, bytes as usize);
+        let (offset, bytes) = (offset as usize, bytes as usize);
+        let base = buffer.base.bytes.len();
+        let from_base = base.saturating_sub(offset).min(bytes);
+        let mut sum = 0;
+        if from_base > 0 {
+            sum = slice_sum(|n| buffer.base.prefix(n), offset, from_base);
+        }
+        if from_base < bytes {
+            let fill = buffer.fill();
+            let at = offset + from_base - base;
+            let second = slice_sum(|n| fill.prefix_repeated(n), at, bytes - from_base);
+            sum = add(sum, turned(second, from_base));
+        }
+        Sum::default().and_u16(sum)
+    }
+}
+
+impl Buffer {
+    fn fill(&self) -> &Piece {
+        let fill = self.fill.as_deref();
+        fill.expect("a buffer that is longer than its base has a fill")
+    }
+
+    fn assert_holds(&self, offset: u32, bytes: usize) {
+        let end = offset as usize + bytes;
+        assert!(end <= self.bytes as usize, "the buffer ends before");
+    }
+}
+
+impl Piece {
+    fn new(bytes: Vec<u8>) -> Piece {
+        let mut sum = 0;
+        let mut sums = Vec::with_capacity(bytes.len() / STEP + 1);
+        sums.push(0);
+        for step in bytes.chunks_exact(STEP) {
+            sum = add(sum, Sum::of(step).folded());
+            sums.push(sum);
+        }
+        Piece {
+            bytes: bytes.into_boxed_slice(),
+            sums: sums.into_boxed_slice(),
+        }
+    }
+
+    /// A fill, so often that it is long and has an even number of bytes.
+    fn repeated(fill: &[u8]) -> Piece {
+        let counting: Vec<u8> = (0..=u8::MAX).collect();
+        let fill = if fill.is_empty() { &counting } else { fill };
+        let times = FILL_BYTES.div_ceil(fill.len()).next_multiple_of(2);
+        Piece::new(fill.repeat(times))
+    }
+
+    /// The sum of the first `n` bytes.
+    fn prefix(&self, n: usize) -> u16 {
+        let step = n / STEP;
+        let rest = &self.bytes[step * STEP..n];
+        add(self.sums[step], Sum::of(rest).folded())
+    }
+
+    /// The sum of the first `n` bytes of this over and over.
+    fn prefix_repeated(&self, n: usize) -> u16 {
+        let (whole, rest) = (n / self.bytes.len(), n % self.bytes.len());
+        let all = u64::from(self.prefix(self.bytes.len()));
+        // Sums of ones' complement are numbers modulo 2^16 - 1.
+        let sum = all * (whole as u64 % 0xffff) % 0xffff;
+        add(sum as u16, self.prefix(rest))
+    }
+}
+
+/// What must hold before memory is taken.
+fn check(specs: &[BufferSpec]) -> Result<(), BufferError> {
+    if specs.len() > BUFFERS_MAX {
+        return Err(BufferError::TooMany(specs.len()));
+    }
+    let too_long = |spec: &BufferSpec| spec.len() > BUFFER_BYTES_MAX;
+    if let Some(buffer) = specs.iter().position(too_long) {
+        let bytes = specs[buffer].len();
+        return Err(BufferError::TooLong { buffer, bytes });
+    }
+    let kept = |spec: &BufferSpec| spec.base.len() as u64 + 2 * spec.fill.len() as u64;
+    let kept = specs.iter().map(kept).sum();
+    if kept > BUFFERS_BYTES_MAX {
+        return Err(BufferError::TooLarge(kept));
+    }
+    Ok(())
+}
+
+/// The sum of a slice from the sums of what is before its two ends.
+fn slice_sum(prefix: impl Fn(usize) -> u16, offset: usize, bytes: usize) -> u16 {
+    // To subtract is to add the complement.
+    let sum = add(prefix(offset + bytes), !prefix(offset));
+    turned(sum, offset)
+}
+
+/// A sum whose bytes stand at odd places instead of even ones, if `places` is odd (RFC 1071,
+/// section 2(B)).
+fn turned(sum: u16, places: usize) -> u16 {
+    if places % 2 == 1 {
+        sum.swap_bytes()
+    } else {
+        sum
+    }
+}
+
+fn add(left: u16, right: u16) -> u16 {
+    let (sum, carry) = left.overflowing_add(right);
+    sum + u16::from(carry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The whole of a buffer, the plain way.
+    fn expanded(spec: &BufferSpec) -> Vec<u8> {
+        let counting: Vec<u8> = (0..=u8::MAX).collect();
+        let fill = if spec.fill.is_empty() {
+            &counting
+        } else {
+            &spec.fill
+        };
+        let mut bytes = spec.base.clone();
+        let mut fill = fill.iter().cycle();
+        while (bytes.len() as u64) < spec.len() {
+            bytes.push(*fill.next().expect("a cycle never ends"));
+        }
+        bytes
+    }
+
+    fn one(base: &[u8], bytes: u64, fill: &[u8]) -> BufferSpec {
+        BufferSpec {
+            base: base.to_vec(),
+            bytes: Some(bytes),
+            fill: fill.to_vec(),
+        }
+    }
+
+    fn copied(buffers: &Buffers, index: u32, offset: u32, bytes: usize) -> Vec<u8> {
+        let mut to = vec![0xee; bytes];
+        buffers.copy_to(BufferIndex(index), offset, &mut to);
+        to
+    }
+
+    #[test]
+    fn a_buffer_is_filled_after_its_base() {
+        let specs = [
+            one(b"GET ", 9, b"xy"),
+            one(b"", 300, b""),
+            one(b"longer", 3, b"x"),
+        ];
+        let buffers = Buffers::new(&specs).expect("small buffers");
+        assert_eq!(copied(&buffers, 0, 0, 9), b"GET xyxyx");
+        assert_eq!(copied(&buffers, 1, 250, 10)[4..], [254, 255, 0, 1, 2, 3]);
+        assert_eq!(buffers.len(BufferIndex(2)), 6);
+    }
+
+    #[test]
+    fn a_gigabyte_takes_no_memory() {
+        let huge = Buffers::new(&[one(b"a", BUFFER_BYTES_MAX, b"bcd")]).expect("it is described");
+        let end = BUFFER_BYTES_MAX as u32;
+        assert_eq!(copied(&huge, 0, end - 4, 4).len(), 4);
+        assert!(huge.buffers[0].base.bytes.len() + huge.buffers[0].fill().bytes.len() < 10_000);
+        let sum = huge.sum(BufferIndex(0), 1, 3);
+        assert_eq!(sum.folded(), Sum::of(b"bcd").folded());
+    }
+
+    #[test]
+    fn limits_are_said() {
+        let long = one(b"", BUFFER_BYTES_MAX + 1, b"");
+        let error = Buffers::new(&[BufferSpec::default(), long]).expect_err("too long");
+        assert!(error.to_string().contains("buf_list[1]"), "{error}");
+        assert!(error.to_string().contains("1073741824"), "{error}");
+        let many = vec![BufferSpec::default(); BUFFERS_MAX + 1];
+        assert_eq!(
+            Buffers::new(&many).expect_err("too many"),
+            BufferError::TooMany(BUFFERS_MAX + 1)
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "the buffer ends before")]
+    fn nothing_is_behind_the_end() {
+        let buffers = Buffers::new(&[one(b"abc", 3, b"")]).expect("small");
+        copied(&buffers, 0, 1, 3);
+    }
+
+    proptest! {
+        #[test]
+        fn slices_and_their_sums_are_those_of_the_whole(
+            base in prop::collection::vec(any::<u8>(), 0..700),
+            more in 0_u64..20_000,
+            fill in prop::collection::vec(any::<u8>(), 0..700),
+            from in any::<prop::sample::Index>(),
+            to in any::<prop::sample::Index>(),
+        ) {
+            let spec = one(&base, base.len() as u64 + more, &fill);
+            let whole = expanded(&spec);
+            let (a, b) = (from.index(whole.len() + 1), to.index(whole.len() + 1));
+            let (from, to) = (a.min(b), a.max(b));
+            let buffers = Buffers::new(&[BufferSpec::default(), spec]).expect("small");
+            let slice = copied(&buffers, 1, from as u32, to - from);
+            prop_assert!(slice == whole[from..to]);
+            let sum = buffers.sum(BufferIndex(1), from as u32, (to - from) as u32);
+            // Zero has two forms; with anything else added they are the same.
+            let header = Sum::default().and_u16(0x4500);
+            let expected = header.and(&whole[from..to]).checksum();
+            prop_assert_eq!(header.and_sum(sum).checksum(), expected);
+        }
+    }
+}

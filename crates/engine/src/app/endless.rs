@@ -1,0 +1,249 @@
+//! Loops that never end and never wait: a flow in one would do nothing else for ever.
+//!
+//! What lives here: finding them before a program runs. A loop may be as long as it likes when
+//! something in it waits (for bytes, an acknowledgment, a time), or when what its jumps depend on
+//! changes. What only might be endless passes; the application yields now and then anyway.
+//!
+//! Steps that wait are taken out, and what is left is cut into strongly connected parts (R. Tarjan,
+//! 1972). In each part, jumps that will go the other way one day lose the way that stays inside;
+//! until nothing is connected any more, or nothing can be cut.
+
+use super::program::{ProgramProblem, Step};
+use super::variables::VARIABLES;
+
+/// How deep loops may stand in each other.
+const DEPTH_MAX: usize = 64;
+
+/// A jump that goes both ways.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ways {
+    /// To the next step.
+    next: Option<usize>,
+    /// To the target.
+    jump: Option<usize>,
+}
+
+/// Checks a program; an error names a step.
+pub(super) fn check(steps: &[Step]) -> Result<(), (usize, ProgramProblem)> {
+    let goes_back = |(i, step): (usize, &Step)| target(step).is_some_and(|target| target <= i);
+    if !steps.iter().enumerate().any(goes_back) {
+        return Ok(());
+    }
+    let mut ways: Vec<Ways> = (0..steps.len()).map(|i| ways(steps, i)).collect();
+    for _ in 0..DEPTH_MAX {
+        let parts = parts(&ways);
+        if parts.is_empty() {
+            return Ok(());
+        }
+        for part in &parts {
+            cut(steps, &mut ways, part)?;
+        }
+    }
+    let part = parts(&ways).into_iter().flatten().next();
+    part.map_or(Ok(()), |i| {
+        Err((i, ProgramProblem::LoopsTooDeep(DEPTH_MAX)))
+    })
+}
+
+fn target(step: &Step) -> Option<usize> {
+    match step {
+        Step::JumpNotZero { target, .. }
+        | Step::JumpWithin { target, .. }
+        | Step::Jump { target }
+        | Step::JumpIf { target, .. } => Some(usize::from(*target)),
+        _ => None,
+    }
+}
+
+/// Where a step leads without waiting.
+fn ways(steps: &[Step], i: usize) -> Ways {
+    let step = &steps[i];
+    let inside = |i: usize| Some(i).filter(|i| *i < steps.len());
+    match step {
+        Step::Send(_)
+        | Step::Delay(_)
+        | Step::DelayRandom { .. }
+        | Step::Reset
+        | Step::WaitForPeerClose
+        | Step::Connect
+        | Step::CloseMessage
+        | Step::ExecuteTemplate => Ways::default(),
+        Step::Receive { count, .. } if *count > 0 => Ways::default(),
+        Step::Jump { target } => Ways {
+            next: None,
+            jump: inside(usize::from(*target)),
+        },
+        _ => Ways {
+            next: inside(i + 1),
+            jump: target(step).and_then(inside),
+        },
+    }
+}
+
+/// Takes away the ways inside a part that will not be taken for ever.
+fn cut(steps: &[Step], ways: &mut [Ways], part: &[usize]) -> Result<(), (usize, ProgramProblem)> {
+    let changes = Changes::of(steps, part);
+    let is_inside = |way: Option<usize>| way.is_some_and(|i| part.binary_search(&i).is_ok());
+    let mut was_cut = false;
+    for &i in part {
+        let (goes_on, jumps) = (is_inside(ways[i].next), is_inside(ways[i].jump));
+        match &steps[i] {
+            // It leads to where all steps lead, so nothing is decided here.
+            _ if goes_on == jumps && ways[i].next == ways[i].jump => {}
+            Step::JumpNotZero { variable, .. } if jumps && !changes.is_set(*variable) => {
+                ways[i].jump = None;
+                was_cut = true;
+            }
+            Step::JumpWithin { variable, .. } if jumps && !changes.is_time_set(*variable) => {
+                ways[i].jump = None;
+                was_cut = true;
+            }
+            Step::JumpIf { variable, .. } if changes.is_moved(*variable) => {
+                let way = if jumps {
+                    &mut ways[i].jump
+                } else {
+                    &mut ways[i].next
+                };
+                *way = None;
+                was_cut = true;
+            }
+            _ => {}
+        }
+    }
+    if was_cut {
+        return Ok(());
+    }
+    let (first, last) = (part[0], part[part.len() - 1]);
+    Err((last, ProgramProblem::Endless { first, last }))
+}
+
+/// What happens to variables in a part.
+#[derive(Debug, Default)]
+struct Changes {
+    set: [bool; VARIABLES],
+    added: [bool; VARIABLES],
+    time_set: [bool; VARIABLES],
+}
+
+impl Changes {
+    fn of(steps: &[Step], part: &[usize]) -> Changes {
+        let mut changes = Changes::default();
+        for &i in part {
+            match &steps[i] {
+                Step::SetVariable { variable, .. } => changes.set[usize::from(*variable)] = true,
+                Step::AddVariable { variable, value } if *value != 0 => {
+                    changes.added[usize::from(*variable)] = true;
+                }
+                Step::JumpNotZero { variable, .. } => {
+                    changes.added[usize::from(*variable)] = true;
+                }
+                Step::SetTick { variable } | Step::AddTick { variable, .. } => {
+                    changes.time_set[usize::from(*variable)] = true;
+                }
+                _ => {}
+            }
+        }
+        changes
+    }
+
+    fn is_set(&self, variable: u8) -> bool {
+        self.set[usize::from(variable)]
+    }
+
+    fn is_moved(&self, variable: u8) -> bool {
+        self.added[usize::from(variable)] && !self.is_set(variable)
+    }
+
+    fn is_time_set(&self, variable: u8) -> bool {
+        self.time_set[usize::from(variable)]
+    }
+}
+
+/// The strongly connected parts with a loop in them, each in ascending order.
+fn parts(ways: &[Ways]) -> Vec<Vec<usize>> {
+    let mut search = Search {
+        ways,
+        order: vec![0; ways.len()],
+        low: vec![0; ways.len()],
+        waiting: Vec::new(),
+        is_waiting: vec![false; ways.len()],
+        found: 0,
+        parts: Vec::new(),
+    };
+    for i in 0..ways.len() {
+        if search.order[i] == 0 {
+            search.from(i);
+        }
+    }
+    search.parts
+}
+
+/// Tarjan's search, with a stack of its own: programs are long.
+struct Search<'a> {
+    ways: &'a [Ways],
+    /// When a step was found, from 1.
+    order: Vec<u32>,
+    low: Vec<u32>,
+    waiting: Vec<usize>,
+    is_waiting: Vec<bool>,
+    found: u32,
+    parts: Vec<Vec<usize>>,
+}
+
+impl Search<'_> {
+    fn from(&mut self, start: usize) {
+        // A step, and which of its two ways is next.
+        let mut stack = vec![(start, 0)];
+        self.find(start);
+        while let Some((i, way)) = stack.last_mut() {
+            let (i, turn) = (*i, *way);
+            *way += 1;
+            let to = match turn {
+                0 => self.ways[i].next,
+                1 => self.ways[i].jump,
+                _ => {
+                    stack.pop();
+                    if let Some((before, _)) = stack.last() {
+                        self.low[*before] = self.low[*before].min(self.low[i]);
+                    }
+                    self.finish(i);
+                    continue;
+                }
+            };
+            match to {
+                Some(to) if self.order[to] == 0 => {
+                    self.find(to);
+                    stack.push((to, 0));
+                }
+                Some(to) if self.is_waiting[to] => {
+                    self.low[i] = self.low[i].min(self.order[to]);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn find(&mut self, i: usize) {
+        self.found += 1;
+        (self.order[i], self.low[i]) = (self.found, self.found);
+        self.waiting.push(i);
+        self.is_waiting[i] = true;
+    }
+
+    fn finish(&mut self, i: usize) {
+        if self.low[i] != self.order[i] {
+            return;
+        }
+        let first = self.waiting.iter().rposition(|&step| step == i);
+        let first = first.expect("a step waits until its part is found");
+        let mut part = self.waiting.split_off(first);
+        for &step in &part {
+            self.is_waiting[step] = false;
+        }
+        let ways = self.ways[i];
+        if part.len() > 1 || ways.next == Some(i) || ways.jump == Some(i) {
+            part.sort_unstable();
+            self.parts.push(part);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Applications: what a flow says, when, and what it waits for.
+//!
+//! | what | where |
+//! |---|---|
+//! | what the user wrote | `spec` |
+//! | what can be said: constant bytes | `buffers` |
+//! | a program, checked | `program`, and `endless` for loops without end |
+//! | one flow that runs it | `application`, with `variables` where it uses them |
+//! | what is counted | `counters` |
+//!
+//! An application knows nothing of packets: the flow that it belongs to tells it what happened,
+//! and asks it what to do ([`Application::poll_action`]). What does not live here: TCP, UDP, and
+//! which program belongs to which flow (`template`).
+
+mod application;
+mod buffers;
+mod counters;
+mod endless;
+mod program;
+mod spec;
+mod variables;
+
+pub use application::{Action, Application, Context, TURN_COMMANDS_MAX, YIELD};
+pub use buffers::{
+    BUFFER_BYTES_MAX, BUFFERS_BYTES_MAX, BUFFERS_MAX, BufferError, BufferIndex, BufferSpec, Buffers,
+};
+pub use counters::{ApplicationCounters, USER_COUNTERS, UdpCounters};
+pub use program::{COMMANDS_MAX, Program, ProgramError, ProgramProblem, Surroundings};
+pub use spec::{Addon, Command, Comparison, Condition, ProgramSpec, TICK, Transport};
+pub use variables::{VARIABLES, VariablePool};

@@ -1,0 +1,516 @@
+//! A program, checked: what runs it checks nothing.
+//!
+//! What lives here: [`Program`] and all that may be wrong with one command. What does not: loops
+//! without end (`endless`), and running it (`application`).
+
+use thiserror::Error;
+
+use super::buffers::{BufferIndex, Buffers};
+use super::counters::USER_COUNTERS;
+use super::endless;
+use super::spec::{Addon, Command, Comparison, ProgramSpec, Transport};
+use super::variables::VARIABLES;
+use crate::time::{Nanos, SECOND};
+
+/// Most commands of a program.
+pub const COMMANDS_MAX: usize = 65_534;
+/// Longest delay: a year. What is longer is a mistake in the unit.
+const DELAY_MAX: Nanos = 365 * 24 * 3600 * SECOND;
+/// Shortest delay: one step of the clock of timers.
+const DELAY_MIN: Nanos = 1_000;
+
+/// Why a program cannot run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("command {command} ({name}): {problem}")]
+pub struct ProgramError {
+    /// Which command; the first is 0.
+    pub command: usize,
+    /// Its name.
+    pub name: &'static str,
+    /// What is wrong with it.
+    pub problem: ProgramProblem,
+}
+
+/// What is wrong with a command, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ProgramProblem {
+    /// No commands.
+    #[error("the program has no commands: give it at least one")]
+    Empty,
+    /// Too many commands.
+    #[error("the program has {0} commands; the most is {COMMANDS_MAX}: use loops")]
+    TooLong(usize),
+    /// A buffer that is not there.
+    #[error("buf_index is {buffer}, but buf_list has {count}: use {}", range(*.count))]
+    Buffer {
+        /// The number given.
+        buffer: u32,
+        /// How many there are.
+        count: usize,
+    },
+    /// A jump to where nothing is.
+    #[error("offset {offset} leads to command {target}, but the program has {count}: use {}", range(*.count))]
+    JumpOutside {
+        /// The offset given.
+        offset: i64,
+        /// Where it leads.
+        target: i64,
+        /// How many commands there are.
+        count: usize,
+    },
+    /// A variable that is not there.
+    #[error("variable {0} does not exist: a program has 5, use 0 to 4")]
+    Variable(u32),
+    /// A counter that is not there.
+    #[error("stats_id is {0}: use 0 to 3, for the counters A to D")]
+    Counter(u32),
+    /// A group that is not there.
+    #[error("tg_id is {group}, but the profile has {count} template groups: name the group first")]
+    Group {
+        /// The number given.
+        group: u32,
+        /// How many there are.
+        count: usize,
+    },
+    /// A command of TCP in a program of UDP.
+    #[error(
+        "a program of messages (stream is false) cannot do that: use tx_msg and rx_msg, or leave out stream"
+    )]
+    StreamCommand,
+    /// A command of UDP in a program of TCP.
+    #[error(
+        "a program of a stream (TCP) cannot do that: set stream to false for UDP, or use tx and rx"
+    )]
+    DatagramCommand,
+    /// A command that is only right at the beginning.
+    #[error("it can only be the first command: move it there")]
+    NotFirst,
+    /// A command that is only right at the end.
+    #[error("it can only be the last command: remove what follows")]
+    NotLast,
+    /// A range whose end is before its beginning.
+    #[error("min_usec is above max_usec: swap them")]
+    DelayRange,
+    /// A delay beyond all use.
+    #[error("the delay is longer than a year; give it in microseconds")]
+    DelayTooLong,
+    /// A keepalive without time.
+    #[error("msec is 0; it must be at least 1")]
+    NoKeepalive,
+    /// A loop that never ends and takes no time.
+    #[error(
+        "the loop over commands {first} to {last} never ends and never waits: give it a delay, something to wait for, or a jmp_nz with a limit"
+    )]
+    Endless {
+        /// Where the loop begins.
+        first: usize,
+        /// Where it ends.
+        last: usize,
+    },
+    /// Loops in loops in loops.
+    #[error("loops stand in each other more than {0} deep: use fewer")]
+    LoopsTooDeep(usize),
+}
+
+/// What a program may refer to.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// The buffers of the profile.
+    pub buffers: &'a Buffers,
+    /// How many template groups have names.
+    pub groups: usize,
+}
+
+/// A program that is right.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(super) steps: Box<[Step]>,
+    transport: Transport,
+    addon: Option<Addon>,
+    sent_bytes: u64,
+    messages: u64,
+}
+
+/// A command with all its numbers resolved. Jumps name their target, which may be the end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Step {
+    Nothing,
+    Send(BufferIndex),
+    /// What arrived must be so much; it is taken away, or all of it with `clear`.
+    Receive {
+        count: u64,
+        clear: bool,
+    },
+    SendMessage(BufferIndex),
+    Delay(Nanos),
+    DelayRandom {
+        min: Nanos,
+        max: Nanos,
+    },
+    Keepalive {
+        timeout_ms: u32,
+        received_only: bool,
+    },
+    CloseMessage,
+    Reset,
+    WaitForPeerClose,
+    Connect,
+    SetVariable {
+        variable: u8,
+        value: u64,
+    },
+    AddVariable {
+        variable: u8,
+        value: i64,
+    },
+    SetTick {
+        variable: u8,
+    },
+    AddTick {
+        variable: u8,
+        ticks: u64,
+    },
+    AddStats {
+        counter: u8,
+        value: u64,
+    },
+    AddTickStats {
+        counter: u8,
+        variable: u8,
+    },
+    JumpNotZero {
+        variable: u8,
+        target: u16,
+    },
+    JumpWithin {
+        variable: u8,
+        target: u16,
+        ticks: u64,
+    },
+    Jump {
+        target: u16,
+    },
+    JumpIf {
+        variable: u8,
+        target: u16,
+        comparison: Comparison,
+        value: u64,
+    },
+    SendMode {
+        blocking: bool,
+    },
+    SetTemplate {
+        group: u16,
+    },
+    ExecuteTemplate,
+}
+
+const _: () = assert!(std::mem::size_of::<Step>() <= 24);
+
+impl Program {
+    /// Checks a program and resolves its numbers.
+    pub fn compile(
+        spec: &ProgramSpec,
+        surroundings: Surroundings<'_>,
+    ) -> Result<Program, ProgramError> {
+        let commands = &spec.commands;
+        let problem = match commands.len() {
+            0 => Some(ProgramProblem::Empty),
+            count if count > COMMANDS_MAX => Some(ProgramProblem::TooLong(count)),
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            let name = commands.first().map_or("none", Command::name);
+            return Err(ProgramError {
+                command: 0,
+                name,
+                problem,
+            });
+        }
+        let at = |command: usize, problem| ProgramError {
+            command,
+            name: commands[command].name(),
+            problem,
+        };
+        let mut compiler = Compiler {
+            spec,
+            surroundings,
+            awaited: 0,
+        };
+        let mut steps = Vec::with_capacity(commands.len());
+        for (i, command) in commands.iter().enumerate() {
+            let step = compiler
+                .step(i, command)
+                .map_err(|problem| at(i, problem))?;
+            steps.push(step);
+        }
+        endless::check(&steps).map_err(|(i, problem)| at(i, problem))?;
+        Ok(Program::new(spec, steps, surroundings.buffers))
+    }
+
+    fn new(spec: &ProgramSpec, steps: Vec<Step>, buffers: &Buffers) -> Program {
+        let (mut sent_bytes, mut messages) = (0, 0);
+        for step in &steps {
+            if let Step::Send(buffer) | Step::SendMessage(buffer) = step {
+                sent_bytes += u64::from(buffers.len(*buffer));
+                messages += 1;
+            }
+        }
+        Program {
+            steps: steps.into_boxed_slice(),
+            transport: spec.transport,
+            addon: spec.addon,
+            sent_bytes,
+            messages,
+        }
+    }
+
+    /// What carries its bytes.
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// What else goes into its messages.
+    pub fn addon(&self) -> Option<Addon> {
+        self.addon
+    }
+
+    /// The bytes that its commands send, each command once.
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
+    /// How many of its commands send.
+    pub fn sends(&self) -> u64 {
+        self.messages
+    }
+
+    /// How many commands it has.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Always false: a program has at least one command.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// The buffer that is sent first, if something is sent before anything must arrive.
+    pub fn first_sent(&self) -> Option<BufferIndex> {
+        let mut steps = self.steps.iter();
+        let first = steps.find(|step| {
+            matches!(
+                step,
+                Step::Send(_) | Step::SendMessage(_) | Step::Receive { .. }
+            )
+        });
+        match first {
+            Some(Step::Send(buffer) | Step::SendMessage(buffer)) => Some(*buffer),
+            _ => None,
+        }
+    }
+
+    /// All buffers that are sent, in the order of the commands.
+    pub fn sent(&self) -> impl Iterator<Item = BufferIndex> + '_ {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Send(buffer) | Step::SendMessage(buffer) => Some(*buffer),
+            _ => None,
+        })
+    }
+}
+
+struct Compiler<'a> {
+    spec: &'a ProgramSpec,
+    surroundings: Surroundings<'a>,
+    /// What was waited for since the last `clear`: counts in profiles add up.
+    awaited: u64,
+}
+
+impl Compiler<'_> {
+    fn step(&mut self, i: usize, command: &Command) -> Result<Step, ProgramProblem> {
+        self.check_place(i, command)?;
+        Ok(match *command {
+            Command::Send { buffer } => self.send(buffer)?,
+            Command::SendMessage { buffer } => Step::SendMessage(self.buffer(buffer)?),
+            Command::Receive { bytes, clear } => self.receive(bytes, clear),
+            Command::ReceiveMessages { messages, clear } => self.receive(messages, clear),
+            Command::Delay { duration } => Step::Delay(delay(duration)?),
+            Command::DelayRandom { min, max } if min > max => {
+                return Err(ProgramProblem::DelayRange);
+            }
+            Command::DelayRandom { min, max } => Step::DelayRandom {
+                min: delay(min)?,
+                max: delay(max)?,
+            },
+            Command::Keepalive { timeout_ms: 0, .. } => return Err(ProgramProblem::NoKeepalive),
+            Command::Keepalive {
+                timeout_ms,
+                received_only,
+            } => Step::Keepalive {
+                timeout_ms,
+                received_only,
+            },
+            Command::CloseMessage => Step::CloseMessage,
+            Command::Reset => Step::Reset,
+            Command::WaitForPeerClose => Step::WaitForPeerClose,
+            Command::Connect => Step::Connect,
+            Command::SendMode { blocking } => Step::SendMode { blocking },
+            Command::SetTemplate { group } => self.set_template(group)?,
+            Command::ExecuteTemplate => Step::ExecuteTemplate,
+            _ => self.arithmetic(i, command)?,
+        })
+    }
+
+    /// Variables, counters and jumps.
+    fn arithmetic(&self, i: usize, command: &Command) -> Result<Step, ProgramProblem> {
+        Ok(match *command {
+            Command::SetVariable { variable, value } => Step::SetVariable {
+                variable: self::variable(variable)?,
+                value,
+            },
+            Command::AddVariable { variable, value } => Step::AddVariable {
+                variable: self::variable(variable)?,
+                value,
+            },
+            Command::SetTick { variable } => Step::SetTick {
+                variable: self::variable(variable)?,
+            },
+            Command::AddTick { variable, ticks } => Step::AddTick {
+                variable: self::variable(variable)?,
+                ticks,
+            },
+            Command::AddStats { counter, value } => Step::AddStats {
+                counter: self::counter(counter)?,
+                value,
+            },
+            Command::AddTickStats { counter, variable } => Step::AddTickStats {
+                counter: self::counter(counter)?,
+                variable: self::variable(variable)?,
+            },
+            Command::JumpNotZero { variable, offset } => Step::JumpNotZero {
+                variable: self::variable(variable)?,
+                target: self.target(i, offset)?,
+            },
+            Command::JumpWithin {
+                variable,
+                offset,
+                ticks,
+            } => Step::JumpWithin {
+                variable: self::variable(variable)?,
+                target: self.target(i, offset)?,
+                ticks,
+            },
+            Command::Jump {
+                offset,
+                condition: None,
+            } => Step::Jump {
+                target: self.target(i, offset)?,
+            },
+            Command::Jump {
+                offset,
+                condition: Some(condition),
+            } => Step::JumpIf {
+                variable: self::variable(condition.variable)?,
+                target: self.target(i, offset)?,
+                comparison: condition.comparison,
+                value: condition.value,
+            },
+            _ => unreachable!("`step` takes all other commands"),
+        })
+    }
+
+    /// Whether the command may be in this program, and here.
+    fn check_place(&self, i: usize, command: &Command) -> Result<(), ProgramProblem> {
+        match (command.transport(), self.spec.transport) {
+            (Some(Transport::Stream), Transport::Datagram) => {
+                return Err(ProgramProblem::StreamCommand);
+            }
+            (Some(Transport::Datagram), Transport::Stream) => {
+                return Err(ProgramProblem::DatagramCommand);
+            }
+            _ => {}
+        }
+        match command {
+            Command::Connect if i > 0 => Err(ProgramProblem::NotFirst),
+            Command::Reset | Command::WaitForPeerClose if i + 1 < self.spec.commands.len() => {
+                Err(ProgramProblem::NotLast)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn send(&self, buffer: u32) -> Result<Step, ProgramProblem> {
+        let buffer = self.buffer(buffer)?;
+        // Nobody acknowledges nothing.
+        Ok(match self.surroundings.buffers.len(buffer) {
+            0 => Step::Nothing,
+            _ => Step::Send(buffer),
+        })
+    }
+
+    fn buffer(&self, buffer: u32) -> Result<BufferIndex, ProgramProblem> {
+        let count = self.surroundings.buffers.count();
+        if (buffer as usize) < count {
+            return Ok(BufferIndex(buffer));
+        }
+        Err(ProgramProblem::Buffer { buffer, count })
+    }
+
+    fn receive(&mut self, total: u64, clear: bool) -> Step {
+        let count = total.saturating_sub(self.awaited);
+        self.awaited = if clear { 0 } else { self.awaited.max(total) };
+        Step::Receive { count, clear }
+    }
+
+    fn set_template(&self, group: u32) -> Result<Step, ProgramProblem> {
+        let count = self.surroundings.groups;
+        match u16::try_from(group) {
+            Ok(number) if usize::from(number) <= count => Ok(Step::SetTemplate { group: number }),
+            _ => Err(ProgramProblem::Group { group, count }),
+        }
+    }
+
+    fn target(&self, i: usize, offset: i64) -> Result<u16, ProgramProblem> {
+        let count = self.spec.commands.len();
+        let target = (i as i64).saturating_add(offset);
+        // The end is a place too: labels may stand behind the last command.
+        match u16::try_from(target) {
+            Ok(place) if usize::from(place) <= count => Ok(place),
+            _ => Err(ProgramProblem::JumpOutside {
+                offset,
+                target,
+                count,
+            }),
+        }
+    }
+}
+
+fn delay(duration: Nanos) -> Result<Nanos, ProgramProblem> {
+    match duration {
+        0..=DELAY_MAX => Ok(duration.max(DELAY_MIN)),
+        _ => Err(ProgramProblem::DelayTooLong),
+    }
+}
+
+fn variable(variable: u32) -> Result<u8, ProgramProblem> {
+    match variable {
+        number if (number as usize) < VARIABLES => Ok(number as u8),
+        _ => Err(ProgramProblem::Variable(variable)),
+    }
+}
+
+fn counter(counter: u32) -> Result<u8, ProgramProblem> {
+    match counter {
+        number if (number as usize) < USER_COUNTERS => Ok(number as u8),
+        _ => Err(ProgramProblem::Counter(counter)),
+    }
+}
+
+/// "0 to 3", or what to do when there is none.
+fn range(count: usize) -> String {
+    match count {
+        0 => "none: add one first".to_owned(),
+        1 => "0".to_owned(),
+        _ => format!("0 to {}", count - 1),
+    }
+}

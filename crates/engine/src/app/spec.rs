@@ -1,0 +1,261 @@
+//! A program as the user wrote it.
+//!
+//! What lives here: plain data. What does not: JSON (the server converts at the border) and what
+//! must hold (`program`).
+
+use crate::time::{MILLISECOND, Nanos};
+
+/// The unit of time variables: 10 ms, as TRex counts.
+pub const TICK: Nanos = 10 * MILLISECOND;
+
+/// What carries the bytes of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// A stream of bytes: TCP.
+    Stream,
+    /// Messages: UDP.
+    Datagram,
+}
+
+/// What else goes into each message of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addon {
+    /// Twelve bytes in front, by which the round trip is measured.
+    Latency,
+}
+
+/// A program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProgramSpec {
+    /// The commands, in order; at least one.
+    pub commands: Vec<Command>,
+    /// What carries its bytes.
+    pub transport: Transport,
+    /// What else goes into its messages.
+    pub addon: Option<Addon>,
+}
+
+/// One command.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Command {
+    /// `tx`: send a buffer.
+    Send {
+        /// The number of the buffer.
+        buffer: u32,
+    },
+    /// `rx`: wait until so many bytes arrived. The counts of one `rx` after another add up, as
+    /// TRex's client writes them: the second waits for `bytes` since the beginning, or since the
+    /// last `clear`.
+    Receive {
+        /// How many bytes.
+        bytes: u64,
+        /// Forget what arrived when there are enough, also what is too many.
+        clear: bool,
+    },
+    /// `tx_msg`: send a buffer as one message.
+    SendMessage {
+        /// The number of the buffer.
+        buffer: u32,
+    },
+    /// `rx_msg`: wait until so many messages arrived; they add up as bytes do.
+    ReceiveMessages {
+        /// How many messages.
+        messages: u64,
+        /// Forget what arrived when there are enough.
+        clear: bool,
+    },
+    /// `delay`.
+    Delay {
+        /// How long.
+        duration: Nanos,
+    },
+    /// `delay_rnd`: any time in a range, all alike.
+    DelayRandom {
+        /// At least so long.
+        min: Nanos,
+        /// At most so long.
+        max: Nanos,
+    },
+    /// `keepalive`: end the flow after a silence.
+    Keepalive {
+        /// How long it may be silent.
+        timeout_ms: u32,
+        /// Only what arrives breaks the silence, not what is sent.
+        received_only: bool,
+    },
+    /// `close_msg`: end the flow.
+    CloseMessage,
+    /// `reset`: end the connection with a reset.
+    Reset,
+    /// `nc`: wait until the other side is done, then close.
+    WaitForPeerClose,
+    /// `connect`: wait until the connection is there, on either side.
+    Connect,
+    /// `set_var`.
+    SetVariable {
+        /// Which variable.
+        variable: u32,
+        /// Its new value.
+        value: u64,
+    },
+    /// `add_var`.
+    AddVariable {
+        /// Which variable.
+        variable: u32,
+        /// What is added; goes round.
+        value: i64,
+    },
+    /// `set_tick_var`: remember the time.
+    SetTick {
+        /// Which time variable.
+        variable: u32,
+    },
+    /// `add_tick_var`: move the time that is remembered.
+    AddTick {
+        /// Which time variable.
+        variable: u32,
+        /// By so many ticks.
+        ticks: u64,
+    },
+    /// `add_stats`: add to a counter of the user.
+    AddStats {
+        /// Which counter, 0 to 3 for A to D.
+        counter: u32,
+        /// What is added.
+        value: u64,
+    },
+    /// `add_tick_stats`: add the ticks since a time to a counter of the user.
+    AddTickStats {
+        /// Which counter.
+        counter: u32,
+        /// Which time variable.
+        variable: u32,
+    },
+    /// `jmp_nz`: take one away from a variable, jump while something is left. A variable that is
+    /// zero already stays zero.
+    JumpNotZero {
+        /// Which variable.
+        variable: u32,
+        /// Where to, counted from this command.
+        offset: i64,
+    },
+    /// `jmp_dp`: jump while fewer ticks passed since a time.
+    JumpWithin {
+        /// Which time variable.
+        variable: u32,
+        /// Where to, counted from this command.
+        offset: i64,
+        /// How many ticks.
+        ticks: u64,
+    },
+    /// `jmp_cmp`: jump if a variable compares so, or always.
+    Jump {
+        /// Where to, counted from this command.
+        offset: i64,
+        /// When; `None` is always.
+        condition: Option<Condition>,
+    },
+    /// `tx_mode`: whether `tx` waits for its acknowledgment.
+    SendMode {
+        /// It waits (the beginning); else it goes on as soon as there is room for more.
+        blocking: bool,
+    },
+    /// `set_template`: choose the group of the flow that `exec_template` makes.
+    SetTemplate {
+        /// The number of the group; the first is 1, 0 is none.
+        group: u32,
+    },
+    /// `exec_template`: make a flow of the chosen group and wait for its end.
+    ExecuteTemplate,
+}
+
+impl Command {
+    /// Its name in profiles.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Send { .. } => "tx",
+            Command::Receive { .. } => "rx",
+            Command::SendMessage { .. } => "tx_msg",
+            Command::ReceiveMessages { .. } => "rx_msg",
+            Command::Delay { .. } => "delay",
+            Command::DelayRandom { .. } => "delay_rnd",
+            Command::Keepalive { .. } => "keepalive",
+            Command::CloseMessage => "close_msg",
+            Command::Reset => "reset",
+            Command::WaitForPeerClose => "nc",
+            Command::Connect => "connect",
+            Command::SetVariable { .. } => "set_var",
+            Command::AddVariable { .. } => "add_var",
+            Command::SetTick { .. } => "set_tick_var",
+            Command::AddTick { .. } => "add_tick_var",
+            Command::AddStats { .. } => "add_stats",
+            Command::AddTickStats { .. } => "add_tick_stats",
+            Command::JumpNotZero { .. } => "jmp_nz",
+            Command::JumpWithin { .. } => "jmp_dp",
+            Command::Jump { .. } => "jmp_cmp",
+            Command::SendMode { .. } => "tx_mode",
+            Command::SetTemplate { .. } => "set_template",
+            Command::ExecuteTemplate => "exec_template",
+        }
+    }
+
+    /// What carries a flow with this command; `None` when either may.
+    pub fn transport(&self) -> Option<Transport> {
+        match self {
+            Command::Send { .. }
+            | Command::Receive { .. }
+            | Command::Reset
+            | Command::WaitForPeerClose
+            | Command::Connect
+            | Command::SendMode { .. } => Some(Transport::Stream),
+            Command::SendMessage { .. }
+            | Command::ReceiveMessages { .. }
+            | Command::Keepalive { .. }
+            | Command::CloseMessage => Some(Transport::Datagram),
+            _ => None,
+        }
+    }
+}
+
+/// When a `jmp_cmp` jumps: the variable stands on the left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Which variable.
+    pub variable: u32,
+    /// How it compares.
+    pub comparison: Comparison,
+    /// To what.
+    pub value: u64,
+}
+
+/// How two numbers compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `gt`.
+    Greater,
+    /// `lt`.
+    Less,
+    /// `eq`.
+    Equal,
+    /// `ge`.
+    GreaterOrEqual,
+    /// `le`.
+    LessOrEqual,
+    /// `ne`.
+    NotEqual,
+}
+
+impl Comparison {
+    /// Whether `left` compares so to `right`.
+    #[inline]
+    pub fn holds(self, left: u64, right: u64) -> bool {
+        match self {
+            Comparison::Greater => left > right,
+            Comparison::Less => left < right,
+            Comparison::Equal => left == right,
+            Comparison::GreaterOrEqual => left >= right,
+            Comparison::LessOrEqual => left <= right,
+            Comparison::NotEqual => left != right,
+        }
+    }
+}
