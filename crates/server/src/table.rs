@@ -15,8 +15,8 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Width of a column.
 const WIDTH: usize = 15;
 
-/// One counter of a port.
-type Counter = fn(&PortCounters) -> u64;
+/// A counter of the port of a number.
+type Counter<'a> = &'a dyn Fn(usize, &PortCounters) -> u64;
 
 /// Writes the table while it lives.
 #[derive(Debug)]
@@ -74,43 +74,8 @@ fn text(
     row(&mut text, "ports", numbers);
     let dashes = 11 + (WIDTH + 3) * now.ports.len();
     let _ = writeln!(text, " {}", "-".repeat(dashes));
-    let mut counted = |name: &str, counter: Counter| {
-        row(
-            &mut text,
-            name,
-            now.ports.iter().map(|port| counter(port).to_string()),
-        );
-    };
-    counted("opackets", |port| port.transmit.sent.packets);
-    counted("obytes", |port| port.transmit.sent.bytes);
-    counted("ipackets", |port| port.receive.packets);
-    counted("ibytes", |port| port.receive.bytes);
-    let losses = now.ports.iter().enumerate().map(|(number, port)| {
-        let is_error = losses_are_errors.get(number) == Some(&true);
-        if is_error {
-            port.receive_lost_packets
-        } else {
-            0
-        }
-    });
-    row(&mut text, "ierrors", losses.map(|count| count.to_string()));
-    // What a port does not take is offered again, and else counted as missed.
-    row(
-        &mut text,
-        "oerrors",
-        now.ports.iter().map(|_| "0".to_owned()),
-    );
-    let mut counted = |name: &str, counter: Counter| {
-        row(
-            &mut text,
-            name,
-            now.ports.iter().map(|port| counter(port).to_string()),
-        );
-    };
-    counted("rx lost", |port| port.receive_lost_packets);
-    counted("missed", |port| port.transmit.missed_packets);
-    counted("queue full", |port| port.transmit.queue_full);
-    let rate = |count: Counter| {
+    counts(&mut text, now, losses_are_errors);
+    let rate = |count: fn(&PortCounters) -> u64| {
         let nothing = PortCounters::default();
         let pairs = now.ports.iter().enumerate();
         let rates = pairs.map(move |(n, port)| {
@@ -145,6 +110,34 @@ fn text(
         let _ = writeln!(text, " {name:<15} : {value}");
     }
     text + "\n"
+}
+
+/// The rows of counters.
+fn counts(text: &mut String, now: &Snapshot, losses_are_errors: &[bool]) {
+    let losses = |number: usize, port: &PortCounters| match losses_are_errors.get(number) {
+        Some(true) => port.receive_lost_packets,
+        _ => 0,
+    };
+    // What a port does not take is offered again, or else counted as missed: no errors.
+    let rows: [(&str, Counter<'_>); 9] = [
+        ("opackets", &|_, port| port.transmit.sent.packets),
+        ("obytes", &|_, port| port.transmit.sent.bytes),
+        ("ipackets", &|_, port| port.receive.packets),
+        ("ibytes", &|_, port| port.receive.bytes),
+        ("ierrors", &losses),
+        ("oerrors", &|_, _| 0),
+        ("rx lost", &|_, port| port.receive_lost_packets),
+        ("missed", &|_, port| port.transmit.missed_packets),
+        ("queue full", &|_, port| port.transmit.queue_full),
+    ];
+    for (name, counter) in rows {
+        let ports = now.ports.iter().enumerate();
+        row(
+            text,
+            name,
+            ports.map(|(number, port)| counter(number, port).to_string()),
+        );
+    }
 }
 
 fn row(text: &mut String, name: &str, cells: impl Iterator<Item = String>) {

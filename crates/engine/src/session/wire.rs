@@ -5,8 +5,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use allosaur_packet::checksum::{self, Sum};
 use allosaur_packet::MacAddress;
+use allosaur_packet::checksum::{self, Sum};
 use allosaur_packet::frame::{Fragment, Health, Layout, Network, Transport};
 use allosaur_packet::ip_protocol::IpProtocol;
 use allosaur_packet::ipv4::Ipv4View;
