@@ -171,6 +171,11 @@ impl Service {
         let counters = Counters::new(ports.len(), cores);
         let mut config = control_config(&descriptions, cores, &ports)?;
         take_source_macs(&mut config, &settings.ports);
+        for (number, port) in config.ports.iter().enumerate() {
+            if ports[number].details.is_some() {
+                tracing::info!("port {number}: {}", port.description);
+            }
+        }
         let control = Control::new(config, clock.now_ns());
         let interfaces = ports.iter_mut().map(|port| port.control.take());
         let interfaces = interfaces.collect();

@@ -7,10 +7,10 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use super::bpf::{self, Link, Program, SocketMap};
-use super::links;
 use super::settings::Mode;
 use crate::PortError;
 use crate::interface::{Interface, problem_with};
+use crate::machine::netlink;
 
 /// Of an attachment: in the kernel's own code, or in the driver (`include/uapi/linux/if_link.h`).
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
@@ -57,7 +57,7 @@ impl Attachment {
         let is_native = mode != Mode::Generic && why_generic.is_none();
         let link = link.map_err(|error| match error.raw_os_error() {
             // It came since we looked.
-            Some(libc::EBUSY | libc::EEXIST) => taken(name, links::program_on(interface.index)),
+            Some(libc::EBUSY | libc::EEXIST) => taken(name, program_on(interface)),
             _ if mode == Mode::Native => no_native(name, &error),
             _ => refused(error),
         })?;
@@ -94,10 +94,17 @@ fn no_native(name: &str, error: &io::Error) -> PortError {
 
 /// Refuses an interface that has a program already: replacing it would break whose it is.
 fn check_free(interface: &Interface) -> Result<(), PortError> {
-    match links::program_on(interface.index) {
+    match program_on(interface) {
         None => Ok(()),
         program => Err(taken(&interface.name, program)),
     }
+}
+
+/// The number of the XDP program on an interface, if there is one and the kernel tells.
+fn program_on(interface: &Interface) -> Option<u32> {
+    let links = netlink::links().ok()?;
+    let link = links.iter().find(|link| link.index == interface.index)?;
+    link.xdp
 }
 
 fn taken(name: &str, program: Option<u32>) -> PortError {

@@ -126,6 +126,11 @@ impl Chunks {
         ((self.first + chunk) * self.chunk_bytes) as u64
     }
 
+    /// The chunk at an address of this run.
+    pub(super) fn chunk_at(&self, address: u64) -> usize {
+        address as usize / self.chunk_bytes - self.first
+    }
+
     /// The first `len` bytes of a chunk. The kernel must not have it, or only to read what is not
     /// written.
     ///
@@ -185,6 +190,7 @@ mod tests {
             .collect();
         assert_eq!(values, [vec![1; 3], vec![], vec![3; 5]]);
         assert_eq!(runs[2].address(0), 3 * 2048);
+        assert_eq!(runs[2].chunk_at(runs[2].address(4)), 4);
         let (chunk, bytes) = runs[2].received(4 * 2048 + 256, 60).expect("within");
         assert_eq!((chunk, bytes.len()), (1, 60));
         for (address, len) in [(0, 60), (3 * 2048 - 1, 1), (8 * 2048, 1), (u64::MAX, 1)] {

@@ -2,7 +2,7 @@
 //!
 //! What lives here: how a port is put together. What does not: a hardware queue (`open`), the queues
 //! of threads (`transmit`, `receive`, `completions`), what is shared with the kernel (`mapping`,
-//! `ring`), the system calls (`socket`, `bpf`, `links`, `privileges`), our program on the interface (`attachment`),
+//! `ring`), the system calls (`socket`, `bpf`, `privileges`), our program on the interface (`attachment`),
 //! what is left to hardware (`checksum`), and [`settings`].
 //!
 //! What arrives on a hardware queue goes to a socket of ours, by an XDP program that is on the
@@ -13,7 +13,6 @@ mod attachment;
 mod bpf;
 mod checksum;
 mod completions;
-mod links;
 mod mapping;
 mod open;
 mod privileges;

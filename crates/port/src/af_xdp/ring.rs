@@ -154,6 +154,31 @@ impl<T: Copy> Producer<T> {
         true
     }
 
+    /// Puts the entry that the other side took last in front of those that it did not take, and
+    /// makes that visible. Returns the entry. The other side must have taken one since it was
+    /// published, and must not look meanwhile.
+    pub(super) fn put_back_last(&mut self) -> T {
+        self.look();
+        let read = |number: u32| {
+            // SAFETY: the place is within the entries. Nobody writes there meanwhile: this end does
+            // not, and the other end never does.
+            unsafe { self.shared.entry(number).read() }
+        };
+        let last = read(self.taken.wrapping_sub(1));
+        let mut number = self.head;
+        while number != self.taken {
+            let entry = read(number.wrapping_sub(1));
+            // SAFETY: as above; the place behind the last entry is free, as one was just taken.
+            unsafe { self.shared.entry(number).write(entry) };
+            number = number.wrapping_sub(1);
+        }
+        // SAFETY: as above.
+        unsafe { self.shared.entry(self.taken).write(last) };
+        self.head = self.head.wrapping_add(1);
+        self.publish();
+        last
+    }
+
     #[inline]
     pub(super) fn needs_wakeup(&self) -> bool {
         self.shared.needs_wakeup()
@@ -259,6 +284,24 @@ pub(super) mod tests {
         assert_eq!((0..8).map(|_| consumer.pop()).sum::<u64>(), 28);
         consumer.release();
         assert_eq!(producer.untaken(), 0);
+    }
+
+    #[test]
+    fn what_was_taken_last_can_be_put_back_in_front() {
+        let (mut producer, mut consumer) = pair::<u64>(4);
+        for number in 1..=4 {
+            producer.push(number);
+        }
+        producer.publish();
+        assert_eq!((consumer.pop(), consumer.pop()), (1, 2));
+        consumer.release();
+        assert_eq!(producer.put_back_last(), 2);
+        assert_eq!((consumer.waiting(), producer.untaken()), (3, 3));
+        let rest: Vec<u64> = (0..3).map(|_| consumer.pop()).collect();
+        assert_eq!(rest, [2, 3, 4]);
+        consumer.release();
+        assert_eq!(producer.put_back_last(), 4);
+        assert_eq!((consumer.waiting(), consumer.pop()), (1, 4));
     }
 
     #[test]

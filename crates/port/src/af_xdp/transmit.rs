@@ -60,6 +60,12 @@ impl Outgoing {
         }
     }
 
+    /// Notes that the frame at an address of ours goes out once more.
+    fn give_again(&mut self, address: u64) {
+        let chunk = self.chunks.chunk_at(address);
+        self.given[chunk] = self.given[chunk].wrapping_add(1);
+    }
+
     /// What the kernel is told of a frame in a chunk that goes out `count` times.
     #[inline]
     fn give(&mut self, chunk: usize, len: usize, count: u32) -> xdp_desc {
@@ -70,6 +76,13 @@ impl Outgoing {
             options: 0,
         }
     }
+}
+
+/// Whether the kernel has thrown the last frame that it took away, which it says where it copies:
+/// the interface has no link, or is going down.
+fn is_dropped(kicked: &io::Result<()>) -> bool {
+    let error = kicked.as_ref().err();
+    error.and_then(io::Error::raw_os_error) == Some(libc::EBUSY)
 }
 
 /// Which chunks registered frames have.
@@ -172,7 +185,9 @@ impl AfXdpTx {
         count
     }
 
-    /// Rings until the kernel has taken all, or takes no more.
+    /// Rings until the kernel has taken all, or takes no more. Each refusal is one that may pass: the
+    /// call has sent its share (EAGAIN), the device had no room (ENOBUFS), the interface is down
+    /// (ENETDOWN) or has no link (EBUSY).
     fn ring_doorbell(&mut self) {
         let mut left = self.ring.untaken();
         self.has_unsent = false;
@@ -180,10 +195,14 @@ impl AfXdpTx {
             if self.doorbell.may_be_needless && !self.ring.needs_wakeup() {
                 return;
             }
-            // Each refusal is one that may pass: the call has sent its share (EAGAIN), the device had
-            // no room (EBUSY, ENOBUFS), or the interface is down (ENETDOWN).
-            let _: io::Result<()> = self.doorbell.socket.kick();
+            let kicked = self.doorbell.socket.kick();
             let before = std::mem::replace(&mut left, self.ring.untaken());
+            if is_dropped(&kicked) && !self.limits.is_zero_copy && left < before {
+                let frame = self.ring.put_back_last();
+                self.outgoing.give_again(frame.addr);
+                self.has_unsent = true;
+                return;
+            }
             if self.limits.is_zero_copy || left == before {
                 self.has_unsent = left > 0;
                 return;

@@ -15,7 +15,7 @@ pub mod drivers;
 mod hugepages;
 mod interface;
 mod names;
-mod netlink;
+pub(crate) mod netlink;
 mod pci;
 mod routes;
 mod sessions;

@@ -55,7 +55,7 @@ pub(super) fn addresses() -> io::Result<Vec<Address>> {
 }
 
 /// All interfaces.
-pub(super) fn links() -> io::Result<Vec<Link>> {
+pub(crate) fn links() -> io::Result<Vec<Link>> {
     let answer = ask(libc::RTM_GETLINK, LINK_BYTES)?;
     Ok(answer.iter().filter_map(|message| link(message)).collect())
 }
