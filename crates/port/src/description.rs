@@ -58,6 +58,11 @@ impl PortDescription {
         }
     }
 
+    /// Whether no hardware and no interface is behind it.
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self, PortDescription::Memory(_) | PortDescription::Dummy)
+    }
+
     /// The link of a memory port.
     pub fn link(&self) -> Option<&LinkSettings> {
         match self {

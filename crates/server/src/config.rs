@@ -9,7 +9,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench::Case;
 use crate::polling::Poll;
-use crate::settings::{PortSettings, Settings, Surroundings, names};
+use crate::settings::groups::Group;
+use crate::settings::{PortSettings, RECEIVE_THREADS_MAX, Settings, Surroundings, names};
 use crate::sim::CORES_MAX;
 
 /// Allosaur: a realistic traffic generator.
@@ -52,6 +53,12 @@ pub struct ServeOptions {
     /// Threads that send, for each two ports
     #[arg(long, conflicts_with = "cores", value_parser = clap::value_parser!(u16).range(1..=CORES_MAX as i64))]
     pub cores_per_pair: Option<u16>,
+    /// Bind each thread that sends to a CPU of its own, near its ports, where the file names none
+    #[arg(long)]
+    pub pin: bool,
+    /// Threads that receive [default: 1]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=RECEIVE_THREADS_MAX as i64))]
+    pub receive_threads: Option<u16>,
     /// Use the first ports of the file only, so many
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=PORTS_MAX as i64))]
     pub ports_max: Option<u16>,
@@ -66,7 +73,7 @@ pub struct ServeOptions {
     #[arg(long)]
     pub listen: Option<String>,
     /// How threads wait: busy (best timing, a core each) or adaptive (they sleep when idle)
-    /// [default: adaptive]
+    /// [default: busy for threads that send on CPUs of their own, else adaptive]
     #[arg(long)]
     pub poll: Option<Poll>,
     /// Write a table of counters to the standard output every second
@@ -89,17 +96,29 @@ impl ServeOptions {
         let mut settings = file.unwrap_or_default();
         if let Some(PortList(ports)) = &self.ports {
             settings.ports = ports.iter().cloned().map(PortSettings::plain).collect();
+            settings.groups = Group::of_all(ports.len(), 1);
         }
-        if let Some(cores) = self.cores {
-            settings.cores = cores;
-            settings.cpus.data.clear();
+        if let Some(threads) = self.cores {
+            settings.groups = Group::of_all(settings.ports.len(), threads);
         }
+        // A file was read with it, for it may name CPUs.
+        if let Some(threads) = self.cores_per_pair.filter(|_| self.config.is_none()) {
+            settings.groups = Group::of_pairs(settings.ports.len(), threads);
+        }
+        if let Some(threads) = self.receive_threads {
+            settings.receive_threads = threads;
+            // Their CPUs are named one by one.
+            if settings.cpus.receive.len() != usize::from(threads) {
+                settings.cpus.receive.clear();
+            }
+        }
+        settings.pin |= self.pin;
         if let Some(listen) = &self.listen {
             settings.listen.clone_from(listen);
         }
         settings.rpc_port = self.rpc_port.unwrap_or(settings.rpc_port);
         settings.pub_port = self.pub_port.unwrap_or(settings.pub_port);
-        settings.poll = self.poll.unwrap_or(settings.poll);
+        settings.poll = self.poll.or(settings.poll);
         settings.table = self.table;
         settings
     }
@@ -251,10 +270,32 @@ mod tests {
         let settings = options.settings(None);
         assert_eq!(settings.listen, "127.0.0.1");
         assert_eq!(
-            (settings.rpc_port, settings.pub_port, settings.cores),
+            (settings.rpc_port, settings.pub_port, settings.cores()),
             (4501, 4500, 1)
         );
         assert_eq!(settings.ports.len(), 2);
+    }
+
+    #[test]
+    fn threads_are_for_all_ports_or_for_each_pair() {
+        let groups = |line: &str| {
+            let parsed =
+                parse(format!("allosaur-server serve --ports dummy,dummy,dummy {line}").trim());
+            let Subcommands::Serve(options) = parsed.expect("right").command else {
+                panic!("not serve: {line}");
+            };
+            let settings = options.settings(None);
+            let groups = settings.groups.iter();
+            groups
+                .map(|group| (group.ports.clone(), group.threads))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(groups(""), [(vec![0, 1, 2], 1)]);
+        assert_eq!(groups("--cores 3"), [(vec![0, 1, 2], 3)]);
+        assert_eq!(
+            groups("--cores-per-pair 3"),
+            [(vec![0, 1], 3), (vec![2], 3)]
+        );
     }
 
     #[test]
@@ -267,6 +308,10 @@ mod tests {
             ("config check", ["FILE", "Usage"]),
             ("serve --ports memory:loss=200%,memory", ["--ports", "loss"]),
             ("serve --cores 0", ["--cores", "1..=64"]),
+            (
+                "serve --receive-threads 17",
+                ["--receive-threads", "1..=16"],
+            ),
             ("serve --rpc-port 70000", ["--rpc-port", "65535"]),
             ("serve --poll often", ["--poll", "busy or adaptive"]),
             (

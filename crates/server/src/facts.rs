@@ -11,18 +11,19 @@ use allosaur_port::description::PortDescription;
 use allosaur_port::kind::AnyPort;
 
 use crate::control::{BuildFacts, ControlConfig, LinkOwner, PortConfig};
+use crate::layout::Layout;
 use crate::settings::PortSettings;
 use crate::threads::{Refusal, refused};
 
-/// All that control must know of ports that were opened by these descriptions, with so many data
-/// threads.
+/// All that control must know of ports that were opened by these descriptions, and of threads
+/// that are laid out so.
 ///
 /// # Errors
 ///
 /// When the system has no random numbers.
 pub fn control_config(
     descriptions: &[PortDescription],
-    cores: usize,
+    layout: &Layout,
     ports: &[AnyPort],
 ) -> Result<ControlConfig, Refusal> {
     let mac = |number: usize| ports[number].mac.unwrap_or(memory_mac(number));
@@ -47,11 +48,11 @@ pub fn control_config(
         hw_mac: mac(number),
         destination_mac: mac(peer(ports, number)),
         checksums: Checksums::Complete,
-        cores: (0..cores).collect(),
+        cores: layout.cores_of(number),
     });
     Ok(ControlConfig {
         ports: config.collect(),
-        data_cores: cores,
+        data_cores: layout.data.len(),
         hostname: first_line("/proc/sys/kernel/hostname"),
         core_type: processor(),
         started: date_of(SystemTime::now())

@@ -3,7 +3,7 @@
 //! The modules stand in an order, and a module imports only from those before it:
 //! `affinity`, `clock`, `counters`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`,
 //! `polling`, `desk`, `endpoint`, `table`, `worker`, `receive`, `bench`, `sim`, `settings`, `devices`,
-//! `config`, `threads`, `facts`, `service`.
+//! `config`, `layout`, `threads`, `facts`, `service`.
 
 pub mod affinity;
 pub mod bench;
@@ -17,6 +17,7 @@ pub mod endpoint;
 pub mod facts;
 pub mod files;
 pub mod filter;
+pub mod layout;
 pub mod mailbox;
 pub mod observe;
 pub mod polling;

@@ -18,6 +18,7 @@ use allosaur_server::config::{
 use allosaur_server::devices::prepare::{Wish, prepare};
 use allosaur_server::devices::show as show_devices;
 use allosaur_server::files::DiskFiles;
+use allosaur_server::layout::plan;
 use allosaur_server::service::ServiceError;
 use allosaur_server::settings::read::{Findings, Problem};
 use allosaur_server::settings::{self, Loaded, Surroundings, begin, show};
@@ -65,8 +66,9 @@ fn serve(options: &ServeOptions) -> Result<(), Failure> {
     // Not locked: another thread writes there too.
     service::serve(&settings, &mut stdout()).map_err(|error| {
         let code = match error {
-            // A port that cannot be opened was named wrongly, or must be prepared first.
-            ServiceError::Port(_) => WRONG_INPUT,
+            // A port that cannot be opened was named wrongly, or must be prepared first; threads are as
+            // the user said.
+            ServiceError::Port(_) | ServiceError::Layout(_) => WRONG_INPUT,
             ServiceError::Socket(_) | ServiceError::System(_) => FAILED,
         };
         Failure(error.to_string(), code)
@@ -161,6 +163,14 @@ fn check(file: &Path, json: bool) -> Result<(), Failure> {
         eprintln!("warning: {}:{warning}", file.display());
     }
     println!("{}: {}", file.display(), show::summary(&loaded));
+    // The file may be for another machine.
+    match plan(&loaded.settings, &service::machine_of(&loaded.settings)) {
+        Ok(layout) => layout
+            .warnings
+            .iter()
+            .for_each(|text| eprintln!("warning: {text}")),
+        Err(error) => eprintln!("warning: it would not start on this machine: {error}"),
+    }
     Ok(())
 }
 

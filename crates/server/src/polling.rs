@@ -46,6 +46,14 @@ impl FromStr for Poll {
 }
 
 impl Poll {
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Poll::Busy => "busy",
+            Poll::Adaptive => "adaptive",
+        }
+    }
+
     /// Waits, at most until `due`, for a thread that `bell` wakes, or any of `files` when it becomes readable.
     pub fn wait_for<'a>(
         self,

@@ -8,9 +8,9 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use allosaur_port::PortError;
 use allosaur_port::kind::{self, PortControl};
 use allosaur_port::machine::Machine;
-use allosaur_port::{PortError, QueueCounts};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use thiserror::Error;
@@ -22,6 +22,7 @@ use crate::counters::{Counters, Snapshot};
 use crate::devices;
 use crate::facts::{control_config, take_source_macs};
 use crate::files::DiskFiles;
+use crate::layout::{self, LayoutError, plan};
 use crate::mailbox::Report;
 use crate::rpc::{Codec, SocketError, Sockets, dispatch};
 use crate::settings::{PortSettings, Settings};
@@ -47,6 +48,9 @@ pub enum ServiceError {
     /// A port.
     #[error(transparent)]
     Port(#[from] PortError),
+    /// How threads shall be laid out.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
     /// Something that the system refused.
     #[error(transparent)]
     System(#[from] Refusal),
@@ -70,7 +74,7 @@ pub fn serve(settings: &Settings, ready: &mut impl Write) -> Result<(), ServiceE
         service.sockets.rpc_endpoint(),
         service.sockets.pub_endpoint(),
         settings.ports.len(),
-        settings.cores
+        settings.cores()
     );
     announced
         .and_then(|()| ready.flush())
@@ -159,17 +163,17 @@ impl Sight {
 impl Service {
     fn start(settings: &Settings, sockets: Sockets) -> Result<Service, ServiceError> {
         let clock = Clock::start();
-        let cores = usize::from(settings.cores);
         let descriptions = settings.ports.iter().map(|port| port.description.clone());
         let descriptions: Vec<_> = descriptions.collect();
-        // One queue for each data thread, and one for the receive thread.
-        let queues = QueueCounts {
-            tx: cores + 1,
-            rx: 1,
-        };
-        let mut ports = kind::open(&descriptions, queues)?;
-        let counters = Counters::new(ports.len(), cores);
-        let mut config = control_config(&descriptions, cores, &ports)?;
+        let layout = plan(settings, &machine_of(settings))?;
+        for warning in &layout.warnings {
+            tracing::warn!("{warning}");
+        }
+        let queues = layout.queues(descriptions.len());
+        let mut ports = kind::open_each(&descriptions, &queues)?;
+        let counters = Counters::new(ports.len(), layout.data.len());
+        let counters = counters.with_receive_threads(layout.receive.len());
+        let mut config = control_config(&descriptions, &layout, &ports)?;
         take_source_macs(&mut config, &settings.ports);
         for (number, port) in config.ports.iter().enumerate() {
             if ports[number].details.is_some() {
@@ -179,9 +183,8 @@ impl Service {
         let control = Control::new(config, clock.now_ns());
         let interfaces = ports.iter_mut().map(|port| port.control.take());
         let interfaces = interfaces.collect();
-        let cpus = &settings.cpus;
-        let (threads, outlook) = Threads::start(ports, &counters, &clock, settings.poll, cpus)?;
-        if let Some(cpu) = cpus.control {
+        let (threads, outlook) = Threads::start(ports, &layout, &counters, &clock)?;
+        if let Some(cpu) = layout.control {
             // After all threads have started, which would run there too.
             affinity::bind(cpu).map_err(refused("a CPU for the control thread"))?;
         }
@@ -280,7 +283,7 @@ impl Service {
             while let Some(report) = self.threads.mail[core].receive() {
                 if let Report::Event(event) = report {
                     // Who hears of the end of a run looks at what arrived next.
-                    self.threads.receive_bell.ring();
+                    self.threads.wake_receive();
                     self.control.handle_event(core, event, self.sight.now_ns());
                 }
             }
@@ -414,6 +417,17 @@ impl Stalls {
                 tracing::warn!(core, "a data thread has not turned for {seconds} s");
             }
         }
+    }
+}
+
+/// What must be known of this machine to lay out threads.
+pub fn machine_of(settings: &Settings) -> layout::Machine {
+    let ports = settings.ports.iter();
+    layout::Machine {
+        cpus: affinity::cpus(),
+        port_nodes: ports
+            .map(|port| affinity::node_of_port(&port.description))
+            .collect(),
     }
 }
 

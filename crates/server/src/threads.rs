@@ -17,12 +17,13 @@ use crate::clock::Clock;
 use crate::counters::Counters;
 use crate::desk::{AskingEnd, desk};
 use crate::endpoint::{open_capture, open_wire};
+use crate::layout::Layout;
 use crate::mailbox::{ControlEnd, Doorbell, mailbox};
 use crate::observe::{Answer, Endpoint, Observe, PacketSink, Request, Wire};
 use crate::polling::Poll;
 use crate::receive::Receiver;
+use crate::receive::gather::{Gatherer, Way, way};
 use crate::receive::watch::Watch;
-use crate::settings::Cpus;
 use crate::worker::Worker;
 
 /// All threads but control's, and the way to them.
@@ -35,9 +36,9 @@ pub struct Threads {
     data: Vec<JoinHandle<()>>,
     /// Data threads that are known to have broken down.
     known_lost: Vec<usize>,
-    receive: JoinHandle<()>,
-    /// Wakes the receive thread.
-    pub receive_bell: Doorbell,
+    receive: Vec<JoinHandle<()>>,
+    /// Each wakes a receive thread.
+    receive_bells: Vec<Doorbell>,
     stop_receive: Arc<AtomicBool>,
 }
 
@@ -69,72 +70,129 @@ impl Observe for Outlook {
 }
 
 impl Threads {
-    /// Starts them on `ports`, which have a transmit queue for each data thread and one more.
+    /// Starts them on `ports`, which have the queues that `layout` says.
     ///
     /// # Errors
     ///
     /// What the system refused.
     pub fn start(
         ports: Vec<AnyPort>,
+        layout: &Layout,
         counters: &Counters,
         clock: &Clock,
-        poll: Poll,
-        cpus: &Cpus,
     ) -> Result<(Threads, Outlook), Refusal> {
-        let doorbell = Doorbell::new().map_err(refused("a doorbell"))?;
-        let (mut queues, receivers) = queues_of_threads(ports, counters.cores.len() + 1);
-        let own_queues = queues.pop().expect("one for the receive thread");
+        let mut queues = Queues::share_out(ports, layout);
+        let mut threads = Threads {
+            mail: Vec::new(),
+            doorbell: Doorbell::new().map_err(refused("a doorbell"))?,
+            data: Vec::new(),
+            known_lost: Vec::new(),
+            receive: Vec::new(),
+            receive_bells: Vec::new(),
+            stop_receive: Arc::default(),
+        };
         let switch = TapSwitch::default();
-        let (mut mail, mut data, mut taps) = (Vec::new(), Vec::new(), Vec::new());
-        for (core, queues) in queues.into_iter().enumerate() {
-            let (mut control_end, worker_end) = mailbox(&doorbell);
-            let block = Arc::clone(&counters.cores[core]);
+        let mut taps = Vec::new();
+        for (core, queues) in queues.data.drain(..).enumerate() {
             let (tap_in, tap_out) = tap();
             taps.push(tap_out);
-            let worker = Worker::new(queues, worker_end, block, clock.clone());
+            let block = Arc::clone(&counters.cores[core]);
+            let (control_end, worker_end) = mailbox(&threads.doorbell);
+            let worker = Worker::serving(queues, worker_end, block, clock.clone());
             let worker = worker.tapped_by(tap_in, switch.clone());
-            let thread = spawn(
-                format!("data-{core}"),
-                cpus.data.get(core).copied(),
-                move || worker.run(poll),
-            )?;
-            control_end.wake_with(thread.thread().clone());
-            mail.push(control_end);
-            data.push(thread);
+            threads.start_data(core, worker, control_end, layout)?;
         }
-        let receive_bell = Doorbell::new().map_err(refused("a doorbell"))?;
-        let (asking, answering) = desk(receive_bell.clone());
-        let watch = Watch::new(own_queues, taps, switch, answering);
-        let receiver = Receiver::new(receivers, Arc::clone(&counters.receive), clock.clone());
-        let receiver = receiver.watched_by(watch);
-        let stop_receive = Arc::new(AtomicBool::new(false));
-        let stop = Arc::clone(&stop_receive);
-        let bell = receive_bell.clone();
-        let receive = spawn("receive".to_owned(), cpus.receive, move || {
-            receiver.run(poll, &stop, &bell);
+        for _ in &layout.receive {
+            let bell = Doorbell::new().map_err(refused("a doorbell"))?;
+            threads.receive_bells.push(bell);
+        }
+        let first = threads.receive_bells[0].clone();
+        let (asking, answering) = desk(first.clone());
+        let watch = Watch::new(queues.own, taps, switch, answering);
+        let receiver = Receiver::new(queues.receive, Arc::clone(&counters.receive), clock.clone());
+        let (ways, watched) = threads.start_gatherers(queues.gather, layout, counters, clock)?;
+        let receiver = receiver.watched_by(watch).joined_by(ways, watched);
+        threads.start_receive(0, layout, move |poll, stop, bell| {
+            receiver.run(poll, stop, bell);
         })?;
         let outlook = Outlook {
             desk: asking,
-            receive: receive_bell.clone(),
+            receive: first,
             epoch_ns: epoch_ns(clock),
         };
-        let threads = Threads {
-            mail,
-            doorbell,
-            data,
-            known_lost: Vec::new(),
-            receive,
-            receive_bell,
-            stop_receive,
-        };
         Ok((threads, outlook))
+    }
+
+    fn start_data(
+        &mut self,
+        core: usize,
+        worker: Worker,
+        mut control_end: ControlEnd,
+        layout: &Layout,
+    ) -> Result<(), Refusal> {
+        let poll = layout.data_poll;
+        let cpu = layout.data[core].cpu;
+        let thread = spawn(format!("data-{core}"), cpu, move || worker.run(poll))?;
+        control_end.wake_with(thread.thread().clone());
+        self.mail.push(control_end);
+        self.data.push(thread);
+        Ok(())
+    }
+
+    /// Starts the receive threads but the first; gives the ways to them, and the switch that tells
+    /// them which ports are watched.
+    fn start_gatherers(
+        &mut self,
+        queues: Vec<Vec<Option<PortRx>>>,
+        layout: &Layout,
+        counters: &Counters,
+        clock: &Clock,
+    ) -> Result<(Vec<Way>, TapSwitch), Refusal> {
+        let (mut ways, watched) = (Vec::new(), TapSwitch::default());
+        for (number, (queues, block)) in (1..).zip(queues.into_iter().zip(&counters.gatherers)) {
+            let bell = self.receive_bells[number].clone();
+            let (near, far) = way(bell, self.receive_bells[0].clone(), watched.clone());
+            let first = Arc::clone(&counters.receive);
+            let gatherer = Gatherer::new(queues, far, Arc::clone(block), first, clock.clone());
+            ways.push(near);
+            self.start_receive(number, layout, move |poll, stop, bell| {
+                gatherer.run(poll, stop, bell);
+            })?;
+        }
+        Ok((ways, watched))
+    }
+
+    fn start_receive(
+        &mut self,
+        number: usize,
+        layout: &Layout,
+        run: impl FnOnce(Poll, &AtomicBool, &Doorbell) + Send + 'static,
+    ) -> Result<(), Refusal> {
+        let name = match number {
+            0 => "receive".to_owned(),
+            _ => format!("receive-{number}"),
+        };
+        let (poll, stop) = (layout.receive_poll, Arc::clone(&self.stop_receive));
+        let bell = self.receive_bells[number].clone();
+        let thread = spawn(name, layout.receive[number], move || {
+            run(poll, &stop, &bell);
+        })?;
+        self.receive.push(thread);
+        Ok(())
+    }
+
+    /// Wakes the receive threads.
+    pub fn wake_receive(&self) {
+        for bell in &self.receive_bells {
+            bell.ring();
+        }
     }
 
     /// Sends a command to a data thread.
     pub fn send(&mut self, core: usize, command: Command) {
         if matches!(command, Command::StartProfile { .. }) {
-            // It may sleep deeply after a long silence.
-            self.receive_bell.ring();
+            // They may sleep deeply after a long silence.
+            self.wake_receive();
         }
         self.mail[core].send(command);
     }
@@ -155,8 +213,10 @@ impl Threads {
     pub fn end(self) {
         drop(self.mail);
         self.stop_receive.store(true, Ordering::Relaxed);
-        self.receive_bell.ring();
-        for thread in self.data.into_iter().chain([self.receive]) {
+        for bell in &self.receive_bells {
+            bell.ring();
+        }
+        for thread in self.data.into_iter().chain(self.receive) {
             thread.thread().unpark();
             if thread.join().is_err() {
                 tracing::error!("a thread had panicked; see above");
@@ -165,17 +225,41 @@ impl Threads {
     }
 }
 
-/// The transmit queues of each thread, one of each port, and the receive queues.
-fn queues_of_threads(ports: Vec<AnyPort>, threads: usize) -> (Vec<Vec<PortTx>>, Vec<PortRx>) {
-    let mut queues: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
-    let mut receivers = Vec::new();
-    for port in ports {
-        for (thread, queue) in queues.iter_mut().zip(port.tx) {
-            thread.push(queue);
+/// The queues of all ports, by the threads that own them.
+struct Queues {
+    /// Of each data thread, one of each port that it serves.
+    data: Vec<Vec<Option<PortTx>>>,
+    /// What the first receive thread sends through, one of each port.
+    own: Vec<PortTx>,
+    /// What the first receive thread reads, one of each port.
+    receive: Vec<PortRx>,
+    /// What each other receive thread reads, one of each port that has so many.
+    gather: Vec<Vec<Option<PortRx>>>,
+}
+
+impl Queues {
+    fn share_out(ports: Vec<AnyPort>, layout: &Layout) -> Queues {
+        let mut queues = Queues {
+            data: layout.data.iter().map(|_| Vec::new()).collect(),
+            own: Vec::new(),
+            receive: Vec::new(),
+            gather: layout.receive[1..].iter().map(|_| Vec::new()).collect(),
+        };
+        for (number, port) in ports.into_iter().enumerate() {
+            let mut tx = port.tx.into_iter();
+            for (thread, own) in layout.data.iter().zip(&mut queues.data) {
+                let serves = thread.ports.contains(&number);
+                own.push(if serves { tx.next() } else { None });
+            }
+            queues.own.extend(tx.next());
+            let mut rx = port.rx.into_iter();
+            queues.receive.extend(rx.next());
+            for own in &mut queues.gather {
+                own.push(rx.next());
+            }
         }
-        receivers.extend(port.rx);
+        queues
     }
-    (queues, receivers)
 }
 
 /// The time since 1970 at the clock's zero.

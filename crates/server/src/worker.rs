@@ -21,10 +21,13 @@ use crate::polling::{Poll, SLEEP_MIN, Waiter, sharpen_sleep};
 /// Busy threads publish their counters once in so many turns; idle ones before they wait.
 const TURNS_PER_PUBLISH: u32 = 64;
 
+/// Why a queue is there.
+const SERVED: &str = "control tells a thread only of ports that it serves";
+
 /// The longest wait before what an interface did not take is offered again.
 const RETRY_MAX: Nanos = 2 * MILLISECOND;
 
-/// One data thread: an engine, a transmit queue of each port, and the mail from control.
+/// One data thread: an engine, a transmit queue of each port that it serves, and the mail from control.
 #[derive(Debug)]
 pub struct Worker {
     engine: Engine,
@@ -50,7 +53,17 @@ impl Worker {
         block: Arc<CoreBlock>,
         clock: Clock,
     ) -> Worker {
-        let queues: Vec<PortTx> = queues.into_iter().map(Into::into).collect();
+        let queues = queues.into_iter().map(|queue| Some(queue.into()));
+        Worker::serving(queues.collect(), mail, block, clock)
+    }
+
+    /// A worker that serves the ports that it has a queue of.
+    pub fn serving(
+        queues: Vec<Option<PortTx>>,
+        mail: WorkerEnd,
+        block: Arc<CoreBlock>,
+        clock: Clock,
+    ) -> Worker {
         let now = clock.now_ns();
         Worker {
             engine: Engine::new(queues.len(), now),
@@ -159,11 +172,11 @@ impl Worker {
     }
 }
 
-/// The transmit queues of one thread, one of each port, and the time of the turn.
+/// The transmit queues of one thread, one of each port that it serves, and the time of the turn.
 #[derive(Debug)]
 struct Queues {
     now: Nanos,
-    queues: Vec<PortTx>,
+    queues: Vec<Option<PortTx>>,
     tap: Option<TapIn>,
     /// The ports whose frames are copied, as bits.
     tapped: u64,
@@ -172,7 +185,7 @@ struct Queues {
 impl Queues {
     #[inline]
     fn flush(&mut self) {
-        for queue in &mut self.queues {
+        for queue in self.queues.iter_mut().flatten() {
             queue.flush();
         }
         if let Some(tap) = &mut self.tap {
@@ -181,14 +194,14 @@ impl Queues {
     }
 
     fn has_unsent(&self) -> bool {
-        self.queues.iter().any(PortTx::has_unsent)
+        self.queues.iter().flatten().any(PortTx::has_unsent)
     }
 
     /// As `with_queue`, for a port that is watched.
     #[cold]
     fn with_tapped_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
         let now = self.now;
-        let queue = &mut self.queues[usize::from(port)];
+        let queue = self.queues[usize::from(port)].as_mut().expect(SERVED);
         let Some(tap) = &mut self.tap else {
             return job.run(&mut Adapter { queue, now });
         };
@@ -204,7 +217,7 @@ impl Outlets for Queues {
         if self.tapped >> port & 1 == 1 {
             return self.with_tapped_queue(port, job);
         }
-        match &mut self.queues[usize::from(port)] {
+        match self.queues[usize::from(port)].as_mut().expect(SERVED) {
             PortTx::Memory(MemoryTx::Ring(queue)) => job.run(&mut Adapter { queue, now }),
             PortTx::Memory(MemoryTx::Sink(queue)) => job.run(&mut Adapter { queue, now }),
             PortTx::AfPacket(queue) => job.run(&mut Adapter { queue, now }),

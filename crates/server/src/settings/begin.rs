@@ -94,8 +94,17 @@ ports:
 ";
 
 const TAIL: &str = "
-# Threads that send; a list such as [2, 3] binds each to a CPU.
+# Threads that send; a list such as [2, 3] binds each to a CPU. Ports may have threads of their own:
+# groups:
+#   - ports: [0, 1]
+#     cores: [2, 3]
 cores: 1
+
+# true binds each thread that sends to a CPU of its own, near its ports.
+pin: false
+
+# Threads that receive.
+receive_threads: 1
 
 # adaptive: threads sleep when idle. busy: each takes a CPU whole, and is never late.
 poll: adaptive

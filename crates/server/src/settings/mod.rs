@@ -2,6 +2,7 @@
 //!
 //! * [`yaml`]: text as a tree with places.
 //! * [`read`]: values out of a tree, with errors that name key and place.
+//! * [`groups`]: which threads send on which ports.
 //! * [`ours`]: our own form, and its keys.
 //! * [`trex`]: TRex's form, `/etc/trex_cfg.yaml`.
 //! * [`names`]: what a port may be called there.
@@ -12,6 +13,7 @@
 //! (`main`), the command line (`config`), and doing what was told (`service`).
 
 pub mod begin;
+pub mod groups;
 pub mod names;
 pub mod ours;
 pub mod read;
@@ -24,6 +26,7 @@ use allosaur_port::description::{PortDescription, parse_ports};
 
 use crate::control::StartAddresses;
 use crate::polling::Poll;
+use groups::Group;
 use read::Findings;
 use yaml::Value;
 
@@ -31,18 +34,24 @@ use yaml::Value;
 pub const RPC_PORT: u16 = 4501;
 /// Where events are published, unless told otherwise; TRex's.
 pub const PUB_PORT: u16 = 4500;
+/// Threads that can receive.
+pub const RECEIVE_THREADS_MAX: u16 = 16;
 
 /// What a server is told to be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The ports, in order of their numbers.
     pub ports: Vec<PortSettings>,
-    /// Threads that send.
-    pub cores: u16,
-    /// Where threads run.
+    /// Which threads send on which ports: each port is in one group.
+    pub groups: Vec<Group>,
+    /// Threads that receive, 1 or more.
+    pub receive_threads: u16,
+    /// Where the threads run that do not send.
     pub cpus: Cpus,
-    /// How threads wait.
-    pub poll: Poll,
+    /// Whether threads that send get CPUs of their own where none are named.
+    pub pin: bool,
+    /// How threads wait; `None` leaves it to the layout.
+    pub poll: Option<Poll>,
     /// The address to listen on.
     pub listen: String,
     /// TCP port of requests; 0 picks a free one.
@@ -64,13 +73,11 @@ pub struct PortSettings {
     pub load_max_bps: Option<f64>,
 }
 
-/// The CPUs that threads are bound to; a thread without one runs anywhere.
+/// The CPUs that threads which do not send are bound to; one without runs anywhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpus {
-    /// Of the data threads, in their order: of each, or of none.
-    pub data: Vec<usize>,
-    /// Of the receive thread.
-    pub receive: Option<usize>,
+    /// Of the receive threads, in their order: of each, or of none.
+    pub receive: Vec<usize>,
     /// Of the control thread.
     pub control: Option<usize>,
 }
@@ -114,14 +121,30 @@ impl Default for Settings {
         let ports = parse_ports("memory,memory").expect("the default ports are well formed");
         Settings {
             ports: ports.into_iter().map(PortSettings::plain).collect(),
-            cores: 1,
+            groups: Group::of_all(2, 1),
+            receive_threads: 1,
             cpus: Cpus::default(),
-            poll: Poll::Adaptive,
+            pin: false,
+            poll: None,
             listen: "127.0.0.1".to_owned(),
             rpc_port: RPC_PORT,
             pub_port: PUB_PORT,
             table: false,
         }
+    }
+}
+
+impl Settings {
+    /// Threads that send, of all groups.
+    pub fn cores(&self) -> usize {
+        let threads = self.groups.iter().map(|group| usize::from(group.threads));
+        threads.sum()
+    }
+
+    /// The CPUs that threads which send are bound to, of all groups.
+    pub fn data_cpus(&self) -> Vec<usize> {
+        let cpus = self.groups.iter().flat_map(|group| &group.cpus);
+        cpus.copied().collect()
     }
 }
 
@@ -180,11 +203,6 @@ pub fn load(text: &str, around: &Surroundings) -> Result<Loaded, Findings> {
 fn check_ports(ports: &[PortSettings]) -> Result<(), PortError> {
     let names = ports.iter().map(|port| port.description.to_string());
     parse_ports(&names.collect::<Vec<_>>().join(",")).map(|_| ())
-}
-
-/// Data threads for so many ports, with so many for each pair of them.
-fn cores_of_pairs(ports: usize, cores_per_pair: u16) -> usize {
-    ports.div_ceil(2) * usize::from(cores_per_pair)
 }
 
 #[cfg(test)]

@@ -7,25 +7,23 @@ use std::str::FromStr;
 
 use allosaur_port::memory::LinkSettings;
 
-use super::read::{Findings, Item, Key, Map, ipv4, mac, number, text, unicast_mac};
+use super::groups::{self, Group, cpu};
+use super::read::{Findings, Item, Key, Map, flag, ipv4, mac, number, text, unicast_mac};
 use super::yaml::{Node, Value};
 use super::{
-    Cpus, PUB_PORT, PortSettings, RPC_PORT, Settings, Surroundings, check_ports, cores_of_pairs,
+    PUB_PORT, PortSettings, RECEIVE_THREADS_MAX, RPC_PORT, Settings, Surroundings, check_ports,
     names,
 };
 use crate::control::StartAddresses;
 use crate::polling::Poll;
-use crate::sim::CORES_MAX;
 
 /// The version of the form.
 const VERSION: u64 = 1;
 /// Tags of 802.1Q that a port may have.
 const VLAN_TAGS_MAX: usize = 2;
-/// More CPUs than any machine has.
-const CPU_MAX: u64 = 4095;
 
 /// The keys of the whole file.
-pub const SERVER_KEYS: [Key; 9] = [
+pub const SERVER_KEYS: [Key; 12] = [
     Key {
         name: "version",
         value: "`1`",
@@ -48,8 +46,29 @@ pub const SERVER_KEYS: [Key; 9] = [
         example: "2",
     },
     Key {
+        name: "groups",
+        value: "a list, see below",
+        default: "one group of all ports",
+        meaning: "ports that have threads of their own, see [cores](cores.md); instead of `cores`",
+        example: "[{ports: [0], cores: 1}, {ports: [1], cores: 2}]",
+    },
+    Key {
+        name: "pin",
+        value: "`true` or `false`",
+        default: "`false`",
+        meaning: "binds each thread that sends to a CPU of its own, near its ports, where none is named",
+        example: "true",
+    },
+    Key {
+        name: "receive_threads",
+        value: "1 to 16",
+        default: "1",
+        meaning: "how many threads receive; several share out by flow what arrives at a port",
+        example: "2",
+    },
+    Key {
         name: "receive_cpu",
-        value: "the number of a CPU",
+        value: "the number of a CPU, or a list of one for each thread that receives",
         default: "any",
         meaning: "the CPU that the thread that receives is bound to",
         example: "0",
@@ -64,7 +83,7 @@ pub const SERVER_KEYS: [Key; 9] = [
     Key {
         name: "poll",
         value: "`adaptive` or `busy`",
-        default: "`adaptive`",
+        default: "`busy` for threads that send on CPUs of their own, else `adaptive`",
         meaning: "how threads wait: they sleep when idle, or each takes a CPU whole and is never late",
         example: "busy",
     },
@@ -156,13 +175,15 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
     if let Some(ports) = map.find("ports") {
         settings.ports = read_ports(ports, findings);
     }
+    // How many there are is not known when one of them is wrong.
+    let is_known = findings.problems.is_empty();
+    let ports = if is_known { settings.ports.len() } else { 0 };
     settings
         .ports
         .truncate(around.ports_max.unwrap_or(usize::MAX));
-    read_cores(&map, around, &mut settings, findings);
-    if let Some(poll) = map.read("poll", findings, |node| Poll::from_str(text(node)?)) {
-        settings.poll = poll;
-    }
+    read_threads(&map, ports, around, &mut settings, findings);
+    groups::truncate(&mut settings.groups, settings.ports.len());
+    settings.poll = map.read("poll", findings, |node| Poll::from_str(text(node)?));
     if let Some(listen) = map.read("listen", findings, address) {
         settings.listen = listen;
     }
@@ -193,75 +214,53 @@ fn address(node: &Node) -> Result<String, String> {
     Ok(given.to_owned())
 }
 
-fn read_cores(
+fn read_threads(
     map: &Map<'_>,
+    ports: usize,
     around: &Surroundings,
     settings: &mut Settings,
     findings: &mut Findings,
 ) {
-    settings.cpus = Cpus {
-        data: Vec::new(),
-        receive: map.read("receive_cpu", findings, cpu(around)),
-        control: map.read("control_cpu", findings, cpu(around)),
+    settings.cpus.control = map.read("control_cpu", findings, cpu(around));
+    settings.pin = map.read("pin", findings, flag) == Some(true);
+    let threads = number(1..=u64::from(RECEIVE_THREADS_MAX));
+    let threads = map.read("receive_threads", findings, threads);
+    let threads = threads.map(|threads| threads as u16);
+    settings.cpus.receive = match map.find("receive_cpu") {
+        None => Vec::new(),
+        Some(item) => read_receive_cpus(item, threads, around, findings),
     };
-    if let Some(item) = map.find("cores") {
-        let cores = match item.node.value {
-            Value::List(_) => read_cpus(item, around, &mut settings.cpus.data, findings),
-            _ => item.read(findings, number(1..=CORES_MAX as u64)),
-        };
-        settings.cores = cores.unwrap_or(1) as u16;
-    }
-    if let Some(cores) = around.cores_per_pair {
-        settings.cpus.data.clear();
-        let cores = cores_of_pairs(settings.ports.len(), cores);
-        settings.cores = cores.clamp(1, CORES_MAX) as u16;
+    let named = settings.cpus.receive.len().max(1) as u16;
+    settings.receive_threads = threads.unwrap_or(named);
+    groups::read(map, ports, around, settings, findings);
+    if let Some(threads) = around.cores_per_pair {
+        settings.groups = Group::of_pairs(settings.ports.len(), threads);
     }
 }
 
-/// A list of different CPUs. Gives how many.
-fn read_cpus(
+/// The CPU of the one receive thread, or a list for several.
+fn read_receive_cpus(
     item: &Item<'_>,
+    threads: Option<u16>,
     around: &Surroundings,
-    cpus: &mut Vec<usize>,
     findings: &mut Findings,
-) -> Option<u64> {
-    let items = item.list(findings);
-    if items.is_empty() || items.len() > CORES_MAX {
-        item.refuse(
-            findings,
-            format!("{} CPUs: name 1 to {CORES_MAX}", items.len()),
+) -> Vec<usize> {
+    let cpus = match item.node.value {
+        Value::List(_) => groups::read_cpus(item, around, &mut Vec::new(), findings),
+        _ => {
+            let cpu = item.read(findings, cpu(around));
+            cpu.into_iter().collect()
+        }
+    };
+    let wanted = usize::from(threads.unwrap_or(cpus.len() as u16));
+    if !cpus.is_empty() && (cpus.len() != wanted || wanted > usize::from(RECEIVE_THREADS_MAX)) {
+        let text = format!(
+            "{} CPU(s) for {wanted} receive thread(s): name as many, 1 to {RECEIVE_THREADS_MAX}",
+            cpus.len()
         );
-        return None;
+        item.refuse(findings, text);
     }
-    for item in &items {
-        let Some(cpu) = item.read(findings, cpu(around)) else {
-            continue;
-        };
-        if cpus.contains(&cpu) {
-            item.refuse(
-                findings,
-                format!("CPU {cpu} is there already: name another"),
-            );
-        }
-        cpus.push(cpu);
-    }
-    Some(items.len() as u64)
-}
-
-/// A CPU that this process may use.
-fn cpu(around: &Surroundings) -> impl Fn(&Node) -> Result<usize, String> {
-    let may_use = around.cpus.clone();
-    move |node| {
-        let cpu = number(0..=CPU_MAX)(node)? as usize;
-        if may_use.is_empty() || may_use.contains(&cpu) {
-            return Ok(cpu);
-        }
-        let names: Vec<String> = may_use.iter().map(usize::to_string).collect();
-        let names = names.join(", ");
-        Err(format!(
-            "CPU {cpu} is not there for this process: those that are: {names}"
-        ))
-    }
+    cpus
 }
 
 fn read_ports(item: &Item<'_>, findings: &mut Findings) -> Vec<PortSettings> {
@@ -368,7 +367,7 @@ fn vlan(node: &Node) -> Result<Vec<u16>, String> {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use super::super::{Form, Loaded, load};
+    use super::super::{Cpus, Form, Loaded, load};
     use super::*;
 
     fn around() -> Surroundings {
@@ -400,10 +399,10 @@ mod tests {
             (&*settings.listen, settings.rpc_port, settings.pub_port),
             ("*", 14501, 0)
         );
-        assert_eq!((settings.cores, settings.poll), (2, Poll::Busy));
+        assert_eq!((settings.cores(), settings.poll), (2, Some(Poll::Busy)));
+        assert_eq!(settings.data_cpus(), [3, 0]);
         let cpus = Cpus {
-            data: vec![3, 0],
-            receive: Some(1),
+            receive: vec![1],
             control: Some(1),
         };
         assert_eq!(settings.cpus, cpus);
@@ -448,6 +447,46 @@ mod tests {
                 continue;
             }
             assert_ne!(port.addresses, StartAddresses::default(), "{text}");
+        }
+    }
+
+    #[test]
+    fn groups_have_threads_of_their_own() {
+        let text = "ports: [dummy, dummy, dummy]\ngroups:\n- {ports: [0, 2], cores: [3, 0]}\n\
+                    - ports: [1]\nreceive_cpu: [0, 1]\n";
+        let settings = right(text);
+        let [first, second] = &settings.groups[..] else {
+            panic!("{settings:?}");
+        };
+        assert_eq!((&first.ports[..], first.threads), (&[0, 2][..], 2));
+        assert_eq!(first.cpus, [3, 0]);
+        assert_eq!((&second.ports[..], second.threads), (&[1][..], 1));
+        assert_eq!(second.cpus, [0; 0]);
+        assert_eq!((settings.cores(), settings.receive_threads), (3, 2));
+        let around = Surroundings {
+            ports_max: Some(1),
+            ..around()
+        };
+        let fewer = load(text, &around).expect("right").settings;
+        assert_eq!(
+            (fewer.groups.len(), &fewer.groups[0].ports[..]),
+            (1, &[0][..])
+        );
+    }
+
+    #[test]
+    fn every_key_of_a_group_is_read_as_its_example_shows() {
+        for key in groups::GROUP_KEYS {
+            let other = if key.name == "ports" {
+                "cores: 2"
+            } else {
+                "ports: [0, 1]"
+            };
+            let settings = right(&format!(
+                "groups: [{{{}: {}, {other}}}]",
+                key.name, key.example
+            ));
+            assert_eq!((settings.groups.len(), settings.cores()), (1, 2));
         }
     }
 
@@ -580,6 +619,64 @@ mod tests {
             "those that are: 0, 1, 3",
         ),
         ("cores: [0, 0]", "1:12", "cores[1]", "already"),
+        (
+            "cores: 2\ngroups: [{ports: [0, 1]}]",
+            "2:9",
+            "groups",
+            "within each group",
+        ),
+        (
+            "groups: [{ports: [0]}]",
+            "1:9",
+            "groups",
+            "no group has port 1",
+        ),
+        (
+            "groups: [{ports: [0, 1]}, {ports: [1]}]",
+            "1:36",
+            "groups[1].ports[0]",
+            "one group",
+        ),
+        (
+            "groups: [{ports: [0, 2]}]",
+            "1:22",
+            "groups[0].ports[1]",
+            "0 to 1",
+        ),
+        (
+            "groups: [{ports: [0, 1]}, {ports: []}]",
+            "1:9",
+            "groups",
+            "group 1 has no port",
+        ),
+        ("groups: [{cores: 1}]", "1:10", "groups[0]", "ports: [0, 1]"),
+        ("groups: []", "1:9", "groups", "no group has port 0, 1"),
+        (
+            "groups: [{ports: [0], cores: [1]}, {ports: [1], cores: [0, 1]}]",
+            "1:60",
+            "groups[1].cores[1]",
+            "already",
+        ),
+        (
+            "groups: [{ports: [0], cores: 64}, {ports: [1]}]",
+            "1:9",
+            "groups",
+            "65 threads",
+        ),
+        (
+            "groups: [{ports: [0, 1], cpu: 3}]",
+            "1:31",
+            "groups[0].cpu",
+            "ports, cores",
+        ),
+        ("receive_threads: 0", "1:18", "receive_threads", "1 to 16"),
+        (
+            "receive_threads: 2\nreceive_cpu: 1",
+            "2:14",
+            "receive_cpu",
+            "1 CPU(s) for 2 receive thread(s)",
+        ),
+        ("pin: maybe", "1:6", "pin", "true"),
         ("receive_cpu: 9999", "1:14", "receive_cpu", "0 to 4095"),
         ("poll: often", "1:7", "poll", "busy or adaptive"),
         ("poll: [busy]", "1:7", "poll", "single value"),
@@ -636,7 +733,11 @@ mod tests {
             &around,
         );
         let settings = loaded.expect("right").settings;
-        assert_eq!((settings.ports.len(), settings.cores), (3, 6));
-        assert_eq!(settings.cpus, Cpus::default());
+        assert_eq!(settings.ports.len(), 3);
+        let groups = settings.groups.iter();
+        let groups: Vec<_> = groups
+            .map(|g| (&g.ports[..], g.threads, g.cpus.len()))
+            .collect();
+        assert_eq!(groups, [(&[0, 1][..], 3, 0), (&[2][..], 3, 0)]);
     }
 }

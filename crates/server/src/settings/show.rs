@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::groups::Group;
 use super::read::{Findings, Problem};
 use super::{Loaded, PortSettings, Settings};
 use crate::polling::Poll;
@@ -22,7 +23,7 @@ pub fn summary(loaded: &Loaded) -> String {
         "right{form}: {} port(s) {}; {} thread(s) that send; requests on {}:{}, events on {}",
         ports.len(),
         ports.join(", "),
-        settings.cores,
+        settings.cores(),
         settings.listen,
         settings.rpc_port,
         settings.pub_port,
@@ -59,14 +60,25 @@ fn problem(problem: &Problem) -> Value {
 fn settings(settings: &Settings) -> Value {
     json!({
         "ports": settings.ports.iter().map(port).collect::<Vec<_>>(),
-        "cores": settings.cores,
-        "cpus": settings.cpus.data,
-        "receive_cpu": settings.cpus.receive,
+        "cores": settings.cores(),
+        "cpus": settings.data_cpus(),
+        "groups": settings.groups.iter().map(group).collect::<Vec<_>>(),
+        "pin": settings.pin,
+        "receive_threads": settings.receive_threads,
+        "receive_cpus": settings.cpus.receive,
         "control_cpu": settings.cpus.control,
-        "poll": match settings.poll { Poll::Busy => "busy", Poll::Adaptive => "adaptive" },
+        "poll": settings.poll.map(Poll::name),
         "listen": settings.listen,
         "rpc_port": settings.rpc_port,
         "pub_port": settings.pub_port,
+    })
+}
+
+fn group(group: &Group) -> Value {
+    json!({
+        "ports": group.ports,
+        "cores": group.threads,
+        "cpus": group.cpus,
     })
 }
 

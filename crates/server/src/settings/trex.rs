@@ -5,13 +5,12 @@
 
 use std::net::Ipv4Addr;
 
+use super::groups::Group;
 use super::ours::check_pair;
 use super::read::{Findings, Item, Map, flag, ipv4, mac, number, text, unicast_mac};
 use super::yaml::{Node, Value};
 use super::{Cpus, names};
-use super::{
-    PUB_PORT, PortSettings, RPC_PORT, Settings, Surroundings, check_ports, cores_of_pairs,
-};
+use super::{PUB_PORT, PortSettings, RPC_PORT, Settings, Surroundings, check_ports};
 use crate::control::StartAddresses;
 use crate::polling::Poll;
 use crate::sim::CORES_MAX;
@@ -154,7 +153,10 @@ pub const PLATFORM_KEYS: [TrexKey; 4] = [
 /// The keys of an entry of `dual_if`.
 pub const DUAL_KEYS: [TrexKey; 2] = [
     used("threads", "CPUs, of which the first `c` are used"),
-    unused("socket", "is not needed: the CPUs say it"),
+    used(
+        "socket",
+        "the NUMA node of these CPUs; a warning where they are on another",
+    ),
 ];
 
 /// The values of a map; a warning for what means nothing or is not known.
@@ -344,21 +346,20 @@ fn read_cores(
     let cores_max = (CORES_MAX / pairs).max(1);
     let of_file = map.read("c", findings, number(1..=cores_max as u64));
     let asked = around.cores_per_pair.map(u64::from).or(of_file);
-    let mut per_pair = asked.unwrap_or(1).clamp(1, cores_max as u64) as usize;
+    let per_pair = asked.unwrap_or(1).clamp(1, cores_max as u64) as usize;
     let low_end = map.read("low_end", findings, flag) == Some(true);
     let low_end_core = map.read("low_end_core", findings, number(0..=MANY));
-    if low_end {
-        per_pair = 0;
-    }
+    settings.groups = match low_end {
+        true => Group::of_all(settings.ports.len(), 1),
+        false => Group::of_pairs(settings.ports.len(), per_pair as u16),
+    };
     if let Some(platform) = map.find("platform") {
-        settings.cpus = read_platform(platform, pairs, per_pair, findings);
+        read_platform(platform, low_end, settings, findings);
     }
     if low_end {
-        settings.poll = Poll::Adaptive;
-        settings.cores = 1;
-        settings.cpus.data = low_end_core.map(|cpu| cpu as usize).into_iter().collect();
+        settings.poll = Some(Poll::Adaptive);
+        settings.groups[0].cpus = low_end_core.map(|cpu| cpu as usize).into_iter().collect();
     } else {
-        settings.cores = cores_of_pairs(pairs * 2, per_pair as u16) as u16;
         if let (Some(_), Some(item)) = (low_end_core, map.find("low_end_core")) {
             item.warn(findings, "means nothing without `low_end: true`; ignored");
         }
@@ -366,48 +367,64 @@ fn read_cores(
     check_cpus(map, around, settings, findings);
 }
 
-/// The CPUs of all threads, with so many that send for each pair of ports; 0 when another key
-/// says where they run.
+/// The CPUs of all threads; with `low_end` another key says where the thread that sends runs.
 fn read_platform(
     platform: &Item<'_>,
-    pairs: usize,
-    per_pair: usize,
+    low_end: bool,
+    settings: &mut Settings,
     findings: &mut Findings,
-) -> Cpus {
+) {
     let map = open(platform, &PLATFORM_KEYS, findings);
-    let cpu = |node: &Node| number(0..=MANY)(node).map(|cpu| cpu as usize);
     let receive = map.read("rx_thread_id", findings, cpu);
-    let mut cpus = Cpus {
-        data: Vec::new(),
-        receive: map.read("latency_thread_id", findings, cpu).or(receive),
+    let receive = map.read("latency_thread_id", findings, cpu).or(receive);
+    settings.cpus = Cpus {
+        receive: receive.into_iter().collect(),
         control: map.read("master_thread_id", findings, cpu),
     };
-    let Some(dual) = map.find("dual_if") else {
-        return cpus;
-    };
-    let mut is_enough = true;
+    if let Some(dual) = map.find("dual_if").filter(|_| !low_end) {
+        read_dual(dual, &mut settings.groups, findings);
+    }
+}
+
+fn cpu(node: &Node) -> Result<usize, String> {
+    number(0..=MANY)(node).map(|cpu| cpu as usize)
+}
+
+/// The CPUs of the threads that send, for each pair of ports.
+fn read_dual(dual: &Item<'_>, groups: &mut [Group], findings: &mut Findings) {
+    let (mut is_enough, mut seen) = (true, Vec::<usize>::new());
+    let per_pair = groups.first().map_or(1, |group| usize::from(group.threads));
     let items = dual.list(findings);
-    for item in items.iter().take(pairs) {
+    for (item, group) in items.iter().zip(groups.iter_mut()) {
         let map = open(item, &DUAL_KEYS, findings);
+        let socket = map.read("socket", findings, number(0..=MANY));
+        group.node = socket.map(|socket| socket as usize);
         let threads = map
             .find("threads")
             .map(|item| item.list(findings))
             .unwrap_or_default();
         is_enough &= threads.len() >= per_pair;
-        let threads: Vec<usize> = threads
-            .iter()
-            .filter_map(|item| item.read(findings, cpu))
-            .collect();
-        cpus.data.extend(threads.into_iter().take(per_pair));
+        let threads = threads.iter().filter_map(|item| item.read(findings, cpu));
+        group.cpus = threads.collect();
+        group.cpus.truncate(per_pair);
+        seen.extend(&group.cpus);
     }
-    if !is_enough || items.len() < pairs {
-        let text = format!(
-            "has not {per_pair} threads for each of {pairs} pairs of ports: threads that send run on any CPU"
-        );
-        dual.warn(findings, text);
-        cpus.data.clear();
+    let pairs = groups.len();
+    let twice = (1..seen.len()).find(|&n| seen[..n].contains(&seen[n]));
+    let text = if !is_enough || items.len() < pairs {
+        format!("has not {per_pair} threads for each of {pairs} pairs of ports")
+    } else if let Some(n) = twice {
+        format!("names CPU {} twice", seen[n])
+    } else {
+        return;
+    };
+    dual.warn(
+        findings,
+        format!("{text}: threads that send run on any CPU"),
+    );
+    for group in groups {
+        group.cpus.clear();
     }
-    cpus
 }
 
 /// A file may be from another machine: CPUs that are not here are nothing to fail for.
@@ -417,10 +434,10 @@ fn check_cpus(
     settings: &mut Settings,
     findings: &mut Findings,
 ) {
-    let cpus = &settings.cpus;
-    let all = cpus.data.iter().chain(&cpus.receive).chain(&cpus.control);
-    let missing = all.filter(|cpu| !around.cpus.is_empty() && !around.cpus.contains(cpu));
-    let missing: Vec<String> = missing.map(usize::to_string).collect();
+    let mut all = settings.data_cpus();
+    all.extend(settings.cpus.receive.iter().chain(&settings.cpus.control));
+    all.retain(|cpu| !around.cpus.is_empty() && !around.cpus.contains(cpu));
+    let missing: Vec<String> = all.iter().map(usize::to_string).collect();
     if missing.is_empty() {
         return;
     }
@@ -432,6 +449,9 @@ fn check_cpus(
         item.warn(findings, text);
     }
     settings.cpus = Cpus::default();
+    for group in &mut settings.groups {
+        (group.cpus, group.node) = (Vec::new(), None);
+    }
 }
 
 #[cfg(test)]
@@ -505,12 +525,19 @@ mod tests {
         );
         let settings = &loaded.settings;
         assert_eq!(
-            (settings.rpc_port, settings.pub_port, settings.cores),
+            (settings.rpc_port, settings.pub_port, settings.cores()),
             (24501, 24500, 4)
         );
+        let group = |ports: [usize; 2], cpus: [usize; 2], node| Group {
+            ports: ports.into(),
+            threads: 2,
+            cpus: cpus.into(),
+            node: Some(node),
+        };
+        let groups = [group([0, 1], [2, 3], 0), group([2, 3], [5, 6], 1)];
+        assert_eq!(settings.groups, groups);
         let cpus = Cpus {
-            data: vec![2, 3, 5, 6],
-            receive: Some(1),
+            receive: vec![1],
             control: Some(0),
         };
         assert_eq!(settings.cpus, cpus);
@@ -532,12 +559,7 @@ mod tests {
         for (port, expected) in settings.ports.iter().zip(expected) {
             assert_eq!(port.addresses, expected);
         }
-        let ignored = [
-            "limit_memory",
-            "platform.dual_if[0].socket",
-            "platform.dual_if[1].socket",
-        ];
-        assert_eq!(warned(&loaded), ignored);
+        assert_eq!(warned(&loaded), ["limit_memory"]);
         assert_eq!(settings.listen, "127.0.0.1");
     }
 
@@ -563,11 +585,16 @@ mod tests {
                 "  platform: {dual_if: [{threads: [1]}]}\n",
                 "platform.dual_if",
             ),
+            (
+                "  platform: {dual_if: [{threads: [1]}, {threads: [1]}]}\n",
+                "platform.dual_if",
+            ),
             ("  platform: {master_thread_id: 8}\n", "platform"),
         ] {
             let loaded = loaded(&with(lines));
             assert_eq!(warned(&loaded), [key], "{lines}");
             assert_eq!(loaded.settings.cpus, Cpus::default());
+            assert_eq!(loaded.settings.data_cpus(), [0; 0]);
         }
     }
 
@@ -583,22 +610,22 @@ mod tests {
         let settings = |lines: &str| loaded(&with(lines)).settings;
         assert_eq!(settings("  port_limit: 2\n").ports.len(), 2);
         assert_eq!(
-            settings("").cores,
+            settings("").cores(),
             2,
             "one for each two ports, and one for the last"
         );
-        assert_eq!(settings("  port_limit: 1\n  c: 5\n").cores, 5);
+        assert_eq!(settings("  port_limit: 1\n  c: 5\n").cores(), 5);
         let low = settings("  low_end: true\n  low_end_core: 3\n  c: 2\n");
-        assert_eq!((low.cores, low.poll), (1, Poll::Adaptive));
-        assert_eq!(low.cpus.data, [3]);
+        assert_eq!((low.cores(), low.poll), (1, Some(Poll::Adaptive)));
+        assert_eq!(low.data_cpus(), [3]);
         let around = Surroundings {
             cores_per_pair: Some(1),
             ports_max: Some(2),
             ..around()
         };
         let chosen = load(ROUTED, &around).expect("right").settings;
-        assert_eq!((chosen.ports.len(), chosen.cores), (2, 1));
-        assert_eq!(chosen.cpus.data, [2]);
+        assert_eq!((chosen.ports.len(), chosen.cores()), (2, 1));
+        assert_eq!(chosen.data_cpus(), [2]);
     }
 
     /// Texts, and what is wrong with them: the place, the key, and words of the message.
