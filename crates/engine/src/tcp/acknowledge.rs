@@ -8,85 +8,133 @@ use allosaur_packet::tcp::TcpFlags;
 
 use super::congestion::Acknowledged;
 use super::connection::{Connection, Context, Flag, State};
-use super::input::Verdict;
 use super::outcome::{End, Outcome};
 use super::segment::Segment;
 use super::seq::Seq;
 use super::timers::Timer;
 
+/// The longest round trip that an echo is believed, about a quarter of an hour.
+const ECHO_MS_MAX: u32 = 1 << 20;
+/// How far the timeout stays backed off while no round trip can be measured.
+const BACKOFF_UNMEASURED_MAX: u8 = 6;
+
 impl Connection {
+    /// Returns whether the rest of the segment is looked at.
     pub(super) fn acknowledge(
         &mut self,
         cx: &mut Context<'_>,
         segment: &Segment,
         outcome: &mut Outcome,
-    ) -> Verdict {
+    ) -> bool {
         if segment.ack.is_after(self.high) {
             // Of what was never sent (RFC 9293: "send an ACK, drop the segment, and return").
             cx.counters.rcvacktoomuch += 1;
-            self.set(Flag::ACK_NOW);
-            return Verdict::Drop;
+            self.answer(cx, segment);
+            return false;
         }
         if segment.ack.is_before(self.una) {
-            return Verdict::Continue;
+            // "The ACK value is considered acceptable only if it is in the range of
+            // ((SND.UNA - MAX.SND.WND) =< SEG.ACK =< SND.NXT)" (RFC 5961, section 5.2).
+            let is_ancient = segment.ack.until(self.una) > self.send_window_max;
+            if is_ancient {
+                self.answer(cx, segment);
+            }
+            return !is_ancient;
         }
-        let sacked_more = self.note_sacked(cx, segment);
+        let sacked_more = !segment.sack.as_slice().is_empty() && self.note_sacked(cx, segment);
         if segment.ack == self.una {
-            self.note_duplicate(cx, segment, sacked_more);
-            return Verdict::Continue;
+            if self.una != self.high {
+                self.note_duplicate(cx, segment, sacked_more);
+            }
+            return true;
         }
-        let before = (self.una.until(self.high), self.una);
-        self.advance(cx, segment.ack, outcome);
-        self.measure(cx, segment);
-        self.backoff = 0;
-        if self.has(Flag::RECOVERY) {
-            self.repair_further(before.1.until(segment.ack));
-        } else {
-            self.dup_acks = 0;
-            self.grow(cx, before.0, before.1.until(segment.ack));
-        }
-        // RFC 6298, rules 5.2 and 5.3.
-        self.clear(Flag::PERSIST);
-        if self.una == self.high {
-            self.timers.stop(Timer::Retransmit);
-        } else {
-            let at_ms = cx.now_ms.wrapping_add(self.rtt.timeout_ms(0));
-            self.timers.set(Timer::Retransmit, at_ms);
-        }
+        self.advance(cx, segment, outcome);
         self.note_own_fin(cx, outcome)
     }
 
+    /// Something new was acknowledged.
+    fn advance(&mut self, cx: &mut Context<'_>, segment: &Segment, outcome: &mut Outcome) {
+        let (flight, bytes) = (self.una.until(self.high), self.una.until(segment.ack));
+        self.move_on(cx, segment.ack, outcome);
+        let is_measured = self.measure(cx, segment);
+        self.backoff = if is_measured || self.has(Flag::TIMESTAMPS) {
+            0
+        } else {
+            // Karn: the timeout stays backed off until something that was sent once is measured;
+            // else a round trip longer than the timeout could never be (RFC 6298, rule 5.5).
+            self.backoff.min(BACKOFF_UNMEASURED_MAX)
+        };
+        if self.has(Flag::RECOVERY) {
+            self.repair_further(cx, bytes);
+        } else {
+            self.dup_acks = 0;
+            self.grow(cx, flight, bytes);
+        }
+        if self.has(Flag::HELD.or(Flag::SLOWED)) {
+            self.pass_recover();
+        }
+        // RFC 6298, rules 5.2 and 5.3.
+        self.clear(Flag::PERSIST.or(Flag::TIMED_OUT));
+        if self.una == self.high {
+            self.timers.stop(Timer::Retransmit);
+        } else {
+            let at_ms = cx.now_ms.wrapping_add(self.rtt.timeout_ms(self.backoff));
+            self.timers.set(Timer::Retransmit, at_ms);
+        }
+    }
+
     /// Moves on to `ack`.
-    fn advance(&mut self, cx: &mut Context<'_>, ack: Seq, outcome: &mut Outcome) {
+    fn move_on(&mut self, cx: &mut Context<'_>, ack: Seq, outcome: &mut Outcome) {
         let bytes = self.oldest_byte().until(ack.min(self.end));
         cx.counters.rcvackpack += 1;
         cx.counters.rcvackbyte += u64::from(bytes);
         cx.counters.rcvackbyte_of += u64::from(self.una.until(ack));
         outcome.acknowledged_bytes += bytes;
         self.una = ack;
+        self.set(Flag::SYN_DONE);
         self.next = self.next.max(ack);
-        self.trim_sacked(cx);
+        if self.side.is_some() {
+            self.trim_sacked(cx);
+        }
     }
 
     /// Measures the round trip: of the one segment that is timed, or by timestamps (RFC 7323,
-    /// section 4). Karn: not of what was sent again.
-    fn measure(&mut self, cx: &mut Context<'_>, segment: &Segment) {
+    /// section 4). Karn: not of what was sent again. Returns whether it did.
+    fn measure(&mut self, cx: &mut Context<'_>, segment: &Segment) -> bool {
         if self.has(Flag::TIMING) {
-            if !segment.ack.is_before(self.timed) {
-                self.clear(Flag::TIMING);
-                cx.counters.rttupdated += 1;
-                self.rtt.measure(cx.now_us.wrapping_sub(self.timed_us));
+            if segment.ack.is_before(self.timed) {
+                return false;
             }
+            self.clear(Flag::TIMING);
+            cx.counters.rttupdated += 1;
+            self.rtt.measure(cx.now_us.wrapping_sub(self.timed_us));
+            return true;
+        }
+        let (Some((_, echo)), true) = (segment.timestamps, self.has(Flag::TIMESTAMPS)) else {
+            return false;
+        };
+        let passed_ms = cx.now_ms.wrapping_sub(echo);
+        // An echo from the future, or of long ago, is nonsense.
+        let makes_sense = echo != 0 && passed_ms < ECHO_MS_MAX;
+        if makes_sense {
+            cx.counters.rttupdated += 1;
+            // The clock of timestamps ticks once a millisecond.
+            self.rtt.measure(passed_ms.max(1) * 1_000);
+        }
+        makes_sense
+    }
+
+    /// What was lost below `recover` is over.
+    fn pass_recover(&mut self) {
+        if self.una.is_before(self.recover) {
             return;
         }
-        if let (Some((_, echo)), true) = (segment.timestamps, self.has(Flag::TIMESTAMPS)) {
-            let passed_ms = cx.now_ms.wrapping_sub(echo);
-            // An echo from the future, or of days ago, is nonsense.
-            if echo != 0 && passed_ms < 1 << 20 {
-                cx.counters.rttupdated += 1;
-                // The clock of timestamps ticks once a millisecond.
-                self.rtt.measure(passed_ms.max(1) * 1_000);
-            }
+        self.clear(Flag::SLOWED);
+        // RFC 6582, section 3.2, step 2: without SACK, duplicates may still come of what was
+        // sent in vain, so the acknowledgment must cover *more* than `recover`.
+        let is_held = !self.has(Flag::SACK) && self.una == self.recover;
+        if !is_held && !self.has(Flag::RECOVERY) {
+            self.clear(Flag::HELD);
         }
     }
 
@@ -116,8 +164,8 @@ impl Connection {
         } else {
             says_nothing
         };
-        let is_probing = self.has(Flag::PERSIST);
-        if !is_duplicate || self.una == self.high || is_probing {
+        // Who answers probes says nothing of losses.
+        if !is_duplicate || self.has(Flag::PERSIST) {
             return;
         }
         cx.counters.rcvdupack += 1;
@@ -130,23 +178,28 @@ impl Connection {
             return;
         }
         let is_lost = self.dup_acks >= cx.tunables.duplicates_max
-            || self.is_lost(cx, self.una) && self.has(Flag::SACK);
-        // RFC 6582, section 3.2, step 2: not for what was already being repaired.
-        if is_lost && !self.una.is_before(self.recover) {
+            || self.has(Flag::SACK) && self.is_first_lost(cx);
+        // Not for what was already being repaired: RFC 6582, section 3.2, step 2; "a new loss
+        // recovery phase MUST NOT be initiated until HighACK is greater than or equal to"
+        // what was sent before a timeout (RFC 6675, section 5.1).
+        if is_lost && !self.has(Flag::HELD) {
             self.repair(cx);
         }
     }
 
     /// Fast retransmit: what is oldest is lost.
     fn repair(&mut self, cx: &mut Context<'_>) {
-        let flight = self.una.until(self.high);
+        // What limited transmit sent does not count (RFC 5681, section 3.2, step 2).
+        let flight = self.una.until(self.high).min(self.congestion.window_bytes);
         let mss = u32::from(self.mss);
-        self.congestion
-            .handle_congestion(cx.tunables.congestion, flight, mss);
+        let is_slow_already = self.has(Flag::SLOWED) && self.una.is_before(self.recover);
+        if !is_slow_already {
+            self.congestion
+                .handle_congestion(cx.tunables.congestion, flight, mss);
+        }
         self.recover = self.high;
-        self.set(Flag::RECOVERY);
-        self.set(Flag::RESEND);
-        self.clear(Flag::TIMING);
+        self.set(Flag::RECOVERY.or(Flag::HELD).or(Flag::RESEND));
+        self.clear(Flag::TIMING.or(Flag::SLOWED).or(Flag::RESCUED));
         self.congestion.window_bytes = self.congestion.threshold_bytes;
         if self.has(Flag::SACK) {
             cx.counters.sack_recovery_episode += 1;
@@ -158,7 +211,7 @@ impl Connection {
     }
 
     /// Something new was acknowledged during a repair.
-    fn repair_further(&mut self, bytes: u32) {
+    fn repair_further(&mut self, cx: &mut Context<'_>, bytes: u32) {
         let mss = u32::from(self.mss);
         if !self.una.is_before(self.recover) {
             // RFC 6582, section 3.2, step 3, full acknowledgment, option 1.
@@ -169,7 +222,7 @@ impl Connection {
             } else {
                 window.min(flight.max(mss) + mss)
             };
-            self.leave_recovery();
+            self.leave_recovery(cx);
             self.dup_acks = 0;
             return;
         }
@@ -183,15 +236,15 @@ impl Connection {
         self.set(Flag::RESEND);
     }
 
-    pub(super) fn leave_recovery(&mut self) {
-        self.clear(Flag::RECOVERY);
-        self.clear(Flag::RESEND);
+    pub(super) fn leave_recovery(&mut self, cx: &mut Context<'_>) {
+        self.clear(Flag::RECOVERY.or(Flag::RESEND));
+        self.release_idle_side(cx);
     }
 
     /// The other side saw congestion: as slow as after a loss, once a round trip (RFC 3168,
     /// section 6.1.2).
     pub(super) fn slow_down(&mut self, cx: &mut Context<'_>) {
-        if self.has(Flag::RECOVERY) || self.una.is_before(self.recover) {
+        if self.has(Flag::RECOVERY.or(Flag::HELD).or(Flag::SLOWED)) {
             return;
         }
         let (flight, mss) = (self.una.until(self.high), u32::from(self.mss));
@@ -199,14 +252,14 @@ impl Connection {
             .handle_congestion(cx.tunables.congestion, flight, mss);
         self.congestion.window_bytes = self.congestion.threshold_bytes;
         self.recover = self.high;
-        self.set(Flag::ECN_REDUCED);
+        self.set(Flag::ECN_REDUCED.or(Flag::SLOWED));
         cx.counters.ecn_rcwnd += 1;
     }
 
-    /// Whether the other side now has our FIN.
-    fn note_own_fin(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) -> Verdict {
+    /// Whether the other side now has our FIN. Returns whether the connection goes on.
+    fn note_own_fin(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) -> bool {
         if !self.has(Flag::FIN_SENT) || !self.una.is_after(self.end) {
-            return Verdict::Continue;
+            return true;
         }
         match self.state {
             State::FinWait1 => self.state = State::FinWait2,
@@ -216,7 +269,7 @@ impl Connection {
             }
             State::LastAck => {
                 self.end(cx, End::Closed, outcome);
-                return Verdict::Drop;
+                return false;
             }
             State::SynSent
             | State::SynReceived
@@ -226,6 +279,6 @@ impl Connection {
             | State::TimeWait
             | State::Closed => {}
         }
-        Verdict::Continue
+        true
     }
 }

@@ -104,16 +104,22 @@ impl Congestion {
         }
         let cubic = &mut self.cubic;
         let passed_ms = ack.now_ms.wrapping_sub(cubic.epoch_ms);
-        let time_s = f64::from(passed_ms) / 1e3 + f64::from(ack.round_trip_us) / 1e6;
-        let from_plateau = time_s - f64::from(cubic.plateau_s);
-        let curve = CUBIC_C * from_plateau.powi(3) + f64::from(cubic.window_max);
-        // As fast as Reno where that is faster (section 4.3).
-        cubic.reno += (CUBIC_ALPHA * acked / window) as f32;
+        let passed_s = f64::from(passed_ms) / 1e3;
+        let (window_max, plateau_s) = (f64::from(cubic.window_max), f64::from(cubic.plateau_s));
+        let curve = |at_s: f64| CUBIC_C * (at_s - plateau_s).powi(3) + window_max;
+        // As fast as Reno where that is faster (section 4.3): "Once W_est has grown to reach the
+        // cwnd at the time of most recently setting ssthresh ... the sender SHOULD set" alpha "to
+        // 1".
+        let is_back = f64::from(cubic.reno) >= window_max;
+        let alpha = if is_back { 1.0 } else { CUBIC_ALPHA };
+        cubic.reno += (alpha * acked / window) as f32;
         let reno = f64::from(cubic.reno);
-        let grown = if curve < reno {
+        let grown = if curve(passed_s) < reno {
             (reno - window).max(0.0)
         } else {
-            let target = curve.clamp(window, 1.5 * window);
+            // Section 4.2: where the curve will be after a round trip.
+            let round_trip_s = f64::from(ack.round_trip_us) / 1e6;
+            let target = curve(passed_s + round_trip_s).clamp(window, 1.5 * window);
             (target - window) / window * acked
         };
         // Parts of a byte add up over acknowledgments; they are kept as credit in 1/256.
@@ -180,6 +186,11 @@ impl Congestion {
         if is_first {
             self.handle_congestion(algorithm, flight_bytes, mss_bytes);
         }
+        // "During the first congestion avoidance stage after a timeout ... K is set to 0, and
+        // W_max is set to the congestion window size at the beginning of the current congestion
+        // avoidance stage" (RFC 9438, section 4.8).
+        self.cubic = Cubic::default();
+        self.credit_bytes = 0;
         self.window_bytes = mss_bytes;
     }
 

@@ -20,6 +20,8 @@ use super::tunables::{Ecn, Tunables};
 const MSS_BYTES_DEFAULT: u16 = 536;
 /// Bytes of the timestamps option, with its padding.
 const TIMESTAMPS_BYTES: u16 = 12;
+/// The time between two answers to segments that are empty and have no place here.
+pub(super) const ANSWER_MS: u32 = 100;
 /// The largest shift of windows (RFC 7323, section 2.3).
 const WINDOW_SCALE_MAX: u8 = 14;
 
@@ -89,6 +91,23 @@ impl Flag {
     pub(super) const PEER_CLOSED: Flag = Flag(1 << 16);
     /// The FIN of the other side arrived, but not all before it.
     pub(super) const EARLY_FIN: Flag = Flag(1 << 17);
+    /// Our SYN is acknowledged.
+    pub(super) const SYN_DONE: Flag = Flag(1 << 18);
+    /// What is lost below `recover` was answered already: no further repair begins.
+    pub(super) const HELD: Flag = Flag(1 << 19);
+    /// The window went down for what is below `recover`, because of marks (ECN).
+    pub(super) const SLOWED: Flag = Flag(1 << 20);
+    /// The oldest segment was sent again by the retransmission timer.
+    pub(super) const TIMED_OUT: Flag = Flag(1 << 21);
+    /// The rescue retransmission of this repair has left (RFC 6675, NextSeg, rule 4).
+    pub(super) const RESCUED: Flag = Flag(1 << 22);
+    /// The reset that must leave is that of a connection that was given up.
+    pub(super) const GIVEN_UP: Flag = Flag(1 << 23);
+
+    /// Either of two.
+    pub(super) const fn or(self, other: Flag) -> Flag {
+        Flag(self.0 | other.0)
+    }
 }
 
 /// A TCP connection (RFC 9293), without buffers: of data it knows only how many bytes there are.
@@ -134,19 +153,15 @@ pub struct Connection {
     pub(super) side: SideIndex,
     pub(super) timers: Timers,
     // What only some need.
-    /// The number of our SYN.
-    pub(super) first: Seq,
     /// The sequence number of the segment that told `send_window` last (SND.WL1).
     pub(super) window_seq: Seq,
-    /// And its acknowledgment (SND.WL2).
-    pub(super) window_ack: Seq,
     /// The largest window that the other side ever offered.
     pub(super) send_window_max: u32,
-    /// What must be acknowledged before the repair is complete (RFC 6582).
+    /// What must be acknowledged before the repair is complete (RFC 6582). It means something
+    /// only with RECOVERY, HELD or SLOWED.
     pub(super) recover: Seq,
-    /// The timestamp to echo (TS.Recent), and when it came.
+    /// The timestamp to echo (TS.Recent).
     pub(super) timestamp: u32,
-    pub(super) timestamp_ms: u32,
     /// The end of the segment whose round trip is timed, and when it left.
     pub(super) timed: Seq,
     pub(super) timed_us: u32,
@@ -155,8 +170,12 @@ pub struct Connection {
     pub(super) early_fin: Seq,
     /// When something was heard last.
     pub(super) heard_ms: u32,
-    /// When something was sent last.
+    /// When data was sent last.
     pub(super) sent_ms: u32,
+    /// When something that has no place here was answered last.
+    pub(super) answered_ms: u32,
+    /// Up to here the application's bytes are counted.
+    pub(super) counted: Seq,
     /// Segments with data sent again; stays at its highest.
     pub(super) resent_segments: u16,
     /// Segments that came out of order; stays at its highest.
@@ -185,10 +204,7 @@ impl Connection {
     /// that nobody guesses it (RFC 6528).
     pub fn connect(cx: &mut Context<'_>, first: Seq) -> Connection {
         cx.counters.connattempt += 1;
-        let mut connection = Connection::new(cx, first, State::SynSent);
-        // The SYN's own window is not scaled, nor known: one segment may leave.
-        connection.send_window = 0;
-        connection
+        Connection::new(cx, first, State::SynSent)
     }
 
     /// A connection that another side asked for with `syn`.
@@ -228,19 +244,18 @@ impl Connection {
             probes: 0,
             side: SideIndex::NONE,
             timers,
-            first,
             window_seq: Seq(0),
-            window_ack: Seq(0),
             send_window_max: 0,
             recover: first,
             timestamp: 0,
-            timestamp_ms: 0,
             timed: first,
             timed_us: 0,
             rtt: Rtt::default(),
             early_fin: Seq(0),
             heard_ms: cx.now_ms,
             sent_ms: cx.now_ms,
+            answered_ms: cx.now_ms.wrapping_sub(ANSWER_MS),
+            counted: first + 1,
             resent_segments: 0,
             disordered_segments: 0,
             closed_windows: 0,
@@ -253,7 +268,6 @@ impl Connection {
         self.last_ack_sent = self.expected;
         self.offered = self.expected + cx.tunables.receive_buffer_bytes;
         self.window_seq = syn.seq;
-        self.window_ack = syn.ack;
         // RFC 7323, section 2.2: the window of a SYN is never scaled.
         self.send_window = u32::from(syn.window);
         self.send_window_max = self.send_window;
@@ -264,7 +278,6 @@ impl Connection {
         if let (Some((value, _)), true) = (syn.timestamps, cx.tunables.rfc1323) {
             self.set(Flag::TIMESTAMPS);
             self.timestamp = value;
-            self.timestamp_ms = cx.now_ms;
             mss = mss.saturating_sub(TIMESTAMPS_BYTES);
         }
         if let (Some(scale), true) = (syn.window_scale, cx.tunables.rfc1323) {
@@ -279,7 +292,8 @@ impl Connection {
         self.congestion = Congestion::new(cx.tunables, u32::from(self.mss));
     }
 
-    /// The application has `bytes` more to send.
+    /// The application has `bytes` more to send, at most [`room_bytes`](Connection::room_bytes),
+    /// and did not [`close`](Connection::close) yet.
     pub fn write(&mut self, bytes: u32) {
         debug_assert!(!self.has(Flag::FIN_WANTED), "nothing follows the end");
         self.end += bytes;
@@ -297,16 +311,19 @@ impl Connection {
     }
 
     /// The oldest byte of data that is not acknowledged.
+    #[inline]
     pub(super) fn oldest_byte(&self) -> Seq {
-        self.una.max(self.first + 1)
+        self.una + u32::from(!self.has(Flag::SYN_DONE))
     }
 
-    /// The application has no more to send. What it wrote is sent, then a FIN.
+    /// The application has no more to send. What it wrote is sent, then a FIN; before the
+    /// connection is there, both wait for it.
     pub fn close(&mut self) {
         self.set(Flag::FIN_WANTED);
     }
 
-    /// Ends the connection at once: the other side gets a reset.
+    /// Ends the connection at once: the next [`poll_transmit`](Connection::poll_transmit) sends a
+    /// reset, if the other side could make use of one, and then it is closed.
     pub fn abort(&mut self) {
         self.timers.stop_all();
         self.set(Flag::RESET);
@@ -324,7 +341,7 @@ impl Connection {
 
     /// Whether both sides know of each other.
     pub fn is_synchronized(&self) -> bool {
-        self.state >= State::Established
+        self.state >= State::Established && self.state != State::Closed
     }
 
     /// Whether `syn` may begin a new connection in the place of this one: it is over, and what
@@ -338,7 +355,8 @@ impl Connection {
             Some((value, _)) if self.has(Flag::TIMESTAMPS) && value != self.timestamp => {
                 Seq(value).is_after(Seq(self.timestamp))
             }
-            _ => syn.seq.is_after(self.expected),
+            // Of what came, the FIN was last.
+            _ => !syn.seq.is_before(self.expected),
         }
     }
 
@@ -349,9 +367,13 @@ impl Connection {
 
     /// It is over.
     pub(super) fn end(&mut self, cx: &mut Context<'_>, how: End, outcome: &mut Outcome) {
-        if self.state != State::Closed {
-            cx.counters.closed += 1;
+        cx.counters.closed += 1;
+        match (how, self.state) {
+            (End::Closed, _) => {}
+            (_, State::SynSent) => cx.counters.conndrops += 1,
+            _ => cx.counters.drops += 1,
         }
+        self.count_reassembly(cx);
         self.state = State::Closed;
         self.timers.stop_all();
         self.flags = Flag(0);
@@ -384,4 +406,4 @@ impl Connection {
 }
 
 /// Millions of them are held at once.
-const _: () = assert!(std::mem::size_of::<Connection>() <= 184);
+const _: () = assert!(std::mem::size_of::<Connection>() <= 160);

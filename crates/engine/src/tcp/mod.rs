@@ -3,7 +3,7 @@
 //! | what | where | source |
 //! |---|---|---|
 //! | states, beginning, end | `connection` | RFC 9293 |
-//! | what arrives, in named steps | `input`, `acknowledge`, `reassembly` | RFC 9293, 5961, 7323, 2018 |
+//! | what arrives, in named steps | `input`, `check`, `acknowledge`, `reassembly` | RFC 9293, 5961, 7323, 2018 |
 //! | what leaves | `output` | RFC 9293, 1122 (Nagle, silly windows) |
 //! | loss | `acknowledge`, `scoreboard` | RFC 5681, 6582, 6675, 3042 |
 //! | the window | `congestion` | RFC 5681, 9438, 3168 |
@@ -17,6 +17,7 @@
 //! What does not live here: frames, addresses, who listens, and programs.
 
 mod acknowledge;
+mod check;
 mod congestion;
 mod connection;
 mod counters;

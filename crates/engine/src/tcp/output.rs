@@ -39,9 +39,22 @@ enum Piece {
         seq: Seq,
         len: u32,
         fin: bool,
+        /// It is the end of what is under way, out of its turn.
+        is_rescue: bool,
     },
     Acknowledgment,
     KeepProbe,
+}
+
+impl Piece {
+    fn data(seq: Seq, len: u32, fin: bool) -> Piece {
+        Piece::Data {
+            seq,
+            len,
+            fin,
+            is_rescue: false,
+        }
+    }
 }
 
 impl Connection {
@@ -54,9 +67,12 @@ impl Connection {
         outcome: &mut Outcome,
         mut send: impl FnMut(&Segment) -> bool,
     ) -> Progress {
-        if !self.is_closed() {
-            self.rest(cx);
+        self.count_written(cx);
+        if self.has(Flag::RESET) && !self.is_reset_of_use() {
+            let how = self.reset_means();
+            self.end(cx, how, outcome);
         }
+        self.rest(cx);
         while let Some(piece) = self.next_piece(cx) {
             let segment = self.segment_of(cx, piece);
             if !send(&segment) {
@@ -68,17 +84,50 @@ impl Connection {
         Progress::Done
     }
 
-    /// After a rest longer than a timeout, the window begins anew (RFC 5681, section 4.1).
+    /// What the application wrote since the last time.
+    fn count_written(&mut self, cx: &mut Context<'_>) {
+        if self.counted != self.end {
+            cx.counters.sndbyte += u64::from(self.counted.until(self.end));
+            self.counted = self.end;
+        }
+    }
+
+    /// RFC 9293, section 3.10.5: before the other side answered, and after it said that it is
+    /// done and so did we, nobody waits for a reset.
+    fn is_reset_of_use(&self) -> bool {
+        !matches!(
+            self.state,
+            State::SynSent | State::Closing | State::LastAck | State::TimeWait
+        )
+    }
+
+    /// How a connection ends that resets the other side.
+    fn reset_means(&self) -> End {
+        if self.has(Flag::GIVEN_UP) {
+            End::TimedOut
+        } else if self.state == State::TimeWait {
+            End::Closed
+        } else {
+            End::Reset
+        }
+    }
+
+    /// After a rest longer than a timeout, the window begins anew: "if the TCP has not sent data
+    /// in an interval exceeding the retransmission timeout" (RFC 5681, section 4.1).
     fn rest(&mut self, cx: &Context<'_>) {
-        let rested_ms = cx.now_ms.wrapping_sub(self.sent_ms);
         let has_new = self.una == self.high && self.next.is_before(self.end);
-        if has_new && self.is_synchronized() && rested_ms > self.rtt.timeout_ms(0) {
+        if !has_new || !self.is_synchronized() {
+            return;
+        }
+        let rested_ms = cx.now_ms.wrapping_sub(self.sent_ms);
+        if rested_ms > self.rtt.timeout_ms(0) {
             let segments = u32::from(cx.tunables.initial_window_segments);
             let window = segments * u32::from(self.mss);
             self.congestion.restart_after_idle(window);
         }
     }
 
+    #[inline]
     fn next_piece(&self, cx: &Context<'_>) -> Option<Piece> {
         if self.is_closed() {
             return None;
@@ -87,9 +136,17 @@ impl Connection {
             return Some(Piece::Reset);
         }
         if !self.is_synchronized() {
-            return (self.next == self.first).then_some(Piece::Syn);
+            if self.next == self.una {
+                return Some(Piece::Syn);
+            }
+            let asks = self.state == State::SynReceived && self.has(Flag::ACK_NOW);
+            return asks.then_some(Piece::Acknowledgment);
         }
-        let data = self.next_data(cx);
+        let data = if self.has(Flag::RECOVERY) {
+            self.next_in_recovery(cx)
+        } else {
+            self.next_in_order(cx)
+        };
         if data.is_some() {
             return data;
         }
@@ -99,76 +156,108 @@ impl Connection {
         self.has(Flag::KEEP_PROBE).then_some(Piece::KeepProbe)
     }
 
-    fn next_data(&self, cx: &Context<'_>) -> Option<Piece> {
-        if self.has(Flag::RECOVERY) {
-            let hole = if self.has(Flag::SACK) {
-                self.next_hole(cx)
-            } else {
-                let is_due = self.has(Flag::RESEND);
-                is_due.then(|| (self.una, self.una.until(self.high).min(self.mss.into())))
-            };
-            if let Some((seq, span)) = hole {
-                return Some(self.data_piece(seq, span));
+    fn next_in_recovery(&self, cx: &Context<'_>) -> Option<Piece> {
+        let span_max = self.segment_bytes(cx);
+        let must = self.has(Flag::RESEND);
+        if !self.has(Flag::SACK) {
+            if must {
+                let span = self.una.until(self.high).min(span_max);
+                return Some(self.data_piece(self.una, span));
             }
-            if self.has(Flag::SACK) && !self.pipe_has_room(cx) {
-                return None;
-            }
+            return self.next_in_order(cx);
         }
-        self.next_in_order(cx)
+        if must {
+            let (seq, span) = self.first_hole(cx, span_max)?;
+            return Some(self.data_piece(seq, span));
+        }
+        if !self.pipe_has_room(cx) {
+            return None;
+        }
+        // RFC 6675, section 4, NextSeg: the four rules in their order.
+        if let Some((seq, span)) = self.next_hole(cx, span_max, false) {
+            return Some(self.data_piece(seq, span));
+        }
+        if let Some(new) = self.next_in_order(cx) {
+            return Some(new);
+        }
+        if let Some((seq, span)) = self.next_hole(cx, span_max, true) {
+            return Some(self.data_piece(seq, span));
+        }
+        let (seq, span) = self.rescue(cx, span_max)?;
+        Some(match self.data_piece(seq, span) {
+            Piece::Data { seq, len, fin, .. } => Piece::Data {
+                seq,
+                len,
+                fin,
+                is_rescue: true,
+            },
+            other => other,
+        })
     }
 
     /// A piece that covers `span` numbers from `seq`, the number of the FIN among them perhaps.
     fn data_piece(&self, seq: Seq, span: u32) -> Piece {
         let len = seq.until(self.end).min(span);
         let fin = self.has(Flag::FIN_WANTED) && seq + len == self.end && span > len;
-        Piece::Data { seq, len, fin }
+        Piece::data(seq, len, fin)
+    }
+
+    /// Bytes of data in a full segment now.
+    #[inline]
+    fn segment_bytes(&self, cx: &Context<'_>) -> u32 {
+        let mss = u32::from(self.mss);
+        if !self.side.is_some() {
+            return mss;
+        }
+        mss.saturating_sub(self.sack_option_bytes(cx)).max(1)
     }
 
     /// What follows `next`: new data, or old data again after a timeout.
     fn next_in_order(&self, cx: &Context<'_>) -> Option<Piece> {
-        let seq = self.next;
-        let waiting = seq.until(self.end);
-        if self.has(Flag::PROBE) {
-            // One byte, or the FIN, that the window has no room for.
-            let fin = waiting == 0 && self.may_send_fin(seq);
-            let len = waiting.min(1);
-            return (len > 0 || fin).then_some(Piece::Data { seq, len, fin });
-        }
-        let options = self.sack_option_bytes(cx);
-        let mss = u32::from(self.mss).saturating_sub(options).max(1);
-        let len = waiting.min(self.usable_window(cx)).min(mss);
-        let fin = len == waiting && self.may_send_fin(seq + len);
-        if fin {
-            return Some(Piece::Data { seq, len, fin });
-        }
-        let is_worth_it = len == mss || len > 0 && self.may_send_short(cx, len, waiting);
-        is_worth_it.then_some(Piece::Data { seq, len, fin })
-    }
-
-    /// Whether a FIN with this number may leave: all is written, and it was not sent since the
-    /// last timeout.
-    fn may_send_fin(&self, at: Seq) -> bool {
-        self.has(Flag::FIN_WANTED) && at == self.end
-    }
-
-    /// How much more both windows allow.
-    fn usable_window(&self, cx: &Context<'_>) -> u32 {
-        let under_way = self.una.until(self.next);
-        // "On the first and second duplicate ACKs received at a sender, a TCP SHOULD send a
-        // segment of previously unsent data" (RFC 5681, section 3.2, step 1).
-        let is_limited_transmit = !self.has(Flag::RECOVERY)
-            && self.dup_acks > 0
-            && self.dup_acks < cx.tunables.duplicates_max;
-        let more = if is_limited_transmit {
-            u32::from(self.dup_acks.min(2)) * u32::from(self.mss)
+        let (seq, gap) = if self.side.is_some() && self.next.is_before(self.high) {
+            self.skip_sacked(cx)
         } else {
-            0
+            (self.next, None)
         };
+        let waiting = seq.until(self.end);
+        let ends = self.has(Flag::FIN_WANTED);
+        if waiting == 0 && !(ends && seq == self.end) {
+            return None;
+        }
+        let room = self.usable_window(cx, seq);
+        let mss = self.segment_bytes(cx);
+        let mut len = waiting.min(room).min(mss);
+        if let Some(left) = gap {
+            len = len.min(seq.until(left));
+        }
+        if len == 0 && self.has(Flag::PROBE) && self.next.is_before(self.end) {
+            // One byte that the window has no room for.
+            return Some(Piece::data(self.next, 1, false));
+        }
+        // A FIN needs no room: who has no window still learns that this is the end.
+        let fin = ends && len == waiting;
+        let is_worth_it = fin || len == mss || len > 0 && self.may_send_short(cx, len, waiting);
+        is_worth_it.then_some(Piece::data(seq, len, fin))
+    }
+
+    /// How much more both windows allow from `seq` on.
+    #[inline]
+    fn usable_window(&self, cx: &Context<'_>, seq: Seq) -> u32 {
+        let under_way = self.una.until(seq);
         if self.has(Flag::RECOVERY) && self.has(Flag::SACK) {
             // The pipe was asked already.
             return self.send_window.saturating_sub(under_way);
         }
-        let window = self.congestion.window_bytes.saturating_add(more);
+        let mut window = self.congestion.window_bytes;
+        // "On the first and second duplicate ACKs received at a sender, a TCP SHOULD send a
+        // segment of previously unsent data" (RFC 5681, section 3.2, step 1; RFC 3042).
+        let is_limited_transmit = self.dup_acks > 0
+            && self.dup_acks < cx.tunables.duplicates_max
+            && self.next == self.high
+            && !self.has(Flag::RECOVERY);
+        if is_limited_transmit {
+            window += u32::from(self.dup_acks.min(2)) * u32::from(self.mss);
+        }
         window.min(self.send_window).saturating_sub(under_way)
     }
 
@@ -179,14 +268,13 @@ impl Connection {
         }
         let is_idle = self.una == self.next;
         let is_last = len == waiting;
-        let ends = self.has(Flag::FIN_WANTED);
-        is_last && (is_idle || cx.tunables.no_delay || ends) || len >= self.send_window_max / 2
+        // The last condition: the override timeout of a window that stays small.
+        is_last && (is_idle || cx.tunables.no_delay)
+            || len >= self.send_window_max / 2
+            || self.has(Flag::PROBE)
     }
 
     fn sack_option_bytes(&self, cx: &Context<'_>) -> u32 {
-        if !self.side.is_some() {
-            return 0;
-        }
         let blocks = self.sack_blocks(cx, self.sack_blocks_max());
         match blocks.as_slice().len() as u32 {
             0 => 0,
@@ -204,23 +292,25 @@ impl Connection {
 
     fn segment_of(&self, cx: &Context<'_>, piece: Piece) -> Segment {
         match piece {
-            Piece::Reset if self.state == State::SynSent => Segment {
-                seq: self.next,
-                flags: TcpFlags::RST,
-                ..Segment::default()
-            },
             Piece::Reset => Segment {
-                seq: self.next,
+                seq: self.quiet_seq(),
                 ack: self.expected,
                 flags: TcpFlags::RST | TcpFlags::ACK,
                 ..Segment::default()
             },
             Piece::Syn => self.syn(cx),
-            Piece::Acknowledgment => self.header(cx, self.next),
+            Piece::Acknowledgment => self.header(cx, self.quiet_seq()),
             // "with a sequence number one less than the next": the other side must answer.
             Piece::KeepProbe => self.header(cx, self.una - 1),
-            Piece::Data { seq, len, fin } => self.data_segment(cx, seq, len, fin),
+            Piece::Data { seq, len, fin, .. } => self.data_segment(cx, seq, len, fin),
         }
+    }
+
+    /// The number of what has no data: after all that was sent, even when some of it is being
+    /// sent again, for the other side may have it; but not beyond its window.
+    #[inline]
+    fn quiet_seq(&self) -> Seq {
+        self.high.min(self.una + self.send_window)
     }
 
     fn syn(&self, cx: &Context<'_>) -> Segment {
@@ -241,7 +331,7 @@ impl Connection {
         let offers_scale = tunables.rfc1323 && knows(Flag::SCALED);
         let echo = if is_answer { self.timestamp } else { 0 };
         Segment {
-            seq: self.first,
+            seq: self.una,
             ack: self.expected,
             flags,
             window: tunables.receive_buffer_bytes.min(0xffff) as u16,
@@ -306,26 +396,32 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         cx.counters.sndtotal += 1;
-        self.sent_ms = cx.now_ms;
         match piece {
             Piece::Reset => {
                 cx.counters.sndctrl += 1;
-                let how = outcome.ended.unwrap_or(End::Reset);
+                let how = self.reset_means();
                 return self.end(cx, how, outcome);
             }
             Piece::Syn => {
                 cx.counters.sndctrl += 1;
-                if self.high == self.first {
-                    self.time(cx, self.first + 1);
+                if self.high == self.una {
+                    self.time(cx, self.una + 1);
                 }
-                self.next = self.first + 1;
+                self.next = self.una + 1;
                 self.high = self.high.max(self.next);
                 self.start_retransmission(cx);
                 return;
             }
             Piece::Acknowledgment => cx.counters.sndacks += 1,
             Piece::KeepProbe => self.clear(Flag::KEEP_PROBE),
-            Piece::Data { seq, len, fin } => self.note_data_sent(cx, seq, len, fin),
+            Piece::Data {
+                seq,
+                len,
+                fin,
+                is_rescue,
+            } => {
+                self.note_data_sent(cx, seq, len, fin, is_rescue);
+            }
         }
         self.note_acknowledged(cx, segment);
     }
@@ -346,45 +442,59 @@ impl Connection {
         self.offered = self.offered.max(edge);
     }
 
-    fn note_data_sent(&mut self, cx: &mut Context<'_>, seq: Seq, len: u32, fin: bool) {
+    fn note_data_sent(
+        &mut self,
+        cx: &mut Context<'_>,
+        seq: Seq,
+        len: u32,
+        fin: bool,
+        is_rescue: bool,
+    ) {
         let end = seq + len + u32::from(fin);
-        let is_probe = self.has(Flag::PROBE);
-        self.clear(Flag::PROBE);
-        self.clear(Flag::RESEND);
-        if seq.is_before(self.high) && !is_probe {
-            self.note_sent_again(cx, len);
-        } else if !is_probe {
-            cx.counters.sndpack += u64::from(len > 0);
-            cx.counters.sndbyte_ok += u64::from(len);
-            self.time(cx, end);
-        }
-        if fin {
-            cx.counters.sndctrl += u64::from(len == 0);
-            self.note_fin_sent();
-        }
+        let window_edge = self.una + self.send_window;
+        let is_probe = self.has(Flag::PROBE) && (seq + len).is_after(window_edge);
+        self.clear(Flag::PROBE.or(Flag::RESEND));
+        self.sent_ms = cx.now_ms;
+        let again = seq.until(self.high).min(len);
+        cx.counters.sndbyte_ok += u64::from(len - again);
         if is_probe {
             cx.counters.sndprobe += 1;
             // The byte may be refused: it counts as sent, but not as under way.
             self.high = self.high.max(end);
             return;
         }
-        if seq == self.next {
-            self.next = end;
+        if seq.is_before(self.high) {
+            self.clear(Flag::TIMING);
+            self.note_sent_again(cx, again);
         } else {
+            cx.counters.sndpack += u64::from(len > 0);
+            self.time(cx, end);
+        }
+        if fin {
+            cx.counters.sndctrl += u64::from(len == 0);
+            self.note_fin_sent();
+        }
+        if is_rescue {
+            self.set(Flag::RESCUED);
+        } else if !seq.is_before(self.next) {
+            self.next = end;
+        } else if self.has(Flag::RECOVERY) && self.has(Flag::SACK) {
             self.note_resent(cx, end);
         }
-        self.high = self.high.max(end).max(self.next);
+        self.high = self.high.max(end);
         self.start_retransmission(cx);
     }
 
-    fn note_sent_again(&mut self, cx: &mut Context<'_>, len: u32) {
+    fn note_sent_again(&mut self, cx: &mut Context<'_>, bytes: u32) {
+        if bytes == 0 {
+            return;
+        }
         cx.counters.sndrexmitpack += 1;
-        cx.counters.sndrexmitbyte += u64::from(len);
+        cx.counters.sndrexmitbyte += u64::from(bytes);
         self.resent_segments = self.resent_segments.saturating_add(1);
-        self.clear(Flag::TIMING);
         if self.has(Flag::RECOVERY) && self.has(Flag::SACK) {
             cx.counters.sack_rexmits += 1;
-            cx.counters.sack_rexmit_bytes += u64::from(len);
+            cx.counters.sack_rexmit_bytes += u64::from(bytes);
         }
     }
 
@@ -417,7 +527,11 @@ impl Connection {
 
     /// RFC 6298, rule 5.1.
     fn start_retransmission(&mut self, cx: &Context<'_>) {
-        self.clear(Flag::PERSIST);
+        if self.has(Flag::PERSIST) {
+            self.clear(Flag::PERSIST);
+            self.backoff = 0;
+            self.timers.stop(Timer::Retransmit);
+        }
         if !self.timers.is_set(Timer::Retransmit) {
             let timeout_ms = self.rtt.timeout_ms(self.backoff);
             let at_ms = cx.now_ms.wrapping_add(timeout_ms);

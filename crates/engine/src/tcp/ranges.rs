@@ -59,6 +59,12 @@ impl Ranges {
         &self.ranges
     }
 
+    /// How many bytes they are together.
+    pub(super) fn bytes(&self) -> u32 {
+        let lengths = self.ranges.iter().map(|range| range.0.until(range.1));
+        lengths.fold(0, u32::saturating_add)
+    }
+
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
         self.ranges.is_empty()

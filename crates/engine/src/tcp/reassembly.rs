@@ -8,33 +8,31 @@ use allosaur_packet::tcp_options::{SACK_BLOCKS_MAX, SackBlock, SackBlocks};
 
 use super::connection::{Connection, Context, Flag};
 use super::counters::TcpCounters;
+use super::input::Part;
 use super::outcome::Outcome;
-use super::segment::Segment;
 use super::seq::Seq;
 use super::timers::Timer;
 
 impl Connection {
-    pub(super) fn take_data(
-        &mut self,
-        cx: &mut Context<'_>,
-        segment: &Segment,
-        outcome: &mut Outcome,
-    ) {
+    pub(super) fn take_data(&mut self, cx: &mut Context<'_>, part: Part, outcome: &mut Outcome) {
         if self.has(Flag::PEER_CLOSED) {
             return;
         }
-        if segment.seq == self.expected {
-            self.take_in_order(cx, segment, outcome);
+        if self.has(Flag::FIN_WANTED) {
+            cx.counters.rcvafterclose += 1;
+        }
+        if part.seq == self.expected {
+            self.take_in_order(cx, part, outcome);
         } else {
-            self.take_out_of_order(cx, segment);
+            self.take_out_of_order(cx, part);
         }
     }
 
-    fn take_in_order(&mut self, cx: &mut Context<'_>, segment: &Segment, outcome: &mut Outcome) {
-        let mut delivered = segment.len;
-        let has_missed = self.side.is_some();
+    fn take_in_order(&mut self, cx: &mut Context<'_>, part: Part, outcome: &mut Outcome) {
+        let mut delivered = part.len;
+        let has_missed = self.has_missed(cx);
         if has_missed {
-            delivered += self.take_arrived(cx, segment.seq + segment.len);
+            delivered += self.take_arrived(cx, part.seq + part.len);
         }
         self.expected += delivered;
         cx.counters.rcvpack += 1;
@@ -69,20 +67,43 @@ impl Connection {
     /// What had arrived that follows `end`. Returns its bytes.
     fn take_arrived(&mut self, cx: &mut Context<'_>, end: Seq) -> u32 {
         let side = cx.sides.of(&mut self.side);
+        let before = side.arrived.bytes();
         let to = side.arrived.take_front(end).unwrap_or(end);
         side.arrived.trim(end);
-        if side.arrived.is_empty() && side.pieces > 0 {
-            count_pieces(cx.counters, side.pieces);
-            side.pieces = 0;
+        if side.arrived.is_empty() {
+            self.count_reassembly(cx);
+        } else {
+            // Which pieces were joined is forgotten: as many are left as bytes are.
+            let left = u64::from(side.pieces) * u64::from(side.arrived.bytes());
+            side.pieces = left.div_ceil(u64::from(before).max(1)) as u16;
         }
         end.until(to)
     }
 
-    fn take_out_of_order(&mut self, cx: &mut Context<'_>, segment: &Segment) {
+    /// Whether something arrived that lies beyond what is missing.
+    fn has_missed(&self, cx: &Context<'_>) -> bool {
+        let side = cx.sides.look(self.side);
+        side.is_some_and(|side| !side.arrived.is_empty())
+    }
+
+    /// A reassembly is complete, or given up: how long was it?
+    pub(super) fn count_reassembly(&mut self, cx: &mut Context<'_>) {
+        if !self.side.is_some() {
+            return;
+        }
+        let side = cx.sides.of(&mut self.side);
+        let pieces = side.pieces_most;
+        (side.pieces, side.pieces_most) = (0, 0);
+        if pieces > 0 {
+            count_pieces(cx.counters, pieces);
+        }
+    }
+
+    fn take_out_of_order(&mut self, cx: &mut Context<'_>, part: Part) {
         // RFC 5681, section 4.2: at once, so that the sender learns of the gap.
         self.set(Flag::ACK_NOW);
         self.disordered_segments = self.disordered_segments.saturating_add(1);
-        let (from, to) = (segment.seq, segment.seq + segment.len);
+        let (from, to) = (part.seq, part.seq + part.len);
         let pieces_max = cx.tunables.reassembly_pieces_max;
         let side = cx.sides.of(&mut self.side);
         let added = if side.pieces < pieces_max {
@@ -93,19 +114,20 @@ impl Connection {
         match added {
             None => {
                 cx.counters.rcvoopackdrop += 1;
-                cx.counters.rcvoobytesdrop += u64::from(segment.len);
+                cx.counters.rcvoobytesdrop += u64::from(part.len);
             }
             Some(0) => {
                 side.newest = from;
                 cx.counters.rcvduppack += 1;
-                cx.counters.rcvdupbyte += u64::from(segment.len);
+                cx.counters.rcvdupbyte += u64::from(part.len);
             }
             Some(_) => {
-                cx.counters.reasalloc += u64::from(side.pieces == 0);
+                cx.counters.reasalloc += u64::from(side.pieces_most == 0);
                 side.pieces += 1;
+                side.pieces_most = side.pieces_most.max(side.pieces);
                 side.newest = from;
                 cx.counters.rcvoopack += 1;
-                cx.counters.rcvoobyte += u64::from(segment.len);
+                cx.counters.rcvoobyte += u64::from(part.len);
             }
         }
         self.release_idle_side(cx);
@@ -137,7 +159,6 @@ impl Connection {
     }
 }
 
-/// A reassembly is complete: how long was it?
 fn count_pieces(counters: &mut TcpCounters, pieces: u16) {
     counters.reasfree += 1;
     match pieces {

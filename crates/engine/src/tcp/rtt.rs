@@ -2,6 +2,8 @@
 
 /// The timeout before any round trip was measured (RFC 6298, rule 2.1).
 pub(super) const RTO_INITIAL_MS: u32 = 1_000;
+/// The same after a SYN was lost (rule 5.7).
+const RTO_DISTRUSTED_MS: u32 = 3_000;
 /// The shortest timeout. Rule 2.4 asks for a second; like all systems in use we take less, or
 /// each lost segment of a fast network would cost a second.
 pub(super) const RTO_MIN_MS: u32 = 200;
@@ -17,6 +19,8 @@ pub(super) struct Rtt {
     variation_4_us: u32,
 }
 
+/// In the place of the smoothed round trip, when none was measured and a SYN was lost.
+const DISTRUSTED: u32 = u32::MAX;
 /// The longest round trip that is told apart.
 const ROUND_TRIP_MAX_US: u32 = 100_000_000;
 
@@ -24,7 +28,7 @@ impl Rtt {
     /// A round trip was measured (rules 2.2 and 2.3).
     pub(super) fn measure(&mut self, round_trip_us: u32) {
         let round_trip_us = round_trip_us.clamp(1, ROUND_TRIP_MAX_US);
-        if self.smoothed_8_us == 0 {
+        if !self.is_known() {
             self.smoothed_8_us = round_trip_us * 8;
             self.variation_4_us = round_trip_us * 2;
             return;
@@ -36,12 +40,24 @@ impl Rtt {
 
     /// Whether any was measured.
     pub(super) fn is_known(&self) -> bool {
-        self.smoothed_8_us != 0
+        self.smoothed_8_us.wrapping_add(1) > 1
+    }
+
+    /// The SYN was lost: until a round trip is measured, "the RTO MUST be re-initialized to 3
+    /// seconds when data transmission begins" (rule 5.7).
+    pub(super) fn distrust(&mut self) {
+        if !self.is_known() {
+            self.smoothed_8_us = DISTRUSTED;
+        }
     }
 
     /// The smoothed round trip in µs, 0 when none was measured.
     pub(super) fn smoothed_us(&self) -> u32 {
-        self.smoothed_8_us / 8
+        if self.is_known() {
+            self.smoothed_8_us / 8
+        } else {
+            0
+        }
     }
 
     /// How much it varies, in µs.
@@ -55,6 +71,8 @@ impl Rtt {
             // Rule 2.3, with a clock of a millisecond.
             let timeout_us = self.smoothed_us() + self.variation_4_us.max(1_000);
             timeout_us.div_ceil(1_000).max(RTO_MIN_MS)
+        } else if self.smoothed_8_us == DISTRUSTED {
+            RTO_DISTRUSTED_MS
         } else {
             RTO_INITIAL_MS
         };
@@ -80,6 +98,17 @@ mod tests {
         assert_eq!(rtt.smoothed_us(), 400_000);
         assert_eq!(rtt.timeout_ms(0), 401, "no variation but the clock's");
         assert_eq!(rtt.timeout_ms(60), RTO_MAX_MS);
+    }
+
+    #[test]
+    fn a_lost_syn_makes_the_first_timeout_long() {
+        let mut rtt = Rtt::default();
+        rtt.distrust();
+        assert_eq!((rtt.timeout_ms(0), rtt.smoothed_us()), (3_000, 0));
+        rtt.measure(400_000);
+        assert_eq!(rtt.timeout_ms(0), 1_200);
+        rtt.distrust();
+        assert_eq!(rtt.timeout_ms(0), 1_200, "what was measured is known");
     }
 
     #[test]

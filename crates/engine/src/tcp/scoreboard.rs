@@ -38,9 +38,6 @@ impl Connection {
 
     /// Forgets what is acknowledged now.
     pub(super) fn trim_sacked(&mut self, cx: &mut Context<'_>) {
-        if !self.side.is_some() {
-            return;
-        }
         let una = self.una;
         let side = cx.sides.of(&mut self.side);
         side.sacked.trim(una);
@@ -66,66 +63,55 @@ impl Connection {
         }
     }
 
-    /// Whether the byte at `seq`, which is not sacked, is lost: enough after it has arrived
-    /// (RFC 6675, section 4, IsLost).
-    pub(super) fn is_lost(&self, cx: &Context<'_>, seq: Seq) -> bool {
-        let Some(side) = cx.sides.look(self.side) else {
-            return false;
-        };
-        let above = side.sacked.as_slice().iter();
-        let above = above.filter(|range| range.0.is_after(seq));
-        let (count, bytes) = above.fold((0, 0), |(count, bytes), range| {
-            (count + 1, bytes + range.0.until(range.1))
-        });
+    /// What is neither acknowledged nor sacked, in order.
+    fn holes<'a>(&self, cx: &'a Context<'_>) -> impl Iterator<Item = Hole> + 'a {
+        let side = cx.sides.look(self.side);
+        let sacked = side.map_or(&[][..], |side| side.sacked.as_slice());
         let duplicates = u32::from(cx.tunables.duplicates_max);
-        count >= duplicates || bytes > (duplicates - 1) * u32::from(self.mss)
+        let enough_bytes = (duplicates - 1) * u32::from(self.mss);
+        // What is sacked above the hole.
+        let mut bytes = side.map_or(0, |side| side.sacked.bytes());
+        let mut count = sacked.len() as u32;
+        let (mut from, high) = (self.una, self.high);
+        let ranges = sacked.iter().copied().chain([(high, high)]);
+        ranges.filter_map(move |(left, right)| {
+            let hole = Hole {
+                from,
+                to: left,
+                // RFC 6675, section 4, IsLost.
+                is_lost: count >= duplicates || bytes > enough_bytes,
+                is_last: count == 0,
+            };
+            from = right;
+            count = count.saturating_sub(1);
+            bytes = bytes.saturating_sub(left.until(right));
+            hole.from.is_before(hole.to).then_some(hole)
+        })
+    }
+
+    /// Whether what is oldest is lost.
+    pub(super) fn is_first_lost(&self, cx: &Context<'_>) -> bool {
+        self.side.is_some() && self.holes(cx).next().is_some_and(|hole| hole.is_lost)
     }
 
     /// Bytes that are thought to be under way (RFC 6675, section 4, SetPipe).
     fn pipe_bytes(&self, cx: &Context<'_>) -> u32 {
-        let Some(side) = cx.sides.look(self.side) else {
-            return self.una.until(self.high);
-        };
-        let mut pipe = 0;
-        for (from, to) in self.holes(cx) {
-            if !self.is_lost(cx, from) {
-                pipe += from.until(to);
-            }
-            pipe += from.until(to.min(side.resent));
-        }
-        pipe
-    }
-
-    /// What is neither acknowledged nor sacked, in order.
-    fn holes<'a>(&self, cx: &'a Context<'_>) -> impl Iterator<Item = (Seq, Seq)> + 'a {
-        let (una, high) = (self.una, self.high);
-        let sacked = cx.sides.look(self.side);
-        let sacked = sacked.map_or(&[][..], |side| side.sacked.as_slice());
-        let ends = sacked.iter().map(|range| range.0).chain([high]);
-        let starts = [una].into_iter().chain(sacked.iter().map(|range| range.1));
-        starts.zip(ends).filter(|(from, to)| from.is_before(*to))
-    }
-
-    /// The piece that is sent next in a repair (NextSeg, rules 1 and 3); `None` when the window
-    /// has no room, or nothing is lost.
-    pub(super) fn next_hole(&self, cx: &Context<'_>) -> Option<(Seq, u32)> {
-        let mss = u32::from(self.mss);
-        let must = self.has(Flag::RESEND);
-        if !must && !self.pipe_has_room(cx) {
-            return None;
-        }
-        let resent = cx
-            .sides
-            .look(self.side)
-            .map_or(self.una, |side| side.resent);
-        let holes = self.holes(cx);
-        let mut open = holes.filter_map(|(from, to)| {
-            let from = from.max(resent);
-            let to = to.min(self.recover);
-            from.is_before(to).then_some((from, to))
+        let resent = self.resent(cx);
+        let under_way = self.holes(cx).map(|hole| {
+            let first = if hole.is_lost {
+                0
+            } else {
+                hole.from.until(hole.to)
+            };
+            first + hole.from.until(hole.to.min(resent))
         });
-        let (from, to) = open.find(|(from, _)| must || self.is_lost(cx, *from))?;
-        Some((from, from.until(to).min(mss)))
+        under_way.sum()
+    }
+
+    /// All before this was sent again in this repair (HighRxt).
+    fn resent(&self, cx: &Context<'_>) -> Seq {
+        let side = cx.sides.look(self.side);
+        side.map_or(self.una, |side| side.resent.max(self.una))
     }
 
     /// Whether another segment may leave during a repair (RFC 6675, section 5, step C).
@@ -134,11 +120,68 @@ impl Connection {
         room.saturating_sub(self.pipe_bytes(cx)) >= u32::from(self.mss)
     }
 
+    /// The next hole to fill, of at most `span_max` numbers: what is lost (NextSeg, rule 1), or
+    /// with `any` also what might be (rule 3).
+    pub(super) fn next_hole(
+        &self,
+        cx: &Context<'_>,
+        span_max: u32,
+        any: bool,
+    ) -> Option<(Seq, u32)> {
+        let resent = self.resent(cx);
+        let mut open = self.holes(cx).filter_map(|hole| {
+            let (from, to) = (hole.from.max(resent), hole.to.min(self.recover));
+            let is_wanted = hole.is_lost || any && !hole.is_last;
+            (is_wanted && from.is_before(to)).then_some((from, to))
+        });
+        let (from, to) = open.next()?;
+        Some((from, from.until(to).min(span_max)))
+    }
+
+    /// The oldest segment, with which a repair begins.
+    pub(super) fn first_hole(&self, cx: &Context<'_>, span_max: u32) -> Option<(Seq, u32)> {
+        let hole = self.holes(cx).next()?;
+        Some((hole.from, hole.from.until(hole.to).min(span_max)))
+    }
+
+    /// The end of what is under way, once in a repair when nothing else may leave: "we provide
+    /// the opportunity for a single 'rescue' retransmission per entry into loss recovery"
+    /// (NextSeg, rule 4). Not after new data, which will tell of losses itself.
+    pub(super) fn rescue(&self, cx: &Context<'_>, span_max: u32) -> Option<(Seq, u32)> {
+        if self.has(Flag::RESCUED) || self.high != self.recover {
+            return None;
+        }
+        let hole = self.holes(cx).last()?;
+        let from = hole.from.max(hole.to - span_max);
+        let is_open = !from.is_before(self.resent(cx));
+        is_open.then(|| (from, from.until(hole.to)))
+    }
+
     /// All before `to` that is not sacked was sent again.
     pub(super) fn note_resent(&mut self, cx: &mut Context<'_>, to: Seq) {
-        if self.has(Flag::SACK) && self.has(Flag::RECOVERY) {
-            let side = cx.sides.of(&mut self.side);
-            side.resent = side.resent.max(to);
-        }
+        let side = cx.sides.of(&mut self.side);
+        side.resent = side.resent.max(to);
     }
+
+    /// Where to go on after a timeout: what the other side says it has is left out. And how far.
+    pub(super) fn skip_sacked(&self, cx: &Context<'_>) -> (Seq, Option<Seq>) {
+        let Some(side) = cx.sides.look(self.side) else {
+            return (self.next, None);
+        };
+        let inside = side.sacked.around(self.next);
+        let seq = inside.map_or(self.next, |range| range.1);
+        let mut above = side.sacked.as_slice().iter().map(|range| range.0);
+        (seq, above.find(|left| left.is_after(seq)))
+    }
+}
+
+/// What is missing on the other side.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    from: Seq,
+    to: Seq,
+    /// Enough after it has arrived.
+    is_lost: bool,
+    /// Nothing after it has arrived.
+    is_last: bool,
 }

@@ -11,8 +11,9 @@ use super::seq::Seq;
 pub(super) struct Side {
     /// What arrived beyond what is missing.
     pub(super) arrived: Ranges,
-    /// Pieces that `arrived` was made of, at most since it was last empty.
+    /// Pieces that `arrived` is made of, and at most was since it was last empty.
     pub(super) pieces: u16,
+    pub(super) pieces_most: u16,
     /// The range of `arrived` that grew last: the other side is told of it first.
     pub(super) newest: Seq,
     /// What the other side says that it has beyond what is missing there.
@@ -69,7 +70,7 @@ impl SidePool {
         let side = &mut self.sides[index.0 as usize - 1];
         side.arrived.clear();
         side.sacked.clear();
-        side.pieces = 0;
+        (side.pieces, side.pieces_most) = (0, 0);
         self.free.push(index.0);
         *index = SideIndex::NONE;
     }

@@ -109,30 +109,35 @@ impl Connection {
     /// Nothing was acknowledged for a whole timeout (RFC 6298, rules 5.4 to 5.7).
     fn time_out(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
         self.backoff += 1;
+        let is_synchronized = self.is_synchronized();
         if self.backoff > RETRANSMISSIONS_MAX {
             cx.counters.timeoutdrop += 1;
             return self.give_up(cx, outcome);
         }
-        if !self.is_synchronized() {
+        if !is_synchronized {
             cx.counters.rexmttimeo_syn += 1;
         } else {
             cx.counters.rexmttimeo += 1;
             let flight = self.una.until(self.high);
             let (algorithm, mss) = (cx.tunables.congestion, u32::from(self.mss));
-            let is_first = self.backoff == 1;
+            let is_first = !self.has(Flag::TIMED_OUT);
             self.congestion
                 .handle_timeout(algorithm, flight, mss, is_first);
         }
-        self.leave_recovery();
+        self.leave_recovery(cx);
         self.forget_sacked(cx);
-        // RFC 6582, section 4: duplicates of what is sent again mean nothing.
-        self.recover = self.high;
+        if is_synchronized {
+            // RFC 6582, section 4: duplicates of what is sent again mean nothing.
+            self.recover = self.high;
+            self.set(Flag::HELD.or(Flag::TIMED_OUT));
+        }
         self.dup_acks = 0;
-        self.clear(Flag::TIMING);
+        self.clear(Flag::TIMING.or(Flag::SLOWED));
         self.next = self.una;
     }
 
-    /// The window is closed: ask for it (RFC 9293, section 3.8.6.1).
+    /// The window is closed: ask for it (RFC 9293, section 3.8.6.1). Or it is small, and stays
+    /// so: use what there is (section 3.8.6.2.1).
     fn persist(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
         cx.counters.persisttimeo += 1;
         self.probes += 1;
@@ -147,12 +152,13 @@ impl Connection {
     /// Nothing was heard (RFC 9293, section 3.8.4), or the connection does not come to be.
     fn ask_for_life(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
         if !self.is_synchronized() {
-            cx.counters.conndrops += 1;
+            cx.counters.keeptimeo += 1;
+            cx.counters.keepdrops += 1;
             return self.give_up(cx, outcome);
         }
         // "Keep-alive packets MUST only be sent when no sent data is outstanding"; what is has a
         // timer of its own.
-        let is_waiting = self.una != self.high;
+        let is_waiting = self.una != self.high || self.has(Flag::PERSIST);
         let silent_ms = cx.now_ms.wrapping_sub(self.heard_ms);
         let idle_ms = cx.tunables.keepalive_idle_ms;
         if is_waiting || self.probes == 0 && silent_ms < idle_ms {
@@ -177,6 +183,7 @@ impl Connection {
             return self.end(cx, End::TimedOut, outcome);
         }
         self.abort();
+        self.set(Flag::GIVEN_UP);
         outcome.ended = Some(End::TimedOut);
     }
 }

@@ -224,7 +224,7 @@ fn some_link() -> impl Strategy<Value = Link> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(crate::cases(300))]
 
     #[test]
     fn every_byte_arrives_over_bad_links(
