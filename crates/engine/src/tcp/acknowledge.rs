@@ -15,8 +15,9 @@ use super::timers::Timer;
 
 /// The longest round trip that an echo is believed, about a quarter of an hour.
 const ECHO_MS_MAX: u32 = 1 << 20;
-/// How far the timeout stays backed off while no round trip can be measured.
-const BACKOFF_UNMEASURED_MAX: u8 = 6;
+/// How far the timeout stays backed off while no round trip can be measured: four times, or a bad
+/// link would have to wait for minutes.
+const BACKOFF_UNMEASURED_MAX: u8 = 2;
 
 impl Connection {
     /// Returns whether the rest of the segment is looked at.
