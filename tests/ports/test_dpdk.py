@@ -20,25 +20,6 @@ from scapy.all import IP, UDP, Ether, rdpcap, wrpcap
 SETTLE_S = 5.0
 
 
-@pytest.fixture(scope="module")
-def dpdk() -> None:
-    """Skip where the server was built without DPDK; where it was built with it, it must start."""
-    command = [
-        str(find_binary()),
-        "bench",
-        "--case",
-        "constant",
-        "--seconds",
-        "0.01",
-        "--ports",
-        "vdev:net_null",
-    ]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    if "this server was built without" in result.stderr:
-        pytest.skip("the server was built without DPDK: install libdpdk-dev and run `make install`")
-    assert result.returncode == 0, result.stderr
-
-
 def burst(packets: int, pps: float, size: int = 60, **options: Any) -> STLStream:
     packet = Ether() / IP(src="16.0.0.1", dst="48.0.0.1") / UDP(sport=1025, dport=12)
     packet /= bytes(index & 0xFF for index in range(size - len(packet)))

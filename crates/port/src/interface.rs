@@ -4,6 +4,7 @@
 //! What does not: sockets on it ([`af_packet`](crate::af_packet)).
 
 mod control;
+mod counters;
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -204,6 +204,14 @@ impl PortControl {
         }
     }
 
+    /// All that is counted of it by those who know it best, the kernel or its driver, by their names.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        match self {
+            PortControl::Interface(interface) => interface.counters(),
+            PortControl::Dpdk(device) => device.counters(),
+        }
+    }
+
     /// Lets frames to other stations through, and those to all multicast addresses.
     pub fn set_receive(&mut self, promiscuous: bool, multicast: bool) -> io::Result<()> {
         match self {

@@ -3,9 +3,10 @@
 //! The modules stand in an order, and a module imports only from those before it:
 //! `affinity`, `clock`, `counters`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`,
 //! `polling`, `desk`, `endpoint`, `table`, `worker`, `receive`, `bench`, `sim`, `settings`, `devices`,
-//! `config`, `layout`, `threads`, `facts`, `service`.
+//! `config`, `layout`, `threads`, `facts`, `attached`, `service`.
 
 pub mod affinity;
+pub mod attached;
 pub mod bench;
 pub mod clock;
 pub mod config;

@@ -9,13 +9,14 @@ use std::os::fd::AsRawFd;
 
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_port::PortError;
-use allosaur_port::kind::{self, PortControl};
+use allosaur_port::kind;
 use allosaur_port::machine::Machine;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use thiserror::Error;
 
 use crate::affinity;
+use crate::attached::Attached;
 use crate::clock::Clock;
 use crate::control::{Action, Control, Reply, StartAddresses, View};
 use crate::counters::{Counters, Snapshot};
@@ -121,8 +122,6 @@ struct Service {
     control: Control,
     sockets: Sockets,
     threads: Threads,
-    /// Of each port, where it is on an interface.
-    interfaces: Vec<Option<PortControl>>,
     sight: Sight,
     stalls: Stalls,
     next_tick: Nanos,
@@ -135,6 +134,7 @@ struct Sight {
     snapshot: Snapshot,
     clock: Clock,
     outlook: Outlook,
+    attached: Attached,
 }
 
 impl Sight {
@@ -156,6 +156,7 @@ impl Sight {
             time: &self.clock,
             files: &DiskFiles,
             observer: &self.outlook,
+            devices: &self.attached,
         }
     }
 }
@@ -181,8 +182,8 @@ impl Service {
             }
         }
         let control = Control::new(config, clock.now_ns());
-        let interfaces = ports.iter_mut().map(|port| port.control.take());
-        let interfaces = interfaces.collect();
+        let attached = ports.iter_mut().map(|port| port.control.take());
+        let attached = Attached::new(attached.collect());
         let (threads, outlook) = Threads::start(ports, &layout, &counters, &clock)?;
         if let Some(cpu) = layout.control {
             // After all threads have started, which would run there too.
@@ -192,7 +193,6 @@ impl Service {
             control,
             sockets,
             threads,
-            interfaces,
             stalls: Stalls::default(),
             next_tick: clock.now_ns(),
             sight: Sight {
@@ -200,6 +200,7 @@ impl Service {
                 snapshot: Snapshot::default(),
                 clock,
                 outlook,
+                attached,
             },
             ending: false,
         };
@@ -297,7 +298,8 @@ impl Service {
                 break;
             };
             // Once a message, as it asks the kernel: a batch may have thousands of requests.
-            self.watch_links(self.sight.now_ns());
+            let now_ns = self.sight.now_ns();
+            self.sight.attached.watch_links(&mut self.control, now_ns);
             let reply = dispatch(codec, &frame, |request| self.answer(request));
             self.sockets.reply(&reply);
             self.tick();
@@ -337,18 +339,9 @@ impl Service {
             );
             self.control.handle_lost_core(core, now_ns);
         }
-        self.watch_links(now_ns);
+        self.sight.attached.watch_links(&mut self.control, now_ns);
         self.control.handle_tick(&self.sight.view(now_ns));
         self.act();
-    }
-
-    /// Tells control how the links of interfaces are.
-    fn watch_links(&mut self, now_ns: Nanos) {
-        for (port, interface) in (0..).zip(&self.interfaces) {
-            if let Some(interface) = interface {
-                self.control.handle_link(port, interface.has_link(), now_ns);
-            }
-        }
     }
 
     /// Does what control wants done.
@@ -364,16 +357,11 @@ impl Service {
                     port,
                     promiscuous,
                     multicast,
-                } => self.set_receive(port, promiscuous, multicast),
+                } => {
+                    let attached = &mut self.sight.attached;
+                    attached.set_receive(port, promiscuous, multicast);
+                }
                 Action::Shutdown => self.ending = true,
-            }
-        }
-    }
-
-    fn set_receive(&mut self, port: u8, promiscuous: bool, multicast: bool) {
-        if let Some(interface) = &mut self.interfaces[usize::from(port)] {
-            if let Err(error) = interface.set_receive(promiscuous, multicast) {
-                tracing::warn!(port, %error, "the interface does not change what it receives");
             }
         }
     }

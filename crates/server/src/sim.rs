@@ -277,6 +277,7 @@ impl Simulation<'_> {
             time: &0,
             files: self.files,
             observer: &Nobody,
+            devices: &(),
         };
         let reply = self.control.handle(&request, &view);
         while let Some(action) = self.control.poll_action() {

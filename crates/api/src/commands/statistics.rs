@@ -183,7 +183,7 @@ pub struct StatefulStats {
 #[derive(Clone, Debug, Serialize)]
 pub struct XstatsNames {
     /// The names; the same for all ports.
-    pub xstats_names: Vec<&'static str>,
+    pub xstats_names: Vec<String>,
 }
 
 /// Reply of `get_port_xstats_values`.
@@ -245,7 +245,8 @@ pub const COMMANDS: &[Command] = &[
         method: Method::PortXstatsNames,
         name: "get_port_xstats_names",
         access: Access::Api,
-        doc: "The names of a port's extended counters.",
+        doc: "The names of the extended counters: ours, then those that interfaces (`kernel_*`) and \
+              DPDK's drivers have themselves.",
         params: &[PORT_ID],
         reply: "`xstats_names`: a list of names, the same for all ports.",
         errors: &["no such port"],
@@ -261,8 +262,9 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "The values of a port's extended counters.",
         params: &[PORT_ID],
-        reply: "`xstats_values`: the values in the order of the names. Bytes are without the \
-                frame check sequence here.",
+        reply: "`xstats_values`: the values in the order of the names; 0 for those that this port \
+                does not have. Bytes are without the frame check sequence here. Where a driver of \
+                DPDK's has a counter of the same name as ours, it is the driver's.",
         errors: &["no such port"],
         example: Example {
             params: r#"{"port_id": 0}"#,

@@ -266,6 +266,33 @@ impl Device {
         unsafe { ffi::allosaur_dpdk_lost(self.port) }
     }
 
+    /// All that the driver counts, by its names; nothing when it does not tell.
+    pub(super) fn counters(&self) -> Vec<(String, u64)> {
+        // SAFETY: without room, nothing is written.
+        let count = unsafe { ffi::rte_eth_xstats_get(self.port, std::ptr::null_mut(), 0) };
+        let count = usize::try_from(count).unwrap_or(0);
+        let mut counters = vec![ffi::Counter::default(); count];
+        let mut names: Vec<ffi::CounterName> = vec![[0; 64]; count];
+        // SAFETY: there is room for as many as said.
+        let told = unsafe {
+            let names = ffi::rte_eth_xstats_get_names(self.port, names.as_mut_ptr(), count as u32);
+            names.min(ffi::rte_eth_xstats_get(
+                self.port,
+                counters.as_mut_ptr(),
+                count as u32,
+            ))
+        };
+        // A driver that has more by now, which it tells by a greater number, writes none.
+        let told = usize::try_from(told).ok().filter(|told| *told <= count);
+        let counters = counters.iter().take(told.unwrap_or(0));
+        let named = counters.filter_map(|counter| {
+            let name = names.get(usize::try_from(counter.id).ok()?)?;
+            let name = CStr::from_bytes_until_nul(name).ok()?;
+            Some((name.to_string_lossy().into_owned(), counter.value))
+        });
+        named.collect()
+    }
+
     /// Lets frames to other stations through.
     pub(super) fn set_promiscuous(&self, on: bool) -> Result<(), String> {
         // SAFETY: the device runs.

@@ -37,6 +37,18 @@ pub(super) struct Mempool {
     _opaque: [u8; 0],
 }
 
+/// `struct rte_eth_xstat_name`: a name, and zeros.
+pub(super) type CounterName = [u8; 64];
+
+/// `struct rte_eth_xstat`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counter {
+    /// The place of its name.
+    pub(super) id: u64,
+    pub(super) value: u64,
+}
+
 /// What a device can do, see `struct limits` in the shim.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,6 +86,12 @@ unsafe extern "C" {
     pub(super) fn rte_eth_dev_close(port: u16) -> c_int;
     pub(super) fn rte_eth_dev_socket_id(port: u16) -> c_int;
     pub(super) fn rte_eth_macaddr_get(port: u16, mac: *mut [u8; 6]) -> c_int;
+    pub(super) fn rte_eth_xstats_get_names(
+        port: u16,
+        names: *mut CounterName,
+        room: c_uint,
+    ) -> c_int;
+    pub(super) fn rte_eth_xstats_get(port: u16, counters: *mut Counter, room: c_uint) -> c_int;
     pub(super) fn rte_eth_promiscuous_enable(port: u16) -> c_int;
     pub(super) fn rte_eth_promiscuous_disable(port: u16) -> c_int;
     pub(super) fn rte_eth_allmulticast_enable(port: u16) -> c_int;

@@ -111,6 +111,11 @@ impl DpdkControl {
         self.device.link().1
     }
 
+    /// All that the driver counts (DPDK's extended statistics), by its names.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        self.device.counters()
+    }
+
     /// Lets frames to other stations through, and those to all multicast addresses.
     pub fn set_receive(&mut self, promiscuous: bool, multicast: bool) -> io::Result<()> {
         // Not every driver knows both: what is as it shall be is left alone.

@@ -19,6 +19,10 @@ _Static_assert(offsetof(struct rte_mbuf, pkt_len) == 36, "see Mbuf in ffi.rs");
 _Static_assert(offsetof(struct rte_mbuf, data_len) == 40, "see Mbuf in ffi.rs");
 _Static_assert(RTE_PKTMBUF_HEADROOM == 128, "see HEADROOM_BYTES in ffi.rs");
 
+_Static_assert(sizeof(struct rte_eth_xstat_name) == 64, "see CounterName in ffi.rs");
+_Static_assert(sizeof(struct rte_eth_xstat) == 16, "see Counter in ffi.rs");
+_Static_assert(offsetof(struct rte_eth_xstat, value) == 8, "see Counter in ffi.rs");
+
 /* Of a device, before it is set up; see Limits in ffi.rs. */
 struct limits {
 	char driver[32];

@@ -1,13 +1,13 @@
 //! What is decided about an interface while a port is on it.
 //!
-//! What lives here: what it lets through beside what is addressed to it, and whether it has a link.
-//! What does not: its facts (`interface`).
+//! What lives here: what it lets through beside what is addressed to it, whether it has a link, and
+//! what the kernel counts of it. What does not: its facts (`interface`).
 
 use std::io;
 
 use libc::{c_int, c_ushort};
 
-use super::{Asker, Interface};
+use super::{Asker, Interface, counters};
 use crate::af_packet::socket::PacketSocket;
 use crate::claim::Claim;
 
@@ -17,6 +17,7 @@ use crate::claim::Claim;
 /// The kernel counts who wants what; when this is dropped, the interface is as it was.
 #[derive(Debug)]
 pub struct InterfaceControl {
+    name: String,
     socket: PacketSocket,
     asker: Asker,
     index: c_int,
@@ -29,6 +30,7 @@ pub struct InterfaceControl {
 impl InterfaceControl {
     pub(crate) fn open(interface: &Interface) -> io::Result<InterfaceControl> {
         Ok(InterfaceControl {
+            name: interface.name.clone(),
             socket: PacketSocket::open()?,
             asker: Asker::new(&interface.name)?,
             index: interface.index,
@@ -49,6 +51,11 @@ impl InterfaceControl {
     /// Whether the interface is up and has a link.
     pub fn has_link(&self) -> bool {
         self.asker.has_link()
+    }
+
+    /// What the kernel counts of the interface: names and values.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        counters::read(&self.name)
     }
 
     /// Lets frames to other stations through, and those to all multicast addresses.

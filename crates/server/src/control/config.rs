@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::Checksums;
 
 use super::files::CaptureFiles;
@@ -167,6 +168,28 @@ pub struct View<'a> {
     pub files: &'a dyn CaptureFiles,
     /// Who watches frames.
     pub observer: &'a dyn Observe,
+    /// What interfaces and devices count themselves.
+    pub devices: &'a dyn DeviceCounters,
+}
+
+/// What is counted by those who know it best: the kernel of its interfaces, drivers of their devices.
+pub trait DeviceCounters: std::fmt::Debug {
+    /// The names of the counters of all ports, each once; they stay as they are.
+    fn names(&self) -> &[String];
+
+    /// The counters of one port: names and values.
+    fn read(&self, port: PortIndex) -> Vec<(String, u64)>;
+}
+
+/// Nothing is attached to any port.
+impl DeviceCounters for () {
+    fn names(&self) -> &[String] {
+        &[]
+    }
+
+    fn read(&self, _port: PortIndex) -> Vec<(String, u64)> {
+        Vec::new()
+    }
 }
 
 /// A MAC address as text.

@@ -51,7 +51,8 @@ use serde_json::Value;
 
 use crate::counters::LatencyTerms;
 pub use config::{
-    BuildFacts, ControlConfig, LinkOwner, PortConfig, StartAddresses, TimeSource, View,
+    BuildFacts, ControlConfig, DeviceCounters, LinkOwner, PortConfig, StartAddresses, TimeSource,
+    View,
 };
 pub use files::{CaptureFiles, FileError};
 use pgid::Groups;
@@ -265,7 +266,7 @@ impl Control {
             Method::PushPackets => self.push_packets(fields, view),
             Method::GlobalStats => reply(&self.global_stats(view)),
             Method::PortStats => self.port_stats(fields, view),
-            Method::PortXstatsNames => self.port_xstats_names(fields),
+            Method::PortXstatsNames => self.port_xstats_names(fields, view),
             Method::PortXstatsValues => self.port_xstats_values(fields, view),
             Method::PublishNow => self.publish_now(fields, view),
             Method::AsyncEvents => self.async_events(fields, view),

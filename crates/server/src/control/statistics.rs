@@ -1,5 +1,7 @@
 //! Counters and rates under the names of the RPC, in replies and in published frames.
 
+use std::collections::HashMap;
+
 use allosaur_api::Fields;
 use allosaur_api::commands::ports::port_id;
 use allosaur_api::commands::statistics::{
@@ -25,6 +27,13 @@ const XSTATS: [&str; 9] = [
     "tx_missed_packets",
     "tx_queue_full",
 ];
+
+/// All names, each once: ours, then those of devices.
+fn xstats_names<'a>(view: &View<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    let others = view.devices.names().iter().map(String::as_str);
+    let new = others.filter(|name| !XSTATS.contains(name));
+    XSTATS.into_iter().chain(new)
+}
 
 impl Control {
     pub(super) fn global_stats(&self, view: &View<'_>) -> GlobalStats {
@@ -116,10 +125,11 @@ impl Control {
         mean(cores.filter_map(|core| loads.get(*core).map(|load| load.percent)))
     }
 
-    pub(super) fn port_xstats_names(&self, fields: &Fields<'_>) -> Reply {
+    /// The same for all ports, as TRex's client asks for those of the first one only.
+    pub(super) fn port_xstats_names(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         self.port(port_id(fields)?)?;
         reply(&XstatsNames {
-            xstats_names: XSTATS.to_vec(),
+            xstats_names: xstats_names(view).map(str::to_owned).collect(),
         })
     }
 
@@ -128,7 +138,7 @@ impl Control {
         self.port(id)?;
         let counters = counters_of(usize::from(id), view);
         let (sent, received) = (&counters.transmit.sent, &counters.receive);
-        let values: [u64; XSTATS.len()] = [
+        let ours: [u64; XSTATS.len()] = [
             received.packets,
             sent.packets,
             received.bytes - FCS_BYTES * received.packets,
@@ -139,8 +149,14 @@ impl Control {
             counters.transmit.missed_packets,
             counters.transmit.queue_full,
         ];
+        let own = XSTATS.iter().map(|name| (*name).to_owned()).zip(ours);
+        // What the device says goes before what we say of it.
+        let values: HashMap<String, u64> = own.chain(view.devices.read(id)).collect();
+        let names = xstats_names(view);
         reply(&XstatsValues {
-            xstats_values: values.to_vec(),
+            xstats_values: names
+                .map(|name| values.get(name).copied().unwrap_or(0))
+                .collect(),
         })
     }
 

@@ -186,6 +186,7 @@ impl World {
             time: &(self.now_ns + self.thinking_ns),
             files: &self.files,
             observer: &self.watchers,
+            devices: &(),
         };
         let reply = self.control.handle(request, &view);
         self.drain();
@@ -306,6 +307,7 @@ impl World {
                 time: &self.now_ns,
                 files: &self.files,
                 observer: &self.watchers,
+                devices: &(),
             };
             self.control.handle_tick(&view);
             self.drain();
@@ -321,6 +323,7 @@ impl World {
             time: &self.now_ns,
             files: &self.files,
             observer: &self.watchers,
+            devices: &(),
         };
         let set = self.control.set_start_addresses(port, addresses, &view);
         set.expect("nobody transmits yet");

@@ -1,0 +1,62 @@
+//! What ports are attached to: interfaces of the kernel, and devices of DPDK's.
+//!
+//! What lives here: their links and counters, for control, and what control decides about them. What
+//! does not: the frames. Used by the control thread.
+
+use std::collections::HashSet;
+
+use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::PortIndex;
+use allosaur_port::kind::PortControl;
+
+use crate::control::{Control, DeviceCounters};
+
+/// What the ports are attached to, in order; memory ports are not.
+#[derive(Debug)]
+pub struct Attached {
+    ports: Vec<Option<PortControl>>,
+    /// Of the counters of all, each once.
+    names: Vec<String>,
+}
+
+impl Attached {
+    /// What is attached to each port.
+    pub fn new(ports: Vec<Option<PortControl>>) -> Attached {
+        let mut seen = HashSet::new();
+        let counters = ports.iter().flatten().flat_map(PortControl::counters);
+        let names = counters.map(|(name, _)| name);
+        Attached {
+            names: names.filter(|name| seen.insert(name.clone())).collect(),
+            ports,
+        }
+    }
+
+    /// Tells control how the links are.
+    pub fn watch_links(&self, control: &mut Control, now_ns: Nanos) {
+        for (port, attached) in (0..).zip(&self.ports) {
+            if let Some(attached) = attached {
+                control.handle_link(port, attached.has_link(), now_ns);
+            }
+        }
+    }
+
+    /// Lets frames to other stations through, and those to all multicast addresses.
+    pub fn set_receive(&mut self, port: PortIndex, promiscuous: bool, multicast: bool) {
+        if let Some(attached) = &mut self.ports[usize::from(port)] {
+            if let Err(error) = attached.set_receive(promiscuous, multicast) {
+                tracing::warn!(port, %error, "the interface does not change what it receives");
+            }
+        }
+    }
+}
+
+impl DeviceCounters for Attached {
+    fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn read(&self, port: PortIndex) -> Vec<(String, u64)> {
+        let attached = self.ports.get(usize::from(port)).and_then(Option::as_ref);
+        attached.map_or_else(Vec::new, PortControl::counters)
+    }
+}
