@@ -5,8 +5,6 @@
 
 use std::collections::HashSet;
 
-use allosaur_engine::time::Nanos;
-use allosaur_engine::transmit::PortIndex;
 use allosaur_port::kind::PortControl;
 
 use crate::control::{Control, DeviceCounters};
@@ -32,7 +30,7 @@ impl Attached {
     }
 
     /// Tells control how the links are.
-    pub fn watch_links(&self, control: &mut Control, now_ns: Nanos) {
+    pub fn watch_links(&self, control: &mut Control, now_ns: u64) {
         for (port, attached) in (0..).zip(&self.ports) {
             if let Some(attached) = attached {
                 control.handle_link(port, attached.has_link(), now_ns);
@@ -41,7 +39,7 @@ impl Attached {
     }
 
     /// Lets frames to other stations through, and those to all multicast addresses.
-    pub fn set_receive(&mut self, port: PortIndex, promiscuous: bool, multicast: bool) {
+    pub fn set_receive(&mut self, port: u8, promiscuous: bool, multicast: bool) {
         if let Some(attached) = &mut self.ports[usize::from(port)] {
             if let Err(error) = attached.set_receive(promiscuous, multicast) {
                 tracing::warn!(port, %error, "the interface does not change what it receives");
@@ -55,7 +53,7 @@ impl DeviceCounters for Attached {
         &self.names
     }
 
-    fn read(&self, port: PortIndex) -> Vec<(String, u64)> {
+    fn read(&self, port: u8) -> Vec<(String, u64)> {
         let attached = self.ports.get(usize::from(port)).and_then(Option::as_ref);
         attached.map_or_else(Vec::new, PortControl::counters)
     }
