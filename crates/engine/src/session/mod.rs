@@ -1,6 +1,18 @@
 //! Sessions: flows that run programs.
 //!
-//! What lives here so far: the frames of flows (`wire`). What does not: ports, and when a session
-//! begins.
+//! | what | where |
+//! |---|---|
+//! | a flow with its program | `flow` |
+//! | what TCP still has to send | `outbox` |
+//! | UDP | `udp` |
+//! | frames | `wire` |
+//!
+//! What does not live here: how TCP works (`tcp`) and programs (`app`), and ports.
 
+mod flow;
+mod outbox;
+mod udp;
 pub mod wire;
+
+pub use flow::{Context, LinkAddresses, Looks, Pools, Session, SideCounters, Standing, Way};
+pub use outbox::{Outbox, OutboxPool};

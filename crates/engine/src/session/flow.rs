@@ -1,0 +1,528 @@
+//! One flow: its transport, the application on it, and what it still has to send.
+//!
+//! What lives here: how the three go together. What does not: how TCP and programs work (`tcp`,
+//! `app`), whose frame it is (`crate::flow`), and who begins.
+
+use std::net::Ipv4Addr;
+
+use allosaur_packet::MacAddress;
+use allosaur_packet::checksum::Sum;
+
+use super::outbox::{Outbox, OutboxPool};
+use super::udp::Udp;
+use super::wire::{Addresses, Content, Envelope};
+use crate::app::{
+    Action, Application, ApplicationCounters, BufferIndex, Buffers, Program, Transport,
+    UdpCounters, VariablePool,
+};
+use crate::flow::{FlowKey, Prefixes, Protocol};
+use crate::rng::Lcg;
+use crate::tcp::{
+    self, Connection, Outcome, Progress, Segment, Seq, SidePool, TcpCounters, Tunables,
+};
+use crate::time::{MICROSECOND, MILLISECOND, Nanos};
+
+/// Rounds of application and transport in one go; what is left comes a little later.
+const ROUNDS_MAX: u32 = 64;
+/// How much later.
+const LATER: Nanos = 20 * MICROSECOND;
+
+/// What one side of the flows of one template counts.
+#[derive(Clone, Debug, Default)]
+pub struct SideCounters {
+    /// TCP.
+    pub tcp: TcpCounters,
+    /// UDP.
+    pub udp: UdpCounters,
+    /// Programs.
+    pub application: ApplicationCounters,
+}
+
+/// How the frames of one side of a template look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Looks {
+    /// The type of service, or traffic class.
+    pub type_of_service: u8,
+    /// Time to live, or hop limit.
+    pub time_to_live: u8,
+    /// The longest frame that its port takes, without FCS.
+    pub frame_bytes_max: usize,
+}
+
+/// What the flows of a core share.
+#[derive(Debug, Default)]
+pub struct Pools {
+    /// For TCP while something is lost.
+    pub sides: SidePool,
+    /// For programs with variables.
+    pub variables: VariablePool,
+    /// For flows that send several buffers.
+    pub outboxes: OutboxPool,
+    /// The prefixes of IPv6 addresses.
+    pub prefixes: Prefixes,
+}
+
+/// What a flow works with: the same things, by value, in each call.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The time.
+    pub now: Nanos,
+    /// What it runs.
+    pub program: &'a Program,
+    /// What it sends.
+    pub buffers: &'a Buffers,
+    /// How its TCP behaves.
+    pub tunables: &'a Tunables,
+    /// How its frames look.
+    pub looks: Looks,
+    /// Where it counts.
+    pub counters: &'a mut SideCounters,
+    /// What all flows share.
+    pub pools: &'a mut Pools,
+    /// Where random times come from.
+    pub rng: &'a mut Lcg,
+}
+
+/// The way out of a flow's frames: one transmit queue.
+pub trait Way {
+    /// Has a frame of so many bytes written by `write`, and sends it; `false`, and nothing
+    /// happens, when there is no room.
+    fn send(&mut self, bytes: usize, write: impl FnOnce(&mut [u8])) -> bool;
+}
+
+/// How a flow stands after it was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It goes on; call [`Session::handle_timeout`] at this time.
+    Open(Option<Nanos>),
+    /// The way is full: call [`Session::handle_room`] when it no longer is; and at this time.
+    Blocked(Option<Nanos>),
+    /// It is over: release it, and forget it.
+    Over,
+}
+
+/// What carries the data of a flow.
+#[derive(Clone, Debug)]
+enum Carrier {
+    Tcp(Connection),
+    Udp(Udp),
+}
+
+/// A flow. Driven by `handle_...`; each call says how it stands.
+#[derive(Clone, Debug)]
+pub struct Session {
+    key: FlowKey,
+    carrier: Carrier,
+    application: Application,
+    outbox: Outbox,
+    /// When the application wants to be woken; `Nanos::MAX` is never.
+    wake_at: Nanos,
+    /// The other end's MAC address, or that of the gateway to it.
+    peer_mac: MacAddress,
+    own_mac: MacAddress,
+    vlan: Option<u16>,
+    identification: u16,
+    /// The application wants the end once all is written.
+    is_closing: bool,
+    has_connected: bool,
+}
+
+/// Where the frames of a flow go.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkAddresses {
+    /// Our MAC address.
+    pub own: MacAddress,
+    /// The other end's, or its gateway's.
+    pub peer: MacAddress,
+    /// The tag control information of a VLAN tag.
+    pub vlan: Option<u16>,
+}
+
+impl Session {
+    /// A flow that asks for its other end. `first` is the number of its SYN.
+    pub fn connect(cx: &mut Context<'_>, key: FlowKey, link: LinkAddresses, first: Seq) -> Session {
+        let carrier = match key.protocol {
+            Protocol::Tcp => Carrier::Tcp(with_tcp(cx, |cx| Connection::connect(cx, first))),
+            Protocol::Udp => {
+                cx.counters.udp.connects += 1;
+                Carrier::Udp(Udp::new(cx.now))
+            }
+        };
+        Session::new(cx, key, link, carrier)
+    }
+
+    /// A flow that another end asked for with `syn`.
+    pub fn accept(
+        cx: &mut Context<'_>,
+        key: FlowKey,
+        link: LinkAddresses,
+        first: Seq,
+        syn: &Segment,
+    ) -> Session {
+        let connection = with_tcp(cx, |cx| Connection::accept(cx, first, syn));
+        Session::new(cx, key, link, Carrier::Tcp(connection))
+    }
+
+    /// A flow that another end began with a datagram.
+    pub fn accept_datagram(cx: &mut Context<'_>, key: FlowKey, link: LinkAddresses) -> Session {
+        cx.counters.udp.accepts += 1;
+        let carrier = Carrier::Udp(Udp::new(cx.now));
+        Session::new(cx, key, link, carrier)
+    }
+
+    fn new(cx: &mut Context<'_>, key: FlowKey, link: LinkAddresses, carrier: Carrier) -> Session {
+        let is_datagram = matches!(carrier, Carrier::Udp(_));
+        debug_assert_eq!(is_datagram, cx.program.transport() == Transport::Datagram);
+        let mut application = Application::start(cx.program);
+        if is_datagram {
+            application.handle_connected();
+        }
+        Session {
+            key,
+            carrier,
+            application,
+            outbox: Outbox::default(),
+            wake_at: Nanos::MAX,
+            peer_mac: link.peer,
+            own_mac: link.own,
+            vlan: link.vlan,
+            identification: cx.rng.next15() as u16,
+            is_closing: false,
+            has_connected: is_datagram,
+        }
+    }
+
+    /// The key by which it is found.
+    pub fn key(&self) -> &FlowKey {
+        &self.key
+    }
+
+    /// Whether both ends know of each other.
+    pub fn is_established(&self) -> bool {
+        self.has_connected
+    }
+
+    /// Its TCP connection, if it has one.
+    pub fn connection(&self) -> Option<&Connection> {
+        match &self.carrier {
+            Carrier::Tcp(connection) => Some(connection),
+            Carrier::Udp(_) => None,
+        }
+    }
+
+    /// It was just made: it says its first.
+    pub fn begin(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
+        self.attend(cx, way)
+    }
+
+    /// A segment arrived.
+    pub fn handle_segment(
+        &mut self,
+        cx: &mut Context<'_>,
+        way: &mut impl Way,
+        segment: &Segment,
+    ) -> Standing {
+        if let Carrier::Tcp(connection) = &mut self.carrier {
+            let outcome = with_tcp(cx, |cx| connection.handle_segment(cx, segment));
+            self.take(cx, outcome);
+            if outcome.refused {
+                self.refuse(cx, way, segment);
+            }
+        }
+        self.attend(cx, way)
+    }
+
+    /// A datagram of so many bytes arrived.
+    pub fn handle_datagram(
+        &mut self,
+        cx: &mut Context<'_>,
+        way: &mut impl Way,
+        bytes: u16,
+    ) -> Standing {
+        if let Carrier::Udp(udp) = &mut self.carrier {
+            udp.hear(cx.now);
+            cx.counters.udp.rcvpkt += 1;
+            cx.counters.udp.rcvbyte += u64::from(bytes);
+            self.application.handle_message();
+        }
+        self.attend(cx, way)
+    }
+
+    /// The time that was told has come.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
+        if self.wake_at <= cx.now {
+            self.wake_at = Nanos::MAX;
+            self.application.handle_timeout();
+        }
+        match &mut self.carrier {
+            Carrier::Tcp(connection) => {
+                let outcome = with_tcp(cx, |cx| connection.handle_timeout(cx));
+                self.take(cx, outcome);
+            }
+            Carrier::Udp(udp) => udp.handle_timeout(cx.now, &mut cx.counters.udp),
+        }
+        self.attend(cx, way)
+    }
+
+    /// The way has room again.
+    pub fn handle_room(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
+        self.attend(cx, way)
+    }
+
+    /// Ends it at once. The other end is told where the way has room.
+    pub fn abort(&mut self, cx: &mut Context<'_>, way: &mut impl Way) {
+        match &mut self.carrier {
+            Carrier::Tcp(connection) => {
+                connection.abort();
+                self.transmit(cx, way);
+            }
+            Carrier::Udp(udp) => udp.end(&mut cx.counters.udp),
+        }
+    }
+
+    /// Gives back what it holds in pools. The last thing before it is forgotten.
+    pub fn release(&mut self, pools: &mut Pools) {
+        self.application.release(&mut pools.variables);
+        self.outbox.release(&mut pools.outboxes);
+        if let Carrier::Tcp(connection) = &mut self.carrier {
+            connection.release(&mut pools.sides);
+        }
+    }
+
+    /// What happened to the connection, told to the application.
+    fn take(&mut self, cx: &mut Context<'_>, outcome: Outcome) {
+        if outcome.connected {
+            self.has_connected = true;
+            self.application.handle_connected();
+        }
+        if outcome.acknowledged_bytes > 0 {
+            let bytes = outcome.acknowledged_bytes;
+            self.outbox
+                .acknowledge(bytes, cx.buffers, &mut cx.pools.outboxes);
+            if self.outbox.is_empty() {
+                self.application.handle_acknowledged();
+            }
+        }
+        if outcome.delivered_bytes > 0 {
+            self.application.handle_delivered(outcome.delivered_bytes);
+        }
+        if outcome.peer_closed {
+            self.application.handle_peer_closed();
+        }
+    }
+
+    /// Lets application and transport work until both wait.
+    fn attend(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
+        for _ in 0..ROUNDS_MAX {
+            let acted = self.run_application(cx);
+            let progress = self.transmit(cx, way);
+            if self.is_over() {
+                return Standing::Over;
+            }
+            if progress == Progress::Blocked {
+                return Standing::Blocked(self.due(cx.now));
+            }
+            if !acted {
+                return Standing::Open(self.due(cx.now));
+            }
+        }
+        Standing::Open(Some(cx.now + LATER))
+    }
+
+    /// Runs the program until it waits. Returns whether it did anything.
+    fn run_application(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut acted = false;
+        while !self.is_message_waiting() {
+            let mut inner = crate::app::Context {
+                program: cx.program,
+                now: cx.now,
+                rng: cx.rng,
+                variables: &mut cx.pools.variables,
+                counters: &mut cx.counters.application,
+            };
+            let Some(action) = self.application.poll_action(&mut inner) else {
+                break;
+            };
+            acted = true;
+            self.act(cx, action);
+        }
+        acted
+    }
+
+    fn is_message_waiting(&self) -> bool {
+        matches!(&self.carrier, Carrier::Udp(udp) if udp.waits_to_send())
+    }
+
+    fn act(&mut self, cx: &mut Context<'_>, action: Action) {
+        match (action, &mut self.carrier) {
+            (Action::Send { buffer }, Carrier::Tcp(_)) => {
+                cx.counters.tcp.sndbyte += u64::from(cx.buffers.len(buffer));
+                self.outbox.push(buffer, cx.buffers, &mut cx.pools.outboxes);
+                if self.outbox.is_empty() {
+                    self.application.handle_acknowledged();
+                }
+            }
+            (Action::SendMessage { buffer }, Carrier::Udp(udp)) => udp.send(buffer),
+            (Action::WakeAt(at), _) => self.wake_at = at,
+            (
+                Action::Keepalive {
+                    timeout_ms,
+                    received_only,
+                },
+                Carrier::Udp(udp),
+            ) => udp.set_keepalive(cx.now, timeout_ms, received_only),
+            (Action::Close, _) => self.is_closing = true,
+            (Action::Reset, Carrier::Tcp(connection)) => connection.abort(),
+            (Action::Reset, Carrier::Udp(_)) => self.is_closing = true,
+            // Flows that programs make are not there yet: such a program goes on at once.
+            (Action::Execute { .. }, _) => self.application.handle_executed(0),
+            // Programs are checked for their transport.
+            (Action::Send { .. } | Action::SendMessage { .. } | Action::Keepalive { .. }, _) => {}
+        }
+    }
+
+    /// Sends what may be sent.
+    fn transmit(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Progress {
+        match &mut self.carrier {
+            Carrier::Tcp(_) => self.transmit_segments(cx, way),
+            Carrier::Udp(_) => self.transmit_message(cx, way),
+        }
+    }
+
+    fn transmit_segments(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Progress {
+        let mut envelope = self.envelope(cx);
+        let Carrier::Tcp(connection) = &mut self.carrier else {
+            return Progress::Done;
+        };
+        let bytes = self.outbox.write(connection.room_bytes(cx.tunables));
+        if bytes > 0 {
+            connection.write(bytes);
+        }
+        if self.outbox.is_written() {
+            self.application.handle_room();
+            if self.is_closing {
+                connection.close();
+            }
+        }
+        let (outbox, buffers) = (&self.outbox, cx.buffers);
+        let outboxes = &cx.pools.outboxes;
+        let mut inner = tcp::Context {
+            now_ms: (cx.now / MILLISECOND) as u32,
+            now_us: (cx.now / MICROSECOND) as u32,
+            tunables: cx.tunables,
+            counters: &mut cx.counters.tcp,
+            sides: &mut cx.pools.sides,
+        };
+        let mut outcome = Outcome::default();
+        let progress = connection.poll_transmit(&mut inner, &mut outcome, |segment| {
+            envelope.identification = envelope.identification.wrapping_add(1);
+            let content = Content::Tcp(segment);
+            way.send(envelope.frame_bytes(&content), |frame| {
+                envelope.write(&content, frame, |data| {
+                    outbox.copy_to(segment.offset, data, buffers, outboxes)
+                });
+            })
+        });
+        self.identification = envelope.identification;
+        progress
+    }
+
+    fn transmit_message(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Progress {
+        let envelope = self.envelope(cx);
+        let Carrier::Udp(udp) = &mut self.carrier else {
+            return Progress::Done;
+        };
+        if let Some(buffer) = udp.message() {
+            let bytes = cx.buffers.len(buffer);
+            let content = Content::Udp(bytes.min(0xffff) as u16);
+            if bytes > 0xffff || envelope.frame_bytes(&content) > cx.looks.frame_bytes_max {
+                cx.counters.udp.pkt_toobig += 1;
+                udp.note_sent(cx.now);
+                return Progress::Done;
+            }
+            let sent = way.send(envelope.frame_bytes(&content), |frame| {
+                envelope.write(&content, frame, |data| {
+                    copy_message(cx.buffers, buffer, data)
+                });
+            });
+            if !sent {
+                return Progress::Blocked;
+            }
+            udp.note_sent(cx.now);
+            cx.counters.udp.sndpkt += 1;
+            cx.counters.udp.sndbyte += u64::from(bytes);
+            self.identification = self.identification.wrapping_add(1);
+        }
+        if self.is_closing {
+            udp.end(&mut cx.counters.udp);
+        }
+        Progress::Done
+    }
+
+    /// The reset that a segment gets which belongs to another connection.
+    fn refuse(&mut self, cx: &mut Context<'_>, way: &mut impl Way, segment: &Segment) {
+        let envelope = self.envelope(cx);
+        if let Some(reset) = segment.reset_in_reply() {
+            let content = Content::Tcp(&reset);
+            // Without room, the other end asks again.
+            way.send(envelope.frame_bytes(&content), |frame| {
+                envelope.write(&content, frame, |_| Sum::default());
+            });
+        }
+    }
+
+    fn envelope(&self, cx: &Context<'_>) -> Envelope {
+        let (local, remote) = (self.key.local, self.key.remote);
+        let prefixes = self.key.prefixes;
+        let long = prefixes.and_then(|n| cx.pools.prefixes.addresses(n, local, remote));
+        let addresses = match long {
+            Some((from, to)) => Addresses::V6(from, to),
+            None => Addresses::V4(Ipv4Addr::from(local), Ipv4Addr::from(remote)),
+        };
+        Envelope {
+            macs: (self.peer_mac, self.own_mac),
+            vlan: self.vlan,
+            addresses,
+            ports: (self.key.local_port, self.key.remote_port),
+            type_of_service: cx.looks.type_of_service,
+            time_to_live: cx.looks.time_to_live,
+            identification: self.identification,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        match &self.carrier {
+            Carrier::Tcp(connection) => connection.is_closed(),
+            Carrier::Udp(udp) => udp.is_over(),
+        }
+    }
+
+    /// When it wants to be called again.
+    fn due(&self, now: Nanos) -> Option<Nanos> {
+        let carrier = match &self.carrier {
+            Carrier::Tcp(connection) => {
+                let now_ms = now / MILLISECOND;
+                let left_ms = connection.poll_timeout(now_ms as u32);
+                left_ms.map(|left_ms| (now_ms + u64::from(left_ms)) * MILLISECOND)
+            }
+            Carrier::Udp(udp) => udp.due(),
+        };
+        let wake_at = Some(self.wake_at).filter(|at| *at != Nanos::MAX);
+        [carrier, wake_at].into_iter().flatten().min()
+    }
+}
+
+fn with_tcp<R>(cx: &mut Context<'_>, act: impl FnOnce(&mut tcp::Context<'_>) -> R) -> R {
+    act(&mut tcp::Context {
+        now_ms: (cx.now / MILLISECOND) as u32,
+        now_us: (cx.now / MICROSECOND) as u32,
+        tunables: cx.tunables,
+        counters: &mut cx.counters.tcp,
+        sides: &mut cx.pools.sides,
+    })
+}
+
+fn copy_message(buffers: &Buffers, buffer: BufferIndex, data: &mut [u8]) -> Sum {
+    buffers.copy_to(buffer, 0, data);
+    buffers.sum(buffer, 0, data.len() as u32)
+}

@@ -1,0 +1,196 @@
+//! What a TCP flow still has to send, or to send again: which bytes of which buffers.
+//!
+//! What lives here: the list of buffers from the oldest byte that is not acknowledged, and the
+//! bytes at any place behind it. A flow holds no copy: it finds bytes again by their offset. What
+//! does not: when they are sent (`tcp`).
+
+use std::collections::VecDeque;
+
+use allosaur_packet::checksum::Sum;
+
+use crate::app::{BufferIndex, Buffers};
+
+/// The lists of flows that wait for more than one buffer.
+#[derive(Debug, Default)]
+pub struct OutboxPool {
+    lists: Vec<VecDeque<BufferIndex>>,
+    free: Vec<u32>,
+}
+
+impl OutboxPool {
+    /// Lists that flows hold.
+    pub fn in_use(&self) -> usize {
+        self.lists.len() - self.free.len()
+    }
+}
+
+/// The buffers of one flow that are not wholly acknowledged.
+#[derive(Clone, Debug, Default)]
+pub struct Outbox {
+    /// The oldest.
+    front: Option<BufferIndex>,
+    /// How much of it is acknowledged.
+    front_done: u32,
+    /// Bytes of the newest that the connection does not know of yet.
+    unwritten: u32,
+    /// Those behind `front`: their list in the pool, plus one.
+    more: u32,
+}
+
+impl Outbox {
+    /// Adds a buffer at the end.
+    pub fn push(&mut self, buffer: BufferIndex, buffers: &Buffers, pool: &mut OutboxPool) {
+        if buffers.len(buffer) == 0 {
+            return;
+        }
+        self.unwritten += buffers.len(buffer);
+        if self.front.is_none() {
+            self.front = Some(buffer);
+            return;
+        }
+        if self.more == 0 {
+            let place = pool.free.pop().unwrap_or_else(|| {
+                pool.lists.push(VecDeque::new());
+                pool.lists.len() as u32 - 1
+            });
+            self.more = place + 1;
+        }
+        pool.lists[self.more as usize - 1].push_back(buffer);
+    }
+
+    /// Hands up to `room` bytes to the connection. Returns how many.
+    pub fn write(&mut self, room: u32) -> u32 {
+        let bytes = self.unwritten.min(room);
+        self.unwritten -= bytes;
+        bytes
+    }
+
+    /// Whether the connection knows of all bytes.
+    pub fn is_written(&self) -> bool {
+        self.unwritten == 0
+    }
+
+    /// Whether nothing waits, nor is under way.
+    pub fn is_empty(&self) -> bool {
+        self.front.is_none()
+    }
+
+    /// The oldest `bytes` bytes need not be sent again.
+    pub fn acknowledge(&mut self, bytes: u32, buffers: &Buffers, pool: &mut OutboxPool) {
+        let mut done = u64::from(self.front_done) + u64::from(bytes);
+        while let Some(front) = self.front {
+            let len = u64::from(buffers.len(front));
+            if done < len {
+                break;
+            }
+            done -= len;
+            self.front = self.next(pool);
+        }
+        self.front_done = done as u32;
+    }
+
+    fn next(&mut self, pool: &mut OutboxPool) -> Option<BufferIndex> {
+        let list = &mut pool.lists[(self.more as usize).checked_sub(1)?];
+        let next = list.pop_front();
+        if list.is_empty() {
+            pool.free.push(self.more - 1);
+            self.more = 0;
+        }
+        next
+    }
+
+    /// Copies the bytes from `offset` behind the oldest on, as many as `data` has, and returns
+    /// their sum.
+    pub fn copy_to(
+        &self,
+        offset: u32,
+        data: &mut [u8],
+        buffers: &Buffers,
+        pool: &OutboxPool,
+    ) -> Sum {
+        let mut sum = Sum::default();
+        let mut offset = u64::from(self.front_done) + u64::from(offset);
+        let mut at = 0;
+        let more = (self.more as usize).checked_sub(1);
+        let more = more.map(|place| &pool.lists[place]);
+        for &buffer in self.front.iter().chain(more.into_iter().flatten()) {
+            let len = u64::from(buffers.len(buffer));
+            if offset >= len {
+                offset -= len;
+                continue;
+            }
+            let bytes = (data.len() - at).min((len - offset) as usize);
+            if bytes == 0 {
+                break;
+            }
+            buffers.copy_to(buffer, offset as u32, &mut data[at..at + bytes]);
+            let part = buffers.sum(buffer, offset as u32, bytes as u32).folded();
+            // A part that starts at an odd byte has its bytes the other way round.
+            let part = if at % 2 == 1 { part.swap_bytes() } else { part };
+            sum = sum.and_u16(part);
+            at += bytes;
+            offset = 0;
+        }
+        debug_assert_eq!(at, data.len(), "a segment has bytes that were written");
+        sum
+    }
+
+    /// Forgets all.
+    pub fn release(&mut self, pool: &mut OutboxPool) {
+        if let Some(place) = (self.more as usize).checked_sub(1) {
+            pool.lists[place].clear();
+            pool.free.push(place as u32);
+        }
+        *self = Outbox::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::app::BufferSpec;
+
+    proptest! {
+        #[test]
+        fn bytes_are_found_again_wherever_they_are(
+            sizes in prop::collection::vec(0usize..50, 1..6),
+            pushed in prop::collection::vec(any::<prop::sample::Index>(), 1..12),
+            steps in prop::collection::vec((0u32..80, any::<prop::sample::Index>(), 0usize..60), 0..20),
+        ) {
+            let specs = sizes.iter().enumerate().map(|(number, size)| BufferSpec {
+                base: (0..*size).map(|n| (n * 7 + number * 31) as u8).collect(),
+                bytes: None,
+                fill: Vec::new(),
+            });
+            let specs: Vec<_> = specs.collect();
+            let buffers = Buffers::new(&specs).expect("small buffers");
+            let mut pool = OutboxPool::default();
+            let mut outbox = Outbox::default();
+            let mut naive: Vec<u8> = Vec::new();
+            for index in pushed {
+                let number = index.index(specs.len());
+                outbox.push(BufferIndex(number as u32), &buffers, &mut pool);
+                naive.extend(&specs[number].base);
+            }
+            prop_assert_eq!(outbox.write(u32::MAX), naive.len() as u32);
+            for (done, start, len) in steps {
+                let start = start.index(naive.len() + 1);
+                let len = len.min(naive.len() - start);
+                let mut copy = vec![0; len];
+                let sum = outbox.copy_to(start as u32, &mut copy, &buffers, &pool);
+                prop_assert_eq!(&copy[..], &naive[start..start + len]);
+                // Nothing and all ones are the same in a sum that has anything else in it.
+                let (sum, whole) = (sum.and_u16(1), Sum::of(&copy).and_u16(1));
+                prop_assert_eq!(sum.checksum(), whole.checksum());
+                let done = done.min(naive.len() as u32);
+                outbox.acknowledge(done, &buffers, &mut pool);
+                naive.drain(..done as usize);
+            }
+            outbox.acknowledge(naive.len() as u32, &buffers, &mut pool);
+            prop_assert!(outbox.is_empty());
+            prop_assert_eq!(pool.in_use(), 0);
+        }
+    }
+}
