@@ -1,7 +1,7 @@
 """Allosaur: generate traffic, receive it, and say what was lost.
 
 To talk to a server:
-    STLClient, PortProfileID, Event, CapturedPacket, PacketBuffer
+    STLClient, ASTFClient, PortProfileID, Event, CapturedPacket, PacketBuffer
 To say what to send:
     STLProfile, STLStream, STLPktBuilder, STLTXCont, STLTXSingleBurst, STLTXMultiBurst,
     STLFlowStats, STLFlowLatencyStats,
@@ -17,7 +17,7 @@ To say which conversations to have (stateful traffic):
     ASTFProfile, ASTFProfileLight, ASTFTemplate, ASTFTCPClientTemplate, ASTFTCPServerTemplate,
     ASTFProgram, ASTFCapInfo, ASTFTCPInfo, ASTFIPGen, ASTFIPGenDist, ASTFIPGenGlobal,
     ASTFAssociation, ASTFAssociationRule, ASTFGlobalInfo, ASTFGlobalInfoPerTemplate,
-    ASTFCluster, ASTFTCPOptions
+    ASTFCluster, ASTFTCPOptions, ASTFTopology, TopoVIF, TopoGW
 To make the commands of its programs one by one:
     ASTFCmd, ASTFCmdSend, ASTFCmdRecv, ASTFCmdTxPkt, ASTFCmdRecvMsg, ASTFCmdKeepaliveMsg,
     ASTFCmdCloseMsg, ASTFCmdDelay, ASTFCmdDelayRnd, ASTFCmdReset, ASTFCmdNoClose, ASTFCmdConnect,
@@ -82,6 +82,7 @@ if TYPE_CHECKING:
         ASTFCapInfo,
         ASTFTCPInfo,
     )
+    from ._stateful._client import ASTFClient
     from ._stateful._commands import (
         ASTFCmd,
         ASTFCmdAddStatsVal,
@@ -125,6 +126,7 @@ if TYPE_CHECKING:
         ASTFTCPServerTemplate,
         ASTFTemplate,
     )
+    from ._stateful._topology import ASTFTopology, TopoGW, TopoVIF
     from ._stateful._tunables import (
         ASTFGlobalInfo,
         ASTFGlobalInfoPerTemplate,
@@ -158,6 +160,7 @@ __all__ = [
     "ASTFAssociation",
     "ASTFAssociationRule",
     "ASTFCapInfo",
+    "ASTFClient",
     "ASTFCluster",
     "ASTFCmd",
     "ASTFCmdAddStatsVal",
@@ -197,6 +200,7 @@ __all__ = [
     "ASTFTCPOptions",
     "ASTFTCPServerTemplate",
     "ASTFTemplate",
+    "ASTFTopology",
     "CapturedPacket",
     "Event",
     "PacketBuffer",
@@ -243,9 +247,15 @@ __all__ = [
     "STLVmWrMaskFlowVar",
     "ServiceContext",
     "ServicePipe",
+    "TopoGW",
+    "TopoVIF",
 ]
 
 _HOMES = {
+    "ASTFClient": "_stateful._client",
+    "ASTFTopology": "_stateful._topology",
+    "TopoGW": "_stateful._topology",
+    "TopoVIF": "_stateful._topology",
     "ASTFIPGen": "_stateful._addresses",
     "ASTFIPGenDist": "_stateful._addresses",
     "ASTFIPGenGlobal": "_stateful._addresses",

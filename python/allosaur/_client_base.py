@@ -8,7 +8,7 @@ from __future__ import annotations
 import getpass
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ._errors import STLArgumentError, STLConnectionError, STLError, STLRpcError
 from ._events import Event
@@ -36,6 +36,8 @@ class ClientBase:
     CORE_MASK_SPLIT = 1
     CORE_MASK_PIN = 2
     CORE_MASK_SINGLE = 3
+
+    _session_kind: ClassVar[type[Session]] = Session
 
     def __init__(
         self,
@@ -74,7 +76,7 @@ class ClientBase:
         """Connect to the server. Raises ``STLError``; the message says where it looked and what to do."""
         self.disconnect()
         transport = self._new_transport()
-        session = Session(transport, self.username, self._timeout_s, self._task_timeout_s)
+        session = self._session_kind(transport, self.username, self._timeout_s, self._task_timeout_s)
         self._say(logging.INFO, f"connecting to {transport.address}")
         session.open()
         self._live = session

@@ -135,7 +135,7 @@ class PcapMethods(TrafficMethods):
         if active and not force:
             raise _already_sending(active)
         if active:
-            self.stop([f"{port}.*" for port in active])
+            TrafficMethods.stop(self, [f"{port}.*" for port in active])
 
     def _partners(self, ports: list[int]) -> list[int]:
         """The other port of each pair. Raises ``STLError``."""
@@ -152,11 +152,11 @@ class PcapMethods(TrafficMethods):
         if active and not force:
             raise _already_sending(active)
         if active:
-            self.stop(active)
+            TrafficMethods.stop(self, active)
         self.remove_all_streams(ports)
         for port, profile in loads.items():
             self.add_streams(profile, ports=[port])
-        self.start(ports, duration=duration, force=force)
+        TrafficMethods.start(self, ports, duration=duration, force=force)
 
 
 def _already_sending(active: list[int]) -> STLError:

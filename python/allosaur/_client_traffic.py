@@ -53,12 +53,14 @@ class TrafficMethods(PortMethods, CaptureMethods):
         if plain:
             self.set_port_attr(plain, promiscuous=False)
         self._close_ears(chosen)
+        if "service" in session.supported_commands:
+            self.set_service_mode(chosen, enabled=False)
         if restart:
             self.set_port_attr(chosen, link_up=False)
             self.set_port_attr(chosen, link_up=True)
 
     def _close_ears(self, ports: list[int]) -> None:
-        """Take away what listens on ports: queues, capture ports, captures, service mode."""
+        """Take away what listens on ports: queues, capture ports, captures."""
         known = self._session().supported_commands
         if "set_rx_feature" in known:
             self._each("set_rx_feature", ports, type="queue", enabled=False)
@@ -66,8 +68,6 @@ class TrafficMethods(PortMethods, CaptureMethods):
             self._each("stop_capture_port", [port for port in ports if self._port(port).has_capture_port])
         if "capture" in known:
             self._remove_captures_of(ports)
-        if "service" in known:
-            self.set_service_mode(ports, enabled=False)
 
     def add_streams(self, streams: Any, ports: Ports = None) -> Any:
         """Add an ``STLStream``, a list of them, or an ``STLProfile`` to ports.
@@ -294,7 +294,7 @@ class TrafficMethods(PortMethods, CaptureMethods):
         if active and not force:
             raise _already_active(active)
         if active:
-            self.stop(active)
+            TrafficMethods.stop(self, active)
         empty = [_short(one) for one in chosen if not self._profile(one).is_loaded]
         if empty:
             raise STLError(f"port(s) {empty} have no streams: call add_streams() first")

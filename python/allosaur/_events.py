@@ -44,6 +44,9 @@ class EventType(enum.IntEnum):
     PROFILE_RESUMED = 13
     PROFILE_FINISHED = 14
     PROFILE_ERROR = 17
+    STATE_CHANGED = 50
+    PROFILE_STATE_CHANGED = 60
+    PROFILE_CLEARED = 61
     SERVER_STOPPED = 100
 
 
@@ -64,6 +67,9 @@ _PROFILE_WORDS = {
     EventType.PROFILE_FINISHED: "job done",
     EventType.PROFILE_ERROR: "reported an error",
 }
+#: The states of a server for stateful traffic and of its profiles, by number.
+STATE_WORDS = ("Idle", "Loaded", "Parsing", "Building", "Transmitting", "Cleaning up", "Deleting")
+_STATE_EVENTS = {EventType.STATE_CHANGED, EventType.PROFILE_STATE_CHANGED, EventType.PROFILE_CLEARED}
 _WARNINGS = {EventType.PORT_ERROR, EventType.PROFILE_ERROR, EventType.SERVER_STOPPED}
 
 
@@ -198,6 +204,8 @@ def describe(kind: int, data: dict[str, Any], session_id: int) -> tuple[str, str
         return f"Port {port} {_PORT_WORDS[event]}", level
     if event in _PROFILE_WORDS:
         return f"Profile {port}.{data.get('profile_id')} {_PROFILE_WORDS[event]}", level
+    if event in _STATE_EVENTS:
+        return _describe_state(event, data)
     if event is EventType.SERVER_STOPPED:
         return f"the server stopped: {data.get('cause', 'no cause given')}", level
     mine = data.get("session_id") == session_id
@@ -207,3 +215,16 @@ def describe(kind: int, data: dict[str, Any], session_id: int) -> tuple[str, str
     forced = "forcely " if data.get("force") else ""
     level = "warning" if data.get("force") and not mine else "info"
     return f"Port {port} was {forced}taken by {who}", level
+
+
+def _describe_state(event: EventType, data: dict[str, Any]) -> tuple[str, str]:
+    """The text and the type of an event of stateful traffic."""
+    profile, state = data.get("profile_id"), data.get("state")
+    word = STATE_WORDS[state] if isinstance(state, int) and state in range(len(STATE_WORDS)) else str(state)
+    if event is EventType.STATE_CHANGED:
+        return f"Moved to state: {word}", "info"
+    if event is EventType.PROFILE_CLEARED:
+        return f"Removed profile : {profile}", "info"
+    if data.get("error"):
+        return f"Moved to profile {profile} state: {word} after error: {data['error']}", "error"
+    return f"Moved to profile {profile} state: {word}", "info"

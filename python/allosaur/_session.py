@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from ._errors import STLConnectionError, STLError, STLRpcError
 from ._events import EventLog, EventPump, EventType, describe
@@ -18,12 +18,14 @@ from ._rpc import Rpc
 from ._stats import StatsBook
 from ._transport import Transport
 
-#: The API that this client speaks; the server accepts it or says what it has.
-API_NAME, API_MAJOR, API_MINOR = "STL", 5, 1
-
 
 class Session:
     """From connect to disconnect with one server."""
+
+    #: The API that this client speaks, with its version; the server accepts it or says what it has.
+    api: ClassVar[tuple[str, int, int]] = ("STL", 5, 1)
+    #: The mode of the servers that this is for, and the traffic of it in words.
+    mode: ClassVar[tuple[str, str]] = ("STL", "stateless")
 
     def __init__(self, transport: Transport, username: str, timeout_s: float, task_timeout_s: float) -> None:
         self.transport = transport
@@ -47,7 +49,8 @@ class Session:
         """Shake hands with the server. Raises ``STLConnectionError`` or ``STLRpcError``."""
         try:
             self.transport.open(self._timeout_s)
-            answer = self.rpc.call("api_sync_v2", name=API_NAME, major=API_MAJOR, minor=API_MINOR)
+            name, major, minor = self.api
+            answer = self.rpc.call("api_sync_v2", name=name, major=major, minor=minor)
             self.rpc.api_handle = answer["api_h"]
             self._events = EventPump(
                 self.rpc, self.transport, self.session_id, self._take_event, self._take_loss
@@ -100,9 +103,11 @@ class Session:
 
     def _read_server(self) -> None:
         self.version = self.rpc.call("get_version")
-        if self.version.get("mode", "STL") != "STL":
+        mode, traffic = self.mode
+        if self.version.get("mode", "STL") != mode:
             raise STLError(
-                f"the server runs in {self.version['mode']} mode: this client is for stateless traffic"
+                f"the server runs in {self.version.get('mode', 'STL')} mode: "
+                f"this client is for {traffic} traffic"
             )
         self.system_info = self.rpc.call("get_system_info")
         self.supported_commands = frozenset(self.rpc.call("get_supported_cmds"))

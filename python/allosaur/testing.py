@@ -11,7 +11,7 @@ It keeps ownership, streams, states and events as a server does, and sends no tr
 are what the test puts into ``port_stats``. Any method can be given another answer with ``answer``,
 be refused with ``refuse``, and the connection can be broken. Frames that a test lets a port
 ``receive`` come out of its captures and its queue; those that the client pushes are in ``pushed``,
-and go to ``on_push``.
+and go to ``on_push``. ``MockStatefulTransport`` is such a server for stateful traffic.
 """
 
 from __future__ import annotations
@@ -427,3 +427,12 @@ def _port_stats() -> dict[str, Any]:
     counters = dict.fromkeys(("opackets", "ipackets", "obytes", "ibytes", "oerrors", "ierrors"), 0)
     rates = dict.fromkeys(("m_total_tx_bps", "m_total_tx_pps", "m_total_rx_bps", "m_total_rx_pps"), 0.0)
     return {**counters, **rates}
+
+
+def __getattr__(name: str) -> Any:
+    """``MockStatefulTransport`` lives in a file of its own, which needs this one."""
+    if name == "MockStatefulTransport":
+        from ._mock_stateful import MockStatefulTransport
+
+        return MockStatefulTransport
+    raise AttributeError(f"module 'allosaur.testing' has no attribute '{name}'")

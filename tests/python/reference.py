@@ -22,7 +22,14 @@ This page is written by `python tests/python/reference.py` from the docstrings; 
 Times are in the units that the text says, rates in bits or packets a second, sizes in bytes.
 """
 SECTIONS = {
-    "To talk to a server": ("STLClient", "PortProfileID", "Event", "CapturedPacket", "PacketBuffer"),
+    "To talk to a server": (
+        "STLClient",
+        "ASTFClient",
+        "PortProfileID",
+        "Event",
+        "CapturedPacket",
+        "PacketBuffer",
+    ),
     "To say what to send": (
         "STLProfile",
         "STLStream",
@@ -44,6 +51,7 @@ SECTIONS = {
         "ASTFGlobalInfo",
         "ASTFT",
         "ASTFC",
+        "Topo",
     ),
     "To ask and answer with packets of your own": (
         "STLService",

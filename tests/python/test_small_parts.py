@@ -173,11 +173,18 @@ def test_every_event_has_words() -> None:
         "session_id": 5,
         "force": True,
         "cause": "asked to",
+        "state": 4,
     }
     for kind in EventType:
         text, level = describe(kind, data, session_id=9)
-        assert "3" in text or "asked to" in text
+        assert any(word in text for word in ("3", "asked to", "Transmitting", "Removed profile : _"))
         assert level in ("info", "warning")
+    failed = {**data, "state": 1, "error": "no memory"}
+    assert describe(EventType.PROFILE_STATE_CHANGED, failed, session_id=9) == (
+        "Moved to profile _ state: Loaded after error: no memory",
+        "error",
+    )
+    assert describe(EventType.STATE_CHANGED, {"state": 99}, session_id=9)[0] == "Moved to state: 99"
     assert describe(EventType.PORT_ACQUIRED, data, session_id=5) == (
         "Port 3 was forcely taken by you",
         "info",
