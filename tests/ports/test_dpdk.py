@@ -211,7 +211,7 @@ def test_a_port_says_what_it_is(dpdk: None) -> None:
     ("port", "words"),
     [
         ("vdev:net_nonsense", ["vdev:net_nonsense", "guide of network drivers"]),
-        ("pci:0000:7f:1f.7", ["pci:0000:7f:1f.7", "vfio-pci"]),
+        ("pci:0000:7f:1f.7", ["pci:0000:7f:1f.7", "allosaur ports"]),
     ],
 )
 def test_a_device_that_is_not_there_says_what_to_do(dpdk: None, port: str, words: list[str]) -> None:

@@ -1,4 +1,4 @@
-//! Claims on interfaces: one server at a time sends on an interface.
+//! Claims on interfaces and network cards: one server at a time sends on each.
 //!
 //! What lives here: a name in the kernel's list of sockets that only one process can have, and who
 //! has it. Such a name belongs to a network namespace, as interfaces do, and is free again when its
@@ -12,12 +12,14 @@ use libc::{sockaddr_un, socklen_t};
 use crate::PortError;
 use crate::interface::Interface;
 
-/// How names of claims begin; the number of the interface follows.
-const PREFIX: &str = "allosaur/interface/";
+/// How names of claims on interfaces begin; the number of the interface follows.
+const INTERFACE: &str = "allosaur/interface/";
+/// How names of claims on network cards begin; the PCI address follows.
+const CARD: &str = "allosaur/pci/";
 /// How many may ask who has it before the kernel tells nobody any more.
 const ASKING_MAX: libc::c_int = 4096;
 
-/// An interface that is claimed until this is dropped.
+/// What is claimed until this is dropped.
 #[derive(Debug)]
 pub struct Claim {
     /// None on loopback, which is everybody's.
@@ -31,14 +33,28 @@ impl Claim {
     ///
     /// Names the process that has it, as far as it is known.
     pub fn on(interface: &Interface) -> Result<Claim, PortError> {
-        match interface.is_loopback {
-            true => Ok(Claim { _socket: None }),
-            false => Claim::on_index(&interface.name, interface.index),
+        if interface.is_loopback {
+            return Ok(Claim { _socket: None });
         }
+        let claimed = Claim::on_name(&format!("{INTERFACE}{}", interface.index));
+        claimed.map_err(|(problem, remedy)| PortError::Interface {
+            name: interface.name.clone(),
+            problem,
+            remedy,
+        })
     }
 
-    fn on_index(name: &str, index: i32) -> Result<Claim, PortError> {
-        let address = Address::new(index);
+    /// Claims a network card on the PCI bus.
+    ///
+    /// # Errors
+    ///
+    /// As [`Claim::on`], as problem and remedy.
+    pub fn on_card(address: &str) -> Result<Claim, (String, String)> {
+        Claim::on_name(&format!("{CARD}{address}"))
+    }
+
+    fn on_name(name: &str) -> Result<Claim, (String, String)> {
+        let address = Address::new(name);
         let claimed = open().and_then(|socket| {
             address.call(libc::bind, &socket)?;
             // SAFETY: takes two numbers.
@@ -52,44 +68,43 @@ impl Claim {
                 _socket: Some(socket),
             }),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                Err(taken(name, holder(&address).ok()))
+                Err(taken(holder(&address).ok()))
             }
-            Err(error) => Err(PortError::Interface {
-                name: name.to_owned(),
-                problem: format!("the system does not let it be claimed: {error}"),
-                remedy: "Try again, or use another interface".to_owned(),
-            }),
+            Err(error) => Err((
+                format!("the system does not let it be claimed: {error}"),
+                "Try again, or use another one".to_owned(),
+            )),
         }
     }
 }
 
 /// The number of the interface that a socket of this name claims.
 pub(crate) fn interface_of(name: &str) -> Option<i32> {
-    name.strip_prefix(PREFIX)?.parse().ok()
+    name.strip_prefix(INTERFACE)?.parse().ok()
 }
 
-fn taken(name: &str, holder: Option<i32>) -> PortError {
+/// The address of the network card that a socket of this name claims.
+pub(crate) fn card_of(name: &str) -> Option<&str> {
+    name.strip_prefix(CARD)
+}
+
+/// The problem and the remedy.
+fn taken(holder: Option<i32>) -> (String, String) {
     if holder == Some(std::process::id() as i32) {
-        return PortError::Interface {
-            name: name.to_owned(),
-            problem: "another port of this process has it already".to_owned(),
-            remedy: "Name each interface once".to_owned(),
-        };
+        return (
+            "another port of this process has it already".to_owned(),
+            "Name each interface once, and each card".to_owned(),
+        );
     }
-    let (who, remedy) = match holder {
+    match holder {
         Some(process) => (
-            format!(", process {process},"),
-            format!("End that one (kill {process}), or use another interface"),
+            format!("another Allosaur server, process {process}, has it already"),
+            format!("End that one (kill {process}), or use another one"),
         ),
         None => (
-            String::new(),
-            "End that one, or use another interface".to_owned(),
+            "another Allosaur server has it already".to_owned(),
+            "End that one, or use another one".to_owned(),
         ),
-    };
-    PortError::Interface {
-        name: name.to_owned(),
-        problem: format!("another Allosaur server{who} has it already"),
-        remedy,
     }
 }
 
@@ -141,11 +156,10 @@ struct Address {
 type Call = unsafe extern "C" fn(libc::c_int, *const libc::sockaddr, socklen_t) -> libc::c_int;
 
 impl Address {
-    fn new(index: i32) -> Address {
+    fn new(name: &str) -> Address {
         // SAFETY: all of it are numbers, for which zeros are right.
         let mut address: sockaddr_un = unsafe { std::mem::zeroed() };
         address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-        let name = format!("{PREFIX}{index}");
         // The zero in front makes the name an abstract one.
         for (to, from) in address.sun_path[1..].iter_mut().zip(name.bytes()) {
             *to = from as libc::c_char;
@@ -181,19 +195,36 @@ mod tests {
     #[test]
     fn a_claim_is_one_s_own_until_it_ends() {
         // No interface has such a number.
-        let index = i32::MAX - 1;
-        let first = Claim::on_index("eth9", index).expect("free");
+        let interface = |index: i32| Interface {
+            name: "eth9".to_owned(),
+            index,
+            mac: [2; 6],
+            mtu_bytes: 1500,
+            line_rate_bps: 1e9,
+            is_loopback: false,
+        };
+        let own = interface(i32::MAX - 1);
+        let first = Claim::on(&own).expect("free");
         for _ in 0..3 {
-            let error = Claim::on_index("eth9", index).expect_err("taken");
-            let text = error.to_string();
+            let text = Claim::on(&own).expect_err("taken").to_string();
             assert!(
                 text.contains("'eth9': another port of this process"),
                 "{text}"
             );
         }
-        Claim::on_index("eth8", index - 1).expect("another interface");
+        Claim::on(&interface(i32::MAX - 2)).expect("another interface");
         drop(first);
-        Claim::on_index("eth9", index).expect("free again");
+        Claim::on(&own).expect("free again");
+    }
+
+    #[test]
+    fn cards_are_claimed_as_interfaces_are() {
+        // No machine has such a card.
+        let card = format!("ffff:ff:1f.7/{}", std::process::id());
+        let first = Claim::on_card(&card).expect("free");
+        Claim::on_card(&card).expect_err("taken");
+        drop(first);
+        Claim::on_card(&card).expect("free again");
     }
 
     #[test]
@@ -203,12 +234,10 @@ mod tests {
                 Some(1),
                 &["another Allosaur server, process 1, has it", "kill 1"][..],
             ),
-            (
-                None,
-                &["another Allosaur server has it", "another interface"],
-            ),
+            (None, &["another Allosaur server has it", "use another one"]),
         ] {
-            let text = taken("eth9", holder).to_string();
+            let (problem, remedy) = taken(holder);
+            let text = format!("{problem}. {remedy}");
             assert!(words.iter().all(|word| text.contains(word)), "{text}");
         }
     }
@@ -218,5 +247,7 @@ mod tests {
         assert_eq!(interface_of("allosaur/interface/7"), Some(7));
         assert_eq!(interface_of("allosaur/interface/x"), None);
         assert_eq!(interface_of("/run/x"), None);
+        assert_eq!(card_of("allosaur/pci/0000:03:00.0"), Some("0000:03:00.0"));
+        assert_eq!(card_of("allosaur/interface/7"), None);
     }
 }

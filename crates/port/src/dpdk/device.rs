@@ -12,6 +12,7 @@ use super::ffi::Limits;
 use super::leftover;
 use super::pool::Pool;
 use crate::QueueCounts;
+use crate::claim::Claim;
 use crate::description::DpdkDevice;
 use crate::machine;
 use crate::memory::FRAME_BYTES_MAX;
@@ -43,6 +44,8 @@ pub(super) struct Device {
     pub(super) is_ring: bool,
     /// What it fills with what arrives; `None` until it is set up.
     receive_pool: Option<Pool>,
+    /// Keeps other servers from a network card.
+    _claim: Option<Claim>,
 }
 
 impl Device {
@@ -52,11 +55,16 @@ impl Device {
         pci: &[String],
         wanted: QueueCounts,
     ) -> Result<Device, Failure> {
-        if description.pci().is_some() {
-            machine::check_device(description.name())?;
-        }
+        let claim = match description.pci() {
+            Some(_) => {
+                machine::check_device(description.name())?;
+                Some(Claim::on_card(description.name())?)
+            }
+            None => None,
+        };
         // The lock ends with this statement: who drops a device takes it again.
         let mut device = Device::add(&Eal::start(pci)?, description)?;
+        device._claim = claim;
         device.set_up(wanted)?;
         Ok(device)
     }
@@ -90,6 +98,7 @@ impl Device {
             tx_locks: Vec::new(),
             is_ring: false,
             receive_pool: None,
+            _claim: None,
         })
     }
 

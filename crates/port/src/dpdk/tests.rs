@@ -6,6 +6,7 @@
 use std::ffi::CStr;
 
 use super::device::symmetric_key;
+use super::eal::Eal;
 use super::{DpdkPort, FRAMES_MAX, ffi};
 use crate::description::{DpdkDevice, PortDescription};
 use crate::tap::{self, Tapped};
@@ -295,6 +296,9 @@ fn errors_name_the_device_and_the_remedy() {
     let second = error("vdev:net_null9", &[]);
     assert!(second.contains("another port of this process"), "{second}");
     drop(twice);
-    let late = error("pci:0000:03:00.0", &["0000:03:00.0".to_owned()]);
-    assert!(late.contains("another server"), "{late}");
+    let absent = error("pci:0000:ff:1f.7", &["0000:ff:1f.7".to_owned()]);
+    assert!(absent.contains("no such PCI device"), "{absent}");
+    let late = Eal::start(&["0000:ff:1f.7".to_owned()]);
+    let (_, remedy) = late.err().expect("DPDK was started without it");
+    assert!(remedy.contains("another server"), "{remedy}");
 }

@@ -115,7 +115,10 @@ pub(super) fn all(tree: Tree<'_>, live: &Live) -> Vec<Interface> {
     let mut interfaces: Vec<Interface> = names.iter().filter_map(|name| read(tree, name)).collect();
     let routes = routes::all(tree);
     let sessions = sessions::all(tree, live.ssh_connection.as_deref());
-    let (counts, claimed) = (sockets::packet_socket_counts(tree), sockets::claimed(tree));
+    let (counts, claimed) = (
+        sockets::packet_socket_counts(tree),
+        sockets::claimed(tree).0,
+    );
     for interface in &mut interfaces {
         note_links(interface, tree, live);
         note_network(interface, &routes, &sessions, live);

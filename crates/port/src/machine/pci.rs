@@ -3,7 +3,7 @@
 //! What lives here: their facts, and what keeps DPDK from taking one. What does not: DPDK (`dpdk`).
 
 use super::tree::Tree;
-use super::{HugePages, drivers, suggestion};
+use super::{HugePages, drivers, sockets, suggestion};
 
 /// Where the kernel shows the bus.
 const DEVICES: &str = "sys/bus/pci/devices";
@@ -27,6 +27,8 @@ pub struct PciDevice {
     pub interfaces: Vec<String>,
     /// The part of the machine that it belongs to.
     pub numa_node: Option<u32>,
+    /// Whether a server of Allosaur's has claimed it.
+    pub is_claimed: bool,
     /// The devices that the hardware cannot keep apart from it, by address, without bridges.
     pub iommu_fellows: Vec<String>,
 }
@@ -132,6 +134,7 @@ pub(super) fn find(tree: Tree<'_>, address: &str) -> Option<PciDevice> {
         interfaces: interfaces_of(tree, &folder),
         // -1 where the machine has no parts.
         numa_node: tree.number(&format!("{folder}/numa_node")),
+        is_claimed: sockets::claimed(tree).1.iter().any(|one| one == address),
         iommu_fellows: fellows.into_iter().filter(is_fellow).collect(),
     })
 }

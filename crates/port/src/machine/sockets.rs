@@ -44,14 +44,16 @@ pub(super) fn packet_socket_counts(tree: Tree<'_>) -> BTreeMap<i32, usize> {
     counts
 }
 
-/// The interfaces that Allosaur's servers claim.
-pub(super) fn claimed(tree: Tree<'_>) -> Vec<i32> {
+/// What Allosaur's servers claim: interfaces by number, and network cards by address.
+pub(super) fn claimed(tree: Tree<'_>) -> (Vec<i32>, Vec<String>) {
     let text = tree.text("proc/net/unix");
     let names = text
         .lines()
         .filter_map(|line| line.split_whitespace().last());
-    let claims = names.filter_map(|name| claim::interface_of(name.strip_prefix('@')?));
-    claims.collect()
+    let names: Vec<&str> = names.filter_map(|name| name.strip_prefix('@')).collect();
+    let interfaces = names.iter().filter_map(|name| claim::interface_of(name));
+    let cards = names.iter().filter_map(|name| claim::card_of(name));
+    (interfaces.collect(), cards.map(str::to_owned).collect())
 }
 
 /// Who has packet sockets, as far as this process may look into others.

@@ -197,7 +197,8 @@ fn the_users_of_an_interface_are_known() {
         .file(
             "proc/net/unix",
             "Num RefCount Protocol Flags Type St Inode Path\n\
-             0: 2 0 0 1 01 9 /run/other\n0: 2 0 0 1 01 9 @allosaur/interface/4\n",
+             0: 2 0 0 1 01 9 /run/other\n0: 2 0 0 1 01 9 @allosaur/interface/4\n\
+             0: 2 0 0 1 01 9 @allosaur/pci/0000:04:00.0\n",
         );
     let live = Live {
         addresses: vec![
@@ -212,7 +213,11 @@ fn the_users_of_an_interface_are_known() {
         }],
         ssh_connection: None,
     };
+    fake.card("0000:04:00.0", Some("vfio-pci"));
+    fake.card("0000:05:00.0", Some("vfio-pci"));
     let machine = fake.look_live(&live);
+    let claimed: Vec<bool> = machine.devices.iter().map(|card| card.is_claimed).collect();
+    assert_eq!(claimed, [true, false]);
     assert_eq!(uses(&machine, "eth0"), [Use::DefaultRoute]);
     let given = "10.0.0.7".parse().expect("an address");
     assert_eq!(uses(&machine, "eth1"), [Use::Address(given, 24)]);

@@ -84,12 +84,18 @@ impl Entry<'_> {
         if let Some(interface) = self.interface {
             return users(interface);
         }
-        match self.device.and_then(|device| device.driver.as_deref()) {
-            Some(driver) if drivers::hands_over(driver) => {
-                vec![format!("{driver} hands it to DPDK")]
-            }
-            _ => Vec::new(),
-        }
+        let Some(device) = self.device else {
+            return Vec::new();
+        };
+        let driver = device
+            .driver
+            .as_deref()
+            .filter(|driver| drivers::hands_over(driver));
+        let handed = driver.map(|driver| format!("{driver} hands it to DPDK"));
+        let claimed = device
+            .is_claimed
+            .then(|| "a server of Allosaur's".to_owned());
+        handed.into_iter().chain(claimed).collect()
     }
 
     /// The ports that it could be.
@@ -137,6 +143,8 @@ fn device_choice(device: &PciDevice, machine: &Machine) -> Choice {
     let driver = device.driver.as_deref().unwrap_or_default();
     let remedy = if !dpdk::IS_BUILT {
         Some("a build with DPDK".to_owned())
+    } else if device.is_claimed {
+        Some("end the server that has it".to_owned())
     } else if device.obstacle().is_some() || !machine.hugepages.suffice() {
         Some(format!("allosaur ports prepare {address}"))
     } else {

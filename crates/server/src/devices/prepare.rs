@@ -166,7 +166,7 @@ fn for_kernel(interface: &Interface, wish: &Wish<'_>) -> Result<String, String> 
     let _ = write!(
         text,
         "# The same for the port af_xdp:{name}:\n\
-         # setcap cap_net_raw,cap_net_admin,cap_bpf+ep \"$(command -v allosaur-server)\"\n\
+         # setcap cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock+ep \"$(command -v allosaur-server)\"\n\
          \n# Use it (or af_xdp:{name}, which takes all that arrives):\n\
          allosaur server --ports {name}\n"
     );
@@ -203,6 +203,10 @@ fn for_dpdk(machine: &Machine, device: &PciDevice, wish: &Wish<'_>) -> Result<St
         for interface in &interfaces {
             let _ = writeln!(text, "ip link set dev {} up", quoted(&interface.name));
         }
+    } else if device.is_claimed {
+        return Err(format!(
+            "a server of Allosaur's has network card {address}. End that server first"
+        ));
     } else if is_ready {
         text += "# That driver hands it over: nothing is to be done for that.\n";
     } else {
