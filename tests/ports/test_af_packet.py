@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import signal
 import subprocess
@@ -249,6 +250,33 @@ def test_what_arrives_while_nobody_reads_is_received_or_counted_as_lost(network:
         assert 0 < stats[0]["ipackets"] < packets
         assert stats[0]["ipackets"] + stats[0]["rx_lost_packets"] == packets
         assert stats[0]["ierrors"] == stats[0]["rx_lost_packets"]
+
+
+def test_frames_have_the_time_at_which_the_kernel_got_them(network: Any) -> None:
+    far = network.namespace("far")
+    near, other = network.veth(far)
+    pause_s = 0.05
+    script = (
+        "import socket, time; s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW);"
+        f"s.bind(('{other}', 0)); frame = bytes(12) + b'\\x88\\xb5' + bytes(46);"
+        f"[(s.send(frame), time.sleep({pause_s})) for _ in range(4)]"
+    )
+    seen: list[dict[str, Any]] = []
+    with LocalServer(ports=[near]) as server, server.client() as client:
+        client.reset()
+        client.set_service_mode(ports=[0])
+        capture = client.start_capture(rx_ports=[0])["id"]
+        os.kill(server.pid or 0, signal.SIGSTOP)
+        try:
+            network.run(far, "python3", "-c", script)
+        finally:
+            os.kill(server.pid or 0, signal.SIGCONT)
+        settled(client)
+        client.stop_capture(capture, seen)
+    # The server read all of them at once, when it was woken.
+    times = [packet["ts"] for packet in seen]
+    assert len(times) == 4
+    assert all(after - before > pause_s / 2 for before, after in itertools.pairwise(times))
 
 
 def test_a_bridge_between_two_ports_loses_nothing(network: Any) -> None:

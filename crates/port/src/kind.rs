@@ -338,6 +338,11 @@ impl PortRx {
         }
     }
 
+    /// Whether it tells of each frame when it arrived, also when that is read later.
+    pub fn knows_arrivals(&self) -> bool {
+        matches!(self, PortRx::AfPacket(_))
+    }
+
     /// What becomes readable when a frame arrives, where the kernel tells.
     pub fn file(&self) -> Option<BorrowedFd<'_>> {
         match self {

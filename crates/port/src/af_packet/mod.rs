@@ -9,6 +9,7 @@
 //! it needs CAP_NET_RAW and no other privilege. The kernel's own traffic on the interface goes on: what it
 //! sends is not received here, and what arrives is seen by both.
 
+mod arrival;
 mod joined;
 mod offloads;
 mod receive;

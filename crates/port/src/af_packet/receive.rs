@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use libc::tpacket2_hdr;
 
+use super::arrival::Arrivals;
 use super::joined::Joined;
 use super::offloads::{OFFLOAD_BYTES, Offloads, Tag, tag_of};
 use super::ring::{HEADER_BYTES, Place, Ring};
@@ -32,6 +33,7 @@ pub struct AfPacketRx {
     lost_packets: u64,
     statistics_at_ns: u64,
     joined: JoinedFrames,
+    arrivals: Arrivals,
 }
 
 /// Memory for frames that are too long for the ring, and for what they are cut into.
@@ -54,6 +56,7 @@ impl AfPacketRx {
                 whole: vec![0; OFFLOAD_BYTES + JOINED_BYTES_MAX].into(),
                 segment: Vec::with_capacity(JOINED_BYTES_MAX),
             },
+            arrivals: Arrivals::default(),
         }
     }
 
@@ -80,9 +83,11 @@ impl AfPacketRx {
 
     /// Hands on what stands at the next place. Returns how many frames that are, or `None` when
     /// there is nothing.
-    fn receive_next(&mut self, each: &mut impl FnMut(&[u8])) -> Option<usize> {
-        let ours = |status| status & libc::TP_STATUS_USER != 0;
-        let (header, area) = self.ring.own(self.next, ours)?;
+    fn receive_next(&mut self, each: &mut impl FnMut(u64, &[u8])) -> Option<usize> {
+        let (header, area) = self.ring.own(self.next, is_ours)?;
+        // When the kernel put it there, not when we come to it.
+        let at = self.arrivals.at(header.tp_sec, header.tp_nsec);
+        let each = &mut |frame: &[u8]| each(at, frame);
         let tag = tag_of(&header);
         let received = if header.tp_status & libc::TP_STATUS_COPY != 0 {
             let got = self.socket.receive(&mut self.joined.whole);
@@ -114,9 +119,14 @@ impl RxQueue for AfPacketRx {
     /// A joined frame may take what is handed on past the budget.
     fn receive(&mut self, now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
         self.ask_kernel(now_ns);
+        if !is_ours(self.ring.status(self.next)) {
+            self.arrivals.note_empty(now_ns);
+            return 0;
+        }
+        self.arrivals.measure(now_ns);
         let mut taken = 0;
         for _ in 0..budget {
-            match self.receive_next(&mut |frame| each(now_ns, frame)) {
+            match self.receive_next(&mut each) {
                 Some(frames) => taken += frames,
                 None => break,
             }
@@ -133,6 +143,11 @@ impl AsFd for AfPacketRx {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// Whether the kernel has put a frame into a place of the ring.
+fn is_ours(status: u32) -> bool {
+    status & libc::TP_STATUS_USER != 0
 }
 
 /// Takes a joined frame apart; `None` when that cannot be done.

@@ -221,7 +221,7 @@ impl Gatherer {
                 port: number as PortIndex,
                 is_watched: watched >> number & 1 == 1,
             };
-            let (n, to_measure) = side.gather(now, way);
+            let (n, to_measure) = side.gather(self.clock.now_ns(), way);
             measured |= to_measure;
             if side.is_news(n) {
                 self.block
@@ -291,6 +291,7 @@ impl PortSide {
     fn gather(&mut self, now: Nanos, way: Passing<'_>) -> (usize, bool) {
         let (received, groups, vxlan) = (&mut self.received, &mut self.groups, &self.vxlan);
         let (lost, mut measured) = (&mut self.lost_here, false);
+        let knows_arrivals = self.queue.knows_arrivals();
         let arrived = self.queue.receive(now, BUDGET, |at, frame| {
             match sign_of(frame, vxlan) {
                 None => {}
@@ -298,7 +299,10 @@ impl PortSide {
                 Some(Sign::Latency) => {
                     measured = true;
                     // The time of the turn would be too early: frames arrive while it lasts.
-                    let at = way.clock.now_ns();
+                    let at = match knows_arrivals {
+                        true => at,
+                        false => way.clock.now_ns(),
+                    };
                     if !way.copies.copy(at, way.port | MEASURE, frame) {
                         *lost += 1;
                         return;

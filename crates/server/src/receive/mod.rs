@@ -98,11 +98,13 @@ impl PortSide {
         mut watch: Option<(&mut Watch, PortIndex)>,
     ) -> usize {
         let (received, groups, vxlan) = (&mut self.received, &mut self.groups, &self.vxlan);
+        let knows_arrivals = self.queue.knows_arrivals();
         self.queue.receive(now, BUDGET, |at, frame| {
             // First of all what is measured by the clock.
             let group = match sign_of(frame, vxlan) {
                 None => None,
                 Some(Sign::Flow(group)) => Some(group),
+                Some(Sign::Latency) if knows_arrivals => meters.measure_at(at, frame),
                 Some(Sign::Latency) => meters.measure(frame),
             };
             if let Some(group) = group {
@@ -179,7 +181,8 @@ impl Receiver {
         for (number, port) in self.ports.iter_mut().enumerate() {
             let watch = self.watch.as_mut().filter(|w| w.observer.watches(number));
             let watch = watch.map(|watch| (watch, number as PortIndex));
-            let n = port.receive(now, &mut self.meters, watch);
+            // Read again: what was done since would be taken for the age of frames.
+            let n = port.receive(self.clock.now_ns(), &mut self.meters, watch);
             if port.is_news(n) || (counted >> number) & 1 == 1 {
                 let arrivals = &self.block.arrivals;
                 arrivals.publish_port(number, &port.received, port.published_lost);
