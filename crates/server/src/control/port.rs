@@ -25,6 +25,8 @@ const _: () = assert!(STREAMS_MAX <= allosaur_engine::stream::spec::STREAMS_MAX)
 #[derive(Debug)]
 pub(super) struct Port {
     pub(super) config: PortConfig,
+    /// The data threads that served it at the start; `core_id` counts along this list.
+    pub(super) threads: Vec<usize>,
     pub(super) owner: Option<Owner>,
     pub(super) promiscuous: bool,
     pub(super) multicast: bool,
@@ -116,6 +118,7 @@ impl State {
 impl Port {
     pub(super) fn new(config: PortConfig) -> Port {
         Port {
+            threads: config.cores.clone(),
             layers: Layers::new(config.destination_mac),
             load_max_bps: None,
             service: ServiceMode::Off,

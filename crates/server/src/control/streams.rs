@@ -14,7 +14,7 @@ use allosaur_engine::stream::{StreamId, StreamSpec};
 use allosaur_engine::vm;
 use serde_json::{Map, Value, json};
 
-use super::port::{ALL_PROFILES, Profile, StoredStream};
+use super::port::{ALL_PROFILES, Port, Profile, StoredStream};
 use super::stream::{StreamError, convert};
 use super::{Control, Reply, View};
 
@@ -62,8 +62,8 @@ impl Control {
 
     pub(super) fn add_stream(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = AddStream::parse(fields)?;
-        let vxlan = self.port(params.port)?.reception.vxlan;
-        let (mut spec, counted) = self.check_stream(&params, &vxlan)?;
+        let port = self.port(params.port)?;
+        let (mut spec, counted) = check_stream(&params, port)?;
         self.port_mut(params.port)?
             .profile_or_new(&params.profile)?;
         let pg_id = counted.map(|counted| counted.pg_id);
@@ -80,32 +80,6 @@ impl Control {
             self.groups.leave(pg_id);
         }
         added.map(|()| json!({}))
-    }
-
-    /// All that can be said of a stream without the other streams of its profile.
-    fn check_stream(
-        &self,
-        params: &AddStream<'_>,
-        vxlan: &VxlanPorts,
-    ) -> Result<(StreamSpec, Option<FlowStats>), Error> {
-        let spec = convert(params.stream_id, params.stream);
-        let (spec, counted) = spec.map_err(|error| Error::execution(error.to_string()))?;
-        let problem = |problem| problem_of(spec.id, problem);
-        let data_cores = self.config.data_cores;
-        if let Some(core) = spec.core.filter(|core| usize::from(*core) >= data_cores) {
-            return Err(problem(format!(
-                "field 'core_id' is {core}; the server has {data_cores} data threads, counted \
-                 from 0"
-            )));
-        }
-        if !spec.program.is_empty() {
-            let compiled = vm::Program::compile(&spec.program, &padded(&spec));
-            compiled.map_err(|error| problem(format!("vm: {error}")))?;
-        }
-        if let Some(counted) = &counted {
-            check_countable(&spec, counted, vxlan).map_err(problem)?;
-        }
-        Ok((spec, counted))
     }
 
     pub(super) fn remove_stream(&mut self, fields: &Fields<'_>) -> Reply {
@@ -141,6 +115,30 @@ impl Control {
         }
         Ok(json!({}))
     }
+}
+
+/// All that can be said of a stream without the other streams of its profile.
+fn check_stream(
+    params: &AddStream<'_>,
+    port: &Port,
+) -> Result<(StreamSpec, Option<FlowStats>), Error> {
+    let spec = convert(params.stream_id, params.stream);
+    let (spec, counted) = spec.map_err(|error| Error::execution(error.to_string()))?;
+    let problem = |problem| problem_of(spec.id, problem);
+    let threads = port.threads.len();
+    if let Some(core) = spec.core.filter(|core| usize::from(*core) >= threads) {
+        return Err(problem(format!(
+            "field 'core_id' is {core}; the port has {threads} data threads, counted from 0"
+        )));
+    }
+    if !spec.program.is_empty() {
+        let compiled = vm::Program::compile(&spec.program, &padded(&spec));
+        compiled.map_err(|error| problem(format!("vm: {error}")))?;
+    }
+    if let Some(counted) = &counted {
+        check_countable(&spec, counted, &port.reception.vxlan).map_err(problem)?;
+    }
+    Ok((spec, counted))
 }
 
 fn problem_of(stream: StreamId, problem: String) -> Error {

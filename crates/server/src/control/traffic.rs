@@ -45,7 +45,7 @@ impl Control {
         }
         let compiled = compile(port, &params.profile, &self.config, "start")?;
         let shares = core_shares(port, params.core_mask)?;
-        check_pinned(&compiled, &shares)?;
+        check_pinned(port, &compiled, &shares)?;
         let (rates, fixed) = (compiled.rates(), compiled.fixed_rates());
         let factor = factor(port, params.multiplier, rates, fixed)?;
         let l1_bps = l1_bps(&compiled, factor);
@@ -226,7 +226,8 @@ fn compile(
         let remedy = "Add a stream to it first.";
         return Err(wrong_state(command, State::Idle, name, remedy));
     }
-    let specs: Vec<StreamSpec> = profile.streams.values().map(|s| s.spec.clone()).collect();
+    let specs = profile.streams.values().map(|s| placed(&s.spec, port));
+    let specs: Vec<StreamSpec> = specs.collect();
     check_frames(&port.config, &specs)?;
     let facts = PortFacts {
         line_rate_bps: port.config.line_rate_bps,
@@ -245,6 +246,16 @@ fn compile(
         )));
     }
     Ok(compiled)
+}
+
+/// A stream with the number of the data thread that it is pinned to; users count along those of
+/// the port.
+fn placed(spec: &StreamSpec, port: &Port) -> StreamSpec {
+    let thread = |n: u8| port.threads[usize::from(n)] as u8;
+    StreamSpec {
+        core: spec.core.map(thread),
+        ..spec.clone()
+    }
 }
 
 /// What a port sends fits its interface.
@@ -294,13 +305,20 @@ fn core_shares(port: &Port, mask: u64) -> Result<Vec<CoreShare>, Error> {
     Ok(chosen.into_iter().enumerate().map(share).collect())
 }
 
-fn check_pinned(compiled: &Compiled, shares: &[CoreShare]) -> Result<(), Error> {
+fn check_pinned(port: &Port, compiled: &Compiled, shares: &[CoreShare]) -> Result<(), Error> {
     let left_out = |core: u8| shares.iter().all(|share| share.core != usize::from(core));
     match compiled.pinned().find(|(_, core)| left_out(*core)) {
         None => Ok(()),
-        Some((stream, core)) => Err(Error::execution(format!(
-            "stream {stream}: field 'core_id' is {core}, which core_mask leaves out: set its bit"
-        ))),
+        Some((stream, core)) => {
+            let n = port
+                .threads
+                .iter()
+                .position(|of_port| *of_port == usize::from(core));
+            let n = n.unwrap_or(usize::from(core));
+            Err(Error::execution(format!(
+                "stream {stream}: field 'core_id' is {n}, which core_mask leaves out: set its bit"
+            )))
+        }
     }
 }
 

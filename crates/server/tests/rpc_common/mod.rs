@@ -146,9 +146,18 @@ pub(crate) struct Started {
 impl World {
     /// Two ports of 10 Gb/s and so many data threads.
     pub(crate) fn new(cores: usize) -> World {
+        World::grouped(cores, [(0..cores).collect(), (0..cores).collect()])
+    }
+
+    /// The same, where each port has data threads of its own.
+    pub(crate) fn grouped(cores: usize, of_ports: [Vec<usize>; 2]) -> World {
         let now_ns = 5 * SECOND;
+        let mut config = config(cores);
+        for (port, cores) in config.ports.iter_mut().zip(of_ports) {
+            port.cores = cores;
+        }
         World {
-            control: Control::new(config(cores), now_ns),
+            control: Control::new(config, now_ns),
             snapshot: Snapshot {
                 ports: vec![PortCounters::default(); 2],
                 cores: vec![CoreCounters::default(); cores],
