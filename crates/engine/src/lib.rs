@@ -6,7 +6,7 @@
 //!
 //! The modules stand in an order, and a module imports only from those before it:
 //! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `latency`, `flow_stats`, `host`,
-//! `stream`, `tcp`, `app`, `flow`, `session`, `engine`.
+//! `stream`, `tcp`, `app`, `template`, `flow`, `session`, `engine`.
 
 pub mod app;
 pub mod capture;
@@ -20,6 +20,7 @@ pub mod session;
 pub mod stats;
 pub mod stream;
 pub mod tcp;
+pub mod template;
 pub mod time;
 pub mod transmit;
 pub mod vm;

@@ -1,0 +1,176 @@
+//! A profile as the user asks for it.
+//!
+//! What lives here: plain data; numbers refer to each other as in the profile's lists. What does
+//! not: JSON, and what must hold (`compile`).
+
+use std::fmt;
+
+use super::tunables::TunablesSpec;
+use crate::app::{BufferSpec, ProgramSpec};
+
+/// Longest name of a template group, in bytes.
+pub const GROUP_NAME_BYTES_MAX: usize = 20;
+/// Most bytes of a first message that choose a server.
+pub const L7_OFFSETS_MAX: usize = 8;
+
+/// A side of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Who begins.
+    Client,
+    /// Who is asked.
+    Server,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Side::Client => "client",
+            Side::Server => "server",
+        })
+    }
+}
+
+/// A profile.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProfileSpec {
+    /// What programs send.
+    pub buffers: Vec<BufferSpec>,
+    /// Addresses.
+    pub pools: Vec<PoolSpec>,
+    /// What flows say.
+    pub programs: Vec<ProgramSpec>,
+    /// Which flows there are; at least one.
+    pub templates: Vec<TemplateSpec>,
+    /// How all clients behave.
+    pub client: TunablesSpec,
+    /// How all servers behave.
+    pub server: TunablesSpec,
+    /// The names of the template groups; the first has number 1.
+    pub groups: Vec<String>,
+}
+
+/// A range of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolSpec {
+    /// The first.
+    pub first: u32,
+    /// The last.
+    pub last: u32,
+    /// In which order they are used.
+    pub distribution: Distribution,
+    /// Whose they are.
+    pub side: Side,
+    /// Added for each further pair of ports.
+    pub offset: u32,
+    /// How cores share them.
+    pub per_core: PerCore,
+}
+
+impl PoolSpec {
+    /// How many addresses it has; 0 when the last is before the first.
+    pub fn count(&self) -> u64 {
+        (u64::from(self.last) + 1).saturating_sub(u64::from(self.first))
+    }
+}
+
+/// In which order addresses are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Distribution {
+    /// One after another, over and over.
+    #[default]
+    Sequence,
+    /// Any, all alike.
+    Random,
+}
+
+/// How cores share a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PerCore {
+    /// Each core of all ports has a part; pairs of ports then differ by the offset too.
+    #[default]
+    Default,
+    /// The cores of a pair of ports share the whole range, each a part in a row.
+    Sequence,
+}
+
+/// One kind of flows: what clients do, and what servers that they reach do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TemplateSpec {
+    /// The client's side.
+    pub client: ClientSpec,
+    /// The server's side.
+    pub server: ServerSpec,
+    /// The number of its group; 0 is none.
+    pub group: u32,
+}
+
+/// What clients of a template do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientSpec {
+    /// What they say.
+    pub program: u32,
+    /// Where their addresses come from.
+    pub client_pool: u32,
+    /// Where their servers' addresses come from.
+    pub server_pool: u32,
+    /// Which port they ask for.
+    pub port: u16,
+    /// Connections per second at a multiplier of 1; 0 makes flows only by `exec_template`.
+    pub rate_cps: f64,
+    /// Flows in all; `None` is without limit.
+    pub limit: Option<u32>,
+    /// With a limit: a flow that ends is replaced.
+    pub continuous: bool,
+    /// Which core's share of the limit is the larger one.
+    pub core_base: u32,
+    /// How they behave, where it differs from the profile.
+    pub tunables: TunablesSpec,
+}
+
+/// What servers of a template do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerSpec {
+    /// What they say.
+    pub program: u32,
+    /// Whom they answer; at least one.
+    pub associations: Vec<AssociationSpec>,
+    /// How they behave, where it differs from the profile.
+    pub tunables: TunablesSpec,
+}
+
+/// Whom a server answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssociationSpec {
+    /// Who asks for this port.
+    pub port: u16,
+    /// And for an address from here.
+    pub first: u32,
+    /// To here.
+    pub last: u32,
+    /// And begins with these bytes.
+    pub l7_map: Option<L7Map>,
+}
+
+impl AssociationSpec {
+    /// Whoever asks for a port.
+    pub fn port(port: u16) -> AssociationSpec {
+        AssociationSpec {
+            port,
+            first: 0,
+            last: u32::MAX,
+            l7_map: None,
+        }
+    }
+}
+
+/// Bytes of a first message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct L7Map {
+    /// Where they are, in ascending order; 1 to [`L7_OFFSETS_MAX`].
+    pub offsets: Vec<u8>,
+    /// Which bits of each count; where it is shorter, all.
+    pub masks: Vec<u8>,
+    /// What they are; `None` is what the template's own client begins with.
+    pub values: Option<Vec<u8>>,
+}
