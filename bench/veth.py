@@ -1,9 +1,11 @@
 """Measures ports on veth: `sudo .venv/bin/python bench/veth.py`.
 
 First how many packets per second one data thread sends into a pair of veth whose other end lies in a
-network namespace of its own, beside the same on ports in memory; the kernel's count at the other
-end must be what we say we sent. testpmd (`dpdk-testpmd`) sends on the same pair through its
-`net_af_packet` where it is installed. Rounds alternate, so all see the same noise.
+network namespace of its own, by AF_PACKET and by AF_XDP, beside the same on ports in memory; the
+kernel's count at the other end must be what we say we sent. testpmd (`dpdk-testpmd`) sends on the same
+pair through its `net_af_packet` and `net_af_xdp` where it is installed, on the same CPU. Rounds
+alternate, so all see the same noise; the processor time that a packet takes, the kernel's share
+included, sees least of it.
 
 Then how even packets leave: the gaps between them as the receiving kernel's clock saw them.
 """
@@ -40,6 +42,14 @@ POLLS = ("adaptive", "busy")
 PACING_RATE, PACING_POLL, PACING_US = "10 kpps", "busy", 20.0
 TOO_MUCH_PPS = 20_000_000
 TESTPMD_BEGINS_S = 20.0
+#: The CPU of the thread that sends, ours and testpmd's.
+SENDING_CPU = 1
+#: Ports on the interface, and testpmd's device that each is beside.
+WAYS = {
+    "AF_PACKET": (NEAR, f"net_af_packet0,iface={NEAR},qdisc_bypass=1"),
+    "AF_XDP": (f"af_xdp:{NEAR}", f"net_af_xdp0,iface={NEAR}"),
+}
+MUST_REACH = 1.2
 ETH_P_ALL = 3
 SO_TIMESTAMPNS = 35
 SO_RCVBUFFORCE = 33
@@ -71,24 +81,48 @@ def main() -> int:
 def rates(options: argparse.Namespace, console: Console) -> list[Result]:
     """How fast one data thread sends."""
     rounds, duration_s = (1, 1.0) if options.quick else (5, 2.0)
-    ways = {"memory": ["memory", "memory"], "AF_PACKET": [NEAR]}
+    has_testpmd = shutil.which("dpdk-testpmd") is not None
     measured: dict[tuple[str, int], list[Result]] = {}
+
+    def measure(name: str, size: int, row: Result) -> None:
+        measured.setdefault((name, size), []).append(row)
+
     for number in range(rounds):
         for size in SIZES:
-            for name, ports in ways.items():
-                progress(f"round {number + 1} of {rounds}: {name}, {size + 4} bytes")
-                measured.setdefault((name, size), []).append(_send(ports, size, duration_s, options.server))
-            if shutil.which("dpdk-testpmd"):
-                progress(f"round {number + 1} of {rounds}: testpmd, {size + 4} bytes")
-                measured.setdefault(("testpmd", size), []).append(_testpmd(size, duration_s))
+            progress(f"round {number + 1} of {rounds}, {size + 4} bytes")
+            measure("memory", size, _send(["memory", "memory"], size, duration_s, options.server))
+            for name, (port, device) in WAYS.items():
+                if has_testpmd:
+                    measure(f"testpmd {name}", size, _testpmd(device, size, duration_s))
+                measure(name, size, _send([port], size, duration_s, options.server))
     progress("")
-    table = Table("port", "frame", "Mpps", "not counted by the kernel", title="sending on one data thread")
+    columns = [
+        "port",
+        "frame",
+        "Mpps",
+        "ns of processor a packet",
+        "not counted by the kernel",
+        "of testpmd's rate",
+    ]
+    table = Table(*columns, title="sending on one data thread")
     results = []
     for (name, size), rows in measured.items():
-        rate_mpps = spread([row["rate_pps"] / 1e6 for row in rows], 2)
         missing = [row["sent"] - row["counted"] for row in rows if "sent" in row]
-        table.add_row(name, str(size + 4), rate_mpps, str(sum(missing)) if missing else "")
-        results.append({"port": name, "frame_bytes": size + 4, "rounds": rows})
+        beside = measured.get((f"testpmd {name}", size), [])
+        ratios = [
+            row["rate_pps"] / other["rate_pps"] for row, other in zip(rows, beside, strict=bool(beside))
+        ]
+        ratio = statistics.median(ratios) if ratios else None
+        verdict = "" if ratio is None else f"{ratio:.2f} (must be {MUST_REACH})"
+        table.add_row(
+            name,
+            str(size + 4),
+            spread([row["rate_pps"] / 1e6 for row in rows], 2),
+            spread([row["cpu_ns"] for row in rows], 0),
+            str(sum(missing)) if missing else "",
+            verdict,
+        )
+        results.append({"port": name, "frame_bytes": size + 4, "ratio": ratio, "rounds": rows})
     console.print(table)
     return results
 
@@ -147,20 +181,25 @@ def _send(ports: list[str], size: int, duration_s: float, binary: Path) -> Resul
     packet = STLPktBuilder(pkt_buffer=FRAME.ljust(size, b"\0"))
     before = _counted()
     with LocalServer(ports=ports, binary=binary) as server, server.client() as client:
+        assert server.pid is not None
+        thread = next(tid for tid, name in _threads(server.pid).items() if name == "data-0")
+        os.sched_setaffinity(thread, {SENDING_CPU})
         client.reset(ports=[0])
         client.add_streams(STLStream(packet=packet, mode=STLTXCont(pps=TOO_MUCH_PPS)), ports=[0])
+        used_ns = _used_ns(server.pid, thread)
         client.start(ports=[0], mult="25", duration=duration_s, force=True)
         client.wait_on_traffic(ports=[0])
+        used_ns = _used_ns(server.pid, thread) - used_ns
         time.sleep(0.1)
         sent = int(client.get_stats()[0]["opackets"])
-    result = {"rate_pps": sent / duration_s}
-    return result if NEAR not in ports else {**result, "sent": sent, "counted": _counted() - before}
+    result: Result = {"rate_pps": sent / duration_s, "cpu_ns": used_ns / sent}
+    return result if "memory" in ports else {**result, "sent": sent, "counted": _counted() - before}
 
 
-def _testpmd(size: int, duration_s: float) -> Result:
+def _testpmd(device: str, size: int, duration_s: float) -> Result:
     """Let testpmd send on the same interface, and count in the kernel: it takes a while to begin."""
-    command = ["dpdk-testpmd", "-l", "0,1", "--no-huge", "-m", "256", "--no-pci", "--file-prefix", SPACE]
-    command += ["--vdev", f"net_af_packet0,iface={NEAR},qdisc_bypass=1", "--", "--forward-mode=txonly"]
+    command = ["dpdk-testpmd", "-l", f"0,{SENDING_CPU}", "--no-huge", "-m", "512", "--no-pci"]
+    command += ["--file-prefix", SPACE, "--vdev", device, "--", "--forward-mode=txonly"]
     command += [f"--txpkts={size}", "--auto-start", "--total-num-mbufs=16384", "--stats-period=60"]
     first = _counted()
     process = subprocess.Popen(
@@ -170,13 +209,27 @@ def _testpmd(size: int, duration_s: float) -> Result:
         until = time.monotonic() + TESTPMD_BEGINS_S
         while _counted() == first and time.monotonic() < until:
             time.sleep(0.05)
+        threads = _threads(process.pid)
+        begin_ns = {tid: _used_ns(process.pid, tid) for tid in threads}
         before, start = _counted(), time.monotonic()
         time.sleep(duration_s)
         after, end = _counted(), time.monotonic()
+        used_ns = max(_used_ns(process.pid, tid) - begin_ns[tid] for tid in threads)
     finally:
         process.terminate()
         process.wait()
-    return {"rate_pps": (after - before) / (end - start)}
+    return {"rate_pps": (after - before) / (end - start), "cpu_ns": used_ns / (after - before)}
+
+
+def _threads(pid: int) -> dict[int, str]:
+    """The threads of a process, by their numbers."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return {int(task.name): (task / "comm").read_text(encoding="utf-8").strip() for task in tasks}
+
+
+def _used_ns(pid: int, thread: int) -> int:
+    """Processor time that a thread has used, the kernel's work for it included."""
+    return int(Path(f"/proc/{pid}/task/{thread}/schedstat").read_text(encoding="utf-8").split()[0])
 
 
 def _gaps_us(rate_pps: int, duration_s: float, poll: str, binary: Path) -> list[float]:
