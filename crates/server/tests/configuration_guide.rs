@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use allosaur_server::settings::groups::GROUP_KEYS;
 use allosaur_server::settings::ours::{PORT_KEYS, SERVER_KEYS};
 use allosaur_server::settings::read::Key;
 use allosaur_server::settings::trex::{self, TrexKey};
@@ -60,6 +61,7 @@ fn trex_table() -> String {
 fn with_tables(mut guide: String) -> String {
     for (mark, table) in [
         ("<!-- server keys", our_table(&SERVER_KEYS)),
+        ("<!-- group keys", our_table(&GROUP_KEYS)),
         ("<!-- port keys", our_table(&PORT_KEYS)),
         ("<!-- trex keys", trex_table()),
     ] {
@@ -88,7 +90,8 @@ fn the_guide_shows_every_key() {
 
 #[test]
 fn the_examples_of_the_guide_are_right() {
-    let guide = guide();
+    let cores = std::fs::read_to_string(path().with_file_name("cores.md"));
+    let guide = guide() + &cores.expect("the guide is there");
     let blocks = guide.split("```yaml\n").skip(1);
     let blocks: Vec<&str> = blocks.filter_map(|rest| rest.split("```").next()).collect();
     assert!(blocks.len() >= 2, "the guide has examples");

@@ -118,6 +118,21 @@ def _server_arguments(parser: argparse.ArgumentParser) -> None:
         "--cores", type=_options.whole_number, metavar="N", help="threads that send (default: 1)"
     )
     parser.add_argument(
+        "--pin", action="store_true", help="bind each thread that sends to a CPU of its own, near its ports"
+    )
+    parser.add_argument(
+        "--receive-threads",
+        type=_options.whole_number,
+        metavar="N",
+        help="threads that receive (default: 1)",
+    )
+    parser.add_argument(
+        "--poll",
+        choices=["busy", "adaptive"],
+        help="how threads wait: busy (best timing, a CPU each) or adaptive (they sleep when idle; they may "
+        "share CPUs)",
+    )
+    parser.add_argument(
         "--rpc-port",
         type=int,
         metavar="PORT",

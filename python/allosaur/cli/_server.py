@@ -26,10 +26,11 @@ def execute(options: argparse.Namespace) -> NoReturn:
         if port is not None and not 0 <= port <= 65535:
             raise bad_input(f"--{name.replace('_', '-')} {port}: a port is a number of 0 to 65535")
     command = ["serve"]
-    for name in ("config", "ports", "cores", "rpc_port", "pub_port", "listen"):
+    for name in ("config", "ports", "cores", "receive_threads", "poll", "rpc_port", "pub_port", "listen"):
         value = getattr(options, name)
         if value is not None:
             command += [f"--{name.replace('_', '-')}", str(value)]
+    command += ["--pin"] * options.pin
     become(command)
 
 
