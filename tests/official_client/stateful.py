@@ -21,7 +21,7 @@ def compiled(path, tunables):
     """The words of the protocol that a profile becomes."""
     with contextlib.redirect_stdout(io.StringIO()):
         try:
-            return {"profile": json.loads(ASTFProfile.load(path, **tunables).to_json_str(pretty=False))}
+            return {"profile": json.loads(json.dumps(ASTFProfile.load(path, **tunables).to_json()))}
         except Exception as error:
             return {"error": str(error)}
 

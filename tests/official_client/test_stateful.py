@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -83,3 +84,40 @@ def test_a_capture_of_two_sessions_is_refused_by_both(theirs: Compile, shared_da
     assert "error" in made
     with pytest.raises(STLProfileError, match=r"rtsp_short.pcap, packet 12 is of another session: UDP"):
         ours(*case)
+
+
+#: What only our own client has, so that the other cannot load it.
+OURS = {"dns", "http_user_agents"}
+
+
+def test_example_profiles_are_the_same(theirs: Compile, tmp_path: Path) -> None:
+    """Each example, with TRex's import name in place of ours."""
+    root = HERE.parents[1]
+    for capture in (root / "python" / "allosaur" / "captures").glob("*.pcap"):
+        (tmp_path / capture.name).symlink_to(capture)
+    cases: list[Case] = []
+    for path in sorted((root / "profiles" / "stateful").glob("*.py")):
+        if path.stem in OURS:
+            continue
+        text = path.read_text().replace("from allosaur import", "from trex.astf.api import")
+        # TRex's client gives every profile the list `tunables`, so it must take more than it names.
+        text = re.sub(r"(def get_profile\((?!.*kwargs).*)\):", r"\1, **kwargs):", text)
+        assert "trex.astf.api" in text
+        copy = tmp_path / path.name
+        copy.write_text(text)
+        cases.append((copy, {}))
+    assert len(cases) >= 40
+    for case, made in zip(cases, theirs(cases), strict=True):
+        assert made.get("profile") == ours(*case), (case[0].name, made.get("error"))
+
+
+def test_example_profiles_are_loaded_as_json(theirs: Compile, tmp_path: Path) -> None:
+    """What we compile, TRex's client takes as a profile: also what only we have."""
+    cases: list[Case] = []
+    for name in OURS:
+        path = tmp_path / f"{name}.json"
+        profile = ASTFProfile.load(HERE.parents[1] / "profiles" / "stateful" / f"{name}.py")
+        path.write_text(profile.to_json_str())
+        cases.append((path, {}))
+    for case, made in zip(cases, theirs(cases), strict=True):
+        assert made["profile"] == json.loads(case[0].read_text())

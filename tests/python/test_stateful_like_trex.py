@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -365,3 +366,18 @@ def test_events_have_the_same_words_and_order(replay: Callable[[str], Replay]) -
     assert "Moved to state: Transmitting" in words
     assert "Removed profile : _" in words
     assert client.sync() == {"_": 0}
+
+
+def test_listing_9_of_the_paper_runs_as_it_is(
+    shared_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    box = MockStatefulTransport(auto_finish=True)
+    box.counters["client"] = {"tcps_connects": 7}
+    monkeypatch.setattr("allosaur._client_base.ZmqTransport", lambda *_arguments: box)
+    listings = shared_data / "listings"
+    monkeypatch.setattr("sys.argv", ["listing9.py", "box", str(listings / "listing5.py"), "10", "2"])
+    runpy.run_path(str(listings / "listing9.py"))
+    assert "'tcps_connects'" in capsys.readouterr().out
+    (started,) = box.requests("start")
+    assert (started["mult"], started["duration"], started["nc"]) == (10.0, 2.0, True)
+    assert box.methods()[-2] == "release"
