@@ -289,12 +289,12 @@ def drop_all_but(capability: int | None) -> None:
             libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0)
 
 
-def as_nobody(capability: int | None = None) -> Callable[[], None]:
-    """An ordinary user, with one capability or none."""
+def as_nobody(capability: int | None = None, bound: int | None = None) -> Callable[[], None]:
+    """An ordinary user, with one capability or none. A program may bring along ``bound``."""
 
     def become() -> None:
         libc = ctypes.CDLL(None, use_errno=True)
-        drop_all_but(capability)
+        drop_all_but(capability if bound is None else bound)
         if capability is not None:
             libc.prctl(8, 1, 0, 0, 0)  # PR_SET_KEEPCAPS
         os.setgroups([])
@@ -331,6 +331,17 @@ def test_an_ordinary_user_needs_one_capability(network: Any, serve: Serve, open_
     assert int(facts["CapEff"], 16) == 1 << CAP_NET_RAW
     log = ended(server)
     assert "ERROR" not in log
+
+
+def test_the_capability_may_come_with_the_program(network: Any, serve: Serve, open_binary: None) -> None:
+    near, _ = network.veth()
+    given = subprocess.run(
+        ["setcap", "cap_net_raw+ep", str(find_binary())], capture_output=True, text=True, check=False
+    )
+    if given.returncode != 0:
+        pytest.skip(f"this file system keeps no capabilities: {given.stderr.strip()}")
+    server = ready(serve(near, prepare=as_nobody(bound=CAP_NET_RAW)))
+    ended(server)
 
 
 def test_an_ordinary_user_may_look_at_the_machine(network: Any, open_binary: None) -> None:
