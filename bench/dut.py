@@ -112,6 +112,11 @@ def _balance(stats: Any, between: Any, options: argparse.Namespace) -> Result:
     """Put each place that a packet passes beside the one before it."""
     kernel, dropped = between.counters(), between.protocol()
     asked = round(options.rate * options.seconds)
+    lost_by_us = stats[1]["rx_lost_packets"]
+    lost_there, lost_here = between.lost(0), between.lost(1)
+    if options.kind == "af_xdp":
+        # The driver counts what its socket had no room for, too.
+        lost_here -= min(lost_here, lost_by_us)
     counts = {
         "asked": asked,
         "sent": stats[0]["opackets"],
@@ -120,21 +125,21 @@ def _balance(stats: Any, between: Any, options: argparse.Namespace) -> Result:
         "kernel dropped": dropped["InDiscards"] + dropped["InHdrErrors"] + kernel.get("invalid", 0),
         "kernel out": kernel["out1"],
         "received": stats[1]["ipackets"],
-        "lost by us": stats[1]["rx_lost_packets"],
-        "lost on veth": between.lost(0) + between.lost(1),
+        "lost by us": lost_by_us,
+        "lost on veth": lost_there + lost_here,
     }
     offered = counts["sent"] + counts["late"]
     missing = {
         # Of each stream one more packet or less may be due before the end.
         "asked, but neither sent nor late": asked - offered if abs(asked - offered) > len(STREAMS) else 0,
-        "sent, but not in the kernel": counts["sent"] - counts["kernel in"] - between.lost(0),
+        "sent, but not in the kernel": counts["sent"] - counts["kernel in"] - lost_there,
         "in the kernel, but neither out nor dropped": counts["kernel in"]
         - counts["kernel out"]
         - counts["kernel dropped"],
         "out of the kernel, but neither received nor lost": counts["kernel out"]
         - counts["received"]
         - counts["lost by us"]
-        - between.lost(1),
+        - lost_here,
     }
     interfaces = {"in": between.received(0), "out": between.sent(1)}
     missing["seen by an interface, but not by the rules"] = interfaces["in"] - counts["kernel in"]
