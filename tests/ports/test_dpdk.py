@@ -7,13 +7,25 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur import STLClient, STLFlowStats, STLPktBuilder, STLStream, STLTXSingleBurst
+from allosaur import (
+    STLClient,
+    STLFlowStats,
+    STLPktBuilder,
+    STLScVmRaw,
+    STLStream,
+    STLTXSingleBurst,
+    STLVmFixChecksumHw,
+    STLVmFlowVar,
+    STLVmTrimPktSize,
+    STLVmWrFlowVar,
+)
 from allosaur.server import LocalServer, find_binary
 from scapy.all import IP, UDP, Ether, rdpcap, wrpcap
 
@@ -144,6 +156,78 @@ def test_the_kernel_counts_what_a_tap_sends(dpdk: None, network: Any) -> None:
         packets, sent_bytes = network.received(None, name)
         assert packets - before[0] == 6_000
         assert sent_bytes - before[1] == 5_000 * 60 + 1_000 * 1514
+
+
+def of_all_lengths(packets: int, pps: float) -> STLStream:
+    """UDP packets of 60 to 1500 bytes, whose checksums must be right."""
+    packet = Ether() / IP(src="10.77.0.2", dst="10.77.0.1") / UDP(sport=1025, dport=7777)
+    packet /= bytes(index * 7 & 0xFF for index in range(1500 - len(packet)))
+    program = [
+        STLVmFlowVar("length", min_value=60, max_value=1500, size=2, op="inc"),
+        STLVmFlowVar("port", min_value=1025, max_value=65_000, size=2, op="random"),
+        STLVmTrimPktSize("length"),
+        STLVmWrFlowVar("length", pkt_offset="IP.len", add_val=-14),
+        STLVmWrFlowVar("length", pkt_offset="UDP.len", add_val=-34),
+        STLVmWrFlowVar("port", pkt_offset="UDP.sport"),
+        STLVmFixChecksumHw(l3_offset="IP", l4_offset="UDP", l4_type=STLVmFixChecksumHw.L4_TYPE_UDP),
+    ]
+    builder = STLPktBuilder(pkt=packet, vm=STLScVmRaw(program))
+    return STLStream(packet=builder, mode=STLTXSingleBurst(total_pkts=packets, pps=pps))
+
+
+def test_the_kernel_takes_checksums_that_are_left_to_a_tap(dpdk: None, network: Any) -> None:
+    """net_tap computes checksums, so a program of changing lengths leaves them to it."""
+    name, far = f"alo{os.getpid()}tap", network.namespace("far")
+    with LocalServer(ports=[f"vdev:net_tap,iface={name}"]) as server, server.client() as client:
+        network.silence(None, name)
+        network.run(None, "ip", "link", "set", name, "netns", far)
+        network.run(far, "ip", "link", "set", name, "up")
+        network.run(far, "ip", "address", "add", "10.77.0.1/24", "dev", name)
+        network.run(far, "ip", "neighbor", "add", "10.77.0.2", "lladdr", "02:00:00:00:00:01", "dev", name)
+        mac = network.mac(far, name)
+        listener = subprocess.Popen(
+            ["ip", "netns", "exec", far, sys.executable, "-c", LISTENER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert listener.stdout is not None and listener.stdout.readline() == "ready\n"
+        client.reset()
+        client.set_l2_mode(0, mac)
+        client.add_streams([of_all_lengths(2_882, 10_000)], ports=[0])
+        client.start(ports=[0], force=True)
+        client.wait_on_traffic(ports=[0])
+        told, _ = listener.communicate("end\n", timeout=20)
+        assert client.get_stats()[0]["opackets"] == 2_882
+        counted = network.run(far, "cat", "/proc/net/snmp")
+        udp = dict(
+            zip(*(line.split()[1:] for line in counted.splitlines() if line.startswith("Udp:")), strict=True)
+        )
+        # Twice each length from 60 to 1500, without the 42 bytes of headers.
+        assert told.split() == ["2882", str(2 * sum(range(18, 1459)))]
+        assert (udp["InDatagrams"], udp["InErrors"], udp["InCsumErrors"]) == ("2882", "0", "0")
+
+
+#: Counts datagrams and their bytes until its input ends, and half a second longer.
+LISTENER = """
+import select, socket, sys
+heard = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+heard.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+heard.bind(("10.77.0.1", 7777))
+print("ready", flush=True)
+packets = total = 0
+ending = False
+while True:
+    files = [heard] if ending else [heard, sys.stdin]
+    ready, _, _ = select.select(files, [], [], 0.5)
+    if heard in ready:
+        packets, total = packets + 1, total + len(heard.recv(2000))
+    elif sys.stdin in ready:
+        ending = True
+    elif ending:
+        break
+print(packets, total)
+"""
 
 
 def test_captures_are_sent_and_received_through_pcap(dpdk: None, tmp_path: Path) -> None:

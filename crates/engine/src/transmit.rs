@@ -5,6 +5,8 @@
 //! each kind of port, by type, so that the engine's burst loops compile once per kind with
 //! nothing in between; the simulator implements them for its recorder.
 
+use allosaur_packet::offload::LeftChecksums;
+
 use crate::time::{Due, Gap, Nanos};
 
 /// A port, as the engine of one core numbers it (the server's own port number).
@@ -37,6 +39,13 @@ pub trait Transmit {
     /// Gives the queue a frame to keep, for [`Transmit::repeat`] or [`Transmit::reuse`]. `None`
     /// when the queue has no room for another: the caller then sends through [`Transmit::slot`].
     fn register(&mut self, frame: &[u8]) -> Option<FrameHandle>;
+
+    /// As [`Transmit::register`], for [`Transmit::reuse`] of frames whose checksums the port
+    /// computes. `None` also where it does not.
+    fn register_left(&mut self, frame: &[u8], left: &LeftChecksums) -> Option<FrameHandle> {
+        let _ = (frame, left);
+        None
+    }
 
     /// Forgets a registered frame.
     fn unregister(&mut self, frame: FrameHandle);

@@ -2,6 +2,7 @@
 //!
 //! What lives here: one file per protocol ([`ethernet`], [`vlan`], [`arp`], [`ipv4`], [`ipv6`],
 //! its extension headers, [`icmpv4`], [`icmpv6`], [`tcp`], [`udp`]), the internet [`checksum`],
+//! what a card is told of checksums that are left to it ([`offload`]),
 //! the one-pass parser of whole frames ([`frame`]) and capture files over byte slices
 //! ([`capture`], [`pcap`], [`pcapng`]). What does not: files, clocks, threads, and any decision
 //! about what to send. Everybody above may call this crate; it calls nobody.
@@ -31,6 +32,7 @@ pub mod ipv6_fragment;
 pub mod ipv6_options;
 pub mod ipv6_routing;
 pub mod neighbor;
+pub mod offload;
 pub mod pcap;
 pub mod pcapng;
 pub mod tcp;

@@ -21,6 +21,7 @@ mod registered;
 pub mod spread;
 pub mod tap;
 
+use allosaur_packet::offload::LeftChecksums;
 use thiserror::Error;
 
 /// A port: what it can do, and its queues for the threads that will own them.
@@ -115,6 +116,13 @@ pub trait TxQueue: Send {
     /// Keeps a copy of a frame for [`repeat`](TxQueue::repeat) or [`reuse`](TxQueue::reuse); `None`
     /// when there is no room.
     fn register(&mut self, frame: &[u8]) -> Option<FrameId>;
+
+    /// As [`register`](TxQueue::register), for [`reuse`](TxQueue::reuse) of frames whose checksums the
+    /// port computes; `None` also where it does not.
+    fn register_left(&mut self, frame: &[u8], left: &LeftChecksums) -> Option<FrameId> {
+        let _ = (frame, left);
+        None
+    }
 
     /// Forgets a registered frame.
     fn unregister(&mut self, frame: FrameId);

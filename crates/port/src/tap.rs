@@ -160,8 +160,8 @@ impl<'a, Q: TxQueue> Tapped<'a, Q> {
 }
 
 impl<Q: TxQueue> TxQueue for Tapped<'_, Q> {
-    // So that who has a frame kept there sends it all the same while it is watched.
-    const REUSES: bool = Q::REUSES;
+    // What is copied is seen as it leaves, so it is written whole.
+    const REUSES: bool = false;
 
     fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]> {
         self.commit();
@@ -184,17 +184,6 @@ impl<Q: TxQueue> TxQueue for Tapped<'_, Q> {
         self.queue.copy_registered(frame, &mut self.tap.frame);
         self.tap.push(now_ns, self.port, sent);
         sent
-    }
-
-    fn reuse(&mut self, now_ns: u64, frame: FrameId, len: usize) -> Option<&mut [u8]> {
-        self.commit();
-        if !self.queue.has_room(now_ns, len) {
-            return None;
-        }
-        self.begun = Some(now_ns);
-        self.queue.copy_registered(frame, &mut self.tap.frame);
-        self.tap.frame.truncate(len);
-        Some(&mut self.tap.frame)
     }
 
     fn register(&mut self, frame: &[u8]) -> Option<FrameId> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use allosaur_engine::Engine;
 use allosaur_engine::time::{Due, Gap, MILLISECOND, Nanos};
 use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use allosaur_packet::offload::LeftChecksums;
 use allosaur_port::kind::PortTx;
 use allosaur_port::memory::MemoryTx;
 use allosaur_port::tap::{TapIn, TapSwitch, Tapped};
@@ -254,6 +255,11 @@ impl<Q: TxQueue> Transmit for Adapter<'_, Q> {
 
     fn register(&mut self, frame: &[u8]) -> Option<FrameHandle> {
         self.queue.register(frame).map(|id| FrameHandle(id.0))
+    }
+
+    fn register_left(&mut self, frame: &[u8], left: &LeftChecksums) -> Option<FrameHandle> {
+        let id = self.queue.register_left(frame, left)?;
+        Some(FrameHandle(id.0))
     }
 
     fn unregister(&mut self, frame: FrameHandle) {

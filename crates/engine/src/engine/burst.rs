@@ -4,9 +4,11 @@
 //! that the queue keeps, copy the template, run the field engine over whole packets, or over the
 //! beginnings of those that the queue keeps. What does not: which packets are due.
 
+use allosaur_packet::offload::LeftChecksums;
+
 use crate::latency::{Cover, TRAILER_BYTES, Trailer};
 use crate::stats::TransmitCounters;
-use crate::stream::run::StreamRun;
+use crate::stream::run::{Plan, StreamRun};
 use crate::time::{Due, Gap, Nanos};
 use crate::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
 use crate::vm;
@@ -17,11 +19,15 @@ const REUSED_BYTES_MIN: usize = 64;
 /// Gives the port's queue the stream's frame, if every packet is the same, or the same but for its
 /// beginning.
 pub(super) fn register(
-    stream: &StreamRun,
+    stream: &mut StreamRun,
     port: PortIndex,
     outlets: &mut impl Outlets,
 ) -> Option<FrameHandle> {
     let plan = &stream.plan;
+    if let Some(frame) = register_left(stream, port, outlets) {
+        stream.leaves_checksums = true;
+        return Some(frame);
+    }
     let is_reused = match (&plan.program, &stream.state) {
         (Some(program), Some(_)) if keeps_its_end(program, plan.stamped) => true,
         (Some(_), Some(_)) => return None,
@@ -33,6 +39,36 @@ pub(super) fn register(
     }
     let frame = &plan.packet;
     outlets.with_queue(port, Register { frame, is_reused })
+}
+
+/// The same for a stream whose checksums the queue computes, if it does.
+fn register_left(
+    stream: &StreamRun,
+    port: PortIndex,
+    outlets: &mut impl Outlets,
+) -> Option<FrameHandle> {
+    let plan = &stream.plan;
+    let left = plan
+        .left
+        .as_ref()
+        .filter(|_| !plan.dummy && !plan.stamped)?;
+    let (frame, checksums) = (&plan.packet, &left.checksums);
+    outlets.with_queue(port, RegisterLeft { frame, checksums })
+}
+
+/// The program for the next burst. While a queue that computes checksums is watched, its frames are
+/// made whole, to be seen as they leave.
+#[inline]
+fn program_for<'a>(
+    plan: &'a Plan,
+    leaves_checksums: bool,
+    port: PortIndex,
+    outlets: &mut impl Outlets,
+) -> Option<&'a vm::Program> {
+    match &plan.left {
+        Some(left) if leaves_checksums && outlets.with_queue(port, Reuses) => Some(&left.program),
+        _ => plan.program.as_deref(),
+    }
 }
 
 /// Whether much of a program's packets is always the template's. A trailer changes the end, and
@@ -67,7 +103,8 @@ pub(super) fn send(
     });
     let template: &[u8] = &stream.plan.packet;
     let bytes_before = counters.sent.bytes;
-    let sent = match (&stream.plan.program, &mut stream.state, stream.frame) {
+    let program = program_for(&stream.plan, stream.leaves_checksums, port, outlets);
+    let sent = match (program, &mut stream.state, stream.frame) {
         (Some(program), Some(state), frame) => {
             stage.run(program, state, template, count as usize);
             let burst = Program {
@@ -140,6 +177,34 @@ impl Job for Register<'_> {
             true => None,
             false => queue.register(self.frame),
         }
+    }
+}
+
+struct RegisterLeft<'a> {
+    frame: &'a [u8],
+    checksums: &'a LeftChecksums,
+}
+
+impl Job for RegisterLeft<'_> {
+    type Output = Option<FrameHandle>;
+
+    fn run<T: Transmit>(self, queue: &mut T) -> Option<FrameHandle> {
+        match T::REUSES {
+            true => queue.register_left(self.frame, self.checksums),
+            false => None,
+        }
+    }
+}
+
+/// Whether the queue sends frames that it keeps.
+struct Reuses;
+
+impl Job for Reuses {
+    type Output = bool;
+
+    #[inline]
+    fn run<T: Transmit>(self, _queue: &mut T) -> bool {
+        T::REUSES
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::check::{CompileError, check};
 use super::graph::{Load, ProfileRates, RateGraph, graph, rates};
 use super::replay::Replay;
-use super::run::{Plan, StreamRun};
+use super::run::{Left, Plan, StreamRun};
 use super::spec::{DestinationMac, Mode, PACKET_BYTES_PADDED, StreamId, StreamSpec};
 use crate::flow_stats::{MarkError, Marking, Rule, VxlanPorts, mark};
 use crate::latency::Cover;
@@ -69,6 +69,7 @@ struct Compiled {
     id: StreamId,
     packet: Arc<[u8]>,
     program: Option<Arc<vm::Program>>,
+    left: Option<Left>,
     seed: u32,
     rate_pps: f64,
     /// Mean frame size without FCS.
@@ -230,6 +231,7 @@ impl Compiled {
                 id: self.id,
                 packet: Arc::clone(&self.packet),
                 program: self.program.clone(),
+                left: self.left.clone(),
                 shape: self.shape,
                 rate_pps: self.rate_pps,
                 fixed_rate: self.sequenced,
@@ -288,6 +290,7 @@ fn compile_stream(
     let is_ours = program.is_none() || port.checksums == vm::Checksums::Complete;
     let cover = rule.filter(|_| is_ours);
     let cover = cover.and_then(|rule| mark::cover(&packet, rule, &port.vxlan));
+    let left = program.as_ref().and_then(|p| left(spec, port, p, &packet));
     Ok(Compiled {
         id: spec.id,
         rate_pps: spec
@@ -296,6 +299,7 @@ fn compile_stream(
         frame_bytes,
         packet: packet.into(),
         program: program.map(Arc::new),
+        left,
         seed: spec.random_seed,
         shape: shape(spec.mode),
         start_delay: spec.start_delay,
@@ -309,6 +313,21 @@ fn compile_stream(
         rule: spec.rule,
         stamped,
         cover,
+    })
+}
+
+/// The program for queues that compute checksums, where that saves work: ours cost nearly nothing in
+/// packets of one length, and a sum over the whole packet in those of changing length.
+fn left(spec: &StreamSpec, port: &PortFacts, program: &vm::Program, packet: &[u8]) -> Option<Left> {
+    if program.fixed_length().is_some() || port.checksums != vm::Checksums::Complete {
+        return None;
+    }
+    let checksums = vm::left_checksums(&spec.program, packet)?;
+    let left = vm::Checksums::LeftToPort;
+    let program = vm::Program::compile_for(left, &spec.program, packet).ok()?;
+    Some(Left {
+        program: Arc::new(program),
+        checksums,
     })
 }
 

@@ -10,6 +10,8 @@
 
 use std::sync::Arc;
 
+use allosaur_packet::offload::LeftChecksums;
+
 use super::compile::Shape;
 use super::spec::{RATE_PPS_MAX, StreamId};
 use crate::flow_stats::Rule;
@@ -19,12 +21,21 @@ use crate::time::{Due, Gap, Nanos};
 use crate::transmit::FrameHandle;
 use crate::vm;
 
+/// A program that leaves checksums to the port.
+#[derive(Clone, Debug)]
+pub(crate) struct Left {
+    pub(crate) program: Arc<vm::Program>,
+    pub(crate) checksums: LeftChecksums,
+}
+
 /// What does not change while a stream runs.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) id: StreamId,
     pub(crate) packet: Arc<[u8]>,
     pub(crate) program: Option<Arc<vm::Program>>,
+    /// The same for queues that compute its checksums.
+    pub(crate) left: Option<Left>,
     pub(crate) shape: Shape,
     /// At a factor of 1.
     pub(crate) rate_pps: f64,
@@ -53,6 +64,8 @@ pub(crate) struct StreamRun {
     pub(crate) plan: Plan,
     pub(crate) state: Option<vm::State>,
     pub(crate) frame: Option<FrameHandle>,
+    /// The queue was told of the checksums that are left to it.
+    pub(crate) leaves_checksums: bool,
     pub(crate) counters: StreamCounters,
     /// The next packet's number in the run.
     sequence: u32,
@@ -98,6 +111,7 @@ impl StreamRun {
         StreamRun {
             state,
             frame: None,
+            leaves_checksums: false,
             counters: StreamCounters::default(),
             sequence: 0,
             active: false,

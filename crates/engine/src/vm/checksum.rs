@@ -4,7 +4,9 @@
 //! way from one of them to constants and columns. What does not: the order of instructions
 //! (`compile`) and the sums of packets (`column`, `run`).
 
-use super::instruction::Width;
+use allosaur_packet::offload::LeftChecksums;
+
+use super::instruction::{Instruction, Layer4, Width};
 use super::program::{Action, Checksum, Ending, Part, Source, Varying, Write, fold};
 use super::verify::{self, CHECKSUM_OFFSET};
 
@@ -20,6 +22,44 @@ const IPV4_ADDRESSES: (usize, usize) = (12, 8);
 const IPV6_ADDRESSES: (usize, usize) = (8, 32);
 /// Bytes of an IPv6 header (RFC 8200 §3).
 pub(super) const IPV6_HEADER_BYTES: usize = 40;
+
+/// What a card is told of the checksums of a program, when it can compute all of them: those that one
+/// `fix_checksum_hw` asks for, of TCP or UDP.
+pub fn left_checksums(instructions: &[Instruction], template: &[u8]) -> Option<LeftChecksums> {
+    let mut fixes = instructions.iter().filter(|instruction| {
+        matches!(
+            instruction,
+            Instruction::FixChecksums { .. }
+                | Instruction::FixChecksumIpv4 { .. }
+                | Instruction::FixChecksumIcmpv6 { .. }
+        )
+    });
+    let (Some(fix), None) = (fixes.next(), fixes.next()) else {
+        return None;
+    };
+    let Instruction::FixChecksums {
+        l2_bytes,
+        l3_bytes,
+        layer4,
+    } = *fix
+    else {
+        return None;
+    };
+    let segment = l2_bytes + l3_bytes;
+    let l4_bytes = match layer4 {
+        Layer4::Udp => 8,
+        // The data offset counts words of 4 bytes (RFC 9293 §3.1).
+        Layer4::Tcp => (template.get(segment + 12)? >> 4) * 4,
+        Layer4::Any => return None,
+    };
+    Some(LeftChecksums {
+        l2_bytes: l2_bytes.try_into().ok()?,
+        l3_bytes: l3_bytes.try_into().ok()?,
+        l4_bytes,
+        is_ipv4: verify::ipv4_header_bytes(template, l2_bytes).is_some(),
+        is_tcp: layer4 == Layer4::Tcp,
+    })
+}
 
 /// A checksum field and what belongs into it.
 #[derive(Clone, Debug)]

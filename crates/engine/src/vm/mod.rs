@@ -27,6 +27,7 @@ mod sequence;
 mod state;
 mod verify;
 
+pub use checksum::left_checksums;
 pub use instruction::{
     Checksums, Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width,
 };

@@ -8,9 +8,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::eal::{Eal, Failure, check};
 use super::ffi;
-use super::ffi::Limits;
+use super::ffi::{Left, Limits};
 use super::leftover;
 use super::pool::Pool;
+use allosaur_packet::offload::LeftChecksums;
+
 use crate::QueueCounts;
 use crate::claim::Claim;
 use crate::description::DpdkDevice;
@@ -40,6 +42,10 @@ pub(super) struct Device {
     pub(super) tx_queues: u16,
     /// Of each transmit queue, held by who uses it, when there are not enough for all.
     tx_locks: Vec<Mutex<()>>,
+    /// The checksums that it computes, as bits of DPDK's.
+    tx_checksums: u64,
+    /// It cuts TCP data into segments.
+    pub(super) cuts_tcp: bool,
     /// Its mbufs are read, and freed, by whoever receives them.
     pub(super) is_ring: bool,
     /// What it fills with what arrives; `None` until it is set up.
@@ -96,6 +102,8 @@ impl Device {
             shares_out: false,
             tx_queues: 1,
             tx_locks: Vec::new(),
+            tx_checksums: 0,
+            cuts_tcp: false,
             is_ring: false,
             receive_pool: None,
             _claim: None,
@@ -105,6 +113,8 @@ impl Device {
     fn set_up(&mut self, wanted: QueueCounts) -> Result<(), Failure> {
         let limits = self.limits().map_err(plain)?;
         self.is_ring = limits.is_of(c"net_ring");
+        self.tx_checksums = limits.tx_checksums;
+        self.cuts_tcp = limits.cuts_tcp != 0;
         let longest = (FRAME_BYTES_MAX - ETHERNET_BYTES) as u16;
         let longest = longest.min(limits.mtu_max);
         let mut refused = String::new();
@@ -164,6 +174,7 @@ impl Device {
                 self.rx_queues,
                 self.tx_queues,
                 mtu,
+                self.tx_checksums,
                 key.as_mut_ptr(),
                 key_bytes as u16,
                 limits.hash_types,
@@ -211,6 +222,22 @@ impl Device {
         // SAFETY: the layout is that of the shim.
         check(unsafe { ffi::allosaur_dpdk_limits(self.port, &mut limits) })?;
         Ok(limits)
+    }
+
+    /// What the device is told of checksums that it shall compute, if it does.
+    pub(super) fn leave(&self, checksums: &LeftChecksums) -> Option<Left> {
+        let left = Left {
+            l2_bytes: checksums.l2_bytes.into(),
+            l3_bytes: checksums.l3_bytes,
+            l4_bytes: checksums.l4_bytes.into(),
+            is_ipv4: checksums.is_ipv4.into(),
+            is_tcp: checksums.is_tcp.into(),
+        };
+        // SAFETY: the layout is that of the shim.
+        let needed = unsafe { ffi::allosaur_dpdk_offloads(&left) };
+        // The fields of an mbuf have 7 and 9 bits.
+        let fits = left.l2_bytes < 1 << 7 && left.l3_bytes < 1 << 9;
+        (fits && self.tx_checksums & needed == needed).then_some(left)
     }
 
     /// The transmit queue of the thread of this number.

@@ -57,16 +57,31 @@ pub(super) struct Limits {
     pub(super) driver: [u8; 32],
     /// What its hash can be of, or nothing.
     pub(super) hash_types: u64,
-    /// What it can do to frames that it sends.
-    pub(super) tx_offloads: u64,
+    /// The checksums that it computes of frames that it sends, as bits of DPDK's.
+    pub(super) tx_checksums: u64,
     pub(super) tx_queues_max: u16,
     pub(super) rx_queues_max: u16,
     pub(super) mtu_max: u16,
     /// 0 when it does not share out by a hash what arrives.
     pub(super) hash_key_bytes: u16,
+    /// Not 0 when it cuts TCP data into segments (TSO).
+    pub(super) cuts_tcp: u64,
 }
 
-const _: () = assert!(size_of::<Limits>() == 56);
+const _: () = assert!(size_of::<Limits>() == 64);
+
+/// Checksums that a device computes, see `struct left` in the shim.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    pub(super) l2_bytes: u16,
+    pub(super) l3_bytes: u16,
+    pub(super) l4_bytes: u16,
+    pub(super) is_ipv4: u8,
+    pub(super) is_tcp: u8,
+}
+
+const _: () = assert!(size_of::<Left>() == 8);
 
 unsafe extern "C" {
     pub(super) fn rte_eal_init(argc: c_int, argv: *mut *mut c_char) -> c_int;
@@ -115,6 +130,7 @@ unsafe extern "C" {
         rx_queues: u16,
         tx_queues: u16,
         mtu: u16,
+        tx_offloads: u64,
         key: *mut u8,
         key_bytes: u16,
         hash_types: u64,
@@ -154,6 +170,12 @@ unsafe extern "C" {
         mbufs: *mut *mut Mbuf,
         count: u16,
     ) -> c_int;
-    pub(super) fn allosaur_dpdk_stamp(pool: *mut Mempool, bytes: *const u8, length: u16);
+    pub(super) fn allosaur_dpdk_stamp(
+        pool: *mut Mempool,
+        bytes: *const u8,
+        length: u16,
+        left: *const Left,
+    );
+    pub(super) fn allosaur_dpdk_offloads(left: *const Left) -> u64;
     pub(super) fn allosaur_dpdk_gather(mbuf: *const Mbuf, bytes: *mut u8, room: u32) -> u32;
 }

@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ffi;
-use super::ffi::{HEADROOM_BYTES, Mbuf, Mempool};
+use super::ffi::{HEADROOM_BYTES, Left, Mbuf, Mempool};
 
 /// Mbufs that a thread keeps at hand, of each pool. DPDK allows 512.
 const CACHE_MBUFS: u32 = 256;
@@ -89,12 +89,12 @@ impl Pool {
     }
 
     /// Writes a frame into every mbuf of a pool that was never used, or that
-    /// [is whole](Pool::is_whole).
+    /// [is whole](Pool::is_whole), and the checksums that are left to the device.
     ///
     /// # Panics
     ///
     /// When the frame is longer than the pool's mbufs.
-    pub(super) fn stamp(&mut self, frame: &[u8]) {
+    pub(super) fn stamp(&mut self, frame: &[u8], left: Option<&Left>) {
         assert!(frame.len() <= self.frame_bytes_max, "the frame fits");
         // SAFETY: see `is_whole`; nobody took an mbuf of a new pool.
         let home = unsafe { ffi::rte_mempool_avail_count(self.pool.as_ptr()) };
@@ -105,7 +105,9 @@ impl Pool {
         // SAFETY: all mbufs are in the pool, so nobody reads or writes them, and each has room for
         // `frame_bytes_max` bytes behind its headroom.
         unsafe {
-            ffi::allosaur_dpdk_stamp(self.pool.as_ptr(), frame.as_ptr(), frame.len() as u16);
+            let left = left.map_or(std::ptr::null(), std::ptr::from_ref);
+            let (bytes, length) = (frame.as_ptr(), frame.len() as u16);
+            ffi::allosaur_dpdk_stamp(self.pool.as_ptr(), bytes, length, left);
         }
     }
 

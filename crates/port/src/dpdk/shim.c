@@ -27,13 +27,14 @@ _Static_assert(offsetof(struct rte_eth_xstat, value) == 8, "see Counter in ffi.r
 struct limits {
 	char driver[32];
 	uint64_t hash_types;
-	uint64_t tx_offloads;
+	uint64_t tx_checksums;
 	uint16_t tx_queues_max;
 	uint16_t rx_queues_max;
 	uint16_t mtu_max;
 	uint16_t hash_key_bytes;
+	uint64_t cuts_tcp;
 };
-_Static_assert(sizeof(struct limits) == 56, "see Limits in ffi.rs");
+_Static_assert(sizeof(struct limits) == 64, "see Limits in ffi.rs");
 
 int allosaur_dpdk_errno(void)
 {
@@ -54,7 +55,9 @@ int allosaur_dpdk_limits(uint16_t port, struct limits *limits)
 	limits->hash_key_bytes = info.reta_size == 0 ? 0
 		: info.hash_key_size > 0 ? info.hash_key_size : 40;
 	limits->hash_types = info.flow_type_rss_offloads;
-	limits->tx_offloads = info.tx_offload_capa;
+	limits->tx_checksums = info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_IPV4_CKSUM |
+		RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM);
+	limits->cuts_tcp = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_TSO) != 0;
 	/* A driver's name is never as long; the last byte stays zero. */
 	memset(limits->driver, 0, sizeof(limits->driver));
 	strncpy(limits->driver, info.driver_name, sizeof(limits->driver) - 1);
@@ -78,12 +81,13 @@ static struct rte_eth_rss_conf hash(uint8_t *key, uint16_t key_bytes, uint64_t t
 /* With a key, received frames of TCP, UDP and IP are shared out over the queues by its hash, as far
  * as the device has it. */
 int allosaur_dpdk_configure(uint16_t port, uint16_t rx_queues, uint16_t tx_queues, uint16_t mtu,
-		uint8_t *key, uint16_t key_bytes, uint64_t hash_types)
+		uint64_t tx_offloads, uint8_t *key, uint16_t key_bytes, uint64_t hash_types)
 {
 	struct rte_eth_conf conf;
 
 	memset(&conf, 0, sizeof(conf));
 	conf.rxmode.mtu = mtu;
+	conf.txmode.offloads = tx_offloads;
 	if (key_bytes > 0) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf = hash(key, key_bytes, hash_types);
@@ -161,9 +165,28 @@ int allosaur_dpdk_take(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint16
 	return rte_mempool_get_bulk(pool, (void **)mbufs, count);
 }
 
+/* Checksums that the device computes; see Left in ffi.rs. */
+struct left {
+	uint16_t l2_bytes;
+	uint16_t l3_bytes;
+	uint16_t l4_bytes;
+	uint8_t is_ipv4;
+	uint8_t is_tcp;
+};
+_Static_assert(sizeof(struct left) == 8, "see Left in ffi.rs");
+
+/* What a device must be able to do for that. */
+uint64_t allosaur_dpdk_offloads(const struct left *left)
+{
+	return (left->is_ipv4 ? RTE_ETH_TX_OFFLOAD_IPV4_CKSUM : 0) |
+		(left->is_tcp ? RTE_ETH_TX_OFFLOAD_TCP_CKSUM : RTE_ETH_TX_OFFLOAD_UDP_CKSUM);
+}
+
 struct stamp {
 	const uint8_t *bytes;
 	uint16_t length;
+	/* Or none. */
+	const struct left *left;
 };
 
 static void stamp_one(struct rte_mempool *pool, void *argument, void *object, unsigned int number)
@@ -176,13 +199,22 @@ static void stamp_one(struct rte_mempool *pool, void *argument, void *object, un
 	rte_pktmbuf_reset(mbuf);
 	mbuf->data_len = stamp->length;
 	mbuf->pkt_len = stamp->length;
+	if (stamp->left != NULL) {
+		mbuf->l2_len = stamp->left->l2_bytes;
+		mbuf->l3_len = stamp->left->l3_bytes;
+		mbuf->l4_len = stamp->left->l4_bytes;
+		mbuf->ol_flags |= stamp->left->is_ipv4
+			? RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM : RTE_MBUF_F_TX_IPV6;
+		mbuf->ol_flags |= stamp->left->is_tcp ? RTE_MBUF_F_TX_TCP_CKSUM : RTE_MBUF_F_TX_UDP_CKSUM;
+	}
 	memcpy(rte_pktmbuf_mtod(mbuf, void *), stamp->bytes, stamp->length);
 }
 
 /* Writes the same frame into every mbuf of a pool, wherever it is. */
-void allosaur_dpdk_stamp(struct rte_mempool *pool, const uint8_t *bytes, uint16_t length)
+void allosaur_dpdk_stamp(struct rte_mempool *pool, const uint8_t *bytes, uint16_t length,
+		const struct left *left)
 {
-	struct stamp stamp = { bytes, length };
+	struct stamp stamp = { bytes, length, left };
 
 	rte_mempool_obj_iter(pool, stamp_one, &stamp);
 }

@@ -9,10 +9,12 @@
 
 use std::sync::Arc;
 
+use allosaur_packet::offload::LeftChecksums;
+
 use super::device::{DESCRIPTORS, Device};
 use super::eal;
 use super::ffi;
-use super::ffi::{HEADROOM_BYTES, Mbuf};
+use super::ffi::{HEADROOM_BYTES, Left, Mbuf};
 use super::pool::{self, Pool};
 use crate::{FrameId, TxQueue};
 
@@ -95,7 +97,7 @@ impl DpdkTx {
         let is_private = !device.is_ring;
         let mut pool = Pool::new(POOL_MBUFS, frame_bytes_max, device.socket(), is_private)?;
         // From now on only the length and the bytes of an mbuf change.
-        pool.stamp(&[]);
+        pool.stamp(&[], None);
         Some(DpdkTx {
             pending: Box::new([std::ptr::null_mut(); BURST]),
             pending_mbufs: 0,
@@ -194,6 +196,34 @@ impl DpdkTx {
         assert!(len <= self.frame_bytes_max, "frame too long for a port");
     }
 
+    /// Gives a frame a pool of its own, with what the device shall do.
+    fn keep(&mut self, frame: &[u8], left: Option<&Left>) -> Option<FrameId> {
+        self.check_length(frame.len());
+        let is_free = |old: &Registered| {
+            !old.is_in_use && old.pool.frame_bytes_max >= frame.len() && old.pool.is_whole()
+        };
+        let number = match self.frames.iter().position(is_free) {
+            Some(number) => number,
+            None if self.frames.len() == FRAMES_MAX => return None,
+            None => {
+                let (socket, is_private) = (self.device.socket(), !self.device.is_ring);
+                let pool = Pool::new(POOL_MBUFS, frame.len(), socket, is_private)?;
+                self.frames.push(Registered {
+                    pool,
+                    at_hand: Hand::new(),
+                    bytes: Vec::new(),
+                    is_in_use: false,
+                });
+                self.frames.len() - 1
+            }
+        };
+        let registered = &mut self.frames[number];
+        registered.pool.stamp(frame, left);
+        frame.clone_into(&mut registered.bytes);
+        registered.is_in_use = true;
+        Some(FrameId(number as u32))
+    }
+
     fn registered(&self, frame: FrameId) -> &Registered {
         let registered = self.frames.get(frame.0 as usize).filter(|f| f.is_in_use);
         registered.expect("a frame is used only while it is registered")
@@ -256,30 +286,12 @@ impl TxQueue for DpdkTx {
     }
 
     fn register(&mut self, frame: &[u8]) -> Option<FrameId> {
-        self.check_length(frame.len());
-        let is_free = |old: &Registered| {
-            !old.is_in_use && old.pool.frame_bytes_max >= frame.len() && old.pool.is_whole()
-        };
-        let number = match self.frames.iter().position(is_free) {
-            Some(number) => number,
-            None if self.frames.len() == FRAMES_MAX => return None,
-            None => {
-                let (socket, is_private) = (self.device.socket(), !self.device.is_ring);
-                let pool = Pool::new(POOL_MBUFS, frame.len(), socket, is_private)?;
-                self.frames.push(Registered {
-                    pool,
-                    at_hand: Hand::new(),
-                    bytes: Vec::new(),
-                    is_in_use: false,
-                });
-                self.frames.len() - 1
-            }
-        };
-        let registered = &mut self.frames[number];
-        registered.pool.stamp(frame);
-        frame.clone_into(&mut registered.bytes);
-        registered.is_in_use = true;
-        Some(FrameId(number as u32))
+        self.keep(frame, None)
+    }
+
+    fn register_left(&mut self, frame: &[u8], left: &LeftChecksums) -> Option<FrameId> {
+        let left = self.device.leave(left)?;
+        self.keep(frame, Some(&left))
     }
 
     fn unregister(&mut self, frame: FrameId) {
