@@ -4,6 +4,8 @@
 
 use allosaur_engine::time::{Due, Gap, Nanos};
 use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use allosaur_packet::checksum;
+use allosaur_packet::offload::LeftChecksums;
 
 use crate::golden::Record;
 
@@ -38,6 +40,8 @@ struct PortState {
     room: usize,
     /// Frames that may be registered at a time.
     registered_max: usize,
+    /// Checksums may be left to the queue.
+    computes_checksums: bool,
 }
 
 /// Copies of a frame that are sent in turn, each as it was left the time before.
@@ -47,6 +51,8 @@ const COPIES: usize = 3;
 #[derive(Clone, Debug)]
 struct Kept {
     bytes: Vec<u8>,
+    /// The checksums that the queue computes.
+    left: Option<LeftChecksums>,
     /// What is sent when the frame is reused; the first one is next.
     copies: [Vec<u8>; COPIES],
 }
@@ -58,6 +64,7 @@ impl Default for PortState {
             reused: None,
             room: usize::MAX,
             registered_max: usize::MAX,
+            computes_checksums: false,
         }
     }
 }
@@ -71,6 +78,11 @@ impl Recording {
     /// The queue of `port` keeps no more than `registered_max` frames for repetition.
     pub fn limit_registered(&mut self, port: PortIndex, registered_max: usize) {
         self.port(port).registered_max = registered_max;
+    }
+
+    /// The queue of `port` computes checksums that are left to it.
+    pub fn compute_checksums(&mut self, port: PortIndex) {
+        self.port(port).computes_checksums = true;
     }
 
     /// Gives what was sent since the last time.
@@ -136,13 +148,28 @@ struct Queue<'a> {
 impl Queue<'_> {
     /// A copy of a frame that was sent is sent again, later, with what was written into it.
     fn keep_what_was_written(&mut self) {
-        let (Some(frame), Some(sent)) = (self.state.reused.take(), self.sent.last()) else {
+        let (Some(frame), Some(sent)) = (self.state.reused.take(), self.sent.last_mut()) else {
             return;
         };
         if let Some(kept) = &mut self.state.frames[frame.0 as usize] {
             kept.copies[0][..sent.bytes.len()].copy_from_slice(&sent.bytes);
             kept.copies.rotate_left(1);
+            if let Some(left) = &kept.left {
+                complete(left, &mut sent.bytes);
+            }
         }
+    }
+
+    fn keep(&mut self, frame: &[u8], left: Option<LeftChecksums>) -> Option<FrameHandle> {
+        if self.state.frames.iter().flatten().count() >= self.state.registered_max {
+            return None;
+        }
+        self.state.frames.push(Some(Kept {
+            bytes: frame.to_vec(),
+            left,
+            copies: [(); COPIES].map(|()| frame.to_vec()),
+        }));
+        Some(FrameHandle(self.state.frames.len() as u32 - 1))
     }
 }
 
@@ -193,14 +220,14 @@ impl Transmit for Queue<'_> {
     }
 
     fn register(&mut self, frame: &[u8]) -> Option<FrameHandle> {
-        if self.state.frames.iter().flatten().count() >= self.state.registered_max {
-            return None;
+        self.keep(frame, None)
+    }
+
+    fn register_left(&mut self, frame: &[u8], left: &LeftChecksums) -> Option<FrameHandle> {
+        match self.state.computes_checksums {
+            true => self.keep(frame, Some(*left)),
+            false => None,
         }
-        self.state.frames.push(Some(Kept {
-            bytes: frame.to_vec(),
-            copies: [(); COPIES].map(|()| frame.to_vec()),
-        }));
-        Some(FrameHandle(self.state.frames.len() as u32 - 1))
     }
 
     fn unregister(&mut self, frame: FrameHandle) {
@@ -208,6 +235,24 @@ impl Transmit for Queue<'_> {
         let known = self.state.frames[frame.0 as usize].take();
         assert!(known.is_some(), "a frame is unregistered once");
     }
+}
+
+/// Computes the checksums of a frame as a card does. That of TCP or UDP begins with what is in its
+/// place: the sum of the pseudo header.
+fn complete(left: &LeftChecksums, frame: &mut [u8]) {
+    let header = usize::from(left.l2_bytes);
+    let segment = header + usize::from(left.l3_bytes);
+    if left.is_ipv4 {
+        let sum = checksum::checksum(&frame[header..segment]);
+        frame[header + 10..][..2].copy_from_slice(&sum.to_be_bytes());
+    }
+    let place = segment + if left.is_tcp { 16 } else { 6 };
+    let sum = match checksum::checksum(&frame[segment..]) {
+        // Zero would mean none (RFC 768).
+        0 if !left.is_tcp => 0xffff,
+        sum => sum,
+    };
+    frame[place..][..2].copy_from_slice(&sum.to_be_bytes());
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use allosaur_engine::flow_stats::{Group, Rule};
 use allosaur_engine::stream::{CoreShare, StreamId, StreamSpec};
 use allosaur_engine::time::MILLISECOND;
-use allosaur_engine::vm::{Instruction, Operation, Range, Values, Width};
+use allosaur_engine::vm::{Instruction, Layer4, Operation, Range, Values, Width};
 use allosaur_testkit::recording::Sent;
 use proptest::prelude::*;
 
@@ -17,15 +17,20 @@ struct Kind {
     offset: usize,
     trims: bool,
     is_measured: bool,
+    /// The checksums of IPv4 and UDP are made right.
+    is_fixed: bool,
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
     let sizes = (60..1514usize, 14..480usize);
-    (sizes, any::<bool>(), any::<bool>()).prop_map(|((bytes, offset), trims, is_measured)| Kind {
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>());
+    (sizes, switches).prop_map(|((bytes, offset), (trims, is_measured, is_fixed))| Kind {
         bytes,
-        offset: offset.min(bytes - 4),
+        // Not over what says where the headers are.
+        offset: if is_fixed { offset.max(42) } else { offset }.min(bytes - 4),
         trims,
         is_measured,
+        is_fixed,
     })
 }
 
@@ -75,6 +80,13 @@ fn spec(id: StreamId, kind: Kind) -> StreamSpec {
         let variable = "length".to_owned();
         program.push(Instruction::TrimPacketSize { variable });
     }
+    if kind.is_fixed {
+        program.push(Instruction::FixChecksums {
+            l2_bytes: 14,
+            l3_bytes: 20,
+            layer4: Layer4::Udp,
+        });
+    }
     let group = Group::latency(id as u16).expect("few streams");
     let rule = Rule {
         group,
@@ -92,11 +104,19 @@ fn spec(id: StreamId, kind: Kind) -> StreamSpec {
 }
 
 /// What is sent when the queue keeps so many frames and is often full.
-fn sent(kinds: &[Kind], registered_max: usize, room: usize) -> Option<Vec<Sent>> {
+fn sent(
+    kinds: &[Kind],
+    registered_max: usize,
+    computes_checksums: bool,
+    room: usize,
+) -> Option<Vec<Sent>> {
     let streams = kinds.iter().enumerate();
     let streams: Vec<StreamSpec> = streams.map(|(n, kind)| spec(n as u32, *kind)).collect();
     let mut bench = Bench::new();
     bench.outlets.limit_registered(0, registered_max);
+    if computes_checksums {
+        bench.outlets.compute_checksums(0);
+    }
     bench.start(&streams, CoreShare::ONLY, None).ok()?;
     let mut sent = Vec::new();
     for turn in 0..40 {
@@ -115,11 +135,12 @@ proptest! {
     fn kept_frames_are_sent_as_written_ones(
         kinds in prop::collection::vec(kind(), 1..5),
         registered_max in 1..5usize,
+        computes_checksums in any::<bool>(),
         room in 1..100usize,
     ) {
-        let written = sent(&kinds, 0, room);
+        let written = sent(&kinds, 0, false, room);
         prop_assert!(written.is_some(), "the streams are right");
-        prop_assert!(sent(&kinds, registered_max, room) == written);
+        prop_assert!(sent(&kinds, registered_max, computes_checksums, room) == written);
     }
 }
 
@@ -136,6 +157,7 @@ fn queues_keep_the_frames_whose_end_stays() {
         offset: 26,
         trims: false,
         is_measured: false,
+        is_fixed: false,
     };
     assert_eq!(kept(kind), 1);
     assert_eq!(kept(Kind { bytes: 60, ..kind }), 0);
