@@ -128,7 +128,8 @@ def test_kinds_mix_and_send_both_ways(network: Any) -> None:
 def test_threads_that_share_a_hardware_queue_send_all_of_it(network: Any) -> None:
     far = network.namespace("far")
     near, other = network.veth(far)
-    with LocalServer(ports=[f"af_xdp:{near}"], cores=3) as server, server.client() as client:
+    share = ["--poll", "adaptive"]
+    with LocalServer(ports=[f"af_xdp:{near}"], cores=3, options=share) as server, server.client() as client:
         assert "1 hardware queue, shared by 4 threads" in details(client)
         stats = run(client, [burst(udp(), 60_000, 200_000), burst(udp(90), 30_000, vm=sources())])
         assert stats[0]["opackets"] == 90_000
