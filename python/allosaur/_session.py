@@ -49,9 +49,7 @@ class Session:
         """Shake hands with the server. Raises ``STLConnectionError`` or ``STLRpcError``."""
         try:
             self.transport.open(self._timeout_s)
-            name, major, minor = self.api
-            answer = self.rpc.call("api_sync_v2", name=name, major=major, minor=minor)
-            self.rpc.api_handle = answer["api_h"]
+            self.rpc.api_handle = self._agree()
             self._events = EventPump(
                 self.rpc, self.transport, self.session_id, self._take_event, self._take_loss
             )
@@ -100,6 +98,21 @@ class Session:
         self.stats.update(ports, [reply.unwrap() for reply in replies])
         if "get_active_pgids" in self.supported_commands:
             self.stats.pgids.read(self.rpc, list(self.ports))
+
+    def _agree(self) -> str:
+        """The key of the server's API. Raises ``STLError`` when it is for another kind of traffic."""
+        name, major, minor = self.api
+        try:
+            key: str = self.rpc.call("api_sync_v2", name=name, major=major, minor=minor)["api_h"]
+            return key
+        except STLRpcError as error:
+            if "configuration mismatch" not in error.text:
+                raise
+            other = "STLClient" if name == "ASTF" else "ASTFClient"
+            raise STLError(
+                f"the server is not for {self.mode[1]} traffic ({error.text}): use {other}, or start a "
+                f"server that is"
+            ) from error
 
     def _read_server(self) -> None:
         self.version = self.rpc.call("get_version")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur import STLClient
+from allosaur import ASTFClient, ASTFProfile, STLClient
 from allosaur.api import UDP, Ether
 from allosaur.server import LocalServer
 from allosaur.testing import MockTransport
@@ -82,7 +82,7 @@ def client_calls(page: Path) -> list[ast.Call]:
 def test_scripts_call_what_there_is(page: Path) -> None:
     for call in client_calls(page):
         assert isinstance(call.func, ast.Attribute)
-        method = getattr(STLClient, call.func.attr)
+        method = getattr(ASTFClient if page.name == "stateful.md" else STLClient, call.func.attr)
         keywords = {keyword.arg: None for keyword in call.keywords if keyword.arg}
         inspect.signature(method).bind(None, *[None for _ in call.args], **keywords)
 
@@ -111,3 +111,13 @@ def test_the_service_of_the_guide_runs() -> None:
         silent = names["Echo"](udp_port=1002)
         context.run(silent)
         assert silent.rtt_s is None
+
+
+def test_the_stateful_guide_compiles_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = python_blocks(ROOT / "docs/guide/stateful.md")
+    profile = tmp_path / "guide.py"
+    profile.write_text(blocks[0], encoding="utf-8")
+    fields = ASTFProfile.load(profile, size=5000).to_json()
+    assert fields["program_list"][0]["commands"][1] == {"name": "rx", "min_bytes": 5000}
+    monkeypatch.chdir(ROOT)
+    exec(next(block for block in blocks if "MockStatefulTransport" in block), {})

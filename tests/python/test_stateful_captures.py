@@ -13,6 +13,7 @@ from allosaur._capture_file import CaptureFile
 from allosaur._packets import CapturedPacket
 from allosaur._stateful._capture_place import SHIPPED
 from allosaur._stateful._commands import BufferCmd
+from allosaur._stateful._conversation import read_conversation
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
@@ -234,6 +235,28 @@ def test_what_a_capture_says_of_its_ends(capture: Callable[..., Path]) -> None:
     assert info.client_options == {"MSS": 1400, "WScale": 7}
     assert info.glob_info("s").to_json() == {"tcp": {"mss": 1300, "rxbufsize": 2000}}
     assert info.glob_info("c").to_json() == {"tcp": {"mss": 1400, "rxbufsize": 1024}}
+
+
+def test_spoilt_captures_are_errors_and_nothing_else(tmp_path: Path) -> None:
+    seed = random.SystemRandom().getrandbits(32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    originals = [(SHIPPED / f"{name}.pcap").read_bytes() for name in ("dns", "http_ipv6", "http_post")]
+    path = tmp_path / "spoilt.pcap"
+    outcomes = set()
+    for _ in range(400):
+        data = bytearray(rng.choice(originals))
+        for _ in range(rng.choice((1, 3, 20))):
+            data[rng.randrange(24, len(data))] = rng.randrange(256)
+        if rng.random() < 0.2:
+            del data[rng.randrange(24, len(data)) :]
+        path.write_bytes(data)
+        try:
+            read_conversation(path)
+            outcomes.add("taken")
+        except ASTFError:
+            outcomes.add("refused")
+    assert outcomes == {"taken", "refused"}
 
 
 SHIPPED_NAMES = ["dns", "http_browsing", "http_get", "http_ipv6", "http_post", "https"]

@@ -105,6 +105,16 @@ def test_the_server_runs_in_another_mode() -> None:
         STLClient(transport=MockStatefulTransport()).connect()
 
 
+def test_another_kind_of_server_says_so_at_once(box: MockStatefulTransport) -> None:
+    text = "RPC configuration mismatch - server RPC configuration: 'STL', client RPC configuration: 'ASTF'"
+    box.refuse("api_sync_v2", text)
+    with pytest.raises(STLError, match=r"not for stateful traffic .*configuration: 'STL'.*use STLClient"):
+        ASTFClient(transport=box).connect()
+    box.refuse("api_sync_v2", "RPC version mismatch: a newer client version is required")
+    with pytest.raises(STLRpcError, match="newer client"):
+        ASTFClient(transport=box).connect()
+
+
 def test_there_is_one_owner(box: MockStatefulTransport, client: ASTFClient) -> None:
     other = ASTFClient(username="bob", transport=box)
     other.connect()
