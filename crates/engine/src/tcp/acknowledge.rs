@@ -55,10 +55,12 @@ impl Connection {
 
     /// Something new was acknowledged.
     fn advance(&mut self, cx: &mut Context<'_>, segment: &Segment, outcome: &mut Outcome) {
+        let after_timeout = self.has(Flag::HELD) && self.una.is_before(self.recover);
         let (flight, bytes) = (self.una.until(self.high), self.una.until(segment.ack));
         self.move_on(cx, segment.ack, outcome);
         let is_measured = self.measure(cx, segment);
-        self.backoff = if is_measured || self.has(Flag::TIMESTAMPS) {
+        let is_certain = is_measured || self.has(Flag::TIMESTAMPS.or(Flag::PERSIST));
+        self.backoff = if is_certain {
             0
         } else {
             // Karn: the timeout stays backed off until something that was sent once is measured;
@@ -69,7 +71,11 @@ impl Connection {
             self.repair_further(cx, bytes);
         } else {
             self.dup_acks = 0;
-            self.grow(cx, flight, bytes);
+            // "TCP also follows the normal procedures for increasing the congestion window when
+            // it receives ACK packets without the ECN-Echo bit set" (RFC 3168, section 6.1.2).
+            if !(segment.has(TcpFlags::ECE) && self.has(Flag::ECN)) {
+                self.grow(cx, flight, bytes, after_timeout);
+            }
         }
         if self.has(Flag::HELD.or(Flag::SLOWED)) {
             self.pass_recover();
@@ -140,12 +146,13 @@ impl Connection {
     }
 
     /// Lets the window grow, where the connection uses it (RFC 7661 in its simplest form).
-    fn grow(&mut self, cx: &Context<'_>, flight_before: u32, bytes: u32) {
+    fn grow(&mut self, cx: &Context<'_>, flight_before: u32, bytes: u32, after_timeout: bool) {
         if flight_before.saturating_mul(2) < self.congestion.window_bytes {
             return;
         }
         let ack = Acknowledged {
             bytes,
+            after_timeout,
             mss_bytes: u32::from(self.mss),
             round_trip_us: self.rtt.smoothed_us(),
             now_ms: cx.now_ms,

@@ -47,6 +47,8 @@ struct Cubic {
 pub(super) struct Acknowledged {
     /// Bytes newly acknowledged.
     pub(super) bytes: u32,
+    /// Whether a timeout is still being repaired.
+    pub(super) after_timeout: bool,
     /// The segment size.
     pub(super) mss_bytes: u32,
     /// The smoothed round trip.
@@ -73,8 +75,10 @@ impl Congestion {
         ack: Acknowledged,
     ) {
         let grown = if self.window_bytes < self.threshold_bytes {
-            // RFC 5681, section 3.1, with RFC 3465's limit of two segments an acknowledgment.
-            ack.bytes.min(2 * ack.mss_bytes)
+            // RFC 5681, section 3.1, with RFC 3465's limit of two segments an acknowledgment,
+            // and of one after a timeout (section 2.3).
+            let segments = if ack.after_timeout { 1 } else { 2 };
+            ack.bytes.min(segments * ack.mss_bytes)
         } else {
             match algorithm {
                 CongestionAlgorithm::NewReno => self.reno_growth(ack),
@@ -215,6 +219,7 @@ mod tests {
     fn acknowledged(bytes: u32, now_ms: u32) -> Acknowledged {
         Acknowledged {
             bytes,
+            after_timeout: false,
             mss_bytes: MSS,
             round_trip_us: 100_000,
             now_ms,

@@ -116,9 +116,15 @@ impl Connection {
         }
         if !is_synchronized {
             cx.counters.rexmttimeo_syn += 1;
+        } else if self.send_window == 0 && self.una.is_before(self.end) {
+            // "If the window shrinks to zero, the TCP implementation MUST probe it in the
+            // standard way" (RFC 9293, section 3.8.6.2.1).
+            self.backoff -= 1;
+            self.persist(cx, outcome);
         } else {
             cx.counters.rexmttimeo += 1;
-            let flight = self.una.until(self.high);
+            // In a repair much of it has arrived: the window says how much is under way.
+            let flight = self.una.until(self.high).min(self.congestion.window_bytes);
             let (algorithm, mss) = (cx.tunables.congestion, u32::from(self.mss));
             let is_first = !self.has(Flag::TIMED_OUT);
             self.congestion

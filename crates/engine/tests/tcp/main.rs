@@ -2,7 +2,9 @@
 
 use proptest::prelude::ProptestConfig;
 
+mod conformance;
 mod pair;
+mod script;
 mod transfers;
 
 /// How many cases a property is tried with: `PROPTEST_CASES`, else what takes about a second.
