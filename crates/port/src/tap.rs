@@ -277,6 +277,21 @@ mod tests {
     }
 
     #[test]
+    fn frames_that_are_not_sent_here_are_copied_under_a_number() {
+        let (mut tap_in, mut tap_out) = tap();
+        assert!(tap_in.copy(10, 77, &[1; 60]));
+        assert!(!tap_in.copy(11, 77, &[2; FRAME_BYTES_MAX + 1]), "too long");
+        assert!(tap_in.copy(11, 3, &[3; FRAME_BYTES_MAX]));
+        tap_in.flush();
+        let expected = [(10, 77, vec![1; 60]), (11, 3, vec![3; FRAME_BYTES_MAX])];
+        assert_eq!(copies(&mut tap_out), expected);
+        while tap_in.copy(12, 0, &[4; 9000]) {}
+        assert_eq!(tap_out.lost_packets(), 0, "who copies decides what is lost");
+        tap_in.note_lost();
+        assert_eq!(tap_out.lost_packets(), 1);
+    }
+
+    #[test]
     fn what_a_tap_cannot_hold_is_counted_and_sent_all_the_same() {
         let mut sink = memory::sink(1);
         let (mut tap_in, mut tap_out) = tap();
