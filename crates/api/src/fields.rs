@@ -208,7 +208,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn full(&self, name: &str) -> String {
+    /// The name of a field with the objects that it is in.
+    pub(crate) fn full(&self, name: &str) -> String {
         format!("{}{name}", self.path)
     }
 }

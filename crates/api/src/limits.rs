@@ -20,6 +20,8 @@ pub const STREAMS_MAX: usize = 20_000;
 pub const USER_BYTES_MAX: usize = 256;
 /// Most packet groups in one request.
 pub const PGIDS_MAX: usize = 1152;
+/// Longest JSON of a stateful profile, in bytes.
+pub const STATEFUL_PROFILE_BYTES_MAX: usize = 64 << 20;
 /// Most packets that a capture or a receive queue keeps.
 pub const CAPTURE_PACKETS_MAX: u32 = 1_000_000;
 /// Most captures at a time.
@@ -80,6 +82,11 @@ pub fn table() -> Vec<(&'static str, String, &'static str)> {
             "an error",
         ),
         ("streams of a profile", STREAMS_MAX.to_string(), "an error"),
+        (
+            "the JSON of a stateful profile",
+            format!("{STATEFUL_PROFILE_BYTES_MAX} bytes"),
+            "an error",
+        ),
         (
             "a capture file to be sent",
             format!("{CAPTURE_FILE_BYTES_MAX} bytes"),

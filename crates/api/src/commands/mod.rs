@@ -9,6 +9,7 @@ pub mod ports;
 pub mod remote;
 pub mod server;
 pub mod service;
+pub mod stateful;
 pub mod statistics;
 pub mod streams;
 pub mod traffic;

@@ -33,6 +33,7 @@ mod secret;
 mod server;
 mod service;
 mod session;
+pub mod stateful;
 mod statistics;
 pub mod stream;
 mod streams;

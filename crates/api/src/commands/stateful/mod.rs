@@ -1,0 +1,86 @@
+//! The words of stateful traffic.
+//!
+//! What lives here so far: the JSON of a profile ([`profile`], its programs in [`command`], its
+//! tunables in [`tunables`]). What does not: the limits of values and what they mean together (the
+//! server's `control::stateful`).
+
+pub mod command;
+pub mod profile;
+pub mod tunables;
+
+use serde_json::Value;
+
+use crate::fields::{FieldError, Fields};
+
+/// A number from 0 on. Python writes some of them with a fraction of zero, and so may this.
+pub(crate) fn number(fields: &Fields<'_>, name: &str) -> Result<u64, FieldError> {
+    let value = fields.value(name)?;
+    let whole = value.as_f64().filter(|number| number.fract() == 0.0);
+    let whole = whole.filter(|number| (0.0..1.8e19).contains(number));
+    match value.as_u64().or(whole.map(|number| number as u64)) {
+        Some(number) => Ok(number),
+        None => Err(fields.bad(
+            name,
+            format!("is {value}; it must be a whole number from 0 on"),
+        )),
+    }
+}
+
+/// A number from 0 on that has 32 bits.
+pub(crate) fn number32(fields: &Fields<'_>, name: &str) -> Result<u32, FieldError> {
+    let number = number(fields, name)?;
+    u32::try_from(number).map_err(|_| {
+        let problem = format!("is {number}; it must be at most {}", u32::MAX);
+        fields.bad(name, problem)
+    })
+}
+
+/// A length of time from 0 on, with or without a fraction.
+pub(crate) fn duration(fields: &Fields<'_>, name: &str) -> Result<f64, FieldError> {
+    let duration = fields.double(name)?;
+    if duration >= 0.0 {
+        return Ok(duration);
+    }
+    Err(fields.bad(name, format!("is {duration}; it must be at least 0")))
+}
+
+/// Yes or no: a boolean, or 0 or 1 as Python may write it.
+pub(crate) fn flag(fields: &Fields<'_>, name: &str) -> Result<bool, FieldError> {
+    let value = fields.value(name)?;
+    match (value.as_bool(), value.as_u64()) {
+        (Some(flag), _) => Ok(flag),
+        (None, Some(number @ (0 | 1))) => Ok(number == 1),
+        _ => Err(fields.bad(name, format!("is {value}; it must be true or false"))),
+    }
+}
+
+/// The same; missing is no.
+pub(crate) fn flag_or_no(fields: &Fields<'_>, name: &str) -> Result<bool, FieldError> {
+    Ok(fields.optional(name, flag)?.unwrap_or(false))
+}
+
+/// Numbers from 0 to 255.
+pub(crate) fn bytes(fields: &Fields<'_>, name: &str) -> Result<Vec<u8>, FieldError> {
+    let numbers = fields.uint_array(name, 255, "byte")?;
+    Ok(numbers.into_iter().map(|number| number as u8).collect())
+}
+
+/// Each object of a list, read by `read`.
+pub(crate) fn objects<'a, T>(
+    fields: &Fields<'a>,
+    name: &str,
+    path: &str,
+    read: impl Fn(&Fields<'a>) -> Result<T, FieldError>,
+) -> Result<Vec<T>, FieldError> {
+    let values = fields.array(name)?.iter().enumerate();
+    let object = |(i, value): (usize, &'a Value)| {
+        // The path is only made for what is wrong: lists are long.
+        let map = value.as_object().map(Fields::new);
+        let quick = map.map(|fields| read(&fields));
+        match quick {
+            Some(Ok(object)) => Ok(object),
+            _ => Fields::of(value, &format!("{path}[{i}]")).and_then(|fields| read(&fields)),
+        }
+    };
+    values.map(object).collect()
+}

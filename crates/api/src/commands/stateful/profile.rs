@@ -1,0 +1,307 @@
+//! The JSON of a stateful profile, as `profile_fragment` carries it.
+//!
+//! What lives here: reading it strictly into plain structs, each error with the path of its field.
+//! What does not: the limits of values, and what they mean together.
+//!
+//! Fields that nobody knows are left alone, as TRex does: clients write some for themselves. Names
+//! of commands and tunables that nobody knows are errors: TRex ends a program there, or goes on
+//! without.
+
+use std::net::Ipv4Addr;
+
+use serde_json::Value;
+
+use super::command::Command;
+use super::tunables::Tunables;
+use super::{bytes, flag, flag_or_no, number, number32, objects};
+use crate::fields::{FieldError, Fields};
+
+/// A profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile<'a> {
+    /// `buf_list`.
+    pub buffers: Vec<Buffer<'a>>,
+    /// `ip_gen_dist_list`.
+    pub pools: Vec<Pool>,
+    /// `program_list`.
+    pub programs: Vec<Program<'a>>,
+    /// `templates`.
+    pub templates: Vec<Template>,
+    /// `c_glob_info`.
+    pub client: Tunables,
+    /// `s_glob_info`.
+    pub server: Tunables,
+    /// `tg_names`.
+    pub groups: Vec<&'a str>,
+}
+
+/// Constant bytes: a string, or an object that describes a longer one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer<'a> {
+    /// The bytes that it begins with, in base64.
+    pub base: &'a str,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// What fills the rest, in base64.
+    pub fill: Option<&'a str>,
+}
+
+/// A range of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// `ip_start`.
+    pub start: Ipv4Addr,
+    /// `ip_end`.
+    pub end: Ipv4Addr,
+    /// `ip_offset`: added for each further pair of ports.
+    pub offset: Ipv4Addr,
+    /// `distribution`: random (`rand`), else one after another (`seq`).
+    pub is_random: bool,
+    /// `dir`: clients (`c`), else servers (`s`).
+    pub is_client: bool,
+    /// `per_core_distribution` is `seq`.
+    pub is_sequential_per_core: bool,
+}
+
+/// A program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program<'a> {
+    /// `commands`.
+    pub commands: Vec<Command>,
+    /// `stream`: TCP, else UDP.
+    pub is_stream: bool,
+    /// `addon`.
+    pub addon: Option<&'a str>,
+}
+
+/// A template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Template {
+    /// `client_template`.
+    pub client: Client,
+    /// `server_template`.
+    pub server: Server,
+    /// `tg_id`; 0 is none.
+    pub group: u32,
+}
+
+/// The client's side of a template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Client {
+    /// `program_index`.
+    pub program: u32,
+    /// `ip_gen.dist_client.index`.
+    pub client_pool: u32,
+    /// `ip_gen.dist_server.index`.
+    pub server_pool: u32,
+    /// `port`.
+    pub port: u16,
+    /// `cps`: connections per second; missing for flows that only programs make.
+    pub cps: Option<f64>,
+    /// `limit`: flows in all.
+    pub limit: Option<u32>,
+    /// `cont`: with a limit, a flow that ends is replaced.
+    pub cont: bool,
+    /// `core_base`: where the shares of a limit begin.
+    pub core_base: u8,
+    /// `glob_info`.
+    pub tunables: Tunables,
+}
+
+/// The server's side of a template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// `program_index`.
+    pub program: u32,
+    /// `assoc`.
+    pub associations: Vec<Association>,
+    /// `glob_info`.
+    pub tunables: Tunables,
+}
+
+/// Whom a server answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Association {
+    /// `port`.
+    pub port: u16,
+    /// `ip_start`.
+    pub start: Option<Ipv4Addr>,
+    /// `ip_end`.
+    pub end: Option<Ipv4Addr>,
+    /// `l7_map`.
+    pub l7_map: Option<L7Map>,
+}
+
+/// Bytes of the first message that choose a server: a list of offsets, or an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct L7Map {
+    /// `offset`.
+    pub offsets: Vec<u8>,
+    /// `mask`.
+    pub masks: Vec<u8>,
+    /// `value`.
+    pub values: Option<Vec<u8>>,
+}
+
+impl<'a> Profile<'a> {
+    /// Reads a profile.
+    pub fn parse(value: &'a Value) -> Result<Profile<'a>, FieldError> {
+        let map = value.as_object().ok_or(FieldError::Type {
+            name: "profile".to_owned(),
+            found: "something else",
+            expected: "object",
+        })?;
+        let fields = Fields::new(map);
+        Ok(Profile {
+            buffers: buffers(&fields)?,
+            pools: objects(&fields, "ip_gen_dist_list", "ip_gen_dist_list", pool)?,
+            programs: programs(&fields)?,
+            templates: objects(&fields, "templates", "templates", template)?,
+            client: Tunables::parse(&fields, "c_glob_info")?,
+            server: Tunables::parse(&fields, "s_glob_info")?,
+            groups: groups(&fields)?,
+        })
+    }
+}
+
+fn buffers<'a>(fields: &Fields<'a>) -> Result<Vec<Buffer<'a>>, FieldError> {
+    let values = fields.array("buf_list")?.iter().enumerate();
+    let buffer = |(i, value): (usize, &'a Value)| match value {
+        Value::String(base) => Ok(Buffer {
+            base,
+            size: None,
+            fill: None,
+        }),
+        _ => {
+            let fields = Fields::of(value, &format!("buf_list[{i}]"))?;
+            Ok(Buffer {
+                base: fields.optional("base", Fields::string)?.unwrap_or(""),
+                size: fields.optional("size", number)?,
+                fill: fields.optional("fill", Fields::string)?,
+            })
+        }
+    };
+    values.map(buffer).collect()
+}
+
+fn address(fields: &Fields<'_>, name: &str) -> Result<Ipv4Addr, FieldError> {
+    let text = fields.string(name)?;
+    text.parse().map_err(|_| {
+        let problem = format!("is '{text}'; it must be an IPv4 address such as 16.0.0.1");
+        fields.bad(name, problem)
+    })
+}
+
+fn pool(fields: &Fields<'_>) -> Result<Pool, FieldError> {
+    let per_core = |fields: &Fields<'_>, name: &str| fields.one_of(name, &["default", "seq"]);
+    let per_core = fields.optional("per_core_distribution", per_core)?;
+    Ok(Pool {
+        start: address(fields, "ip_start")?,
+        end: address(fields, "ip_end")?,
+        offset: address(fields, "ip_offset")?,
+        is_random: fields.one_of("distribution", &["seq", "rand"])? == "rand",
+        is_client: fields.one_of("dir", &["c", "s"])? == "c",
+        is_sequential_per_core: per_core == Some("seq"),
+    })
+}
+
+fn programs<'a>(fields: &Fields<'a>) -> Result<Vec<Program<'a>>, FieldError> {
+    let values = fields.array("program_list")?.iter().enumerate();
+    let program = |(i, value): (usize, &'a Value)| {
+        let path = format!("program_list[{i}]");
+        let fields = Fields::of(value, &path)?;
+        let commands = format!("{path}.commands");
+        Ok(Program {
+            commands: objects(&fields, "commands", &commands, Command::parse)?,
+            is_stream: fields.optional("stream", flag)?.unwrap_or(true),
+            addon: fields.optional("addon", Fields::string)?,
+        })
+    };
+    values.map(program).collect()
+}
+
+fn template(fields: &Fields<'_>) -> Result<Template, FieldError> {
+    Ok(Template {
+        client: client(&fields.object("client_template")?)?,
+        server: server(&fields.object("server_template")?)?,
+        group: fields.optional("tg_id", number32)?.unwrap_or(0),
+    })
+}
+
+fn client(fields: &Fields<'_>) -> Result<Client, FieldError> {
+    let ip_gen = fields.object("ip_gen")?;
+    let pool = |name| number32(&ip_gen.object(name)?, "index");
+    Ok(Client {
+        program: number32(fields, "program_index")?,
+        client_pool: pool("dist_client")?,
+        server_pool: pool("dist_server")?,
+        port: fields.uint16("port")?,
+        cps: fields.optional("cps", rate)?,
+        limit: fields.optional("limit", number32)?,
+        cont: flag_or_no(fields, "cont")?,
+        core_base: fields.optional("core_base", Fields::byte)?.unwrap_or(0),
+        tunables: Tunables::parse(fields, "glob_info")?,
+    })
+}
+
+fn rate(fields: &Fields<'_>, name: &str) -> Result<f64, FieldError> {
+    let rate = fields.double(name)?;
+    if rate > 0.0 {
+        return Ok(rate);
+    }
+    Err(fields.bad(name, format!("is {rate}; it must be above 0")))
+}
+
+fn server(fields: &Fields<'_>) -> Result<Server, FieldError> {
+    let values = fields.array("assoc")?.iter().enumerate();
+    let association = |(i, value)| {
+        let path = fields.full(&format!("assoc[{i}]"));
+        association(&Fields::of(value, &path)?)
+    };
+    Ok(Server {
+        program: number32(fields, "program_index")?,
+        associations: values.map(association).collect::<Result<_, _>>()?,
+        tunables: Tunables::parse(fields, "glob_info")?,
+    })
+}
+
+fn association(fields: &Fields<'_>) -> Result<Association, FieldError> {
+    Ok(Association {
+        port: fields.uint16("port")?,
+        start: fields.optional("ip_start", address)?,
+        end: fields.optional("ip_end", address)?,
+        l7_map: fields.optional("l7_map", l7_map)?,
+    })
+}
+
+fn l7_map(fields: &Fields<'_>, name: &str) -> Result<L7Map, FieldError> {
+    if fields.value(name)?.is_array() {
+        return Ok(L7Map {
+            offsets: bytes(fields, name)?,
+            masks: Vec::new(),
+            values: None,
+        });
+    }
+    let map = fields.object(name)?;
+    Ok(L7Map {
+        offsets: bytes(&map, "offset")?,
+        masks: map.optional("mask", bytes)?.unwrap_or_default(),
+        values: map.optional("value", bytes)?,
+    })
+}
+
+fn groups<'a>(fields: &Fields<'a>) -> Result<Vec<&'a str>, FieldError> {
+    let Some(names) = fields.optional("tg_names", Fields::array)? else {
+        return Ok(Vec::new());
+    };
+    let name = |(i, value): (usize, &'a Value)| {
+        let problem = || {
+            fields.bad(
+                "tg_names",
+                format!("has at place {i} no string, but {value}"),
+            )
+        };
+        value.as_str().ok_or_else(problem)
+    };
+    names.iter().enumerate().map(name).collect()
+}

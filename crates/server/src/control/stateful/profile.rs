@@ -1,0 +1,329 @@
+//! From the JSON of a stateful profile to what the engine is asked to do.
+//!
+//! What lives here: reading, base64, units, and the names of tunables. What does not: what must
+//! hold (the engine's `template` and `app`). The simulator reads its profiles here too.
+
+use allosaur_api::commands::stateful::command::{CmpOp, Command as Words, Condition as When};
+use allosaur_api::commands::stateful::profile as json;
+use allosaur_api::commands::stateful::tunables::Tunables as Given;
+use allosaur_api::fields::FieldError;
+use allosaur_api::limits::STATEFUL_PROFILE_BYTES_MAX;
+use allosaur_engine::app::{
+    Addon, BufferSpec, Command, Comparison, Condition, ProgramSpec, TICK, Transport,
+};
+use allosaur_engine::template::{
+    AssociationSpec, ClientSpec, CompiledProfile, Distribution, L7Map, Layout, PerCore, PoolSpec,
+    ProfileError, ProfileSpec, ServerSpec, Side, TUNABLES, TemplateSpec, TunablesSpec,
+};
+use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
+use base64::Engine as _;
+use serde_json::Value;
+use thiserror::Error;
+
+/// Why a profile cannot be used. Displays as one sentence that names the place.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum StatefulError {
+    /// Longer than the server takes.
+    #[error(
+        "the profile is {0} bytes of JSON; the most is {STATEFUL_PROFILE_BYTES_MAX}: describe long buffers by base, size and fill"
+    )]
+    TooLarge(usize),
+    /// Not JSON.
+    #[error("the profile is not JSON: {0}")]
+    Json(String),
+    /// A field is missing or has the wrong form.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// What belongs in base64 is not.
+    #[error("{path} is not base64: {problem}")]
+    Base64 {
+        /// Which field.
+        path: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A name that nobody knows.
+    #[error("{path} is not known; {known}")]
+    Unknown {
+        /// Which field.
+        path: String,
+        /// What is known instead.
+        known: String,
+    },
+    /// What the fields say together.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+}
+
+/// Reads a profile and compiles it for the cores that there are.
+pub fn compile(text: &str, layout: Layout) -> Result<CompiledProfile, StatefulError> {
+    let spec = read(text)?;
+    Ok(CompiledProfile::compile(&spec, layout)?)
+}
+
+/// Reads a profile.
+pub fn read(text: &str) -> Result<ProfileSpec, StatefulError> {
+    if text.len() > STATEFUL_PROFILE_BYTES_MAX {
+        return Err(StatefulError::TooLarge(text.len()));
+    }
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| StatefulError::Json(error.to_string()))?;
+    convert(&json::Profile::parse(&value)?)
+}
+
+/// Converts a profile.
+pub fn convert(profile: &json::Profile<'_>) -> Result<ProfileSpec, StatefulError> {
+    let buffers = profile.buffers.iter().enumerate();
+    let programs = profile.programs.iter().enumerate();
+    let templates = profile.templates.iter().enumerate();
+    Ok(ProfileSpec {
+        buffers: buffers
+            .map(|(i, buffer)| self::buffer(i, buffer))
+            .collect::<Result<_, _>>()?,
+        pools: profile.pools.iter().map(pool).collect(),
+        programs: programs
+            .map(|(i, program)| self::program(i, program))
+            .collect::<Result<_, _>>()?,
+        templates: templates
+            .map(|(i, template)| self::template(i, template))
+            .collect::<Result<_, _>>()?,
+        client: tunables("c_glob_info", &profile.client)?,
+        server: tunables("s_glob_info", &profile.server)?,
+        groups: profile.groups.iter().map(|&name| name.into()).collect(),
+    })
+}
+
+fn buffer(i: usize, buffer: &json::Buffer<'_>) -> Result<BufferSpec, StatefulError> {
+    let decode = |field: &str, base64: &str| {
+        let bytes = base64::engine::general_purpose::STANDARD.decode(base64);
+        bytes.map_err(|error| StatefulError::Base64 {
+            path: format!("buf_list[{i}]{field}"),
+            problem: error.to_string(),
+        })
+    };
+    let (base, fill) = match buffer.size {
+        None => ("", ""),
+        Some(_) => (".base", ".fill"),
+    };
+    Ok(BufferSpec {
+        base: decode(base, buffer.base)?,
+        bytes: buffer.size,
+        fill: decode(fill, buffer.fill.unwrap_or(""))?,
+    })
+}
+
+fn pool(pool: &json::Pool) -> PoolSpec {
+    PoolSpec {
+        first: pool.start.into(),
+        last: pool.end.into(),
+        distribution: match pool.is_random {
+            true => Distribution::Random,
+            false => Distribution::Sequence,
+        },
+        side: match pool.is_client {
+            true => Side::Client,
+            false => Side::Server,
+        },
+        offset: pool.offset.into(),
+        per_core: match pool.is_sequential_per_core {
+            true => PerCore::Sequence,
+            false => PerCore::Default,
+        },
+    }
+}
+
+fn program(i: usize, program: &json::Program<'_>) -> Result<ProgramSpec, StatefulError> {
+    let addon = match program.addon {
+        None => None,
+        Some("latency") if !program.is_stream => Some(Addon::Latency),
+        Some(name) => {
+            return Err(StatefulError::Unknown {
+                path: format!("program_list[{i}].addon '{name}'"),
+                known: "it can only be 'latency', of a program with stream false".to_owned(),
+            });
+        }
+    };
+    Ok(ProgramSpec {
+        commands: program.commands.iter().map(command).collect(),
+        transport: match program.is_stream {
+            true => Transport::Stream,
+            false => Transport::Datagram,
+        },
+        addon,
+    })
+}
+
+/// Microseconds as nanoseconds; too many stay too many.
+fn nanos(usec: f64) -> Nanos {
+    (usec * MICROSECOND as f64).round() as Nanos
+}
+
+/// Seconds as whole ticks, cut off as TRex does.
+fn ticks(seconds: f64) -> u64 {
+    (seconds * (SECOND / TICK) as f64) as u64
+}
+
+fn command(words: &Words) -> Command {
+    match *words {
+        Words::Tx { buf_index } => Command::Send { buffer: buf_index },
+        Words::Rx { min_bytes, clear } => Command::Receive {
+            bytes: min_bytes,
+            clear,
+        },
+        Words::TxMsg { buf_index } => Command::SendMessage { buffer: buf_index },
+        Words::RxMsg { min_pkts, clear } => Command::ReceiveMessages {
+            messages: min_pkts,
+            clear,
+        },
+        Words::Keepalive { msec, rx_mode } => Command::Keepalive {
+            timeout_ms: msec,
+            received_only: rx_mode,
+        },
+        Words::CloseMsg => Command::CloseMessage,
+        Words::Delay { usec } => Command::Delay {
+            duration: nanos(usec),
+        },
+        Words::DelayRnd { min_usec, max_usec } => Command::DelayRandom {
+            min: nanos(min_usec),
+            max: nanos(max_usec),
+        },
+        Words::Reset => Command::Reset,
+        Words::Nc => Command::WaitForPeerClose,
+        Words::Connect => Command::Connect,
+        Words::TxMode { flags } => Command::SendMode {
+            blocking: flags & 1 == 0,
+        },
+        Words::SetTemplate { tg_id } => Command::SetTemplate { group: tg_id },
+        Words::ExecTemplate => Command::ExecuteTemplate,
+        _ => arithmetic(words),
+    }
+}
+
+/// Variables, counters and jumps.
+fn arithmetic(words: &Words) -> Command {
+    match *words {
+        Words::SetVar { id, val } => Command::SetVariable {
+            variable: id,
+            value: val,
+        },
+        Words::AddVar { id, val } => Command::AddVariable {
+            variable: id,
+            value: val,
+        },
+        Words::SetTickVar { id } => Command::SetTick { variable: id },
+        Words::AddTickVar { id, duration } => Command::AddTick {
+            variable: id,
+            ticks: ticks(duration),
+        },
+        Words::AddStats { stats_id, val } => Command::AddStats {
+            counter: stats_id,
+            value: val,
+        },
+        Words::AddTickStats { stats_id, var_id } => Command::AddTickStats {
+            counter: stats_id,
+            variable: var_id,
+        },
+        Words::JmpNz { id, offset } => Command::JumpNotZero {
+            variable: id,
+            offset,
+        },
+        Words::JmpDp {
+            id,
+            offset,
+            duration,
+        } => Command::JumpWithin {
+            variable: id,
+            offset,
+            ticks: ticks(duration),
+        },
+        Words::JmpCmp { offset, condition } => Command::Jump {
+            offset,
+            condition: condition.map(self::condition),
+        },
+        _ => unreachable!("`command` takes all other words"),
+    }
+}
+
+fn condition(when: When) -> Condition {
+    Condition {
+        variable: when.id,
+        comparison: match when.cmp_op {
+            CmpOp::Gt => Comparison::Greater,
+            CmpOp::Lt => Comparison::Less,
+            CmpOp::Eq => Comparison::Equal,
+            CmpOp::Ge => Comparison::GreaterOrEqual,
+            CmpOp::Le => Comparison::LessOrEqual,
+            CmpOp::Ne => Comparison::NotEqual,
+        },
+        value: when.cmp_val,
+    }
+}
+
+fn template(i: usize, template: &json::Template) -> Result<TemplateSpec, StatefulError> {
+    let (client, server) = (&template.client, &template.server);
+    let path = |side| format!("templates[{i}].{side}_template.glob_info");
+    Ok(TemplateSpec {
+        client: ClientSpec {
+            program: client.program,
+            client_pool: client.client_pool,
+            server_pool: client.server_pool,
+            port: client.port,
+            rate_cps: client.cps.unwrap_or(0.0),
+            limit: client.limit,
+            continuous: client.cont,
+            core_base: client.core_base.into(),
+            tunables: tunables(&path(Side::Client), &client.tunables)?,
+        },
+        server: ServerSpec {
+            program: server.program,
+            associations: server.associations.iter().map(association).collect(),
+            tunables: tunables(&path(Side::Server), &server.tunables)?,
+        },
+        group: template.group,
+    })
+}
+
+fn association(association: &json::Association) -> AssociationSpec {
+    AssociationSpec {
+        port: association.port,
+        first: association.start.map_or(0, u32::from),
+        last: association.end.map_or(u32::MAX, u32::from),
+        l7_map: association.l7_map.as_ref().map(|map| L7Map {
+            offsets: map.offsets.clone(),
+            masks: map.masks.clone(),
+            values: map.values.clone(),
+        }),
+    }
+}
+
+fn tunables(path: &str, given: &Given) -> Result<TunablesSpec, StatefulError> {
+    let mut spec = TunablesSpec::default();
+    spec.source_prefix = given.source_prefix;
+    spec.destination_prefix = given.destination_prefix;
+    for one in &given.numbers {
+        let (section, name) = (one.section.as_str(), one.name.as_str());
+        if (section, name) == ("scheduler", "accurate") {
+            // TRex's own schema knows it, and nobody reads it.
+            continue;
+        }
+        let mut rows = TUNABLES.iter();
+        let row = rows.find(|row| (row.section, row.name) == (section, name));
+        let row = row.ok_or_else(|| unknown(path, section, name))?;
+        spec.set(row.tunable, one.value);
+    }
+    Ok(spec)
+}
+
+fn unknown(path: &str, section: &str, name: &str) -> StatefulError {
+    let siblings = TUNABLES.iter().filter(|row| row.section == section);
+    let siblings: Vec<&str> = siblings.map(|row| row.name).collect();
+    let known = if siblings.is_empty() {
+        "there are scheduler, ip, ipv6 and tcp".to_owned()
+    } else {
+        format!("there are {}", siblings.join(", "))
+    };
+    StatefulError::Unknown {
+        path: format!("{path}.{section}.{name}"),
+        known,
+    }
+}

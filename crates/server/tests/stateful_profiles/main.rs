@@ -1,0 +1,6 @@
+//! Stateful profiles as clients send them: which are taken, what they become, what is refused.
+
+mod accepted;
+mod mutated;
+mod refused;
+mod small;
