@@ -259,7 +259,8 @@ impl Turn for Gatherer {
     }
 
     fn must_stay_awake(&mut self, now: Nanos) -> bool {
-        self.attention.expect_more(now)
+        let mut ports = self.ports.iter().flatten();
+        self.attention.expect_more(now) && ports.any(|port| !port.queue.knows_arrivals())
     }
 
     fn sleep_max(&self) -> Nanos {

@@ -242,7 +242,8 @@ impl Turn for Receiver {
     }
 
     fn must_stay_awake(&mut self, now: Nanos) -> bool {
-        self.meters.expect_more(now)
+        let sleeps_are_measured = |port: &PortSide| !port.queue.knows_arrivals();
+        self.meters.expect_more(now) && self.ports.iter().any(sleeps_are_measured)
     }
 
     fn sleep_max(&self) -> Nanos {
