@@ -6,7 +6,7 @@
 //!
 //! The modules stand in an order, and a module imports only from those before it:
 //! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `latency`, `flow_stats`, `host`,
-//! `stream`, `tcp`, `app`, `template`, `flow`, `session`, `engine`.
+//! `stream`, `tcp`, `app`, `template`, `flow`, `session`, `stateful`, `engine`.
 
 pub mod app;
 pub mod capture;
@@ -17,6 +17,7 @@ pub mod host;
 pub mod latency;
 pub mod rng;
 pub mod session;
+pub mod stateful;
 pub mod stats;
 pub mod stream;
 pub mod tcp;

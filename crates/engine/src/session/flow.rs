@@ -125,6 +125,7 @@ pub struct Session {
     /// The application wants the end once all is written.
     is_closing: bool,
     has_connected: bool,
+    is_aborted: bool,
 }
 
 /// Where the frames of a flow go.
@@ -189,6 +190,7 @@ impl Session {
             identification: cx.rng.next15() as u16,
             is_closing: false,
             has_connected: is_datagram,
+            is_aborted: false,
         }
     }
 
@@ -200,6 +202,21 @@ impl Session {
     /// Whether both ends know of each other.
     pub fn is_established(&self) -> bool {
         self.has_connected
+    }
+
+    /// Whether it ended because we reset it.
+    pub fn was_reset_by_us(&self) -> bool {
+        self.is_aborted
+    }
+
+    /// Runs another program from its beginning, before the first was told of any data.
+    pub fn run_instead(&mut self, program: &Program, pools: &mut Pools) {
+        self.application.release(&mut pools.variables);
+        self.application = Application::start(program);
+        self.wake_at = Nanos::MAX;
+        if self.has_connected {
+            self.application.handle_connected();
+        }
     }
 
     /// Its TCP connection, if it has one.
@@ -273,6 +290,7 @@ impl Session {
     pub fn abort(&mut self, cx: &mut Context<'_>, way: &mut impl Way) {
         match &mut self.carrier {
             Carrier::Tcp(connection) => {
+                self.is_aborted = true;
                 connection.abort();
                 self.transmit(cx, way);
             }
@@ -372,7 +390,10 @@ impl Session {
                 Carrier::Udp(udp),
             ) => udp.set_keepalive(cx.now, timeout_ms, received_only),
             (Action::Close, _) => self.is_closing = true,
-            (Action::Reset, Carrier::Tcp(connection)) => connection.abort(),
+            (Action::Reset, Carrier::Tcp(connection)) => {
+                self.is_aborted = true;
+                connection.abort();
+            }
             (Action::Reset, Carrier::Udp(_)) => self.is_closing = true,
             // Flows that programs make are not there yet: such a program goes on at once.
             (Action::Execute { .. }, _) => self.application.handle_executed(0),

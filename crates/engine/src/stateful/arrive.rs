@@ -1,0 +1,370 @@
+//! Frames that arrive: whose they are, and what becomes of those that are nobody's.
+
+use allosaur_packet::MacAddress;
+use allosaur_packet::checksum::Sum;
+use allosaur_packet::ethernet::EthernetView;
+use allosaur_packet::frame::{self, Layout};
+use allosaur_packet::tcp::TcpFlags;
+
+use super::run::place;
+use super::work::PortWay;
+use super::{PortFacts, RunIndex, Stateful};
+use crate::app::Transport;
+use crate::flow::{FlowIndex, FlowKey, Protocol, host_of};
+use crate::session::wire::{self, Addresses, Arrival, Content, Envelope, Received, Refusal};
+use crate::session::{LinkAddresses, Session, Way};
+use crate::tcp::{Segment, Seq};
+use crate::template::{Blackhole, Server, Side, TemplateIndex};
+use crate::time::Nanos;
+use crate::transmit::{Outlets, PortIndex};
+
+/// Who serves a client that comes.
+#[derive(Clone, Copy)]
+struct Host {
+    run: RunIndex,
+    template: TemplateIndex,
+    is_deferred: bool,
+}
+
+impl Stateful {
+    /// A frame arrived at a port.
+    pub fn handle_frame(
+        &mut self,
+        now: Nanos,
+        port: PortIndex,
+        bytes: &[u8],
+        outlets: &mut impl Outlets,
+    ) {
+        let Some(Some(facts)) = self.ports.get(usize::from(port)).copied() else {
+            return;
+        };
+        let layout = frame::parse(bytes);
+        let received = match wire::read(bytes, &layout) {
+            Ok(received) => received,
+            Err(refusal) => return self.count_refusal(facts.side, refusal),
+        };
+        let frame = Frame {
+            bytes,
+            layout: &layout,
+            received: &received,
+        };
+        let Some(key) = self.key_of(port, &facts, &received) else {
+            self.counters[place(facts.side)].err_flow_overflow += 1;
+            return;
+        };
+        match self.find(&key) {
+            Some(index) => self.handle_known(now, index, &key, &facts, frame, outlets),
+            None => self.handle_unknown(now, &key, &facts, frame, outlets),
+        }
+    }
+
+    fn count_refusal(&mut self, side: Side, refusal: Refusal) {
+        let counters = &mut self.counters[place(side)];
+        let counter = match refusal {
+            Refusal::Other => &mut counters.err_no_tcp_udp,
+            Refusal::Fragment => &mut counters.err_fragments_ipv4_drop,
+            Refusal::Length => &mut counters.err_len_err,
+            Refusal::NetworkChecksum => &mut counters.err_l3_cs,
+            Refusal::TransportChecksum => &mut counters.err_l4_cs,
+        };
+        *counter += 1;
+    }
+
+    /// The key of a frame's flow. Clients know all prefixes that they have; servers learn them.
+    fn key_of(
+        &mut self,
+        port: PortIndex,
+        facts: &PortFacts,
+        received: &Received,
+    ) -> Option<FlowKey> {
+        let (remote, local, prefixes) = match received.addresses {
+            Addresses::V4(from, to) => (from.to_bits(), to.to_bits(), None),
+            Addresses::V6(from, to) => {
+                let known = &mut self.pools.prefixes;
+                let number = match facts.side {
+                    Side::Client => known.find(to, from).unwrap_or(u16::MAX - 1),
+                    Side::Server => known.find_or_add(to, from)?,
+                };
+                (host_of(from), host_of(to), Some(number))
+            }
+        };
+        Some(FlowKey {
+            local,
+            remote,
+            local_port: received.ports.1,
+            remote_port: received.ports.0,
+            prefixes,
+            protocol: match received.arrival {
+                Arrival::Tcp(_) => Protocol::Tcp,
+                Arrival::Udp(_) => Protocol::Udp,
+            },
+            port,
+        })
+    }
+
+    fn handle_known(
+        &mut self,
+        now: Nanos,
+        index: FlowIndex,
+        key: &FlowKey,
+        facts: &PortFacts,
+        frame: Frame<'_>,
+        outlets: &mut impl Outlets,
+    ) {
+        let held = self.flows.at(index).expect("what the table has is held");
+        if let Arrival::Tcp(segment) = &frame.received.arrival {
+            let is_new = segment.has(TcpFlags::SYN) && !segment.has(TcpFlags::ACK);
+            let gives_way = held.is_lingering && is_new
+                || held
+                    .session
+                    .connection()
+                    .is_some_and(|c| c.gives_way_to(segment));
+            if gives_way && facts.side == Side::Server {
+                self.give_way(now, index, outlets);
+                return self.handle_unknown(now, key, facts, frame, outlets);
+            }
+        }
+        if held.is_lingering {
+            return;
+        }
+        if held.is_deferred && !frame.data().is_empty() && !self.decide(index, key, frame.data()) {
+            return;
+        }
+        match frame.received.arrival {
+            Arrival::Tcp(segment) => self.with_flow(now, index, outlets, |session, cx, way| {
+                session.handle_segment(cx, way, &segment)
+            }),
+            Arrival::Udp(bytes) => self.with_flow(now, index, outlets, |session, cx, way| {
+                session.handle_datagram(cx, way, bytes)
+            }),
+        }
+    }
+
+    /// A flow in TIME-WAIT, or less, makes room for a new one with the same ends.
+    fn give_way(&mut self, now: Nanos, index: FlowIndex, outlets: &mut impl Outlets) {
+        self.with_flow(now, index, outlets, |_, _, _| {
+            crate::session::Standing::Over
+        });
+        self.forget(index);
+    }
+
+    /// The first bytes of a flow are there: they say which template serves it. `false` when none
+    /// does.
+    fn decide(&mut self, index: FlowIndex, key: &FlowKey, data: &[u8]) -> bool {
+        let transport = transport(key);
+        let held = self.flows.at_mut(index).expect("the caller has it");
+        let Some(run) = &self.runs[usize::from(held.run.0)] else {
+            return false;
+        };
+        let servers = run.profile.servers();
+        let found = servers.by_payload(transport, key.local_port, key.local, data);
+        let Some(template) = found else {
+            self.counters[1].err_defer_no_template += 1;
+            return false;
+        };
+        self.counters[1].defer_template += 1;
+        held.is_deferred = false;
+        let before = held.template;
+        if before != template {
+            held.template = template;
+            let program = run.profile.template(template).server.program;
+            held.session
+                .run_instead(run.profile.program(program), &mut self.pools);
+            self.move_group(index, before, template);
+        }
+        true
+    }
+
+    fn handle_unknown(
+        &mut self,
+        now: Nanos,
+        key: &FlowKey,
+        facts: &PortFacts,
+        frame: Frame<'_>,
+        outlets: &mut impl Outlets,
+    ) {
+        if facts.side == Side::Client {
+            return self.handle_stray(now, key, facts, frame, outlets);
+        }
+        if let Arrival::Tcp(segment) = frame.received.arrival {
+            let is_syn = segment.has(TcpFlags::SYN) && !segment.has(TcpFlags::ACK);
+            if segment.has(TcpFlags::RST) {
+                return;
+            }
+            if !is_syn {
+                self.counters[1].err_no_syn += 1;
+                return self.refuse(now, key, facts, frame, outlets);
+            }
+        }
+        let Some(host) = self.host(key, frame.data()) else {
+            self.counters[1].err_no_template += 1;
+            return self.refuse(now, key, facts, frame, outlets);
+        };
+        let run = self.runs[usize::from(host.run.0)].as_ref();
+        if run.is_some_and(|run| run.is_closed) {
+            return;
+        }
+        self.accept(now, key, facts, host, frame, outlets);
+    }
+
+    /// A frame for a client that has no such flow.
+    fn handle_stray(
+        &mut self,
+        now: Nanos,
+        key: &FlowKey,
+        facts: &PortFacts,
+        frame: Frame<'_>,
+        outlets: &mut impl Outlets,
+    ) {
+        match frame.received.arrival {
+            Arrival::Tcp(segment) if segment.has(TcpFlags::RST) => {}
+            _ => {
+                self.counters[0].err_cwf += 1;
+                self.refuse(now, key, facts, frame, outlets);
+            }
+        }
+    }
+
+    /// Who serves this flow: of all profiles that run, the first that has a template for it.
+    fn host(&self, key: &FlowKey, data: &[u8]) -> Option<Host> {
+        let transport = transport(key);
+        let runs = self.runs.iter().zip(0u8..);
+        let runs = runs.filter_map(|(run, number)| Some((run.as_ref()?, number)));
+        let mut hosts = runs.filter_map(|(run, number)| {
+            let servers = run.profile.servers();
+            let host = |template, is_deferred| Host {
+                run: RunIndex(number),
+                template,
+                is_deferred,
+            };
+            match servers.find(transport, key.local_port, key.local)? {
+                Server::Template(template) => Some(host(template, false)),
+                Server::Payload(template) if transport == Transport::Stream => {
+                    Some(host(template, true))
+                }
+                Server::Payload(_) => servers
+                    .by_payload(transport, key.local_port, key.local, data)
+                    .map(|template| host(template, false)),
+            }
+        });
+        hosts.next()
+    }
+
+    fn accept(
+        &mut self,
+        now: Nanos,
+        key: &FlowKey,
+        facts: &PortFacts,
+        host: Host,
+        frame: Frame<'_>,
+        outlets: &mut impl Outlets,
+    ) {
+        let run = self.runs[usize::from(host.run.0)].as_ref();
+        let run = run.expect("it has a template for this flow");
+        let tunables = &run.profile.template(host.template).server.tunables;
+        let link = frame.way_back(facts, tunables.dont_use_inbound_mac);
+        let first = Seq(self.rng.next31() << 1);
+        let whose = (host.template, Side::Server);
+        let arrival = frame.received.arrival;
+        let made = self.make(now, host.run, whose, facts, 0, |cx| match arrival {
+            Arrival::Tcp(segment) => Session::accept(cx, *key, link, first, &segment),
+            Arrival::Udp(_) => Session::accept_datagram(cx, *key, link),
+        });
+        let Some(index) = made else {
+            return;
+        };
+        if let Some(held) = self.flows.at_mut(index) {
+            held.is_deferred = host.is_deferred;
+        }
+        self.with_flow(now, index, outlets, |session, cx, way| match arrival {
+            Arrival::Tcp(_) => session.begin(cx, way),
+            Arrival::Udp(bytes) => session.handle_datagram(cx, way, bytes),
+        });
+    }
+
+    /// Tells the sender of a segment that there is no such connection, if the user wants that.
+    fn refuse(
+        &mut self,
+        now: Nanos,
+        key: &FlowKey,
+        facts: &PortFacts,
+        frame: Frame<'_>,
+        outlets: &mut impl Outlets,
+    ) {
+        let Arrival::Tcp(segment) = frame.received.arrival else {
+            return;
+        };
+        let run = self.runs.iter().flatten().next();
+        let blackhole = run.map_or(Blackhole::Never, |run| {
+            run.profile.tunables(facts.side).blackhole
+        });
+        let is_told = match blackhole {
+            Blackhole::Never => true,
+            Blackhole::SynOnly => segment.has(TcpFlags::SYN),
+            Blackhole::Always => false,
+        };
+        let Some(reset) = segment.reset_in_reply().filter(|_| is_told) else {
+            return;
+        };
+        let mut way = PortWay {
+            outlets,
+            port: key.port,
+            now,
+            sent: &mut self.sent,
+        };
+        frame.answer(&reset, facts, &mut way);
+    }
+}
+
+fn transport(key: &FlowKey) -> Transport {
+    match key.protocol {
+        Protocol::Tcp => Transport::Stream,
+        Protocol::Udp => Transport::Datagram,
+    }
+}
+
+/// A frame, and what was read from it.
+#[derive(Clone, Copy)]
+struct Frame<'a> {
+    bytes: &'a [u8],
+    layout: &'a Layout,
+    received: &'a Received,
+}
+
+impl Frame<'_> {
+    fn data(&self) -> &[u8] {
+        self.layout.payload(self.bytes)
+    }
+
+    /// Where answers go: back to where it came from, in its VLAN.
+    fn way_back(&self, facts: &PortFacts, to_gateway: bool) -> LinkAddresses {
+        let source: MacAddress = EthernetView::new_unchecked(self.bytes).source();
+        LinkAddresses {
+            own: facts.own_mac,
+            peer: if to_gateway { facts.peer_mac } else { source },
+            vlan: self.layout.vlans().first().copied(),
+        }
+    }
+
+    /// Sends a segment back; without room it is lost.
+    fn answer(&self, segment: &Segment, facts: &PortFacts, way: &mut impl Way) {
+        let link = self.way_back(facts, false);
+        let addresses = match self.received.addresses {
+            Addresses::V4(from, to) => Addresses::V4(to, from),
+            Addresses::V6(from, to) => Addresses::V6(to, from),
+        };
+        let envelope = Envelope {
+            macs: (link.peer, link.own),
+            vlan: link.vlan,
+            addresses,
+            ports: (self.received.ports.1, self.received.ports.0),
+            type_of_service: 0,
+            time_to_live: 64,
+            identification: 0,
+        };
+        let content = Content::Tcp(segment);
+        way.send(envelope.frame_bytes(&content), |frame| {
+            envelope.write(&content, frame, |_| Sum::default());
+        });
+    }
+}

@@ -1,0 +1,191 @@
+//! Who begins flows, and from which port: the clients of one template.
+//!
+//! What lives here: when the next flow is due, and the addresses and ports of its ends. What does
+//! not: the flow.
+
+use crate::template::{
+    AddressRange, AddressSequence, ClientTemplate, CompiledProfile, PoolShare, TemplateIndex,
+};
+use crate::time::{Due, Gap, MILLISECOND, Nanos, SECOND};
+
+/// The first port of clients; those below are for services.
+const PORT_MIN: u16 = 1024;
+/// How many ports each client has.
+const PORTS: u32 = 0x1_0000 - PORT_MIN as u32;
+/// Clients with a port counter of their own; those of larger pools share some.
+const COUNTERS_MAX: u64 = 1 << 20;
+/// Flows that are later than this are given up and counted.
+pub(super) const LATE_MAX: Nanos = 100 * MILLISECOND;
+
+/// The clients of one template on one core.
+#[derive(Debug)]
+pub(super) struct Clients {
+    pub(super) template: TemplateIndex,
+    clients: AddressSequence,
+    servers: AddressSequence,
+    /// The next port of each client.
+    ports: Vec<u16>,
+    /// When the next flow is due.
+    next: Due,
+    gap: Gap,
+    /// The rate of this core's share before the ramp.
+    rate_cps: f64,
+    /// Flows that may still begin; `None` is without limit.
+    left: Option<u32>,
+    /// A flow that ends makes room for another under the limit.
+    continuous: bool,
+}
+
+/// The two ends of a new flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tuple {
+    pub(super) client: u32,
+    pub(super) server: u32,
+    pub(super) client_port: u16,
+}
+
+/// Where and how fast clients begin.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    pub(super) share: PoolShare,
+    /// What rates are multiplied by.
+    pub(super) factor: f64,
+    pub(super) start_at: Nanos,
+    pub(super) seed: u32,
+}
+
+impl Clients {
+    /// `None` when this core has none of this template's flows.
+    pub(super) fn new(
+        profile: &CompiledProfile,
+        template: TemplateIndex,
+        terms: &Terms,
+    ) -> Option<Clients> {
+        let client = &profile.template(template).client;
+        let share = terms.share;
+        let left = client
+            .limit
+            .map(|flows| share.part_of(flows, client.core_base));
+        // Without a rate, only programs make such flows.
+        if left == Some(0) || client.rate_cps * terms.factor <= 0.0 {
+            return None;
+        }
+        let seed = terms.seed ^ (u32::from(template.0) << 8) ^ share.thread();
+        let sequence = |pool: usize, salt| {
+            let range = profile.addresses(pool, share);
+            AddressSequence::new(range, profile.pools()[pool].distribution, seed ^ salt)
+        };
+        let clients = sequence(client.client_pool, 0x5a5a);
+        let counters = clients.range().count().min(COUNTERS_MAX);
+        let mut made = Clients {
+            template,
+            servers: sequence(client.server_pool, 0xa5a5),
+            ports: vec![0; counters as usize],
+            clients,
+            next: Due::at(terms.start_at),
+            gap: Gap::from_nanos(0.0),
+            rate_cps: 0.0,
+            left,
+            continuous: client.continuous,
+        };
+        made.set_rate(client, terms);
+        // Cores begin one after another, so that all together are even.
+        let phase = made
+            .gap
+            .scaled(f64::from(share.thread()) / f64::from(share.threads()));
+        made.next = made.next.after(phase);
+        Some(made)
+    }
+
+    /// From now on at another rate.
+    pub(super) fn set_rate(&mut self, client: &ClientTemplate, terms: &Terms) {
+        self.rate_cps = client.rate_cps * terms.factor / f64::from(terms.share.threads());
+        self.gap = Gap::from_pps(self.rate_cps);
+    }
+
+    /// When the next flow is due; `None` when no more may begin.
+    pub(super) fn next_due(&self) -> Option<Nanos> {
+        (self.left != Some(0)).then_some(self.next.at)
+    }
+
+    /// Whether no more will ever begin.
+    pub(super) fn is_done(&self) -> bool {
+        self.left == Some(0) && !self.continuous
+    }
+
+    /// A flow is due: moves on to the next. `ramp` is how long rates take to their height, and
+    /// when they began.
+    pub(super) fn take(&mut self, ramp: Option<(Nanos, Nanos)>) {
+        if let Some(left) = &mut self.left {
+            *left -= 1;
+        }
+        let gap = match ramp {
+            Some((span, start_at)) if self.next.at < start_at + span => {
+                // The rate grows evenly; a step every 1 % keeps the first gap finite.
+                let passed = (self.next.at - start_at) as f64 / span as f64;
+                Gap::from_pps(self.rate_cps * passed.max(0.01))
+            }
+            _ => self.gap,
+        };
+        self.next = self.next.after(gap);
+    }
+
+    /// Gives up what is too late. Returns how many flows.
+    pub(super) fn give_up_late(&mut self, now: Nanos) -> u64 {
+        let horizon = now.saturating_sub(LATE_MAX);
+        if self.next.at >= horizon {
+            return 0;
+        }
+        let mut missed = self.gap.count_in(horizon - self.next.at).max(1);
+        if let Some(left) = &mut self.left {
+            // What has a limit is made, however late.
+            missed = 0;
+            *left = (*left).max(1);
+        }
+        self.next = self.next.after(self.gap.times(missed));
+        missed
+    }
+
+    /// A flow of this template is over.
+    pub(super) fn handle_end(&mut self, now: Nanos) {
+        if let (true, Some(left)) = (self.continuous, &mut self.left) {
+            *left += 1;
+            // It waited for this: the plan goes on from here.
+            if self.next.at < now {
+                self.next = Due::at(now);
+            }
+        }
+    }
+
+    /// The ends of the next flow, before its port is known to be free.
+    pub(super) fn draw(&mut self) -> Tuple {
+        let client = self.clients.next_address();
+        Tuple {
+            client,
+            server: self.servers.next_address(),
+            client_port: self.next_port(client),
+        }
+    }
+
+    /// Another port for the same ends.
+    pub(super) fn draw_port(&mut self, tuple: Tuple) -> Tuple {
+        Tuple {
+            client_port: self.next_port(tuple.client),
+            ..tuple
+        }
+    }
+
+    fn next_port(&mut self, client: u32) -> u16 {
+        let range: AddressRange = self.clients.range();
+        let place = client.wrapping_sub(range.first) as usize % self.ports.len();
+        let counter = &mut self.ports[place];
+        let port = PORT_MIN + *counter;
+        *counter = ((u32::from(*counter) + 1) % PORTS) as u16;
+        port
+    }
+}
+
+/// How long a ramp takes.
+pub(super) fn ramp_ns(rampup_s: Option<u32>) -> Option<Nanos> {
+    rampup_s.map(|seconds| Nanos::from(seconds) * SECOND)
+}

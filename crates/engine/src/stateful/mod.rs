@@ -1,0 +1,298 @@
+//! The stateful engine of one core: flows that begin, talk and end.
+//!
+//! | what | where |
+//! |---|---|
+//! | the words between control and a core, and the verbs | here |
+//! | a profile that runs | `run` |
+//! | who begins flows, when, from which port | `clients` |
+//! | frames that arrive | `arrive` |
+//! | flows at work | `work` |
+//! | what the flow table counts | `counters` |
+//!
+//! What does not live here: what a flow is (`session`), and ports.
+
+mod arrive;
+mod clients;
+mod counters;
+mod run;
+mod work;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use allosaur_packet::MacAddress;
+
+use crate::flow::{FlowIndex, Slab, Table, Timers};
+use crate::rng::Lcg;
+use crate::session::Pools;
+use crate::template::{CompiledProfile, PoolShare, Side};
+use crate::time::Nanos;
+use crate::transmit::{Outlets, PortIndex};
+
+use clients::Terms;
+pub use counters::FlowTableCounters;
+pub use run::GroupCounters;
+use run::Run;
+use work::Held;
+
+/// Profiles that run at the same time.
+pub const RUNS_MAX: usize = 256;
+/// Flows that begin in a turn at most.
+const BEGUN_PER_TURN: u32 = 256;
+/// Flows that are woken in a turn at most.
+const WOKEN_PER_TURN: u32 = 1024;
+
+/// A profile that runs, as control numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunIndex(pub u8);
+
+/// What the engine must know of a port.
+#[derive(Clone, Copy, Debug)]
+pub struct PortFacts {
+    /// Which side of flows it has.
+    pub side: Side,
+    /// Its MAC address.
+    pub own_mac: MacAddress,
+    /// Where a client's frames go: the other port, or the gateway.
+    pub peer_mac: MacAddress,
+    /// The tag control information of a VLAN tag on what clients send.
+    pub vlan: Option<u16>,
+    /// The longest frame that it takes, without FCS.
+    pub frame_bytes_max: usize,
+    /// For a client's port: which part of pools it has.
+    pub share: PoolShare,
+}
+
+/// What control tells the engine of a core.
+#[derive(Debug)]
+pub enum Command {
+    /// Starts a profile.
+    Start {
+        /// Its number, which none has that runs.
+        run: RunIndex,
+        /// What to do.
+        profile: Arc<CompiledProfile>,
+        /// What the rates are multiplied by.
+        factor: f64,
+        /// When it begins.
+        start_at: Nanos,
+        /// How long flows begin; `None` is until it is stopped.
+        duration: Option<Nanos>,
+        /// Whether this core's client ports begin flows, as bits by port.
+        clients: u32,
+    },
+    /// Other rates from now on.
+    Update {
+        /// Which.
+        run: RunIndex,
+        /// What the rates are multiplied by.
+        factor: f64,
+    },
+    /// Begins no more flows, and tells when all are over.
+    Stop {
+        /// Which.
+        run: RunIndex,
+        /// Ends the flows that there are at once.
+        abort: bool,
+    },
+    /// Forgets a profile, its counters and what is left of its flows.
+    Remove {
+        /// Which.
+        run: RunIndex,
+    },
+}
+
+/// What the engine of a core tells control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A profile begins no more flows, and all that it had are over.
+    Ended {
+        /// Which.
+        run: RunIndex,
+        /// When.
+        at: Nanos,
+    },
+}
+
+/// What a core is given.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Its ports, by their number; those that it does not serve are `None`.
+    pub ports: Vec<Option<PortFacts>>,
+    /// Flows at the same time.
+    pub flows_max: usize,
+    /// Where random numbers begin.
+    pub seed: u64,
+}
+
+/// The stateful engine of a core. Drive it like this, once a turn: any commands by
+/// [`handle_command`](Stateful::handle_command), all frames by
+/// [`handle_frame`](Stateful::handle_frame), one
+/// [`poll_transmit`](Stateful::poll_transmit), then [`poll_event`](Stateful::poll_event) until
+/// there is none; [`poll_timeout`](Stateful::poll_timeout) says when the next turn has something
+/// to do.
+#[derive(Debug)]
+pub struct Stateful {
+    ports: Vec<Option<PortFacts>>,
+    flows: Slab<Held>,
+    table: Table,
+    timers: Timers,
+    pools: Pools,
+    runs: Vec<Option<Run>>,
+    rng: Lcg,
+    seed: u64,
+    /// Of each port, the flows that wait for room.
+    blocked: Vec<VecDeque<FlowIndex>>,
+    /// Clients, servers.
+    counters: [FlowTableCounters; 2],
+    events: VecDeque<Event>,
+    /// Frames sent in this turn.
+    sent: u64,
+}
+
+impl Stateful {
+    /// An engine without any flow, at time `now`.
+    pub fn new(config: Config, now: Nanos) -> Stateful {
+        Stateful {
+            blocked: config.ports.iter().map(|_| VecDeque::new()).collect(),
+            ports: config.ports,
+            flows: Slab::new(config.flows_max),
+            table: Table::new(config.flows_max, config.seed),
+            timers: Timers::new(now),
+            pools: Pools::default(),
+            runs: (0..RUNS_MAX).map(|_| None).collect(),
+            rng: Lcg::new(config.seed as u32),
+            seed: config.seed,
+            counters: Default::default(),
+            events: VecDeque::new(),
+            sent: 0,
+        }
+    }
+
+    /// Does what control says.
+    pub fn handle_command(&mut self, now: Nanos, command: Command, outlets: &mut impl Outlets) {
+        match command {
+            Command::Start {
+                run,
+                profile,
+                factor,
+                start_at,
+                duration,
+                clients,
+            } => {
+                let ports = self.client_ports(clients, factor, start_at);
+                let until = duration.map(|duration| start_at + duration);
+                self.runs[usize::from(run.0)] = Some(Run::new(profile, &ports, until));
+            }
+            Command::Update { run, factor } => {
+                let ports = self.client_ports(u32::MAX, factor, now);
+                let terms = ports.first().map(|(_, terms)| *terms);
+                if let (Some(run), Some(terms)) = (&mut self.runs[usize::from(run.0)], terms) {
+                    run.set_factor(factor, &terms);
+                }
+            }
+            Command::Stop { run, abort } => {
+                if let Some(run) = &mut self.runs[usize::from(run.0)] {
+                    run.is_stopping = true;
+                    run.is_closed = abort;
+                }
+                if abort {
+                    self.abort_flows(now, run, outlets);
+                }
+            }
+            Command::Remove { run } => {
+                self.abort_flows(now, run, outlets);
+                self.forget_flows(run);
+                self.runs[usize::from(run.0)] = None;
+            }
+        }
+    }
+
+    /// The client ports among `mask`, with what their clients begin by.
+    fn client_ports(&self, mask: u32, factor: f64, start_at: Nanos) -> Vec<(PortIndex, Terms)> {
+        let ports = self.ports.iter().zip(0u8..);
+        let clients = ports.filter_map(|(facts, port)| {
+            let facts = facts.as_ref().filter(|facts| facts.side == Side::Client)?;
+            let terms = Terms {
+                share: facts.share,
+                factor,
+                start_at,
+                seed: self.seed as u32 ^ u32::from(port),
+            };
+            (mask >> port & 1 == 1).then_some((port, terms))
+        });
+        clients.collect()
+    }
+
+    /// One turn: flows that have something to do, and flows that begin. Returns how many frames
+    /// were sent since the last turn.
+    pub fn poll_transmit(&mut self, now: Nanos, outlets: &mut impl Outlets) -> u64 {
+        self.retry_blocked(now, outlets);
+        for _ in 0..WOKEN_PER_TURN {
+            let Some(flow) = self.timers.pop_due(now) else {
+                break;
+            };
+            self.wake(now, flow, outlets);
+        }
+        for run in 0..RUNS_MAX {
+            self.begin_due(now, run, outlets);
+        }
+        std::mem::take(&mut self.sent)
+    }
+
+    /// Begins the flows of a profile that are due, and sees to its end.
+    fn begin_due(&mut self, now: Nanos, number: usize, outlets: &mut impl Outlets) {
+        let Some(run) = &mut self.runs[number] else {
+            return;
+        };
+        run.watch_the_end(now);
+        for _ in 0..BEGUN_PER_TURN {
+            let run = self.runs[number].as_mut().expect("it was there");
+            let Some(clients) = run.pop_due(now) else {
+                break;
+            };
+            self.begin(now, RunIndex(number as u8), clients, outlets);
+        }
+        let run = self.runs[number].as_mut().expect("it was there");
+        if run.flows == 0 && !run.has_ended && run.is_done() {
+            run.has_ended = true;
+            self.events.push_back(Event::Ended {
+                run: RunIndex(number as u8),
+                at: now,
+            });
+        }
+    }
+
+    /// When the next turn has something to do.
+    pub fn poll_timeout(&self) -> Option<Nanos> {
+        let runs = self.runs.iter().flatten().filter_map(Run::next_due);
+        runs.chain(self.timers.next_due()).min()
+    }
+
+    /// What happened.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Whether flows wait for room in a port's queue.
+    pub fn is_blocked(&self) -> bool {
+        self.blocked.iter().any(|flows| !flows.is_empty())
+    }
+
+    /// What the groups of a profile count: client and server of each; the first has the templates
+    /// without a group. `None` when it does not run.
+    pub fn groups(&self, run: RunIndex) -> Option<&[[GroupCounters; 2]]> {
+        let run = self.runs[usize::from(run.0)].as_ref();
+        run.map(|run| run.groups.as_slice())
+    }
+
+    /// What the flow table counts: clients, servers.
+    pub fn counters(&self) -> &[FlowTableCounters; 2] {
+        &self.counters
+    }
+
+    /// Flows that there are, those that only answer stragglers among them.
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+}

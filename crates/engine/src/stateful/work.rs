@@ -1,0 +1,421 @@
+//! Flows at work: calling them with all they need, and seeing to what follows.
+
+use super::run::{Run, place};
+use super::{PortFacts, RunIndex, Stateful};
+use crate::app::Transport;
+use crate::flow::{FlowIndex, FlowKey, Prefixes, Protocol};
+use crate::rng::Lcg;
+use crate::session::{Context, LinkAddresses, Looks, Pools, Session, SideCounters, Standing, Way};
+use crate::tcp::Seq;
+use crate::template::{CompiledProfile, Ipv6Prefixes, Side, SideTunables, TemplateIndex};
+use crate::time::{MILLISECOND, Nanos};
+use crate::transmit::{Job, Outlets, PortIndex, Transmit};
+use std::net::Ipv6Addr;
+
+/// Tries to find a free port for a flow that begins.
+const PORT_TRIES: u32 = 64;
+/// The time to live when the user does not say.
+const TIME_TO_LIVE: u8 = 64;
+/// How long what is left of a connection that we reset stays, to swallow what was under way.
+const LINGER: Nanos = 500 * MILLISECOND;
+
+/// A flow, and whose it is.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) session: Session,
+    pub(super) run: RunIndex,
+    pub(super) template: TemplateIndex,
+    pub(super) side: Side,
+    /// The clients that it belongs to, in its run.
+    clients: u32,
+    is_blocked: bool,
+    /// It was counted as one whose ends know of each other.
+    is_counted: bool,
+    /// It is over; only its key is still needed.
+    pub(super) is_lingering: bool,
+    /// Its first bytes decide about its template.
+    pub(super) is_deferred: bool,
+}
+
+/// A frame for a queue.
+struct WriteFrame<F> {
+    now: Nanos,
+    bytes: usize,
+    write: F,
+}
+
+impl<F: FnOnce(&mut [u8])> Job for WriteFrame<F> {
+    type Output = bool;
+
+    #[inline]
+    fn run<T: Transmit>(self, queue: &mut T) -> bool {
+        let Some(slot) = queue.slot(self.now, self.bytes) else {
+            return false;
+        };
+        (self.write)(slot);
+        true
+    }
+}
+
+/// The way out through one port's queue.
+pub(super) struct PortWay<'a, O> {
+    pub(super) outlets: &'a mut O,
+    pub(super) port: PortIndex,
+    pub(super) now: Nanos,
+    pub(super) sent: &'a mut u64,
+}
+
+impl<O: Outlets> Way for PortWay<'_, O> {
+    fn send(&mut self, bytes: usize, write: impl FnOnce(&mut [u8])) -> bool {
+        let now = self.now;
+        let job = WriteFrame { now, bytes, write };
+        let sent = self.outlets.with_queue(self.port, job);
+        *self.sent += u64::from(sent);
+        sent
+    }
+}
+
+/// How the frames of one side of a template look on a port.
+fn looks(tunables: &SideTunables, facts: &PortFacts) -> Looks {
+    Looks {
+        type_of_service: tunables.tos,
+        time_to_live: tunables.ttl.unwrap_or(TIME_TO_LIVE),
+        frame_bytes_max: facts.frame_bytes_max,
+    }
+}
+
+/// What a flow is called with.
+fn context<'a>(
+    now: Nanos,
+    run: &'a mut Run,
+    (template, side): (TemplateIndex, Side),
+    facts: &PortFacts,
+    pools: &'a mut Pools,
+    rng: &'a mut Lcg,
+) -> Context<'a> {
+    let profile: &CompiledProfile = &run.profile;
+    let template = profile.template(template);
+    let (program, tunables) = match side {
+        Side::Client => (template.client.program, &template.client.tunables),
+        Side::Server => (template.server.program, &template.server.tunables),
+    };
+    let group = &mut run.groups[usize::from(template.group)][place(side)];
+    let counters: &mut SideCounters = &mut group.flows;
+    Context {
+        now,
+        program: profile.program(program),
+        buffers: profile.buffers(),
+        tunables: &tunables.tcp,
+        looks: looks(tunables, facts),
+        counters,
+        pools,
+        rng,
+    }
+}
+
+impl Stateful {
+    /// Calls `act` on a flow, and does what follows from how it stands then.
+    pub(super) fn with_flow<O: Outlets>(
+        &mut self,
+        now: Nanos,
+        index: FlowIndex,
+        outlets: &mut O,
+        act: impl FnOnce(&mut Session, &mut Context<'_>, &mut PortWay<'_, O>) -> Standing,
+    ) {
+        let Some(held) = self.flows.at_mut(index) else {
+            return;
+        };
+        let port = held.session.key().port;
+        let run = self.runs[usize::from(held.run.0)].as_mut();
+        let facts = self.ports[usize::from(port)].as_ref();
+        let (Some(run), Some(facts)) = (run, facts) else {
+            return;
+        };
+        let whose = (held.template, held.side);
+        let mut cx = context(now, run, whose, facts, &mut self.pools, &mut self.rng);
+        let mut way = PortWay {
+            outlets,
+            port,
+            now,
+            sent: &mut self.sent,
+        };
+        let standing = act(&mut held.session, &mut cx, &mut way);
+        if !held.is_counted && held.session.is_established() {
+            held.is_counted = true;
+            let group = run.profile.template(held.template).group;
+            run.groups[usize::from(group)][place(held.side)].established += 1;
+        }
+        self.settle(now, index, standing);
+    }
+
+    fn settle(&mut self, now: Nanos, index: FlowIndex, standing: Standing) {
+        let due = match standing {
+            Standing::Open(due) => due,
+            Standing::Blocked(due) => {
+                let held = self.flows.at_mut(index).expect("it was just called");
+                let port = usize::from(held.session.key().port);
+                if !std::mem::replace(&mut held.is_blocked, true) {
+                    self.blocked[port].push_back(index);
+                }
+                due
+            }
+            Standing::Over => return self.end(now, index),
+        };
+        match due {
+            Some(due) => self.timers.set(index, due),
+            None => self.timers.stop(index),
+        }
+    }
+
+    /// A flow is over. What was reset stays a little, so that what is under way finds it.
+    fn end(&mut self, now: Nanos, index: FlowIndex) {
+        let held = self.flows.at_mut(index).expect("it was just called");
+        if held.is_lingering {
+            return self.forget(index);
+        }
+        held.session.release(&mut self.pools);
+        let (run, side) = (held.run, held.side);
+        if let Some(run) = &mut self.runs[usize::from(run.0)] {
+            let group = run.profile.template(held.template).group;
+            let counters = &mut run.groups[usize::from(group)][place(side)];
+            counters.active -= 1;
+            counters.established -= u64::from(held.is_counted);
+            run.flows -= 1;
+            if side == Side::Client {
+                run.handle_end(held.clients, now);
+            }
+        }
+        if held.session.was_reset_by_us() {
+            held.is_lingering = true;
+            self.timers.set(index, now + LINGER);
+        } else {
+            self.forget(index);
+        }
+    }
+
+    /// A flow belongs to another template than was thought.
+    pub(super) fn move_group(
+        &mut self,
+        index: FlowIndex,
+        before: TemplateIndex,
+        after: TemplateIndex,
+    ) {
+        let Some(held) = self.flows.at(index) else {
+            return;
+        };
+        let Some(run) = &mut self.runs[usize::from(held.run.0)] else {
+            return;
+        };
+        let group = |template| usize::from(run.profile.template(template).group);
+        let (from, to) = (group(before), group(after));
+        let side = place(held.side);
+        run.groups[from][side].active -= 1;
+        run.groups[to][side].active += 1;
+        if held.is_counted {
+            run.groups[from][side].established -= 1;
+            run.groups[to][side].established += 1;
+        }
+    }
+
+    /// Takes a flow out of all lists.
+    pub(super) fn forget(&mut self, index: FlowIndex) {
+        let Some(held) = self.flows.at(index) else {
+            return;
+        };
+        let key = held.session.key().packed();
+        let flows = &self.flows;
+        let key_of = |flow| {
+            let held = flows.at(flow).expect("what the table has is held");
+            held.session.key().packed()
+        };
+        self.table.remove(key, index, key_of);
+        self.timers.stop(index);
+        self.flows.remove(index);
+    }
+
+    /// The time of a flow has come.
+    pub(super) fn wake(&mut self, now: Nanos, index: FlowIndex, outlets: &mut impl Outlets) {
+        let is_lingering = self.flows.at(index).is_some_and(|held| held.is_lingering);
+        if is_lingering {
+            return self.forget(index);
+        }
+        self.with_flow(now, index, outlets, |session, cx, way| {
+            session.handle_timeout(cx, way)
+        });
+    }
+
+    /// Lets flows go on that waited for room, in their order, until a port is full again.
+    pub(super) fn retry_blocked(&mut self, now: Nanos, outlets: &mut impl Outlets) {
+        for port in 0..self.blocked.len() {
+            for _ in 0..self.blocked[port].len() {
+                let Some(index) = self.blocked[port].pop_front() else {
+                    break;
+                };
+                let Some(held) = self.flows.at_mut(index).filter(|held| held.is_blocked) else {
+                    continue;
+                };
+                held.is_blocked = false;
+                if held.is_lingering {
+                    continue;
+                }
+                self.with_flow(now, index, outlets, |session, cx, way| {
+                    session.handle_room(cx, way)
+                });
+                if self.flows.at(index).is_some_and(|held| held.is_blocked) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// A client begins a flow.
+    pub(super) fn begin(
+        &mut self,
+        now: Nanos,
+        run_index: RunIndex,
+        place: u32,
+        outlets: &mut impl Outlets,
+    ) {
+        let Some(found) = self.free_tuple(run_index, place) else {
+            return;
+        };
+        let (key, template) = found;
+        let Some(facts) = self.ports[usize::from(key.port)] else {
+            return;
+        };
+        let link = LinkAddresses {
+            own: facts.own_mac,
+            peer: facts.peer_mac,
+            vlan: facts.vlan,
+        };
+        let first = Seq(self.rng.next31() << 1);
+        let whose = (template, Side::Client);
+        let made = self.make(now, run_index, whose, &facts, place, |cx| {
+            Session::connect(cx, key, link, first)
+        });
+        if let Some(index) = made {
+            self.with_flow(now, index, outlets, |session, cx, way| {
+                session.begin(cx, way)
+            });
+        }
+    }
+
+    /// Ends that no flow has, for the next flow of some clients.
+    fn free_tuple(&mut self, run_index: RunIndex, place: u32) -> Option<(FlowKey, TemplateIndex)> {
+        let run = self.runs[usize::from(run_index.0)].as_mut()?;
+        let profile = std::sync::Arc::clone(&run.profile);
+        let (port, clients) = run.clients(place);
+        let template = clients.template;
+        let client = &profile.template(template).client;
+        let prefixes = match client.tunables.ipv6 {
+            true => Some(number_of(
+                &mut self.pools.prefixes,
+                &client.tunables.prefixes,
+            )?),
+            false => None,
+        };
+        let protocol = match profile.template(template).transport {
+            Transport::Stream => Protocol::Tcp,
+            Transport::Datagram => Protocol::Udp,
+        };
+        let mut tuple = clients.draw();
+        for _ in 0..PORT_TRIES {
+            let key = FlowKey {
+                local: tuple.client,
+                remote: tuple.server,
+                local_port: tuple.client_port,
+                remote_port: client.port,
+                prefixes,
+                protocol,
+                port,
+            };
+            if self.find(&key).is_none() {
+                return Some((key, template));
+            }
+            let run = self.runs[usize::from(run_index.0)].as_mut()?;
+            tuple = run.clients(place).1.draw_port(tuple);
+        }
+        self.counters[0].err_c_tuple_err += 1;
+        None
+    }
+
+    /// The flow with this key.
+    pub(super) fn find(&self, key: &FlowKey) -> Option<FlowIndex> {
+        let is_it = |index| {
+            let held = self.flows.at(index);
+            held.is_some_and(|held| held.session.key() == key)
+        };
+        self.table.find(key.packed(), is_it)
+    }
+
+    /// Makes a flow by `make`, and a place for it; `None` when there are too many.
+    pub(super) fn make(
+        &mut self,
+        now: Nanos,
+        run_index: RunIndex,
+        (template, side): (TemplateIndex, Side),
+        facts: &PortFacts,
+        clients: u32,
+        make: impl FnOnce(&mut Context<'_>) -> Session,
+    ) -> Option<FlowIndex> {
+        if self.flows.len() == self.flows.len_max() {
+            self.counters[place(side)].err_flow_overflow += 1;
+            return None;
+        }
+        let run = self.runs[usize::from(run_index.0)].as_mut()?;
+        let whose = (template, side);
+        let mut cx = context(now, run, whose, facts, &mut self.pools, &mut self.rng);
+        let session = make(&mut cx);
+        let key = session.key().packed();
+        let held = Held {
+            session,
+            run: run_index,
+            template,
+            side,
+            clients,
+            is_blocked: false,
+            is_counted: false,
+            is_lingering: false,
+            is_deferred: false,
+        };
+        let index = self.flows.insert(held).ok()?;
+        let has_place = self.table.insert(key, index);
+        debug_assert!(has_place, "the table has room for all flows");
+        let group = run.profile.template(template).group;
+        run.groups[usize::from(group)][place(side)].active += 1;
+        run.flows += 1;
+        Some(index)
+    }
+
+    /// Ends all flows of a profile at once.
+    pub(super) fn abort_flows(&mut self, now: Nanos, run: RunIndex, outlets: &mut impl Outlets) {
+        for index in self.flows_of(run) {
+            self.with_flow(now, index, outlets, |session, cx, way| {
+                session.abort(cx, way);
+                Standing::Over
+            });
+        }
+    }
+
+    /// Forgets what is left of a profile's flows.
+    pub(super) fn forget_flows(&mut self, run: RunIndex) {
+        for index in self.flows_of(run) {
+            self.forget(index);
+        }
+    }
+
+    fn flows_of(&self, run: RunIndex) -> Vec<FlowIndex> {
+        let is_its = |index: &FlowIndex| self.flows.at(*index).is_some_and(|held| held.run == run);
+        self.flows.indices().filter(is_its).collect()
+    }
+}
+
+/// The number of a template's pair of prefixes, seen from the client.
+fn number_of(known: &mut Prefixes, prefixes: &Ipv6Prefixes) -> Option<u16> {
+    let address = |prefix: [u8; 12]| {
+        let mut bytes = [0; 16];
+        bytes[..12].copy_from_slice(&prefix);
+        Ipv6Addr::from(bytes)
+    };
+    known.find_or_add(address(prefixes.client), address(prefixes.server))
+}

@@ -1,0 +1,175 @@
+//! Profiles that run on one core, between a client port and a server port.
+
+mod world;
+
+use allosaur_engine::app::{Command as Step, Transport};
+use allosaur_engine::stateful::{Command, Event, FlowTableCounters};
+use allosaur_engine::template::Tunable;
+use allosaur_engine::time::SECOND;
+
+use world::{MS, RUN, START, World, http, profile, receive, send};
+
+/// All frames were of flows.
+fn assert_nothing_wrong(world: &World) {
+    let none = FlowTableCounters::default();
+    assert_eq!(world.engine.counters(), &[none.clone(), none]);
+}
+
+#[test]
+fn flows_begin_at_their_rate_and_all_end() {
+    let mut world = World::new(10_000);
+    world.start(&http(32_000, 100.0), 2.0, Some(SECOND));
+    world.run_for(SECOND - MS);
+    let attempts = world.sides()[0].flows.tcp.connattempt;
+    assert!((198..=200).contains(&attempts), "{attempts}");
+    world.run_for(5 * SECOND);
+    let [client, server] = world.sides();
+    assert_eq!(client.flows.tcp.connects, 200);
+    assert_eq!(server.flows.tcp.accepts, 200);
+    assert_eq!(client.flows.tcp.rcvbyte, 200 * 32_000);
+    assert_eq!(server.flows.tcp.rcvbyte, 200 * 100);
+    assert_eq!(
+        (client.flows.tcp.closed, server.flows.tcp.closed),
+        (200, 200)
+    );
+    assert_eq!((client.active, server.active), (0, 0));
+    assert_eq!((client.established, client.missed), (0, 0));
+    assert_eq!(world.engine.flows(), 0);
+    assert_nothing_wrong(&world);
+    let ended = matches!(world.events[..], [Event::Ended { run: RUN, at }] if at > START + SECOND);
+    assert!(ended, "{:?}", world.events);
+}
+
+#[test]
+fn a_bad_link_loses_no_byte() {
+    let mut world = World::new(10_000);
+    world.lost_ppm = 20_000;
+    world.delay = 20 * MS;
+    world.start(&http(32_000, 50.0), 1.0, Some(SECOND));
+    world.run_for(300 * SECOND);
+    let [client, server] = world.sides();
+    assert_eq!(client.flows.tcp.rcvbyte, 50 * 32_000);
+    assert_eq!(server.flows.tcp.rcvbyte, 50 * 100);
+    assert!(server.flows.tcp.sndrexmitpack > 0);
+    assert_eq!(world.engine.flows(), 0);
+}
+
+#[test]
+fn ports_that_are_full_hold_flows_up() {
+    let mut world = World::new(10_000);
+    world.limit_room(3);
+    world.start(&http(32_000, 100.0), 1.0, Some(SECOND / 2));
+    world.run_for(20 * SECOND);
+    let [client, server] = world.sides();
+    assert_eq!(client.flows.tcp.rcvbyte, 50 * 32_000);
+    assert_eq!(server.flows.tcp.sndrexmitpack, 0);
+    assert_eq!(world.engine.flows(), 0);
+}
+
+#[test]
+fn messages_run_over_ipv6_too() {
+    for ipv6 in [0, 1] {
+        let message = |buffer| Step::SendMessage { buffer };
+        let wait = Step::ReceiveMessages {
+            messages: 1,
+            clear: false,
+        };
+        let programs = [vec![message(0), wait], vec![wait, message(1)]];
+        let mut profile = profile(Transport::Datagram, programs, 512, 100.0);
+        profile.client.set(Tunable::Ipv6Enable, ipv6);
+        profile.server.set(Tunable::Ipv6Enable, ipv6);
+        let mut world = World::new(1_000);
+        world.start(&profile, 1.0, Some(SECOND));
+        world.run_for(3 * SECOND);
+        let [client, server] = world.sides();
+        assert_eq!(client.flows.udp.rcvbyte, 100 * 512, "IPv6 {ipv6}");
+        assert_eq!(server.flows.udp.rcvpkt, 100);
+        assert_eq!(
+            (client.flows.udp.closed, server.flows.udp.closed),
+            (100, 100)
+        );
+        assert_eq!(client.flows.udp.keepdrops + server.flows.udp.keepdrops, 0);
+        assert_eq!(world.engine.flows(), 0);
+    }
+}
+
+#[test]
+fn a_limit_is_kept_and_filled_up_again_where_that_is_wanted() {
+    for (continuous, expected) in [(false, 7..=7), (true, 60..=400)] {
+        let mut profile = http(1_000, 1_000.0);
+        profile.templates[0].client.limit = Some(7);
+        profile.templates[0].client.continuous = continuous;
+        let mut world = World::new(1_000);
+        world.start(&profile, 1.0, Some(30 * SECOND));
+        world.run_for(29 * SECOND);
+        let [client, server] = world.sides();
+        let begun = client.flows.tcp.connattempt;
+        assert!(expected.contains(&begun), "{continuous} {begun}");
+        assert!(client.active <= 7);
+        assert!((begun - 7..=begun).contains(&server.flows.tcp.accepts));
+        assert_eq!(!world.events.is_empty(), !continuous);
+    }
+}
+
+#[test]
+fn too_many_flows_are_counted_and_the_others_go_on() {
+    let mut world = World::new(20);
+    world.start(&http(1_000, 1_000.0), 1.0, Some(SECOND));
+    world.run_for(10 * SECOND);
+    let overflow = world.engine.counters()[0].err_flow_overflow;
+    assert!(overflow > 0);
+    let begun = world.sides()[0].flows.tcp.connattempt;
+    assert_eq!(begun + overflow, 1_000);
+    assert_eq!(world.engine.flows(), 0);
+}
+
+#[test]
+fn what_was_reset_leaves_no_stray() {
+    let client = vec![send(0), receive(1_000), Step::Reset];
+    let server = vec![receive(100), send(1)];
+    let mut world = World::new(1_000);
+    world.delay = 5 * MS;
+    world.start(
+        &profile(Transport::Stream, [client, server], 50_000, 100.0),
+        1.0,
+        Some(SECOND),
+    );
+    world.run_for(5 * SECOND);
+    assert_nothing_wrong(&world);
+    assert_eq!(world.sides()[1].flows.tcp.drops, 100);
+    assert_eq!(world.engine.flows(), 0);
+}
+
+#[test]
+fn a_stop_ends_flows_at_once_when_asked() {
+    let client = vec![send(0), receive(1)];
+    let server = vec![receive(1_000)];
+    let forever = profile(Transport::Stream, [client, server], 1_000, 100.0);
+    let mut world = World::new(1_000);
+    world.start(&forever, 1.0, None);
+    world.run_for(SECOND);
+    assert!(world.sides()[0].established > 90);
+    world.tell(Command::Stop {
+        run: RUN,
+        abort: true,
+    });
+    world.run_for(SECOND);
+    assert_eq!(world.events.len(), 1);
+    assert_eq!(world.engine.flows(), 0);
+    world.tell(Command::Remove { run: RUN });
+    assert!(world.engine.groups(RUN).is_none());
+}
+
+#[test]
+fn garbage_is_counted_and_harms_nobody() {
+    let mut world = World::new(1_000);
+    world.start(&http(1_000, 10.0), 1.0, Some(SECOND));
+    for length in 0..200_u32 {
+        let frame = (0..length).map(|n| (n * length) as u8).collect();
+        world.inject((length % 2) as u8, frame);
+    }
+    world.run_for(5 * SECOND);
+    let [client, server] = world.engine.counters();
+    assert_eq!(client.err_no_tcp_udp + server.err_no_tcp_udp, 200);
+    assert_eq!(world.sides()[0].flows.tcp.rcvbyte, 10_000);
+}

@@ -1,0 +1,289 @@
+//! One core with a client port and a server port, a link between them, and virtual time.
+//!
+//! What lives here: the machine, and profiles made in a line. What does not: what must hold.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use allosaur_engine::app::{BufferSpec, Command as Step, ProgramSpec, Transport};
+use allosaur_engine::stateful::{
+    Command, Config, Event, GroupCounters, PortFacts, RunIndex, Stateful,
+};
+use allosaur_engine::template::{
+    AssociationSpec, ClientSpec, CompiledProfile, Distribution, Layout, PerCore, PoolShare,
+    PoolSpec, ProfileSpec, ServerSpec, Side, TemplateSpec, TunablesSpec,
+};
+use allosaur_engine::time::{Due, Gap, MICROSECOND, MILLISECOND, Nanos, SECOND};
+use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use allosaur_packet::MacAddress;
+
+pub(crate) const RUN: RunIndex = RunIndex(0);
+pub(crate) const START: Nanos = 5 * SECOND;
+
+/// A queue that takes so many frames a turn.
+pub(crate) struct Queue {
+    frames: Vec<Vec<u8>>,
+    room: usize,
+}
+
+impl Transmit for Queue {
+    const REUSES: bool = false;
+
+    fn slot(&mut self, _at: Nanos, len: usize) -> Option<&mut [u8]> {
+        if self.frames.len() == self.room {
+            return None;
+        }
+        self.frames.push(vec![0xcc; len]);
+        self.frames.last_mut().map(Vec::as_mut_slice)
+    }
+
+    fn repeat(&mut self, _: FrameHandle, _: Due, _: Gap, _: u32) -> u32 {
+        unreachable!("flows have no frame twice")
+    }
+
+    fn reuse(&mut self, _: Nanos, _: FrameHandle, _: usize) -> Option<&mut [u8]> {
+        unreachable!("flows have no frame twice")
+    }
+
+    fn register(&mut self, _: &[u8]) -> Option<FrameHandle> {
+        None
+    }
+
+    fn unregister(&mut self, _: FrameHandle) {}
+}
+
+pub(crate) struct Queues([Queue; 2]);
+
+impl Outlets for Queues {
+    fn with_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
+        job.run(&mut self.0[usize::from(port)])
+    }
+}
+
+/// A core and its link.
+pub(crate) struct World {
+    pub(crate) now: Nanos,
+    pub(crate) engine: Stateful,
+    pub(crate) queues: Queues,
+    under_way: BTreeMap<(Nanos, u64), (PortIndex, Vec<u8>)>,
+    pub(crate) delay: Nanos,
+    /// Of a million frames.
+    pub(crate) lost_ppm: u64,
+    random: u64,
+    sent: u64,
+    pub(crate) events: Vec<Event>,
+}
+
+impl World {
+    pub(crate) fn new(flows_max: usize) -> World {
+        let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
+        let facts = |side, own, peer| {
+            Some(PortFacts {
+                side,
+                own_mac: mac(own),
+                peer_mac: mac(peer),
+                vlan: None,
+                frame_bytes_max: 1514,
+                share: PoolShare::ONLY,
+            })
+        };
+        let config = Config {
+            ports: vec![facts(Side::Client, 1, 2), facts(Side::Server, 2, 1)],
+            flows_max,
+            seed: 42,
+        };
+        let queue = || Queue {
+            frames: Vec::new(),
+            room: usize::MAX,
+        };
+        World {
+            now: START,
+            engine: Stateful::new(config, START),
+            queues: Queues([queue(), queue()]),
+            under_way: BTreeMap::new(),
+            delay: 100 * MICROSECOND,
+            lost_ppm: 0,
+            random: 1,
+            sent: 0,
+            events: Vec::new(),
+        }
+    }
+
+    pub(crate) fn limit_room(&mut self, frames: usize) {
+        self.queues
+            .0
+            .iter_mut()
+            .for_each(|queue| queue.room = frames);
+    }
+
+    pub(crate) fn start(&mut self, profile: &ProfileSpec, factor: f64, duration: Option<Nanos>) {
+        let profile = CompiledProfile::compile(profile, Layout::SMALLEST);
+        let command = Command::Start {
+            run: RUN,
+            profile: Arc::new(profile.expect("the profile is right")),
+            factor,
+            start_at: self.now,
+            duration,
+            clients: u32::MAX,
+        };
+        self.tell(command);
+    }
+
+    pub(crate) fn tell(&mut self, command: Command) {
+        self.engine
+            .handle_command(self.now, command, &mut self.queues);
+        self.carry();
+    }
+
+    /// Lets `span` pass, or less when nothing is due any more.
+    pub(crate) fn run_for(&mut self, span: Nanos) {
+        let until = self.now + span;
+        loop {
+            self.turn();
+            let arrival = self.under_way.keys().next().map(|key| key.0);
+            let blocked = self
+                .engine
+                .is_blocked()
+                .then_some(self.now + 10 * MICROSECOND);
+            let due = self
+                .engine
+                .poll_timeout()
+                .into_iter()
+                .chain(arrival)
+                .chain(blocked);
+            let Some(next) = due.min().filter(|next| *next <= until) else {
+                break;
+            };
+            self.now = next.max(self.now + MICROSECOND);
+        }
+        self.now = self.now.max(until);
+    }
+
+    fn turn(&mut self) {
+        while let Some(first) = self.under_way.first_entry() {
+            if first.key().0 > self.now {
+                break;
+            }
+            let (port, frame) = first.remove();
+            self.engine
+                .handle_frame(self.now, port, &frame, &mut self.queues);
+        }
+        self.engine.poll_transmit(self.now, &mut self.queues);
+        while let Some(event) = self.engine.poll_event() {
+            self.events.push(event);
+        }
+        self.carry();
+    }
+
+    /// Puts what was sent on the link.
+    fn carry(&mut self) {
+        for port in 0..2 {
+            for frame in std::mem::take(&mut self.queues.0[port].frames) {
+                self.random = self
+                    .random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                if (self.random >> 33) % 1_000_000 < self.lost_ppm {
+                    continue;
+                }
+                self.sent += 1;
+                let to = 1 - port as PortIndex;
+                self.under_way
+                    .insert((self.now + self.delay, self.sent), (to, frame));
+            }
+        }
+    }
+
+    /// Client and server of the templates without a group.
+    pub(crate) fn sides(&self) -> &[GroupCounters; 2] {
+        &self.engine.groups(RUN).expect("it runs")[0]
+    }
+
+    /// A frame from outside.
+    pub(crate) fn inject(&mut self, port: PortIndex, frame: Vec<u8>) {
+        self.sent += 1;
+        self.under_way.insert((self.now, self.sent), (port, frame));
+    }
+}
+
+pub(crate) fn send(buffer: u32) -> Step {
+    Step::Send { buffer }
+}
+
+pub(crate) fn receive(bytes: u64) -> Step {
+    Step::Receive {
+        bytes,
+        clear: false,
+    }
+}
+
+/// A profile with one template: 100 bytes asked, `response` bytes answered, on port 80.
+pub(crate) fn http(response: u64, rate_cps: f64) -> ProfileSpec {
+    let client = vec![send(0), receive(response)];
+    let server = vec![receive(100), send(1)];
+    profile(Transport::Stream, [client, server], response, rate_cps)
+}
+
+pub(crate) fn profile(
+    transport: Transport,
+    programs: [Vec<Step>; 2],
+    response: u64,
+    rate_cps: f64,
+) -> ProfileSpec {
+    let pool = |first: u32, last: u32, side| PoolSpec {
+        first,
+        last,
+        distribution: Distribution::Sequence,
+        side,
+        offset: 0x0100_0000,
+        per_core: PerCore::Default,
+    };
+    ProfileSpec {
+        buffers: vec![
+            BufferSpec {
+                base: vec![b'q'; 100],
+                ..BufferSpec::default()
+            },
+            BufferSpec {
+                base: b"answer ".to_vec(),
+                bytes: Some(response),
+                fill: b"0123456789".to_vec(),
+            },
+        ],
+        pools: vec![
+            pool(0x1000_0000, 0x1000_00ff, Side::Client),
+            pool(0x3000_0000, 0x3000_ffff, Side::Server),
+        ],
+        programs: programs
+            .map(|commands| ProgramSpec {
+                commands,
+                transport,
+                addon: None,
+            })
+            .to_vec(),
+        templates: vec![TemplateSpec {
+            client: ClientSpec {
+                program: 0,
+                client_pool: 0,
+                server_pool: 1,
+                port: 80,
+                rate_cps,
+                limit: None,
+                continuous: false,
+                core_base: 0,
+                tunables: TunablesSpec::default(),
+            },
+            server: ServerSpec {
+                program: 1,
+                associations: vec![AssociationSpec::port(80)],
+                tunables: TunablesSpec::default(),
+            },
+            group: 0,
+        }],
+        client: TunablesSpec::default(),
+        server: TunablesSpec::default(),
+        groups: Vec::new(),
+    }
+}
+
+pub(crate) const MS: Nanos = MILLISECOND;
