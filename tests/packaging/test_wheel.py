@@ -28,12 +28,14 @@ def test_commands_are_beside_python(command: str) -> None:
 def test_wheel_has_all_import_names_and_types() -> None:
     files = {str(file) for file in distribution("allosaur").files or []}
     assert "allosaur/py.typed" in files
-    ours = ("allosaur", "allosaur/cli", "allosaur/report", "allosaur/_services")
-    theirs = ("trex/stl", "trex/common/services", "trex_stl_lib", "trex_stl_lib/services")
+    ours = ("allosaur", "allosaur/cli", "allosaur/report", "allosaur/_services", "allosaur/_stateful")
+    theirs = ("trex/stl", "trex/astf", "trex/common/services", "trex_stl_lib", "trex_stl_lib/services")
     for package in (*ours, *theirs):
         assert any(file.startswith(package + "/") for file in files), package
     for name in ("allosaur", "trex.stl.api", "trex_stl_lib.api"):
         assert hasattr(importlib.import_module(name), "STLClient"), name
+    assert hasattr(importlib.import_module("trex.astf.api"), "ASTFClient")
+    assert "allosaur/captures/http_browsing.pcap" in files
 
 
 def test_server_and_package_have_one_version() -> None:

@@ -339,3 +339,22 @@ def test_scripts_written_for_trex_find_its_parameters(name: str) -> None:
     wanted = SIGNATURES[name].split()
     ours = [parameter for parameter in parameters if parameter != "self"]
     assert ours[: len(wanted)] == wanted
+
+
+def test_functions_on_addresses_of_existing_scripts() -> None:
+    from trex.utils import common
+
+    assert common.ip2int("1.1.1.1") == common.ipv4_str_to_num(b"\1\1\1\1") == 0x01010101
+    assert common.int2ip(0x01010101) == "1.1.1.1"
+    assert common.increase_ip("1.1.1.255") == "1.1.2.0"
+    assert common.increase_ipv6("::1", 2) == "::3"
+    assert common.increase_mac("00:00:00:00:00:ff") == common.int2mac(0x100) == "00:00:00:00:01:00"
+    assert common.mac2int("00:00:00:00:01:00") == common.mac_str_to_num(b"\0\0\0\0\1\0") == 0x100
+    valid = [
+        common.is_valid_ipv4("1.1.1.1"),
+        common.is_valid_ipv6("::1"),
+        common.is_valid_mac("02:00:00:00:00:01"),
+    ]
+    assert all(valid)
+    for wrong in ("1.1.1", "x", None, 5):
+        assert not (common.is_valid_ipv4(wrong) or common.is_valid_ipv6(wrong) or common.is_valid_mac(wrong))

@@ -412,6 +412,16 @@ def test_stateless_streams_run_beside(box: MockStatefulTransport, client: ASTFCl
     assert "start" not in box.methods()
 
 
+@pytest.mark.parametrize("state", ["ASTF_LOADED", "ASTF_PARSE", "TX"])
+def test_stateful_traffic_of_a_port_is_no_stream(box: MockStatefulTransport, state: str) -> None:
+    status = box._ports[0].status()
+    box.answer("get_port_status", lambda _params: {**status, "state": state, "state_profile": {"_": "IDLE"}})
+    with ASTFClient(transport=box) as client:
+        client.reset()
+        assert client.get_active_ports() == []
+    assert "stop_traffic" not in box.methods()
+
+
 def test_tunnels_are_refused_clearly(client: ASTFClient, box: MockStatefulTransport) -> None:
     assert client.is_tunnel_supported()["is_tunnel_supported"] is False
     for call in (client.activate_tunnel, lambda: client.tunnels_topo_load({"tunnels": []})):

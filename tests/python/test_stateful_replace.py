@@ -235,6 +235,27 @@ def test_what_cannot_be_changed_is_refused(name: str) -> None:
         exchange()[0].replace_header(**arguments)
 
 
+def test_there_are_limits() -> None:
+    client, server = ASTFProgram(), ASTFProgram()
+    client.send("x" * 300)
+    with pytest.raises(ASTFError, match="would have 300 places that are drawn, 255 is the most"):
+        client.replace_pattern("x", ["a", "b"])
+    many = ASTFProgram()
+    many.send(" ".join(f"<{number:03}>" for number in range(257)))
+    for number in range(257):
+        if number < 255:
+            many.replace_pattern(f"<({number:03})>", [f"{number:03}", f"{number + 1:03}"])
+    assert len(many.to_json()["commands"][0]["draw"]) == 255
+    for number in range(3):
+        other = ASTFProgram()
+        other.send("<aaa>")
+        other.replace_pattern("aaa", ["aaa", f"b{number:02}"])
+        many.commands += other.commands
+    with pytest.raises(ASTFError, match="at most 256 lists"):
+        template(many, server)
+        many.to_json()
+
+
 def test_what_is_no_pattern_is_refused() -> None:
     client, server = exchange()
     with pytest.raises(ASTFError, match="no regular expression"):

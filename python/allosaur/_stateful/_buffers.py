@@ -11,6 +11,9 @@ import json
 from typing import Any
 
 from ._commands import BufferCmd, Drawn
+from ._errors import ASTFError
+
+DRAW_LISTS_MAX = 256
 
 
 class Buffers:
@@ -48,4 +51,7 @@ class Buffers:
         return len(self._buffers)
 
     def _drawn(self, drawn: Drawn) -> int:
-        return self._draws.setdefault((drawn.values, drawn.distribution), len(self._draws))
+        index = self._draws.setdefault((drawn.values, drawn.distribution), len(self._draws))
+        if index >= DRAW_LISTS_MAX:
+            raise ASTFError(f"a profile has at most {DRAW_LISTS_MAX} lists that connections draw from")
+        return index

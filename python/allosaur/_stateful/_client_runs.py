@@ -73,7 +73,7 @@ class RunMethods(ProfileMethods):
             with self._stateful().watch(profile_id) as watch:
                 self._owned("start", profile_id=profile_id, **fields)
                 if block:
-                    self._wait_for(lambda: _has_started(watch) or watch.rests, f"starting '{profile_id}'")
+                    self._wait_for(lambda: _is_decided(watch), f"starting '{profile_id}'")
                     _check_started(profile_id, watch)
                 else:
                     self._stateful().drain_events()
@@ -191,6 +191,12 @@ class RunMethods(ProfileMethods):
 
 def _has_started(watch: Watch) -> bool:
     return State.TX in watch.states
+
+
+def _is_decided(watch: Watch) -> bool:
+    """Whether a profile runs, or will not: it came to rest after the server had begun with it."""
+    has_begun = any(state in (State.PARSE, State.BUILD) for state in watch.states)
+    return _has_started(watch) or watch.error is not None or watch.is_cleared or (has_begun and watch.rests)
 
 
 def _check_started(profile_id: str, watch: Watch) -> None:

@@ -26,6 +26,8 @@ Pattern = bytes | str | re.Pattern[bytes]
 Places = Callable[[bytes], Iterator[tuple[int, int]]]
 
 VALUES_MAX = 65_535
+#: The most places of one buffer that are drawn for each connection.
+PLACES_MAX = 255
 DISTRIBUTIONS = ("rand", "seq")
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LENGTH = re.compile(rb"\r?\ncontent-length[ \t]*:[ \t]*(\d+)", re.IGNORECASE)
@@ -141,6 +143,8 @@ def _changed(
             continue
         shift = next((shift for end, shift in reversed(moves) if end <= old.offset), 0)
         drawn.append(Drawn(old.offset + shift, old.values, old.distribution))
+    if len(drawn) > PLACES_MAX:
+        raise ASTFError(f"a buffer would have {len(drawn)} places that are drawn, {PLACES_MAX} is the most")
     return bytes(data), sorted(drawn, key=lambda one: one.offset)
 
 

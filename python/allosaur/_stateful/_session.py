@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from .._errors import STLConnectionError
 from .._events import EventType
+from .._port import Port
 from .._session import Session
 
 
@@ -69,6 +70,14 @@ class StatefulSession(Session):
         self.state: int = State.IDLE
         self.epoch: int = 0
         self._watches: dict[str, list[Watch]] = {}
+
+    def refresh(self, port: Port) -> None:
+        """Read the status of a port."""
+        super().refresh(port)
+        # What the port does besides its streams is here the stateful traffic, of which events tell.
+        with self.changed:
+            if port.besides != "PCAP_TX":
+                port.besides = "IDLE"
 
     def sync(self) -> None:
         """Read the states of the profiles."""

@@ -1,5 +1,35 @@
 """``trex.astf.topo`` of existing scripts."""
 
+from allosaur._compat_addresses import (
+    increase_ip,
+    increase_ipv6,
+    increase_mac,
+    int2ip,
+    int2mac,
+    ip2int,
+    ipv4_str_to_num,
+    is_valid_ipv4,
+    is_valid_ipv6,
+    is_valid_mac,
+    mac2int,
+    mac_str_to_num,
+)
 from allosaur._stateful._topology import ASTFTopology, TopoGW, TopoVIF
 
-__all__ = ["ASTFTopology", "TopoGW", "TopoVIF"]
+__all__ = [
+    "ASTFTopology",
+    "TopoGW",
+    "TopoVIF",
+    "increase_ip",
+    "increase_ipv6",
+    "increase_mac",
+    "int2ip",
+    "int2mac",
+    "ip2int",
+    "ipv4_str_to_num",
+    "is_valid_ipv4",
+    "is_valid_ipv6",
+    "is_valid_mac",
+    "mac2int",
+    "mac_str_to_num",
+]

@@ -1,0 +1,1 @@
+"""The import name ``trex.utils`` of existing scripts: everything comes from ``allosaur``."""

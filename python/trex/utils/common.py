@@ -1,0 +1,31 @@
+"""``trex.utils.common`` of existing scripts."""
+
+from allosaur._compat_addresses import (
+    increase_ip,
+    increase_ipv6,
+    increase_mac,
+    int2ip,
+    int2mac,
+    ip2int,
+    ipv4_str_to_num,
+    is_valid_ipv4,
+    is_valid_ipv6,
+    is_valid_mac,
+    mac2int,
+    mac_str_to_num,
+)
+
+__all__ = [
+    "increase_ip",
+    "increase_ipv6",
+    "increase_mac",
+    "int2ip",
+    "int2mac",
+    "ip2int",
+    "ipv4_str_to_num",
+    "is_valid_ipv4",
+    "is_valid_ipv6",
+    "is_valid_mac",
+    "mac2int",
+    "mac_str_to_num",
+]
