@@ -40,7 +40,7 @@ QUANTILES = ("total_min", "p50", "average", "p99", "p99_9", "total_max")
 def main() -> int:
     """Measure both devices, print the tables, and keep the numbers if asked to."""
     options = _options()
-    if problem := network.why_not() or device.why_not():
+    if problem := network.why_not() or _why_no_device():
         print(f"error: {problem}", file=sys.stderr)
         return 2
     results: Result = {"machine": machine(), "rate_pps": options.rate, "seconds": options.seconds, "runs": []}
@@ -68,6 +68,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="file for the numbers")
     parser.add_argument("--server", type=Path, default=find_binary(), help="the binary")
     return parser.parse_args()
+
+
+def _why_no_device() -> str | None:
+    with network.Network() as space:
+        return device.why_not(space)
 
 
 def _run(name: str, options: argparse.Namespace) -> Result:

@@ -61,7 +61,7 @@ def network(networks_work: None) -> Iterator[Any]:
 def devices(network: Any) -> Any:
     """The module with devices under test (see device.py); skips where they cannot be made."""
     module = _module("device")
-    problem = module.why_not()
+    problem = module.why_not(network)
     if problem:
         pytest.skip(problem)
     return module

@@ -14,14 +14,18 @@ import shutil
 from collections.abc import Iterable
 from typing import Any
 
+NAT_PROBE = "table ip probe { chain out { type nat hook postrouting priority 100; masquerade; }; }\n"
 
-def why_not() -> str | None:
+
+def why_not(network: Any) -> str | None:
     """What is missing on this machine for routers and NATs that count, or None."""
     missing = [tool for tool in ("nft", "conntrack") if shutil.which(tool) is None]
     if missing:
         return (
             f"there is no {' and no '.join(f'`{tool}`' for tool in missing)}: install nftables and conntrack"
         )
+    if not network.try_run(network.namespace("nat-probe"), "nft", "-f", "-", typed=NAT_PROBE):
+        return "this kernel has no NAT by nftables: it lacks CONFIG_NF_TABLES or CONFIG_NFT_MASQ"
     return None
 
 
@@ -254,7 +258,7 @@ class Bridge(Device):
 
 def vlan_filtering_works(network: Any) -> bool:
     """Whether the bridges of this kernel can keep VLANs apart."""
-    space = network.namespace("probe")
+    space = network.namespace("vlan-probe")
     made = ["ip", "link", "add", "name", "probe", "type", "bridge", "vlan_filtering", "1"]
     if not network.try_run(space, *made):
         return False

@@ -83,9 +83,9 @@ class Network:
             raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
         return done.stdout
 
-    def try_run(self, namespace: str | None, *command: str) -> bool:
+    def try_run(self, namespace: str | None, *command: str, typed: str | None = None) -> bool:
         """Run a command that may fail. Gives whether it did what it should."""
-        return _run(namespace, command).returncode == 0
+        return _run(namespace, command, typed).returncode == 0
 
     def facts(self, namespace: str | None, link: str) -> dict[str, Any]:
         """What the kernel says of an interface, its counters under "stats64"."""
