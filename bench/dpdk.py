@@ -4,7 +4,8 @@
 
 Both send on two `net_null` ports with one core; testpmd in its mode `txonly`, which writes 64-byte
 packets. testpmd runs before each case of each round, so that a noisy moment of the machine falls on
-both. The ratio of a case is the median of its ratios to testpmd just before it.
+both. Rates are per second that the sending thread ran, as the kernel counts it, so that others on the
+core do not count. The ratio of a case is the median of its ratios to testpmd just before it.
 It needs a server that was built with DPDK, and `dpdk-testpmd` (Debian and Ubuntu: dpdk-dev).
 """
 
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 from allosaur.server import find_binary
 from common import Result, machine, progress, spread, wide_console
@@ -100,7 +102,8 @@ def _ours_pps(server: Path, case: str, seconds: float, core: int) -> float:
     command = ["taskset", "-c", str(core), str(server)]
     command += ["bench", "--case", case, "--seconds", str(seconds), "--ports", PORTS]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    return float(json.loads(output)["rate_pps"])
+    measured = json.loads(output)
+    return float(measured["rate_running_pps"] or measured["rate_pps"])
 
 
 def _testpmd_pps(core: int) -> float:
@@ -114,20 +117,28 @@ def _testpmd_pps(core: int) -> float:
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(command, stdin=quiet, stderr=quiet, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    found: list[float] = []
     try:
-        # Two ports a period; the first period is its start, the second warms up.
-        for line in process.stdout:
-            if match := re.search(r"Tx-pps:\s+(\d+)", line):
-                found.append(float(match[1]))
-            if len(found) == 8:
-                break
+        # Counters of both ports each period; the first one is testpmd's start, the second warms up.
+        periods = [_sent_by(process.stdout, process.pid) for _ in range(4)]
     finally:
         process.terminate()
         process.communicate(timeout=20)
-    if len(found) < 8:
-        raise RuntimeError("dpdk-testpmd ended before it told its rates; start it by hand to see why")
-    return (sum(found[4:])) / 2
+    (packets, running_s), (packets_after, running_after_s) = periods[1], periods[3]
+    return (packets_after - packets) / (running_after_s - running_s)
+
+
+def _sent_by(output: IO[str], pid: int) -> tuple[int, float]:
+    """Give what testpmd has sent by its next report, and the seconds that its sending thread ran."""
+    packets = []
+    for line in output:
+        if match := re.search(r"TX-packets:\s+(\d+)", line):
+            packets.append(int(match[1]))
+        if len(packets) == 2:
+            for thread in Path(f"/proc/{pid}/task").iterdir():
+                if "worker" in (thread / "comm").read_text(encoding="utf-8"):
+                    ran_ns = int((thread / "schedstat").read_text(encoding="utf-8").split()[0])
+                    return sum(packets), ran_ns / 1e9
+    raise RuntimeError("dpdk-testpmd ended before it told its rates; start it by hand to see why")
 
 
 def _has_hugepages() -> bool:
