@@ -217,10 +217,14 @@ def _captured_templates(
 ) -> list[ASTFTemplate]:
     """A template of each capture. Raises ``ASTFError``."""
     shares = _shares(captures)
-    return [
-        _captured_template(one, ip_gen, one.cps if shares is None else shares[number], s_delay, udp_mtu)
-        for number, one in enumerate(captures)
-    ]
+    templates = []
+    for number, one in enumerate(captures):
+        cps = one.cps if shares is None else shares[number]
+        try:
+            templates.append(_captured_template(one, ip_gen, cps, s_delay, udp_mtu))
+        except ASTFError as error:
+            raise type(error)(f"cap_list[{number}] ({one.file}): {error}") from error
+    return templates
 
 
 def _shares(captures: list[ASTFCapInfo]) -> list[float] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ._arguments import octets
@@ -94,28 +95,46 @@ def rewrite(
     written = _values(places.name, values, pad)
     draws = tuple(written) if len(written) > 1 else None
     sends = [command for command in program.commands if isinstance(command, BufferCmd)]
-    changed: dict[int, tuple[bytes, list[Drawn]]] = {}
-    found = 0
-    for number, command in enumerate(sends):
-        spans = list(places.find(command.data))
-        found += len(spans)
-        if spans:
-            changed[number] = _changed(command, spans, written[0], draws, distribution)
+    moved = [_Moved(command.buf_len, list(places.find(command.data)), len(written[0])) for command in sends]
+    found = sum(len(one.spans) for one in moved)
     if not found:
         raise ASTFError(
             f"{places.name} is in none of the {len(sends)} buffers that the program sends: see program.dump()"
         )
-    before = [command.buf_len for command in sends]
-    after = [
-        length + len(changed[number][0]) - len(sends[number].data) if number in changed else length
-        for number, length in enumerate(before)
+    # All is worked out before anything is changed, so that an error leaves the programs as they were.
+    changed = [
+        _changed(command, one.spans, written[0], draws, distribution)
+        for command, one in zip(sends, moved, strict=True)
     ]
-    if peer is not None and program.is_stream() and before != after:
-        _follow(places.name, program, peer, before, after)
-    # A command object may be in both programs, or twice in one: it is changed once.
-    for number, (data, drawn) in changed.items():
-        sends[number].replace(data, drawn)
+    if peer is not None and program.is_stream() and any(one.size != one.new_size for one in moved):
+        _follow(places.name, program, peer, moved)
+    for command, (data, drawn) in zip(sends, changed, strict=True):
+        command.replace(data, drawn)
     return found
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """A buffer of ``size`` bytes in which each of ``spans`` becomes ``value_bytes`` long."""
+
+    size: int
+    spans: list[tuple[int, int]]
+    value_bytes: int
+
+    @property
+    def new_size(self) -> int:
+        """How long the buffer is then."""
+        return self.at(self.size)
+
+    def at(self, offset: int) -> int:
+        """Where an offset comes to lie; what was within a span does at most at its end."""
+        new = offset
+        for start, end in self.spans:
+            if end <= offset:
+                new += self.value_bytes - (end - start)
+            elif start < offset:
+                new += min(self.value_bytes - (offset - start), 0)
+        return new
 
 
 def _changed(
@@ -185,7 +204,7 @@ def _heads(data: bytes) -> Iterator[tuple[int, int]]:
             return
 
 
-def _follow(name: str, program: ASTFProgram, peer: ASTFProgram, before: list[int], after: list[int]) -> None:
+def _follow(name: str, program: ASTFProgram, peer: ASTFProgram, moved: list[_Moved]) -> None:
     """Let a program wait for as many bytes as now come. Raises ``ASTFError`` where that is not clear."""
     receives = [command for command in peer.commands if isinstance(command, ASTFCmdRecv)]
     loops = any(isinstance(command, ASTFCmdJMPBase) for command in program.commands)
@@ -193,7 +212,7 @@ def _follow(name: str, program: ASTFProgram, peer: ASTFProgram, before: list[int
     counts = []
     for command in receives:
         position = base + command.fields["min_bytes"]
-        new = _position(position, before, after, loops)
+        new = _position(position, moved, loops)
         if new is None:
             raise ASTFError(
                 f"{name}: the text has another length, and it is not clear how many bytes the other side "
@@ -206,21 +225,19 @@ def _follow(name: str, program: ASTFProgram, peer: ASTFProgram, before: list[int
         command.fields["min_bytes"] = count
 
 
-def _position(position: int, before: list[int], after: list[int], loops: bool) -> int | None:
+def _position(position: int, moved: list[_Moved], loops: bool) -> int | None:
     """Where a position in what is sent comes to lie; None when it is not clear."""
-    total, new_total = sum(before), sum(after)
+    total, new_total = sum(one.size for one in moved), sum(one.new_size for one in moved)
     if position > total and not loops:
         # More than is ever sent: the wait is for ever, before as after.
         return position + new_total - total
-    if position > total and len(before) == 1:
-        return position // total * new_total + min(position % total, new_total)
     if position > total:
-        return None
+        # One buffer, again and again; of several it is not known which are repeated.
+        rounds, rest = divmod(position, total)
+        return rounds * new_total + moved[0].at(rest) if len(moved) == 1 else None
     start = new_start = 0
-    for length, new_length in zip(before, after, strict=True):
-        if position <= start + length:
-            # Within a buffer the distance to its end stays: fields are mostly at the beginning.
-            rest = start + length - position
-            return new_start + max(0, new_length - rest) if position > start else new_start
-        start, new_start = start + length, new_start + new_length
+    for one in moved:
+        if position <= start + one.size:
+            return new_start + one.at(position - start)
+        start, new_start = start + one.size, new_start + one.new_size
     return new_start
