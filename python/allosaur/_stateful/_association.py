@@ -9,6 +9,7 @@ from ._arguments import U16_MAX, U64_MAX, as_number, ipv4, listed, whole
 from ._errors import ASTFError, ASTFErrorMissingParam
 
 _MAP_BYTES_MAX = 8
+_OFFSET_MAX = 255
 _WHERE = "ASTFAssociationRule"
 
 
@@ -93,7 +94,7 @@ def _map(given: Sequence[int] | Mapping[str, Sequence[int]]) -> dict[str, list[i
         raise ASTFError(
             f"{_WHERE}: l7_map is {given!r}, give offsets, or a dictionary of offset, mask, value"
         )
-    offsets = _numbers("offset", described["offset"], U16_MAX)
+    offsets = _numbers("offset", described["offset"], _OFFSET_MAX)
     if not 1 <= len(offsets) <= _MAP_BYTES_MAX or sorted(set(offsets)) != offsets:
         raise ASTFError(
             f"{_WHERE}: l7_map has the offsets {offsets}, give 1 to {_MAP_BYTES_MAX} in growing order"

@@ -215,7 +215,7 @@ class ASTFCmdAddVal(ASTFCmd):
 
     def __init__(self, id_val: str | int, val: int) -> None:
         super().__init__(id=variable(self._where(), id_val))
-        self.fields["val"] = whole(self._where(), "val", val, -_I64_MAX, U64_MAX)
+        self.fields["val"] = whole(self._where(), "val", val, -_I64_MAX, _I64_MAX)
 
 
 class ASTFCmdSetTickVar(ASTFCmd):

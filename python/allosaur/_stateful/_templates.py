@@ -14,6 +14,7 @@ from ._tunables import ASTFGlobalInfoPerTemplate
 
 _GROUP_CHARS_MAX = 20
 _CPS_MAX = 1e9
+_CORE_MAX = 255
 
 
 class ASTFCluster:
@@ -86,7 +87,7 @@ class ASTFTCPClientTemplate:
         self.glob_info = glob_info
         self.limit = whole(where, "limit", limit, 0, U32_MAX) if limit is not None else 0
         self.cont = flag(where, "cont", cont) if cont is not None else False
-        self.core_base = whole(where, "core_base", core_base, 0, U16_MAX) if core_base is not None else None
+        self.core_base = whole(where, "core_base", core_base, 0, _CORE_MAX) if core_base is not None else None
 
     def is_stream(self) -> bool:
         """Whether it is for TCP."""
