@@ -10,6 +10,7 @@ use allosaur_engine::vm::Checksums;
 use allosaur_port::description::PortDescription;
 use allosaur_port::kind::AnyPort;
 
+use crate::affinity;
 use crate::control::{BuildFacts, ControlConfig, LinkOwner, PortConfig};
 use crate::layout::Layout;
 use crate::settings::PortSettings;
@@ -35,6 +36,7 @@ pub fn control_config(
             None => description.in_words(),
         },
         interface: description.interface().map(str::to_owned),
+        numa_node: affinity::node_of_port(description),
         line_rate_bps: port.capabilities.line_rate_bps,
         frame_bytes_max: port.capabilities.frame_bytes_max,
         link: match description {

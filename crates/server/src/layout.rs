@@ -85,17 +85,18 @@ pub enum LayoutError {
 pub fn plan(settings: &Settings, machine: &Machine) -> Result<Layout, LayoutError> {
     let shares_cpus = check_number(settings, machine)?;
     let mut groups = settings.groups.clone();
+    let mut receive_cpus = settings.cpus.receive.clone();
     let mut warnings = Vec::new();
     if settings.pin && shares_cpus {
         warnings.push("threads that send share CPUs: none of them is pinned".to_owned());
     } else if settings.pin {
-        pin(&mut groups, settings, machine)?;
+        pin(&mut groups, &mut receive_cpus, settings, machine)?;
     }
     for group in &settings.groups {
         warn_of_far_cpus(group, settings, machine, &mut warnings);
     }
     let data = groups.iter().flat_map(threads_of).collect::<Vec<_>>();
-    let bound = settings.cpus.receive.iter().copied().map(Some);
+    let bound = receive_cpus.into_iter().map(Some);
     let unbound = std::iter::repeat(None);
     let receive = bound
         .chain(unbound)
@@ -128,8 +129,14 @@ fn check_number(settings: &Settings, machine: &Machine) -> Result<bool, LayoutEr
 }
 
 /// Gives each thread of the groups without CPUs one of its own: on the node of its ports if there
-/// are some left, and the first thread of each physical core before the second.
-fn pin(groups: &mut [Group], settings: &Settings, machine: &Machine) -> Result<(), LayoutError> {
+/// are some left, and the first thread of each physical core before the second. Then the receive
+/// threads, if they have none and one more is left for all others.
+fn pin(
+    groups: &mut [Group],
+    receive: &mut Vec<usize>,
+    settings: &Settings,
+    machine: &Machine,
+) -> Result<(), LayoutError> {
     let mut taken = settings.data_cpus();
     taken.extend(settings.cpus.receive.iter().chain(&settings.cpus.control));
     let is_free = |cpu: &&Cpu| !taken.contains(&cpu.number);
@@ -147,13 +154,23 @@ fn pin(groups: &mut [Group], settings: &Settings, machine: &Machine) -> Result<(
     // Who has a node goes first, so that nobody else takes its CPUs.
     unpinned.sort_by_key(|group| node_of(group, machine).is_none());
     for group in unpinned {
-        let node = node_of(group, machine);
-        let is_far = |cpu: &Cpu| node.is_some() && cpu.node != node;
-        free.sort_by_key(|cpu| (is_far(cpu), cpu.sibling, cpu.number));
-        let own = free.drain(..usize::from(group.threads));
-        group.cpus = own.map(|cpu| cpu.number).collect();
+        group.cpus = take(&mut free, node_of(group, machine), group.threads);
+    }
+    if receive.is_empty() && free.len() > usize::from(settings.receive_threads) {
+        let nodes: Vec<Option<usize>> = groups.iter().map(|g| node_of(g, machine)).collect();
+        let first = nodes.first().copied().flatten();
+        let node = first.filter(|_| nodes.iter().all(|node| *node == first));
+        *receive = take(&mut free, node, settings.receive_threads);
     }
     Ok(())
+}
+
+/// Takes so many CPUs, the best for a node first.
+fn take(free: &mut Vec<&Cpu>, node: Option<usize>, threads: u16) -> Vec<usize> {
+    let is_far = |cpu: &Cpu| node.is_some() && cpu.node != node;
+    free.sort_by_key(|cpu| (is_far(cpu), cpu.sibling, cpu.number));
+    let taken = free.drain(..usize::from(threads));
+    taken.map(|cpu| cpu.number).collect()
 }
 
 /// The NUMA node that a group's threads should be on: what the user said, or that of its ports if
@@ -235,6 +252,21 @@ fn poll_of(data: &[DataThread], settings: &Settings, machine: &Machine) -> Poll 
 }
 
 impl Layout {
+    /// A line for each thread that sends or receives: what it does, and where.
+    pub fn in_words(&self) -> Vec<String> {
+        let at = |cpu: Option<usize>| cpu.map_or("any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+        let data = self.data.iter().enumerate().map(|(number, thread)| {
+            let ports: Vec<String> = thread.ports.iter().map(usize::to_string).collect();
+            let (ports, at, poll) = (ports.join(", "), at(thread.cpu), self.data_poll.name());
+            format!("data-{number} sends on port {ports}, on {at}, {poll}")
+        });
+        let receive = self.receive.iter().enumerate().map(|(number, cpu)| {
+            let name = thread_name(number);
+            format!("{name} runs on {}, {}", at(*cpu), self.receive_poll.name())
+        });
+        data.chain(receive).collect()
+    }
+
     /// The data threads that send on a port.
     pub fn cores_of(&self, port: usize) -> Vec<usize> {
         let threads = self.data.iter().enumerate();
@@ -250,6 +282,14 @@ impl Layout {
             rx: self.receive.len(),
         };
         (0..ports).map(counts).collect()
+    }
+}
+
+/// What a receive thread is called.
+pub fn thread_name(number: usize) -> String {
+    match number {
+        0 => "receive".to_owned(),
+        _ => format!("receive-{number}"),
     }
 }
 

@@ -165,10 +165,14 @@ fn check(file: &Path, json: bool) -> Result<(), Failure> {
     println!("{}: {}", file.display(), show::summary(&loaded));
     // The file may be for another machine.
     match plan(&loaded.settings, &service::machine_of(&loaded.settings)) {
-        Ok(layout) => layout
-            .warnings
-            .iter()
-            .for_each(|text| eprintln!("warning: {text}")),
+        Ok(layout) => {
+            for line in layout.in_words() {
+                println!("  {line}");
+            }
+            for text in &layout.warnings {
+                eprintln!("warning: {text}");
+            }
+        }
         Err(error) => eprintln!("warning: it would not start on this machine: {error}"),
     }
     Ok(())

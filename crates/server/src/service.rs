@@ -170,6 +170,11 @@ impl Service {
         for warning in &layout.warnings {
             tracing::warn!("{warning}");
         }
+        if settings.pin {
+            for line in layout.in_words() {
+                tracing::info!("{line}");
+            }
+        }
         let queues = layout.queues(descriptions.len());
         let mut ports = kind::open_each(&descriptions, &queues)?;
         let counters = Counters::new(ports.len(), layout.data.len());

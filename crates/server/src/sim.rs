@@ -355,6 +355,7 @@ fn control_config(ports: usize, cores: usize) -> ControlConfig {
         driver: "simulated".to_owned(),
         description: "a port in virtual time".to_owned(),
         interface: None,
+        numa_node: None,
         line_rate_bps: LINE_RATE_BPS,
         frame_bytes_max: PACKET_BYTES_MAX,
         link: LinkOwner::Server { peer: None },

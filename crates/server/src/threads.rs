@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::counters::Counters;
 use crate::desk::{AskingEnd, desk};
 use crate::endpoint::{open_capture, open_wire};
-use crate::layout::Layout;
+use crate::layout::{Layout, thread_name};
 use crate::mailbox::{ControlEnd, Doorbell, mailbox};
 use crate::observe::{Answer, Endpoint, Observe, PacketSink, Request, Wire};
 use crate::polling::Poll;
@@ -168,13 +168,9 @@ impl Threads {
         layout: &Layout,
         run: impl FnOnce(Poll, &AtomicBool, &Doorbell) + Send + 'static,
     ) -> Result<(), Refusal> {
-        let name = match number {
-            0 => "receive".to_owned(),
-            _ => format!("receive-{number}"),
-        };
         let (poll, stop) = (layout.receive_poll, Arc::clone(&self.stop_receive));
         let bell = self.receive_bells[number].clone();
-        let thread = spawn(name, layout.receive[number], move || {
+        let thread = spawn(thread_name(number), layout.receive[number], move || {
             run(poll, &stop, &bell);
         })?;
         self.receive.push(thread);

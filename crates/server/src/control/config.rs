@@ -55,6 +55,8 @@ pub struct PortConfig {
     pub description: String,
     /// The interface that it is on, if it is on one.
     pub interface: Option<String>,
+    /// The NUMA node of its device, where it has one.
+    pub numa_node: Option<usize>,
     /// Bits per second at layer 1.
     pub line_rate_bps: f64,
     /// The longest frame that it sends, in bytes without FCS and VLAN tag.

@@ -181,7 +181,7 @@ fn port_info((index, port): (usize, &Port)) -> PortInfo {
         driver: config.driver.clone(),
         description: config.description.clone(),
         pci_addr: "N/A".to_owned(),
-        numa: -1,
+        numa: config.numa_node.map_or(-1, |node| node as i32),
         hw_mac: mac_text(config.hw_mac),
         stack: "legacy".to_owned(),
         rx: RxInfo {

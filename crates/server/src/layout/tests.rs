@@ -111,29 +111,50 @@ const ON_ONE_NODE: &[(&str, usize, &str)] = &[
     ),
 ];
 
-/// Ports on these nodes of a machine with two, where threads are pinned.
-const PINNED: &[(&str, [Option<usize>; 4], &str)] = &[
+/// Ports on these nodes of a machine with two, where threads are pinned; and who receives.
+const PINNED: &[(&str, [Option<usize>; 4], &str, &str)] = &[
     // First threads of physical cores first, near the ports, past what others have.
-    ("cores: 3", [None; 4], "0+1@0 0+1@1 0+1@4"),
+    ("cores: 3", [None; 4], "0+1@0 0+1@1 0+1@4", "5"),
     (
         "cores: 2\nreceive_cpu: 4",
         [Some(1), Some(1), None, None],
         "0+1@5 0+1@6",
+        "4",
+    ),
+    (
+        "receive_threads: 2",
+        [Some(1), Some(1), None, None],
+        "0+1@4",
+        "5 6",
     ),
     (
         PAIRS,
         [Some(1), Some(1), Some(0), None],
         "0+1@4 0+1@5 2+3@0",
+        "1",
     ),
-    (NAMED, [None; 4], "0+1@5 0+1@6 2+3@1"),
+    (NAMED, [None; 4], "0+1@5 0+1@6 2+3@1", "0"),
     // Who is near nothing leaves the others theirs.
-    (PAIRS, [None, None, Some(0), Some(0)], "0+1@1 0+1@4 2+3@0"),
+    (
+        PAIRS,
+        [None, None, Some(0), Some(0)],
+        "0+1@1 0+1@4 2+3@0",
+        "5",
+    ),
     // Ports on two nodes are near none; where a node is full, the other is better than none.
-    ("cores: 1", [Some(1), Some(0), None, None], "0+1@0"),
+    ("cores: 1", [Some(1), Some(0), None, None], "0+1@0", "1"),
     (
         "cores: 5",
         [Some(1), Some(1), None, None],
         "0+1@4 0+1@5 0+1@6 0+1@7 0+1@0",
+        "1",
+    ),
+    // One is left for control; those who receive run where they can.
+    (
+        "cores: 7",
+        [None; 4],
+        "0+1@0 0+1@1 0+1@4 0+1@5 0+1@2 0+1@3 0+1@6",
+        "any",
     ),
 ];
 
@@ -143,12 +164,7 @@ fn threads_are_laid_out_as_said() {
     let rows = rows.map(|&(text, cpus, expected)| {
         (text.to_owned(), plain(cpus), [None; 4], expected.to_owned())
     });
-    let pinned = PINNED.iter().map(|&(text, nodes, expected)| {
-        let receive = if text.contains("receive_cpu") {
-            "4"
-        } else {
-            "any"
-        };
+    let pinned = PINNED.iter().map(|&(text, nodes, expected, receive)| {
         let expected = format!("{expected} busy / {receive} adaptive");
         (format!("{text}\npin: true"), two_nodes(), nodes, expected)
     });
@@ -239,5 +255,21 @@ fn a_port_has_queues_of_its_own_group_only() {
     assert_eq!(
         queues.iter().map(|q| (q.tx, q.rx)).collect::<Vec<_>>(),
         [(3, 2), (4, 2), (3, 2)]
+    );
+}
+
+#[test]
+fn a_layout_is_told_in_words() {
+    let text = "ports: [dummy, dummy, dummy]\nreceive_threads: 2\n\
+                groups: [{ports: [0, 2], cores: [3]}, {ports: [1]}]";
+    let layout = planned(text, plain(8), &[None; 3]).expect("it starts");
+    assert_eq!(
+        layout.in_words(),
+        [
+            "data-0 sends on port 0, 2, on CPU 3, adaptive",
+            "data-1 sends on port 1, on any CPU, adaptive",
+            "receive runs on any CPU, adaptive",
+            "receive-1 runs on any CPU, adaptive",
+        ]
     );
 }

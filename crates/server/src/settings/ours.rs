@@ -56,7 +56,7 @@ pub const SERVER_KEYS: [Key; 12] = [
         name: "pin",
         value: "`true` or `false`",
         default: "`false`",
-        meaning: "binds each thread that sends to a CPU of its own, near its ports, where none is named",
+        meaning: "binds threads that have no CPU to one of their own, near their ports: those that send, then those that receive",
         example: "true",
     },
     Key {

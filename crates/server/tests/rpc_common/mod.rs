@@ -475,6 +475,7 @@ fn config(cores: usize) -> ControlConfig {
         driver: "memory".into(),
         description: "in-memory port".into(),
         interface: None,
+        numa_node: None,
         line_rate_bps: 10e9,
         frame_bytes_max: 9238,
         link: LinkOwner::Server {
