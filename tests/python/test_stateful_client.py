@@ -35,6 +35,7 @@ from allosaur import (
     TopoGW,
     TopoVIF,
 )
+from allosaur._stateful._client_tunnels import Tunnel
 from allosaur.testing import MockStatefulTransport, MockTransport
 
 
@@ -152,6 +153,15 @@ def test_a_large_profile_goes_in_pieces(box: MockStatefulTransport, client: ASTF
     assert box.profile() == json.loads(made.to_json_str())
     client.load_profile(made)
     assert len(box.requests("profile_fragment")) == len(pieces) + 1
+
+
+def test_a_profile_of_thirty_megabytes_is_taken(box: MockStatefulTransport, client: ASTFClient) -> None:
+    made = profile()
+    for number in range(30):
+        made.templates[0].client_template.program.send(bytes([number]) * 750_000)
+    client.load_profile(made)
+    assert sum(len(piece["fragment"]) for piece in box.requests("profile_fragment")) > 30_000_000
+    assert len(box.profile()["buf_list"]) == 31
 
 
 def test_profiles_run_side_by_side(box: MockStatefulTransport, client: ASTFClient) -> None:
@@ -436,6 +446,19 @@ def test_tunnels_are_refused_clearly(client: ASTFClient, box: MockStatefulTransp
     client.tunnels_topo_load({"tunnels": []})
     assert box.requests("tunnel_topo_fragment")[0]["fragment"] == '{"tunnels": []}'
     client.tunnels_topo_clear()
+    box.answer("tunnel_topo_get", {"tunnel_topo_data": '{"tunnels": [1]}'})
+    assert client.tunnels_topo_get() == {"tunnels": [1]}
+    box.answer("update_tunnel_client", {})
+    client.update_tunnel_client_record({5: Tunnel("1.1.1.1", "2.2.2.2", 0, 9, 4)})
+    (record,) = box.requests("update_tunnel_client")[0]["attr"]
+    assert record == {
+        "client_ip": 5,
+        "sip": "1.1.1.1",
+        "dip": "2.2.2.2",
+        "sport": 0,
+        "teid": 9,
+        "version": 4,
+    }
 
 
 def topology(dst: str = "00:00:00:01:00:02") -> ASTFTopology:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from .._client import STLClient
 from .._errors import STLArgumentError, STLError, STLTimeoutError
-from .._places import ALL_PROFILES, DEFAULT_PROFILE
+from .._places import ALL_PROFILES
 from .._session import Session
 from ._session import BUSY, State, StatefulSession
 
@@ -143,6 +143,3 @@ class StatefulBase(STLClient):
         timeout_s = max(self._task_timeout_s, _CHANGE_TIMEOUT_S_MIN)
         if not self._stateful().wait(done, timeout_s):
             raise STLTimeoutError(timeout_s, what)
-
-
-__all__ = ["ALL_PROFILES", "DEFAULT_PROFILE", "Pids", "StatefulBase"]

@@ -11,7 +11,7 @@ from .._errors import STLArgumentError, STLError, STLTypeError
 from .._places import DEFAULT_PROFILE
 from ._client_base import StatefulBase
 from ._fragments import upload
-from ._topology import _data
+from ._topology import read_data
 
 #: The one kind of tunnel there is: GTP-U.
 GTPU = 1
@@ -67,7 +67,7 @@ class TunnelMethods(StatefulBase):
         "server_ip"}]}``. ``tunables`` are accepted. Raises ``STLError`` when the server has no tunnels.
         """
         self._check_support(GTPU)
-        data = _data(Path(topology)) if isinstance(topology, (str, Path)) else topology
+        data = read_data(Path(topology)) if isinstance(topology, (str, Path)) else topology
         if not isinstance(data, Mapping):
             raise STLTypeError("topology", type(topology), [dict, str])
         rpc, handler = self._stateful().rpc, self._handler()

@@ -145,6 +145,10 @@ class ASTFProfile:
             raise ASTFError(f"profile {path} cannot be written: {error.strerror or error}") from error
 
     @staticmethod
+    def clear_cache() -> None:
+        """Nothing: profiles share nothing. Existing scripts call it."""
+
+    @staticmethod
     def load(filename: str | Path, **tunables: Any) -> ASTFProfile | ASTFProfileLight:
         """Load a profile from a .py or .json file. Raises ``STLProfileError``.
 

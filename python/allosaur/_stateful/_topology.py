@@ -195,7 +195,7 @@ class ASTFTopology:
                     raise STLProfileError(f"topology {file}: get_topo() must return an ASTFTopology")
                 return topology
         try:
-            return ASTFTopology.from_json(_data(file))
+            return ASTFTopology.from_json(read_data(file))
         except ASTFError as error:
             raise STLProfileError(f"topology {file}: {error}") from error
 
@@ -252,7 +252,8 @@ class ASTFTopology:
             )
 
 
-def _data(file: Path) -> Mapping[str, Any]:
+def read_data(file: Path) -> Mapping[str, Any]:
+    """What a .json or .yaml file has, which must be an object. Raises ``STLProfileError``."""
     import yaml
 
     text = read_text(file)
