@@ -4,7 +4,7 @@
 //! * [`PciDevice`]: network cards on the PCI bus, also those that the kernel does not drive.
 //! * [`HugePages`]: the memory that DPDK wants.
 //! * `netlink`: what only system calls tell.
-//! * `routes`, `sessions`, `sockets`: who uses an interface.
+//! * `routes`, `sessions`, `sockets`, `processes`: who uses them.
 //! * [`drivers`]: what is known of drivers.
 //! * [`suggestion`]: what a user may have meant.
 //!
@@ -17,6 +17,7 @@ mod interface;
 mod names;
 pub(crate) mod netlink;
 mod pci;
+mod processes;
 mod routes;
 mod sessions;
 mod sockets;
@@ -33,8 +34,8 @@ pub use interface::{Interface, Use};
 pub use names::suggestion;
 pub use netlink::{Address, Link};
 pub use pci::{PciDevice, is_address};
+pub use processes::Holder;
 pub use sessions::Session;
-pub use sockets::Holder;
 
 /// A machine, as it was when somebody looked.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,6 +2,7 @@
 //!
 //! What lives here: their facts, and what keeps DPDK from taking one. What does not: DPDK (`dpdk`).
 
+use super::processes::{Holder, other_with};
 use super::tree::Tree;
 use super::{HugePages, drivers, sockets, suggestion};
 
@@ -29,6 +30,8 @@ pub struct PciDevice {
     pub numa_node: Option<u32>,
     /// Whether a server of Allosaur's has claimed it.
     pub is_claimed: bool,
+    /// The process that drives it now, as far as it is known.
+    pub holder: Option<Holder>,
     /// The devices that the hardware cannot keep apart from it, by address, without bridges.
     pub iommu_fellows: Vec<String>,
 }
@@ -62,6 +65,32 @@ impl PciDevice {
         };
         Some((problem, remedy))
     }
+
+    /// Who drives it already, and the remedy.
+    pub fn taken(&self) -> Option<(String, String)> {
+        let Holder { process, name } = self.holder.as_ref()?;
+        Some((
+            format!("process {process} ({name}) has it already"),
+            format!("End that one (kill {process}), or use another card"),
+        ))
+    }
+}
+
+/// The files by which programs drive a device: its group of vfio, its own file, or that of uio.
+fn files(tree: Tree<'_>, folder: &str) -> Vec<String> {
+    let names = |kind: &str| tree.names(&format!("{folder}/{kind}"));
+    let group = tree.link(&format!("{folder}/iommu_group"));
+    let groups = group.into_iter().flat_map(|group| {
+        [
+            format!("/dev/vfio/{group}"),
+            format!("/dev/vfio/noiommu-{group}"),
+        ]
+    });
+    let own = names("vfio-dev")
+        .into_iter()
+        .map(|name| format!("/dev/vfio/devices/{name}"));
+    let uio = names("uio").into_iter().map(|name| format!("/dev/{name}"));
+    groups.chain(own).chain(uio).collect()
 }
 
 /// Whether a text is an address in full: `0000:03:00.0`.
@@ -74,7 +103,7 @@ pub fn is_address(text: &str) -> bool {
 /// Whether DPDK can take a device. The error is the problem and the remedy.
 pub(super) fn check(tree: Tree<'_>, address: &str) -> Result<(), (String, String)> {
     if let Some(device) = find(tree, address) {
-        return device.obstacle().map_or(Ok(()), Err);
+        return device.obstacle().or(device.taken()).map_or(Ok(()), Err);
     }
     let cards: Vec<String> = all(tree).into_iter().map(|card| card.address).collect();
     let hint = suggestion(address, &cards);
@@ -126,11 +155,19 @@ pub(super) fn find(tree: Tree<'_>, address: &str) -> Option<PciDevice> {
             .starts_with(BRIDGE_CLASS)
     };
     let is_fellow = |one: &String| one != address && !is_bridge(one);
+    let driver = tree.link(&format!("{folder}/driver"));
+    let is_handed = driver.as_deref().is_some_and(drivers::hands_over);
+    let files = if is_handed {
+        files(tree, &folder)
+    } else {
+        Vec::new()
+    };
     Some(PciDevice {
         address: address.to_owned(),
+        holder: other_with(tree, &files),
         id: format!("{}:{}", id("vendor"), id("device")),
         is_network: text("class").starts_with(NETWORK_CLASS),
-        driver: tree.link(&format!("{folder}/driver")),
+        driver,
         interfaces: interfaces_of(tree, &folder),
         // -1 where the machine has no parts.
         numa_node: tree.number(&format!("{folder}/numa_node")),

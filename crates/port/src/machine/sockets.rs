@@ -4,17 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use super::processes::{Holder, each_open_file, holder};
 use super::tree::Tree;
 use crate::claim;
-
-/// A process with a packet socket.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Holder {
-    /// Its number.
-    pub process: u32,
-    /// Its name.
-    pub name: String,
-}
 
 /// A packet socket, as `/proc/net/packet` shows it.
 struct PacketSocket {
@@ -63,27 +55,14 @@ pub(super) fn holders(tree: Tree<'_>) -> Vec<(i32, Holder)> {
     if sockets.is_empty() {
         return holders;
     }
-    for process in tree
-        .names("proc")
-        .iter()
-        .filter_map(|name| name.parse().ok())
-    {
-        for file in tree.names(&format!("proc/{process}/fd")) {
-            let target = tree
-                .link(&format!("proc/{process}/fd/{file}"))
-                .unwrap_or_default();
-            let inode = target
-                .strip_prefix("socket:[")
-                .and_then(|t| t.strip_suffix(']'));
-            let Some(inode) = inode.and_then(|inode| inode.parse::<u64>().ok()) else {
-                continue;
-            };
-            if let Some(socket) = sockets.iter().find(|socket| socket.inode == inode) {
-                let name = tree.text(&format!("proc/{process}/comm"));
-                holders.push((socket.index, Holder { process, name }));
-            }
-        }
-    }
+    each_open_file(tree, |process, target| {
+        let inode = target
+            .strip_prefix("socket:[")
+            .and_then(|rest| rest.strip_suffix(']'));
+        let inode = inode.and_then(|inode| inode.parse::<u64>().ok());
+        let socket = sockets.iter().find(|socket| Some(socket.inode) == inode);
+        holders.extend(socket.map(|socket| (socket.index, holder(tree, process))));
+    });
     holders.sort();
     holders.dedup();
     holders

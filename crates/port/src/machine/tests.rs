@@ -452,6 +452,53 @@ fn network_cards_need_hugepages_unless_the_kernel_drives_them_too() {
 }
 
 #[test]
+fn the_process_that_drives_a_card_is_named() {
+    let fake = Fake::new();
+    let by_vfio = fake.card("0000:03:00.0", Some("vfio-pci"));
+    let by_uio = fake.card("0000:04:00.0", Some("igb_uio"));
+    let by_kernel = fake.card("0000:05:00.0", Some("igb"));
+    for (folder, group) in [(&by_vfio, "12"), (&by_kernel, "13")] {
+        fake.link(
+            &format!("{folder}/iommu_group"),
+            &format!("sys/kernel/iommu_groups/{group}"),
+        );
+    }
+    fake.folder(&format!("{by_uio}/uio/uio3"));
+    let tree = Tree(&fake.0);
+    assert_eq!(pci::check(tree, "0000:03:00.0"), Ok(()));
+    let own = std::process::id();
+    for (process, name, file) in [
+        (own, "allosaur", "/dev/vfio/12"),
+        (77, "testpmd", "/dev/vfio/13"),
+        (78, "vpp", "/dev/uio3"),
+    ] {
+        fake.file(&format!("proc/{process}/comm"), name);
+        let link = fake.0.join(format!("proc/{process}/fd/9"));
+        std::fs::create_dir_all(link.parent().expect("a folder")).expect("room for a folder");
+        symlink(file, link).expect("room for a link");
+    }
+    assert_eq!(
+        pci::check(tree, "0000:03:00.0"),
+        Ok(()),
+        "what is our own is free"
+    );
+    let (problem, remedy) = pci::check(tree, "0000:04:00.0").expect_err("taken");
+    assert_eq!(problem, "process 78 (vpp) has it already");
+    assert!(remedy.contains("kill 78"), "{remedy}");
+    fake.file("proc/79/comm", "testpmd\n").folder("proc/79/fd");
+    symlink("/dev/vfio/12", fake.0.join("proc/79/fd/4")).expect("room for a link");
+    let (problem, _) = pci::check(tree, "0000:03:00.0").expect_err("taken");
+    assert_eq!(problem, "process 79 (testpmd) has it already");
+    let holders: Vec<bool> = fake
+        .look()
+        .devices
+        .iter()
+        .map(|card| card.holder.is_some())
+        .collect();
+    assert_eq!(holders, [true, true, false]);
+}
+
+#[test]
 fn names_are_those_of_this_network_namespace() {
     let fake = Fake::new();
     let heads = "Inter-|   Receive\n face |bytes    packets\n";

@@ -41,6 +41,12 @@ impl Tree<'_> {
         Some(target.file_name()?.to_str()?.to_owned())
     }
 
+    /// What a link points to, as it is written there.
+    pub(super) fn target(&self, path: &str) -> Option<String> {
+        let target = std::fs::read_link(self.path(path)).ok()?;
+        Some(target.to_str()?.to_owned())
+    }
+
     /// Whether there is such a file or folder.
     pub(super) fn has(&self, path: &str) -> bool {
         self.path(path).exists()

@@ -95,7 +95,9 @@ impl Entry<'_> {
         let claimed = device
             .is_claimed
             .then(|| "a server of Allosaur's".to_owned());
-        handed.into_iter().chain(claimed).collect()
+        let holder = device.holder.as_ref();
+        let holder = holder.map(|holder| format!("by {} ({})", holder.name, holder.process));
+        handed.into_iter().chain(claimed).chain(holder).collect()
     }
 
     /// The ports that it could be.
@@ -145,6 +147,8 @@ fn device_choice(device: &PciDevice, machine: &Machine) -> Choice {
         Some("a build with DPDK".to_owned())
     } else if device.is_claimed {
         Some("end the server that has it".to_owned())
+    } else if let Some(holder) = &device.holder {
+        Some(format!("kill {}", holder.process))
     } else if device.obstacle().is_some() || !machine.hugepages.suffice() {
         Some(format!("allosaur ports prepare {address}"))
     } else {
@@ -244,7 +248,7 @@ pub fn concerns(machine: &Machine, port: &PortDescription) -> Vec<String> {
     let address = port.device().filter(|device| device.pci().is_some());
     if let Some(address) = address.map(DpdkDevice::name) {
         let obstacle = match machine.device(address) {
-            Some(device) => device.obstacle(),
+            Some(device) => device.obstacle().or(device.taken()),
             None => Some((
                 format!("there is no network card at {address} on this machine"),
                 "`allosaur ports` lists those that are".to_owned(),

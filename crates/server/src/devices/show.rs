@@ -309,6 +309,10 @@ mod tests {
         };
         let mut own = device("0000:03:00.0", "vfio-pci");
         own.is_claimed = true;
+        own.holder = Some(Holder {
+            process: 79,
+            name: "allosaur-server".to_owned(),
+        });
         Machine {
             interfaces: vec![veth, eth0, tunnel],
             devices: vec![device("0000:00:03.0", "virtio-pci"), own],
@@ -341,7 +345,7 @@ mod tests {
             "- 0000:03:00.0 vfio-pci 1 - - -",
             "a-long-name-015 - veth - off 2.5G",
             "your own session; the kernel: address 192.0.2.2/24; the kernel: default route",
-            "vfio-pci hands it to DPDK; a server of Allosaur's",
+            "vfio-pci hands it to DPDK; a server of Allosaur's; by allosaur-server (79)",
             "a packet socket; XDP program 7; by tcpdump (812)",
             "ports a-long-name-015, af_xdp:a-long-name-015 (copies) after: ip link set a-long-name-015 up",
             "none: it does not carry Ethernet frames",
