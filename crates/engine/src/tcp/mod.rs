@@ -9,6 +9,7 @@
 //! | the window | `congestion` | RFC 5681, 9438, 3168 |
 //! | time | `rtt`, `timers` | RFC 6298 |
 //! | what people see of it | `info`, `counters` | – |
+//! | what always holds | `audit` | – |
 //!
 //! A connection keeps no bytes: of what it sends it knows how many there are, and the caller finds
 //! them again by their offset; of what it receives it only tells how many arrived in order. What
@@ -17,6 +18,7 @@
 //! What does not live here: frames, addresses, who listens, and programs.
 
 mod acknowledge;
+mod audit;
 mod check;
 mod congestion;
 mod connection;

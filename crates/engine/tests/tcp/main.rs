@@ -2,7 +2,9 @@
 
 use proptest::prelude::ProptestConfig;
 
+mod anything;
 mod conformance;
+mod fuzz;
 mod pair;
 mod script;
 mod transfers;
