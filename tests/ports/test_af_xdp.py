@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -173,6 +174,19 @@ def test_every_hardware_queue_is_read(network: Any) -> None:
         client.reset()
         subprocess.run(flood(far, other, packets), check=True)
         assert 0 < settled(client)[0]["ipackets"] < packets
+
+
+@pytest.mark.parametrize("queues", [1, 2])
+def test_receive_threads_share_what_arrives(network: Any, queues: int) -> None:
+    far = network.namespace("far")
+    near, other = network.veth(far)
+    many_queues(network, queues, (None, near), (far, other))
+    packets = 4_000
+    options = ["--receive-threads", "2"]
+    with LocalServer(ports=[f"af_xdp:{near}"], options=options) as server, server.client() as client:
+        client.reset()
+        subprocess.run(flood(far, other, packets), check=True)
+        assert settled(client)[0]["ipackets"] == packets
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -438,6 +452,19 @@ def test_missing_capabilities_are_named(network: Any) -> None:
         assert all(name in problem for name in missing), words
         assert "setcap" in words and near in words
         assert not has_program(network, near)
+
+
+def test_too_little_memory_that_stays_in_place_is_named(network: Any) -> None:
+    near, _ = network.veth()
+    drop = keep_only(CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF)
+
+    def prepare() -> None:
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 20, 1 << 20))
+        drop()
+
+    problem = refused(f"af_xdp:{near}", prepare)
+    assert all(word in problem for word in [near, "memory", "ulimit -l", "CAP_IPC_LOCK"]), problem
+    assert not has_program(network, near)
 
 
 def test_interfaces_and_settings_that_cannot_be_used_are_named_with_the_remedy(network: Any) -> None:
