@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -180,6 +181,23 @@ def test_the_kernel_shares_out_what_arrives(veth: tuple[str, str], receivers: in
         stats = send(client, [0])
         check(stats, [0], lambda port: port ^ 1)
         assert stats[0]["ipackets"] == 0
+
+
+def test_what_the_kernel_sends_is_not_received(network: Any) -> None:
+    far = network.namespace("far")
+    near, other = network.veth(far)
+    network.run(None, "ip", "address", "add", "10.77.0.1/24", "dev", near)
+    network.run(None, "ip", "neighbor", "add", "10.77.0.2", "lladdr", network.mac(far, other), "dev", near)
+    script = (
+        "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
+        "[s.sendto(bytes(20), ('10.77.0.2', 1000 + n)) for n in range(200)]"
+    )
+    options = ["--receive-threads", "2"]
+    with LocalServer(ports=[near], options=options) as server, server.client() as client:
+        network.run(None, sys.executable, "-c", script)
+        assert network.received(far, other)[0] >= 200
+        time.sleep(0.2)
+        assert client.get_stats()[0]["ipackets"] == 0
 
 
 def refused(*options: str) -> str:

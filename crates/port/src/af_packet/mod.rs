@@ -133,7 +133,7 @@ fn open_receivers(interface: &Interface, queues: usize) -> io::Result<Vec<AfPack
     }
     if queues > 1 {
         for receiver in &receivers {
-            receiver.unblock()?;
+            receiver.admit()?;
         }
     }
     Ok(receivers)

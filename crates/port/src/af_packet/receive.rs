@@ -67,8 +67,8 @@ impl AfPacketRx {
     }
 
     /// Lets in what arrives, see [`PacketSocket::block`].
-    pub(super) fn unblock(&self) -> io::Result<()> {
-        self.socket.unblock()
+    pub(super) fn admit(&self) -> io::Result<()> {
+        self.socket.admit()
     }
 
     fn ask_kernel(&mut self, now_ns: u64) {

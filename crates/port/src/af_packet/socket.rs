@@ -95,34 +95,44 @@ impl PacketSocket {
         succeeded(answer)
     }
 
-    /// Drops all that arrives from now on, until [`unblock`](PacketSocket::unblock). Nothing of it
-    /// is counted.
+    /// Drops all that arrives from now on, until [`admit`](PacketSocket::admit). Nothing of it is
+    /// counted.
     pub(super) fn block(&self) -> io::Result<()> {
-        let mut drop_all = libc::sock_filter {
-            code: (libc::BPF_RET | libc::BPF_K) as u16,
-            jt: 0,
-            jf: 0,
-            k: 0,
-        };
-        // The kernel copies the program before the call returns.
-        let program = libc::sock_fprog {
-            len: 1,
-            filter: &mut drop_all,
-        };
-        self.set_at(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+        self.filter(&mut [instruction(libc::BPF_RET | libc::BPF_K, 0, 0)])
     }
 
-    /// Lets in again what arrives.
-    pub(super) fn unblock(&self) -> io::Result<()> {
-        let unused: c_int = 0;
-        self.set_at(libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &unused)
+    /// Lets in what arrives, and not what leaves: sockets of a group do not heed
+    /// PACKET_IGNORE_OUTGOING.
+    pub(super) fn admit(&self) -> io::Result<()> {
+        let packet_type = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE) as u32;
+        self.filter(&mut [
+            instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, packet_type, 0),
+            // One instruction further when it is another.
+            instruction(
+                libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+                u32::from(libc::PACKET_OUTGOING),
+                1,
+            ),
+            instruction(libc::BPF_RET | libc::BPF_K, 0, 0),
+            instruction(libc::BPF_RET | libc::BPF_K, u32::MAX, 0),
+        ])
+    }
+
+    /// Puts a program in the place of what decided which frames come in.
+    fn filter(&self, instructions: &mut [libc::sock_filter]) -> io::Result<()> {
+        // The kernel copies the program before the call returns.
+        let program = libc::sock_fprog {
+            len: instructions.len() as u16,
+            filter: instructions.as_mut_ptr(),
+        };
+        self.set_at(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
     }
 
     /// Joins the sockets that share out by flow what arrives at an interface: those of a new group,
     /// or of `group`. Both directions of a flow go to the same socket, and fragments by their
     /// addresses. Returns the group. The socket must be bound.
     pub(super) fn join_fanout(&self, group: Option<FanoutGroup>) -> io::Result<FanoutGroup> {
-        let kind = libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
+        let kind = libc::PACKET_FANOUT_HASH;
         let joined = match group {
             Some(FanoutGroup(number)) => kind << 16 | u32::from(number),
             // The kernel picks a number that nobody else has.
@@ -192,6 +202,15 @@ impl PacketSocket {
 impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+fn instruction(code: u32, k: u32, if_not: u8) -> libc::sock_filter {
+    libc::sock_filter {
+        code: code as u16,
+        jt: 0,
+        jf: if_not,
+        k,
     }
 }
 
