@@ -90,19 +90,20 @@ def test_the_kernel_counts_what_dpdk_sends(dpdk: None, network: Any) -> None:
 
 
 @pytest.fixture
-def peer() -> Iterator[Callable[..., None]]:
+def peer() -> Iterator[Callable[[str], subprocess.Popen[bytes]]]:
     """Starts `dpdk-testpmd`, which sends back what it receives; it ends with the test."""
     if shutil.which("dpdk-testpmd") is None:
         pytest.skip("there is no dpdk-testpmd: install dpdk-dev")
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(device: str) -> None:
+    def start(device: str) -> subprocess.Popen[bytes]:
         prefix = f"alo{os.getpid()}-peer"
         command = ["dpdk-testpmd", "--no-huge", "--no-shconf", "-m", "128", "--no-pci", "--no-telemetry"]
         command += [f"--file-prefix={prefix}", "--lcores", "0@0,1@0", f"--vdev={device}", "--"]
         command += ["--forward-mode=io", "--total-num-mbufs=2048", "--stats-period=3600"]
         quiet = subprocess.DEVNULL
         started.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))
+        return started[-1]
 
     yield start
     for process in started:
@@ -131,11 +132,11 @@ def test_what_goes_through_memif_comes_back(dpdk: None, peer: Any, tmp_path: Pat
     socket = f"socket={tmp_path / 'memif'},socket-abstract=no"
     other = {"client": "server", "server": "client"}[role]
     if other == "server":
-        peer(f"net_memif0,role=server,{socket}")
+        process = peer(f"net_memif0,role=server,{socket}")
         assert wait_until((tmp_path / "memif").exists)
     with LocalServer(ports=[f"vdev:net_memif,role={role},{socket}"]) as server, server.client() as client:
         if other == "client":
-            peer(f"net_memif0,role=client,{socket}")
+            process = peer(f"net_memif0,role=client,{socket}")
         wait_for_echo(client, 0)
         run(client, [burst(4_000, 8_000), burst(1_000, 2_000, 1000, flow_stats=STLFlowStats(7))], [0])
         stats = received(client, 0, 5_000)
@@ -143,6 +144,8 @@ def test_what_goes_through_memif_comes_back(dpdk: None, peer: Any, tmp_path: Pat
         assert stats[0]["obytes"] == stats[0]["ibytes"] == 4_000 * 64 + 1_000 * 1004
         flow = client.get_pgid_stats([7])["flow_stats"][7]
         assert (flow["tx_pkts"][0], flow["rx_pkts"][0]) == (1_000, 1_000)
+        process.kill()
+        assert wait_until(lambda: client.get_port_attr(0)["link"] == "DOWN")
 
 
 def test_the_kernel_counts_what_a_tap_sends(dpdk: None, network: Any) -> None:
@@ -180,6 +183,7 @@ def test_the_kernel_takes_checksums_that_are_left_to_a_tap(dpdk: None, network: 
     name, far = f"alo{os.getpid()}tap", network.namespace("far")
     with LocalServer(ports=[f"vdev:net_tap,iface={name}"]) as server, server.client() as client:
         network.silence(None, name)
+        assert "computes checksums" in client.get_port_info(ports=[0])[0]["description"]
         network.run(None, "ip", "link", "set", name, "netns", far)
         network.run(far, "ip", "link", "set", name, "up")
         network.run(far, "ip", "address", "add", "10.77.0.1/24", "dev", name)

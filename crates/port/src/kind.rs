@@ -162,7 +162,7 @@ fn on_device(port: DpdkPort) -> AnyPort {
         mac: port.mac,
         peer: None,
         control: Some(PortControl::Dpdk(port.control)),
-        details: None,
+        details: Some(port.details),
     }
 }
 

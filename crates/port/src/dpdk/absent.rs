@@ -22,6 +22,8 @@ pub struct DpdkPort {
     pub control: DpdkControl,
     /// None.
     pub mac: Option<[u8; 6]>,
+    /// None.
+    pub details: String,
 }
 
 impl DpdkPort {

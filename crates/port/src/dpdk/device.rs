@@ -42,10 +42,11 @@ pub(super) struct Device {
     pub(super) tx_queues: u16,
     /// Of each transmit queue, held by who uses it, when there are not enough for all.
     tx_locks: Vec<Mutex<()>>,
+    driver: String,
     /// The checksums that it computes, as bits of DPDK's.
     tx_checksums: u64,
     /// It cuts TCP data into segments.
-    pub(super) cuts_tcp: bool,
+    cuts_tcp: bool,
     /// Its mbufs are read, and freed, by whoever receives them.
     pub(super) is_ring: bool,
     /// What it fills with what arrives; `None` until it is set up.
@@ -102,6 +103,7 @@ impl Device {
             shares_out: false,
             tx_queues: 1,
             tx_locks: Vec::new(),
+            driver: String::new(),
             tx_checksums: 0,
             cuts_tcp: false,
             is_ring: false,
@@ -113,6 +115,8 @@ impl Device {
     fn set_up(&mut self, wanted: QueueCounts) -> Result<(), Failure> {
         let limits = self.limits().map_err(plain)?;
         self.is_ring = limits.is_of(c"net_ring");
+        let driver = CStr::from_bytes_until_nul(&limits.driver).unwrap_or_default();
+        self.driver = driver.to_string_lossy().into_owned();
         self.tx_checksums = limits.tx_checksums;
         self.cuts_tcp = limits.cuts_tcp != 0;
         let longest = (FRAME_BYTES_MAX - ETHERNET_BYTES) as u16;
@@ -222,6 +226,25 @@ impl Device {
         // SAFETY: the layout is that of the shim.
         check(unsafe { ffi::allosaur_dpdk_limits(self.port, &mut limits) })?;
         Ok(limits)
+    }
+
+    /// What it does for us beside sending and receiving, and its queues, in words.
+    pub(super) fn in_words(&self) -> String {
+        let mut words = vec![format!("driver {}", self.driver)];
+        words.push(match self.tx_queues {
+            1 => "1 transmit queue".to_owned(),
+            count => format!("{count} transmit queues"),
+        });
+        if self.shares_out {
+            words.push(format!("{} receive queues by RSS", self.rx_queues));
+        }
+        if self.tx_checksums != 0 {
+            words.push("computes checksums".to_owned());
+        }
+        if self.cuts_tcp {
+            words.push("can cut TCP data into segments".to_owned());
+        }
+        words.join(", ")
     }
 
     /// What the device is told of checksums that it shall compute, if it does.

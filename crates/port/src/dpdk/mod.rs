@@ -41,6 +41,8 @@ pub struct DpdkPort {
     pub control: DpdkControl,
     /// Its address, if it has any.
     pub mac: Option<[u8; 6]>,
+    /// How it works, in words.
+    pub details: String,
     capabilities: Capabilities,
 }
 
@@ -71,6 +73,7 @@ impl DpdkPort {
             tx: tx.ok_or_else(|| refused(device::no_memory()))?,
             rx: DpdkRx::all(&device),
             mac: device.mac(),
+            details: device.in_words(),
             capabilities: Capabilities {
                 line_rate_bps: device.link().0.unwrap_or(NOMINAL_RATE_BPS),
                 frame_bytes_max: device.untagged_bytes_max(),
