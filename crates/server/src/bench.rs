@@ -5,6 +5,7 @@
 //! runs and machines (`bench/run.py`).
 
 mod case;
+pub mod connections;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

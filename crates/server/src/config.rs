@@ -219,8 +219,19 @@ pub struct SimOptions {
 #[derive(Clone, Debug, Args)]
 pub struct BenchOptions {
     /// What to send
-    #[arg(long)]
-    pub case: Case,
+    #[arg(long, required_unless_present = "response")]
+    pub case: Option<Case>,
+    /// Instead, TCP connections: a client asks 100 bytes, a server on the same core answers so many
+    #[arg(long, value_name = "BYTES", conflicts_with_all = ["case", "receive", "ports"], value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub response: Option<u64>,
+    /// With `--response`: connections that are asked for, per second
+    #[arg(
+        long,
+        value_name = "CPS",
+        requires = "response",
+        default_value_t = 100_000.0
+    )]
+    pub rate: f64,
     /// Receive on a second port with a second thread
     #[arg(long, action = clap::ArgAction::Set, value_parser = on_or_off, default_value = "off")]
     pub receive: bool,

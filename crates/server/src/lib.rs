@@ -2,7 +2,7 @@
 //!
 //! The modules stand in an order, and a module imports only from those before it:
 //! `affinity`, `clock`, `counters`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`,
-//! `polling`, `desk`, `endpoint`, `table`, `worker`, `receive`, `bench`, `sim`, `settings`, `devices`,
+//! `polling`, `desk`, `endpoint`, `table`, `outlets`, `worker`, `flows`, `receive`, `bench`, `sim`, `settings`, `devices`,
 //! `config`, `layout`, `threads`, `facts`, `attached`, `service`.
 
 pub mod affinity;
@@ -18,9 +18,11 @@ pub mod endpoint;
 pub mod facts;
 pub mod files;
 pub mod filter;
+pub mod flows;
 pub mod layout;
 pub mod mailbox;
 pub mod observe;
+mod outlets;
 pub mod polling;
 pub mod receive;
 pub mod rpc;

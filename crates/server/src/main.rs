@@ -251,7 +251,13 @@ fn sim(options: &SimOptions) -> Result<(), Failure> {
 }
 
 fn measure(options: &BenchOptions) -> Result<(), Failure> {
-    let (case, seconds) = (options.case, options.seconds);
+    let seconds = options.seconds;
+    if let Some(bytes) = options.response {
+        let measured = bench::connections::run(bytes, options.rate, seconds);
+        println!("{}", serde_json::json!(measured));
+        return Ok(());
+    }
+    let case = options.case.expect("one of the two is required");
     let measured = match &options.ports {
         Some(ports) => bench::run_on(&ports.0, case, seconds),
         None => bench::run(case, options.receive, seconds).map_err(BenchError::from),

@@ -1,29 +1,23 @@
-//! The data thread: the one place where engine and ports meet.
+//! The data thread: where engine and ports meet.
 //!
-//! What lives here: the loop, one screen long, and the adapters that let an engine send through
-//! each kind of port, by type. What does not: what to send (engine), how (port).
+//! What lives here: the loop, one screen long. What does not: what to send (engine), how (port), and
+//! the adapters between them (`outlets`).
 
 use std::sync::Arc;
 
 use allosaur_engine::Engine;
-use allosaur_engine::time::{Due, Gap, MILLISECOND, Nanos};
-use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
-use allosaur_packet::offload::LeftChecksums;
+use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_port::kind::PortTx;
-use allosaur_port::memory::MemoryTx;
-use allosaur_port::tap::{TapIn, TapSwitch, Tapped};
-use allosaur_port::{FrameId, TxQueue};
+use allosaur_port::tap::{TapIn, TapSwitch};
 
 use crate::clock::Clock;
 use crate::counters::{CoreBlock, CoreCounters};
 use crate::mailbox::{Report, WorkerEnd};
+use crate::outlets::Queues;
 use crate::polling::{Poll, SLEEP_MIN, Waiter, sharpen_sleep};
 
 /// Busy threads publish their counters once in so many turns; idle ones before they wait.
 const TURNS_PER_PUBLISH: u32 = 64;
-
-/// Why a queue is there.
-const SERVED: &str = "control tells a thread only of ports that it serves";
 
 /// The longest wait before what an interface did not take is offered again.
 const RETRY_MAX: Nanos = 2 * MILLISECOND;
@@ -68,12 +62,7 @@ impl Worker {
         let now = clock.now_ns();
         Worker {
             engine: Engine::new(queues.len(), now),
-            queues: Queues {
-                now,
-                queues,
-                tap: None,
-                tapped: 0,
-            },
+            queues: Queues::new(queues, now),
             switch: TapSwitch::default(),
             mail,
             block,
@@ -170,99 +159,5 @@ impl Worker {
         for (port, table) in self.engine.groups_mut().enumerate() {
             self.block.publish_groups(port, table);
         }
-    }
-}
-
-/// The transmit queues of one thread, one of each port that it serves, and the time of the turn.
-#[derive(Debug)]
-struct Queues {
-    now: Nanos,
-    queues: Vec<Option<PortTx>>,
-    tap: Option<TapIn>,
-    /// The ports whose frames are copied, as bits.
-    tapped: u64,
-}
-
-impl Queues {
-    #[inline]
-    fn flush(&mut self) {
-        for queue in self.queues.iter_mut().flatten() {
-            queue.flush();
-        }
-        if let Some(tap) = &mut self.tap {
-            tap.flush();
-        }
-    }
-
-    fn has_unsent(&self) -> bool {
-        self.queues.iter().flatten().any(PortTx::has_unsent)
-    }
-
-    /// As `with_queue`, for a port that is watched.
-    #[cold]
-    fn with_tapped_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
-        let now = self.now;
-        let queue = self.queues[usize::from(port)].as_mut().expect(SERVED);
-        let Some(tap) = &mut self.tap else {
-            return job.run(&mut Adapter { queue, now });
-        };
-        let queue = &mut Tapped::new(queue, tap, port);
-        job.run(&mut Adapter { queue, now })
-    }
-}
-
-impl Outlets for Queues {
-    #[inline]
-    fn with_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
-        let now = self.now;
-        if self.tapped >> port & 1 == 1 {
-            return self.with_tapped_queue(port, job);
-        }
-        match self.queues[usize::from(port)].as_mut().expect(SERVED) {
-            PortTx::Memory(MemoryTx::Ring(queue)) => job.run(&mut Adapter { queue, now }),
-            PortTx::Memory(MemoryTx::Sink(queue)) => job.run(&mut Adapter { queue, now }),
-            PortTx::AfPacket(queue) => job.run(&mut Adapter { queue, now }),
-            PortTx::AfXdp(queue) => job.run(&mut Adapter { queue, now }),
-            PortTx::Dpdk(queue) => job.run(&mut Adapter { queue, now }),
-        }
-    }
-}
-
-/// A port's queue as the engine sees it. Packets leave at the time of the turn: their exact time
-/// is the engine's account, which the simulator keeps and a port cannot.
-struct Adapter<'a, Q> {
-    queue: &'a mut Q,
-    now: Nanos,
-}
-
-impl<Q: TxQueue> Transmit for Adapter<'_, Q> {
-    const REUSES: bool = Q::REUSES;
-
-    #[inline(always)]
-    fn slot(&mut self, _at: Nanos, len: usize) -> Option<&mut [u8]> {
-        self.queue.slot(self.now, len)
-    }
-
-    #[inline(always)]
-    fn repeat(&mut self, frame: FrameHandle, _first: Due, _gap: Gap, count: u32) -> u32 {
-        self.queue.repeat(self.now, FrameId(frame.0), count)
-    }
-
-    #[inline(always)]
-    fn reuse(&mut self, _at: Nanos, frame: FrameHandle, len: usize) -> Option<&mut [u8]> {
-        self.queue.reuse(self.now, FrameId(frame.0), len)
-    }
-
-    fn register(&mut self, frame: &[u8]) -> Option<FrameHandle> {
-        self.queue.register(frame).map(|id| FrameHandle(id.0))
-    }
-
-    fn register_left(&mut self, frame: &[u8], left: &LeftChecksums) -> Option<FrameHandle> {
-        let id = self.queue.register_left(frame, left)?;
-        Some(FrameHandle(id.0))
-    }
-
-    fn unregister(&mut self, frame: FrameHandle) {
-        self.queue.unregister(FrameId(frame.0));
     }
 }

@@ -37,8 +37,10 @@ use work::Held;
 
 /// Profiles that run at the same time.
 pub const RUNS_MAX: usize = 256;
-/// Flows that begin in a turn at most.
+/// Flows of a profile that begin in a turn at most.
 const BEGUN_PER_TURN: u32 = 256;
+/// The same while frames wait: those that there are come first, or none would ever end.
+const BEGUN_WHILE_BUSY: u32 = 1;
 /// Flows that are woken in a turn at most.
 const WOKEN_PER_TURN: u32 = 1024;
 
@@ -224,10 +226,15 @@ impl Stateful {
         clients.collect()
     }
 
-    /// One turn: flows that have something to do, and flows that begin. Returns how many frames
-    /// were sent since the last turn.
-    pub fn poll_transmit(&mut self, now: Nanos, outlets: &mut impl Outlets) -> u64 {
+    /// One turn: flows that have something to do, and flows that begin; few while `is_busy`: while
+    /// frames that arrived wait. Returns how many frames were sent since the last turn.
+    pub fn poll_transmit(&mut self, now: Nanos, is_busy: bool, outlets: &mut impl Outlets) -> u64 {
         self.retry_blocked(now, outlets);
+        let begun_max = if is_busy || self.is_blocked() {
+            BEGUN_WHILE_BUSY
+        } else {
+            BEGUN_PER_TURN
+        };
         for _ in 0..WOKEN_PER_TURN {
             let Some(flow) = self.timers.pop_due(now) else {
                 break;
@@ -235,18 +242,18 @@ impl Stateful {
             self.wake(now, flow, outlets);
         }
         for run in 0..RUNS_MAX {
-            self.begin_due(now, run, outlets);
+            self.begin_due(now, run, begun_max, outlets);
         }
         std::mem::take(&mut self.sent)
     }
 
     /// Begins the flows of a profile that are due, and sees to its end.
-    fn begin_due(&mut self, now: Nanos, number: usize, outlets: &mut impl Outlets) {
+    fn begin_due(&mut self, now: Nanos, number: usize, begun_max: u32, outlets: &mut impl Outlets) {
         let Some(run) = &mut self.runs[number] else {
             return;
         };
         run.watch_the_end(now);
-        for _ in 0..BEGUN_PER_TURN {
+        for _ in 0..begun_max {
             let run = self.runs[number].as_mut().expect("it was there");
             let Some(clients) = run.pop_due(now) else {
                 break;

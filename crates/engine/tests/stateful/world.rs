@@ -168,7 +168,7 @@ impl World {
             self.engine
                 .handle_frame(self.now, port, &frame, &mut self.queues);
         }
-        self.engine.poll_transmit(self.now, &mut self.queues);
+        self.engine.poll_transmit(self.now, false, &mut self.queues);
         while let Some(event) = self.engine.poll_event() {
             self.events.push(event);
         }

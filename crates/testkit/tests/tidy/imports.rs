@@ -19,7 +19,9 @@ const PREFIX: &str = "allosaur-";
 
 /// Modules of the server that may know both the engine and the ports: those in which frames pass
 /// from one to the other, those that start them, and the one that measures them.
-const MEETING_PLACES: [&str; 6] = ["worker", "receive", "threads", "facts", "service", "bench"];
+const MEETING_PLACES: [&str; 8] = [
+    "outlets", "worker", "flows", "receive", "threads", "facts", "service", "bench",
+];
 
 fn may_import(room: &str) -> Option<&'static [&'static str]> {
     let (_, allowed) = MAY_IMPORT.iter().find(|(name, _)| *name == room)?;

@@ -1,0 +1,176 @@
+//! The benchmark of flows: a client and a server on one core, with rings between them.
+//!
+//! What lives here: the profile of the paper's benchmark (100 bytes asked, 32 KB answered, a
+//! connection each), and the measurement. What does not: packets without flows (`case`).
+
+use std::sync::Arc;
+
+use allosaur_engine::app::{BufferSpec, Command as Step, ProgramSpec, Transport};
+use allosaur_engine::stateful::{Command, Config, PortFacts, RunIndex, Stateful};
+use allosaur_engine::template::{
+    AssociationSpec, ClientSpec, CompiledProfile, Distribution, Layout, PerCore, PoolShare,
+    PoolSpec, ProfileSpec, ServerSpec, Side, TemplateSpec, Tunable, TunablesSpec,
+};
+use allosaur_engine::time::SECOND;
+use allosaur_packet::MacAddress;
+use allosaur_port::kind::{PortRx, PortTx};
+use allosaur_port::memory::{self, FRAME_BYTES_MAX, LinkSettings};
+use serde::Serialize;
+
+use crate::clock::Clock;
+use crate::flows::Flows;
+
+const REQUEST_BYTES: u64 = 100;
+const FLOWS_MAX: usize = 1 << 20;
+const RUN: RunIndex = RunIndex(0);
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Connections {
+    /// Connections that ended in the measured time.
+    pub connections: u64,
+    /// The measured time, in seconds.
+    pub seconds: f64,
+    /// Connections per second.
+    pub rate_cps: f64,
+    /// Bits of data per second, from server to client.
+    pub rate_bps: f64,
+    /// Ticks of the time stamp counter per connection, both sides.
+    pub cycles_per_connection: f64,
+    /// Segments that were sent again.
+    pub resent: u64,
+    /// Flows that were due and were not begun in time.
+    pub missed: u64,
+}
+
+/// Asks `rate_cps` connections a second for `seconds`, each for `response_bytes`.
+pub fn run(response_bytes: u64, rate_cps: f64, seconds: f64) -> Connections {
+    let clock = Clock::start();
+    let mut flows = flows(&clock);
+    let profile = CompiledProfile::compile(&profile(response_bytes, rate_cps), Layout::SMALLEST);
+    flows.handle_command(Command::Start {
+        run: RUN,
+        profile: Arc::new(profile.expect("the profile is right")),
+        factor: 1.0,
+        start_at: clock.now_ns(),
+        duration: None,
+        clients: u32::MAX,
+    });
+    let mut turn_until = |until| {
+        while clock.now_ns() < until {
+            for _ in 0..16 {
+                flows.turn();
+            }
+        }
+        let groups = flows.engine().groups(RUN).expect("it runs");
+        groups[0].clone()
+    };
+    // Windows, pools and the memory of flows fill up first.
+    let before = turn_until(clock.now_ns() + SECOND / 4);
+    let ticks = quanta::Clock::new();
+    let (from_ticks, from_ns) = (ticks.raw(), clock.now_ns());
+    let after = turn_until(from_ns + (seconds * SECOND as f64) as u64);
+    let ticks = (ticks.raw() - from_ticks) as f64;
+    let seconds = (clock.now_ns() - from_ns) as f64 / SECOND as f64;
+    let ([client, server], [old_client, old_server]) = (&after, &before);
+    let tcp = (&client.flows.tcp, &old_client.flows.tcp);
+    let connections = server.flows.tcp.closed - old_server.flows.tcp.closed;
+    let bytes = tcp.0.rcvbyte - tcp.1.rcvbyte;
+    Connections {
+        connections,
+        seconds,
+        rate_cps: connections as f64 / seconds,
+        rate_bps: bytes as f64 * 8.0 / seconds,
+        cycles_per_connection: ticks / connections as f64,
+        resent: server.flows.tcp.sndrexmitpack - old_server.flows.tcp.sndrexmitpack,
+        missed: client.missed - old_client.missed,
+    }
+}
+
+fn flows(clock: &Clock) -> Flows {
+    let link = LinkSettings::default();
+    let facts = |side, own: u8| {
+        Some(PortFacts {
+            side,
+            own_mac: MacAddress([2, 0, 0, 0, 0, own]),
+            peer_mac: MacAddress([2, 0, 0, 0, 0, 1 - own]),
+            vlan: None,
+            frame_bytes_max: FRAME_BYTES_MAX,
+            share: PoolShare::ONLY,
+        })
+    };
+    let config = Config {
+        ports: vec![facts(Side::Client, 0), facts(Side::Server, 1)],
+        flows_max: FLOWS_MAX,
+        seed: 1,
+    };
+    let engine = Stateful::new(config, clock.now_ns());
+    let (mut queues, mut receivers) = (Vec::new(), Vec::new());
+    for mut port in memory::ports(&[link, link], 1) {
+        queues.push(Some(PortTx::Memory(port.tx.remove(0))));
+        receivers.push(Some(PortRx::Memory(port.rx)));
+    }
+    Flows::new(engine, queues, receivers, clock.clone())
+}
+
+fn profile(response_bytes: u64, rate_cps: f64) -> ProfileSpec {
+    let receive = |bytes| Step::Receive {
+        bytes,
+        clear: false,
+    };
+    let send = |buffer| Step::Send { buffer };
+    let program = |commands: [Step; 2]| ProgramSpec {
+        commands: commands.to_vec(),
+        transport: Transport::Stream,
+        addon: None,
+    };
+    let pool = |first, last, side| PoolSpec {
+        first,
+        last,
+        distribution: Distribution::Sequence,
+        side,
+        offset: 0,
+        per_core: PerCore::Default,
+    };
+    let mut tunables = TunablesSpec::default();
+    tunables.set(Tunable::InitialWindow, 2);
+    ProfileSpec {
+        buffers: [REQUEST_BYTES, response_bytes]
+            .map(|bytes| BufferSpec {
+                base: b"HTTP/1.1".to_vec(),
+                bytes: Some(bytes),
+                fill: b"0123456789abcdef".to_vec(),
+            })
+            .to_vec(),
+        pools: vec![
+            pool(0x1000_0000, 0x1000_ffff, Side::Client),
+            pool(0x3000_0000, 0x3000_ffff, Side::Server),
+        ],
+        programs: vec![
+            program([send(0), receive(response_bytes)]),
+            program([receive(REQUEST_BYTES), send(1)]),
+        ],
+        templates: vec![TemplateSpec {
+            client: ClientSpec {
+                program: 0,
+                client_pool: 0,
+                server_pool: 1,
+                port: 80,
+                rate_cps,
+                limit: None,
+                continuous: false,
+                core_base: 0,
+                tunables: TunablesSpec::default(),
+            },
+            server: ServerSpec {
+                program: 1,
+                associations: vec![AssociationSpec::port(80)],
+                tunables: TunablesSpec::default(),
+            },
+            group: 0,
+        }],
+        client: tunables.clone(),
+        server: tunables,
+        groups: Vec::new(),
+    }
+}
