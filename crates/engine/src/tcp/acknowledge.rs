@@ -80,14 +80,26 @@ impl Connection {
         if self.has(Flag::HELD.or(Flag::SLOWED)) {
             self.pass_recover();
         }
-        // RFC 6298, rules 5.2 and 5.3.
         self.clear(Flag::PERSIST.or(Flag::TIMED_OUT));
+        // RFC 6298, rules 5.2 and 5.3.
         if self.una == self.high {
             self.timers.stop(Timer::Retransmit);
-        } else {
+        } else if !self.is_impatient() {
             let at_ms = cx.now_ms.wrapping_add(self.rtt.timeout_ms(self.backoff));
             self.timers.set(Timer::Retransmit, at_ms);
         }
+    }
+
+    /// "For the first partial ACK that arrives during fast recovery, also reset the retransmit
+    /// timer" (RFC 6582, section 3.2, step 3), and not for the next: a repair without SACK fills
+    /// one hole in a round trip, so where there are many, the timer is faster.
+    fn is_impatient(&mut self) -> bool {
+        if !self.has(Flag::RECOVERY) || self.has(Flag::SACK) {
+            return false;
+        }
+        let is_again = self.has(Flag::ONCE);
+        self.set(Flag::ONCE);
+        is_again
     }
 
     /// Moves on to `ack`.
@@ -207,7 +219,7 @@ impl Connection {
         }
         self.recover = self.high;
         self.set(Flag::RECOVERY.or(Flag::HELD).or(Flag::RESEND));
-        self.clear(Flag::TIMING.or(Flag::SLOWED).or(Flag::RESCUED));
+        self.clear(Flag::TIMING.or(Flag::SLOWED).or(Flag::ONCE));
         self.congestion.window_bytes = self.congestion.threshold_bytes;
         if self.has(Flag::SACK) {
             cx.counters.sack_recovery_episode += 1;

@@ -99,8 +99,9 @@ impl Flag {
     pub(super) const SLOWED: Flag = Flag(1 << 20);
     /// The oldest segment was sent again by the retransmission timer.
     pub(super) const TIMED_OUT: Flag = Flag(1 << 21);
-    /// The rescue retransmission of this repair has left (RFC 6675, NextSeg, rule 4).
-    pub(super) const RESCUED: Flag = Flag(1 << 22);
+    /// What may happen once in a repair has: with SACK the rescue retransmission (RFC 6675,
+    /// NextSeg, rule 4), else that a partial acknowledgment started the timer again (RFC 6582).
+    pub(super) const ONCE: Flag = Flag(1 << 22);
     /// The reset that must leave is that of a connection that was given up.
     pub(super) const GIVEN_UP: Flag = Flag(1 << 23);
 

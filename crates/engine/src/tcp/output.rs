@@ -475,7 +475,7 @@ impl Connection {
             self.note_fin_sent();
         }
         if is_rescue {
-            self.set(Flag::RESCUED);
+            self.set(Flag::ONCE);
         } else if !seq.is_before(self.next) {
             self.next = end;
         } else if self.has(Flag::RECOVERY) && self.has(Flag::SACK) {

@@ -148,7 +148,7 @@ impl Connection {
     /// the opportunity for a single 'rescue' retransmission per entry into loss recovery"
     /// (NextSeg, rule 4). Not after new data, which will tell of losses itself.
     pub(super) fn rescue(&self, cx: &Context<'_>, span_max: u32) -> Option<(Seq, u32)> {
-        if self.has(Flag::RESCUED) || self.high != self.recover {
+        if self.has(Flag::ONCE) || self.high != self.recover {
             return None;
         }
         let hole = self.holes(cx).last()?;

@@ -7,6 +7,7 @@ mod conformance;
 mod fuzz;
 mod pair;
 mod script;
+mod snapshot;
 mod transfers;
 
 /// How many cases a property is tried with: `PROPTEST_CASES`, else what takes about a second.

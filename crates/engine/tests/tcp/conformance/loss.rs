@@ -209,3 +209,24 @@ fn a_repair_waits_for_the_port() {
         "
     ));
 }
+
+/// RFC 6582, section 3.2, step 3: only "for the first partial ACK that arrives during fast
+/// recovery, also reset the retransmit timer".
+#[test]
+fn the_second_partial_acknowledgment_does_not_start_the_timer_again() {
+    run(&format!(
+        "{SIX}
+        < . 1:1(0) ack 1 win 65535
+        < . 1:1(0) ack 1 win 65535
+        < . 1:1(0) ack 1 win 65535
+        > . 1:1001(1000)
+        +10ms < . 1:1(0) ack 3001 win 65535
+        > . 3001:4001(1000)
+        +150ms < . 1:1(0) ack 5001 win 65535
+        > . 5001:6001(1000)
+        +50ms > . 5001:6001(1000)
+        cwnd 1000
+        counter rexmttimeo=1
+        "
+    ));
+}
