@@ -258,15 +258,15 @@ impl Application {
             _ => self.step += 1,
         }
         match step {
-            Step::Send(buffer) => {
-                self.wait = if self.is_blocking {
-                    Wait::Acknowledged
-                } else {
-                    Wait::Room
-                };
-                Some(Action::Send { buffer })
+            Step::Send(buffer) => Some(self.send(buffer)),
+            Step::SendDrawn(place) => {
+                let buffer = self.draw(place, cx);
+                Some(self.send(buffer))
             }
             Step::SendMessage(buffer) => Some(Action::SendMessage { buffer }),
+            Step::SendMessageDrawn(place) => Some(Action::SendMessage {
+                buffer: self.draw(place, cx),
+            }),
             Step::Delay(duration) => Some(self.sleep(cx.now, duration)),
             Step::DelayRandom { min, max } => {
                 let duration = random(cx.rng, min, max);
@@ -304,10 +304,31 @@ impl Application {
         }
     }
 
+    fn send(&mut self, buffer: BufferIndex) -> Action {
+        self.wait = if self.is_blocking {
+            Wait::Acknowledged
+        } else {
+            Wait::Room
+        };
+        Action::Send { buffer }
+    }
+
+    /// The variant of a buffer that this connection has. All that it draws belongs to one number,
+    /// so that it says the same name each time.
+    fn draw(&mut self, place: u16, cx: &mut Context<'_>) -> BufferIndex {
+        let number = &mut cx.variables.at(&mut self.variables).number;
+        if *number == 0 {
+            cx.counters.drawn += 1;
+            *number = cx.counters.drawn;
+        }
+        let drawn = &cx.program.drawn[usize::from(place)];
+        BufferIndex(drawn.variant_of(*number - 1))
+    }
+
     /// The steps that work on variables.
     fn compute(&mut self, step: Step, cx: &mut Context<'_>) {
         let tick = cx.now / TICK;
-        let Variables { numbers, ticks } = cx.variables.at(&mut self.variables);
+        let Variables { numbers, ticks, .. } = cx.variables.at(&mut self.variables);
         match step {
             Step::SetVariable { variable, value } => numbers[usize::from(variable)] = value,
             Step::AddVariable { variable, value } => {

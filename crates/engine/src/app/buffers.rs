@@ -13,6 +13,8 @@ use std::sync::Arc;
 use allosaur_packet::checksum::Sum;
 use thiserror::Error;
 
+use super::draws::{DrawError, DrawList, DrawProblem, Drawn, DrawsSpec};
+
 /// Most buffers of a profile.
 pub const BUFFERS_MAX: usize = 1_000_000;
 /// Most bytes of one buffer: 1 GiB, the largest window of TCP.
@@ -74,12 +76,18 @@ pub enum BufferError {
         "buf_list needs {0} bytes of memory; the most is {BUFFERS_BYTES_MAX}: describe what repeats by base, size and fill"
     )]
     TooLarge(u64),
+    /// What connections draw.
+    #[error(transparent)]
+    Draws(#[from] DrawError),
 }
 
 /// All buffers of a profile.
 #[derive(Clone, Debug, Default)]
 pub struct Buffers {
     buffers: Vec<Buffer>,
+    /// Those in which something is drawn; their variants are numbered behind all buffers.
+    drawn: Vec<Drawn>,
+    lists: Vec<DrawList>,
 }
 
 #[derive(Clone, Debug)]
@@ -113,7 +121,32 @@ impl Buffers {
         });
         Ok(Buffers {
             buffers: buffers.collect(),
+            ..Buffers::default()
         })
+    }
+
+    /// Keeps buffers, and what connections draw in some of them.
+    pub fn with_draws(specs: &[BufferSpec], draws: &DrawsSpec) -> Result<Buffers, BufferError> {
+        let mut buffers = Buffers::new(specs)?;
+        let lists = draws.lists.iter().enumerate();
+        let lists = lists.map(|(i, list)| DrawList::new(i, list));
+        buffers.lists = lists.collect::<Result<_, _>>()?;
+        let mut first = specs.len() as u64;
+        for spec in &draws.buffers {
+            let (buffer, count) = (spec.buffer, specs.len());
+            let Some(plain) = specs.get(buffer as usize) else {
+                return Err(BufferError::Draws(DrawError::Draw {
+                    place: spec.place.clone(),
+                    draw: 0,
+                    problem: DrawProblem::Buffer { buffer, count },
+                }));
+            };
+            let lists = (draws.lists.as_slice(), buffers.lists.as_slice());
+            let drawn = Drawn::new(spec, plain.len(), first, lists)?;
+            first += u64::from(drawn.variants());
+            buffers.drawn.push(drawn);
+        }
+        Ok(buffers)
     }
 
     /// How many there are.
@@ -128,7 +161,23 @@ impl Buffers {
     /// of these.
     #[inline]
     pub fn len(&self, buffer: BufferIndex) -> u32 {
-        self.buffers[buffer.0 as usize].bytes
+        match self.buffers.get(buffer.0 as usize) {
+            Some(buffer) => buffer.bytes,
+            None => self.buffers[self.drawn_of(buffer).buffer as usize].bytes,
+        }
+    }
+
+    /// A buffer with draws, by its place in [`DrawsSpec::buffers`].
+    pub(super) fn drawn(&self, place: usize) -> Option<&Drawn> {
+        self.drawn.get(place)
+    }
+
+    /// Whose variant this is.
+    #[cold]
+    fn drawn_of(&self, variant: BufferIndex) -> &Drawn {
+        let after = self.drawn.partition_point(|drawn| drawn.first <= variant.0);
+        let place = after.checked_sub(1);
+        &self.drawn[place.expect("programs name buffers that are there")]
     }
 
     /// Whether there is no buffer at all.
@@ -141,9 +190,47 @@ impl Buffers {
     /// # Panics
     /// When the buffer ends before.
     pub fn copy_to(&self, buffer: BufferIndex, offset: u32, to: &mut [u8]) {
-        let buffer = &self.buffers[buffer.0 as usize];
-        buffer.assert_holds(offset, to.len());
-        let base = &buffer.base.bytes;
+        match self.buffers.get(buffer.0 as usize) {
+            Some(buffer) => buffer.copy_to(offset, to),
+            None => {
+                let drawn = self.drawn_of(buffer);
+                self.buffers[drawn.buffer as usize].copy_to(offset, to);
+                drawn.write(&self.lists, buffer.0, offset, to);
+            }
+        }
+    }
+
+    /// The sum of `bytes` bytes from `offset` on, as if the first stood at an even place.
+    ///
+    /// # Panics
+    /// When the buffer ends before.
+    pub fn sum(&self, buffer: BufferIndex, offset: u32, bytes: u32) -> Sum {
+        match self.buffers.get(buffer.0 as usize) {
+            Some(buffer) => buffer.sum(offset, bytes),
+            None => self.sum_drawn(buffer, offset, bytes),
+        }
+    }
+
+    /// The same for a variant, whose bytes are read.
+    fn sum_drawn(&self, variant: BufferIndex, offset: u32, bytes: u32) -> Sum {
+        let mut sum = Sum::default();
+        let mut piece = [0; 2048];
+        let mut done = 0;
+        while done < bytes {
+            let count = (bytes - done).min(piece.len() as u32);
+            let piece = &mut piece[..count as usize];
+            self.copy_to(variant, offset + done, piece);
+            sum = sum.and(piece);
+            done += count;
+        }
+        sum
+    }
+}
+
+impl Buffer {
+    fn copy_to(&self, offset: u32, to: &mut [u8]) {
+        self.assert_holds(offset, to.len());
+        let base = &self.base.bytes;
         let mut at = offset as usize;
         let from_base = base.len().saturating_sub(at).min(to.len());
         let (first, mut rest) = to.split_at_mut(from_base);
@@ -151,7 +238,7 @@ impl Buffers {
         if rest.is_empty() {
             return;
         }
-        let fill = &buffer.fill().bytes;
+        let fill = &self.fill().bytes;
         at = (at + from_base - base.len()) % fill.len();
         while !rest.is_empty() {
             let count = rest.len().min(fill.len() - at);
@@ -161,31 +248,24 @@ impl Buffers {
         }
     }
 
-    /// The sum of `bytes` bytes from `offset` on, as if the first stood at an even place.
-    ///
-    /// # Panics
-    /// When the buffer ends before.
-    pub fn sum(&self, buffer: BufferIndex, offset: u32, bytes: u32) -> Sum {
-        let buffer = &self.buffers[buffer.0 as usize];
-        buffer.assert_holds(offset, bytes as usize);
+    fn sum(&self, offset: u32, bytes: u32) -> Sum {
+        self.assert_holds(offset, bytes as usize);
         let (offset, bytes) = (offset as usize, bytes as usize);
-        let base = buffer.base.bytes.len();
+        let base = self.base.bytes.len();
         let from_base = base.saturating_sub(offset).min(bytes);
         let mut sum = 0;
         if from_base > 0 {
-            sum = slice_sum(|n| buffer.base.prefix(n), offset, from_base);
+            sum = slice_sum(|n| self.base.prefix(n), offset, from_base);
         }
         if from_base < bytes {
-            let fill = buffer.fill();
+            let fill = self.fill();
             let at = offset + from_base - base;
             let second = slice_sum(|n| fill.prefix_repeated(n), at, bytes - from_base);
             sum = add(sum, turned(second, from_base));
         }
         Sum::default().and_u16(sum)
     }
-}
 
-impl Buffer {
     fn fill(&self) -> &Piece {
         let fill = self.fill.as_deref();
         fill.expect("a buffer that is longer than its base has a fill")

@@ -61,6 +61,7 @@ fn ways(steps: &[Step], i: usize) -> Ways {
     let inside = |i: usize| Some(i).filter(|i| *i < steps.len());
     match step {
         Step::Send(_)
+        | Step::SendDrawn(_)
         | Step::Delay(_)
         | Step::DelayRandom { .. }
         | Step::Reset

@@ -3,7 +3,7 @@
 //! | what | where |
 //! |---|---|
 //! | what the user wrote | `spec` |
-//! | what can be said: constant bytes | `buffers` |
+//! | what can be said: constant bytes | `buffers`, with texts that differ by connection in `draws` |
 //! | a program, checked | `program`, and `endless` for loops without end |
 //! | one flow that runs it | `application`, with `variables` where it uses them |
 //! | what is counted | `counters` |
@@ -15,6 +15,7 @@
 mod application;
 mod buffers;
 mod counters;
+mod draws;
 mod endless;
 mod program;
 mod spec;
@@ -25,6 +26,9 @@ pub use buffers::{
     BUFFER_BYTES_MAX, BUFFERS_BYTES_MAX, BUFFERS_MAX, BufferError, BufferIndex, BufferSpec, Buffers,
 };
 pub use counters::{ApplicationCounters, USER_COUNTERS, UdpCounters};
+pub use draws::{
+    DRAWN_FIRST, DrawError, DrawListSpec, DrawProblem, DrawSpec, DrawnSpec, DrawsSpec, VARIANTS_MAX,
+};
 pub use program::{COMMANDS_MAX, Program, ProgramError, ProgramProblem, Surroundings};
 pub use spec::{Addon, Command, Comparison, Condition, ProgramSpec, TICK, Transport};
 pub use variables::{VARIABLES, VariablePool};

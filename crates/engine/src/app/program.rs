@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::buffers::{BufferIndex, Buffers};
 use super::counters::USER_COUNTERS;
+use super::draws::{DRAWN_FIRST, Drawn};
 use super::endless;
 use super::spec::{Addon, Command, Comparison, ProgramSpec, Transport};
 use super::variables::VARIABLES;
@@ -125,6 +126,8 @@ pub struct Surroundings<'a> {
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(super) steps: Box<[Step]>,
+    /// What connections draw in it.
+    pub(super) drawn: Box<[Drawn]>,
     transport: Transport,
     addon: Option<Addon>,
     sent_bytes: u64,
@@ -142,6 +145,9 @@ pub(super) enum Step {
         clear: bool,
     },
     SendMessage(BufferIndex),
+    /// A variant of the program's drawn buffer of this number.
+    SendDrawn(u16),
+    SendMessageDrawn(u16),
     Delay(Nanos),
     DelayRandom {
         min: Nanos,
@@ -236,6 +242,7 @@ impl Program {
             spec,
             surroundings,
             awaited: 0,
+            drawn: Vec::new(),
         };
         let mut steps = Vec::with_capacity(commands.len());
         for (i, command) in commands.iter().enumerate() {
@@ -245,24 +252,22 @@ impl Program {
             steps.push(step);
         }
         endless::check(&steps).map_err(|(i, problem)| at(i, problem))?;
-        Ok(Program::new(spec, steps, surroundings.buffers))
-    }
-
-    fn new(spec: &ProgramSpec, steps: Vec<Step>, buffers: &Buffers) -> Program {
-        let (mut sent_bytes, mut messages) = (0, 0);
-        for step in &steps {
-            if let Step::Send(buffer) | Step::SendMessage(buffer) = step {
-                sent_bytes += u64::from(buffers.len(*buffer));
-                messages += 1;
-            }
-        }
-        Program {
+        let mut program = Program {
             steps: steps.into_boxed_slice(),
+            drawn: compiler.drawn.into_boxed_slice(),
             transport: spec.transport,
             addon: spec.addon,
-            sent_bytes,
-            messages,
-        }
+            sent_bytes: 0,
+            messages: 0,
+        };
+        let lens = program
+            .sent()
+            .map(|buffer| surroundings.buffers.len(buffer));
+        let (sent_bytes, messages) = lens.fold((0, 0), |(bytes, messages), len| {
+            (bytes + u64::from(len), messages + 1)
+        });
+        (program.sent_bytes, program.messages) = (sent_bytes, messages);
+        Ok(program)
     }
 
     /// What carries its bytes.
@@ -298,24 +303,25 @@ impl Program {
     /// The buffer that is sent first, if something is sent before anything must arrive.
     pub fn first_sent(&self) -> Option<BufferIndex> {
         let mut steps = self.steps.iter();
-        let first = steps.find(|step| {
-            matches!(
-                step,
-                Step::Send(_) | Step::SendMessage(_) | Step::Receive { .. }
-            )
-        });
-        match first {
-            Some(Step::Send(buffer) | Step::SendMessage(buffer)) => Some(*buffer),
-            _ => None,
-        }
+        let first =
+            steps.find(|step| self.sent_by(step).is_some() || matches!(step, Step::Receive { .. }));
+        first.and_then(|step| self.sent_by(step))
     }
 
-    /// All buffers that are sent, in the order of the commands.
+    /// All buffers that are sent, in the order of the commands; of one with draws, the first
+    /// variant.
     pub fn sent(&self) -> impl Iterator<Item = BufferIndex> + '_ {
-        self.steps.iter().filter_map(|step| match step {
+        self.steps.iter().filter_map(|step| self.sent_by(step))
+    }
+
+    fn sent_by(&self, step: &Step) -> Option<BufferIndex> {
+        match step {
             Step::Send(buffer) | Step::SendMessage(buffer) => Some(*buffer),
+            Step::SendDrawn(place) | Step::SendMessageDrawn(place) => {
+                Some(BufferIndex(self.drawn[usize::from(*place)].first))
+            }
             _ => None,
-        })
+        }
     }
 }
 
@@ -324,6 +330,8 @@ struct Compiler<'a> {
     surroundings: Surroundings<'a>,
     /// What was waited for since the last `clear`: counts in profiles add up.
     awaited: u64,
+    /// What connections draw in the commands so far.
+    drawn: Vec<Drawn>,
 }
 
 impl Compiler<'_> {
@@ -331,7 +339,10 @@ impl Compiler<'_> {
         self.check_place(i, command)?;
         Ok(match *command {
             Command::Send { buffer } => self.send(buffer)?,
-            Command::SendMessage { buffer } => Step::SendMessage(self.buffer(buffer)?),
+            Command::SendMessage { buffer } => match self.drawn(buffer)? {
+                Some(place) => Step::SendMessageDrawn(place),
+                None => Step::SendMessage(self.buffer(buffer)?),
+            },
             Command::Receive { bytes, clear } => self.receive(bytes, clear),
             Command::ReceiveMessages { messages, clear } => self.receive(messages, clear),
             Command::Delay { duration } => Step::Delay(delay(duration)?),
@@ -439,13 +450,30 @@ impl Compiler<'_> {
         }
     }
 
-    fn send(&self, buffer: u32) -> Result<Step, ProgramProblem> {
+    fn send(&mut self, buffer: u32) -> Result<Step, ProgramProblem> {
+        if let Some(place) = self.drawn(buffer)? {
+            return Ok(Step::SendDrawn(place));
+        }
         let buffer = self.buffer(buffer)?;
         // Nobody acknowledges nothing.
         Ok(match self.surroundings.buffers.len(buffer) {
             0 => Step::Nothing,
             _ => Step::Send(buffer),
         })
+    }
+
+    /// The place of a buffer with draws in this program, if it is one.
+    fn drawn(&mut self, buffer: u32) -> Result<Option<u16>, ProgramProblem> {
+        let Some(place) = buffer.checked_sub(DRAWN_FIRST) else {
+            return Ok(None);
+        };
+        let buffers = self.surroundings.buffers;
+        let drawn = buffers.drawn(place as usize);
+        let count = buffers.count();
+        let drawn = drawn.ok_or(ProgramProblem::Buffer { buffer, count })?;
+        self.drawn.push(drawn.clone());
+        // A command adds one at most, and their number fits.
+        Ok(Some(self.drawn.len() as u16 - 1))
     }
 
     fn buffer(&self, buffer: u32) -> Result<BufferIndex, ProgramProblem> {

@@ -19,6 +19,8 @@ pub(super) struct Variables {
     pub(super) numbers: [u64; VARIABLES],
     /// Times, in ticks.
     pub(super) ticks: [u64; VARIABLES],
+    /// The number of the connection among those that draw, from 1; 0 is none yet.
+    pub(super) number: u64,
 }
 
 /// The variables of all applications of a core that use some.

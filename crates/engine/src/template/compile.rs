@@ -15,7 +15,7 @@ use super::spec::{
     Side, TemplateSpec,
 };
 use super::tunables::{SideTunables, Tunable, TunablesSpec};
-use crate::app::{Buffers, Command, Program, Surroundings, Transport};
+use crate::app::{Buffers, Command, DrawsSpec, Program, Surroundings, Transport};
 
 /// Most templates of a profile.
 pub const TEMPLATES_MAX: usize = 20_000;
@@ -109,9 +109,18 @@ pub struct ServerTemplate {
 impl CompiledProfile {
     /// Checks a profile as a whole.
     pub fn compile(spec: &ProfileSpec, layout: Layout) -> Result<CompiledProfile, ProfileError> {
+        CompiledProfile::compile_with(spec, &DrawsSpec::default(), layout)
+    }
+
+    /// Checks a profile, and what its connections draw.
+    pub fn compile_with(
+        spec: &ProfileSpec,
+        draws: &DrawsSpec,
+        layout: Layout,
+    ) -> Result<CompiledProfile, ProfileError> {
         check_sizes(spec)?;
         check_groups(&spec.groups)?;
-        let buffers = Buffers::new(&spec.buffers)?;
+        let buffers = Buffers::with_draws(&spec.buffers, draws)?;
         for (pool, range) in spec.pools.iter().enumerate() {
             let problem = check_pool(range, layout);
             problem.map_err(|problem| ProfileError::Pool { pool, problem })?;

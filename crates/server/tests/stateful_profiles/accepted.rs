@@ -50,7 +50,7 @@ fn profiles_of_the_data_become_what_they_say() {
     for (name, templates, programs, rate, bytes) in FACTS {
         let path = folder.join(name).with_extension("json");
         let text = std::fs::read_to_string(path).expect("the profile is there");
-        let spec = read(&text).expect("the profile is right");
+        let (spec, _) = read(&text).expect("the profile is right");
         assert_eq!(spec.programs.len(), programs, "{name}");
         let compiled = compile(&text, Layout::SMALLEST).expect("the profile is right");
         assert_eq!(compiled.templates().len(), templates, "{name}");
@@ -107,6 +107,30 @@ fn each_field_finds_its_place() {
     assert_eq!(by_bytes, Some(TemplateIndex(0)));
     let by_bytes = servers.by_payload(Transport::Datagram, 53, 1, b"get");
     assert_eq!(by_bytes, Some(TemplateIndex(1)));
+}
+
+#[test]
+fn connections_draw_what_the_profile_lists() {
+    let mut profile = small::profile();
+    profile["draw_lists"] = serde_json::json!([
+        {"distribution": "seq", "values": ["QUI=", "Q0Q="]},
+        {"distribution": "rand", "values": ["eA==", "eQ==", "eg=="]},
+    ]);
+    let draw = serde_json::json!([{"offset": 0, "list": 0}, {"offset": 3, "list": 1}]);
+    profile["program_list"][0]["commands"][2]["draw"] = draw;
+    profile["templates"][0]["server_template"]["assoc"][0]["l7_map"] = serde_json::Value::Null;
+    let compiled = compile(&profile.to_string(), Layout::SMALLEST).expect("it is right");
+    let template = compiled.template(TemplateIndex(0));
+    let program = compiled.program(template.client.program);
+    let first = program.first_sent().expect("it sends first");
+    let sent = |variant: u32| {
+        let mut bytes = [0; 5];
+        let buffer = BufferIndex(first.0 + variant);
+        compiled.buffers().copy_to(buffer, 0, &mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let all: Vec<String> = (0..6).map(sent).collect();
+    assert_eq!(all, ["ABTx/", "CDTx/", "ABTy/", "CDTy/", "ABTz/", "CDTz/"]);
 }
 
 #[test]

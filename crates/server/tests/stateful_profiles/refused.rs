@@ -217,3 +217,41 @@ fn tunables_have_ranges() {
         "templates[0].client_template.glob_info.tcp.mss is 9217; it must be 1 to 9216"
     );
 }
+
+#[test]
+fn draws_have_lists_and_room() {
+    let with = |lists: Value, draw: Value| {
+        let mut profile = small::profile();
+        profile["draw_lists"] = lists;
+        profile["program_list"][0]["commands"][2]["draw"] = draw;
+        text(&profile)
+    };
+    let list = json!([{"distribution": "rand", "values": ["QUI="]}]);
+    let draw = |offset: u64, list: u32| json!([{"offset": offset, "list": list}]);
+    let text = with(list.clone(), draw(0, 1));
+    assert!(
+        text.starts_with("program_list[0].commands[2].draw[0]: list is 1"),
+        "{text}"
+    );
+    let text = with(list.clone(), draw(4, 0));
+    assert!(
+        text.contains("its 2 bytes from 4 on leave the buffer of 5"),
+        "{text}"
+    );
+    let twice = json!([{"offset": 0, "list": 0}, {"offset": 1, "list": 0}]);
+    assert!(with(list.clone(), twice).contains("draw[1]: it begins before the end"));
+    assert!(with(list, json!([{"offset": 0}])).contains("commands[2].draw[0].list' is missing"));
+    let lengths = json!([{"distribution": "seq", "values": ["QUI=", "QQ=="]}]);
+    assert!(with(lengths, draw(0, 0)).starts_with("draw_lists[0]: value 1 is not as long"));
+    let nothing = json!([{"distribution": "seq", "values": []}]);
+    assert!(with(nothing, draw(0, 0)).contains("draw_lists[0] has no values"));
+    let mut profile = small::profile();
+    profile["program_list"][0]["commands"][3]["draw"] = json!([]);
+    assert!(self::text(&profile).contains("can only be one of ['tx', 'tx_msg'], not 'rx'"));
+}
+
+#[test]
+fn no_number_of_a_buffer_is_that_of_a_drawn_one() {
+    let text = with("program_list/0/commands/2/buf_index", json!(1_u32 << 31));
+    assert!(text.contains("but buf_list has 2"), "{text}");
+}

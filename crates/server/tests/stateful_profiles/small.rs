@@ -35,7 +35,8 @@ pub(crate) fn profile() -> Value {
                 {"name": "close_msg"},
             ]},
             {"stream": false, "commands": [
-                {"name": "rx_msg", "min_pkts": 1, "clear": 1}, {"name": "tx_msg", "buf_index": 0},
+                {"name": "rx_msg", "min_pkts": 1, "clear": 1},
+                {"name": "tx_msg", "buf_index": 0, "draw": [{"offset": 1, "list": 0}]},
             ]},
         ],
         "templates": [
@@ -55,6 +56,7 @@ pub(crate) fn profile() -> Value {
             "src_msb": [32, 1, 13, 184, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]}},
         "s_glob_info": {"tcp": {"keepidle": 10, "no_delay": 3}},
         "tg_names": ["web"],
+        "draw_lists": [{"distribution": "rand", "values": ["QQ==", "Qg=="]}],
         "client_only": "whoever wrote this field knows what it is for",
     })
 }

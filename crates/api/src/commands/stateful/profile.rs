@@ -33,6 +33,26 @@ pub struct Profile<'a> {
     pub server: Tunables,
     /// `tg_names`.
     pub groups: Vec<&'a str>,
+    /// `draw_lists`: texts of which each connection draws one. Allosaur's own.
+    pub draw_lists: Vec<DrawList<'a>>,
+}
+
+/// Texts of one length, of which a connection draws one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DrawList<'a> {
+    /// `values`, in base64.
+    pub values: Vec<&'a str>,
+    /// `distribution`: random (`rand`), else one after another (`seq`).
+    pub is_random: bool,
+}
+
+/// Where a command that sends draws texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drawn {
+    /// The number of the command in its program.
+    pub command: usize,
+    /// `draw`: the offset of each text in the buffer, and the number of its list.
+    pub draws: Vec<(u64, u32)>,
 }
 
 /// Constant bytes: a string, or an object that describes a longer one.
@@ -68,6 +88,8 @@ pub struct Pool {
 pub struct Program<'a> {
     /// `commands`.
     pub commands: Vec<Command>,
+    /// What is drawn in them, in their order.
+    pub drawn: Vec<Drawn>,
     /// `stream`: TCP, else UDP.
     pub is_stream: bool,
     /// `addon`.
@@ -159,7 +181,11 @@ impl<'a> Profile<'a> {
             templates: objects(&fields, "templates", "templates", template)?,
             client: Tunables::parse(&fields, "c_glob_info")?,
             server: Tunables::parse(&fields, "s_glob_info")?,
-            groups: groups(&fields)?,
+            groups: strings(&fields, "tg_names")?,
+            draw_lists: match fields.is_missing("draw_lists") {
+                true => Vec::new(),
+                false => objects(&fields, "draw_lists", "draw_lists", draw_list)?,
+            },
         })
     }
 }
@@ -213,6 +239,7 @@ fn programs<'a>(fields: &Fields<'a>) -> Result<Vec<Program<'a>>, FieldError> {
         let commands = format!("{path}.commands");
         Ok(Program {
             commands: objects(&fields, "commands", &commands, Command::parse)?,
+            drawn: drawn(&fields, &commands)?,
             is_stream: fields.optional("stream", flag)?.unwrap_or(true),
             addon: fields.optional("addon", Fields::string)?,
         })
@@ -290,18 +317,39 @@ fn l7_map(fields: &Fields<'_>, name: &str) -> Result<L7Map, FieldError> {
     })
 }
 
-fn groups<'a>(fields: &Fields<'a>) -> Result<Vec<&'a str>, FieldError> {
-    let Some(names) = fields.optional("tg_names", Fields::array)? else {
+/// A list of strings; a missing one is empty.
+fn strings<'a>(fields: &Fields<'a>, name: &str) -> Result<Vec<&'a str>, FieldError> {
+    let Some(values) = fields.optional(name, Fields::array)? else {
         return Ok(Vec::new());
     };
-    let name = |(i, value): (usize, &'a Value)| {
-        let problem = || {
-            fields.bad(
-                "tg_names",
-                format!("has at place {i} no string, but {value}"),
-            )
-        };
+    let string = |(i, value): (usize, &'a Value)| {
+        let problem = || fields.bad(name, format!("has at place {i} no string, but {value}"));
         value.as_str().ok_or_else(problem)
     };
-    names.iter().enumerate().map(name).collect()
+    values.iter().enumerate().map(string).collect()
+}
+
+fn draw_list<'a>(fields: &Fields<'a>) -> Result<DrawList<'a>, FieldError> {
+    fields.array("values")?;
+    Ok(DrawList {
+        values: strings(fields, "values")?,
+        is_random: fields.one_of("distribution", &["seq", "rand"])? == "rand",
+    })
+}
+
+/// The draws of all commands, which were read before.
+fn drawn(fields: &Fields<'_>, path: &str) -> Result<Vec<Drawn>, FieldError> {
+    let mut drawn = Vec::new();
+    for (command, value) in fields.array("commands")?.iter().enumerate() {
+        if value.get("draw").is_none_or(Value::is_null) {
+            continue;
+        }
+        let path = format!("{path}[{command}]");
+        let fields = Fields::of(value, &path)?;
+        fields.one_of("name", &["tx", "tx_msg"])?;
+        let draw = |fields: &Fields<'_>| Ok((number(fields, "offset")?, number32(fields, "list")?));
+        let draws = objects(&fields, "draw", &format!("{path}.draw"), draw)?;
+        drawn.push(Drawn { command, draws });
+    }
+    Ok(drawn)
 }

@@ -9,7 +9,8 @@ use allosaur_api::commands::stateful::tunables::Tunables as Given;
 use allosaur_api::fields::FieldError;
 use allosaur_api::limits::STATEFUL_PROFILE_BYTES_MAX;
 use allosaur_engine::app::{
-    Addon, BufferSpec, Command, Comparison, Condition, ProgramSpec, TICK, Transport,
+    Addon, BufferSpec, Command, Comparison, Condition, DRAWN_FIRST, DrawListSpec, DrawSpec,
+    DrawnSpec, DrawsSpec, ProgramSpec, TICK, Transport,
 };
 use allosaur_engine::template::{
     AssociationSpec, ClientSpec, CompiledProfile, Distribution, L7Map, Layout, PerCore, PoolSpec,
@@ -57,12 +58,12 @@ pub enum StatefulError {
 
 /// Reads a profile and compiles it for the cores that there are.
 pub fn compile(text: &str, layout: Layout) -> Result<CompiledProfile, StatefulError> {
-    let spec = read(text)?;
-    Ok(CompiledProfile::compile(&spec, layout)?)
+    let (spec, draws) = read(text)?;
+    Ok(CompiledProfile::compile_with(&spec, &draws, layout)?)
 }
 
-/// Reads a profile.
-pub fn read(text: &str) -> Result<ProfileSpec, StatefulError> {
+/// Reads a profile, and what its connections draw.
+pub fn read(text: &str) -> Result<(ProfileSpec, DrawsSpec), StatefulError> {
     if text.len() > STATEFUL_PROFILE_BYTES_MAX {
         return Err(StatefulError::TooLarge(text.len()));
     }
@@ -72,43 +73,58 @@ pub fn read(text: &str) -> Result<ProfileSpec, StatefulError> {
 }
 
 /// Converts a profile.
-pub fn convert(profile: &json::Profile<'_>) -> Result<ProfileSpec, StatefulError> {
+pub fn convert(profile: &json::Profile<'_>) -> Result<(ProfileSpec, DrawsSpec), StatefulError> {
+    let mut draws = DrawsSpec::default();
+    for (i, list) in profile.draw_lists.iter().enumerate() {
+        draws.lists.push(draw_list(i, list)?);
+    }
     let buffers = profile.buffers.iter().enumerate();
-    let programs = profile.programs.iter().enumerate();
+    let buffers = buffers.map(|(i, buffer)| self::buffer(i, buffer));
+    let mut programs = Vec::with_capacity(profile.programs.len());
+    for (i, program) in profile.programs.iter().enumerate() {
+        programs.push(self::program(i, program, &mut draws.buffers)?);
+    }
     let templates = profile.templates.iter().enumerate();
-    Ok(ProfileSpec {
-        buffers: buffers
-            .map(|(i, buffer)| self::buffer(i, buffer))
-            .collect::<Result<_, _>>()?,
+    let templates = templates.map(|(i, template)| self::template(i, template));
+    let spec = ProfileSpec {
+        buffers: buffers.collect::<Result<_, _>>()?,
         pools: profile.pools.iter().map(pool).collect(),
-        programs: programs
-            .map(|(i, program)| self::program(i, program))
-            .collect::<Result<_, _>>()?,
-        templates: templates
-            .map(|(i, template)| self::template(i, template))
-            .collect::<Result<_, _>>()?,
+        programs,
+        templates: templates.collect::<Result<_, _>>()?,
         client: tunables("c_glob_info", &profile.client)?,
         server: tunables("s_glob_info", &profile.server)?,
         groups: profile.groups.iter().map(|&name| name.into()).collect(),
+    };
+    Ok((spec, draws))
+}
+
+fn decode(path: String, base64: &str) -> Result<Vec<u8>, StatefulError> {
+    let bytes = base64::engine::general_purpose::STANDARD.decode(base64);
+    bytes.map_err(|error| StatefulError::Base64 {
+        path,
+        problem: error.to_string(),
+    })
+}
+
+fn draw_list(i: usize, list: &json::DrawList<'_>) -> Result<DrawListSpec, StatefulError> {
+    let values = list.values.iter().enumerate();
+    let value =
+        |(place, value): (usize, &&str)| decode(format!("draw_lists[{i}].values[{place}]"), value);
+    Ok(DrawListSpec {
+        values: values.map(value).collect::<Result<_, _>>()?,
+        is_random: list.is_random,
     })
 }
 
 fn buffer(i: usize, buffer: &json::Buffer<'_>) -> Result<BufferSpec, StatefulError> {
-    let decode = |field: &str, base64: &str| {
-        let bytes = base64::engine::general_purpose::STANDARD.decode(base64);
-        bytes.map_err(|error| StatefulError::Base64 {
-            path: format!("buf_list[{i}]{field}"),
-            problem: error.to_string(),
-        })
-    };
     let (base, fill) = match buffer.size {
         None => ("", ""),
         Some(_) => (".base", ".fill"),
     };
     Ok(BufferSpec {
-        base: decode(base, buffer.base)?,
+        base: decode(format!("buf_list[{i}]{base}"), buffer.base)?,
         bytes: buffer.size,
-        fill: decode(fill, buffer.fill.unwrap_or(""))?,
+        fill: decode(format!("buf_list[{i}]{fill}"), buffer.fill.unwrap_or(""))?,
     })
 }
 
@@ -132,7 +148,11 @@ fn pool(pool: &json::Pool) -> PoolSpec {
     }
 }
 
-fn program(i: usize, program: &json::Program<'_>) -> Result<ProgramSpec, StatefulError> {
+fn program(
+    i: usize,
+    program: &json::Program<'_>,
+    drawn: &mut Vec<DrawnSpec>,
+) -> Result<ProgramSpec, StatefulError> {
     let addon = match program.addon {
         None => None,
         Some("latency") if !program.is_stream => Some(Addon::Latency),
@@ -143,14 +163,39 @@ fn program(i: usize, program: &json::Program<'_>) -> Result<ProgramSpec, Statefu
             });
         }
     };
+    let mut commands: Vec<Command> = program.commands.iter().map(command).collect();
+    for one in &program.drawn {
+        let place = format!("program_list[{i}].commands[{}]", one.command);
+        draw(&mut commands[one.command], one, place, drawn);
+    }
     Ok(ProgramSpec {
-        commands: program.commands.iter().map(command).collect(),
+        commands,
         transport: match program.is_stream {
             true => Transport::Stream,
             false => Transport::Datagram,
         },
         addon,
     })
+}
+
+/// Lets a command send a buffer with texts that are drawn.
+fn draw(command: &mut Command, one: &json::Drawn, place: String, drawn: &mut Vec<DrawnSpec>) {
+    let (Command::Send { buffer } | Command::SendMessage { buffer }) = command else {
+        unreachable!("only what sends was read with draws");
+    };
+    let draws = one.draws.iter();
+    let draws = draws.map(|&(offset, list)| DrawSpec { offset, list });
+    let of = std::mem::replace(buffer, DRAWN_FIRST + drawn.len() as u32);
+    drawn.push(DrawnSpec {
+        place,
+        buffer: of,
+        draws: draws.collect(),
+    });
+}
+
+/// A number of a buffer that is none of a drawn one.
+fn plain(buf_index: u32) -> u32 {
+    buf_index.min(DRAWN_FIRST - 1)
 }
 
 /// Microseconds as nanoseconds; too many stay too many.
@@ -165,12 +210,16 @@ fn ticks(seconds: f64) -> u64 {
 
 fn command(words: &Words) -> Command {
     match *words {
-        Words::Tx { buf_index } => Command::Send { buffer: buf_index },
+        Words::Tx { buf_index } => Command::Send {
+            buffer: plain(buf_index),
+        },
         Words::Rx { min_bytes, clear } => Command::Receive {
             bytes: min_bytes,
             clear,
         },
-        Words::TxMsg { buf_index } => Command::SendMessage { buffer: buf_index },
+        Words::TxMsg { buf_index } => Command::SendMessage {
+            buffer: plain(buf_index),
+        },
         Words::RxMsg { min_pkts, clear } => Command::ReceiveMessages {
             messages: min_pkts,
             clear,
