@@ -114,6 +114,8 @@ def rates(options: argparse.Namespace, console: Console) -> list[Result]:
         ]
         ratio = statistics.median(ratios) if ratios else None
         verdict = "" if ratio is None else f"{ratio:.2f} (must be {MUST_REACH})"
+        savings = [other["cpu_ns"] / row["cpu_ns"] for row, other in zip(rows, beside, strict=bool(beside))]
+        saving = statistics.median(savings) if savings else None
         table.add_row(
             name,
             str(size + 4),
@@ -121,8 +123,11 @@ def rates(options: argparse.Namespace, console: Console) -> list[Result]:
             spread([row["cpu_ns"] for row in rows], 0),
             str(sum(missing)) if missing else "",
             verdict,
+            "" if saving is None else f"{saving:.2f}",
         )
-        results.append({"port": name, "frame_bytes": size + 4, "ratio": ratio, "rounds": rows})
+        results.append(
+            {"port": name, "frame_bytes": size + 4, "ratio": ratio, "cpu_ratio": saving, "rounds": rows}
+        )
     console.print(table)
     return results
 

@@ -323,17 +323,19 @@ def test_a_router_forwards_what_was_sent(network: Any) -> None:
     assert network.sent(router, leaving)[0] == 2 * packets
 
 
-def test_an_interface_that_goes_down_holds_traffic_up_and_loses_none(network: Any) -> None:
+@pytest.mark.parametrize("end", ["ours", "the other"])
+def test_an_end_that_goes_down_holds_traffic_up_and_loses_none(network: Any, end: str) -> None:
     far = network.namespace("far")
     near, other = network.veth(far)
+    down = (None, near) if end == "ours" else (far, other)
     with LocalServer(ports=[f"af_xdp:{near}"]) as server, server.client() as client:
         client.reset()
         stream = STLStream(packet=STLPktBuilder(pkt=udp()), mode=STLTXCont(pps=50_000))
         client.add_streams(stream, ports=[0])
         client.start(ports=[0], duration=0.8)
-        network.run(None, "ip", "link", "set", near, "down")
+        network.run(down[0], "ip", "link", "set", down[1], "down")
         time.sleep(0.3)
-        network.run(None, "ip", "link", "set", near, "up")
+        network.run(down[0], "ip", "link", "set", down[1], "up")
         client.wait_on_traffic(ports=[0])
         stats = settled(client)
         assert stats[0]["missed_packets"] > 0
