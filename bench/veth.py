@@ -103,6 +103,7 @@ def rates(options: argparse.Namespace, console: Console) -> list[Result]:
         "ns of processor a packet",
         "not counted by the kernel",
         "of testpmd's rate",
+        "by processor time",
     ]
     table = Table(*columns, title="sending on one data thread")
     results = []
