@@ -108,6 +108,9 @@ class MockStatefulTransport(MockTransport):
             raise _refused(f"Invalid state {self._states[name]} for clearing {name}")
         if self._states[name] == _LOADED:
             self._change(name, _DELETE)
+        self._remove(name)
+
+    def _remove(self, name: str) -> None:
         self._texts.pop(name, None)
         self._states.pop(name)
         self.publish(EventType.PROFILE_CLEARED, profile_id=name, epoch=self.epoch)

@@ -156,11 +156,10 @@ class DynamicBook:
         self._references: dict[str | None, Reference] = {}
 
     def read(self, profile_id: str, is_sum: bool, skip_zero: bool) -> dict[str, Any]:
-        """The counters of a profile, or with ``is_sum`` of all, by side and name; and their epoch."""
+        """The counters of a profile, or with ``is_sum`` of all, by side and name."""
         epoch, described, values = self._values(profile_id, is_sum)
         reference = self._reference(None if is_sum else profile_id)
-        named = {side: described.named(values[side], reference.at(epoch, side), skip_zero) for side in SIDES}
-        return {"epoch": epoch, **named}
+        return {side: described.named(values[side], reference.at(epoch, side), skip_zero) for side in SIDES}
 
     def clear(self, profile_id: str, is_sum: bool) -> None:
         """Count from here."""

@@ -1,0 +1,161 @@
+"""TRex's stateful client and ours do the same with the same script: they ask the same, and see the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+from allosaur._transport import Signal
+from allosaur.testing import MockStatefulTransport
+
+HERE = Path(__file__).resolve().parent
+SCENARIOS = ("one_run", "many_profiles", "template_groups", "beside_the_traffic", "network")
+#: What only asks; clients may ask more, and in another order.
+QUESTIONS = ("get_", "sync", "ping", "publish_now", "api_sync", "topo_get")
+#: What is of one client: its keys, and who it is.
+OWN = ("handler", "api_h", "session_id", "user")
+
+
+#: The state of a profile that is being removed.
+DELETE = 6
+
+
+class SlowBox(MockStatefulTransport):
+    """A box that takes its time to remove a profile, as servers do.
+
+    TRex's client looks at the state every millisecond and must see that it is being removed.
+    """
+
+    def _remove(self, name: str) -> None:
+        if self._states[name] == DELETE:
+            threading.Timer(0.3, super()._remove, [name]).start()
+        else:
+            super()._remove(name)
+
+
+class ServedBox:
+    """A box on the network, for clients in other processes, for as long as a ``with`` block lasts."""
+
+    host = "127.0.0.1"
+
+    def __init__(self, box: MockStatefulTransport) -> None:
+        self.box = box
+        self._context: zmq.Context[Any] = zmq.Context()
+        self._requests = self._context.socket(zmq.REP)
+        self._publisher = self._context.socket(zmq.PUB)
+        self.rpc_port = self._requests.bind_to_random_port(f"tcp://{self.host}")
+        self.pub_port = self._publisher.bind_to_random_port(f"tcp://{self.host}")
+        self._stopped = threading.Event()
+        self._bell = box.subscribe()
+        self._threads = [threading.Thread(target=self._answer), threading.Thread(target=self._ring)]
+
+    def __enter__(self) -> ServedBox:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._stopped.set()
+        self._bell.close()
+        for thread in self._threads:
+            thread.join()
+        self._context.destroy(linger=0)
+
+    def _answer(self) -> None:
+        while not self._stopped.is_set():
+            if self._requests.poll(50):
+                self._requests.send(self.box.request(self._requests.recv(), 1.0))
+
+    def _ring(self) -> None:
+        while self._bell.receive() is not Signal.CLOSED:
+            self._publisher.send(b"{}")
+
+
+@pytest.fixture
+def box(shared_data: Path) -> MockStatefulTransport:
+    """A box that says of itself what a real server said."""
+    made = SlowBox()
+    wanted = {"get_system_info", "get_port_xstats_names", "get_port_xstats_values", "get_global_stats"}
+    asked: dict[str, str] = {}
+    for line in (shared_data / "rpc-transcripts" / "astf_a01_basic.jsonl").read_text().splitlines():
+        messages = json.loads(line).get("msg")
+        for one in messages if isinstance(messages, list) else [messages]:
+            if isinstance(one, dict) and one.get("method") in {*wanted, "get_port_status"}:
+                asked[one["id"]] = one["method"]
+            elif isinstance(one, dict) and one.get("id") in asked:
+                answer_as(made, asked.pop(one["id"]), one["result"])
+    for method, answer in {
+        "get_active_pgids": {"ids": {"flow_stats": [], "latency": []}},
+        "get_pgid_stats": {"flow_stats": None, "latency": {"g": None}, "ver_id": None},
+    }.items():
+        made.answer(method, answer)
+    made.counters = {
+        "client": {"tcps_connects": 7, "m_traffic_duration": 1.5},
+        "server": {"tcps_connects": 7, "tcps_drops": 1},
+    }
+    return made
+
+
+def answer_as(box: MockStatefulTransport, method: str, result: Any) -> None:
+    """Answer a method as the real server did; the states of ports stay the box's own."""
+    if method != "get_port_status":
+        box.answer(method, result)
+        return
+
+    def status(params: dict[str, Any]) -> Any:
+        own = box._ports[params["port_id"]].status()
+        kept = {name: own[name] for name in ("owner", "service", "service_filtered")}
+        return {**result, **kept, "state": "IDLE", "state_profile": {"_": "IDLE"}}
+
+    box.answer(method, status)
+
+
+def run(python: str, scenario: str, box: MockStatefulTransport, environment: dict[str, str]) -> Any:
+    """Run a scenario against a box, and give what the client printed."""
+    with ServedBox(box) as served:
+        command = [python, "-W", "ignore", str(HERE / "stateful_session.py"), scenario]
+        done = subprocess.run(
+            [*command, served.host, str(served.rpc_port), str(served.pub_port)],
+            capture_output=True,
+            text=True,
+            timeout=110,
+            check=False,
+            env=environment,
+        )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def changes(box: MockStatefulTransport) -> list[tuple[str, dict[str, Any]]]:
+    """The requests that changed something, without what is of one client."""
+    return [
+        (method, {name: value for name, value in params.items() if name not in OWN})
+        for method, params in box.calls
+        if not method.startswith(QUESTIONS)
+    ]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_both_clients_do_the_same(
+    scenario: str,
+    box: MockStatefulTransport,
+    client_python: str,
+    client_environment: dict[str, str],
+) -> None:
+    theirs = run(client_python, scenario, box, client_environment)
+    their_changes = changes(box)
+    box.calls.clear()
+    box.epoch = 0
+    import allosaur
+
+    ours_on_path = {**os.environ, "PYTHONPATH": str(Path(allosaur.__file__).resolve().parents[1])}
+    ours = run(sys.executable, scenario, box, ours_on_path)
+    assert ours == theirs
+    assert changes(box) == their_changes
