@@ -374,7 +374,6 @@ impl Session {
     fn act(&mut self, cx: &mut Context<'_>, action: Action) {
         match (action, &mut self.carrier) {
             (Action::Send { buffer }, Carrier::Tcp(_)) => {
-                cx.counters.tcp.sndbyte += u64::from(cx.buffers.len(buffer));
                 self.outbox.push(buffer, cx.buffers, &mut cx.pools.outboxes);
                 if self.outbox.is_empty() {
                     self.application.handle_acknowledged();
