@@ -105,6 +105,16 @@ impl Flag {
     /// The reset that must leave is that of a connection that was given up.
     pub(super) const GIVEN_UP: Flag = Flag(1 << 23);
 
+    /// With none of these, what arrives in order only has to be counted.
+    pub(super) const NOT_PLAIN_INPUT: Flag = Flag::ECN.or(Flag::FIN_WANTED).or(Flag::EARLY_FIN);
+    /// With none of these, full segments of new data may leave one like the other.
+    pub(super) const NOT_PLAIN_OUTPUT: Flag = Flag::RESET
+        .or(Flag::RECOVERY)
+        .or(Flag::PERSIST)
+        .or(Flag::PROBE)
+        .or(Flag::ECN)
+        .or(Flag::ECN_ECHO);
+
     /// Either of two.
     pub(super) const fn or(self, other: Flag) -> Flag {
         Flag(self.0 | other.0)

@@ -50,7 +50,8 @@ impl Connection {
 
     /// Every second segment is acknowledged at once (RFC 9293, section 3.8.6.3), or as many bytes
     /// as the user said; the others wait for company.
-    fn acknowledge_soon(&mut self, cx: &Context<'_>) {
+    #[inline]
+    pub(super) fn acknowledge_soon(&mut self, cx: &Context<'_>) {
         let waiting = self.last_ack_sent.until(self.expected);
         let is_enough = match u32::from(cx.tunables.acknowledge_bytes) {
             0 => self.timers.is_set(Timer::DelayedAck),
