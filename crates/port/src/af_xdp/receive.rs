@@ -220,3 +220,42 @@ fn gather<'a>(files: impl Iterator<Item = BorrowedFd<'a>>) -> io::Result<OwnedFd
     }
     Ok(epoll)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::mapping::Mapping;
+    use super::super::ring::tests::pair;
+    use super::*;
+
+    #[test]
+    fn chunks_go_to_the_kernel_and_come_back_to_it() {
+        let memory = Arc::new(Mapping::anonymous(4 * 2048).expect("memory"));
+        let chunks = Chunks::share(&memory, 2048, [2, 2]).remove(1);
+        let (mut arrived, ring) = pair::<xdp_desc>(2);
+        let (fill, mut free) = pair::<u64>(2);
+        let mut rings = ReceiveRings::new(ring, fill, chunks);
+        assert_eq!(free.waiting(), 2);
+        let mut seen = Vec::new();
+        for round in 0..5 {
+            for _ in 0..2 {
+                let chunk = free.pop();
+                assert!([2 * 2048, 3 * 2048].contains(&chunk));
+                let frame = xdp_desc {
+                    addr: chunk + 256,
+                    len: 60 + round,
+                    options: 0,
+                };
+                assert!(arrived.has_room(1));
+                arrived.push(frame);
+            }
+            free.release();
+            arrived.publish();
+            assert_eq!(rings.receive(1, true, |frame| seen.push(frame.len())), 1);
+            assert_eq!(free.waiting(), 1);
+            assert_eq!(rings.receive(9, true, |frame| seen.push(frame.len())), 1);
+            assert_eq!(rings.receive(9, true, |_| panic!("nothing is there")), 0);
+            assert_eq!(free.waiting(), 2);
+        }
+        assert_eq!(seen, [60, 60, 61, 61, 62, 62, 63, 63, 64, 64]);
+    }
+}

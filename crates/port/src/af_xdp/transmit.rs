@@ -299,3 +299,37 @@ impl TxQueue for AfXdpTx {
         self.has_unsent
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::mapping::Mapping;
+    use super::super::ring::tests::pair;
+    use super::*;
+
+    #[test]
+    fn a_chunk_is_home_when_it_came_back_as_often_as_it_left() {
+        let memory = Arc::new(Mapping::anonymous(4 * 2048).expect("memory"));
+        let (mut kernel, ring) = pair::<u64>(16);
+        let completions = Arc::new(Completions::new(ring, 4, 2048));
+        let mut shares = Chunks::share(&memory, 2048, [1, 3]).into_iter();
+        let mut outgoing = |count: usize| Outgoing {
+            chunks: shares.next().expect("two runs"),
+            given: vec![0; count].into(),
+            completions: Arc::clone(&completions),
+        };
+        let (other, mut ours) = (outgoing(1), outgoing(3));
+        let frame = ours.give(1, 60, 3);
+        assert_eq!((frame.addr, frame.len, frame.options), (2 * 2048, 60, 0));
+        ours.give_again(frame.addr);
+        for left in (0..4).rev() {
+            assert!(!ours.comes_home(1));
+            assert!(ours.comes_home(0) && ours.comes_home(2) && other.comes_home(0));
+            kernel.push(frame.addr);
+            kernel.publish();
+            assert_eq!(ours.comes_home(1), left == 0);
+        }
+        let refused = |code| Err(io::Error::from_raw_os_error(code));
+        assert!(is_dropped(&refused(libc::EBUSY)));
+        assert!(!is_dropped(&refused(libc::EAGAIN)) && !is_dropped(&Ok(())));
+    }
+}
