@@ -193,7 +193,7 @@ impl Connection {
         if self.has(Flag::RECOVERY) {
             if !self.has(Flag::SACK) {
                 // RFC 6582, section 3.2, step 3: something left the network.
-                self.congestion.window_bytes += u32::from(self.mss);
+                self.congestion.inflate(self.mss.into());
             }
             return;
         }
@@ -226,7 +226,7 @@ impl Connection {
             cx.sides.of(&mut self.side).resent = self.una;
         } else {
             let duplicates = u32::from(cx.tunables.duplicates_max);
-            self.congestion.window_bytes += duplicates * mss;
+            self.congestion.inflate(duplicates * mss);
         }
     }
 

@@ -146,6 +146,11 @@ impl Congestion {
         }
     }
 
+    /// Something left the network while a loss is being repaired without SACK (RFC 6582).
+    pub(super) fn inflate(&mut self, bytes: u32) {
+        self.window_bytes = (self.window_bytes + bytes).min(WINDOW_BYTES_MAX);
+    }
+
     /// A loss was found, or congestion was told of, with `flight_bytes` under way: the threshold
     /// goes down. The caller sets the window, as that depends on how the loss is repaired.
     pub(super) fn handle_congestion(

@@ -1,6 +1,8 @@
 //! What TCP counts, by the names of BSD (`tcps_...`), which users of traffic generators know.
 //!
-//! What lives here: the counters and their names. What does not: the tables that people see.
+//! What lives here: the counters and their names, each with what it counts and, where that is not
+//! the connection, with who counts it: a connection sees no bytes, no frames and no end of a test.
+//! What does not: the tables that people see.
 
 /// Makes the struct, and the list of its names in the same order.
 macro_rules! counters {
@@ -45,13 +47,13 @@ counters! {
     delack,
     /// Segments sent.
     sndtotal,
-    /// Segments with data sent for the first time.
+    /// Segments with nothing but data sent for the first time.
     sndpack,
     /// Bytes that the application gave to be sent.
     sndbyte,
     /// Bytes of data sent for the first time.
     sndbyte_ok,
-    /// Segments with SYN, FIN or RST.
+    /// Segments without data that have SYN, FIN or RST.
     sndctrl,
     /// Segments that only acknowledge.
     sndacks,
@@ -67,15 +69,16 @@ counters! {
     rcvackbyte,
     /// Bytes that were acknowledged, the sequence numbers of SYN and FIN among them.
     rcvackbyte_of,
-    /// Segments that were joined before they were read.
+    /// Segments that were joined before they were read: counted by who joins them.
     rcvoffloads,
     /// Segments with data that took the short way.
     preddat,
     /// Acknowledgments that took the short way.
     predack,
-    /// Connections that ended by a reset of the other side.
+    /// Connections that did not end as they should: reset by either side, or given up. Not those
+    /// of `conndrops`.
     drops,
-    /// Connections that never came to be.
+    /// Connections that we asked for and that never got an answer, or were refused.
     conndrops,
     /// Connections given up because nothing was acknowledged.
     timeoutdrop,
@@ -89,25 +92,25 @@ counters! {
     keeptimeo,
     /// Keepalive probes sent.
     keepprobe,
-    /// Connections given up because the other side was silent.
+    /// Connections given up because the other side was silent, or did not come to be in time.
     keepdrops,
-    /// Connections that a test ended.
+    /// Connections that were there when a test ended and were cut off: counted by who ends it.
     testdrops,
-    /// Segments with data sent again.
+    /// Segments with data of which some was sent before.
     sndrexmitpack,
     /// Bytes sent again.
     sndrexmitbyte,
     /// Window probes sent.
     sndprobe,
-    /// Segments with the urgent bit sent.
+    /// Segments with the urgent bit sent: always 0, nothing is urgent here.
     sndurg,
-    /// Segments that only open the window.
+    /// Segments that only open the window: always 0, ours is open again with each acknowledgment.
     sndwinup,
-    /// Segments with a wrong checksum.
+    /// Segments with a wrong checksum: counted by who reads frames.
     rcvbadsum,
-    /// Segments with a wrong header length.
+    /// Segments with a wrong header length: counted by who reads frames.
     rcvbadoff,
-    /// Segments that are too short.
+    /// Segments that are too short: counted by who reads frames.
     rcvshort,
     /// Segments whose data had all arrived before.
     rcvduppack,
@@ -129,11 +132,12 @@ counters! {
     rcvpackafterwin,
     /// Those bytes.
     rcvbyteafterwin,
-    /// Segments with data after the application had closed.
+    /// Segments with data that arrived after the application had closed. It is taken all the
+    /// same: the other side may still have something to say (half close).
     rcvafterclose,
     /// Window probes that arrived.
     rcvwinprobe,
-    /// Duplicate acknowledgments.
+    /// Duplicate acknowledgments while something was under way.
     rcvdupack,
     /// Acknowledgments of what was never sent.
     rcvacktoomuch,
@@ -157,7 +161,8 @@ counters! {
     reas_hist_100,
     /// Longer ones.
     reas_hist_other,
-    /// Segments that could not be sent for want of memory.
+    /// Segments that could not be sent for want of memory: counted by who has it. A connection
+    /// whose port is full sends later, and loses nothing.
     nombuf,
     /// Times that loss was repaired with the help of SACK.
     sack_recovery_episode,
@@ -175,7 +180,7 @@ counters! {
     ecn_ce,
     /// Segments that might have said so (ECT(0)).
     ecn_ect0,
-    /// The same with the other code (ECT(1)).
+    /// The same with the other code (ECT(1)): always 0, we say ECT(0).
     ecn_ect1,
     /// Connections with ECN.
     ecn_shs,

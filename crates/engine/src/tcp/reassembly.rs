@@ -55,7 +55,8 @@ impl Connection {
         let waiting = self.last_ack_sent.until(self.expected);
         let is_enough = match u32::from(cx.tunables.acknowledge_bytes) {
             0 => self.timers.is_set(Timer::DelayedAck),
-            bytes => waiting >= bytes,
+            // Half a window at most: who waits for more would stop the other side.
+            bytes => waiting >= bytes.min(cx.tunables.receive_buffer_bytes / 2),
         };
         if is_enough {
             self.set(Flag::ACK_NOW);

@@ -146,7 +146,7 @@ impl Connection {
     /// so: use what there is (section 3.8.6.2.1).
     fn persist(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
         cx.counters.persisttimeo += 1;
-        self.probes += 1;
+        self.probes = self.probes.saturating_add(1);
         if self.probes > RETRANSMISSIONS_MAX {
             cx.counters.persistdrop += 1;
             return self.give_up(cx, outcome);
@@ -177,7 +177,7 @@ impl Connection {
             return self.give_up(cx, outcome);
         }
         cx.counters.keepprobe += 1;
-        self.probes += 1;
+        self.probes = self.probes.saturating_add(1);
         self.set(Flag::KEEP_PROBE);
         let at_ms = cx.now_ms.wrapping_add(cx.tunables.keepalive_interval_ms);
         self.timers.set(Timer::Keep, at_ms);

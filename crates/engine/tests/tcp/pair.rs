@@ -261,7 +261,7 @@ impl Pair {
         let progress = side.with(now, |connection, cx| {
             connection.poll_transmit(cx, &mut outcome, |segment| {
                 if segment.len > 0 {
-                    let at = acknowledged as u32 + segment.offset;
+                    let at = (acknowledged as u32).wrapping_add(segment.offset);
                     assert_eq!(first + 1 + at, segment.seq, "the bytes are others");
                 }
                 leaving.push(*segment);

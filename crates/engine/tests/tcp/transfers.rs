@@ -163,6 +163,32 @@ fn a_dead_peer_is_given_up() {
     assert_eq!(pair.client.counters.keepprobe, 8);
 }
 
+#[test]
+fn numbers_may_go_round_more_than_once() {
+    const BYTES: u64 = 9_000_000_000;
+    for sack in [false, true] {
+        let large = Tunables {
+            // As few segments as can be, or this takes long.
+            mss_bytes: 60_000,
+            receive_buffer_bytes: 4 << 20,
+            transmit_buffer_bytes: 4 << 20,
+            sack,
+            ..tunables()
+        };
+        let mut pair = Pair::new(Link::good(10), [large; 2], [0, BYTES], 9);
+        // Losses that are far apart: each is found by duplicates, also where what was repaired
+        // last is half of all numbers ago.
+        pair.filter = Some(|number, to_server, _| !to_server && number % 30_000 < 4);
+        pair.run(3_600 * SECOND);
+        assert_eq!(pair.client.received, BYTES);
+        assert_eq!(pair.server.acknowledged, BYTES);
+        let counters = &pair.server.counters;
+        assert!(counters.sndrexmitpack >= 3, "there were losses");
+        assert_eq!(counters.rexmttimeo, 0, "SACK {sack}");
+        assert_eq!(pair.server.ended, Some(End::Closed));
+    }
+}
+
 fn some_tunables() -> impl Strategy<Value = Tunables> {
     (
         prop_oneof![Just(1460u16), 40..9000u16],

@@ -209,3 +209,16 @@ fn an_acknowledgment_waits_for_the_port() {
         > . 1:1(0) ack 2001
     ");
 }
+
+/// Who shall wait for more bytes than the window has room for does not stop the other side.
+#[test]
+fn half_a_window_is_acknowledged_at_once() {
+    run("
+        set acknowledge=60000
+        set receive_buffer=4000
+        established
+        < . 1:1001(1000) ack 1 win 65535
+        < . 1001:2001(1000) ack 1 win 65535
+        > . 1:1(0) ack 2001
+    ");
+}
