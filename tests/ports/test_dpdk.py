@@ -100,15 +100,19 @@ def peer() -> Iterator[Callable[[str], subprocess.Popen[bytes]]]:
         prefix = f"alo{os.getpid()}-peer"
         command = ["dpdk-testpmd", "--no-huge", "--no-shconf", "-m", "128", "--no-pci", "--no-telemetry"]
         command += [f"--file-prefix={prefix}", "--lcores", "0@0,1@0", f"--vdev={device}", "--"]
-        command += ["--forward-mode=io", "--total-num-mbufs=2048", "--stats-period=3600"]
+        command += ["--forward-mode=io", "--total-num-mbufs=2048", "--stats-period=1"]
         quiet = subprocess.DEVNULL
-        started.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))
-        return started[-1]
+        process = subprocess.Popen(command, stdin=quiet, stdout=subprocess.PIPE, stderr=quiet)
+        started.append(process)
+        # A client that comes before the queues of a server are set up is sent away for good.
+        assert process.stdout is not None
+        assert any(b"NIC statistics" in line for line in process.stdout), "testpmd starts"
+        return process
 
     yield start
     for process in started:
         process.terminate()
-        process.wait(timeout=20)
+        process.communicate(timeout=20)
     with contextlib.suppress(OSError):
         Path(f"/var/run/dpdk/alo{os.getpid()}-peer").rmdir()
 
