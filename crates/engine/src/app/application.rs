@@ -316,13 +316,10 @@ impl Application {
     /// The variant of a buffer that this connection has. All that it draws belongs to one number,
     /// so that it says the same name each time.
     fn draw(&mut self, place: u16, cx: &mut Context<'_>) -> BufferIndex {
-        let number = &mut cx.variables.at(&mut self.variables).number;
-        if *number == 0 {
-            cx.counters.drawn += 1;
-            *number = cx.counters.drawn;
-        }
+        let first = cx.program.drawn[0].first;
+        let number = cx.variables.number(&mut self.variables, first);
         let drawn = &cx.program.drawn[usize::from(place)];
-        BufferIndex(drawn.variant_of(*number - 1))
+        BufferIndex(drawn.variant_of(number))
     }
 
     /// The steps that work on variables.

@@ -15,8 +15,6 @@ pub struct ApplicationCounters {
     pub flows_total: u64,
     /// Those of another group than the one before.
     pub flows_other: u64,
-    /// Connections that drew a text. Nobody is shown this: it numbers them.
-    pub drawn: u64,
 }
 
 impl ApplicationCounters {
@@ -43,7 +41,6 @@ impl ApplicationCounters {
         }
         self.flows_total += other.flows_total;
         self.flows_other += other.flows_other;
-        self.drawn += other.drawn;
     }
 }
 

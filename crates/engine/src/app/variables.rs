@@ -1,5 +1,7 @@
 //! The variables of applications, in a pool: few programs use them.
 
+use std::collections::HashMap;
+
 /// Variables of each kind that an application has.
 pub const VARIABLES: usize = 5;
 
@@ -28,12 +30,25 @@ pub(super) struct Variables {
 pub struct VariablePool {
     blocks: Vec<Variables>,
     free: Vec<u32>,
+    /// Connections that drew texts, by the first buffer in which their program draws.
+    drawing: HashMap<u32, u64>,
 }
 
 impl VariablePool {
     /// How many applications have variables now.
     pub fn used(&self) -> usize {
         self.blocks.len() - self.free.len()
+    }
+
+    /// The number of a connection among those that draw as it does: its own, or the next.
+    pub(super) fn number(&mut self, index: &mut VariableIndex, first: u32) -> u64 {
+        if self.at(index).number == 0 {
+            let drawing = self.drawing.entry(first).or_default();
+            *drawing += 1;
+            let number = *drawing;
+            self.at(index).number = number;
+        }
+        self.at(index).number - 1
     }
 
     /// The variables at `index`, made when there are none.

@@ -100,7 +100,7 @@ fn each_connection_draws_once_and_in_order_where_it_shall() {
         hosts.iter().all(|count| (100..=200).contains(count)),
         "{hosts:?}"
     );
-    assert_eq!((runner.counters.drawn, runner.variables.used()), (300, 0));
+    assert_eq!(runner.variables.used(), 0);
 }
 
 #[test]

@@ -3,4 +3,6 @@
 mod accepted;
 mod mutated;
 mod refused;
+mod runs;
 mod small;
+mod world;
