@@ -11,7 +11,7 @@ use allosaur_testkit::data;
 use crate::world::World;
 
 /// TCP's counters that are no errors.
-const TCP_FINE: [&str; 27] = [
+const TCP_FINE: [&str; 30] = [
     "connattempt",
     "accepts",
     "connects",
@@ -39,6 +39,9 @@ const TCP_FINE: [&str; 27] = [
     "predack",
     "ecn_ce",
     "ecn_ect0",
+    "ecn_ect1",
+    "ecn_shs",
+    "ecn_rcwnd",
 ];
 /// UDP's counters that are errors.
 const UDP_ERRORS: [&str; 3] = ["keepdrops", "nombuf", "pkt_toobig"];
