@@ -92,7 +92,6 @@ impl Connection {
     fn is_plain_output(&self) -> bool {
         self.is_synchronized()
             && self.next == self.high
-            && self.dup_acks == 0
             && !self.side.is_some()
             && !self.has(Flag::NOT_PLAIN_OUTPUT)
     }

@@ -182,3 +182,16 @@ fn an_end_without_data_leaves_although_the_window_is_closed() {
         state FIN-WAIT-2
     ");
 }
+
+/// The end rides on the last data, also when that is a full segment.
+#[test]
+fn the_end_rides_on_a_full_segment() {
+    run("
+        established
+        write 2000 close
+        > . 1:1001(1000) ack 1
+        > PF. 1001:2001(1000) ack 1
+        counter sndpack=2
+        counter sndctrl=1
+    ");
+}

@@ -227,3 +227,16 @@ fn after_a_timeout_no_repair_begins_for_what_was_sent_before() {
         "
     ));
 }
+
+/// Data may bring blocks, too.
+#[test]
+fn blocks_that_ride_on_data_count() {
+    run(&format!(
+        "{TEN}
+        < P. 1:11(10) ack 1 win 65535 <sack 1001:4001>
+        > . 1:1001(1000) ack 11
+        delivered 10
+        counter sack_recovery_episode=1
+        "
+    ));
+}

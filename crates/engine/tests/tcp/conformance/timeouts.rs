@@ -199,3 +199,20 @@ fn a_retransmission_waits_for_the_port() {
         counter rexmttimeo=2
     ");
 }
+
+/// Data is an answer as well: the questions begin anew.
+#[test]
+fn data_answers_a_question() {
+    run("
+        set keepalive_idle=5s
+        set keepalive_interval=2s
+        set keepalive_probes=1
+        established
+        +5s > . 0:0(0) ack 1
+        +1s < P. 1:11(10) ack 1 win 65535
+        +100ms > . 1:1(0) ack 11
+        +4900ms > . 0:0(0) ack 11
+        +2s > R. 1:1(0) ack 11
+        ended timed out
+    ");
+}

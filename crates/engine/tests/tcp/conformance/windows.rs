@@ -270,3 +270,22 @@ fn cubic_leaves_more_after_a_loss() {
         cwnd 2000
     ");
 }
+
+/// What a small window took is under way like all data, with a timeout of its own.
+#[test]
+fn what_a_small_window_took_may_be_lost() {
+    run("
+        established win 4000
+        write 4500
+        > . 1:1001(1000)
+        > . 1001:2001(1000)
+        > . 2001:3001(1000)
+        > . 3001:4001(1000)
+        +10ms < . 1:1(0) ack 4001 win 300
+        +200ms > . 4001:4301(300)
+        +200ms > . 4001:4301(300)
+        +400ms > . 4001:4301(300)
+        counter rexmttimeo=2
+        counter sndprobe=0
+    ");
+}
