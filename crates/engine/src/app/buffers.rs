@@ -26,6 +26,10 @@ pub const BUFFERS_BYTES_MAX: u64 = 256 << 20;
 const STEP: usize = 64;
 /// What repeats is kept so often that copying goes by long pieces.
 const FILL_BYTES: usize = 4096;
+/// Short buffers are kept whole though they repeat, as that is quicker, up to so many bytes each.
+const WHOLE_BYTES_MAX: u64 = 64 << 10;
+/// And up to so many bytes of all.
+const WHOLE_ALL_BYTES_MAX: u64 = 16 << 20;
 
 /// The number of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -110,19 +114,37 @@ impl Buffers {
     /// Keeps buffers.
     pub fn new(specs: &[BufferSpec]) -> Result<Buffers, BufferError> {
         check(specs)?;
+        Ok(Buffers::keep(specs, WHOLE_ALL_BYTES_MAX))
+    }
+
+    /// Keeps buffers, some of them whole though they repeat: up to `whole` bytes.
+    fn keep(specs: &[BufferSpec], mut whole: u64) -> Buffers {
         let mut fills = HashMap::new();
-        let buffers = specs.iter().map(|spec| Buffer {
-            bytes: spec.len() as u32,
-            base: Piece::new(spec.base.clone()),
-            fill: (spec.len() > spec.base.len() as u64).then(|| {
-                let made = fills.entry(spec.fill.as_slice());
-                Arc::clone(made.or_insert_with(|| Arc::new(Piece::repeated(&spec.fill))))
-            }),
-        });
-        Ok(Buffers {
-            buffers: buffers.collect(),
+        let mut buffers = Vec::with_capacity(specs.len());
+        for spec in specs {
+            let len = spec.len();
+            let made = fills.entry(spec.fill.as_slice());
+            let fill = (len > spec.base.len() as u64).then(|| {
+                let fill = made.or_insert_with(|| Arc::new(Piece::repeated(&spec.fill)));
+                Arc::clone(fill)
+            });
+            let mut buffer = Buffer {
+                bytes: len as u32,
+                base: Piece::new(spec.base.clone()),
+                fill,
+            };
+            if buffer.fill.is_some() && len <= WHOLE_BYTES_MAX.min(whole) {
+                whole -= len;
+                let mut bytes = vec![0; len as usize];
+                buffer.copy_to(0, &mut bytes);
+                (buffer.base, buffer.fill) = (Piece::new(bytes), None);
+            }
+            buffers.push(buffer);
+        }
+        Buffers {
+            buffers,
             ..Buffers::default()
-        })
+        }
     }
 
     /// Keeps buffers, and what connections draw in some of them.
@@ -441,6 +463,7 @@ mod tests {
             base in prop::collection::vec(any::<u8>(), 0..700),
             more in 0_u64..20_000,
             fill in prop::collection::vec(any::<u8>(), 0..700),
+            kept in prop::sample::select(vec![0_u64, 10_000, 1 << 20]),
             from in any::<prop::sample::Index>(),
             to in any::<prop::sample::Index>(),
         ) {
@@ -448,7 +471,7 @@ mod tests {
             let whole = expanded(&spec);
             let (a, b) = (from.index(whole.len() + 1), to.index(whole.len() + 1));
             let (from, to) = (a.min(b), a.max(b));
-            let buffers = Buffers::new(&[BufferSpec::default(), spec]).expect("small");
+            let buffers = Buffers::keep(&[BufferSpec::default(), spec], kept);
             let slice = copied(&buffers, 1, from as u32, to - from);
             prop_assert!(slice == whole[from..to]);
             let sum = buffers.sum(BufferIndex(1), from as u32, (to - from) as u32);
