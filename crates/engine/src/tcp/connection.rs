@@ -107,6 +107,12 @@ impl Flag {
 
     /// With none of these, what arrives in order only has to be counted.
     pub(super) const NOT_PLAIN_INPUT: Flag = Flag::ECN.or(Flag::FIN_WANTED).or(Flag::EARLY_FIN);
+    /// With none of these, nothing leaves but what is new.
+    pub(super) const ASKS: Flag = Flag::RESET
+        .or(Flag::ACK_NOW)
+        .or(Flag::RECOVERY)
+        .or(Flag::PROBE)
+        .or(Flag::KEEP_PROBE);
     /// With none of these, full segments of new data may leave one like the other.
     pub(super) const NOT_PLAIN_OUTPUT: Flag = Flag::RESET
         .or(Flag::RECOVERY)

@@ -67,6 +67,9 @@ impl Connection {
         outcome: &mut Outcome,
         mut send: impl FnMut(&Segment) -> bool,
     ) -> Progress {
+        if self.has_nothing_to_say() {
+            return Progress::Done;
+        }
         self.count_written(cx);
         if self.has(Flag::RESET) && !self.is_reset_of_use() {
             let how = self.reset_means();
@@ -85,6 +88,16 @@ impl Connection {
         }
         self.wait_for_window(cx);
         Progress::Done
+    }
+
+    /// All was sent, and nothing asks for more: so it is after most of what arrives.
+    #[inline]
+    fn has_nothing_to_say(&self) -> bool {
+        let end = self.end + u32::from(self.has(Flag::FIN_WANTED));
+        !self.has(Flag::ASKS)
+            && self.next == end
+            && self.counted == self.end
+            && self.is_synchronized()
     }
 
     /// The short way: new data on a connection where nothing is lost.
