@@ -1,4 +1,5 @@
-//! How many instructions a short TCP connection costs: 100 bytes of request, 32 KiB of response.
+//! How many instructions a short TCP connection costs: 100 bytes of request, and 32 KiB of response
+//! or as many bytes as the second argument says (at most 32 KiB).
 //!
 //! Both sides live here and hand segments to each other without frames, so what is counted is the
 //! state machine alone. Instructions are the same on every run; count them with
@@ -16,12 +17,14 @@ use allosaur_engine::tcp::{
 };
 
 const REQUEST_BYTES: u32 = 100;
-const RESPONSE_BYTES: u32 = 32 * 1024;
+const RESPONSE_BYTES_MAX: u32 = 32 * 1024;
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let connections = arguments.next().and_then(|text| text.parse().ok());
-    let connections: u32 = connections.unwrap_or(100_000);
+    let arguments = std::env::args().skip(1);
+    let mut numbers = arguments.filter_map(|text| text.parse::<u32>().ok());
+    let connections = numbers.next().unwrap_or(100_000);
+    let response_bytes = numbers.next().unwrap_or(RESPONSE_BYTES_MAX);
+    assert!((1..=RESPONSE_BYTES_MAX).contains(&response_bytes));
     let tunables = Tunables {
         initial_window_segments: 2,
         ..Tunables::default()
@@ -32,6 +35,7 @@ fn main() {
         sides: SidePool::default(),
         now_ms: 1,
         wire: Vec::with_capacity(64),
+        response_bytes,
     };
     let begin = Instant::now();
     let segments = run_connections(&mut world, connections);
@@ -48,6 +52,7 @@ struct World {
     sides: SidePool,
     now_ms: u32,
     wire: Vec<Segment>,
+    response_bytes: u32,
 }
 
 impl World {
@@ -102,13 +107,13 @@ fn one(world: &mut World, number: u32) -> u64 {
     let mut server = Connection::accept(&mut world.context(), first, &syn);
     world.transmit(&mut server);
     let (mut segments, mut requested, mut responded) = (1, 0, 0);
-    while responded < RESPONSE_BYTES || !world.wire.is_empty() {
+    while responded < world.response_bytes || !world.wire.is_empty() {
         let (count, bytes) = world.deliver(&mut client);
         responded += bytes;
         if segments == 1 {
             client.write(REQUEST_BYTES);
         }
-        if responded == RESPONSE_BYTES && bytes > 0 {
+        if responded == world.response_bytes && bytes > 0 {
             client.close();
         }
         world.transmit(&mut client);
@@ -116,7 +121,7 @@ fn one(world: &mut World, number: u32) -> u64 {
         let (count, bytes) = world.deliver(&mut server);
         requested += bytes;
         if requested == REQUEST_BYTES && bytes > 0 {
-            server.write(RESPONSE_BYTES);
+            server.write(world.response_bytes);
             server.close();
         }
         world.transmit(&mut server);
