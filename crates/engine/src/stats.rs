@@ -3,6 +3,36 @@
 //! What lives here: plain numbers with one writer. What does not: rates (control derives them)
 //! and sharing (the server publishes copies).
 
+/// Makes a struct of counters that only grow, and the list of their names in the same order.
+macro_rules! counters {
+    (
+        $(#[$about:meta])* $struct:ident;
+        $($(#[$doc:meta])* $name:ident),* $(,)?
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct $struct {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl $struct {
+            /// The names as they are here, in the order of [`values`](Self::values).
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            /// The values, in the order of [`NAMES`](Self::NAMES).
+            pub fn values(&self) -> [u64; Self::NAMES.len()] {
+                [$(self.$name),*]
+            }
+
+            /// Adds what another has counted.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+pub(crate) use counters;
+
 /// Upper bounds, inclusive, of the frame size classes, in bytes **with** FCS: the classes of the
 /// Ethernet statistics of RFC 2819, and one for jumbo frames.
 pub const SIZE_CLASS_MAX: [u64; SIZE_CLASSES] = [64, 127, 255, 511, 1023, 1518, u64::MAX];

@@ -3,6 +3,8 @@
 //! What lives here: the counters and their names. What does not: TCP's (`tcp`), and the tables
 //! that people see.
 
+use crate::stats::counters;
+
 /// How many counters belong to the user.
 pub const USER_COUNTERS: usize = 4;
 
@@ -44,33 +46,10 @@ impl ApplicationCounters {
     }
 }
 
-/// Makes the struct of UDP's counters, and the list of its names in the same order.
-macro_rules! udp_counters {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// Counters of the UDP flows of one side of one template. All only grow.
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        pub struct UdpCounters {
-            $($(#[$doc])* pub $name: u64,)*
-        }
-
-        impl UdpCounters {
-            /// The names without `udps_`, in the order of [`values`](UdpCounters::values).
-            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
-
-            /// The values, in the order of [`NAMES`](UdpCounters::NAMES).
-            pub fn values(&self) -> [u64; Self::NAMES.len()] {
-                [$(self.$name),*]
-            }
-
-            /// Adds what another has counted.
-            pub fn add(&mut self, other: &UdpCounters) {
-                $(self.$name += other.$name;)*
-            }
-        }
-    };
-}
-
-udp_counters! {
+counters! {
+    /// Counters of the UDP flows of one side of one template, by TRex's names without `udps_`. All
+    /// only grow.
+    UdpCounters;
     /// Flows that another side began.
     accepts,
     /// Flows that we began.

@@ -2,33 +2,11 @@
 //!
 //! What lives here: the counters and their names. What does not: those of flows (`session`).
 
-/// Makes the struct, and the list of its names in the same order.
-macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// Counters of one side of a core. All only grow.
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        pub struct FlowTableCounters {
-            $($(#[$doc])* pub $name: u64,)*
-        }
-
-        impl FlowTableCounters {
-            /// The names, in the order of [`values`](FlowTableCounters::values).
-            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
-
-            /// The values, in the order of [`NAMES`](FlowTableCounters::NAMES).
-            pub fn values(&self) -> [u64; Self::NAMES.len()] {
-                [$(self.$name),*]
-            }
-
-            /// Adds what another has counted.
-            pub fn add(&mut self, other: &FlowTableCounters) {
-                $(self.$name += other.$name;)*
-            }
-        }
-    };
-}
+use crate::stats::counters;
 
 counters! {
+    /// Counters of one side of a core, by TRex's names. All only grow.
+    FlowTableCounters;
     /// Frames for a client that has no such flow.
     err_cwf,
     /// Segments for a server that has no such flow, and are no SYN.

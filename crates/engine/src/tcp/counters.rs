@@ -4,33 +4,11 @@
 //! the connection, with who counts it: a connection sees no bytes, no frames and no end of a test.
 //! What does not: the tables that people see.
 
-/// Makes the struct, and the list of its names in the same order.
-macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// Counters of one side of one template. All only grow.
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        pub struct TcpCounters {
-            $($(#[$doc])* pub $name: u64,)*
-        }
-
-        impl TcpCounters {
-            /// The names without `tcps_`, in the order of [`values`](TcpCounters::values).
-            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
-
-            /// The values, in the order of [`NAMES`](TcpCounters::NAMES).
-            pub fn values(&self) -> [u64; Self::NAMES.len()] {
-                [$(self.$name),*]
-            }
-
-            /// Adds what another has counted.
-            pub fn add(&mut self, other: &TcpCounters) {
-                $(self.$name += other.$name;)*
-            }
-        }
-    };
-}
+use crate::stats::counters;
 
 counters! {
+    /// Counters of one side of one template, by BSD's names without `tcps_`. All only grow.
+    TcpCounters;
     /// Connections that were begun.
     connattempt,
     /// Connections that were accepted.
