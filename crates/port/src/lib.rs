@@ -18,6 +18,8 @@ pub mod kind;
 pub mod machine;
 pub mod memory;
 mod registered;
+mod settings;
+mod socket_option;
 pub mod spread;
 pub mod tap;
 

@@ -10,6 +10,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use libc::{c_int, c_void, sockaddr_ll, socklen_t};
 
+use crate::socket_option::{self, succeeded};
+
 /// Sockets that share out what arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FanoutGroup(u16);
@@ -38,17 +40,7 @@ impl PacketSocket {
 
     /// Sets an option of any level.
     fn set_at<T: Copy>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
-        // SAFETY: the kernel reads `size_of::<T>()` bytes of a value that outlives the call.
-        let answer = unsafe {
-            libc::setsockopt(
-                self.0.as_raw_fd(),
-                level,
-                option,
-                std::ptr::from_ref(value).cast::<c_void>(),
-                size_of::<T>() as socklen_t,
-            )
-        };
-        succeeded(answer)
+        socket_option::set(&self.0, level, option, value)
     }
 
     /// Sets the size of a buffer by the first option, and where that is refused by the second: only
@@ -183,19 +175,7 @@ impl PacketSocket {
 
     /// Reads an option. `T` is a plain value that the kernel writes there.
     fn read<T: Copy>(&self, level: c_int, option: c_int, value: &mut T) -> io::Result<()> {
-        let mut bytes = size_of::<T>() as socklen_t;
-        // SAFETY: the kernel writes at most `bytes` bytes, the size of what is there; the types
-        // that are read are made of numbers, of which any bytes are right.
-        let answer = unsafe {
-            libc::getsockopt(
-                self.0.as_raw_fd(),
-                level,
-                option,
-                std::ptr::from_mut(value).cast(),
-                &mut bytes,
-            )
-        };
-        succeeded(answer)
+        socket_option::read(&self.0, level, option, value)
     }
 }
 
@@ -211,12 +191,5 @@ fn instruction(code: u32, k: u32, if_not: u8) -> libc::sock_filter {
         jt: 0,
         jf: if_not,
         k,
-    }
-}
-
-fn succeeded(answer: c_int) -> io::Result<()> {
-    match answer {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
     }
 }

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::PortError;
+use crate::{PortError, settings};
 
 /// Most hardware queues that a port uses.
 pub const QUEUES_MAX: usize = 64;
@@ -114,24 +114,7 @@ impl FromStr for XdpSettings {
 
     fn from_str(given: &str) -> Result<XdpSettings, PortError> {
         let mut settings = XdpSettings::default();
-        let mut seen: Vec<&str> = Vec::new();
-        for part in given.split(':').filter(|_| !given.is_empty()) {
-            let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            let set = if seen.contains(&name) {
-                Err((
-                    format!("'{name}' is given twice"),
-                    "Give each setting once".to_owned(),
-                ))
-            } else {
-                settings.set(name, value)
-            };
-            set.map_err(|(problem, remedy)| PortError::Description {
-                given: given.to_owned(),
-                problem,
-                remedy,
-            })?;
-            seen.push(name);
-        }
+        settings::each(given, |name, value| settings.set(name, value))?;
         Ok(settings)
     }
 }

@@ -13,6 +13,7 @@ use libc::{c_int, c_void, socklen_t};
 
 use super::mapping::Mapping;
 use super::ring::{Consumer, Layout, Producer};
+use crate::socket_option::{self, succeeded};
 
 /// Busy polling by who owns the socket, of `SOL_SOCKET`; Linux 5.11.
 const SO_PREFER_BUSY_POLL: c_int = 69;
@@ -223,46 +224,17 @@ impl XdpSocket {
     }
 
     fn set<T: Copy>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
-        // SAFETY: the kernel reads `size_of::<T>()` bytes of a value that outlives the call.
-        let answer = unsafe {
-            libc::setsockopt(
-                self.0.as_raw_fd(),
-                level,
-                option,
-                std::ptr::from_ref(value).cast::<c_void>(),
-                size_of::<T>() as socklen_t,
-            )
-        };
-        succeeded(answer)
+        socket_option::set(&self.0, level, option, value)
     }
 
     /// Reads an option. `T` is a plain value that the kernel writes there.
     fn read<T: Copy>(&self, level: c_int, option: c_int, value: &mut T) -> io::Result<()> {
-        let mut bytes = size_of::<T>() as socklen_t;
-        // SAFETY: the kernel writes at most `bytes` bytes, the size of what is there; the types that
-        // are read are made of numbers, of which any bytes are right.
-        let answer = unsafe {
-            libc::getsockopt(
-                self.0.as_raw_fd(),
-                level,
-                option,
-                std::ptr::from_mut(value).cast(),
-                &mut bytes,
-            )
-        };
-        succeeded(answer)
+        socket_option::read(&self.0, level, option, value)
     }
 }
 
 impl AsFd for XdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
-    }
-}
-
-fn succeeded(answer: c_int) -> io::Result<()> {
-    match answer {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
     }
 }

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::PortError;
+use crate::{PortError, settings};
 
 /// Lowest rate of a link.
 pub const RATE_BPS_MIN: f64 = 1e3;
@@ -88,24 +88,7 @@ impl FromStr for LinkSettings {
 
     fn from_str(given: &str) -> Result<LinkSettings, PortError> {
         let mut settings = LinkSettings::default();
-        let mut seen: Vec<&str> = Vec::new();
-        for part in given.split(':').filter(|_| !given.is_empty()) {
-            let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            let set = if seen.contains(&name) {
-                Err((
-                    format!("'{name}' is given twice"),
-                    "Give each setting once".to_owned(),
-                ))
-            } else {
-                settings.set(name, value)
-            };
-            set.map_err(|(problem, remedy)| PortError::Description {
-                given: given.to_owned(),
-                problem,
-                remedy,
-            })?;
-            seen.push(name);
-        }
+        settings::each(given, |name, value| settings.set(name, value))?;
         Ok(settings)
     }
 }
