@@ -228,7 +228,7 @@ impl Stateful {
     /// Who serves this flow: of all profiles that run, the first that has a template for it.
     fn host(&self, key: &FlowKey, data: &[u8]) -> Option<Host> {
         let transport = transport(key);
-        let runs = self.runs.iter().zip(0u8..);
+        let runs = self.runs.iter().zip(0..=u8::MAX);
         let runs = runs.filter_map(|(run, number)| Some((run.as_ref()?, number)));
         let mut hosts = runs.filter_map(|(run, number)| {
             let servers = run.profile.servers();

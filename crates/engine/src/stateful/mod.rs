@@ -35,8 +35,6 @@ pub use run::GroupCounters;
 use run::Run;
 use work::Held;
 
-/// Profiles that run at the same time.
-pub const RUNS_MAX: usize = 256;
 /// Flows of a profile that begin in a turn at most.
 const BEGUN_PER_TURN: u32 = 256;
 /// The same while frames wait: those that there are come first, or none would ever end.
@@ -44,7 +42,7 @@ const BEGUN_WHILE_BUSY: u32 = 1;
 /// Flows that are woken in a turn at most.
 const WOKEN_PER_TURN: u32 = 1024;
 
-/// A profile that runs, as control numbers it.
+/// A profile that runs, as control numbers it: 256 at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunIndex(pub u8);
 
@@ -140,6 +138,7 @@ pub struct Stateful {
     table: Table,
     timers: Timers,
     pools: Pools,
+    /// Up to the highest number that was ever used.
     runs: Vec<Option<Run>>,
     rng: Lcg,
     seed: u64,
@@ -162,7 +161,7 @@ impl Stateful {
             table: Table::new(config.flows_max, config.seed),
             timers: Timers::new(now),
             pools: Pools::default(),
-            runs: (0..RUNS_MAX).map(|_| None).collect(),
+            runs: Vec::new(),
             rng: Lcg::new(config.seed as u32),
             seed: config.seed,
             counters: Default::default(),
@@ -184,17 +183,21 @@ impl Stateful {
             } => {
                 let ports = self.client_ports(clients, factor, start_at);
                 let until = duration.map(|duration| start_at + duration);
-                self.runs[usize::from(run.0)] = Some(Run::new(profile, &ports, until));
+                let place = usize::from(run.0);
+                if place >= self.runs.len() {
+                    self.runs.resize_with(place + 1, || None);
+                }
+                self.runs[place] = Some(Run::new(profile, &ports, until));
             }
             Command::Update { run, factor } => {
                 let ports = self.client_ports(u32::MAX, factor, now);
                 let terms = ports.first().map(|(_, terms)| *terms);
-                if let (Some(run), Some(terms)) = (&mut self.runs[usize::from(run.0)], terms) {
+                if let (Some(run), Some(terms)) = (self.run_mut(run), terms) {
                     run.set_factor(factor, &terms);
                 }
             }
             Command::Stop { run, abort } => {
-                if let Some(run) = &mut self.runs[usize::from(run.0)] {
+                if let Some(run) = self.run_mut(run) {
                     run.is_stopping = true;
                     run.is_closed = abort;
                 }
@@ -205,9 +208,15 @@ impl Stateful {
             Command::Remove { run } => {
                 self.abort_flows(now, run, outlets);
                 self.forget_flows(run);
-                self.runs[usize::from(run.0)] = None;
+                if let Some(place) = self.runs.get_mut(usize::from(run.0)) {
+                    *place = None;
+                }
             }
         }
+    }
+
+    fn run_mut(&mut self, run: RunIndex) -> Option<&mut Run> {
+        self.runs.get_mut(usize::from(run.0))?.as_mut()
     }
 
     /// The client ports among `mask`, with what their clients begin by.
@@ -241,7 +250,7 @@ impl Stateful {
             };
             self.wake(now, flow, outlets);
         }
-        for run in 0..RUNS_MAX {
+        for run in 0..self.runs.len() {
             self.begin_due(now, run, begun_max, outlets);
         }
         std::mem::take(&mut self.sent)
@@ -289,7 +298,7 @@ impl Stateful {
     /// What the groups of a profile count: client and server of each; the first has the templates
     /// without a group. `None` when it does not run.
     pub fn groups(&self, run: RunIndex) -> Option<&[[GroupCounters; 2]]> {
-        let run = self.runs[usize::from(run.0)].as_ref();
+        let run = self.runs.get(usize::from(run.0))?.as_ref();
         run.map(|run| run.groups.as_slice())
     }
 

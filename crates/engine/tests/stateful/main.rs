@@ -3,7 +3,7 @@
 mod world;
 
 use allosaur_engine::app::{Command as Step, Transport};
-use allosaur_engine::stateful::{Command, Event, FlowTableCounters};
+use allosaur_engine::stateful::{Command, Event, FlowTableCounters, RunIndex};
 use allosaur_engine::template::Tunable;
 use allosaur_engine::time::SECOND;
 
@@ -172,4 +172,31 @@ fn garbage_is_counted_and_harms_nobody() {
     let [client, server] = world.engine.counters();
     assert_eq!(client.err_no_tcp_udp + server.err_no_tcp_udp, 200);
     assert_eq!(world.sides()[0].flows.tcp.rcvbyte, 10_000);
+}
+
+#[test]
+fn who_asks_for_what_nobody_serves_is_refused() {
+    let mut profile = http(1_000, 10.0);
+    profile.templates[0].client.port = 81;
+    let mut world = World::new(1_000);
+    world.start(&profile, 1.0, Some(SECOND));
+    world.run_for(5 * SECOND);
+    assert_eq!(world.engine.counters()[1].err_no_template, 10);
+    assert_eq!(world.sides()[0].flows.tcp.conndrops, 10);
+    assert_eq!(world.engine.flows(), 0);
+}
+
+#[test]
+fn all_profiles_that_may_run_at_once_are_asked() {
+    let mut world = World::new(1_000);
+    for number in 0..=255 {
+        let mut profile = http(1_000, 10.0);
+        profile.templates[0].client.rate_cps = 0.0;
+        world.start_as(RunIndex(number), &profile);
+    }
+    let mut profile = http(1_000, 10.0);
+    profile.templates[0].client.port = 81;
+    world.start(&profile, 1.0, Some(SECOND));
+    world.run_for(5 * SECOND);
+    assert_eq!(world.engine.counters()[1].err_no_template, 10);
 }

@@ -129,6 +129,19 @@ impl World {
         self.tell(command);
     }
 
+    /// Starts a profile by another number, without end.
+    pub(crate) fn start_as(&mut self, run: RunIndex, profile: &ProfileSpec) {
+        let profile = CompiledProfile::compile(profile, Layout::SMALLEST);
+        self.tell(Command::Start {
+            run,
+            profile: Arc::new(profile.expect("the profile is right")),
+            factor: 1.0,
+            start_at: self.now,
+            duration: None,
+            clients: u32::MAX,
+        });
+    }
+
     pub(crate) fn tell(&mut self, command: Command) {
         self.engine
             .handle_command(self.now, command, &mut self.queues);
