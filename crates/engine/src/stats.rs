@@ -24,6 +24,12 @@ macro_rules! counters {
                 [$(self.$name),*]
             }
 
+            /// Counters with these values, in the order of [`NAMES`](Self::NAMES).
+            pub fn from_values(values: [u64; Self::NAMES.len()]) -> Self {
+                let [$($name),*] = values;
+                $struct { $($name),* }
+            }
+
             /// Adds what another has counted.
             pub fn add(&mut self, other: &Self) {
                 $(self.$name += other.$name;)*

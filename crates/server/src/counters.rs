@@ -8,11 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use allosaur_engine::flow_stats::{GROUPS, Group, GroupCounters, GroupTable, LATENCY_GROUPS};
 use allosaur_engine::latency::{Histogram, LatencyStats};
+use allosaur_engine::stateful::FlowTableCounters;
 use allosaur_engine::stats::{DirectionCounters, SIZE_CLASSES, TransmitCounters};
 use allosaur_engine::time::Nanos;
 
+mod flows;
 mod latency;
 
+pub use flows::RunBlock;
 use latency::LatencyCell;
 pub use latency::LatencyTerms;
 
@@ -23,6 +26,9 @@ pub struct Snapshot {
     pub ports: Vec<PortCounters>,
     /// Of each data thread.
     pub cores: Vec<CoreCounters>,
+    /// Of each data thread, what the tables of flows counted: clients, servers. All zero without
+    /// flows.
+    pub flow_tables: Vec<[FlowTableCounters; 2]>,
     /// Of each receive thread.
     pub receive: Vec<CoreCounters>,
 }
@@ -101,6 +107,7 @@ impl Counters {
             Arc::new(CoreBlock {
                 ports: (0..ports).map(|_| Words::default()).collect(),
                 groups: (0..ports).map(|_| GroupWords::default()).collect(),
+                flow_tables: Default::default(),
                 time: Words::default(),
             })
         };
@@ -159,6 +166,9 @@ impl Counters {
         snapshot
             .cores
             .extend(self.cores.iter().map(|core| core_counters(&core.time)));
+        snapshot.flow_tables.clear();
+        let tables = self.cores.iter().map(|core| core.flow_tables());
+        snapshot.flow_tables.extend(tables);
         snapshot.receive.clear();
         let receive = self.arrivals().map(|block| core_counters(&block.time));
         snapshot.receive.extend(receive);
@@ -199,9 +209,11 @@ impl GroupReadout for Counters {
 pub struct CoreBlock {
     ports: Box<[Words<TRANSMIT_WORDS>]>,
     groups: Box<[GroupWords]>,
+    flow_tables: [Words<FLOW_TABLE_WORDS>; 2],
     time: Words<2>,
 }
 
+const FLOW_TABLE_WORDS: usize = FlowTableCounters::NAMES.len();
 const DIRECTION_WORDS: usize = 2 + SIZE_CLASSES;
 const TRANSMIT_WORDS: usize = DIRECTION_WORDS + 2;
 
@@ -218,6 +230,22 @@ impl CoreBlock {
     /// Publishes what has changed of the packet groups of a port. Only its own thread may.
     pub fn publish_groups(&self, port: usize, table: &mut GroupTable) {
         self.groups[port].store_changed(table);
+    }
+
+    /// Publishes what the tables of flows counted: clients, servers. Only its own thread may.
+    pub fn publish_flow_tables(&self, tables: &[FlowTableCounters; 2]) {
+        for (words, counters) in self.flow_tables.iter().zip(tables) {
+            for (index, value) in counters.values().into_iter().enumerate() {
+                words.store(index, value);
+            }
+        }
+    }
+
+    fn flow_tables(&self) -> [FlowTableCounters; 2] {
+        let load = |words: &Words<FLOW_TABLE_WORDS>| {
+            FlowTableCounters::from_values(std::array::from_fn(|index| words.load(index)))
+        };
+        [load(&self.flow_tables[0]), load(&self.flow_tables[1])]
     }
 
     fn port(&self, port: usize) -> TransmitCounters {
@@ -438,6 +466,9 @@ mod tests {
                 total_ns: 9,
             };
             block.publish(&[TransmitCounters::default(), port], time);
+            let mut tables = <[FlowTableCounters; 2]>::default();
+            tables[1].err_no_syn = 4 + core as u64;
+            block.publish_flow_tables(&tables);
         }
         let mut received = DirectionCounters::default();
         received.count(20, 1514);
@@ -455,6 +486,8 @@ mod tests {
         received.count(20, 1514);
         assert_eq!(snapshot.ports[0].receive, received);
         assert_eq!(snapshot.ports[0].receive_lost_packets, 7);
+        let no_syn = snapshot.flow_tables.iter().map(|core| core[1].err_no_syn);
+        assert_eq!(no_syn.collect::<Vec<_>>(), [4, 5]);
         assert_eq!(snapshot.receive.len(), 2);
         assert_eq!(
             snapshot.cores[1],

@@ -1,7 +1,7 @@
 //! The server: everything between the RPC and the traffic.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `affinity`, `clock`, `counters`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`,
+//! `affinity`, `clock`, `counters`, `orders`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`,
 //! `polling`, `desk`, `endpoint`, `table`, `outlets`, `worker`, `flows`, `receive`, `bench`, `sim`, `settings`, `devices`,
 //! `config`, `layout`, `threads`, `facts`, `attached`, `service`.
 
@@ -22,6 +22,7 @@ pub mod flows;
 pub mod layout;
 pub mod mailbox;
 pub mod observe;
+pub mod orders;
 mod outlets;
 pub mod polling;
 pub mod receive;

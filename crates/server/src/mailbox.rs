@@ -1,7 +1,7 @@
 //! Mail between control and the data threads: one ring each way for each thread, and a doorbell.
 //!
 //! What lives here: the rings, what to do when one is full, and waking who sleeps. What does
-//! not: what the mail says (`allosaur_engine::{Command, Event}`).
+//! not: what the mail says (`orders`, `allosaur_engine::Event`).
 //!
 //! Nothing is lost: control keeps what a full ring does not take and offers it again
 //! ([`ControlEnd::flush`]); a worker keeps its events in the engine until there is room.
@@ -10,12 +10,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::Thread;
 
+use allosaur_engine::Event;
 use allosaur_engine::stream::CoreProgram;
-use allosaur_engine::{Command, Event};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Commands that may be under way to one thread.
+use crate::orders::{FlowReport, Order};
+
+/// Orders that may be under way to one thread.
 const COMMANDS: usize = 256;
 /// Events that may be under way from one thread.
 const EVENTS: usize = 1024;
@@ -27,6 +29,8 @@ pub enum Report {
     Event(Event),
     /// A program that the engine is done with, to be freed here.
     Retired(Box<CoreProgram>),
+    /// Something about flows; only in stateful mode.
+    Flows(FlowReport),
 }
 
 /// Wakes a thread that waits for files: one that becomes readable.
@@ -61,8 +65,8 @@ impl Doorbell {
 /// The end of control, of one data thread.
 #[derive(Debug)]
 pub struct ControlEnd {
-    commands: Producer<Command>,
-    waiting: VecDeque<Command>,
+    commands: Producer<Order>,
+    waiting: VecDeque<Order>,
     reports: Consumer<Report>,
     thread: Option<Thread>,
 }
@@ -71,7 +75,7 @@ pub struct ControlEnd {
 /// is gone, [`WorkerEnd::is_closed`] does.
 #[derive(Debug)]
 pub struct WorkerEnd {
-    commands: Consumer<Command>,
+    commands: Consumer<Order>,
     reports: Producer<Report>,
     doorbell: Doorbell,
 }
@@ -101,9 +105,9 @@ impl ControlEnd {
         self.thread = Some(thread);
     }
 
-    /// Sends a command; it waits here while the ring is full.
-    pub fn send(&mut self, command: Command) {
-        self.waiting.push_back(command);
+    /// Sends an order; it waits here while the ring is full.
+    pub fn send(&mut self, order: impl Into<Order>) {
+        self.waiting.push_back(order.into());
         self.flush();
     }
 
@@ -111,11 +115,11 @@ impl ControlEnd {
     pub fn flush(&mut self) -> bool {
         let mut sent = false;
         while !self.commands.is_full() {
-            let Some(command) = self.waiting.pop_front() else {
+            let Some(order) = self.waiting.pop_front() else {
                 break;
             };
             // There is room: nobody else puts anything in.
-            sent |= self.commands.push(command).is_ok();
+            sent |= self.commands.push(order).is_ok();
         }
         if let Some(thread) = self.thread.as_ref().filter(|_| sent) {
             thread.unpark();
@@ -135,9 +139,9 @@ impl ControlEnd {
 }
 
 impl WorkerEnd {
-    /// The next command.
+    /// The next order.
     #[inline]
-    pub fn receive(&mut self) -> Option<Command> {
+    pub fn receive(&mut self) -> Option<Order> {
         self.commands.pop().ok()
     }
 
@@ -162,6 +166,7 @@ impl WorkerEnd {
 
 #[cfg(test)]
 mod tests {
+    use allosaur_engine::Command;
     use allosaur_engine::stream::ProfileKey;
 
     use super::*;
@@ -185,7 +190,9 @@ mod tests {
         for n in 0..many {
             control.flush();
             match worker.receive() {
-                Some(Command::StopProfile { profile, .. }) => assert_eq!(profile, ProfileKey(n)),
+                Some(Order::Streams(Command::StopProfile { profile, .. })) => {
+                    assert_eq!(profile, ProfileKey(n));
+                }
                 other => panic!("command {n} is {other:?}"),
             }
         }

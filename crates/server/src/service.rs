@@ -287,10 +287,15 @@ impl Service {
         for core in 0..self.threads.mail.len() {
             self.threads.mail[core].flush();
             while let Some(report) = self.threads.mail[core].receive() {
-                if let Report::Event(event) = report {
-                    // Who hears of the end of a run looks at what arrived next.
-                    self.threads.wake_receive();
-                    self.control.handle_event(core, event, self.sight.now_ns());
+                let now_ns = self.sight.now_ns();
+                match report {
+                    Report::Event(event) => {
+                        // Who hears of the end of a run looks at what arrived next.
+                        self.threads.wake_receive();
+                        self.control.handle_event(core, event, now_ns);
+                    }
+                    Report::Retired(program) => drop(program),
+                    Report::Flows(report) => self.control.handle_flow_report(core, report, now_ns),
                 }
             }
         }
@@ -354,6 +359,7 @@ impl Service {
         while let Some(action) = self.control.poll_action() {
             match action {
                 Action::Command { core, command } => self.threads.send(core, command),
+                Action::Flows { core, order } => self.threads.send(core, order),
                 Action::Publish(text) => self.sockets.publish(text),
                 Action::ExpectLatency { group, terms } => {
                     self.sight.counters.receive.expect_latency(group, terms);

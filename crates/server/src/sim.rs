@@ -368,6 +368,7 @@ fn control_config(ports: usize, cores: usize) -> ControlConfig {
     ControlConfig {
         ports: vec![port; ports],
         data_cores: cores,
+        stateful: false,
         hostname: USER.to_owned(),
         core_type: USER.to_owned(),
         started: String::new(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use allosaur_engine::Command;
+use allosaur_engine::{Command, stateful};
 use allosaur_port::kind::{AnyPort, PortRx, PortTx};
 use allosaur_port::tap::{TapSwitch, tap};
 use thiserror::Error;
@@ -20,6 +20,7 @@ use crate::endpoint::{open_capture, open_wire};
 use crate::layout::{Layout, thread_name};
 use crate::mailbox::{ControlEnd, Doorbell, mailbox};
 use crate::observe::{Answer, Endpoint, Observe, PacketSink, Request, Wire};
+use crate::orders::{FlowOrder, Order};
 use crate::polling::Poll;
 use crate::receive::Receiver;
 use crate::receive::gather::{Gatherer, Way, way};
@@ -184,13 +185,14 @@ impl Threads {
         }
     }
 
-    /// Sends a command to a data thread.
-    pub fn send(&mut self, core: usize, command: Command) {
-        if matches!(command, Command::StartProfile { .. }) {
+    /// Sends an order to a data thread.
+    pub fn send(&mut self, core: usize, order: impl Into<Order>) {
+        let order = order.into();
+        if is_start(&order) {
             // They may sleep deeply after a long silence.
             self.wake_receive();
         }
-        self.mail[core].send(command);
+        self.mail[core].send(order);
     }
 
     /// The data threads that ended by themselves; each is told once.
@@ -219,6 +221,15 @@ impl Threads {
             }
         }
     }
+}
+
+/// Whether frames will come soon because of an order.
+fn is_start(order: &Order) -> bool {
+    matches!(
+        order,
+        Order::Streams(Command::StartProfile { .. })
+            | Order::Flows(FlowOrder::Command(stateful::Command::Start { .. }))
+    )
 }
 
 /// The queues of all ports, by the threads that own them.

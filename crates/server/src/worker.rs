@@ -13,6 +13,7 @@ use allosaur_port::tap::{TapIn, TapSwitch};
 use crate::clock::Clock;
 use crate::counters::{CoreBlock, CoreCounters};
 use crate::mailbox::{Report, WorkerEnd};
+use crate::orders::Order;
 use crate::outlets::Queues;
 use crate::polling::{Poll, SLEEP_MIN, Waiter, sharpen_sleep};
 
@@ -119,8 +120,13 @@ impl Worker {
         self.last_turn_at = now;
         self.queues.now = now;
         self.queues.tapped = self.switch.ports();
-        while let Some(command) = self.mail.receive() {
-            self.engine.handle_command(now, command, &mut self.queues);
+        while let Some(order) = self.mail.receive() {
+            match order {
+                Order::Streams(command) => {
+                    self.engine.handle_command(now, command, &mut self.queues);
+                }
+                Order::Flows(order) => unreachable!("this server has no flows: {order:?}"),
+            }
         }
         let sent = self.engine.poll_transmit(now, &mut self.queues);
         self.queues.flush();

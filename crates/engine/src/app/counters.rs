@@ -36,6 +36,16 @@ impl ApplicationCounters {
         [a, b, c, d, self.flows_total, self.flows_other]
     }
 
+    /// Counters with these values, in the order of [`NAMES`](ApplicationCounters::NAMES).
+    pub fn from_values(values: [u64; Self::NAMES.len()]) -> ApplicationCounters {
+        let [a, b, c, d, flows_total, flows_other] = values;
+        ApplicationCounters {
+            user: [a, b, c, d],
+            flows_total,
+            flows_other,
+        }
+    }
+
     /// Adds what another has counted.
     pub fn add(&mut self, other: &ApplicationCounters) {
         for (mine, theirs) in self.user.iter_mut().zip(other.user) {

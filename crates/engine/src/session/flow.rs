@@ -28,7 +28,7 @@ const ROUNDS_MAX: u32 = 64;
 const LATER: Nanos = 20 * MICROSECOND;
 
 /// What one side of the flows of one template counts.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SideCounters {
     /// TCP.
     pub tcp: TcpCounters,

@@ -1,8 +1,15 @@
-//! What the flow table of a core counts, by TRex's names.
+//! What the flow table of a core counts, by TRex's names; and counters of flows as a row of numbers.
 //!
-//! What lives here: the counters and their names. What does not: those of flows (`session`).
+//! What lives here: the counters of the table and their names, and the way that counters of flows
+//! travel between threads. What does not: those of flows (`session`), and where they travel
+//! (the server's `counters`).
 
+use super::run::GroupCounters;
+use crate::app::ApplicationCounters;
+use crate::app::UdpCounters;
+use crate::session::SideCounters;
 use crate::stats::counters;
+use crate::tcp::TcpCounters;
 
 counters! {
     /// Counters of one side of a core, by TRex's names. All only grow.
@@ -31,4 +38,70 @@ counters! {
     defer_template,
     /// Flows whose first bytes no template has.
     err_defer_no_template,
+}
+
+const TCP: usize = TcpCounters::NAMES.len();
+const UDP: usize = UdpCounters::NAMES.len();
+const APPLICATION: usize = ApplicationCounters::NAMES.len();
+
+impl GroupCounters {
+    /// How many numbers there are.
+    pub const WORDS: usize = TCP + UDP + APPLICATION + 3;
+
+    /// All its numbers.
+    pub fn words(&self) -> [u64; Self::WORDS] {
+        let mut words = [0; Self::WORDS];
+        let (tcp, rest) = words.split_at_mut(TCP);
+        let (udp, rest) = rest.split_at_mut(UDP);
+        let (application, rest) = rest.split_at_mut(APPLICATION);
+        tcp.copy_from_slice(&self.flows.tcp.values());
+        udp.copy_from_slice(&self.flows.udp.values());
+        application.copy_from_slice(&self.flows.application.values());
+        rest.copy_from_slice(&[self.active, self.established, self.missed]);
+        words
+    }
+
+    /// The counters that [`words`](GroupCounters::words) gave.
+    pub fn from_words(words: [u64; Self::WORDS]) -> GroupCounters {
+        let at = |first: usize| move |n: usize| first + n;
+        let (udp, application) = (at(TCP), at(TCP + UDP));
+        let rest = at(TCP + UDP + APPLICATION);
+        GroupCounters {
+            flows: SideCounters {
+                tcp: TcpCounters::from_values(std::array::from_fn(|n| words[n])),
+                udp: UdpCounters::from_values(std::array::from_fn(|n| words[udp(n)])),
+                application: ApplicationCounters::from_values(std::array::from_fn(|n| {
+                    words[application(n)]
+                })),
+            },
+            active: words[rest(0)],
+            established: words[rest(1)],
+            missed: words[rest(2)],
+        }
+    }
+
+    /// Adds what another has counted.
+    pub fn add(&mut self, other: &GroupCounters) {
+        self.flows.tcp.add(&other.flows.tcp);
+        self.flows.udp.add(&other.flows.udp);
+        self.flows.application.add(&other.flows.application);
+        self.active += other.active;
+        self.established += other.established;
+        self.missed += other.missed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_survive_the_way_through_words() {
+        let words = std::array::from_fn(|n| n as u64 + 1);
+        let mut counters = GroupCounters::from_words(words);
+        assert_eq!(counters.words(), words);
+        assert_eq!(counters.missed, GroupCounters::WORDS as u64);
+        counters.add(&counters.clone());
+        assert_eq!(counters.words(), words.map(|word| 2 * word));
+    }
 }

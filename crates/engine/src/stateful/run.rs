@@ -13,7 +13,7 @@ use crate::time::Nanos;
 use crate::transmit::PortIndex;
 
 /// What one side of a template group counts, with how many flows there are.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupCounters {
     /// What its flows count.
     pub flows: SideCounters,

@@ -19,6 +19,8 @@ pub struct ControlConfig {
     pub ports: Vec<PortConfig>,
     /// The number of data threads.
     pub data_cores: usize,
+    /// Whether data threads have flows: stateful mode.
+    pub stateful: bool,
     /// The machine's name.
     pub hostname: String,
     /// The processor.

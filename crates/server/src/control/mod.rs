@@ -51,6 +51,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::counters::LatencyTerms;
+use crate::orders::{FlowOrder, FlowReport};
 pub use config::{
     BuildFacts, ControlConfig, DeviceCounters, LinkOwner, PortConfig, StartAddresses, TimeSource,
     View,
@@ -82,6 +83,13 @@ pub enum Action {
         core: usize,
         /// What it shall do.
         command: Command,
+    },
+    /// Tell a data thread something about flows; only in stateful mode.
+    Flows {
+        /// The data thread.
+        core: usize,
+        /// What it shall do.
+        order: FlowOrder,
     },
     /// Publish this text on the asynchronous channel.
     Publish(Vec<u8>),
@@ -153,6 +161,12 @@ impl Control {
     /// Takes note of what a data thread did.
     pub fn handle_event(&mut self, core: usize, event: Event, now_ns: Nanos) {
         self.note_worker_event(core, event, now_ns);
+        self.ring_doorbell();
+    }
+
+    /// Takes note of what a data thread tells of its flows.
+    pub fn handle_flow_report(&mut self, core: usize, report: FlowReport, now_ns: Nanos) {
+        self.note_flow_report(core, report, now_ns);
         self.ring_doorbell();
     }
 

@@ -22,6 +22,7 @@ use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
 use allosaur_server::observe::{
     Answer, Endpoint, Observe, Observer, PacketSink, Request as Watch, Wire,
 };
+use allosaur_server::orders::FlowOrder;
 use allosaur_server::rpc::{Codec, dispatch};
 use serde_json::{Value, json};
 
@@ -43,6 +44,8 @@ pub(crate) struct World {
     pub(crate) now_ns: Nanos,
     pub(crate) published: Vec<Vec<u8>>,
     pub(crate) started: Vec<Started>,
+    /// What data threads were told to do with their flows.
+    pub(crate) orders: Vec<(usize, FlowOrder)>,
     pub(crate) stopped: Vec<(usize, u8, ProfileKey)>,
     /// What data threads were told to change, each core in order.
     pub(crate) changed: Vec<(usize, ProfileKey, Nanos, Change)>,
@@ -161,6 +164,7 @@ impl World {
             snapshot: Snapshot {
                 ports: vec![PortCounters::default(); 2],
                 cores: vec![CoreCounters::default(); cores],
+                flow_tables: vec![Default::default(); cores],
                 receive: vec![CoreCounters::default()],
             },
             counters: Counters::new(2, cores),
@@ -170,6 +174,7 @@ impl World {
             now_ns,
             published: Vec::new(),
             started: Vec::new(),
+            orders: Vec::new(),
             stopped: Vec::new(),
             changed: Vec::new(),
             answers: Vec::new(),
@@ -223,6 +228,7 @@ impl World {
                 } => self.receive.push((port, promiscuous, multicast)),
                 Action::Shutdown => self.shut_down = true,
                 Action::Command { core, command } => self.note(core, command),
+                Action::Flows { core, order } => self.orders.push((core, order)),
             }
         }
     }
@@ -489,6 +495,7 @@ fn config(cores: usize) -> ControlConfig {
     ControlConfig {
         ports: vec![port(0), port(1)],
         data_cores: cores,
+        stateful: false,
         hostname: "lab".into(),
         core_type: "test".into(),
         started: "Nov 21 2026 @ 00:02:12".into(),

@@ -1,0 +1,91 @@
+//! What flows count, as control sees it.
+//!
+//! What lives here: the block of one profile on one data thread, which that thread writes and
+//! control reads. What does not: the rows that people see (`control::stateful`).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use allosaur_engine::stateful::GroupCounters;
+
+/// The counters of one side of one template group.
+type GroupCells = [AtomicU64; GroupCounters::WORDS];
+
+/// What one data thread publishes of one profile that runs: the counters of each of its template
+/// groups, clients' and servers'.
+#[derive(Debug)]
+pub struct RunBlock {
+    groups: Box<[[GroupCells; 2]]>,
+}
+
+impl RunBlock {
+    /// A block for so many template groups, all zero. The first has the templates without a name,
+    /// so a profile has one more than it has names.
+    pub fn new(groups: usize) -> RunBlock {
+        let cells = || [const { AtomicU64::new(0) }; GroupCounters::WORDS];
+        let group = || [cells(), cells()];
+        RunBlock {
+            groups: std::iter::repeat_with(group).take(groups).collect(),
+        }
+    }
+
+    /// How many template groups there are.
+    pub fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Publishes the counters of all groups, clients' and servers'. Only the data thread may.
+    pub fn publish(&self, groups: &[[GroupCounters; 2]]) {
+        for (cells, counters) in self.groups.iter().zip(groups) {
+            for (cells, counters) in cells.iter().zip(counters) {
+                for (cell, word) in cells.iter().zip(counters.words()) {
+                    cell.store(word, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// What clients and servers of a group counted; all zero of a group that there is not.
+    pub fn group(&self, group: usize) -> [GroupCounters; 2] {
+        self.groups.get(group).map(load).unwrap_or_default()
+    }
+
+    /// What clients and servers of all groups counted.
+    pub fn totals(&self) -> [GroupCounters; 2] {
+        let mut totals = <[GroupCounters; 2]>::default();
+        for group in &self.groups {
+            for (total, counters) in totals.iter_mut().zip(load(group)) {
+                total.add(&counters);
+            }
+        }
+        totals
+    }
+}
+
+fn load(group: &[GroupCells; 2]) -> [GroupCounters; 2] {
+    let side = |cells: &GroupCells| {
+        let words = std::array::from_fn(|word| cells[word].load(Ordering::Relaxed));
+        GroupCounters::from_words(words)
+    };
+    [side(&group[0]), side(&group[1])]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_reads_what_the_thread_published() {
+        let mut counters = vec![<[GroupCounters; 2]>::default(); 3];
+        counters[1][0].flows.tcp.connattempt = 5;
+        counters[2][0].flows.tcp.connattempt = 6;
+        counters[2][1].active = 7;
+        counters[2][1].flows.udp.pkt_toobig = 8;
+        let block = RunBlock::new(3);
+        block.publish(&counters);
+        assert_eq!(block.group(2), counters[2]);
+        assert_eq!(block.group(3), <[GroupCounters; 2]>::default());
+        let [clients, servers] = block.totals();
+        assert_eq!(clients.flows.tcp.connattempt, 11);
+        assert_eq!((servers.active, servers.flows.udp.pkt_toobig), (7, 8));
+    }
+}

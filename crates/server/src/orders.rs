@@ -1,0 +1,59 @@
+//! What control tells data threads, and what those that have flows tell control.
+//!
+//! What lives here: the words, for streams and for flows. What does not: how they travel
+//! (`mailbox`), who decides (`control`) and who acts (`worker`, `flows`).
+
+use std::sync::Arc;
+
+use allosaur_engine::Command;
+use allosaur_engine::stateful::{self, RunIndex};
+
+use crate::counters::RunBlock;
+
+/// What a data thread shall do.
+#[derive(Debug)]
+pub enum Order {
+    /// For its streams.
+    Streams(Command),
+    /// For its flows; only in stateful mode.
+    Flows(FlowOrder),
+}
+
+/// What a data thread shall do with its flows.
+#[derive(Debug)]
+pub enum FlowOrder {
+    /// What the engine shall do.
+    Command(stateful::Command),
+    /// The counters of that run go there from now on. Comes before the run starts.
+    Publish {
+        /// Which.
+        run: RunIndex,
+        /// Where they go.
+        block: Arc<RunBlock>,
+    },
+}
+
+/// What a data thread tells of its flows.
+#[derive(Debug)]
+pub enum FlowReport {
+    /// Something happened.
+    Event(stateful::Event),
+}
+
+impl From<Command> for Order {
+    fn from(command: Command) -> Order {
+        Order::Streams(command)
+    }
+}
+
+impl From<FlowOrder> for Order {
+    fn from(order: FlowOrder) -> Order {
+        Order::Flows(order)
+    }
+}
+
+impl From<stateful::Command> for Order {
+    fn from(command: stateful::Command) -> Order {
+        Order::Flows(FlowOrder::Command(command))
+    }
+}
