@@ -56,43 +56,78 @@ impl FlowKey {
 /// The first 96 bits of two addresses: ours, and the other.
 type Pair = ([u8; 12], [u8; 12]);
 
-/// The pairs of IPv6 prefixes that flows have.
+/// One of them, and how many flows have it.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    pair: Pair,
+    users: u32,
+}
+
+/// The pairs of IPv6 prefixes that flows have. Flows hold the number of theirs: who sends from many
+/// made up prefixes has no more of them than flows.
 #[derive(Debug, Default)]
 pub struct Prefixes {
-    pairs: Vec<Pair>,
+    known: Vec<Known>,
     numbers: HashMap<Pair, u16>,
+    /// Numbers without a flow.
+    free: Vec<u16>,
 }
 
 impl Prefixes {
-    /// The number of the pair that these addresses begin with; `None` when it has none.
+    /// The number of the pair that these addresses begin with; `None` when no flow has it.
     pub fn find(&self, local: Ipv6Addr, remote: Ipv6Addr) -> Option<u16> {
         let pair = (split(local).0, split(remote).0);
         // Mostly there is one.
-        if self.pairs.first() == Some(&pair) {
+        let first = self.known.first().filter(|known| known.users > 0);
+        if first.is_some_and(|known| known.pair == pair) {
             return Some(0);
         }
         self.numbers.get(&pair).copied()
     }
 
-    /// The same, with a number for a new pair; `None` when there are [`PREFIXES_MAX`].
-    pub fn find_or_add(&mut self, local: Ipv6Addr, remote: Ipv6Addr) -> Option<u16> {
+    /// The same for one more flow, also when it is the first; `None` when there are
+    /// [`PREFIXES_MAX`]. Give it back by [`release`](Prefixes::release).
+    pub fn hold(&mut self, local: Ipv6Addr, remote: Ipv6Addr) -> Option<u16> {
         if let Some(number) = self.find(local, remote) {
+            self.known[usize::from(number)].users += 1;
             return Some(number);
         }
-        if self.pairs.len() == PREFIXES_MAX {
-            return None;
-        }
         let pair = (split(local).0, split(remote).0);
-        let number = self.pairs.len() as u16;
-        self.pairs.push(pair);
+        let known = Known { pair, users: 1 };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.known[usize::from(number)] = known;
+                number
+            }
+            None if self.known.len() == PREFIXES_MAX => return None,
+            None => {
+                self.known.push(known);
+                self.known.len() as u16 - 1
+            }
+        };
         self.numbers.insert(pair, number);
         Some(number)
     }
 
+    /// A flow that held a number is over.
+    pub fn release(&mut self, number: u16) {
+        let known = &mut self.known[usize::from(number)];
+        known.users -= 1;
+        if known.users == 0 {
+            self.numbers.remove(&known.pair);
+            self.free.push(number);
+        }
+    }
+
+    /// Pairs that flows have.
+    pub fn in_use(&self) -> usize {
+        self.numbers.len()
+    }
+
     /// The addresses of a flow: ours, and the other; `None` when the pair is unknown.
     pub fn addresses(&self, number: u16, local: u32, remote: u32) -> Option<(Ipv6Addr, Ipv6Addr)> {
-        let (ours, others) = self.pairs.get(usize::from(number))?;
-        Some((joined(*ours, local), joined(*others, remote)))
+        let (ours, others) = self.known.get(usize::from(number))?.pair;
+        Some((joined(ours, local), joined(others, remote)))
     }
 }
 
@@ -168,8 +203,8 @@ mod tests {
         let (ours, others) = (address("2001:db8::1:2"), address("fe80::9:8:7"));
         let mut prefixes = Prefixes::default();
         assert_eq!(prefixes.find(ours, others), None);
-        assert_eq!(prefixes.find_or_add(ours, others), Some(0));
-        assert_eq!(prefixes.find_or_add(others, ours), Some(1));
+        assert_eq!(prefixes.hold(ours, others), Some(0));
+        assert_eq!(prefixes.hold(others, ours), Some(1));
         assert_eq!(prefixes.find(ours, others), Some(0));
         let hosts = (host_of(ours), host_of(others));
         assert_eq!(
@@ -177,5 +212,23 @@ mod tests {
             Some((ours, others))
         );
         assert_eq!(prefixes.addresses(2, 0, 0), None);
+    }
+
+    #[test]
+    fn prefixes_without_flows_make_room() {
+        let address = |number: u128| Ipv6Addr::from(number << 32);
+        let mut prefixes = Prefixes::default();
+        for number in 0..PREFIXES_MAX {
+            let held = prefixes.hold(address(number as u128), address(7));
+            assert_eq!(held, Some(number as u16));
+        }
+        assert_eq!(prefixes.hold(address(1 << 20), address(7)), None, "full");
+        assert_eq!(prefixes.hold(address(0), address(7)), Some(0));
+        prefixes.release(0);
+        assert_eq!(prefixes.hold(address(1 << 20), address(7)), None);
+        prefixes.release(0);
+        assert_eq!(prefixes.find(address(0), address(7)), None);
+        assert_eq!(prefixes.hold(address(1 << 20), address(7)), Some(0));
+        assert_eq!(prefixes.in_use(), PREFIXES_MAX);
     }
 }

@@ -7,7 +7,7 @@ use allosaur_packet::frame::{self, Layout};
 use allosaur_packet::tcp::TcpFlags;
 
 use super::run::place;
-use super::work::PortWay;
+use super::work::{Newcomer, PortWay, UNHELD};
 use super::{PortFacts, RunIndex, Stateful};
 use crate::app::Transport;
 use crate::flow::{FlowIndex, FlowKey, Protocol, host_of};
@@ -48,10 +48,7 @@ impl Stateful {
             layout: &layout,
             received: &received,
         };
-        let Some(key) = self.key_of(port, &facts, &received) else {
-            self.counters[place(facts.side)].err_flow_overflow += 1;
-            return;
-        };
+        let key = self.key_of(port, &received);
         match self.find(&key) {
             Some(index) => self.handle_known(now, index, &key, &facts, frame, outlets),
             None => self.handle_unknown(now, &key, &facts, frame, outlets),
@@ -70,25 +67,16 @@ impl Stateful {
         *counter += 1;
     }
 
-    /// The key of a frame's flow. Clients know all prefixes that they have; servers learn them.
-    fn key_of(
-        &mut self,
-        port: PortIndex,
-        facts: &PortFacts,
-        received: &Received,
-    ) -> Option<FlowKey> {
+    /// The key of a frame's flow.
+    fn key_of(&self, port: PortIndex, received: &Received) -> FlowKey {
         let (remote, local, prefixes) = match received.addresses {
             Addresses::V4(from, to) => (from.to_bits(), to.to_bits(), None),
             Addresses::V6(from, to) => {
-                let known = &mut self.pools.prefixes;
-                let number = match facts.side {
-                    Side::Client => known.find(to, from).unwrap_or(u16::MAX - 1),
-                    Side::Server => known.find_or_add(to, from)?,
-                };
-                (host_of(from), host_of(to), Some(number))
+                let known = self.pools.prefixes.find(to, from);
+                (host_of(from), host_of(to), Some(known.unwrap_or(UNHELD)))
             }
         };
-        Some(FlowKey {
+        FlowKey {
             local,
             remote,
             local_port: received.ports.1,
@@ -99,7 +87,7 @@ impl Stateful {
                 Arrival::Udp(_) => Protocol::Udp,
             },
             port,
-        })
+        }
     }
 
     fn handle_known(
@@ -264,11 +252,21 @@ impl Stateful {
         let tunables = &run.profile.template(host.template).server.tunables;
         let link = frame.way_back(facts, tunables.dont_use_inbound_mac);
         let first = Seq(self.rng.next31() << 1);
-        let whose = (host.template, Side::Server);
         let arrival = frame.received.arrival;
-        let made = self.make(now, host.run, whose, facts, 0, |cx| match arrival {
-            Arrival::Tcp(segment) => Session::accept(cx, *key, link, first, &segment),
-            Arrival::Udp(_) => Session::accept_datagram(cx, *key, link),
+        let new = Newcomer {
+            run: host.run,
+            template: host.template,
+            side: Side::Server,
+            clients: 0,
+            key: *key,
+            network: match frame.received.addresses {
+                Addresses::V4(..) => None,
+                Addresses::V6(from, to) => Some((to, from)),
+            },
+        };
+        let made = self.make(now, new, |cx, key| match arrival {
+            Arrival::Tcp(segment) => Session::accept(cx, key, link, first, &segment),
+            Arrival::Udp(_) => Session::accept_datagram(cx, key, link),
         });
         let Some(index) = made else {
             return;

@@ -8,10 +8,12 @@
 //! | frames that arrive | `arrive` |
 //! | flows at work | `work` |
 //! | what the flow table counts | `counters` |
+//! | what always holds | `audit` |
 //!
 //! What does not live here: what a flow is (`session`), and ports.
 
 mod arrive;
+mod audit;
 mod clients;
 mod counters;
 mod run;
@@ -29,6 +31,7 @@ use crate::template::{CompiledProfile, PoolShare, Side};
 use crate::time::Nanos;
 use crate::transmit::{Outlets, PortIndex};
 
+pub use audit::Holdings;
 use clients::Terms;
 pub use counters::FlowTableCounters;
 pub use run::GroupCounters;

@@ -3,7 +3,7 @@
 use super::run::{Run, place};
 use super::{PortFacts, RunIndex, Stateful};
 use crate::app::Transport;
-use crate::flow::{FlowIndex, FlowKey, Prefixes, Protocol};
+use crate::flow::{FlowIndex, FlowKey, Protocol};
 use crate::rng::Lcg;
 use crate::session::{Context, LinkAddresses, Looks, Pools, Session, SideCounters, Standing, Way};
 use crate::tcp::Seq;
@@ -18,6 +18,8 @@ const PORT_TRIES: u32 = 64;
 const TIME_TO_LIVE: u8 = 64;
 /// How long what is left of a connection that we reset stays, to swallow what was under way.
 const LINGER: Nanos = 500 * MILLISECOND;
+/// In the place of the number of IPv6 prefixes that no flow holds.
+pub(super) const UNHELD: u16 = u16::MAX - 1;
 
 /// A flow, and whose it is.
 #[derive(Debug)]
@@ -35,6 +37,19 @@ pub(super) struct Held {
     pub(super) is_lingering: bool,
     /// Its first bytes decide about its template.
     pub(super) is_deferred: bool,
+}
+
+/// A flow that is to be made.
+pub(super) struct Newcomer {
+    pub(super) run: RunIndex,
+    pub(super) template: TemplateIndex,
+    pub(super) side: Side,
+    /// The clients that it belongs to, in its run.
+    pub(super) clients: u32,
+    /// Its key; the number of its prefixes may be [`UNHELD`].
+    pub(super) key: FlowKey,
+    /// Our address and the other, whose prefixes it has; `None` for IPv4.
+    pub(super) network: Option<(Ipv6Addr, Ipv6Addr)>,
 }
 
 /// A frame for a queue.
@@ -222,15 +237,22 @@ impl Stateful {
         let Some(held) = self.flows.at(index) else {
             return;
         };
-        let key = held.session.key().packed();
+        let key = *held.session.key();
         let flows = &self.flows;
         let key_of = |flow| {
             let held = flows.at(flow).expect("what the table has is held");
             held.session.key().packed()
         };
-        self.table.remove(key, index, key_of);
+        self.table.remove(key.packed(), index, key_of);
         self.timers.stop(index);
         self.flows.remove(index);
+        self.release_prefixes(&key);
+    }
+
+    fn release_prefixes(&mut self, key: &FlowKey) {
+        if let Some(number) = key.prefixes {
+            self.pools.prefixes.release(number);
+        }
     }
 
     /// The time of a flow has come.
@@ -289,10 +311,15 @@ impl Stateful {
             vlan: facts.vlan,
         };
         let first = Seq(self.rng.next31() << 1);
-        let whose = (template, Side::Client);
-        let made = self.make(now, run_index, whose, &facts, place, |cx| {
-            Session::connect(cx, key, link, first)
-        });
+        let new = Newcomer {
+            run: run_index,
+            template,
+            side: Side::Client,
+            clients: place,
+            key,
+            network: self.network_of(run_index, template),
+        };
+        let made = self.make(now, new, |cx, key| Session::connect(cx, key, link, first));
         if let Some(index) = made {
             self.with_flow(now, index, outlets, |session, cx, way| {
                 session.begin(cx, way)
@@ -307,13 +334,14 @@ impl Stateful {
         let (port, clients) = run.clients(place);
         let template = clients.template;
         let client = &profile.template(template).client;
-        let prefixes = match client.tunables.ipv6 {
-            true => Some(number_of(
-                &mut self.pools.prefixes,
-                &client.tunables.prefixes,
-            )?),
-            false => None,
-        };
+        let network = client
+            .tunables
+            .ipv6
+            .then(|| ends(&client.tunables.prefixes));
+        let prefixes = network.map(|(ours, others)| {
+            let known = self.pools.prefixes.find(ours, others);
+            known.unwrap_or(UNHELD)
+        });
         let protocol = match profile.template(template).transport {
             Transport::Stream => Protocol::Tcp,
             Transport::Datagram => Protocol::Udp,
@@ -348,43 +376,63 @@ impl Stateful {
         self.table.find(key.packed(), is_it)
     }
 
+    /// The addresses whose prefixes the flows of a template have: the client's, and the server's.
+    fn network_of(&self, run: RunIndex, template: TemplateIndex) -> Option<(Ipv6Addr, Ipv6Addr)> {
+        let run = self.runs[usize::from(run.0)].as_ref()?;
+        let tunables = &run.profile.template(template).client.tunables;
+        tunables.ipv6.then(|| ends(&tunables.prefixes))
+    }
+
     /// Makes a flow by `make`, and a place for it; `None` when there are too many.
     pub(super) fn make(
         &mut self,
         now: Nanos,
-        run_index: RunIndex,
-        (template, side): (TemplateIndex, Side),
-        facts: &PortFacts,
-        clients: u32,
-        make: impl FnOnce(&mut Context<'_>) -> Session,
+        new: Newcomer,
+        make: impl FnOnce(&mut Context<'_>, FlowKey) -> Session,
     ) -> Option<FlowIndex> {
-        if self.flows.len() == self.flows.len_max() {
+        let (template, side) = (new.template, new.side);
+        let Some(key) = self.room_for(&new) else {
             self.counters[place(side)].err_flow_overflow += 1;
             return None;
-        }
-        let run = self.runs[usize::from(run_index.0)].as_mut()?;
+        };
+        let facts = self.ports[usize::from(key.port)].as_ref();
+        let facts = facts.expect("who makes flows has a port");
+        let run = self.runs[usize::from(new.run.0)].as_mut();
+        let run = run.expect("who makes flows runs");
         let whose = (template, side);
         let mut cx = context(now, run, whose, facts, &mut self.pools, &mut self.rng);
-        let session = make(&mut cx);
-        let key = session.key().packed();
+        let session = make(&mut cx, key);
         let held = Held {
             session,
-            run: run_index,
+            run: new.run,
             template,
             side,
-            clients,
+            clients: new.clients,
             is_blocked: false,
             is_counted: false,
             is_lingering: false,
             is_deferred: false,
         };
         let index = self.flows.insert(held).ok()?;
-        let has_place = self.table.insert(key, index);
+        let has_place = self.table.insert(key.packed(), index);
         debug_assert!(has_place, "the table has room for all flows");
         let group = run.profile.template(template).group;
         run.groups[usize::from(group)][place(side)].active += 1;
         run.flows += 1;
         Some(index)
+    }
+
+    /// The key of a flow that is to be made, with its prefixes held; `None` when there are too
+    /// many of either.
+    fn room_for(&mut self, new: &Newcomer) -> Option<FlowKey> {
+        if self.flows.len() == self.flows.len_max() {
+            return None;
+        }
+        let mut key = new.key;
+        if let Some((ours, others)) = new.network {
+            key.prefixes = Some(self.pools.prefixes.hold(ours, others)?);
+        }
+        Some(key)
     }
 
     /// Ends all flows of a profile at once.
@@ -410,12 +458,12 @@ impl Stateful {
     }
 }
 
-/// The number of a template's pair of prefixes, seen from the client.
-fn number_of(known: &mut Prefixes, prefixes: &Ipv6Prefixes) -> Option<u16> {
+/// Addresses with a template's prefixes: the client's, and the server's.
+fn ends(prefixes: &Ipv6Prefixes) -> (Ipv6Addr, Ipv6Addr) {
     let address = |prefix: [u8; 12]| {
         let mut bytes = [0; 16];
         bytes[..12].copy_from_slice(&prefix);
         Ipv6Addr::from(bytes)
     };
-    known.find_or_add(address(prefixes.client), address(prefixes.server))
+    (address(prefixes.client), address(prefixes.server))
 }

@@ -123,7 +123,7 @@ fn key(received: &wire::Received, prefixes: &mut Prefixes) -> FlowKey {
     let (remote, local, prefixes) = match received.addresses {
         Addresses::V4(from, to) => (from.to_bits(), to.to_bits(), None),
         Addresses::V6(from, to) => {
-            let number = prefixes.find_or_add(to, from);
+            let number = prefixes.hold(to, from);
             (from.to_bits() as u32, to.to_bits() as u32, number)
         }
     };
@@ -173,7 +173,7 @@ impl World {
             let address = |text: &str| text.parse().expect("an address");
             let (local, remote) = (address("2001:db8::1000:1"), address("2001:db8:1::3000:1"));
             let known = &mut self.ends[0].pools.prefixes;
-            known.find_or_add(local, remote).expect("it is the first")
+            known.hold(local, remote).expect("it is the first")
         });
         let protocol = match self.ends[0].program.transport() {
             Transport::Stream => Protocol::Tcp,

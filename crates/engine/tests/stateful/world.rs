@@ -71,6 +71,9 @@ pub(crate) struct World {
     pub(crate) lost_ppm: u64,
     random: u64,
     sent: u64,
+    /// Frames that were sent, lost ones among them, with the port that they left; see
+    /// [`World::listen`].
+    pub(crate) heard: Option<Vec<(PortIndex, Vec<u8>)>>,
     pub(crate) events: Vec<Event>,
 }
 
@@ -105,6 +108,7 @@ impl World {
             lost_ppm: 0,
             random: 1,
             sent: 0,
+            heard: None,
             events: Vec::new(),
         }
     }
@@ -192,6 +196,9 @@ impl World {
     fn carry(&mut self) {
         for port in 0..2 {
             for frame in std::mem::take(&mut self.queues.0[port].frames) {
+                if let Some(heard) = &mut self.heard {
+                    heard.push((port as PortIndex, frame.clone()));
+                }
                 self.random = self
                     .random
                     .wrapping_mul(6_364_136_223_846_793_005)

@@ -1,0 +1,96 @@
+//! What always holds of a core's flows, whatever arrives: for tests that throw anything at them.
+//!
+//! What lives here: the rules, and what is held. What does not: who asks (`tests/stateful`, and
+//! the fuzz targets). Nothing here is called while traffic runs.
+
+use super::Stateful;
+use super::run::place;
+use crate::template::Side;
+
+/// What the flows of a core hold. All of it is zero when there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holdings {
+    /// Flows, those that only answer stragglers among them.
+    pub flows: usize,
+    /// Keys by which they are found.
+    pub keys: usize,
+    /// Timers that are set.
+    pub timers: usize,
+    /// Blocks of TCP for what is lost or out of order.
+    pub sides: usize,
+    /// Variables of programs.
+    pub variables: usize,
+    /// Lists of buffers that wait.
+    pub outboxes: usize,
+    /// Pairs of IPv6 prefixes.
+    pub prefixes: usize,
+}
+
+impl Stateful {
+    /// What the flows hold.
+    pub fn holdings(&self) -> Holdings {
+        Holdings {
+            flows: self.flows.len(),
+            keys: self.table.len(),
+            timers: self.timers.len(),
+            sides: self.pools.sides.in_use(),
+            variables: self.pools.variables.used(),
+            outboxes: self.pools.outboxes.in_use(),
+            prefixes: self.pools.prefixes.in_use(),
+        }
+    }
+
+    /// Says which rule does not hold. It looks at all flows: not for use while traffic runs.
+    ///
+    /// # Errors
+    /// The rule, in words.
+    pub fn audit(&self) -> Result<(), String> {
+        let it = self.holdings();
+        rule(it.keys == it.flows, "each flow has a key, and no other")?;
+        rule(it.sides <= it.flows, "a flow has one block at most")?;
+        rule(it.outboxes <= it.flows, "a flow has one list at most")?;
+        rule(it.variables <= it.flows, "a flow has variables once")?;
+        rule(it.prefixes <= it.flows, "prefixes have flows")?;
+        let mut working = vec![[0_u64; 2]; self.runs.len()];
+        for index in self.flows.indices() {
+            let held = self.flows.at(index).expect("it is in the list");
+            let key = held.session.key();
+            let found = self.find(key) == Some(index);
+            rule(found, &format!("{key:?} is found by its key"))?;
+            let has_timer = self.timers.due(index).is_some();
+            rule(has_timer, &format!("{key:?} has a timer"))?;
+            if !held.is_lingering {
+                working[usize::from(held.run.0)][place(held.side)] += 1;
+            }
+        }
+        self.audit_runs(&working)
+    }
+
+    /// Each profile knows how many flows it has.
+    fn audit_runs(&self, working: &[[u64; 2]]) -> Result<(), String> {
+        for (run, flows) in self.runs.iter().zip(working) {
+            let Some(run) = run else {
+                rule(*flows == [0, 0], "flows belong to what runs")?;
+                continue;
+            };
+            for side in [Side::Client, Side::Server] {
+                let groups = || run.groups.iter().map(|group| &group[place(side)]);
+                let active: u64 = groups().map(|group| group.active).sum();
+                rule(
+                    active == flows[place(side)],
+                    "active flows are those there are",
+                )?;
+                rule(
+                    groups().all(|group| group.established <= group.active),
+                    "established flows are active",
+                )?;
+            }
+            rule(run.flows == flows[0] + flows[1], "a run counts its flows")?;
+        }
+        Ok(())
+    }
+}
+
+fn rule(holds: bool, name: &str) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(name.into()) }
+}
