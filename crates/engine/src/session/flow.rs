@@ -8,11 +8,12 @@ use std::net::Ipv4Addr;
 use allosaur_packet::MacAddress;
 use allosaur_packet::checksum::Sum;
 
+use super::addon::{Connections, Header, LatencyCounters, Stamp};
 use super::outbox::{Outbox, OutboxPool};
 use super::udp::Udp;
 use super::wire::{Addresses, Content, Envelope};
 use crate::app::{
-    Action, Application, ApplicationCounters, BufferIndex, Buffers, Program, Transport,
+    Action, Addon, Application, ApplicationCounters, BufferIndex, Buffers, Program, Transport,
     UdpCounters, VariablePool,
 };
 use crate::flow::{FlowKey, Prefixes, Protocol};
@@ -36,6 +37,8 @@ pub struct SideCounters {
     pub udp: UdpCounters,
     /// Programs.
     pub application: ApplicationCounters,
+    /// The add-on "latency".
+    pub latency: LatencyCounters,
 }
 
 /// How the frames of one side of a template look.
@@ -60,6 +63,8 @@ pub struct Pools {
     pub outboxes: OutboxPool,
     /// The prefixes of IPv6 addresses.
     pub prefixes: Prefixes,
+    /// Numbers for connections of the add-on "latency".
+    pub connections: Connections,
 }
 
 /// What a flow works with: the same things, by value, in each call.
@@ -146,7 +151,11 @@ impl Session {
             Protocol::Tcp => Carrier::Tcp(with_tcp(cx, |cx| Connection::connect(cx, first))),
             Protocol::Udp => {
                 cx.counters.udp.connects += 1;
-                Carrier::Udp(Udp::new(cx.now))
+                let stamp = cx
+                    .program
+                    .addon()
+                    .map(|Addon::Latency| Stamp::client(cx.pools.connections.draw()));
+                Carrier::Udp(Udp::new(cx.now, stamp))
             }
         };
         Session::new(cx, key, link, carrier)
@@ -167,7 +176,9 @@ impl Session {
     /// A flow that another end began with a datagram.
     pub fn accept_datagram(cx: &mut Context<'_>, key: FlowKey, link: LinkAddresses) -> Session {
         cx.counters.udp.accepts += 1;
-        let carrier = Carrier::Udp(Udp::new(cx.now));
+        let stamp = cx.program.addon();
+        let stamp = stamp.map(|Addon::Latency| Stamp::Server(Header::default()));
+        let carrier = Carrier::Udp(Udp::new(cx.now, stamp));
         Session::new(cx, key, link, carrier)
     }
 
@@ -227,6 +238,14 @@ impl Session {
         }
     }
 
+    /// The number by which its messages say whose they are: a client's, with the add-on "latency".
+    pub fn connection_number(&self) -> Option<u32> {
+        match &self.carrier {
+            Carrier::Tcp(_) => None,
+            Carrier::Udp(udp) => udp.stamp.as_ref().and_then(Stamp::connection),
+        }
+    }
+
     /// It was just made: it says its first.
     pub fn begin(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
         self.attend(cx, way)
@@ -249,17 +268,21 @@ impl Session {
         self.attend(cx, way)
     }
 
-    /// A datagram of so many bytes arrived.
+    /// A datagram arrived.
     pub fn handle_datagram(
         &mut self,
         cx: &mut Context<'_>,
         way: &mut impl Way,
-        bytes: u16,
+        message: &[u8],
     ) -> Standing {
         if let Carrier::Udp(udp) = &mut self.carrier {
             udp.hear(cx.now);
             cx.counters.udp.rcvpkt += 1;
-            cx.counters.udp.rcvbyte += u64::from(bytes);
+            cx.counters.udp.rcvbyte += message.len() as u64;
+            if let Some(stamp) = &mut udp.stamp {
+                let now_us = (cx.now / MICROSECOND) as u32;
+                stamp.hear(now_us, message, &mut cx.counters.latency);
+            }
             self.application.handle_message();
         }
         self.attend(cx, way)
@@ -453,7 +476,12 @@ impl Session {
             return Progress::Done;
         };
         if let Some(buffer) = udp.message() {
-            let bytes = cx.buffers.len(buffer);
+            let header = udp.stamp.map(|stamp| {
+                let now_us = (cx.now / MICROSECOND) as u32;
+                stamp.header(now_us).to_bytes()
+            });
+            let header = header.as_ref().map_or(&[][..], |header| header);
+            let bytes = cx.buffers.len(buffer) + header.len() as u32;
             let content = Content::Udp(bytes.min(0xffff) as u16);
             if bytes > 0xffff || envelope.frame_bytes(&content) > cx.looks.frame_bytes_max {
                 cx.counters.udp.pkt_toobig += 1;
@@ -462,7 +490,7 @@ impl Session {
             }
             let sent = way.send(envelope.frame_bytes(&content), |frame| {
                 envelope.write(&content, frame, |data| {
-                    copy_message(cx.buffers, buffer, data)
+                    copy_message(cx.buffers, header, buffer, data)
                 });
             });
             if !sent {
@@ -542,7 +570,11 @@ fn with_tcp<R>(cx: &mut Context<'_>, act: impl FnOnce(&mut tcp::Context<'_>) -> 
     })
 }
 
-fn copy_message(buffers: &Buffers, buffer: BufferIndex, data: &mut [u8]) -> Sum {
+/// Writes a message, and returns its sum. Headers have whole words, so sums add up.
+fn copy_message(buffers: &Buffers, header: &[u8], buffer: BufferIndex, data: &mut [u8]) -> Sum {
+    let (front, data) = data.split_at_mut(header.len());
+    front.copy_from_slice(header);
     buffers.copy_to(buffer, 0, data);
-    buffers.sum(buffer, 0, data.len() as u32)
+    let sum = buffers.sum(buffer, 0, data.len() as u32);
+    Sum::of(header).and_sum(sum)
 }

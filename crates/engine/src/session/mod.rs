@@ -5,14 +5,17 @@
 //! | a flow with its program | `flow` |
 //! | what TCP still has to send | `outbox` |
 //! | UDP | `udp` |
+//! | the time there and back in messages | `addon` |
 //! | frames | `wire` |
 //!
 //! What does not live here: how TCP works (`tcp`) and programs (`app`), and ports.
 
+pub mod addon;
 mod flow;
 mod outbox;
 mod udp;
 pub mod wire;
 
+pub use addon::LatencyCounters;
 pub use flow::{Context, LinkAddresses, Looks, Pools, Session, SideCounters, Standing, Way};
 pub use outbox::{Outbox, OutboxPool};

@@ -2,6 +2,7 @@
 //!
 //! What lives here: what a flow remembers between messages. What does not: frames (`wire`).
 
+use super::addon::Stamp;
 use crate::app::{BufferIndex, UdpCounters};
 use crate::time::{MILLISECOND, Nanos};
 
@@ -18,16 +19,19 @@ pub(super) struct Udp {
     is_over: bool,
     /// When something was last said, or heard.
     active_at: Nanos,
+    /// What stands in front of each message, where its program wants that.
+    pub(super) stamp: Option<Stamp>,
 }
 
 impl Udp {
-    pub(super) fn new(now: Nanos) -> Udp {
+    pub(super) fn new(now: Nanos, stamp: Option<Stamp>) -> Udp {
         Udp {
             message: None,
             keepalive_ms: KEEPALIVE_MS,
             received_only: false,
             is_over: false,
             active_at: now,
+            stamp,
         }
     }
 
@@ -52,6 +56,9 @@ impl Udp {
 
     pub(super) fn note_sent(&mut self, now: Nanos) {
         self.message = None;
+        if let Some(stamp) = &mut self.stamp {
+            stamp.note_sent();
+        }
         if !self.received_only {
             self.active_at = now;
         }

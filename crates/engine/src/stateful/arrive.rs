@@ -11,6 +11,7 @@ use super::work::{Newcomer, PortWay, UNHELD};
 use super::{PortFacts, RunIndex, Stateful};
 use crate::app::Transport;
 use crate::flow::{FlowIndex, FlowKey, Protocol, host_of};
+use crate::session::addon::Header;
 use crate::session::wire::{self, Addresses, Arrival, Content, Envelope, Received, Refusal};
 use crate::session::{LinkAddresses, Session, Way};
 use crate::tcp::{Segment, Seq};
@@ -49,7 +50,8 @@ impl Stateful {
             received: &received,
         };
         let key = self.key_of(port, &received);
-        match self.find(&key) {
+        let found = self.find(&key);
+        match found.or_else(|| self.find_by_connection(&facts, &frame)) {
             Some(index) => self.handle_known(now, index, &key, &facts, frame, outlets),
             None => self.handle_unknown(now, &key, &facts, frame, outlets),
         }
@@ -90,6 +92,19 @@ impl Stateful {
         }
     }
 
+    /// The flow of a client to which another address or port answered than it had asked: its
+    /// messages say whose they are.
+    fn find_by_connection(&self, facts: &PortFacts, frame: &Frame<'_>) -> Option<FlowIndex> {
+        let Arrival::Udp(bytes) = frame.received.arrival else {
+            return None;
+        };
+        if facts.side == Side::Server || self.connections.is_empty() {
+            return None;
+        }
+        let header = Header::parse(frame.message(bytes))?;
+        self.connections.get(&header.connection).copied()
+    }
+
     fn handle_known(
         &mut self,
         now: Nanos,
@@ -123,7 +138,7 @@ impl Stateful {
                 session.handle_segment(cx, way, &segment)
             }),
             Arrival::Udp(bytes) => self.with_flow(now, index, outlets, |session, cx, way| {
-                session.handle_datagram(cx, way, bytes)
+                session.handle_datagram(cx, way, frame.message(bytes))
             }),
         }
     }
@@ -276,7 +291,7 @@ impl Stateful {
         }
         self.with_flow(now, index, outlets, |session, cx, way| match arrival {
             Arrival::Tcp(_) => session.begin(cx, way),
-            Arrival::Udp(bytes) => session.handle_datagram(cx, way, bytes),
+            Arrival::Udp(bytes) => session.handle_datagram(cx, way, frame.message(bytes)),
         });
     }
 
@@ -332,6 +347,11 @@ struct Frame<'a> {
 impl Frame<'_> {
     fn data(&self) -> &[u8] {
         self.layout.payload(self.bytes)
+    }
+
+    /// The data of a datagram, without what a frame is padded with.
+    fn message(&self, bytes: u16) -> &[u8] {
+        &self.data()[..usize::from(bytes)]
     }
 
     /// Where answers go: back to where it came from, in its VLAN.

@@ -7,7 +7,7 @@
 use super::run::GroupCounters;
 use crate::app::ApplicationCounters;
 use crate::app::UdpCounters;
-use crate::session::SideCounters;
+use crate::session::{LatencyCounters, SideCounters};
 use crate::stats::counters;
 use crate::tcp::TcpCounters;
 
@@ -43,10 +43,11 @@ counters! {
 const TCP: usize = TcpCounters::NAMES.len();
 const UDP: usize = UdpCounters::NAMES.len();
 const APPLICATION: usize = ApplicationCounters::NAMES.len();
+const LATENCY: usize = LatencyCounters::NAMES.len();
 
 impl GroupCounters {
     /// How many numbers there are.
-    pub const WORDS: usize = TCP + UDP + APPLICATION + 3;
+    pub const WORDS: usize = TCP + UDP + APPLICATION + LATENCY + 3;
 
     /// All its numbers.
     pub fn words(&self) -> [u64; Self::WORDS] {
@@ -54,9 +55,11 @@ impl GroupCounters {
         let (tcp, rest) = words.split_at_mut(TCP);
         let (udp, rest) = rest.split_at_mut(UDP);
         let (application, rest) = rest.split_at_mut(APPLICATION);
+        let (latency, rest) = rest.split_at_mut(LATENCY);
         tcp.copy_from_slice(&self.flows.tcp.values());
         udp.copy_from_slice(&self.flows.udp.values());
         application.copy_from_slice(&self.flows.application.values());
+        latency.copy_from_slice(&self.flows.latency.values());
         rest.copy_from_slice(&[self.active, self.established, self.missed]);
         words
     }
@@ -65,7 +68,8 @@ impl GroupCounters {
     pub fn from_words(words: [u64; Self::WORDS]) -> GroupCounters {
         let at = |first: usize| move |n: usize| first + n;
         let (udp, application) = (at(TCP), at(TCP + UDP));
-        let rest = at(TCP + UDP + APPLICATION);
+        let latency = at(TCP + UDP + APPLICATION);
+        let rest = at(TCP + UDP + APPLICATION + LATENCY);
         GroupCounters {
             flows: SideCounters {
                 tcp: TcpCounters::from_values(std::array::from_fn(|n| words[n])),
@@ -73,6 +77,7 @@ impl GroupCounters {
                 application: ApplicationCounters::from_values(std::array::from_fn(|n| {
                     words[application(n)]
                 })),
+                latency: LatencyCounters::from_values(std::array::from_fn(|n| words[latency(n)])),
             },
             active: words[rest(0)],
             established: words[rest(1)],
@@ -85,6 +90,7 @@ impl GroupCounters {
         self.flows.tcp.add(&other.flows.tcp);
         self.flows.udp.add(&other.flows.udp);
         self.flows.application.add(&other.flows.application);
+        self.flows.latency.add(&other.flows.latency);
         self.active += other.active;
         self.established += other.established;
         self.missed += other.missed;
@@ -102,6 +108,10 @@ mod tests {
         assert_eq!(counters.words(), words);
         assert_eq!(counters.missed, GroupCounters::WORDS as u64);
         counters.add(&counters.clone());
-        assert_eq!(counters.words(), words.map(|word| 2 * word));
+        let mut doubled = words.map(|word| 2 * word);
+        // The shortest and the longest time are no sums.
+        let first = TCP + UDP + APPLICATION;
+        doubled[first..first + 2].copy_from_slice(&words[first..first + 2]);
+        assert_eq!(counters.words(), doubled);
     }
 }

@@ -19,7 +19,7 @@ mod counters;
 mod run;
 mod work;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use allosaur_packet::MacAddress;
@@ -27,6 +27,7 @@ use allosaur_packet::MacAddress;
 use crate::flow::{FlowIndex, Slab, Table, Timers};
 use crate::rng::Lcg;
 use crate::session::Pools;
+use crate::session::addon::Connections;
 use crate::template::{CompiledProfile, PoolShare, Side};
 use crate::time::Nanos;
 use crate::transmit::{Outlets, PortIndex};
@@ -141,6 +142,8 @@ pub struct Stateful {
     table: Table,
     timers: Timers,
     pools: Pools,
+    /// The flows of clients whose messages say whose they are.
+    connections: HashMap<u32, FlowIndex>,
     /// Up to the highest number that was ever used.
     runs: Vec<Option<Run>>,
     rng: Lcg,
@@ -157,13 +160,22 @@ pub struct Stateful {
 impl Stateful {
     /// An engine without any flow, at time `now`.
     pub fn new(config: Config, now: Nanos) -> Stateful {
+        let mut ports = config.ports.iter().flatten();
+        let share = ports.find(|facts| facts.side == Side::Client);
+        let share = share.map_or(PoolShare::ONLY, |facts| facts.share);
+        let cores = share.cores * share.pairs;
+        let connections = Connections::of_core(share.pair * share.cores + share.rank, cores);
         Stateful {
             blocked: config.ports.iter().map(|_| VecDeque::new()).collect(),
             ports: config.ports,
             flows: Slab::new(config.flows_max),
             table: Table::new(config.flows_max, config.seed),
             timers: Timers::new(now),
-            pools: Pools::default(),
+            pools: Pools {
+                connections,
+                ..Pools::default()
+            },
+            connections: HashMap::new(),
             runs: Vec::new(),
             rng: Lcg::new(config.seed as u32),
             seed: config.seed,

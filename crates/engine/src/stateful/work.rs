@@ -243,6 +243,9 @@ impl Stateful {
             let held = flows.at(flow).expect("what the table has is held");
             held.session.key().packed()
         };
+        if let Some(number) = held.session.connection_number() {
+            self.connections.remove(&number);
+        }
         self.table.remove(key.packed(), index, key_of);
         self.timers.stop(index);
         self.flows.remove(index);
@@ -321,6 +324,10 @@ impl Stateful {
         };
         let made = self.make(now, new, |cx, key| Session::connect(cx, key, link, first));
         if let Some(index) = made {
+            let held = self.flows.at(index).expect("it was just made");
+            let number = held.session.connection_number();
+            self.connections
+                .extend(number.map(|number| (number, index)));
             self.with_flow(now, index, outlets, |session, cx, way| {
                 session.begin(cx, way)
             });

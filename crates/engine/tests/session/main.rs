@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use allosaur_engine::app::{
-    BufferSpec, Buffers, Command, Program, ProgramSpec, Surroundings, Transport,
+    Addon, BufferSpec, Buffers, Command, Program, ProgramSpec, Surroundings, Transport,
 };
 use allosaur_engine::flow::{FlowKey, Prefixes, Protocol};
 use allosaur_engine::rng::Lcg;
@@ -229,6 +229,7 @@ impl World {
         let layout = frame::parse(bytes);
         let received = wire::read(bytes, &layout).expect("frames of flows are right");
         assert_eq!(layout.vlans(), [100]);
+        let message = layout.payload(bytes);
         self.call(end, |session, cx, queue| {
             let key = key(&received, &mut cx.pools.prefixes);
             let known = session.as_mut().filter(|session| *session.key() == key);
@@ -236,14 +237,14 @@ impl World {
                 (Some(session), Arrival::Tcp(segment)) => {
                     session.handle_segment(cx, queue, &segment)
                 }
-                (Some(session), Arrival::Udp(bytes)) => session.handle_datagram(cx, queue, bytes),
+                (Some(session), Arrival::Udp(_)) => session.handle_datagram(cx, queue, message),
                 (None, Arrival::Tcp(segment)) if end == 1 => {
                     let new = Session::accept(cx, key, link(1), Seq(77), &segment);
                     session.insert(new).begin(cx, queue)
                 }
-                (None, Arrival::Udp(bytes)) if end == 1 => {
+                (None, Arrival::Udp(_)) if end == 1 => {
                     let new = Session::accept_datagram(cx, key, link(1));
-                    session.insert(new).handle_datagram(cx, queue, bytes)
+                    session.insert(new).handle_datagram(cx, queue, message)
                 }
                 // Who is gone would answer with a reset.
                 (None, _) => Standing::Open(None),
@@ -429,4 +430,72 @@ fn delays_take_their_time() {
     // The connection, the delay, and TIME-WAIT of a second.
     let took = world.now - start;
     assert!((1250..1300).contains(&(took / MILLISECOND)), "{took}");
+}
+
+/// A client that sends `count` messages and a server that answers each, both with the add-on.
+fn measured(count: u64) -> [ProgramSpec; 2] {
+    let left = 0;
+    let wait = Command::ReceiveMessages {
+        messages: 1,
+        clear: false,
+    };
+    let again = |offset| Command::JumpNotZero {
+        variable: left,
+        offset,
+    };
+    let begin = Command::SetVariable {
+        variable: left,
+        value: count,
+    };
+    let send = |buffer| Command::SendMessage { buffer };
+    let delay = Command::Delay {
+        duration: 10 * MILLISECOND,
+    };
+    let addon = |commands: &[Command]| ProgramSpec {
+        addon: Some(Addon::Latency),
+        ..datagrams(commands)
+    };
+    [
+        addon(&[begin, send(REQUEST), wait, delay, again(-3)]),
+        addon(&[begin, wait, send(REQUEST), again(-2)]),
+    ]
+}
+
+#[test]
+fn the_time_there_and_back_is_measured_in_messages() {
+    for is_long in [false, true] {
+        let [client, server] = measured(20);
+        let mut world = World::new([&client, &server], &buffers());
+        world.run(is_long);
+        world.assert_over();
+        let latency = |end: usize| world.ends[end].counters.latency.values();
+        let round_us = 2 * DELAY / MICROSECOND;
+        assert_eq!(latency(0), [round_us, round_us, 20, 20 * round_us, 20]);
+        assert_eq!(latency(1), [0, 0, 0, 0, 20]);
+        // Twelve bytes more each.
+        let udp = |end: usize| &world.ends[end].counters.udp;
+        assert_eq!((udp(0).sndbyte, udp(1).rcvbyte), (20 * 112, 20 * 112));
+    }
+}
+
+#[test]
+fn answers_without_the_header_are_not_measured() {
+    let [client, mut server] = measured(3);
+    server.addon = None;
+    let mut world = World::new([&client, &server], &buffers());
+    world.run(false);
+    world.assert_over();
+    assert_eq!(world.ends[0].counters.udp.rcvpkt, 3);
+    assert_eq!(world.ends[0].counters.latency.values(), [0; 5]);
+}
+
+#[test]
+fn a_message_that_fits_only_without_its_header_is_counted_as_too_long() {
+    let mut buffers = buffers();
+    buffers[0].bytes = Some(1514 - 14 - 4 - 20 - 8 - 11);
+    let [client, server] = measured(1);
+    let mut world = World::new([&client, &server], &buffers);
+    world.run(false);
+    assert_eq!(world.ends[0].counters.udp.pkt_toobig, 1);
+    assert_eq!(world.ends[1].counters.udp.rcvpkt, 0);
 }

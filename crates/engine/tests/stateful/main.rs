@@ -2,10 +2,14 @@
 
 mod world;
 
-use allosaur_engine::app::{Command as Step, Transport};
+use allosaur_engine::app::{Addon, Command as Step, Transport};
+use allosaur_engine::session::addon::{HEADER_BYTES, Header};
+use allosaur_engine::session::wire::{Addresses, Content, Envelope};
 use allosaur_engine::stateful::{Command, Event, FlowTableCounters, RunIndex};
-use allosaur_engine::template::Tunable;
+use allosaur_engine::template::{ProfileSpec, Tunable};
 use allosaur_engine::time::SECOND;
+use allosaur_packet::MacAddress;
+use allosaur_packet::checksum::Sum;
 
 use world::{MS, RUN, START, World, http, profile, receive, send};
 
@@ -199,4 +203,96 @@ fn all_profiles_that_may_run_at_once_are_asked() {
     world.start(&profile, 1.0, Some(SECOND));
     world.run_for(5 * SECOND);
     assert_eq!(world.engine.counters()[1].err_no_template, 10);
+}
+
+/// A client that sends a message every 10 ms and waits for each answer, with the add-on.
+fn measured(count: u64) -> ProfileSpec {
+    let wait = Step::ReceiveMessages {
+        messages: 1,
+        clear: false,
+    };
+    let send = |buffer| Step::SendMessage { buffer };
+    let begin = Step::SetVariable {
+        variable: 0,
+        value: count,
+    };
+    let again = |offset| Step::JumpNotZero {
+        variable: 0,
+        offset,
+    };
+    let delay = Step::Delay { duration: 10 * MS };
+    let client = vec![begin, send(0), wait, delay, again(-3)];
+    let server = vec![begin, wait, send(1), again(-2)];
+    let mut profile = profile(Transport::Datagram, [client, server], 300, 10.0);
+    for program in &mut profile.programs {
+        program.addon = Some(Addon::Latency);
+    }
+    profile
+}
+
+#[test]
+fn the_add_on_measures_the_way_there_and_back() {
+    let mut world = World::new(1_000);
+    world.start(&measured(5), 1.0, Some(SECOND));
+    world.run_for(3 * SECOND);
+    let [client, server] = world.sides();
+    let [min, max, measured, total, messages] = client.flows.latency.values();
+    assert_eq!((measured, messages), (50, 50));
+    let round_us = 2 * world.delay / 1_000;
+    assert!(min >= round_us && max < round_us + 10, "{min} {max}");
+    assert!((50 * min..=50 * max).contains(&total));
+    assert_eq!(server.flows.latency.values(), [0, 0, 0, 0, 50]);
+    assert_nothing_wrong(&world);
+}
+
+#[test]
+fn an_answer_from_elsewhere_is_known_by_its_connection() {
+    for (connection, known) in [(0x1234_5678, true), (0x1234_5679, false)] {
+        let mut profile = measured(1);
+        profile.templates[0].client.limit = Some(1);
+        let mut world = World::new(1_000);
+        world.lost_ppm = 1_000_000;
+        world.start(&profile, 1.0, None);
+        world.run_for(150 * MS);
+        let asked = world.sides()[0].flows.udp.sndpkt;
+        assert_eq!(asked, 1);
+        let header = Header {
+            sequence: 0,
+            sent_us: (START / 1_000) as u32,
+            connection,
+        };
+        world.inject(0, answer_from_elsewhere(header));
+        world.run_for(MS);
+        let client = &world.sides()[0].flows;
+        assert_eq!(client.latency.measure_cnt, u64::from(known));
+        assert_eq!(client.udp.rcvpkt, u64::from(known));
+        assert_eq!(world.engine.counters()[0].err_cwf, u64::from(!known));
+        // What is over is known no more.
+        world.run_for(SECOND);
+        world.inject(0, answer_from_elsewhere(header));
+        world.run_for(MS);
+        assert_eq!(world.engine.flows(), 0);
+        assert_eq!(world.engine.counters()[0].err_cwf, 1 + u64::from(!known));
+    }
+}
+
+/// A message with a header, from an address and a port that nobody asked.
+fn answer_from_elsewhere(header: Header) -> Vec<u8> {
+    let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
+    let envelope = Envelope {
+        macs: (mac(1), mac(2)),
+        vlan: None,
+        addresses: Addresses::V4([9, 9, 9, 9].into(), [16, 0, 0, 0].into()),
+        ports: (9, 9),
+        type_of_service: 0,
+        time_to_live: 64,
+        identification: 0,
+    };
+    let content = Content::Udp(HEADER_BYTES as u16);
+    let mut frame = vec![0; envelope.frame_bytes(&content)];
+    envelope.write(&content, &mut frame, |data| {
+        data.copy_from_slice(&header.to_bytes());
+        Sum::of(data)
+    });
+    frame
 }
