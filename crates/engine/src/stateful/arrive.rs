@@ -8,7 +8,7 @@ use allosaur_packet::tcp::TcpFlags;
 
 use super::run::place;
 use super::work::{Newcomer, PortWay, UNHELD};
-use super::{PortFacts, RunIndex, Stateful};
+use super::{PortFacts, RunIndex, Stateful, Taken};
 use crate::app::Transport;
 use crate::flow::{FlowIndex, FlowKey, Protocol, host_of};
 use crate::session::addon::Header;
@@ -28,16 +28,16 @@ struct Host {
 }
 
 impl Stateful {
-    /// A frame arrived at a port.
+    /// A frame arrived at a port. Returns whose it was.
     pub fn handle_frame(
         &mut self,
         now: Nanos,
         port: PortIndex,
         bytes: &[u8],
         outlets: &mut impl Outlets,
-    ) {
+    ) -> Taken {
         let Some(Some(facts)) = self.ports.get(usize::from(port)).copied() else {
-            return;
+            return Taken::Other;
         };
         let layout = frame::parse(bytes);
         let received = match wire::read(bytes, &layout) {
@@ -52,12 +52,15 @@ impl Stateful {
         let key = self.key_of(port, &received);
         let found = self.find(&key);
         match found.or_else(|| self.find_by_connection(&facts, &frame)) {
-            Some(index) => self.handle_known(now, index, &key, &facts, frame, outlets),
+            Some(index) => {
+                self.handle_known(now, index, &key, &facts, frame, outlets);
+                Taken::Flow
+            }
             None => self.handle_unknown(now, &key, &facts, frame, outlets),
         }
     }
 
-    fn count_refusal(&mut self, side: Side, refusal: Refusal) {
+    fn count_refusal(&mut self, side: Side, refusal: Refusal) -> Taken {
         let counters = &mut self.counters[place(side)];
         let counter = match refusal {
             Refusal::Other => &mut counters.err_no_tcp_udp,
@@ -67,6 +70,10 @@ impl Stateful {
             Refusal::TransportChecksum => &mut counters.err_l4_cs,
         };
         *counter += 1;
+        match refusal {
+            Refusal::Other => Taken::Other,
+            _ => Taken::Flow,
+        }
     }
 
     /// The key of a frame's flow.
@@ -124,7 +131,8 @@ impl Stateful {
                     .is_some_and(|c| c.gives_way_to(segment));
             if gives_way && facts.side == Side::Server {
                 self.give_way(now, index, outlets);
-                return self.handle_unknown(now, key, facts, frame, outlets);
+                self.handle_unknown(now, key, facts, frame, outlets);
+                return;
             }
         }
         if held.is_lingering {
@@ -185,29 +193,49 @@ impl Stateful {
         facts: &PortFacts,
         frame: Frame<'_>,
         outlets: &mut impl Outlets,
-    ) {
+    ) -> Taken {
+        if self.ignores(facts.side, frame) {
+            return Taken::Stray;
+        }
         if facts.side == Side::Client {
             return self.handle_stray(now, key, facts, frame, outlets);
         }
         if let Arrival::Tcp(segment) = frame.received.arrival {
             let is_syn = segment.has(TcpFlags::SYN) && !segment.has(TcpFlags::ACK);
             if segment.has(TcpFlags::RST) {
-                return;
+                return Taken::Stray;
             }
             if !is_syn {
                 self.counters[1].err_no_syn += 1;
-                return self.refuse(now, key, facts, frame, outlets);
+                self.refuse(now, key, facts, frame, outlets);
+                return Taken::Stray;
             }
         }
         let Some(host) = self.host(key, frame.data()) else {
             self.counters[1].err_no_template += 1;
-            return self.refuse(now, key, facts, frame, outlets);
+            self.refuse(now, key, facts, frame, outlets);
+            return Taken::Stray;
         };
         let run = self.runs[usize::from(host.run.0)].as_ref();
-        if run.is_some_and(|run| run.is_closed) {
-            return;
+        if !run.is_some_and(|run| run.is_closed) {
+            self.accept(now, key, facts, host, frame, outlets);
         }
-        self.accept(now, key, facts, host, frame, outlets);
+        Taken::Flow
+    }
+
+    /// Whether who sends a frame is ignored.
+    fn ignores(&mut self, side: Side, frame: Frame<'_>) -> bool {
+        let counters = &mut self.counters[place(side)];
+        if self.ignored.has_mac(frame.source_mac()) {
+            counters.ignored_macs += 1;
+            return true;
+        }
+        let Addresses::V4(from, _) = frame.received.addresses else {
+            return false;
+        };
+        let is_ignored = self.ignored.has_ipv4(from);
+        counters.ignored_ips += u64::from(is_ignored);
+        is_ignored
     }
 
     /// A frame for a client that has no such flow.
@@ -218,7 +246,7 @@ impl Stateful {
         facts: &PortFacts,
         frame: Frame<'_>,
         outlets: &mut impl Outlets,
-    ) {
+    ) -> Taken {
         match frame.received.arrival {
             Arrival::Tcp(segment) if segment.has(TcpFlags::RST) => {}
             _ => {
@@ -226,6 +254,7 @@ impl Stateful {
                 self.refuse(now, key, facts, frame, outlets);
             }
         }
+        Taken::Stray
     }
 
     /// Who serves this flow: of all profiles that run, the first that has a template for it.
@@ -354,12 +383,18 @@ impl Frame<'_> {
         &self.data()[..usize::from(bytes)]
     }
 
+    fn source_mac(&self) -> MacAddress {
+        EthernetView::new_unchecked(self.bytes).source()
+    }
+
     /// Where answers go: back to where it came from, in its VLAN.
     fn way_back(&self, facts: &PortFacts, to_gateway: bool) -> LinkAddresses {
-        let source: MacAddress = EthernetView::new_unchecked(self.bytes).source();
         LinkAddresses {
             own: facts.own_mac,
-            peer: if to_gateway { facts.peer_mac } else { source },
+            peer: match to_gateway {
+                true => facts.peer_mac,
+                false => self.source_mac(),
+            },
             vlan: self.layout.vlans().first().copied(),
         }
     }

@@ -3,6 +3,7 @@
 //! What lives here: when the next flow is due, and the addresses and ports of its ends. What does
 //! not: the flow.
 
+use super::guests::Resting;
 use crate::template::{
     AddressRange, AddressSequence, ClientTemplate, CompiledProfile, PoolShare, TemplateIndex,
 };
@@ -14,6 +15,8 @@ const PORT_MIN: u16 = 1024;
 const PORTS: u32 = 0x1_0000 - PORT_MIN as u32;
 /// Clients with a port counter of their own; those of larger pools share some.
 const COUNTERS_MAX: u64 = 1 << 20;
+/// Clients drawn one after another before those that rest are passed in one step.
+const CLIENT_TRIES: u32 = 4;
 /// Flows that are later than this are given up and counted.
 pub(super) const LATE_MAX: Nanos = 100 * MILLISECOND;
 
@@ -157,14 +160,29 @@ impl Clients {
         }
     }
 
-    /// The ends of the next flow, before its port is known to be free.
-    pub(super) fn draw(&mut self) -> Tuple {
-        let client = self.clients.next_address();
-        Tuple {
+    /// The ends of the next flow, before its port is known to be free; `None` when all clients
+    /// rest.
+    pub(super) fn draw(&mut self, resting: &Resting) -> Option<Tuple> {
+        let client = self.draw_client(resting)?;
+        Some(Tuple {
             client,
             server: self.servers.next_address(),
             client_port: self.next_port(client),
+        })
+    }
+
+    fn draw_client(&mut self, resting: &Resting) -> Option<u32> {
+        for _ in 0..CLIENT_TRIES {
+            let client = self.clients.next_address();
+            if !resting.has(client) {
+                return Some(client);
+            }
         }
+        // Many rest: the next one that does not, and from there on.
+        let client = self.clients.next_address();
+        let client = resting.next_awake(client, self.clients.range())?;
+        self.clients.go_on_after(client);
+        Some(client)
     }
 
     /// Another port for the same ends.

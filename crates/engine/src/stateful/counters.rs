@@ -14,6 +14,10 @@ use crate::tcp::TcpCounters;
 counters! {
     /// Counters of one side of a core, by TRex's names. All only grow.
     FlowTableCounters;
+    /// Frames that began no flow here, as their MAC address is ignored.
+    ignored_macs,
+    /// Frames that began no flow here, as their IPv4 address is ignored.
+    ignored_ips,
     /// Frames for a client that has no such flow.
     err_cwf,
     /// Segments for a server that has no such flow, and are no SYN.

@@ -2,13 +2,17 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | the words between control and a core, and the verbs | here |
+//! | the verbs | here |
+//! | the words between control and a core | `words` |
 //! | a profile that runs | `run` |
 //! | who begins flows, when, from which port | `clients` |
 //! | frames that arrive | `arrive` |
 //! | flows at work | `work` |
 //! | what the flow table counts | `counters` |
 //! | what always holds | `audit` |
+//! | which clients rest, and whom nobody answers | `guests` |
+//! | where clients' frames go, by their address | `topology` |
+//! | what can be seen of flows | `records` |
 //!
 //! What does not live here: what a flow is (`session`), and ports.
 
@@ -16,27 +20,34 @@ mod arrive;
 mod audit;
 mod clients;
 mod counters;
+mod guests;
+mod records;
 mod run;
+pub mod topology;
+mod words;
 mod work;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use allosaur_packet::MacAddress;
-
 use crate::flow::{FlowIndex, Slab, Table, Timers};
 use crate::rng::Lcg;
 use crate::session::Pools;
 use crate::session::addon::Connections;
-use crate::template::{CompiledProfile, PoolShare, Side};
+use crate::template::Side;
 use crate::time::Nanos;
 use crate::transmit::{Outlets, PortIndex};
 
 pub use audit::Holdings;
 use clients::Terms;
 pub use counters::FlowTableCounters;
+use guests::Resting;
+pub use guests::{IGNORED_MAX, Ignored};
+pub use records::FlowRecord;
 pub use run::GroupCounters;
 use run::Run;
+use topology::Topology;
+pub use words::{Command, Config, EndCause, Event, PortFacts, RunIndex, RunLimits, Taken};
 use work::Held;
 
 /// Flows of a profile that begin in a turn at most.
@@ -45,89 +56,6 @@ const BEGUN_PER_TURN: u32 = 256;
 const BEGUN_WHILE_BUSY: u32 = 1;
 /// Flows that are woken in a turn at most.
 const WOKEN_PER_TURN: u32 = 1024;
-
-/// A profile that runs, as control numbers it: 256 at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RunIndex(pub u8);
-
-/// What the engine must know of a port.
-#[derive(Clone, Copy, Debug)]
-pub struct PortFacts {
-    /// Which side of flows it has.
-    pub side: Side,
-    /// Its MAC address.
-    pub own_mac: MacAddress,
-    /// Where a client's frames go: the other port, or the gateway.
-    pub peer_mac: MacAddress,
-    /// The tag control information of a VLAN tag on what clients send.
-    pub vlan: Option<u16>,
-    /// The longest frame that it takes, without FCS.
-    pub frame_bytes_max: usize,
-    /// For a client's port: which part of pools it has.
-    pub share: PoolShare,
-}
-
-/// What control tells the engine of a core.
-#[derive(Debug)]
-pub enum Command {
-    /// Starts a profile.
-    Start {
-        /// Its number, which none has that runs.
-        run: RunIndex,
-        /// What to do.
-        profile: Arc<CompiledProfile>,
-        /// What the rates are multiplied by.
-        factor: f64,
-        /// When it begins.
-        start_at: Nanos,
-        /// How long flows begin; `None` is until it is stopped.
-        duration: Option<Nanos>,
-        /// Whether this core's client ports begin flows, as bits by port.
-        clients: u32,
-    },
-    /// Other rates from now on.
-    Update {
-        /// Which.
-        run: RunIndex,
-        /// What the rates are multiplied by.
-        factor: f64,
-    },
-    /// Begins no more flows, and tells when all are over.
-    Stop {
-        /// Which.
-        run: RunIndex,
-        /// Ends the flows that there are at once.
-        abort: bool,
-    },
-    /// Forgets a profile, its counters and what is left of its flows.
-    Remove {
-        /// Which.
-        run: RunIndex,
-    },
-}
-
-/// What the engine of a core tells control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A profile begins no more flows, and all that it had are over.
-    Ended {
-        /// Which.
-        run: RunIndex,
-        /// When.
-        at: Nanos,
-    },
-}
-
-/// What a core is given.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Its ports, by their number; those that it does not serve are `None`.
-    pub ports: Vec<Option<PortFacts>>,
-    /// Flows at the same time.
-    pub flows_max: usize,
-    /// Where random numbers begin.
-    pub seed: u64,
-}
 
 /// The stateful engine of a core. Drive it like this, once a turn: any commands by
 /// [`handle_command`](Stateful::handle_command), all frames by
@@ -153,6 +81,10 @@ pub struct Stateful {
     /// Clients, servers.
     counters: [FlowTableCounters; 2],
     events: VecDeque<Event>,
+    /// Clients that begin no flows.
+    resting: Resting,
+    ignored: Arc<Ignored>,
+    topology: Arc<Topology>,
     /// Frames sent in this turn.
     sent: u64,
 }
@@ -181,6 +113,9 @@ impl Stateful {
             seed: config.seed,
             counters: Default::default(),
             events: VecDeque::new(),
+            resting: Resting::default(),
+            ignored: Arc::default(),
+            topology: Arc::default(),
             sent: 0,
         }
     }
@@ -195,6 +130,7 @@ impl Stateful {
                 start_at,
                 duration,
                 clients,
+                limits,
             } => {
                 let ports = self.client_ports(clients, factor, start_at);
                 let until = duration.map(|duration| start_at + duration);
@@ -202,7 +138,7 @@ impl Stateful {
                 if place >= self.runs.len() {
                     self.runs.resize_with(place + 1, || None);
                 }
-                self.runs[place] = Some(Run::new(profile, &ports, until));
+                self.runs[place] = Some(Run::new(profile, &ports, until, limits));
             }
             Command::Update { run, factor } => {
                 let ports = self.client_ports(u32::MAX, factor, now);
@@ -213,11 +149,10 @@ impl Stateful {
             }
             Command::Stop { run, abort } => {
                 if let Some(run) = self.run_mut(run) {
-                    run.is_stopping = true;
-                    run.is_closed = abort;
+                    run.stop(now, EndCause::Stopped);
                 }
                 if abort {
-                    self.abort_flows(now, run, outlets);
+                    self.cut_off(now, run, outlets);
                 }
             }
             Command::Remove { run } => {
@@ -227,6 +162,36 @@ impl Stateful {
                     *place = None;
                 }
             }
+            Command::SetLink { .. }
+            | Command::SetTopology(_)
+            | Command::EnableClients { .. }
+            | Command::SetIgnored(_) => self.set(command),
+        }
+    }
+
+    /// What holds for all profiles.
+    fn set(&mut self, command: Command) {
+        match command {
+            Command::SetLink {
+                port,
+                own_mac,
+                peer_mac,
+                vlan,
+            } => {
+                if let Some(Some(facts)) = self.ports.get_mut(usize::from(port)) {
+                    facts.own_mac = own_mac;
+                    facts.peer_mac = peer_mac;
+                    facts.vlan = vlan;
+                }
+            }
+            Command::SetTopology(topology) => self.topology = topology,
+            Command::EnableClients {
+                first,
+                last,
+                enabled,
+            } => self.resting.set(first, last, !enabled),
+            Command::SetIgnored(ignored) => self.ignored = ignored,
+            _ => {}
         }
     }
 
@@ -276,20 +241,23 @@ impl Stateful {
         let Some(run) = &mut self.runs[number] else {
             return;
         };
-        run.watch_the_end(now);
+        let index = RunIndex(number as u8);
+        if run.watch_the_end(now) {
+            self.cut_off(now, index, outlets);
+        }
         for _ in 0..begun_max {
             let run = self.runs[number].as_mut().expect("it was there");
             let Some(clients) = run.pop_due(now) else {
                 break;
             };
-            self.begin(now, RunIndex(number as u8), clients, outlets);
+            self.begin(now, index, clients, outlets);
         }
         let run = self.runs[number].as_mut().expect("it was there");
-        if run.flows == 0 && !run.has_ended && run.is_done() {
-            run.has_ended = true;
+        if let Some(cause) = run.take_end() {
             self.events.push_back(Event::Ended {
-                run: RunIndex(number as u8),
+                run: index,
                 at: now,
+                cause,
             });
         }
     }

@@ -7,6 +7,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use super::clients::{Clients, Terms, ramp_ns};
+use super::{EndCause, RunLimits};
 use crate::session::SideCounters;
 use crate::template::{CompiledProfile, Side, TemplateIndex};
 use crate::time::Nanos;
@@ -51,8 +52,17 @@ pub(super) struct Run {
     pub(super) is_closed: bool,
     /// Flows that there are, of both sides.
     pub(super) flows: u64,
-    /// What was told of its end.
-    pub(super) has_ended: bool,
+    limits: RunLimits,
+    /// When the first of its clients' flows began.
+    began_at: Option<Nanos>,
+    /// A flow of its clients was established.
+    pub(super) has_established: bool,
+    /// When the flows that are left are cut off.
+    cut_off_at: Option<Nanos>,
+    /// Why it began no more flows.
+    cause: EndCause,
+    /// Its end was told.
+    has_ended: bool,
 }
 
 impl Run {
@@ -60,6 +70,7 @@ impl Run {
         profile: Arc<CompiledProfile>,
         ports: &[(PortIndex, Terms)],
         until: Option<Nanos>,
+        limits: RunLimits,
     ) -> Run {
         let mut clients = Vec::new();
         for (port, terms) in ports {
@@ -82,6 +93,11 @@ impl Run {
             is_stopping: false,
             is_closed: false,
             flows: 0,
+            limits,
+            began_at: None,
+            has_established: false,
+            cut_off_at: None,
+            cause: EndCause::Done,
             has_ended: false,
             profile,
         }
@@ -96,28 +112,63 @@ impl Run {
         }
     }
 
-    /// When the next flow is due.
+    /// When there is something to do: flows that begin, or its end.
     pub(super) fn next_due(&self) -> Option<Nanos> {
         if self.is_stopping {
-            return None;
+            return self.cut_off_at;
         }
         let due = self.order.peek().map(|Reverse((due, _))| *due);
-        match (due, self.until) {
-            (due, None) => due,
-            (due, Some(until)) => Some(due.map_or(until, |due| due.min(until))),
-        }
+        let times = [due, self.until, self.establish_until()];
+        times.into_iter().flatten().min()
     }
 
     /// Whether it begins no more flows.
-    pub(super) fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.is_stopping || self.order.is_empty() && !self.waits_for_ends()
     }
 
-    /// Stops beginning flows when its time is over.
-    pub(super) fn watch_the_end(&mut self, now: Nanos) {
-        if self.until.is_some_and(|until| until <= now) {
+    /// Begins no more flows.
+    pub(super) fn stop(&mut self, now: Nanos, cause: EndCause) {
+        if !self.is_stopping {
             self.is_stopping = true;
+            self.cause = cause;
+            let close_max = self.limits.close_max;
+            self.cut_off_at = close_max.map(|close_max| now + close_max);
         }
+    }
+
+    /// When a flow must be established, while none is.
+    fn establish_until(&self) -> Option<Nanos> {
+        let began_at = self.began_at.filter(|_| !self.has_established)?;
+        Some(began_at + self.limits.establish_max?)
+    }
+
+    /// A client's flow began.
+    pub(super) fn note_begun(&mut self, now: Nanos) {
+        self.began_at.get_or_insert(now);
+    }
+
+    /// Stops beginning flows when it is time. Returns whether it is time to cut off those that
+    /// are left, which is said once.
+    pub(super) fn watch_the_end(&mut self, now: Nanos) -> bool {
+        let is_over = |time: Option<Nanos>| time.is_some_and(|time| time <= now);
+        if is_over(self.until) {
+            self.stop(now, EndCause::Done);
+        } else if is_over(self.establish_until()) {
+            self.stop(now, EndCause::NotEstablished);
+        }
+        let cuts_off = is_over(self.cut_off_at);
+        if cuts_off {
+            self.cut_off_at = None;
+        }
+        cuts_off
+    }
+
+    /// Why it is over, once it is; said once.
+    pub(super) fn take_end(&mut self) -> Option<EndCause> {
+        let is_over = self.flows == 0 && !self.has_ended && self.is_done();
+        self.has_ended |= is_over;
+        is_over.then_some(self.cause)
     }
 
     /// Whether flows that end make room for others.

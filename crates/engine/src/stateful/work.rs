@@ -37,6 +37,8 @@ pub(super) struct Held {
     pub(super) is_lingering: bool,
     /// Its first bytes decide about its template.
     pub(super) is_deferred: bool,
+    /// When it began, in ms.
+    pub(super) began_ms: u32,
 }
 
 /// A flow that is to be made.
@@ -159,6 +161,7 @@ impl Stateful {
             held.is_counted = true;
             let group = run.profile.template(held.template).group;
             run.groups[usize::from(group)][place(held.side)].established += 1;
+            run.has_established |= held.side == Side::Client;
         }
         self.settle(now, index, standing);
     }
@@ -313,6 +316,7 @@ impl Stateful {
             peer: facts.peer_mac,
             vlan: facts.vlan,
         };
+        let link = self.topology.link(key.port, key.local, link);
         let first = Seq(self.rng.next31() << 1);
         let new = Newcomer {
             run: run_index,
@@ -328,6 +332,9 @@ impl Stateful {
             let number = held.session.connection_number();
             self.connections
                 .extend(number.map(|number| (number, index)));
+            if let Some(run) = &mut self.runs[usize::from(run_index.0)] {
+                run.note_begun(now);
+            }
             self.with_flow(now, index, outlets, |session, cx, way| {
                 session.begin(cx, way)
             });
@@ -353,7 +360,8 @@ impl Stateful {
             Transport::Stream => Protocol::Tcp,
             Transport::Datagram => Protocol::Udp,
         };
-        let mut tuple = clients.draw();
+        // Whoever begins none leaves the rate to the others.
+        let mut tuple = clients.draw(&self.resting)?;
         for _ in 0..PORT_TRIES {
             let key = FlowKey {
                 local: tuple.client,
@@ -419,6 +427,7 @@ impl Stateful {
             is_counted: false,
             is_lingering: false,
             is_deferred: false,
+            began_ms: (now / MILLISECOND) as u32,
         };
         let index = self.flows.insert(held).ok()?;
         let has_place = self.table.insert(key.packed(), index);
@@ -440,6 +449,28 @@ impl Stateful {
             key.prefixes = Some(self.pools.prefixes.hold(ours, others)?);
         }
         Some(key)
+    }
+
+    /// The time of a profile's flows is over: those that are left are reset, and what comes for
+    /// them is not answered.
+    pub(super) fn cut_off(&mut self, now: Nanos, index: RunIndex, outlets: &mut impl Outlets) {
+        let Some(run) = self.run_mut(index) else {
+            return;
+        };
+        run.is_closed = true;
+        for flow in self.flows_of(index) {
+            let held = self.flows.at(flow).filter(|held| !held.is_lingering);
+            let Some(held) = held.filter(|held| held.session.connection().is_some()) else {
+                continue;
+            };
+            let (side, template) = (held.side, held.template);
+            if let Some(run) = &mut self.runs[usize::from(index.0)] {
+                let group = run.profile.template(template).group;
+                let counters = &mut run.groups[usize::from(group)][place(side)].flows;
+                counters.tcp.testdrops += 1;
+            }
+        }
+        self.abort_flows(now, index, outlets);
     }
 
     /// Ends all flows of a profile at once.

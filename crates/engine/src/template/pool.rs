@@ -136,6 +136,12 @@ impl AddressSequence {
         self.range.first.wrapping_add(place as u32)
     }
 
+    /// One after another, the next address is that after this one. Random ones stay random.
+    pub fn go_on_after(&mut self, address: u32) {
+        let place = u64::from(address.wrapping_sub(self.range.first)) + 1;
+        self.next = if place < self.range.count() { place } else { 0 };
+    }
+
     fn random_place(&mut self) -> u64 {
         let mut bits = 0;
         for _ in 0..3 {

@@ -5,7 +5,7 @@ mod world;
 use allosaur_engine::app::{Addon, Command as Step, Transport};
 use allosaur_engine::session::addon::{HEADER_BYTES, Header};
 use allosaur_engine::session::wire::{Addresses, Content, Envelope};
-use allosaur_engine::stateful::{Command, Event, FlowTableCounters, RunIndex};
+use allosaur_engine::stateful::{Command, EndCause, Event, FlowTableCounters, RunIndex};
 use allosaur_engine::template::{ProfileSpec, Tunable};
 use allosaur_engine::time::SECOND;
 use allosaur_packet::MacAddress;
@@ -40,7 +40,7 @@ fn flows_begin_at_their_rate_and_all_end() {
     assert_eq!((client.established, client.missed), (0, 0));
     assert_eq!(world.engine.flows(), 0);
     assert_nothing_wrong(&world);
-    let ended = matches!(world.events[..], [Event::Ended { run: RUN, at }] if at > START + SECOND);
+    let ended = matches!(world.events[..], [Event::Ended { run: RUN, at, cause: EndCause::Done }] if at > START + SECOND);
     assert!(ended, "{:?}", world.events);
 }
 

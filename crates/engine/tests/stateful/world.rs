@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use allosaur_engine::app::{BufferSpec, Command as Step, ProgramSpec, Transport};
 use allosaur_engine::stateful::{
-    Command, Config, Event, GroupCounters, PortFacts, RunIndex, Stateful,
+    Command, Config, Event, GroupCounters, PortFacts, RunIndex, RunLimits, Stateful,
 };
 use allosaur_engine::template::{
     AssociationSpec, ClientSpec, CompiledProfile, Distribution, Layout, PerCore, PoolShare,
@@ -129,6 +129,7 @@ impl World {
             start_at: self.now,
             duration,
             clients: u32::MAX,
+            limits: RunLimits::default(),
         };
         self.tell(command);
     }
@@ -143,6 +144,7 @@ impl World {
             start_at: self.now,
             duration: None,
             clients: u32::MAX,
+            limits: RunLimits::default(),
         });
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use allosaur_engine::app::{BufferSpec, Command as Step, ProgramSpec, Transport};
-use allosaur_engine::stateful::{Command, Config, PortFacts, RunIndex, Stateful};
+use allosaur_engine::stateful::{Command, Config, PortFacts, RunIndex, RunLimits, Stateful};
 use allosaur_engine::template::{
     AssociationSpec, ClientSpec, CompiledProfile, Distribution, Layout, PerCore, PoolShare,
     PoolSpec, ProfileSpec, ServerSpec, Side, TemplateSpec, Tunable, TunablesSpec,
@@ -55,6 +55,7 @@ pub fn run(response_bytes: u64, rate_cps: f64, seconds: f64) -> Connections {
         start_at: clock.now_ns(),
         duration: None,
         clients: u32::MAX,
+        limits: RunLimits::default(),
     });
     let mut turn_until = |until| {
         while clock.now_ns() < until {

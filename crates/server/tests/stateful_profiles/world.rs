@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use allosaur_engine::stateful::{Command, Config, GroupCounters, PortFacts, RunIndex, Stateful};
+use allosaur_engine::stateful::{
+    Command, Config, GroupCounters, PortFacts, RunIndex, RunLimits, Stateful,
+};
 use allosaur_engine::template::{CompiledProfile, PoolShare, Side};
 use allosaur_engine::time::{Due, Gap, MICROSECOND, Nanos, SECOND};
 use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
@@ -89,6 +91,7 @@ impl World {
             start_at: now,
             duration: Some(duration),
             clients: u32::MAX,
+            limits: RunLimits::default(),
         };
         world.engine.handle_command(now, start, &mut world.queues);
         world
