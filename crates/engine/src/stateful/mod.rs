@@ -34,7 +34,7 @@ use crate::flow::{FlowIndex, Slab, Table, Timers};
 use crate::rng::Lcg;
 use crate::session::Pools;
 use crate::session::addon::Connections;
-use crate::template::Side;
+use crate::template::{PoolShare, Side};
 use crate::time::Nanos;
 use crate::transmit::{Outlets, PortIndex};
 
