@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use allosaur_engine::Command;
-use allosaur_engine::stateful::{self, RunIndex};
+use allosaur_engine::stateful::{self, FlowRecord, RunIndex};
+use allosaur_engine::time::Nanos;
 
 use crate::counters::RunBlock;
 
@@ -31,6 +32,14 @@ pub enum FlowOrder {
         /// Where they go.
         block: Arc<RunBlock>,
     },
+    /// Tell of the run's flows, one by one: now, and then every `interval`. Without an interval
+    /// now and no more.
+    Sample {
+        /// Which.
+        run: RunIndex,
+        /// How often.
+        interval: Option<Nanos>,
+    },
 }
 
 /// What a data thread tells of its flows.
@@ -38,6 +47,15 @@ pub enum FlowOrder {
 pub enum FlowReport {
     /// Something happened.
     Event(stateful::Event),
+    /// What is to be seen of the flows of a run.
+    Samples {
+        /// Which.
+        run: RunIndex,
+        /// When.
+        at: Nanos,
+        /// Each TCP flow that is not over.
+        records: Vec<FlowRecord>,
+    },
 }
 
 impl From<Command> for Order {

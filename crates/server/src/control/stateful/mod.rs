@@ -13,8 +13,9 @@ use crate::orders::FlowReport;
 impl Control {
     /// A data thread tells of its flows.
     pub(super) fn note_flow_report(&mut self, core: usize, report: FlowReport, now_ns: Nanos) {
-        let FlowReport::Event(Event::Ended { run, .. }) = report;
+        let (FlowReport::Event(Event::Ended { run, .. }) | FlowReport::Samples { run, .. }) =
+            report;
         // Nothing starts a profile yet.
-        tracing::error!(core, ?run, now_ns, "an unknown profile has ended");
+        tracing::error!(core, ?run, now_ns, "a report of an unknown profile");
     }
 }
