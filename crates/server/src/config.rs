@@ -2,6 +2,8 @@
 //!
 //! What lives here: options, their limits and defaults. What does not: what is done with them.
 
+mod simulation;
+
 use std::path::PathBuf;
 
 use allosaur_port::description::{PORTS_MAX, PortDescription, parse_ports};
@@ -12,6 +14,7 @@ use crate::polling::Poll;
 use crate::settings::groups::Group;
 use crate::settings::{PortSettings, RECEIVE_THREADS_MAX, Settings, Surroundings, names};
 use crate::sim::CORES_MAX;
+pub use simulation::SimStatefulOptions;
 
 /// Allosaur: a realistic traffic generator.
 #[derive(Debug, Parser)]
@@ -33,6 +36,8 @@ pub enum Subcommands {
     Ports(PortsOptions),
     /// Write what a list of RPC requests would send to a capture file, in virtual time.
     Sim(SimOptions),
+    /// Run a stateful profile between clients and servers in virtual time; prints JSON.
+    SimStateful(Box<SimStatefulOptions>),
     /// Measure one data core, on in-memory ports unless others are named; prints JSON.
     Bench(BenchOptions),
 }

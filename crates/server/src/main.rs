@@ -2,6 +2,8 @@
 //!
 //! Exit codes: 0 is success, 1 is a run that failed, 2 is wrong usage or input.
 
+mod simulate;
+
 use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Subcommands::Config(options) => configure(&options),
         Subcommands::Ports(options) => ports(&options),
         Subcommands::Sim(options) => sim(&options),
+        Subcommands::SimStateful(options) => simulate::run(&options),
         Subcommands::Bench(options) => measure(&options),
     };
     match result {

@@ -5,4 +5,3 @@ mod mutated;
 mod refused;
 mod runs;
 mod small;
-mod world;

@@ -1,0 +1,16 @@
+//! The simulator: what a server would do, in virtual time.
+//!
+//! | what | where |
+//! |---|---|
+//! | streams: the requests of a client, and the packets that come of them | `streams` |
+//! | flows: clients, servers, and a link between them | [`stateful`] |
+//!
+//! What does not live here: files (see `main`), and any engine but the server's own.
+
+pub mod stateful;
+mod streams;
+
+pub use streams::{
+    CORES_MAX, DESTINATION_MAC, LIMIT_PACKETS, LINE_RATE_BPS, Outcome, SOURCE_MAC, Scenario,
+    SimError,
+};

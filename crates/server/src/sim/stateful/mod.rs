@@ -1,0 +1,107 @@
+//! Stateful traffic in virtual time: the engines of a server, and a link between its ports.
+//!
+//! | what | where |
+//! |---|---|
+//! | which flows there are, and for how long | here |
+//! | clients, servers, and the time | `world` |
+//! | the link | `link` |
+//! | what came of it | `outcome` |
+//! | who sees the frames | `watch` |
+//! | the ports' queues, random numbers | `queue`, `chance` |
+//!
+//! What does not live here: files and words for people (see `main`).
+//!
+//! All that is random comes from one seed: the same plan gives the same frames, byte for byte.
+
+mod chance;
+mod link;
+mod outcome;
+mod queue;
+mod watch;
+mod world;
+
+use std::sync::Arc;
+
+use allosaur_engine::template::{CompiledProfile, Layout, ProfileSpec, Tunable};
+use allosaur_engine::time::{Nanos, SECOND};
+
+use crate::control::stateful::profile::{self, StatefulError};
+
+pub use chance::Chance;
+pub use link::{LinkCounters, LinkSettings};
+pub use outcome::{Outcome, Row, SideOutcome, Verdict};
+pub use watch::{Passing, Watch};
+pub use world::{CLIENT_MAC, SERVER_MAC, Settings, World};
+
+/// What shall happen.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What rates are multiplied by.
+    pub factor: f64,
+    /// How long flows begin; `None` is until all templates have reached their limits.
+    pub duration: Option<Nanos>,
+    /// Flows of each template at most.
+    pub flows: Option<u32>,
+    /// How long after `duration` (or, without one, after the beginning) flows may take.
+    pub patience: Nanos,
+    /// All flows in IPv6, whatever the profile says.
+    pub ipv6: bool,
+    /// The machine.
+    pub settings: Settings,
+}
+
+impl Plan {
+    /// One flow of each template.
+    pub fn basic(settings: Settings) -> Plan {
+        Plan {
+            factor: 1.0,
+            duration: None,
+            flows: Some(1),
+            patience: 600 * SECOND,
+            ipv6: false,
+            settings,
+        }
+    }
+}
+
+/// Reads and compiles a profile, as this plan wants it.
+///
+/// # Errors
+/// What is wrong with the profile.
+pub fn compile(text: &str, plan: &Plan) -> Result<Arc<CompiledProfile>, StatefulError> {
+    let (mut spec, draws) = profile::read(text)?;
+    prepare(&mut spec, plan);
+    let layout = Layout {
+        cores: plan.settings.cores,
+        pairs: 1,
+    };
+    let compiled = CompiledProfile::compile_with(&spec, &draws, layout)?;
+    Ok(Arc::new(compiled))
+}
+
+fn prepare(spec: &mut ProfileSpec, plan: &Plan) {
+    if plan.ipv6 {
+        spec.client.set(Tunable::Ipv6Enable, 1);
+        spec.server.set(Tunable::Ipv6Enable, 1);
+    }
+    let Some(flows) = plan.flows else {
+        return;
+    };
+    for template in &mut spec.templates {
+        let client = &mut template.client;
+        client.limit = Some(client.limit.map_or(flows, |limit| limit.min(flows)));
+        client.continuous = false;
+    }
+}
+
+/// Runs a profile to its end. `watch` sees all frames.
+pub fn simulate(profile: &Arc<CompiledProfile>, plan: &Plan, watch: impl Watch) -> Outcome {
+    let mut world = World::new(&plan.settings, watch);
+    world.start(profile, plan.factor, plan.duration);
+    let is_over = world.run_until(plan.duration.unwrap_or(0).saturating_add(plan.patience));
+    let left = world.flows();
+    if !is_over {
+        world.cut();
+    }
+    Outcome::of(&world, profile, left)
+}

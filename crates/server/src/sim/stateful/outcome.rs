@@ -1,0 +1,203 @@
+//! What came of a simulation: counters, and whether all went well.
+//!
+//! What lives here: the numbers, and the verdict over them. What does not: how they look on a
+//! terminal.
+
+use allosaur_engine::app::{ApplicationCounters, UdpCounters};
+use allosaur_engine::stateful::{FlowTableCounters, GroupCounters};
+use allosaur_engine::tcp::TcpCounters;
+use allosaur_engine::template::CompiledProfile;
+use allosaur_engine::time::{Nanos, SECOND};
+use serde::Serialize;
+
+use super::link::LinkCounters;
+use super::watch::Watch;
+use super::world::World;
+
+/// A counter by TRex's name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// What it counted.
+    pub value: u64,
+    /// It counts what does not happen when all is well.
+    pub is_error: bool,
+}
+
+/// What one side did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SideOutcome {
+    /// Flows that it began, or accepted.
+    pub flows: u64,
+    /// Flows that were still there at the end of patience.
+    pub left: u64,
+    /// Flows that ended otherwise than their programs wanted: reset, given up, refused.
+    pub cut: u64,
+    /// Bytes that its programs sent.
+    pub sent_bytes: u64,
+    /// Bytes that its programs received.
+    pub received_bytes: u64,
+    /// Clients: flows that were due and did not begin, late or without a free port.
+    pub missed: u64,
+    /// All counters.
+    pub counters: Vec<Row>,
+}
+
+/// Whether all went well.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// Whether it did.
+    pub ok: bool,
+    /// What did not, in words.
+    pub problems: Vec<String>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// How long it took, in virtual time.
+    pub seconds: f64,
+    /// Clients.
+    pub client: SideOutcome,
+    /// Servers.
+    pub server: SideOutcome,
+    /// What the link did with frames to the servers.
+    pub link_to_server: LinkCounters,
+    /// What the link did with frames to the clients.
+    pub link_to_client: LinkCounters,
+    /// Whether all went well.
+    pub verdict: Verdict,
+}
+
+impl Outcome {
+    /// Reads a world that has stopped. `left` are the flows that there were before they were cut
+    /// off.
+    pub(super) fn of<W: Watch>(
+        world: &World<W>,
+        profile: &CompiledProfile,
+        left: [usize; 2],
+    ) -> Outcome {
+        let totals = world.totals(profile.groups().len());
+        let tables = world.flow_tables();
+        let side = |place: usize| SideOutcome::of(&totals[place], &tables[place], left[place]);
+        let [link_to_client, link_to_server] = world.links();
+        let (client, server) = (side(0), side(1));
+        Outcome {
+            seconds: seconds(world.passed()),
+            verdict: judge(&client, &server),
+            client,
+            server,
+            link_to_server,
+            link_to_client,
+        }
+    }
+}
+
+fn seconds(nanos: Nanos) -> f64 {
+    nanos as f64 / SECOND as f64
+}
+
+impl SideOutcome {
+    fn of(group: &GroupCounters, table: &FlowTableCounters, left: usize) -> SideOutcome {
+        let (tcp, udp) = (&group.flows.tcp, &group.flows.udp);
+        SideOutcome {
+            flows: tcp.connattempt + tcp.accepts + udp.connects + udp.accepts,
+            left: left as u64,
+            cut: tcp.drops + tcp.conndrops + udp.keepdrops,
+            sent_bytes: tcp.sndbyte + udp.sndbyte,
+            received_bytes: tcp.rcvbyte + udp.rcvbyte,
+            missed: group.missed + table.err_c_tuple_err + table.err_flow_overflow,
+            counters: rows(group, table),
+        }
+    }
+}
+
+fn rows(group: &GroupCounters, table: &FlowTableCounters) -> Vec<Row> {
+    let named = |prefix: &'static str, names: &'static [&'static str], values: Vec<u64>| {
+        names.iter().zip(values).map(move |(name, value)| Row {
+            name: format!("{prefix}{name}"),
+            value,
+            is_error: !FINE.contains(name) && !prefix.is_empty() || name.starts_with("err_"),
+        })
+    };
+    let flows = &group.flows;
+    let tcp = named("tcps_", TcpCounters::NAMES, flows.tcp.values().to_vec());
+    let udp = named("udps_", UdpCounters::NAMES, flows.udp.values().to_vec());
+    let application = flows.application.values().to_vec();
+    let application = named("", ApplicationCounters::NAMES, application);
+    let table = named("", FlowTableCounters::NAMES, table.values().to_vec());
+    tcp.chain(udp).chain(application).chain(table).collect()
+}
+
+/// Counters that are no errors.
+const FINE: [&str; 37] = [
+    "connattempt",
+    "accepts",
+    "connects",
+    "closed",
+    "segstimed",
+    "rttupdated",
+    "delack",
+    "sndtotal",
+    "sndpack",
+    "sndbyte",
+    "sndbyte_ok",
+    "sndctrl",
+    "sndacks",
+    "rcvtotal",
+    "rcvpack",
+    "rcvbyte",
+    "rcvackpack",
+    "rcvackbyte",
+    "rcvackbyte_of",
+    "rcvoffloads",
+    "preddat",
+    "drops",
+    "testdrops",
+    "sndwinup",
+    "predack",
+    "ecn_ce",
+    "ecn_ect0",
+    "ecn_ect1",
+    "ecn_shs",
+    "ecn_rcwnd",
+    "sndpkt",
+    "rcvpkt",
+    "user_counter_A",
+    "user_counter_B",
+    "user_counter_C",
+    "user_counter_D",
+    "flows_total",
+];
+
+fn judge(client: &SideOutcome, server: &SideOutcome) -> Verdict {
+    let mut problems = Vec::new();
+    if client.flows == 0 {
+        problems.push("no flow began: no template has a rate".to_owned());
+    }
+    for (name, side) in [("client", client), ("server", server)] {
+        if side.left > 0 {
+            problems.push(format!("{name}: {} flows had not ended", side.left));
+        }
+        if side.missed > 0 {
+            problems.push(format!("{name}: {} flows could not begin", side.missed));
+        }
+        if side.cut > 0 {
+            problems.push(format!("{name}: {} flows were reset or given up", side.cut));
+        }
+    }
+    for (way, from, to) in [
+        ("clients to servers", client, server),
+        ("servers to clients", server, client),
+    ] {
+        if from.sent_bytes != to.received_bytes {
+            let (sent, received) = (from.sent_bytes, to.received_bytes);
+            problems.push(format!("{way}: {sent} bytes sent, {received} delivered"));
+        }
+    }
+    Verdict {
+        ok: problems.is_empty(),
+        problems,
+    }
+}

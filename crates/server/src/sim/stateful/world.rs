@@ -1,0 +1,414 @@
+//! Clients, servers, the link between them, and the time.
+//!
+//! What lives here: the machine: who is called when, and which frame goes where. What does not:
+//! what the link does (`link`, `faults`), and what is told of a simulation (`outcome`).
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use allosaur_engine::stateful::{
+    Command, Config, Event, FlowTableCounters, GroupCounters, PortFacts, RunIndex, Stateful,
+};
+use allosaur_engine::template::{CompiledProfile, PoolShare, Side};
+use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
+use allosaur_packet::MacAddress;
+use allosaur_packet::frame::{self, Transport};
+use allosaur_packet::tcp::TcpView;
+use allosaur_packet::udp::UdpView;
+
+use super::chance::Chance;
+use super::link::{Link, LinkCounters, LinkSettings};
+use super::queue::Queue;
+use super::watch::{Passing, Watch};
+
+/// The one profile that runs.
+const RUN: RunIndex = RunIndex(0);
+/// When the simulation begins, by the clock of the engines.
+const START: Nanos = SECOND;
+/// The MAC address of the clients' port.
+pub const CLIENT_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+/// The MAC address of the servers' port.
+pub const SERVER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
+/// The longest frame, without FCS: what Ethernet carries.
+const FRAME_BYTES_MAX: usize = 1514;
+/// How long a turn takes at least.
+const TURN: Nanos = MICROSECOND;
+/// When a queue without room has some again.
+const ROOM_AFTER: Nanos = 10 * MICROSECOND;
+
+/// What a simulation is made of.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where all that is random begins.
+    pub seed: u64,
+    /// Data cores of each side.
+    pub cores: u32,
+    /// Flows at the same time, of each core and side.
+    pub flows_max: usize,
+    /// Frames that a port takes in a turn: fewer than there are lets flows wait.
+    pub room: usize,
+    /// The link.
+    pub link: LinkSettings,
+}
+
+impl Settings {
+    /// One core of each side, on a perfect link.
+    pub fn perfect(seed: u64, round_trip: Nanos) -> Settings {
+        Settings {
+            seed,
+            cores: 1,
+            flows_max: 1 << 20,
+            room: usize::MAX,
+            link: LinkSettings::perfect(round_trip),
+        }
+    }
+}
+
+/// The engine of one core and side.
+#[derive(Debug)]
+struct Host {
+    engine: Stateful,
+    queue: Queue,
+    /// It was called, and what it sent and told is not taken yet.
+    is_fresh: bool,
+}
+
+/// A frame that is under way.
+#[derive(Debug)]
+struct UnderWay {
+    at: Nanos,
+    /// Frames of one time arrive in the order of sending.
+    number: u64,
+    to: Side,
+    frame: Vec<u8>,
+}
+
+impl UnderWay {
+    fn order(&self) -> (Nanos, u64) {
+        (self.at, self.number)
+    }
+}
+
+impl PartialEq for UnderWay {
+    fn eq(&self, other: &UnderWay) -> bool {
+        self.order() == other.order()
+    }
+}
+
+impl Eq for UnderWay {}
+
+impl PartialOrd for UnderWay {
+    fn partial_cmp(&self, other: &UnderWay) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for UnderWay {
+    /// The first to arrive is the greatest: heaps give the greatest first.
+    fn cmp(&self, other: &UnderWay) -> Ordering {
+        other.order().cmp(&self.order())
+    }
+}
+
+/// Clients on one side, servers on the other. Start a profile, then let time pass.
+#[derive(Debug)]
+pub struct World<W> {
+    now: Nanos,
+    /// Clients, servers; by core.
+    sides: [Vec<Host>; 2],
+    /// To the clients, to the servers.
+    links: [Link; 2],
+    under_way: BinaryHeap<UnderWay>,
+    sent: u64,
+    cores: u32,
+    watch: W,
+    /// Cores whose clients have ended all flows, and begin no more.
+    ended: u32,
+}
+
+fn place(side: Side) -> usize {
+    match side {
+        Side::Client => 0,
+        Side::Server => 1,
+    }
+}
+
+impl<W: Watch> World<W> {
+    /// A world where nothing runs yet.
+    pub fn new(settings: &Settings, watch: W) -> World<W> {
+        let link = |side| Link::new(settings.link, Chance::new(settings.seed, side));
+        World {
+            now: START,
+            sides: [Side::Client, Side::Server].map(|side| {
+                let hosts = 0..settings.cores;
+                hosts.map(|rank| Host::new(settings, side, rank)).collect()
+            }),
+            links: [link(0), link(1)],
+            under_way: BinaryHeap::new(),
+            sent: 0,
+            cores: settings.cores,
+            watch,
+            ended: 0,
+        }
+    }
+
+    /// Starts a profile at `factor` times its rates. Flows begin for `duration`; `None` is until all
+    /// templates have reached their limits.
+    pub fn start(&mut self, profile: &Arc<CompiledProfile>, factor: f64, duration: Option<Nanos>) {
+        for (side, clients) in [(Side::Client, u32::MAX), (Side::Server, 0)] {
+            let command = |duration| Command::Start {
+                run: RUN,
+                profile: Arc::clone(profile),
+                factor,
+                start_at: START,
+                duration,
+                clients,
+            };
+            // Servers answer as long as somebody asks.
+            let duration = duration.filter(|_| side == Side::Client);
+            for host in &mut self.sides[place(side)] {
+                host.tell(self.now, command(duration));
+            }
+        }
+    }
+
+    /// Ends all flows at once, and lets none begin.
+    pub fn cut(&mut self) {
+        for host in self.sides.iter_mut().flatten() {
+            let abort = true;
+            host.tell(self.now, Command::Stop { run: RUN, abort });
+        }
+        self.collect();
+    }
+
+    /// Lets time pass until nothing is left to happen, or until so long after the beginning.
+    /// Returns whether all is over: no flow begins, and none is left.
+    pub fn run_until(&mut self, until: Nanos) -> bool {
+        let until = START.saturating_add(until);
+        loop {
+            self.turn();
+            let Some(next) = self.next_due().filter(|next| *next <= until) else {
+                break;
+            };
+            // As a thread's, each turn takes a little time.
+            self.now = next.max(self.now + TURN);
+        }
+        self.is_over()
+    }
+
+    /// The time since the beginning.
+    pub fn passed(&self) -> Nanos {
+        self.now - START
+    }
+
+    /// Whether no flow begins any more, and none is left, on either side.
+    pub fn is_over(&self) -> bool {
+        self.ended == self.cores && self.flows() == [0, 0]
+    }
+
+    /// Flows of clients and of servers that there are, those that only swallow stragglers among
+    /// them.
+    pub fn flows(&self) -> [usize; 2] {
+        let count = |hosts: &Vec<Host>| hosts.iter().map(|host| host.engine.flows()).sum();
+        [count(&self.sides[0]), count(&self.sides[1])]
+    }
+
+    /// What clients and servers of a template group counted; group 0 has those without a name.
+    pub fn group(&self, group: usize) -> [GroupCounters; 2] {
+        let mut sides: [GroupCounters; 2] = Default::default();
+        for (side, hosts) in self.sides.iter().enumerate() {
+            for host in hosts {
+                let groups = host.engine.groups(RUN);
+                if let Some(one) = groups.and_then(|groups| groups.get(group)) {
+                    add(&mut sides[side], &one[side]);
+                }
+            }
+        }
+        sides
+    }
+
+    /// What clients and servers of all groups counted together.
+    pub fn totals(&self, groups: usize) -> [GroupCounters; 2] {
+        let mut sides: [GroupCounters; 2] = Default::default();
+        for group in 0..=groups {
+            for (all, one) in sides.iter_mut().zip(&self.group(group)) {
+                add(all, one);
+            }
+        }
+        sides
+    }
+
+    /// What the flow tables of clients and servers counted.
+    pub fn flow_tables(&self) -> [FlowTableCounters; 2] {
+        let mut sides: [FlowTableCounters; 2] = Default::default();
+        for (side, hosts) in self.sides.iter().enumerate() {
+            for host in hosts {
+                sides[side].add(&host.engine.counters()[side]);
+            }
+        }
+        sides
+    }
+
+    /// What the link did with frames to the clients, and to the servers.
+    pub fn links(&self) -> [LinkCounters; 2] {
+        [self.links[0].counters, self.links[1].counters]
+    }
+
+    /// Who watches.
+    pub fn into_watch(self) -> W {
+        self.watch
+    }
+
+    /// Gives all that arrived to its engine, and calls those whose time has come.
+    fn turn(&mut self) {
+        while self.under_way.peek().is_some_and(|one| one.at <= self.now) {
+            let one = self.under_way.pop().expect("there is one");
+            let at = self.now - START;
+            self.watch.see(at, one.to, Passing::Arrives, &one.frame);
+            let core =
+                client_port(&one.frame, one.to).map_or(0, |port| u32::from(port) % self.cores);
+            let host = &mut self.sides[place(one.to)][core as usize];
+            host.hear(self.now, place(one.to) as u8, &one.frame);
+        }
+        for host in self.sides.iter_mut().flatten() {
+            let is_due = host.next_due(self.now).is_some_and(|due| due <= self.now);
+            if is_due || host.is_fresh {
+                host.work(self.now);
+            }
+        }
+        self.collect();
+    }
+
+    /// Puts on the link what was sent, and notes what was told.
+    fn collect(&mut self) {
+        for side in [Side::Client, Side::Server] {
+            for core in 0..self.sides[place(side)].len() {
+                let host = &mut self.sides[place(side)][core];
+                if !std::mem::take(&mut host.is_fresh) {
+                    continue;
+                }
+                while let Some(Event::Ended { .. }) = host.engine.poll_event() {
+                    self.ended += u32::from(side == Side::Client);
+                }
+                for frame in host.queue.take() {
+                    self.send(side, frame);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, from: Side, frame: Vec<u8>) {
+        self.watch
+            .see(self.now - START, from, Passing::Leaves, &frame);
+        let to = match from {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        };
+        let [first, second] = self.links[place(to)].send(self.now, frame.len());
+        if let Some(at) = second {
+            self.put_under_way(at, to, frame.clone());
+        }
+        if let Some(at) = first {
+            self.put_under_way(at, to, frame);
+        }
+    }
+
+    fn put_under_way(&mut self, at: Nanos, to: Side, frame: Vec<u8>) {
+        self.sent += 1;
+        let number = self.sent;
+        self.under_way.push(UnderWay {
+            at,
+            number,
+            to,
+            frame,
+        });
+    }
+
+    fn next_due(&self) -> Option<Nanos> {
+        let hosts = self.sides.iter().flatten();
+        let due = hosts.filter_map(|host| host.next_due(self.now));
+        due.chain(self.under_way.peek().map(|one| one.at)).min()
+    }
+}
+
+impl Host {
+    fn new(settings: &Settings, side: Side, rank: u32) -> Host {
+        let facts = PortFacts {
+            side,
+            own_mac: [CLIENT_MAC, SERVER_MAC][place(side)],
+            peer_mac: [SERVER_MAC, CLIENT_MAC][place(side)],
+            vlan: None,
+            frame_bytes_max: FRAME_BYTES_MAX,
+            share: PoolShare {
+                rank,
+                cores: settings.cores,
+                ..PoolShare::ONLY
+            },
+        };
+        let mut ports = vec![None; 2];
+        ports[place(side)] = Some(facts);
+        let purpose = 2 + 2 * u64::from(rank) + place(side) as u64;
+        let config = Config {
+            ports,
+            flows_max: settings.flows_max,
+            seed: Chance::new(settings.seed, purpose).bits(),
+        };
+        Host {
+            engine: Stateful::new(config, START),
+            queue: Queue::new(settings.room),
+            is_fresh: false,
+        }
+    }
+
+    fn tell(&mut self, now: Nanos, command: Command) {
+        self.engine.handle_command(now, command, &mut self.queue);
+        self.is_fresh = true;
+    }
+
+    fn hear(&mut self, now: Nanos, port: u8, frame: &[u8]) {
+        self.engine.handle_frame(now, port, frame, &mut self.queue);
+        self.is_fresh = true;
+    }
+
+    fn work(&mut self, now: Nanos) {
+        self.engine.poll_transmit(now, false, &mut self.queue);
+        self.is_fresh = true;
+    }
+
+    /// When it has something to do; what waits for room tries again a little later.
+    fn next_due(&self, now: Nanos) -> Option<Nanos> {
+        let blocked = self.engine.is_blocked().then_some(now + ROOM_AFTER);
+        self.engine.poll_timeout().into_iter().chain(blocked).min()
+    }
+}
+
+fn add(all: &mut GroupCounters, one: &GroupCounters) {
+    all.flows.tcp.add(&one.flows.tcp);
+    all.flows.udp.add(&one.flows.udp);
+    all.flows.application.add(&one.flows.application);
+    all.active += one.active;
+    all.established += one.established;
+    all.missed += one.missed;
+}
+
+/// The client's port of a frame on its way to a side: by it, cores share out the flows.
+fn client_port(bytes: &[u8], to: Side) -> Option<u16> {
+    let layout = frame::parse(bytes);
+    let segment = layout.segment(bytes);
+    let (from, other) = match layout.transport {
+        Transport::Tcp => {
+            let view = TcpView::new_unchecked(segment);
+            (view.source_port(), view.destination_port())
+        }
+        Transport::Udp => {
+            let view = UdpView::new_unchecked(segment);
+            (view.source_port(), view.destination_port())
+        }
+        _ => return None,
+    };
+    Some(match to {
+        Side::Client => other,
+        Side::Server => from,
+    })
+}
