@@ -8,7 +8,8 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use allosaur_engine::stateful::{
-    Command, Config, Event, FlowTableCounters, GroupCounters, PortFacts, RunIndex, Stateful,
+    Command, Config, Event, FlowTableCounters, GroupCounters, PortFacts, RunIndex, RunLimits,
+    Stateful,
 };
 use allosaur_engine::template::{CompiledProfile, PoolShare, Side};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
@@ -164,6 +165,7 @@ impl<W: Watch> World<W> {
                 start_at: START,
                 duration,
                 clients,
+                limits: RunLimits::default(),
             };
             // Servers answer as long as somebody asks.
             let duration = duration.filter(|_| side == Side::Client);
