@@ -198,6 +198,11 @@ impl Application {
         self.group
     }
 
+    /// The flow is cut off: it says nothing more.
+    pub fn stop(&mut self) {
+        self.wait = Wait::Over;
+    }
+
     /// Whether it has said its last: no event brings another action.
     pub fn is_over(&self) -> bool {
         self.wait == Wait::Over

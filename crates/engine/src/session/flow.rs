@@ -27,6 +27,8 @@ use crate::time::{MICROSECOND, MILLISECOND, Nanos};
 const ROUNDS_MAX: u32 = 64;
 /// How much later.
 const LATER: Nanos = 20 * MICROSECOND;
+/// How long a reset waits for room on its way out.
+const RESET_WAITS: Nanos = 500 * MILLISECOND;
 
 /// What one side of the flows of one template counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -290,6 +292,10 @@ impl Session {
 
     /// The time that was told has come.
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
+        if self.is_aborted && self.wake_at <= cx.now {
+            self.end_untold(cx);
+            return Standing::Over;
+        }
         if self.wake_at <= cx.now {
             self.wake_at = Nanos::MAX;
             self.application.handle_timeout();
@@ -309,15 +315,28 @@ impl Session {
         self.attend(cx, way)
     }
 
-    /// Ends it at once. The other end is told where the way has room.
-    pub fn abort(&mut self, cx: &mut Context<'_>, way: &mut impl Way) {
+    /// The test is over: it ends as soon as its reset has left.
+    pub fn cut_off(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
+        self.application.stop();
         match &mut self.carrier {
             Carrier::Tcp(connection) => {
-                self.is_aborted = true;
-                connection.abort();
-                self.transmit(cx, way);
+                connection.cut_off();
+                self.note_abort(cx.now);
             }
             Carrier::Udp(udp) => udp.end(&mut cx.counters.udp),
+        }
+        self.attend(cx, way)
+    }
+
+    /// It was reset: from now on it only waits for room to say so, and not for long.
+    fn note_abort(&mut self, now: Nanos) {
+        self.is_aborted = true;
+        self.wake_at = now + RESET_WAITS;
+    }
+
+    fn end_untold(&mut self, cx: &mut Context<'_>) {
+        if let Carrier::Tcp(connection) = &mut self.carrier {
+            with_tcp(cx, |cx| connection.end_untold(cx));
         }
     }
 
@@ -413,8 +432,8 @@ impl Session {
             ) => udp.set_keepalive(cx.now, timeout_ms, received_only),
             (Action::Close, _) => self.is_closing = true,
             (Action::Reset, Carrier::Tcp(connection)) => {
-                self.is_aborted = true;
                 connection.abort();
+                self.note_abort(cx.now);
             }
             (Action::Reset, Carrier::Udp(_)) => self.is_closing = true,
             // Flows that programs make are not there yet: such a program goes on at once.

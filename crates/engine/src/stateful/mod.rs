@@ -54,6 +54,8 @@ use work::Held;
 const BEGUN_PER_TURN: u32 = 256;
 /// The same while frames wait: those that there are come first, or none would ever end.
 const BEGUN_WHILE_BUSY: u32 = 1;
+/// Flows of a profile that are cut off in a turn at most.
+const CUT_OFF_PER_TURN: usize = 1024;
 /// Flows that are woken in a turn at most.
 const WOKEN_PER_TURN: u32 = 1024;
 
@@ -152,12 +154,13 @@ impl Stateful {
                     run.stop(now, EndCause::Stopped);
                 }
                 if abort {
-                    self.cut_off(now, run, outlets);
+                    self.cut_off(run);
                 }
             }
             Command::Remove { run } => {
-                self.abort_flows(now, run, outlets);
-                self.forget_flows(run);
+                self.cut_off(run);
+                self.cut_off_some(now, run, usize::MAX, outlets);
+                self.forget_flows(now, run, outlets);
                 if let Some(place) = self.runs.get_mut(usize::from(run.0)) {
                     *place = None;
                 }
@@ -243,8 +246,9 @@ impl Stateful {
         };
         let index = RunIndex(number as u8);
         if run.watch_the_end(now) {
-            self.cut_off(now, index, outlets);
+            self.cut_off(index);
         }
+        self.cut_off_some(now, index, CUT_OFF_PER_TURN, outlets);
         for _ in 0..begun_max {
             let run = self.runs[number].as_mut().expect("it was there");
             let Some(clients) = run.pop_due(now) else {

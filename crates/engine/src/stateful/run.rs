@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::clients::{Clients, Terms, ramp_ns};
 use super::{EndCause, RunLimits};
+use crate::flow::FlowIndex;
 use crate::session::SideCounters;
 use crate::template::{CompiledProfile, Side, TemplateIndex};
 use crate::time::Nanos;
@@ -57,6 +58,8 @@ pub(super) struct Run {
     began_at: Option<Nanos>,
     /// A flow of its clients was established.
     pub(super) has_established: bool,
+    /// Flows that are to be cut off.
+    pub(super) left: Vec<FlowIndex>,
     /// When the flows that are left are cut off.
     cut_off_at: Option<Nanos>,
     /// Why it began no more flows.
@@ -97,6 +100,7 @@ impl Run {
             began_at: None,
             has_established: false,
             cut_off_at: None,
+            left: Vec::new(),
             cause: EndCause::Done,
             has_ended: false,
             profile,
@@ -114,6 +118,10 @@ impl Run {
 
     /// When there is something to do: flows that begin, or its end.
     pub(super) fn next_due(&self) -> Option<Nanos> {
+        if !self.left.is_empty() {
+            // At once.
+            return Some(0);
+        }
         if self.is_stopping {
             return self.cut_off_at;
         }

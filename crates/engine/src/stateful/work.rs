@@ -451,41 +451,42 @@ impl Stateful {
         Some(key)
     }
 
-    /// The time of a profile's flows is over: those that are left are reset, and what comes for
-    /// them is not answered.
-    pub(super) fn cut_off(&mut self, now: Nanos, index: RunIndex, outlets: &mut impl Outlets) {
-        let Some(run) = self.run_mut(index) else {
-            return;
-        };
-        run.is_closed = true;
-        for flow in self.flows_of(index) {
-            let held = self.flows.at(flow).filter(|held| !held.is_lingering);
-            let Some(held) = held.filter(|held| held.session.connection().is_some()) else {
-                continue;
-            };
-            let (side, template) = (held.side, held.template);
-            if let Some(run) = &mut self.runs[usize::from(index.0)] {
-                let group = run.profile.template(template).group;
-                let counters = &mut run.groups[usize::from(group)][place(side)].flows;
-                counters.tcp.testdrops += 1;
-            }
+    /// The time of a profile's flows is over: those that are left are reset in the next turns, and
+    /// what comes for them is not answered.
+    pub(super) fn cut_off(&mut self, index: RunIndex) {
+        let left = self.flows_of(index);
+        if let Some(run) = self.run_mut(index) {
+            run.is_closed = true;
+            run.left = left;
         }
-        self.abort_flows(now, index, outlets);
     }
 
-    /// Ends all flows of a profile at once.
-    pub(super) fn abort_flows(&mut self, now: Nanos, run: RunIndex, outlets: &mut impl Outlets) {
-        for index in self.flows_of(run) {
-            self.with_flow(now, index, outlets, |session, cx, way| {
-                session.abort(cx, way);
-                Standing::Over
-            });
+    /// Resets some of the flows that are to be cut off.
+    pub(super) fn cut_off_some(
+        &mut self,
+        now: Nanos,
+        index: RunIndex,
+        count: usize,
+        outlets: &mut impl Outlets,
+    ) {
+        for _ in 0..count {
+            let Some(flow) = self.run_mut(index).and_then(|run| run.left.pop()) else {
+                return;
+            };
+            // Its place may have been given to another since.
+            let held = self.flows.at(flow);
+            if held.is_some_and(|held| held.run == index && !held.is_lingering) {
+                self.with_flow(now, flow, outlets, |session, cx, way| {
+                    session.cut_off(cx, way)
+                });
+            }
         }
     }
 
     /// Forgets what is left of a profile's flows.
-    pub(super) fn forget_flows(&mut self, run: RunIndex) {
+    pub(super) fn forget_flows(&mut self, now: Nanos, run: RunIndex, outlets: &mut impl Outlets) {
         for index in self.flows_of(run) {
+            self.with_flow(now, index, outlets, |_, _, _| Standing::Over);
             self.forget(index);
         }
     }

@@ -104,6 +104,8 @@ impl Flag {
     pub(super) const ONCE: Flag = Flag(1 << 22);
     /// The reset that must leave is that of a connection that was given up.
     pub(super) const GIVEN_UP: Flag = Flag(1 << 23);
+    /// The reset that must leave is that of the test's end.
+    pub(super) const CUT_OFF: Flag = Flag(1 << 24);
 
     /// With none of these, what arrives in order only has to be counted.
     pub(super) const NOT_PLAIN_INPUT: Flag = Flag::ECN.or(Flag::FIN_WANTED).or(Flag::EARLY_FIN);
@@ -346,6 +348,19 @@ impl Connection {
         self.set(Flag::RESET);
     }
 
+    /// The same at the end of a test, which is no fault of the connection.
+    pub fn cut_off(&mut self) {
+        self.abort();
+        self.set(Flag::CUT_OFF);
+    }
+
+    /// Ends the connection, and tells nobody: what [`abort`](Connection::abort) wants to say finds
+    /// no way out.
+    pub fn end_untold(&mut self, cx: &mut Context<'_>) {
+        let how = self.reset_means();
+        self.end(cx, how, &mut Outcome::default());
+    }
+
     /// Whether it is over, and has nothing to send any more.
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed
@@ -387,6 +402,7 @@ impl Connection {
         cx.counters.closed += 1;
         match (how, self.state) {
             (End::Closed, _) => {}
+            (End::CutOff, _) => cx.counters.testdrops += 1,
             (_, State::SynSent) => cx.counters.conndrops += 1,
             _ => cx.counters.drops += 1,
         }

@@ -72,7 +72,8 @@ counters! {
     keepprobe,
     /// Connections given up because the other side was silent, or did not come to be in time.
     keepdrops,
-    /// Connections that were there when a test ended and were cut off: counted by who ends it.
+    /// Connections that were there when a test ended and were cut off. Neither `drops` nor
+    /// `conndrops` count them.
     testdrops,
     /// Segments with data of which some was sent before.
     sndrexmitpack,

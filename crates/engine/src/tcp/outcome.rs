@@ -9,6 +9,8 @@ pub enum End {
     Reset,
     /// The other side did not answer.
     TimedOut,
+    /// The test ended before it did.
+    CutOff,
 }
 
 /// What happened. After it, the connection may have something to send.

@@ -183,11 +183,13 @@ impl Connection {
     }
 
     /// How a connection ends that resets the other side.
-    fn reset_means(&self) -> End {
+    pub(super) fn reset_means(&self) -> End {
         if self.has(Flag::GIVEN_UP) {
             End::TimedOut
         } else if self.state == State::TimeWait {
             End::Closed
+        } else if self.has(Flag::CUT_OFF) {
+            End::CutOff
         } else {
             End::Reset
         }

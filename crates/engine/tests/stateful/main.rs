@@ -1,5 +1,7 @@
 //! Profiles that run on one core, between a client port and a server port.
 
+mod ends;
+mod links;
 mod world;
 
 use allosaur_engine::app::{Addon, Command as Step, Transport};

@@ -3,12 +3,15 @@
 //! What lives here: the machine, and profiles made in a line. What does not: what must hold.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use allosaur_engine::app::{BufferSpec, Command as Step, ProgramSpec, Transport};
+use allosaur_engine::session::wire::{Addresses, Content, Envelope};
 use allosaur_engine::stateful::{
     Command, Config, Event, GroupCounters, PortFacts, RunIndex, RunLimits, Stateful,
 };
+use allosaur_engine::tcp::Segment;
 use allosaur_engine::template::{
     AssociationSpec, ClientSpec, CompiledProfile, Distribution, Layout, PerCore, PoolShare,
     PoolSpec, ProfileSpec, ServerSpec, Side, TemplateSpec, TunablesSpec,
@@ -16,6 +19,9 @@ use allosaur_engine::template::{
 use allosaur_engine::time::{Due, Gap, MICROSECOND, MILLISECOND, Nanos, SECOND};
 use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
 use allosaur_packet::MacAddress;
+use allosaur_packet::checksum::Sum;
+use allosaur_packet::frame;
+use allosaur_packet::tcp::{TcpFlags, TcpView};
 
 pub(crate) const RUN: RunIndex = RunIndex(0);
 pub(crate) const START: Nanos = 5 * SECOND;
@@ -79,7 +85,6 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(flows_max: usize) -> World {
-        let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
         let facts = |side, own, peer| {
             Some(PortFacts {
                 side,
@@ -121,6 +126,16 @@ impl World {
     }
 
     pub(crate) fn start(&mut self, profile: &ProfileSpec, factor: f64, duration: Option<Nanos>) {
+        self.start_within(profile, factor, duration, RunLimits::default());
+    }
+
+    pub(crate) fn start_within(
+        &mut self,
+        profile: &ProfileSpec,
+        factor: f64,
+        duration: Option<Nanos>,
+        limits: RunLimits,
+    ) {
         let profile = CompiledProfile::compile(profile, Layout::SMALLEST);
         let command = Command::Start {
             run: RUN,
@@ -129,7 +144,7 @@ impl World {
             start_at: self.now,
             duration,
             clients: u32::MAX,
-            limits: RunLimits::default(),
+            limits,
         };
         self.tell(command);
     }
@@ -226,6 +241,39 @@ impl World {
         self.sent += 1;
         self.under_way.insert((self.now, self.sent), (port, frame));
     }
+}
+
+/// A MAC address.
+pub(crate) fn mac(last: u8) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 0, last])
+}
+
+/// What the TCP header of an IPv4 frame says.
+pub(crate) fn flags_of(frame: &[u8]) -> TcpFlags {
+    let layout = frame::parse(frame);
+    TcpView::new_unchecked(layout.segment(frame)).flags()
+}
+
+/// The frame that asks for a connection.
+pub(crate) fn syn(from: Ipv4Addr, to: Ipv4Addr, ports: (u16, u16)) -> Vec<u8> {
+    let segment = Segment {
+        flags: TcpFlags::SYN,
+        window: 1000,
+        ..Segment::default()
+    };
+    let envelope = Envelope {
+        macs: (mac(2), mac(1)),
+        vlan: None,
+        addresses: Addresses::V4(from, to),
+        ports,
+        type_of_service: 0,
+        time_to_live: 64,
+        identification: 1,
+    };
+    let content = Content::Tcp(&segment);
+    let mut frame = vec![0; envelope.frame_bytes(&content)];
+    envelope.write(&content, &mut frame, |_| Sum::default());
+    frame
 }
 
 pub(crate) fn send(buffer: u32) -> Step {

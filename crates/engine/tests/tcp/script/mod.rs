@@ -330,6 +330,7 @@ impl Stage {
                 Some(End::Closed) => "closed".to_owned(),
                 Some(End::Reset) => "reset".to_owned(),
                 Some(End::TimedOut) => "timed out".to_owned(),
+                Some(End::CutOff) => "cut off".to_owned(),
             },
             "state" => match &self.connection {
                 None => "none".to_owned(),
