@@ -5,11 +5,12 @@
 //! memory that the caller owns.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `latency`, `flow_stats`, `host`,
+//! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `latency`, `echo`, `flow_stats`, `host`,
 //! `stream`, `tcp`, `app`, `template`, `flow`, `session`, `stateful`, `engine`.
 
 pub mod app;
 pub mod capture;
+pub mod echo;
 pub mod engine;
 pub mod flow;
 pub mod flow_stats;

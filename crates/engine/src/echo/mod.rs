@@ -1,0 +1,403 @@
+//! Echo streams beside flows, by which the latency between ports is measured.
+//!
+//! A port of clients asks: so many echo requests a second. Its port of servers measures each on its
+//! way there and answers with a new stamp, which the first measures on its way back. Where a real
+//! host answers in its place, with the stamp that it got, the way there and back is measured.
+//!
+//! What lives here: who sends when ([`Echoes`]), and what an arriving frame means; in `frame` the
+//! bytes. What does not: ports and queues (the receive thread), and who may start it (control).
+
+mod frame;
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use allosaur_packet::MacAddress;
+
+use crate::latency::histogram::{SLOTS, slot};
+use crate::latency::{Histogram, LatencyStats, Meter};
+use crate::stats::counters;
+use crate::time::{Due, Gap, MILLISECOND, Nanos, SECOND};
+use crate::transmit::PortIndex;
+use frame::{Condition, Echo, Stamp, tags_of};
+
+/// Requests that are later than this are given up and counted.
+const LATE_MAX: Nanos = 100 * MILLISECOND;
+/// Requests of a port in a turn at most.
+const BURST_MAX: u32 = 64;
+/// Answers that wait to be sent; requests beyond them are not answered.
+const ANSWERS_MAX: usize = 1024;
+/// What is under way when the streams are stopped is still measured for so long.
+const LINGER: Nanos = SECOND;
+
+/// What echo streams there shall be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EchoTerms {
+    /// A number by which messages of another time are known.
+    pub run: u32,
+    /// Requests a second of each port that asks; more than 0.
+    pub rate_pps: f64,
+    /// The ports that take part.
+    pub ports: Vec<EchoPort>,
+}
+
+/// A port that takes part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EchoPort {
+    /// Its number.
+    pub port: PortIndex,
+    /// The port at the other end.
+    pub partner: PortIndex,
+    /// What it does.
+    pub role: EchoRole,
+    /// Its MAC address.
+    pub own_mac: MacAddress,
+    /// The VLANs of its requests, outer first.
+    pub vlans: Vec<u16>,
+    /// Its address.
+    pub own_address: IpAddr,
+    /// The address at the other end; of the same version.
+    pub other_address: IpAddr,
+}
+
+/// What a port does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EchoRole {
+    /// It sends requests.
+    Asks {
+        /// Where its frames go: the other port, or the gateway.
+        peer_mac: MacAddress,
+    },
+    /// It answers requests.
+    Answers,
+}
+
+counters! {
+    /// What one port counts of its echo messages. All only grow.
+    EchoCounters;
+    /// Messages sent.
+    sent,
+    /// Messages that could not be sent in time.
+    not_sent,
+    /// Messages that arrived and were measured.
+    received,
+    /// Messages to our address without a stamp.
+    no_stamp,
+    /// Messages with the stamp of another run, or of another port.
+    foreign,
+    /// Messages whose lengths are wrong.
+    length,
+    /// Messages whose IPv4 header has a wrong checksum.
+    network_checksum,
+    /// Messages with a wrong checksum.
+    transport_checksum,
+}
+
+/// All that was measured of a port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EchoReadout {
+    /// The port.
+    pub port: PortIndex,
+    /// What it counted.
+    pub counters: EchoCounters,
+    /// Times, jitter and order of what arrived.
+    pub latency: LatencyStats,
+    /// Its times, finely sorted.
+    pub times: Histogram,
+}
+
+/// What becomes of a frame that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EchoArrival {
+    /// It belongs to the echo streams.
+    Taken,
+    /// It is somebody else's.
+    Other,
+}
+
+/// The echo streams of all ports.
+///
+/// Give it each frame that arrived at its ports with [`Echoes::handle_frame`]; call
+/// [`Echoes::poll_transmit`] at the time that [`Echoes::poll_timeout`] says, and after frames
+/// arrived.
+#[derive(Debug)]
+pub struct Echoes {
+    run: u32,
+    gap: Gap,
+    /// By the number of the port.
+    ports: Vec<Option<Side>>,
+    /// Requests to be answered, as they arrived.
+    asked: VecDeque<(PortIndex, Vec<u8>)>,
+    /// Buffers of requests that were answered.
+    spare: Vec<Vec<u8>>,
+    stopped_at: Option<Nanos>,
+}
+
+/// One port.
+#[derive(Debug)]
+struct Side {
+    terms: EchoPort,
+    tags: Vec<u8>,
+    /// The number of the next message.
+    sequence: u32,
+    due: Due,
+    counters: EchoCounters,
+    meter: Meter,
+    slots: Box<[u64]>,
+}
+
+impl Echoes {
+    /// Streams that begin at `now`.
+    pub fn new(terms: EchoTerms, now: Nanos) -> Echoes {
+        let ports = terms.ports.iter().map(|port| usize::from(port.port) + 1);
+        let mut sides: Vec<Option<Side>> = Vec::new();
+        sides.resize_with(ports.max().unwrap_or(0), || None);
+        for port in terms.ports {
+            let place = usize::from(port.port);
+            sides[place] = Some(Side::new(port, now));
+        }
+        Echoes {
+            run: terms.run,
+            gap: Gap::from_pps(terms.rate_pps),
+            ports: sides,
+            asked: VecDeque::new(),
+            spare: Vec::new(),
+            stopped_at: None,
+        }
+    }
+
+    /// Another rate from now on.
+    pub fn set_rate(&mut self, now: Nanos, rate_pps: f64) {
+        self.gap = Gap::from_pps(rate_pps);
+        for side in self.ports.iter_mut().flatten() {
+            // The next request keeps its time, or comes sooner.
+            let soonest = Due::at(now).after(self.gap);
+            if soonest.at < side.due.at {
+                side.due = soonest;
+            }
+        }
+    }
+
+    /// Asks no more. What is under way is still answered and measured, for a second.
+    pub fn stop(&mut self, now: Nanos) {
+        self.stopped_at.get_or_insert(now);
+    }
+
+    /// Whether frames of these streams may still arrive.
+    pub fn is_alive(&self, now: Nanos) -> bool {
+        self.stopped_at.is_none_or(|at| now < at + LINGER)
+    }
+
+    /// Whether this port takes part.
+    pub fn has(&self, port: PortIndex) -> bool {
+        matches!(self.ports.get(usize::from(port)), Some(Some(_)))
+    }
+
+    /// A frame arrived at a port.
+    pub fn handle_frame(&mut self, now: Nanos, port: PortIndex, frame: &[u8]) -> EchoArrival {
+        let Some(Some(side)) = self.ports.get_mut(usize::from(port)) else {
+            return EchoArrival::Other;
+        };
+        let Some((echo, condition)) = Echo::read(frame) else {
+            return EchoArrival::Other;
+        };
+        let stamp = Stamp::parse(echo.data);
+        // Addresses may have been translated on the way.
+        let is_ours = echo.addresses.1 == side.terms.own_address
+            || stamp.is_some_and(|stamp| stamp.run == self.run);
+        if echo.is_reply != side.asks() || !is_ours {
+            return EchoArrival::Other;
+        }
+        let is_right = side.take(self.run, now, stamp, condition);
+        let is_request = is_right && !echo.is_reply && echo.macs.1.is_unicast();
+        if is_request && self.asked.len() < ANSWERS_MAX {
+            let mut request = self.spare.pop().unwrap_or_default();
+            request.clear();
+            request.extend(frame);
+            self.asked.push_back((port, request));
+        }
+        EchoArrival::Taken
+    }
+
+    /// Hands all frames that are due at `now` to `send`, which says whether there was room.
+    /// Returns how many there were.
+    pub fn poll_transmit(
+        &mut self,
+        now: Nanos,
+        mut send: impl FnMut(PortIndex, &[u8]) -> bool,
+    ) -> usize {
+        let mut frames = 0;
+        let mut frame = self.spare.pop().unwrap_or_default();
+        while let Some((port, request)) = self.asked.pop_front() {
+            if let Some(Some(side)) = self.ports.get_mut(usize::from(port)) {
+                side.answer(self.run, now, &request, &mut frame);
+                side.note_sent(send(port, &frame));
+                frames += 1;
+            }
+            self.spare.push(request);
+        }
+        if self.stopped_at.is_none() {
+            let gap = self.gap;
+            for side in self.ports.iter_mut().flatten() {
+                frames += side.ask_due(self.run, now, gap, &mut frame, &mut send);
+            }
+        }
+        self.spare.push(frame);
+        frames
+    }
+
+    /// When [`Echoes::poll_transmit`] has the next request to send.
+    pub fn poll_timeout(&self) -> Option<Nanos> {
+        let is_asking = self.stopped_at.is_none();
+        let sides = self.ports.iter().flatten().filter(|_| is_asking);
+        let asking = sides.filter(|side| side.asks());
+        asking.map(|side| side.due.at).min()
+    }
+
+    /// All that was measured.
+    pub fn readout(&self) -> Vec<EchoReadout> {
+        self.ports.iter().flatten().map(Side::readout).collect()
+    }
+}
+
+impl Side {
+    fn new(terms: EchoPort, now: Nanos) -> Side {
+        Side {
+            tags: tags_of(&terms.vlans),
+            terms,
+            sequence: 0,
+            due: Due::at(now),
+            counters: EchoCounters::default(),
+            meter: Meter::default(),
+            slots: vec![0; SLOTS].into(),
+        }
+    }
+
+    fn asks(&self) -> bool {
+        matches!(self.terms.role, EchoRole::Asks { .. })
+    }
+
+    /// Takes note of a message; whether it is right so far that a host would answer it.
+    fn take(&mut self, run: u32, now: Nanos, stamp: Option<Stamp>, condition: Condition) -> bool {
+        let counters = &mut self.counters;
+        match condition {
+            Condition::Whole => {}
+            Condition::Length => counters.length += 1,
+            Condition::NetworkChecksum => counters.network_checksum += 1,
+            Condition::TransportChecksum => counters.transport_checksum += 1,
+        }
+        if condition != Condition::Whole {
+            return false;
+        }
+        let Some(stamp) = stamp else {
+            counters.no_stamp += 1;
+            return true;
+        };
+        // A real host returns what we sent ourselves.
+        let is_returned = self.asks() && stamp.port == self.terms.port;
+        if stamp.run != run || stamp.port != self.terms.partner && !is_returned {
+            self.counters.foreign += 1;
+            return true;
+        }
+        let latency_ns = now.saturating_sub(stamp.sent_ns);
+        self.counters.received += 1;
+        self.meter.record(now, stamp.sequence, latency_ns);
+        self.slots[slot(latency_ns)] += 1;
+        true
+    }
+
+    /// Writes the answer to a request. A message of our own gets a new stamp; any other comes back
+    /// as it is, as from any host.
+    fn answer(&self, run: u32, now: Nanos, request: &[u8], frame: &mut Vec<u8>) {
+        let (request, _) = Echo::read(request).expect("it was read when it arrived");
+        let own = Stamp::parse(request.data);
+        let own = own.filter(|stamp| stamp.run == run && stamp.port == self.terms.partner);
+        let stamp = self.stamp(run, now).to_bytes();
+        let answer = Echo {
+            macs: (request.macs.1, self.terms.own_mac),
+            addresses: (request.addresses.1, request.addresses.0),
+            is_reply: true,
+            data: match own {
+                Some(_) => &stamp,
+                None => request.data,
+            },
+            ..request
+        };
+        answer.write(frame);
+    }
+
+    fn stamp(&self, run: u32, now: Nanos) -> Stamp {
+        Stamp {
+            sent_ns: now,
+            port: self.terms.port,
+            sequence: self.sequence,
+            run,
+        }
+    }
+
+    /// Sends the requests that are due. Returns how many there were.
+    fn ask_due(
+        &mut self,
+        run: u32,
+        now: Nanos,
+        gap: Gap,
+        frame: &mut Vec<u8>,
+        send: &mut impl FnMut(PortIndex, &[u8]) -> bool,
+    ) -> usize {
+        let EchoRole::Asks { peer_mac } = self.terms.role else {
+            return 0;
+        };
+        self.give_up_late(now, gap);
+        let mut frames = 0;
+        while self.due.at <= now && frames < BURST_MAX as usize {
+            self.due = self.due.after(gap);
+            let stamp = self.stamp(run, now).to_bytes();
+            let request = Echo {
+                macs: (peer_mac, self.terms.own_mac),
+                tags: &self.tags,
+                addresses: (self.terms.own_address, self.terms.other_address),
+                is_reply: false,
+                // One identifier a port and run, as each ping has its own.
+                identifier: run as u16 ^ u16::from(self.terms.port) << 8,
+                sequence: self.sequence as u16,
+                data: &stamp,
+            };
+            request.write(frame);
+            let sent = send(self.terms.port, frame);
+            self.note_sent(sent);
+            frames += 1;
+        }
+        frames
+    }
+
+    fn give_up_late(&mut self, now: Nanos, gap: Gap) {
+        let soonest = now.saturating_sub(LATE_MAX);
+        if self.due.at < soonest {
+            let late = Due::at(soonest).gaps_since(self.due, gap);
+            self.counters.not_sent += late;
+            self.due = self.due.after(gap.times(late));
+        }
+    }
+
+    /// Numbers are only those of messages that left, so that what is missing was lost on its way.
+    fn note_sent(&mut self, sent: bool) {
+        if sent {
+            self.counters.sent += 1;
+            self.sequence = self.sequence.wrapping_add(1);
+        } else {
+            self.counters.not_sent += 1;
+        }
+    }
+
+    fn readout(&self) -> EchoReadout {
+        let latency = *self.meter.stats();
+        let slots = slot(latency.min_ns)..=slot(latency.max_ns);
+        let slots = slots.map(|slot| (slot, self.slots[slot]));
+        EchoReadout {
+            port: self.terms.port,
+            counters: self.counters.clone(),
+            times: Histogram::new(slots, latency.min_ns, latency.max_ns),
+            latency,
+        }
+    }
+}
