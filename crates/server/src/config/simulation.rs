@@ -8,7 +8,7 @@ use allosaur_engine::time::{Nanos, SECOND};
 use clap::Args;
 
 use crate::sim::CORES_MAX;
-use crate::sim::stateful::{LinkSettings, Plan, Settings};
+use crate::sim::stateful::{FaultShare, LinkSettings, Plan, Settings};
 
 /// Flows at the same time, of each core and side.
 const FLOWS_MAX: usize = 1 << 22;
@@ -58,6 +58,9 @@ pub struct SimStatefulOptions {
     /// Share of frames that arrive twice
     #[arg(long, default_value_t = 0.0, value_parser = share)]
     pub duplicate: f64,
+    /// What a device on the way does, such as syn-lost or reset-middle:0.1 for a share of flows
+    #[arg(long, value_name = "NAME[:SHARE]")]
+    pub fault: Vec<FaultShare>,
     /// Write what the clients' port sends and receives to this pcap file
     #[arg(long)]
     pub client_pcap: Option<PathBuf>,
@@ -93,6 +96,7 @@ impl SimStatefulOptions {
                     reorder: self.reorder,
                     duplicate: self.duplicate,
                 },
+                faults: self.fault.clone(),
             },
         }
     }

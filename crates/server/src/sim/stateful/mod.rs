@@ -5,6 +5,7 @@
 //! | which flows there are, and for how long | here |
 //! | clients, servers, and the time | `world` |
 //! | the link | `link` |
+//! | a device that looks into frames | `faults` |
 //! | what came of it | `outcome` |
 //! | who sees the frames | `watch` |
 //! | the ports' queues, random numbers | `queue`, `chance` |
@@ -14,6 +15,7 @@
 //! All that is random comes from one seed: the same plan gives the same frames, byte for byte.
 
 mod chance;
+mod faults;
 mod link;
 mod outcome;
 mod queue;
@@ -28,6 +30,7 @@ use allosaur_engine::time::{Nanos, SECOND};
 use crate::control::stateful::profile::{self, StatefulError};
 
 pub use chance::Chance;
+pub use faults::{Fault, FaultShare};
 pub use link::{LinkCounters, LinkSettings};
 pub use outcome::{Outcome, Row, SideOutcome, Verdict};
 pub use watch::{Passing, Watch};

@@ -3,6 +3,8 @@
 //! What lives here: the numbers, and the verdict over them. What does not: how they look on a
 //! terminal.
 
+use std::collections::BTreeMap;
+
 use allosaur_engine::app::{ApplicationCounters, UdpCounters};
 use allosaur_engine::stateful::{FlowTableCounters, GroupCounters};
 use allosaur_engine::tcp::TcpCounters;
@@ -10,6 +12,7 @@ use allosaur_engine::template::CompiledProfile;
 use allosaur_engine::time::{Nanos, SECOND};
 use serde::Serialize;
 
+use super::faults::Fault;
 use super::link::LinkCounters;
 use super::watch::Watch;
 use super::world::World;
@@ -66,6 +69,8 @@ pub struct Outcome {
     pub link_to_server: LinkCounters,
     /// What the link did with frames to the clients.
     pub link_to_client: LinkCounters,
+    /// How often each fault was made, by its name.
+    pub faults: BTreeMap<&'static str, u64>,
     /// Whether all went well.
     pub verdict: Verdict,
 }
@@ -90,8 +95,15 @@ impl Outcome {
             server,
             link_to_server,
             link_to_client,
+            faults: faults(world.faults()),
         }
     }
+}
+
+fn faults(counts: &[u64; Fault::COUNT]) -> BTreeMap<&'static str, u64> {
+    let faults = Fault::ALL.iter().zip(counts);
+    let made = faults.filter(|(_, count)| **count > 0);
+    made.map(|(fault, count)| (fault.name(), *count)).collect()
 }
 
 fn seconds(nanos: Nanos) -> f64 {

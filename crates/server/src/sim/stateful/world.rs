@@ -19,6 +19,7 @@ use allosaur_packet::tcp::TcpView;
 use allosaur_packet::udp::UdpView;
 
 use super::chance::Chance;
+use super::faults::{Device, Fault, FaultShare};
 use super::link::{Link, LinkCounters, LinkSettings};
 use super::queue::Queue;
 use super::watch::{Passing, Watch};
@@ -33,6 +34,8 @@ pub const CLIENT_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 pub const SERVER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 /// The longest frame, without FCS: what Ethernet carries.
 const FRAME_BYTES_MAX: usize = 1514;
+/// The purpose of the random numbers of faults; those of links and engines count from 0.
+const FAULTS: u64 = 1 << 32;
 /// How long a turn takes at least.
 const TURN: Nanos = MICROSECOND;
 /// When a queue without room has some again.
@@ -51,6 +54,8 @@ pub struct Settings {
     pub room: usize,
     /// The link.
     pub link: LinkSettings,
+    /// What a device on the way does.
+    pub faults: Vec<FaultShare>,
 }
 
 impl Settings {
@@ -62,6 +67,7 @@ impl Settings {
             flows_max: 1 << 20,
             room: usize::MAX,
             link: LinkSettings::perfect(round_trip),
+            faults: Vec::new(),
         }
     }
 }
@@ -120,6 +126,9 @@ pub struct World<W> {
     sides: [Vec<Host>; 2],
     /// To the clients, to the servers.
     links: [Link; 2],
+    device: Device,
+    /// What has just left the device.
+    passed: Vec<(Side, Vec<u8>)>,
     under_way: BinaryHeap<UnderWay>,
     sent: u64,
     cores: u32,
@@ -146,6 +155,8 @@ impl<W: Watch> World<W> {
                 hosts.map(|rank| Host::new(settings, side, rank)).collect()
             }),
             links: [link(0), link(1)],
+            device: Device::new(&settings.faults, Chance::new(settings.seed, FAULTS)),
+            passed: Vec::new(),
             under_way: BinaryHeap::new(),
             sent: 0,
             cores: settings.cores,
@@ -257,6 +268,11 @@ impl<W: Watch> World<W> {
         [self.links[0].counters, self.links[1].counters]
     }
 
+    /// How often the device made each fault, in their order.
+    pub fn faults(&self) -> &[u64; Fault::COUNT] {
+        self.device.counters()
+    }
+
     /// Who watches.
     pub fn into_watch(self) -> W {
         self.watch
@@ -307,12 +323,15 @@ impl<W: Watch> World<W> {
             Side::Client => Side::Server,
             Side::Server => Side::Client,
         };
-        let [first, second] = self.links[place(to)].send(self.now, frame.len());
-        if let Some(at) = second {
-            self.put_under_way(at, to, frame.clone());
-        }
-        if let Some(at) = first {
-            self.put_under_way(at, to, frame);
+        self.device.pass(to, frame, &mut self.passed);
+        for (to, frame) in std::mem::take(&mut self.passed) {
+            let [first, second] = self.links[place(to)].send(self.now, frame.len());
+            if let Some(at) = second {
+                self.put_under_way(at, to, frame.clone());
+            }
+            if let Some(at) = first {
+                self.put_under_way(at, to, frame);
+            }
         }
     }
 
