@@ -1,5 +1,5 @@
-//! Who watches frames: captures, receive queues, capture ports, and ports as hosts. The words
-//! between control and the receive thread.
+//! Who watches frames: captures, receive queues, capture ports, ports as hosts, and echo streams.
+//! The words between control and the receive thread.
 //!
 //! What lives here: what can be asked ([`Request`], [`Answer`]), by what way ([`Observe`]), and in
 //! [`observer`] the state machine that does it. What does not: threads, files and sockets.
@@ -10,6 +10,7 @@ mod service;
 use std::fmt;
 
 use allosaur_engine::capture::{CaptureSettings, Captured, Overflow};
+use allosaur_engine::echo::{EchoReadout, EchoTerms};
 use allosaur_engine::flow_stats::VxlanPorts;
 use allosaur_engine::host::HostSettings;
 use allosaur_engine::time::Nanos;
@@ -99,6 +100,14 @@ pub enum Request {
     },
     /// Part a port from its socket.
     CloseWire(PortIndex),
+    /// Start echo streams, in place of those that there were, and of what they measured.
+    StartEcho(EchoTerms),
+    /// Another rate for them, in requests a second of each port.
+    SetEchoRate(f64),
+    /// Ask no more.
+    StopEcho,
+    /// Tell what they measured.
+    ReadEcho,
 }
 
 /// What the receive thread must know of a port's link and frames.
@@ -153,6 +162,8 @@ pub enum Answer {
     Captures(Vec<CaptureState>),
     /// What watches a port.
     Port(PortState),
+    /// What echo streams measured, port by port.
+    Echo(Vec<EchoReadout>),
 }
 
 /// Where the packets of a capture go, as text.

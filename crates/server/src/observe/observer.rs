@@ -1,17 +1,19 @@
 //! The observer: what the receive thread does with frames besides counting them. A state machine
 //! without I/O.
 //!
-//! What lives here: captures, receive queues and wires of all ports, and the frames that ports
-//! shall send because of them or as hosts. What does not: from where frames come, and how they
+//! What lives here: captures, receive queues, wires and echo streams of all ports, and the frames
+//! that ports shall send because of them or as hosts. What does not: from where frames come, and how they
 //! leave.
 //!
-//! Drive it like this: ask [`Observer::watches`] before a received frame is shown with
+//! Drive it like this: call [`Observer::poll_transmit`] at the time that
+//! [`Observer::poll_timeout`] says; ask [`Observer::watches`] before a received frame is shown with
 //! [`Observer::handle_received`]; show every copy of a sent frame with
 //! [`Observer::handle_sent`]; then send all that [`Observer::poll_transmit`] gives.
 
 use std::collections::VecDeque;
 
 use allosaur_engine::capture::{Capture, CaptureSettings, Origin};
+use allosaur_engine::echo::{EchoArrival, Echoes};
 use allosaur_engine::host::Host;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
@@ -37,6 +39,10 @@ pub struct Observer {
     captures: Vec<Watching>,
     next_number: u32,
     ports: Vec<PortSide>,
+    /// The last echo streams, also when they are over: what they measured is still told.
+    echoes: Option<Echoes>,
+    /// Frames of echo streams may arrive, or are to be sent.
+    is_echoing: bool,
     /// What ports answer as hosts, until it is sent.
     replies: VecDeque<(PortIndex, Vec<u8>)>,
     /// Buffers of replies that were sent.
@@ -90,6 +96,8 @@ impl Observer {
             ports: std::iter::repeat_with(PortSide::default)
                 .take(ports)
                 .collect(),
+            echoes: None,
+            is_echoing: false,
             replies: VecDeque::new(),
             spare: Vec::new(),
         }
@@ -114,6 +122,18 @@ impl Observer {
             }
             Request::TakeQueue(port) => self.take_queue(port),
             Request::PortState(port) => Answer::Port(self.ports[usize::from(port)].state()),
+            Request::StartEcho(terms) => {
+                self.echoes = Some(Echoes::new(terms, now));
+                self.is_echoing = true;
+                Answer::Done
+            }
+            Request::SetEchoRate(rate_pps) => {
+                self.change_echoes(|echoes| echoes.set_rate(now, rate_pps))
+            }
+            Request::StopEcho => self.change_echoes(|echoes| echoes.stop(now)),
+            Request::ReadEcho => {
+                Answer::Echo(self.echoes.as_ref().map_or(Vec::new(), Echoes::readout))
+            }
             of_port => self.set_up_port(of_port, now),
         };
         self.note_watched();
@@ -144,14 +164,27 @@ impl Observer {
         watched.fold(0, |ports, (port, _)| ports | 1 << port)
     }
 
+    /// When [`Observer::poll_transmit`] has something to send that cannot be late.
+    pub fn poll_timeout(&self) -> Option<Nanos> {
+        let echoes = self.echoes.as_ref().filter(|_| self.is_echoing);
+        echoes.and_then(Echoes::poll_timeout)
+    }
+
+    /// Whether frames are measured here: a sleep would be measured too.
+    pub fn is_measuring(&self) -> bool {
+        self.is_echoing
+    }
+
     /// Whether anybody watches anything.
     pub fn is_idle(&self) -> bool {
-        self.captures.is_empty() && self.ports.iter().all(PortSide::is_idle)
+        !self.is_echoing && self.captures.is_empty() && self.ports.iter().all(PortSide::is_idle)
     }
 
     /// Shows a frame that a port received.
     pub fn handle_received(&mut self, at: Nanos, port: PortIndex, frame: &[u8]) {
-        self.answer_as_host(port, frame);
+        if !self.is_echo(at, port, frame) {
+            self.answer_as_host(port, frame);
+        }
         let side = &mut self.ports[usize::from(port)];
         if !side.mode.shows(frame) {
             return;
@@ -196,18 +229,46 @@ impl Observer {
         let captures = &mut self.captures;
         let mut send = |port, frame: &[u8]| {
             frames += 1;
-            if send(port, frame) {
+            let sent = send(port, frame);
+            if sent {
                 show(captures, now, port, Origin::Transmitted, frame);
             }
+            sent
         };
         while let Some((port, reply)) = self.replies.pop_front() {
             send(port, &reply);
             self.spare.push(reply);
         }
         for (port, side) in (0..).zip(&mut self.ports) {
-            side.poll_transmit(now, &mut self.spare, |frame| send(port, frame));
+            side.poll_transmit(now, &mut self.spare, |frame| {
+                send(port, frame);
+            });
+        }
+        if let Some(echoes) = self.echoes.as_mut().filter(|_| self.is_echoing) {
+            echoes.poll_transmit(now, &mut send);
+            if !echoes.is_alive(now) {
+                self.is_echoing = false;
+                self.note_watched();
+            }
         }
         frames
+    }
+
+    /// Whether a frame belongs to echo streams, which take it then.
+    fn is_echo(&mut self, at: Nanos, port: PortIndex, frame: &[u8]) -> bool {
+        let echoes = self.echoes.as_mut().filter(|_| self.is_echoing);
+        let arrival = echoes.map(|echoes| echoes.handle_frame(at, port, frame));
+        arrival == Some(EchoArrival::Taken)
+    }
+
+    fn change_echoes(&mut self, change: impl FnOnce(&mut Echoes)) -> Answer {
+        match &mut self.echoes {
+            Some(echoes) => {
+                change(echoes);
+                Answer::Done
+            }
+            None => Answer::Unknown,
+        }
     }
 
     fn answer_as_host(&mut self, port: PortIndex, frame: &[u8]) {
@@ -344,11 +405,13 @@ impl Observer {
 
     fn note_watched(&mut self) {
         let captures = &self.captures;
+        let echoes = self.echoes.as_ref().filter(|_| self.is_echoing);
         for (port, side) in (0..).zip(&mut self.ports) {
             let captured = captures
                 .iter()
                 .any(|c| c.capture.wants(port, Origin::Received));
-            side.watched = captured || !side.is_idle();
+            let echoing = echoes.is_some_and(|echoes| echoes.has(port));
+            side.watched = captured || echoing || !side.is_idle();
         }
     }
 }

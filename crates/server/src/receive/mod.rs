@@ -191,7 +191,8 @@ impl Receiver {
             }
         }
         if let Some(watch) = &mut self.watch {
-            arrived += watch.send(now, &self.block);
+            // Read again: what is measured carries the time.
+            arrived += watch.send(self.clock.now_ns(), &self.block);
         }
         let end = self.clock.now_ns();
         if arrived > 0 {
@@ -243,7 +244,18 @@ impl Turn for Receiver {
 
     fn must_stay_awake(&mut self, now: Nanos) -> bool {
         let sleeps_are_measured = |port: &PortSide| !port.queue.knows_arrivals();
-        self.meters.expect_more(now) && self.ports.iter().any(sleeps_are_measured)
+        let echoes = self
+            .watch
+            .as_ref()
+            .is_some_and(|watch| watch.observer.is_measuring());
+        let measures = self.meters.expect_more(now) || echoes;
+        measures && self.ports.iter().any(sleeps_are_measured)
+    }
+
+    fn send_due(&self) -> Option<Nanos> {
+        self.watch
+            .as_ref()
+            .and_then(|watch| watch.observer.poll_timeout())
     }
 
     fn sleep_max(&self) -> Nanos {

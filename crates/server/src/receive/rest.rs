@@ -32,6 +32,10 @@ pub(super) trait Turn {
     fn turn(&mut self) -> usize;
     /// Whether a sleep would be measured.
     fn must_stay_awake(&mut self, now: Nanos) -> bool;
+    /// When it has something to send.
+    fn send_due(&self) -> Option<Nanos> {
+        None
+    }
     /// The longest sleep as things are.
     fn sleep_max(&self) -> Nanos;
     /// The receive queues.
@@ -61,9 +65,8 @@ pub(super) fn run(
         }
         let quiet_until = now + sleep;
         let arrivals = receiver.queues().filter_map(PortRx::next_arrival_ns);
-        let due = arrivals
-            .min()
-            .map_or(quiet_until, |arrival| arrival.min(quiet_until));
+        let due = arrivals.min().into_iter().chain(receiver.send_due());
+        let due = due.fold(quiet_until, Nanos::min);
         // While frames come, a short sleep gathers some; to be woken for each would cost more.
         let is_quiet = sleep > SLEEP_MIN;
         let queues = receiver.queues().filter(|_| is_quiet);
