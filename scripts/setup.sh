@@ -199,10 +199,39 @@ missing_packages() {
     fi
 }
 
-# The same for what only some tests need: routers, NATs and bridges under test. Without it they are skipped.
+# The same for what only some tests need: routers, NATs and bridges under test, and the servers and clients that our
+# TCP talks to. Without it they are skipped.
 wished_packages() {
     if ! has_tool nft; then printf 'nftables\n'; fi
     if ! has_tool conntrack; then printf 'conntrack\n'; fi
+    if ! has_tool ethtool; then printf 'ethtool\n'; fi
+    if ! has_tool nginx; then printf 'nginx\n'; fi
+    if ! has_tool curl; then printf 'curl\n'; fi
+    if ! has_tool wrk; then printf 'wrk\n'; fi
+}
+
+# Tests start a web server of their own; the package would start one for the whole system, now and at each boot.
+# While this file is there, Debian's packages start nothing.
+POLICY=/usr/sbin/policy-rc.d
+
+install_wished() {
+    local made=no
+    if [[ " $* " == *" nginx "* ]] && [ ! -e "$POLICY" ]; then
+        # 101: the action is forbidden by policy.
+        printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" install -m 755 /dev/stdin "$POLICY" && made=yes
+    fi
+    # What this system does not have shall not keep the others away.
+    local package known=() failed=no
+    for package in "$@"; do
+        if [ -z "$(candidate "$package")" ]; then refresh_lists; fi
+        if [ -n "$(candidate "$package")" ]; then known+=("$package"); else failed=yes; fi
+    done
+    if [ "${#known[@]}" -gt 0 ]; then apt_install "${known[@]}" || failed=yes; fi
+    if [ "$made" = yes ]; then "${as_root[@]}" rm -f "$POLICY"; fi
+    if [[ " $* " == *" nginx "* ]] && command -v systemctl >/dev/null; then
+        "${as_root[@]}" systemctl disable nginx >/dev/null 2>&1 || true
+    fi
+    [ "$failed" = no ]
 }
 
 say "checking system packages"
@@ -228,8 +257,8 @@ fi
 wished="$(wished_packages | tr '\n' ' ')"
 if [ -n "$wished" ]; then
     # shellcheck disable=SC2086 # one word for each package
-    if [ "$can_install" = no ] || ! apt_install $wished; then
-        printf '    tests of devices between ports are skipped without these packages: %s\n' "${wished% }"
+    if [ "$can_install" = no ] || ! install_wished $wished; then
+        printf '    tests with real devices, servers and clients are skipped without these packages: %s\n' "${wished% }"
     fi
 fi
 find_python

@@ -4,8 +4,8 @@
 //! the kinds themselves ([`memory`], [`af_packet`], [`af_xdp`], [`dpdk`]), ports of any kind ([`kind`]),
 //! the wrapper that copies what is sent ([`tap`]), facts about the kernel's interfaces
 //! ([`interface`]), one receive queue shared out over several threads ([`spread`]), how a user names
-//! ports ([`description`]), what the machine has ([`machine`]) and who may use it ([`claim`]). What does
-//! not: what is sent, and when. The home of `unsafe`.
+//! ports ([`description`]), what the machine has ([`machine`]) and who may use it ([`claim`]), and tap
+//! devices for tests ([`tuntap`]). What does not: what is sent, and when. The home of `unsafe`.
 
 pub mod af_packet;
 pub mod af_xdp;
@@ -22,6 +22,7 @@ mod settings;
 mod socket_option;
 pub mod spread;
 pub mod tap;
+pub mod tuntap;
 
 use allosaur_packet::offload::LeftChecksums;
 use thiserror::Error;

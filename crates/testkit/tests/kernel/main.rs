@@ -1,0 +1,35 @@
+//! Our TCP against the kernel's: the same scripts with the kernel at both ends and with us at one of them must
+//! look the same to applications, and the wire between must be sane.
+//!
+//! | what | where |
+//! |---|---|
+//! | what applications do, and what they saw | `script` |
+//! | an end that is the kernel: a namespace with a tap device | `host`, `namespace`, `socket` |
+//! | an end that is ours: a connection of the engine | `ours` |
+//! | the link between, good or bad, and what passed | `link`, `watch` |
+//! | two ends at work | `pair` |
+//! | the scripts | `scripts` |
+//!
+//! They need root (`CAP_NET_ADMIN` and `CAP_SYS_ADMIN`) and `/dev/net/tun`, and are skipped without, with a line
+//! that says so. Nothing outside their own namespaces is touched.
+
+mod host;
+mod link;
+mod namespace;
+mod ours;
+mod pair;
+mod script;
+mod scripts;
+mod socket;
+mod watch;
+
+/// Leaves a test where this machine cannot run it, and says why.
+#[macro_export]
+macro_rules! needs_taps {
+    () => {
+        if let Some(why) = $crate::host::why_not() {
+            eprintln!("skipped: {why}");
+            return;
+        }
+    };
+}
