@@ -127,7 +127,7 @@ impl Ours {
         let ended = match outcome.ended {
             Some(End::Reset) => Ended::Reset,
             Some(End::TimedOut) => Ended::TimedOut,
-            Some(End::Closed) | None => return,
+            Some(End::Closed | End::CutOff) | None => return,
         };
         // Who reset it, or has nothing more to do, sees no more of it.
         if !self.is_done() {
