@@ -30,11 +30,17 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
-def _module(file: str) -> Any:
-    """A module of tests/ports; tests are not a package."""
+@pytest.fixture(scope="session")
+def serve() -> Any:
+    """Put a server in a box on the network: `with serve(box) as served` (see served_box.py)."""
+    return _module("served_box", "").ServedBox
+
+
+def _module(file: str, folder: str = "ports") -> Any:
+    """A module of tests/ports, or of another folder of tests; tests are not a package."""
     name = f"allosaur_tests_{file}"
     if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, ROOT / "tests" / "ports" / f"{file}.py")
+        spec = importlib.util.spec_from_file_location(name, ROOT / "tests" / folder / f"{file}.py")
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module

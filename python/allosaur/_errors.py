@@ -81,6 +81,14 @@ class STLRpcError(STLError):
         self.text = text
 
 
+class WrongModeError(STLError):
+    """The server is for the other kind of traffic; ``is_stateful`` says which it is for."""
+
+    def __init__(self, msg: str, is_stateful: bool) -> None:
+        super().__init__(msg)
+        self.is_stateful = is_stateful
+
+
 class STLPacketError(STLError):
     """A packet or its field engine program cannot be built."""
 

@@ -21,7 +21,19 @@ _COUNTERS = (
     ("tcps_connects", "", False, False),
     ("tcps_sndbyte", "", False, False),
     ("tcps_drops", "", False, True),
+    ("m_est_flows", "", False, False),
+    *(
+        (f"{kind}_{name}", "", False, False)
+        for kind, names in (
+            ("tcps", ("connattempt", "accepts", "closed", "sndbyte_ok", "rcvbyte")),
+            ("udps", ("connects", "accepts", "closed", "sndbyte", "rcvbyte", "sndpkt", "rcvpkt")),
+        )
+        for name in names
+    ),
+    ("tcps_rexmttimeo", "", False, True),
 )
+#: Flows that are counted as they are now; all others only grow.
+_GAUGES = ("m_active_flows", "m_est_flows", "m_traffic_duration")
 
 
 class MockStatefulTransport(MockTransport):
@@ -36,6 +48,8 @@ class MockStatefulTransport(MockTransport):
         super().__init__(port_count, auto_finish)
         #: The counters of every profile, template group and the sum, by side and name.
         self.counters: dict[str, dict[str, float]] = {"client": {}, "server": {}}
+        #: Flows that were due and not begun in time, of every profile.
+        self.missed_flows = 0
         #: What is wrong with the next profile that starts: it fails with this text.
         self.start_error: str | None = None
         #: The number of the epoch, which begins anew when a profile begins to run.
@@ -177,7 +191,7 @@ class MockStatefulTransport(MockTransport):
                 "zero": zero,
                 "info": "error" if is_error else "info",
                 "real": True,
-                "abs": number < 2,
+                "abs": name in _GAUGES,
             }
             for number, (name, units, zero, is_error) in enumerate(_COUNTERS)
         ]
@@ -189,6 +203,15 @@ class MockStatefulTransport(MockTransport):
 
     def _do_get_total_counter_values(self, _params: dict[str, Any]) -> Any:
         return self._values()
+
+    def _do_get_flow_rates(self, params: dict[str, Any]) -> Any:
+        self._state(params["profile_id"])
+        client = self.counters["client"]
+        begun = client.get("tcps_connattempt", 0) + client.get("udps_connects", 0)
+        established = client.get("tcps_connects", 0) + client.get("udps_connects", 0)
+        rates = {"offered_cps": 0.0, "begun_cps": 0.0, "achieved_cps": 0.0}
+        counted = {"begun": begun, "established": established, "missed": self.missed_flows}
+        return {**rates, **counted, "duration_s": client.get("m_traffic_duration", 0.0)}
 
     def _do_get_dynamic_counter_desc(self, _params: dict[str, Any]) -> Any:
         return {"name": "counter desc", "epoch": self.epoch, "data": []}

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from ._errors import STLConnectionError, STLError, STLRpcError
+from ._errors import STLConnectionError, STLRpcError, WrongModeError
 from ._events import EventLog, EventPump, EventType, describe
 from ._places import DEFAULT_PROFILE, PortProfileID
 from ._port import Port
@@ -100,7 +100,7 @@ class Session:
             self.stats.pgids.read(self.rpc, list(self.ports))
 
     def _agree(self) -> str:
-        """The key of the server's API. Raises ``STLError`` when it is for another kind of traffic."""
+        """The key of the server's API. Raises ``WrongModeError`` when it is for another kind of traffic."""
         name, major, minor = self.api
         try:
             key: str = self.rpc.call("api_sync_v2", name=name, major=major, minor=minor)["api_h"]
@@ -109,18 +109,20 @@ class Session:
             if "configuration mismatch" not in error.text:
                 raise
             other = "STLClient" if name == "ASTF" else "ASTFClient"
-            raise STLError(
+            raise WrongModeError(
                 f"the server is not for {self.mode[1]} traffic ({error.text}): use {other}, or start a "
-                f"server that is"
+                f"server that is",
+                is_stateful=name != "ASTF",
             ) from error
 
     def _read_server(self) -> None:
         self.version = self.rpc.call("get_version")
         mode, traffic = self.mode
-        if self.version.get("mode", "STL") != mode:
-            raise STLError(
-                f"the server runs in {self.version.get('mode', 'STL')} mode: "
-                f"this client is for {traffic} traffic"
+        theirs = self.version.get("mode", "STL")
+        if theirs != mode:
+            raise WrongModeError(
+                f"the server runs in {theirs} mode: this client is for {traffic} traffic",
+                is_stateful=theirs == "ASTF",
             )
         self.system_info = self.rpc.call("get_system_info")
         self.supported_commands = frozenset(self.rpc.call("get_supported_cmds"))

@@ -75,7 +75,8 @@ class LocalServer:
     ``ports`` are port kinds like "memory" or "memory:rate=10gbps:delay=1ms"; ``cores`` is how many
     data threads. A configuration file, ``config``, goes in their place, and says more; ``options``
     are further words for ``allosaur-server serve``. ``rpc_port`` and ``pub_port`` 0 take free
-    ones, whatever the file says, as does ``listen``. Start it in a thread that lives
+    ones, whatever the file says, as does ``listen``. With ``stateful`` it is for conversations, and
+    ``client`` gives an ``ASTFClient``. Start it in a thread that lives
     as long as the server: the kernel ends the server when that thread ends.
 
     ``host``, ``rpc_port`` and ``pub_port`` say where it listens once it runs. Raises
@@ -92,14 +93,16 @@ class LocalServer:
         binary: Path | str | None = None,
         options: Sequence[str] = (),
         config: Path | str | None = None,
+        stateful: bool = False,
     ) -> None:
         self.ports = list(ports)
         self.cores = cores
         self.host = listen
         self.rpc_port = rpc_port
         self.pub_port = pub_port
+        self.stateful = stateful
         self._binary = binary
-        self._options = list(options)
+        self._options = [*(["--stateful"] if stateful else []), *options]
         self._config = config
         self._process: subprocess.Popen[bytes] | None = None
         self._stderr: Any = None
@@ -191,8 +194,10 @@ class LocalServer:
     def client(self, **settings: Any) -> STLClient:
         """A client for this server; it still has to be connected. ``settings`` are ``STLClient``'s."""
         from ._client import STLClient
+        from ._stateful._client import ASTFClient
 
-        return STLClient(server=self.host, sync_port=self.rpc_port, async_port=self.pub_port, **settings)
+        kind = ASTFClient if self.stateful else STLClient
+        return kind(server=self.host, sync_port=self.rpc_port, async_port=self.pub_port, **settings)
 
     def _read_line(self, timeout_s: float) -> str:
         """The first line of stdout, or what came until the server ended or the time was over."""

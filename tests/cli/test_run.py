@@ -58,7 +58,8 @@ def test_a_burst_arrives_whole(allosaur: Any, profile: Callable[..., Path]) -> N
     assert ended.code == 0, ended
     result = ended.json()
     assert result.keys() == {
-        *("command", "profile", "tunables", "server", "sending_ports", "multiplier", "duration_asked_s"),
+        *("command", "mode", "profile", "tunables", "server", "sending_ports", "multiplier", "report"),
+        "duration_asked_s",
         *("duration_s", "interrupted", "ports", "total", "lost_packets", "missed_packets", "warnings", "ok"),
         "verdict",
     }

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zmq
-from allosaur._transport import Signal
 from allosaur.testing import MockStatefulTransport
 
 HERE = Path(__file__).resolve().parent
@@ -38,44 +36,6 @@ class SlowBox(MockStatefulTransport):
             threading.Timer(0.3, super()._remove, [name]).start()
         else:
             super()._remove(name)
-
-
-class ServedBox:
-    """A box on the network, for clients in other processes, for as long as a ``with`` block lasts."""
-
-    host = "127.0.0.1"
-
-    def __init__(self, box: MockStatefulTransport) -> None:
-        self.box = box
-        self._context: zmq.Context[Any] = zmq.Context()
-        self._requests = self._context.socket(zmq.REP)
-        self._publisher = self._context.socket(zmq.PUB)
-        self.rpc_port = self._requests.bind_to_random_port(f"tcp://{self.host}")
-        self.pub_port = self._publisher.bind_to_random_port(f"tcp://{self.host}")
-        self._stopped = threading.Event()
-        self._bell = box.subscribe()
-        self._threads = [threading.Thread(target=self._answer), threading.Thread(target=self._ring)]
-
-    def __enter__(self) -> ServedBox:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self._stopped.set()
-        self._bell.close()
-        for thread in self._threads:
-            thread.join()
-        self._context.destroy(linger=0)
-
-    def _answer(self) -> None:
-        while not self._stopped.is_set():
-            if self._requests.poll(50):
-                self._requests.send(self.box.request(self._requests.recv(), 1.0))
-
-    def _ring(self) -> None:
-        while self._bell.receive() is not Signal.CLOSED:
-            self._publisher.send(b"{}")
 
 
 @pytest.fixture
@@ -117,9 +77,11 @@ def answer_as(box: MockStatefulTransport, method: str, result: Any) -> None:
     box.answer(method, status)
 
 
-def run(python: str, scenario: str, box: MockStatefulTransport, environment: dict[str, str]) -> Any:
+def run(
+    serve: Any, python: str, scenario: str, box: MockStatefulTransport, environment: dict[str, str]
+) -> Any:
     """Run a scenario against a box, and give what the client printed."""
-    with ServedBox(box) as served:
+    with serve(box) as served:
         command = [python, "-W", "ignore", str(HERE / "stateful_session.py"), scenario]
         done = subprocess.run(
             [*command, served.host, str(served.rpc_port), str(served.pub_port)],
@@ -148,14 +110,15 @@ def test_both_clients_do_the_same(
     box: MockStatefulTransport,
     client_python: str,
     client_environment: dict[str, str],
+    serve: Any,
 ) -> None:
-    theirs = run(client_python, scenario, box, client_environment)
+    theirs = run(serve, client_python, scenario, box, client_environment)
     their_changes = changes(box)
     box.calls.clear()
     box.epoch = 0
     import allosaur
 
     ours_on_path = {**os.environ, "PYTHONPATH": str(Path(allosaur.__file__).resolve().parents[1])}
-    ours = run(sys.executable, scenario, box, ours_on_path)
+    ours = run(serve, sys.executable, scenario, box, ours_on_path)
     assert ours == theirs
     assert changes(box) == their_changes

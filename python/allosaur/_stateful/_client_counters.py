@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .._errors import STLError
 from .._places import DEFAULT_PROFILE, Ports
 from ._client_base import Pids, StatefulBase
 from ._counters import DynamicBook, TrafficBook, errors_in
@@ -112,6 +113,19 @@ class CounterMethods(StatefulBase):
         """
         names = [tg_names] if isinstance(tg_names, str) else list(tg_names)
         return self._traffic().read_groups(self._known(pid_input), names, skip_zero)
+
+    def get_flow_rates(self, pid_input: str = DEFAULT_PROFILE) -> dict[str, Any]:
+        """What a profile was asked for against what it does; TRex's servers do not know that.
+
+        ``offered_cps``, ``begun_cps`` and ``achieved_cps`` are connections a second that are asked for,
+        that begin, and that are established; ``begun``, ``established`` and ``missed`` how many since the
+        start: missed are those that were due and not begun in time. ``duration_s`` is since the start.
+        Raises ``STLError`` when the server does not count them.
+        """
+        if "get_flow_rates" not in self._stateful().supported_commands:
+            raise STLError("the server does not count missed flows: only Allosaur's servers do")
+        rates: dict[str, Any] = self._stateful().rpc.call("get_flow_rates", profile_id=self._known(pid_input))
+        return rates
 
     def get_latency_stats(self, skip_zero: bool = True) -> dict[int, dict[str, Any]]:
         """Latency of each port; ``_client_latency`` knows how."""

@@ -9,12 +9,14 @@ import argparse
 import contextlib
 import getpass
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from allosaur.cli._errors import CommandError, bad_input, brief, explained
 
 if TYPE_CHECKING:
-    from allosaur import STLClient
+    from allosaur import ASTFClient, STLClient
+
+Client = TypeVar("Client", bound="STLClient")
 
 
 @contextlib.contextmanager
@@ -22,9 +24,24 @@ def remote_client(options: argparse.Namespace) -> Iterator[STLClient]:
     """Connect to the server that `--server` and `--pub-port` name; disconnect at the end."""
     from allosaur import STLClient
 
+    with _remote(options, STLClient) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def remote_stateful_client(options: argparse.Namespace) -> Iterator[ASTFClient]:
+    """As `remote_client`, for a server of stateful traffic."""
+    from allosaur import ASTFClient
+
+    with _remote(options, ASTFClient) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def _remote(options: argparse.Namespace, kind: type[Client]) -> Iterator[Client]:
     address = options.server
     pub_port = options.pub_port if options.pub_port is not None else address.rpc_port - 1
-    client = STLClient(
+    client = kind(
         username=_user(),
         server=address.host,
         sync_port=address.rpc_port,
@@ -36,14 +53,17 @@ def remote_client(options: argparse.Namespace) -> Iterator[STLClient]:
 
 
 @contextlib.contextmanager
-def connected(client: STLClient, name: str, local_hint: bool = True) -> Iterator[STLClient]:
+def connected(client: Client, name: str, local_hint: bool = True) -> Iterator[Client]:
     """Connect a client to the server that the user knows as `name`; disconnect it at the end."""
     from allosaur import STLConnectionError
+    from allosaur._errors import WrongModeError
 
     try:
         with explained(f"cannot use the server at {name}"):
             client.connect()
     except CommandError as error:
+        if isinstance(error.__cause__, WrongModeError):
+            raise bad_input(_other_kind(name, error.__cause__.is_stateful)) from error
         if isinstance(error.__cause__, STLConnectionError):
             hint = ", name another with --server HOST:PORT, or use --local" if local_hint else ""
             hint = hint or ", or name another with --server HOST:PORT"
@@ -57,6 +77,19 @@ def connected(client: STLClient, name: str, local_hint: bool = True) -> Iterator
         with contextlib.suppress(Exception):
             # What runs on ports that were taken over is not ours to stop: each command stops its own.
             client.disconnect(stop_traffic=False)
+
+
+def _other_kind(name: str, is_stateful: bool) -> str:
+    """Return what to do when the server is for the other kind of traffic."""
+    if is_stateful:
+        return (
+            f"the server at {name} runs conversations (--stateful), and this is for streams: start another "
+            "with `allosaur server`, or give `allosaur run` a stateful profile"
+        )
+    return (
+        f"the server at {name} sends streams, and this is for conversations: start another with "
+        "`allosaur server --stateful`, or use `allosaur run PROFILE --local`"
+    )
 
 
 def check_ports(client: STLClient, ports: Sequence[int], option: str = "--ports") -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from allosaur.cli import _arguments_ports, _options
+from allosaur.cli import _arguments_flows, _arguments_ports, _options
 from allosaur.cli._errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, bad_input
 
 _COMMANDS = {
@@ -22,6 +22,11 @@ _COMMANDS = {
     "config": ("_config", "write a configuration file for this machine, or check one"),
     "ports": ("_ports", "list what this machine has for ports, or print how to prepare one"),
     "run": ("_run", "send a profile's traffic and report what happened"),
+    "start": ("_flow_commands", "start a stateful profile on a server, and come back"),
+    "stop": ("_flow_commands", "stop a stateful profile"),
+    "update": ("_flow_commands", "change the rate of a stateful profile that runs"),
+    "stats": ("_flow_commands", "show what stateful traffic counted"),
+    "clear": ("_flow_commands", "take a stateful profile off the server"),
     "push": ("_push", "send a capture file, read here or by the server"),
     "capture": ("_capture", "record what ports send and receive, or show it"),
     "ping": ("_ping", "ping an IP address from a port"),
@@ -115,6 +120,11 @@ def _server_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: memory,memory)",
     )
     parser.add_argument(
+        "--stateful",
+        action="store_true",
+        help="for conversations over TCP and UDP (stateful profiles), not for streams alone",
+    )
+    parser.add_argument(
         "--cores", type=_options.whole_number, metavar="N", help="threads that send (default: 1)"
     )
     parser.add_argument(
@@ -200,9 +210,8 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ports",
         type=_options.port_list,
-        default=[0],
         metavar="N,...",
-        help="the ports that send (default: 0)",
+        help="the ports that send streams (default: 0)",
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
@@ -238,6 +247,8 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take the ports over even if someone else has them, and start even above the line rate",
     )
+    parser.add_argument("--report", metavar="FILE", help="write an HTML report with plots")
+    _arguments_flows.of_runs(parser.add_argument_group("conversations (stateful profiles)"))
     _json_argument(parser)
 
 
@@ -306,8 +317,8 @@ def _load_arguments(parser: argparse.ArgumentParser, default_duration: str) -> N
         type=_options.multiplier,
         default="1",
         metavar="RATE",
-        help="how fast each port sends: a factor of the profile's rate (2), or a rate (5mpps, 1gbps, "
-        "1gbpsl1, 40%%) (default: 1)",
+        help="how fast: a factor of the profile's rate (2); of streams also a rate of each port (5mpps, "
+        "1gbps, 1gbpsl1, 40%%) (default: 1)",
     )
     parser.add_argument(
         "-d",
@@ -337,6 +348,11 @@ _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "config": _config_arguments,
     "ports": _ports_arguments,
     "run": _run_arguments,
+    "start": _arguments_flows.start,
+    "stop": _arguments_flows.stop,
+    "update": _arguments_flows.update,
+    "stats": _arguments_flows.stats,
+    "clear": _arguments_flows.clear,
     "push": _arguments_ports.push,
     "capture": _arguments_ports.capture,
     "ping": _arguments_ports.ping,

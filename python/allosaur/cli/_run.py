@@ -5,19 +5,28 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import platform
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _profile, _summary
+from allosaur.cli import _profile, _run_flows, _summary
 from allosaur.cli._access import check_ports, connected, remote_client, take
-from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, bad_input, explained
+from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, CommandError, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
+from allosaur.cli._options import FOREVER
+from allosaur.cli._profile_kind import is_stateful
 from allosaur.cli._progress import progress
 from allosaur.cli._traffic import Outcome, Plan, Verdict, drive, judge, pair_of, watched_ports
+from allosaur.report import Report, write_report
 
 if TYPE_CHECKING:
     from allosaur import STLClient
+
+_OPTIONS_OF_FLOWS = (
+    *("pid", "latency", "ipv6", "nc", "clients", "servers-only", "establish-within", "close-within"),
+)
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -25,6 +34,11 @@ def execute(options: argparse.Namespace) -> int:
     if (options.local_ports or options.cores != 1) and not options.local:
         raise bad_input("--local-ports and --cores are for --local; a running server has its own")
     path = Path(options.profile)
+    if is_stateful(path):
+        return _run_flows.execute(options)
+    _refuse_options_of_flows(options)
+    options.ports = [0] if options.ports is None else options.ports
+    report = _run_flows.check_report(options.report)
     tunables = _profile.merged(options.tunable)
     # Before anything is started: a profile that does not load needs no server.
     profiles = {port: _profile.load(path, port % 2, port, tunables) for port in options.ports}
@@ -40,10 +54,18 @@ def execute(options: argparse.Namespace) -> int:
             # Only tidying: the result stands, and the next run clears the port anyway.
             client.remove_all_streams(ports=options.ports)
     verdict = judge(outcome)
+    if report is not None:
+        _write(report, _report(options, tunables, outcome, verdict))
     _print(options, tunables, outcome, verdict)
     if outcome.exit_code is not None:
         return outcome.exit_code
     return EXIT_OK if verdict.ok else EXIT_FAILED
+
+
+def _refuse_options_of_flows(options: argparse.Namespace) -> None:
+    given = [name for name in _OPTIONS_OF_FLOWS if getattr(options, name.replace("-", "_")) is not None]
+    if given:
+        raise bad_input(f"--{given[0]} is for stateful profiles, and {options.profile} has streams")
 
 
 def _plan(client: STLClient, options: argparse.Namespace) -> Plan:
@@ -87,13 +109,52 @@ def _local_server(options: argparse.Namespace) -> Any:
 def _print(options: argparse.Namespace, tunables: dict[str, Any], outcome: Outcome, verdict: Verdict) -> None:
     if not options.json:
         print(_summary.text(outcome, verdict))
+        if options.report is not None:
+            print(f"Report: {options.report}")
         return
     result = {
         "command": "run",
+        "mode": "stateless",
         "profile": options.profile,
         "tunables": tunables,
         "server": "local" if options.local else str(options.server),
         "sending_ports": options.ports,
         **_summary.json_object(outcome, verdict),
+        "report": options.report,
     }
     print(json.dumps(result, indent=2))
+
+
+def _report(
+    options: argparse.Namespace, tunables: dict[str, Any], outcome: Outcome, verdict: Verdict
+) -> Report:
+    path, plan = Path(options.profile), outcome.plan
+    seconds = "forever" if plan.duration_s == FOREVER else f"{plan.duration_s:g}"
+    ports = ",".join(map(str, plan.ports))
+    server = "--local" if options.local else f"--server {options.server}"
+    given = "".join(f" -t {key}={value}" for key, value in tunables.items())
+    return Report(
+        title=f"Allosaur: {path.name}",
+        verdict=f"{verdict.summary}.",
+        ok=verdict.ok,
+        facts={
+            "When": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC"),
+            "Server": "in-memory ports of its own" if options.local else str(options.server),
+            "Asked": f"{plan.multiplier} from port {ports}, for {seconds} s",
+            "Ran": f"{outcome.elapsed_s:.2f} s",
+            "Python": platform.python_version(),
+        },
+        counters=outcome.counters,
+        rates=outcome.rates,
+        reproduce=[f"allosaur run {path} -m {plan.multiplier} -d {seconds}{given} --ports {ports} {server}"],
+        profile=path.read_text(encoding="utf-8") if path.suffix == ".py" else "",
+    )
+
+
+def _write(path: Path, report: Report) -> None:
+    try:
+        write_report(path, report)
+    except OSError as error:
+        raise CommandError(
+            f"cannot write the report {path}: {error.strerror}; name another with --report"
+        ) from error

@@ -4,18 +4,29 @@ Nothing here talks to a server: a sampler is given the function that reads the c
 """
 
 from allosaur.report._counters import PortCounters, SizeClasses, difference, total
-from allosaur.report._html import Check, Report, write_report
+from allosaur.report._flow_counters import FlowCounters, SideCounters
+from allosaur.report._flow_report import FlowReport, write_flow_report
+from allosaur.report._flow_sampling import FlowRates, FlowSampler, SideRates
+from allosaur.report._html import Report, write_report
+from allosaur.report._page import Check
 from allosaur.report._sampling import PortRates, Sample, Sampler
 
 __all__ = [
     "Check",
+    "FlowCounters",
+    "FlowRates",
+    "FlowReport",
+    "FlowSampler",
     "PortCounters",
     "PortRates",
     "Report",
     "Sample",
     "Sampler",
+    "SideCounters",
+    "SideRates",
     "SizeClasses",
     "difference",
     "total",
+    "write_flow_report",
     "write_report",
 ]

@@ -1,0 +1,165 @@
+"""What is shown while stateful traffic runs: a live table on a terminal, a plain line every 2 s elsewhere.
+
+As `_progress` does for streams; all of it goes to the error stream.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from allosaur.cli import _flow_hints, _format
+from allosaur.cli._flows import FlowMoment
+from allosaur.cli._options import FOREVER
+from allosaur.cli._progress import PLAIN_INTERVAL_S
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+_SPARKLINE_WIDTH = 40
+_ERRORS_SHOWN = 4
+"""Counters of errors that a live table has room for; it says how many more there are."""
+
+
+class FlowProgress(Protocol):
+    """Something that shows moments between its `__enter__` and its `__exit__`."""
+
+    def __enter__(self) -> FlowProgress:
+        """Begin to show."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the terminal as it was."""
+        ...
+
+    def show(self, moment: FlowMoment) -> None:
+        """Show this moment in place of the one before."""
+        ...
+
+
+def progress(title: str, stream: TextIO | None = None) -> FlowProgress:
+    """Return what suits the stream: live on a terminal, lines otherwise."""
+    stream = stream or sys.stderr
+    return LiveTable(title, stream) if stream.isatty() else PlainLines(stream)
+
+
+class PlainLines:
+    """One line every `PLAIN_INTERVAL_S`, for logs; counters of errors are named when they grow."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._next_s = PLAIN_INTERVAL_S
+        self._told: set[tuple[str, str]] = set()
+
+    def __enter__(self) -> PlainLines:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def show(self, moment: FlowMoment) -> None:
+        """Write a line, if the last one is old enough."""
+        if moment.elapsed_s < self._next_s:
+            return
+        self._next_s = PLAIN_INTERVAL_S * (moment.elapsed_s // PLAIN_INTERVAL_S + 1)
+        rates, counters = moment.rates, moment.counters
+        line = (
+            f"{clock(moment)}: offered {_format.rate(rates.offered_fps, 'flows/s')}, "
+            f"connected {_format.rate(rates.client.connected_fps, 'flows/s')}; "
+            f"missed {_format.count(counters.missed_flows)}; active {_format.count(rates.active_flows)}; "
+            f"clients {_format.rate(rates.client.tx_data_bps, 'bps')}, "
+            f"servers {_format.rate(rates.server.tx_data_bps, 'bps')}"
+        )
+        print(line, file=self._stream)
+        for side, name, count in counters.error_list():
+            if (side, name) not in self._told:
+                self._told.add((side, name))
+                print(f"  {error_line(side, name, count)}", file=self._stream)
+        self._stream.flush()
+
+
+class LiveTable:
+    """A table that is redrawn in place, at most 80 columns wide."""
+
+    def __init__(self, title: str, stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._title = title
+        self._live = Live(console=Console(file=stream), auto_refresh=False, transient=True)
+
+    def __enter__(self) -> LiveTable:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def show(self, moment: FlowMoment) -> None:
+        """Redraw."""
+        self._live.update(live_view(self._title, moment), refresh=True)
+
+
+def live_view(title: str, moment: FlowMoment) -> RenderableType:
+    """Return the table of one moment, the counters of errors under it, and the sparkline of connections."""
+    from rich.console import Group
+    from rich.text import Text
+
+    bars = _format.sparkline(moment.history, _SPARKLINE_WIDTH)
+    now = moment.history[-1] if moment.history else 0.0
+    errors = moment.counters.error_list()
+    lines = [error_line(*one) for one in errors[:_ERRORS_SHOWN]]
+    if len(errors) > _ERRORS_SHOWN:
+        lines.append(f"and {len(errors) - _ERRORS_SHOWN} more counters of errors")
+    return Group(
+        Text(f"{title}  {clock(moment)}  (Ctrl-C stops)", no_wrap=True, overflow="ellipsis"),
+        _table(moment),
+        *(Text(line, style="bold red", no_wrap=True, overflow="ellipsis") for line in lines),
+        Text(f"connected  {bars}  {_format.rate(now, 'flows/s')}", no_wrap=True, overflow="crop"),
+    )
+
+
+def error_line(side: str, name: str, count: int) -> str:
+    """Return what is wrong, and what to do about it, in one line."""
+    hint = _flow_hints.hint(name)
+    return f"! {side} {name} {_format.count(count)}" + (f": {hint}" if hint else "")
+
+
+def clock(moment: FlowMoment) -> str:
+    """Return how long the run goes on, and of how long."""
+    if moment.is_closing:
+        return f"{moment.elapsed_s:.1f} s, closing"
+    if moment.plan.duration_s == FOREVER:
+        return f"{moment.elapsed_s:.1f} s"
+    return f"{moment.elapsed_s:.1f} of {moment.plan.duration_s:g} s"
+
+
+def _table(moment: FlowMoment) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    rates, counters = moment.rates, moment.counters
+    sides = (rates.client, rates.server)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("")
+    for name in ("clients", "servers"):
+        table.add_column(name, justify="right", no_wrap=True, min_width=16)
+    table.add_row("offered", _format.rate(rates.offered_fps, "flows/s"), "")
+    table.add_row("connected", *(_format.rate(side.connected_fps, "flows/s") for side in sides))
+    missed = _format.count(counters.missed_flows)
+    table.add_row("missed flows", missed, "", style="bold red" if counters.missed_flows else "")
+    both = (counters.client, counters.server)
+    table.add_row("active flows", *(_format.count(side.active_flows) for side in both))
+    table.add_row("established", *(_format.count(side.established_flows) for side in both))
+    table.add_row("data sent", *(_format.rate(side.tx_data_bps, "bps") for side in sides))
+    table.add_row("data received", *(_format.rate(side.rx_data_bps, "bps") for side in sides))
+    table.add_row("packets sent", *(_format.rate(side.tx_pps, "pps") for side in sides))
+    return table

@@ -1,0 +1,310 @@
+"""One run of stateful traffic from start to end.
+
+What lives here: starting a profile that is loaded, sampling until its flows are closed, stopping, and the
+result with its verdict. What does not: files, options and printing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from allosaur.cli._errors import EXIT_USAGE, explained
+from allosaur.cli._interrupt import Interrupt
+from allosaur.cli._options import FOREVER
+from allosaur.report import FlowCounters, FlowRates, FlowSampler, SideCounters
+
+if TYPE_CHECKING:
+    from allosaur import ASTFClient
+
+SAMPLE_INTERVAL_S = 0.25
+_POLL_INTERVAL_S = 0.05
+_STOP_GRACE_S = 5.0
+"""New flows that begin this long after the end of a run are stopped from here."""
+_CLOSE_MAX_S = 60.0
+"""Flows that are open so long after the end are not waited for."""
+ALL_CLIENTS = 0xFFFFFFFF
+TX = "STATE_TX"
+RESTING = ("STATE_IDLE", "STATE_ASTF_LOADED")
+
+
+@dataclass(frozen=True)
+class FlowPlan:
+    """What to do: which profile, how much of it and how long."""
+
+    profile_id: str = "_"
+    multiplier: float = 1.0
+    duration_s: float = FOREVER
+    """Seconds in which flows begin, or `FOREVER`."""
+    latency_pps: int = 0
+    ipv6: bool = False
+    no_close: bool = False
+    """End at once: leave open flows as they are."""
+    client_mask: int = ALL_CLIENTS
+    """The client ports whose clients begin flows, bit by bit."""
+    establish_s: float = 0.0
+    close_s: float = 0.0
+
+    @property
+    def servers_only(self) -> bool:
+        """Whether no client begins anything: somebody else asks."""
+        return self.client_mask == 0
+
+
+@dataclass(frozen=True)
+class FlowMoment:
+    """What is known while the traffic runs: given to whoever shows the progress."""
+
+    plan: FlowPlan
+    elapsed_s: float
+    counters: FlowCounters
+    rates: FlowRates
+    is_closing: bool = False
+    """No more flows begin; those that are open may end."""
+    history: Sequence[float] = ()
+    """Flows that came to be, in each second, one value a sample."""
+
+
+@dataclass(frozen=True)
+class FlowOutcome:
+    """What a run did."""
+
+    plan: FlowPlan
+    elapsed_s: float
+    """Seconds in which flows began."""
+    closing_s: float
+    """Seconds after that until the last flow was closed."""
+    counters: FlowCounters
+    rates: Sequence[FlowRates]
+    latency: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """Of each client port: `min_us`, `average_us`, `max_us`, `jitter_us`, `sent`, `received`."""
+    groups: Mapping[str, FlowCounters] = field(default_factory=dict)
+    """The counters of template groups, by name."""
+    warnings: Sequence[str] = ()
+    overdue: bool = False
+    """Flows still began, or were open, long after the end."""
+    exit_code: int | None = None
+    """Set when a signal ended the run: what to exit with."""
+
+
+@dataclass(frozen=True)
+class FlowVerdict:
+    """Whether the run kept its promise, and if not, why."""
+
+    ok: bool
+    summary: str
+    reasons: Sequence[str] = ()
+    lost_messages: int | None = None
+    """UDP messages that one side sent and the other did not get; `None` when one of them is not ours."""
+
+
+def drive(
+    client: ASTFClient, plan: FlowPlan, interrupt: Interrupt, show: Callable[[FlowMoment], None]
+) -> FlowOutcome:
+    """Start the profile that is loaded, watch it until its flows are closed, and return what happened.
+
+    It is stopped in any case, also when this raises :class:`CommandError`.
+    """
+    with explained("cannot read the counters"):
+        client.clear_stats(pid_input=plan.profile_id)
+    sampler = FlowSampler(lambda: read(client, plan.profile_id))
+    try:
+        with explained("the traffic did not start", EXIT_USAGE):
+            begin(client, plan)
+        sampler.started()
+        with explained("the server stopped answering while the traffic ran"):
+            watched = _watch(client, plan, interrupt, sampler, show)
+    finally:
+        with explained("cannot stop the traffic"):
+            client.stop(pid_input=plan.profile_id)
+    with explained("cannot read the counters"):
+        sampler.sample()
+        latency = latencies(client) if plan.latency_pps else {}
+        groups = read_groups(client, plan.profile_id)
+        warnings = [str(warning) for warning in client.get_warnings()]
+    return FlowOutcome(
+        plan,
+        watched.elapsed_s,
+        watched.closing_s,
+        sampler.counters,
+        sampler.rates(),
+        latency,
+        groups,
+        warnings,
+        watched.overdue,
+        interrupt.exit_code,
+    )
+
+
+def begin(client: ASTFClient, plan: FlowPlan, dump_interval_s: float = 0.0) -> None:
+    """Start the profile that is loaded; its flows are recorded every `dump_interval_s`, if above zero."""
+    client.start(
+        mult=plan.multiplier,
+        duration=plan.duration_s,
+        nc=plan.no_close,
+        latency_pps=plan.latency_pps,
+        ipv6=plan.ipv6,
+        pid_input=plan.profile_id,
+        client_mask=plan.client_mask,
+        e_duration=plan.establish_s,
+        t_duration=plan.close_s,
+        dump_interval=dump_interval_s,
+    )
+
+
+def read(client: ASTFClient, profile_id: str, is_sum: bool = False) -> FlowCounters:
+    """Read the counters of a profile, or of all."""
+    stats = client.get_stats(pid_input=profile_id, is_sum=is_sum)
+    profiles = list(client.get_profiles_state()) if is_sum else [profile_id]
+    return _counters(client, stats["traffic"], stats, _missed(client, profiles))
+
+
+def read_groups(client: ASTFClient, profile_id: str) -> dict[str, FlowCounters]:
+    """Read the counters of the template groups that have names."""
+    names = client.get_tg_names(profile_id)
+    if not names:
+        return {}
+    stats = client.get_traffic_tg_stats(names, pid_input=profile_id)
+    return {name: _counters(client, stats[name], {}, None) for name in names}
+
+
+def latencies(client: ASTFClient) -> dict[int, dict[str, Any]]:
+    """Read what was measured of latency, by port, in microseconds."""
+    found = {}
+    for port, one in client.get_latency_stats().items():
+        times, counted = one.get("hist", {}), one.get("stats", {})
+        if not counted.get("m_tx_pkt_ok") and not counted.get("m_pkt_ok"):
+            continue
+        found[port] = {
+            "sent": int(counted.get("m_tx_pkt_ok", 0)),
+            "received": int(counted.get("m_pkt_ok", 0)),
+            "min_us": float(times.get("min_usec", 0)),
+            "average_us": float(times.get("s_avg", 0)),
+            "max_us": float(times.get("s_max", 0)),
+            "jitter_us": float(counted.get("m_jitter", 0)),
+        }
+    return found
+
+
+def judge(outcome: FlowOutcome) -> FlowVerdict:
+    """Say whether all flows that were offered began, found their other end, and went well."""
+    reasons = [*_missing(outcome), *_errors(outcome.counters)]
+    lost = lost_messages(outcome.counters)
+    if lost and not outcome.plan.no_close:
+        reasons.append(f"{lost:,} UDP messages were sent and not received")
+    if outcome.overdue:
+        reasons.append("flows were still open long after the end, and were not waited for")
+    if reasons:
+        return FlowVerdict(False, "; ".join(reasons), reasons, lost)
+    if outcome.plan.servers_only:
+        return FlowVerdict(True, "all flows that came were served, and no counter of errors grew", (), lost)
+    return FlowVerdict(
+        True, "all flows that were offered began and were answered, and no counter of errors grew", (), lost
+    )
+
+
+def lost_messages(counters: FlowCounters) -> int | None:
+    """Count UDP messages that did not arrive, both ways: extra ones of one way hide no loss of the other."""
+    client, server = counters.client, counters.server
+    if not client.begun_flows or not server.begun_flows:
+        return None
+    ways = ((client, server), (server, client))
+    return sum(max(sender.tx_messages - receiver.rx_messages, 0) for sender, receiver in ways)
+
+
+def _missing(outcome: FlowOutcome) -> list[str]:
+    counters, plan = outcome.counters, outcome.plan
+    begun, missed = counters.client.begun_flows, counters.missed_flows
+    reasons = []
+    if plan.servers_only:
+        if not counters.server.begun_flows:
+            reasons.append("no flow came: nobody asked these servers")
+    elif not begun:
+        reasons.append("no flow began")
+    if missed:
+        share = 100 * missed / max(counters.offered_flows, 1)
+        reasons.append(f"load not reached: {missed:,} flows were not begun in time ({share:.3g} %)")
+    alone = begun - counters.client.connected_flows
+    if alone > 0 and not plan.no_close:
+        reasons.append(f"{alone:,} flows found no other end ({100 * alone / begun:.3g} %)")
+    return reasons
+
+
+def _errors(counters: FlowCounters) -> list[str]:
+    found = [f"{side} {name} {count:,}" for side, name, count in counters.error_list()]
+    return [f"counters of errors grew: {', '.join(found)}"] if found else []
+
+
+def _missed(client: ASTFClient, profiles: Sequence[str]) -> int | None:
+    """Count the flows that were not begun in time; `None` when the server does not, as TRex's."""
+    if "get_flow_rates" not in client.get_server_supported_cmds():
+        return None
+    return sum(int(client.get_flow_rates(name)["missed"]) for name in profiles)
+
+
+def _counters(
+    client: ASTFClient, traffic: Mapping[str, Any], ports: Mapping[Any, Any], missed: int | None
+) -> FlowCounters:
+    _, wrong = client.is_traffic_stats_error(traffic)
+    return FlowCounters(
+        SideCounters.from_stats("client", traffic["client"], ports),
+        SideCounters.from_stats("server", traffic["server"], ports),
+        missed,
+        {side: {name: int(traffic[side][name]) for name in names} for side, names in wrong.items()},
+    )
+
+
+@dataclass
+class _Watched:
+    elapsed_s: float = 0.0
+    closing_s: float = 0.0
+    overdue: bool = False
+
+
+def _watch(
+    client: ASTFClient,
+    plan: FlowPlan,
+    interrupt: Interrupt,
+    sampler: FlowSampler,
+    show: Callable[[FlowMoment], None],
+) -> _Watched:
+    """Sample until the profile rests, a signal comes, or the run is overdue."""
+    history: list[float] = []
+    watched = _Watched()
+    ended_s: float | None = None
+    next_sample_s = SAMPLE_INTERVAL_S
+    while not interrupt:
+        now_s = sampler.elapsed_s()
+        state = client.get_profiles_state().get(plan.profile_id, RESTING[0])
+        if state != TX and ended_s is None:
+            ended_s = now_s
+        if now_s >= next_sample_s:
+            next_sample_s += SAMPLE_INTERVAL_S * (1 + (now_s - next_sample_s) // SAMPLE_INTERVAL_S)
+            counters = sampler.sample().counters
+            rates = sampler.recent(SAMPLE_INTERVAL_S)
+            history.append((rates.server if plan.servers_only else rates.client).connected_fps)
+            show(FlowMoment(plan, now_s, counters, sampler.recent(), ended_s is not None, history))
+        if state in RESTING:
+            break
+        if _is_overdue(plan, now_s, ended_s):
+            watched.overdue = True
+            break
+        time.sleep(_POLL_INTERVAL_S)
+    return _spent(watched, plan, sampler.elapsed_s(), ended_s)
+
+
+def _spent(watched: _Watched, plan: FlowPlan, now_s: float, ended_s: float | None) -> _Watched:
+    watched.elapsed_s = now_s if ended_s is None else ended_s
+    watched.closing_s = now_s - watched.elapsed_s
+    if plan.duration_s != FOREVER and not (watched.overdue and ended_s is None):
+        # The end is noticed a poll later than it was.
+        watched.elapsed_s = min(watched.elapsed_s, plan.duration_s)
+    return watched
+
+
+def _is_overdue(plan: FlowPlan, now_s: float, ended_s: float | None) -> bool:
+    if ended_s is None:
+        return plan.duration_s != FOREVER and now_s > plan.duration_s + plan.establish_s + _STOP_GRACE_S
+    return now_s > ended_s + max(plan.close_s + _STOP_GRACE_S, _CLOSE_MAX_S)

@@ -1,0 +1,165 @@
+"""`allosaur run` with a stateful profile: its conversations, and what came of them."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import platform
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from allosaur.cli import _flow_hints, _flow_summary, _profile
+from allosaur.cli._access import connected, remote_stateful_client
+from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input
+from allosaur.cli._flow_access import check_clients, load_file, plan_of, put, take_server
+from allosaur.cli._flow_progress import progress
+from allosaur.cli._flows import FlowOutcome, FlowVerdict, drive, judge
+from allosaur.cli._interrupt import Interrupt
+from allosaur.cli._options import FOREVER
+from allosaur.report import Check, FlowReport, write_flow_report
+
+if TYPE_CHECKING:
+    from allosaur import ASTFClient
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Do what `allosaur run` says, with conversations; return the exit code."""
+    if options.ports is not None:
+        raise bad_input("--ports: a stateful profile uses all ports; --clients names those that open flows")
+    path = Path(options.profile)
+    tunables = _profile.merged(options.tunable)
+    plan = plan_of(options)
+    report = check_report(options.report)
+    # Before anything is started: a profile that does not load needs no server.
+    profile = load_file(path, tunables)
+    with Interrupt() as interrupt, _client(options) as client:
+        check_clients(client, options)
+        take_server(client, options.force)
+        put(client, plan, path, profile, options.force)
+        with progress(path.name) as shown:
+            outcome = drive(client, plan, interrupt, shown.show)
+        with contextlib.suppress(Exception):
+            # Only tidying: the result stands, and the next run loads its profile anyway.
+            client.clear_profile(pid_input=plan.profile_id)
+    verdict = judge(outcome)
+    if report is not None:
+        _write(report, _report(options, tunables, outcome, verdict))
+    _print(options, tunables, outcome, verdict)
+    if outcome.exit_code is not None:
+        return outcome.exit_code
+    return EXIT_OK if verdict.ok else EXIT_FAILED
+
+
+def check_report(name: str | None) -> Path | None:
+    """Return where to write a report, if anywhere. Raises :class:`CommandError` when it cannot be there."""
+    if name is None:
+        return None
+    path = Path(name)
+    if not path.parent.is_dir():
+        raise bad_input(f"--report {path}: no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise bad_input(f"--report {path}: is a folder; name a file in it")
+    return path
+
+
+@contextlib.contextmanager
+def _client(options: argparse.Namespace) -> Iterator[ASTFClient]:
+    """Connect to the server that the options name, or start one; disconnect, and stop it, at the end."""
+    if not options.local:
+        with remote_stateful_client(options) as client:
+            yield client
+        return
+    from allosaur.server import LocalServer
+
+    if options.local_ports:
+        specs = [spec.strip() for spec in options.local_ports.split(",")]
+    else:
+        specs = ["memory"] * (2 + max(options.clients or [0]))
+    with (
+        LocalServer(ports=specs, cores=options.cores, stateful=True) as server,
+        connected(server.client(), "the server of this run") as client,
+    ):
+        yield cast("ASTFClient", client)
+
+
+def _write(path: Path, report: FlowReport) -> None:
+    try:
+        write_flow_report(path, report)
+    except OSError as error:
+        raise CommandError(
+            f"cannot write the report {path}: {error.strerror}; name another with --report"
+        ) from error
+
+
+def _report(
+    options: argparse.Namespace, tunables: dict[str, Any], outcome: FlowOutcome, verdict: FlowVerdict
+) -> FlowReport:
+    plan, counters = outcome.plan, outcome.counters
+    path = Path(options.profile)
+    seconds = "forever" if plan.duration_s == FOREVER else f"{plan.duration_s:g}"
+    words = [f"-m {plan.multiplier:g}", f"-d {seconds}", *(f"-t {key}={tunables[key]}" for key in tunables)]
+    server = "--local" if options.local else f"--server {options.server}"
+    return FlowReport(
+        title=f"Allosaur: {path.name}",
+        verdict=f"{verdict.summary}.",
+        ok=verdict.ok,
+        facts={
+            "When": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC"),
+            "Server": "in-memory ports of its own" if options.local else str(options.server),
+            "Asked": f"{plan.multiplier:g} times the profile's flows, for {seconds} s",
+            "Ran": f"{outcome.elapsed_s:.2f} s, and {outcome.closing_s:.2f} s more until flows were closed",
+            "Python": platform.python_version(),
+        },
+        counters=counters,
+        rates=outcome.rates,
+        groups=outcome.groups,
+        latency=outcome.latency,
+        hints={name: _flow_hints.hint(name) for _, name, _ in counters.error_list()},
+        checks=checks(outcome, verdict),
+        reproduce=[f"allosaur run {path} {' '.join(words)} {server}"],
+        profile=path.read_text(encoding="utf-8") if path.suffix == ".py" else "",
+    )
+
+
+def checks(outcome: FlowOutcome, verdict: FlowVerdict) -> list[Check]:
+    """Return what a report says must hold, and whether it did."""
+    counters, plan = outcome.counters, outcome.plan
+    begun, connected_flows = counters.client.begun_flows, counters.client.connected_flows
+    found: list[Check] = []
+    if not plan.servers_only:
+        missed = counters.missed_flows
+        text = (
+            "the server did not count it" if missed is None else f"{missed:,} of {counters.offered_flows:,}"
+        )
+        found.append(Check("flows that were missed", not missed and begun > 0, text))
+        is_whole = plan.no_close or begun == connected_flows
+        found.append(Check("flows that were answered", is_whole, f"{connected_flows:,} of {begun:,}"))
+    wrong = [f"{side} {name} {count:,}" for side, name, count in counters.error_list()]
+    found.append(Check("counters of errors", not wrong, ", ".join(wrong) or "all are zero"))
+    if verdict.lost_messages is not None and not plan.no_close:
+        lost = verdict.lost_messages
+        found.append(Check("UDP messages that were lost", lost == 0, f"{lost:,}"))
+    return found
+
+
+def _print(
+    options: argparse.Namespace, tunables: dict[str, Any], outcome: FlowOutcome, verdict: FlowVerdict
+) -> None:
+    if not options.json:
+        print(_flow_summary.text(outcome, verdict))
+        if options.report is not None:
+            print(f"Report: {options.report}")
+        return
+    result = {
+        "command": "run",
+        "mode": "stateful",
+        "profile": options.profile,
+        "tunables": tunables,
+        "server": "local" if options.local else str(options.server),
+        **_flow_summary.json_object(outcome, verdict),
+        "report": options.report,
+    }
+    print(json.dumps(result, indent=2))

@@ -1,0 +1,112 @@
+"""The counters of flows: what began, what was missed, what was sent and received, and what went wrong.
+
+They come by TRex's names (`tcps_connattempt` and so on); this gives them the names of a report. Bytes of
+data are those of applications; bytes on the wire are of whole frames, with FCS. A counter that the server
+does not have is `None`, never a zero that would look like a measurement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+SIDES = ("client", "server")
+"""Clients open flows, on even ports; servers answer them, on odd ports."""
+
+
+@dataclass(frozen=True)
+class SideCounters:
+    """What one side counted."""
+
+    begun_flows: int = 0
+    """Clients: flows that were opened. Servers: flows that came."""
+    connected_flows: int = 0
+    """Flows of which both ends knew. For UDP these are all that were begun."""
+    closed_flows: int = 0
+    active_flows: int = 0
+    """Flows that there are now, with those that are not connected yet."""
+    established_flows: int = 0
+    tx_data_bytes: int = 0
+    rx_data_bytes: int = 0
+    tx_messages: int = 0
+    """UDP only, as are the received ones."""
+    rx_messages: int = 0
+    tx_packets: int = 0
+    rx_packets: int = 0
+    tx_wire_bytes: int = 0
+    rx_wire_bytes: int = 0
+
+    @classmethod
+    def from_stats(
+        cls, side: str, traffic: Mapping[str, Any], ports: Mapping[Any, Mapping[str, Any]]
+    ) -> SideCounters:
+        """Take one side's part of `ASTFClient.get_stats()`: its counters, and those of its ports."""
+        own = [stats for port, stats in ports.items() if isinstance(port, int) and port % 2 == _parity(side)]
+        began = (
+            ("tcps_connattempt", "udps_connects") if side == "client" else ("tcps_accepts", "udps_accepts")
+        )
+        # A server's end of UDP has no handshake: it knows of both ends as soon as it is there.
+        messages = "udps_connects" if side == "client" else "udps_accepts"
+        return cls(
+            begun_flows=_sum(traffic, *began),
+            connected_flows=_sum(traffic, "tcps_connects", messages),
+            closed_flows=_sum(traffic, "tcps_closed", "udps_closed"),
+            active_flows=_sum(traffic, "m_active_flows"),
+            established_flows=_sum(traffic, "m_est_flows"),
+            tx_data_bytes=_sum(traffic, "tcps_sndbyte_ok", "udps_sndbyte"),
+            rx_data_bytes=_sum(traffic, "tcps_rcvbyte", "udps_rcvbyte"),
+            tx_messages=_sum(traffic, "udps_sndpkt"),
+            rx_messages=_sum(traffic, "udps_rcvpkt"),
+            tx_packets=sum(int(stats.get("opackets", 0)) for stats in own),
+            rx_packets=sum(int(stats.get("ipackets", 0)) for stats in own),
+            tx_wire_bytes=sum(int(stats.get("obytes", 0)) for stats in own),
+            rx_wire_bytes=sum(int(stats.get("ibytes", 0)) for stats in own),
+        )
+
+    def to_json(self) -> dict[str, int]:
+        """Return the counters as plain data."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+@dataclass(frozen=True)
+class FlowCounters:
+    """What a profile counted since its start."""
+
+    client: SideCounters = SideCounters()
+    server: SideCounters = SideCounters()
+    missed_flows: int | None = None
+    """Flows that were due and were not begun in time: load that was asked for and not reached."""
+    errors: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Counters that should be zero and are not: by side, by name."""
+
+    @property
+    def offered_flows(self) -> int:
+        """What the profile asked for so far: what was begun and what was missed."""
+        return self.client.begun_flows + (self.missed_flows or 0)
+
+    def side(self, name: str) -> SideCounters:
+        """Return the counters of `client` or `server`."""
+        return self.client if name == "client" else self.server
+
+    def error_list(self) -> list[tuple[str, str, int]]:
+        """Return what went wrong as (side, name, how often)."""
+        return [(side, name, count) for side in SIDES for name, count in self.errors.get(side, {}).items()]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counters as plain data, with `offered_flows`."""
+        return {
+            "offered_flows": self.offered_flows,
+            "missed_flows": self.missed_flows,
+            "client": self.client.to_json(),
+            "server": self.server.to_json(),
+            "errors": {side: dict(self.errors.get(side, {})) for side in SIDES},
+        }
+
+
+def _parity(side: str) -> int:
+    return 0 if side == "client" else 1
+
+
+def _sum(traffic: Mapping[str, Any], *names: str) -> int:
+    return sum(int(traffic.get(name, 0)) for name in names)

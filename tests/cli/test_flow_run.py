@@ -1,0 +1,355 @@
+"""`allosaur run` and friends with stateful profiles, against a server in a box: what they ask and say.
+
+What real traffic does is in `test_flows_live.py`.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from allosaur.cli import _flow_progress, _flow_summary
+from allosaur.cli._flow_hints import hint
+from allosaur.cli._flows import FlowMoment, FlowOutcome, FlowPlan, judge
+from allosaur.cli._options import FOREVER
+from allosaur.cli._profile_kind import is_stateful
+from allosaur.report import FlowCounters, FlowRates, FlowSampler, SideCounters, SideRates
+from allosaur.testing import MockStatefulTransport, MockTransport
+from rich.console import Console
+
+ROOT = Path(__file__).resolve().parents[2]
+HTTP = ROOT / "profiles" / "stateful" / "http.py"
+#: What both sides of 100 good connections count.
+GOOD = {
+    "client": {
+        "tcps_connattempt": 100,
+        "tcps_connects": 100,
+        "tcps_closed": 100,
+        "tcps_sndbyte_ok": 10_000,
+        "tcps_rcvbyte": 3_276_800,
+    },
+    "server": {
+        "tcps_accepts": 100,
+        "tcps_connects": 100,
+        "tcps_closed": 100,
+        "tcps_sndbyte_ok": 3_276_800,
+        "tcps_rcvbyte": 10_000,
+    },
+}
+
+
+@pytest.fixture
+def box() -> MockStatefulTransport:
+    made = MockStatefulTransport(auto_finish=True)
+    made.counters = {side: dict(values) for side, values in GOOD.items()}
+    return made
+
+
+@pytest.fixture
+def where(serve: Any, box: MockStatefulTransport) -> Iterator[list[str]]:
+    with serve(box) as served:
+        yield ["--server", f"{served.host}:{served.rpc_port}", "--pub-port", str(served.pub_port)]
+
+
+def started(box: MockStatefulTransport) -> dict[str, Any]:
+    """What the last start asked for."""
+    return [params for method, params in box.calls if method == "start"][-1]
+
+
+def test_a_good_run(allosaur: Any, where: list[str]) -> None:
+    ended = allosaur("run", HTTP, "-m", "5", "-d", "2", "-t", "rate=20", *where)
+    assert ended.code == 0, ended
+    for shown in (
+        "clients",
+        "servers",
+        "offered flows",
+        "missed flows",
+        "3,276,800",
+        "Ran ",
+        "OK: all flows",
+    ):
+        assert shown in ended.out, shown
+
+
+def test_what_is_asked_reaches_the_server(
+    allosaur: Any, where: list[str], box: MockStatefulTransport
+) -> None:
+    options = ["-m", "2.5", "-d", "3", "--latency", "10", "--ipv6", "--nc", "--pid", "web"]
+    options += ["--clients", "0", "--establish-within", "4s", "--close-within", "500ms", "-t", "response=500"]
+    ended = allosaur("run", HTTP, *options, *where, "--json")
+    assert ended.code == 0, ended
+    asked = started(box)
+    assert asked["profile_id"] == "web"
+    assert (asked["mult"], asked["duration"], asked["latency_pps"]) == (2.5, 3, 10)
+    assert (asked["ipv6"], asked["nc"], asked["client_mask"]) == (True, True, 1)
+    assert (asked["e_duration"], asked["t_duration"]) == (4, 0.5)
+    assert "web" not in box._states, "the profile of a run goes with it"
+    result = ended.json()
+    assert result["profile_id"] == "web"
+    assert result["tunables"] == {"response": 500}
+    assert result["client"]["begun_flows"] == result["offered_flows"] == 100
+    assert result["missed_flows"] == 0
+
+
+def test_servers_only_begin_nothing(allosaur: Any, where: list[str], box: MockStatefulTransport) -> None:
+    box.counters["client"] = {}
+    ended = allosaur("run", HTTP, "--servers-only", "-d", "1", *where)
+    assert ended.code == 0, ended
+    assert started(box)["client_mask"] == 0
+    assert "all flows that came were served" in ended.out
+
+
+def test_counters_of_errors_fail_the_run_by_name_with_a_hint(
+    allosaur: Any, where: list[str], box: MockStatefulTransport
+) -> None:
+    box.counters["client"]["tcps_rexmttimeo"] = 7
+    ended = allosaur("run", HTTP, "-d", "1", *where)
+    assert ended.code == 1, ended
+    assert f"! client tcps_rexmttimeo 7: {hint('tcps_rexmttimeo')}" in ended.out
+    assert "FAILED: counters of errors grew: client tcps_rexmttimeo 7." in ended.out
+    result = allosaur("run", HTTP, "-d", "1", *where, "--json").json()
+    assert result["ok"] is False
+    assert [(one["side"], one["counter"], one["count"]) for one in result["errors"]] == [
+        ("client", "tcps_rexmttimeo", 7)
+    ]
+
+
+def test_missed_flows_fail_the_run_and_are_never_hidden(
+    allosaur: Any, where: list[str], box: MockStatefulTransport
+) -> None:
+    box.missed_flows = 25
+    ended = allosaur("run", HTTP, "-d", "1", *where)
+    assert ended.code == 1, ended
+    assert "load not reached: 25 flows were not begun in time (20 %)" in ended.out
+    assert "missed 25." in ended.out
+
+
+def test_a_report_with_plots(
+    allosaur: Any, where: list[str], box: MockStatefulTransport, tmp_path: Path
+) -> None:
+    box.counters["client"]["tcps_rexmttimeo"] = 7
+    ended = allosaur("run", HTTP, "-d", "1", *where, "--report", "flows.html")
+    assert ended.code == 1, ended
+    page = (tmp_path / "flows.html").read_text(encoding="utf-8")
+    for shown in (
+        "Flows over time",
+        "Open flows",
+        "Bits over time",
+        "tcps_rexmttimeo",
+        "Failed.",
+        "class Http",
+    ):
+        assert shown in page, shown
+    assert '"flows":{"data"' in page
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-m", "5kpps"], ["-m 5kpps", "a factor of its own rates"]),
+        (["--ports", "0"], ["--ports", "--clients"]),
+        (["--clients", "1"], ["--clients 1", "odd ports are servers'"]),
+        (["--clients", "6"], ["--clients 6", "ports 0 to 1"]),
+        (["--pid", "two words"], ["--pid", "one word"]),
+        (["--clients", "0", "--servers-only"], ["--servers-only"]),
+        (["-t", "responce=5"], ["responce", "request, response, rate"]),
+        (["--report", "missing/page.html"], ["--report", "no folder"]),
+    ],
+)
+def test_what_is_asked_wrongly(
+    allosaur: Any, where: list[str], box: MockStatefulTransport, words: list[str], said: list[str]
+) -> None:
+    allosaur("run", HTTP, *words, *where).refused(*said)
+    assert not [method for method, _ in box.calls if method == "start"]
+
+
+def test_options_of_conversations_with_streams(allosaur: Any) -> None:
+    streams = ROOT / "profiles" / "imix.py"
+    for words in (["--nc"], ["--pid", "a"], ["--servers-only"], ["--latency", "5"]):
+        allosaur("run", streams, "--local", *words).refused(words[0], "is for stateful profiles")
+
+
+def test_a_server_that_refuses_to_start(allosaur: Any, where: list[str], box: MockStatefulTransport) -> None:
+    box.start_error = "fewer clients than cores"
+    allosaur("run", HTTP, *where).refused("did not start", "fewer clients than cores")
+
+
+def test_a_server_for_streams(allosaur: Any, serve: Any) -> None:
+    with serve(MockTransport()) as served:
+        address = ["--server", f"{served.host}:{served.rpc_port}", "--pub-port", str(served.pub_port)]
+        allosaur("run", HTTP, *address).refused("sends streams", "allosaur server --stateful", "--local")
+        allosaur("stats", *address).refused("sends streams", "allosaur server --stateful")
+
+
+def test_streams_for_a_stateful_server(allosaur: Any, where: list[str]) -> None:
+    allosaur("run", ROOT / "profiles" / "imix.py", *where).refused("runs conversations", "allosaur server")
+
+
+def test_a_server_that_someone_else_has(allosaur: Any, where: list[str], box: MockStatefulTransport) -> None:
+    box._context = "somebody"
+    allosaur("run", HTTP, "-d", "1", *where).failed(1, "cannot take the server", "--force")
+    assert allosaur("run", HTTP, "-d", "1", *where, "--force").code == 0
+
+
+# start, stop, update, stats and clear
+
+
+def test_a_profile_that_goes_on(allosaur: Any, where: list[str], box: MockStatefulTransport) -> None:
+    ended = allosaur("start", HTTP, "-m", "3", "--pid", "web", "--record-flows", "1s", *where)
+    assert ended.code == 0, ended
+    assert "Profile 'web' runs, until it is stopped." in ended.out
+    assert "allosaur stop --server" in ended.out
+    assert started(box)["dump_interval"] == 1
+    assert box._states["web"] == 4, "it goes on"
+
+    allosaur("start", HTTP, "--pid", "web", *where).failed(1, "runs already", "allosaur stop --pid web")
+    ended = allosaur("update", "-m", "7", "--pid", "web", *where)
+    assert (ended.code, ended.out) == (0, "Profile 'web' now at 7 times the profile's rates.\n")
+    allosaur("clear", "--pid", "web", *where).failed(1, "'web' runs", "stop")
+    ended = allosaur("stats", "--pid", "web", "--counters", "--flows", "--latency", "--groups", *where)
+    assert ended.code == 0, ended
+    for shown in ("web", "runs", "tcps_connattempt", "--record-flows", "--latency 10", "has no groups"):
+        assert shown in ended.out, shown
+    ended = allosaur("stop", "--all", *where, "--json")
+    assert ended.json()["stopped"] == ["web"]
+    assert allosaur("stop", *where).out == "Nothing ran.\n"
+    assert allosaur("clear", "--all", *where, "--json").json()["cleared"] == ["_", "web"]
+    assert "web" not in box._states
+
+
+def test_names_that_are_not_there(allosaur: Any, where: list[str]) -> None:
+    for words in (["stop"], ["update", "-m", "2"], ["clear"], ["stats"]):
+        allosaur(*words, "--pid", "nobody", *where).failed(1, "no profile 'nobody'", "it has: _")
+    allosaur("update", "-m", "2", *where).failed(1, "nothing runs", "allosaur start")
+
+
+def test_start_refuses_streams(allosaur: Any, where: list[str]) -> None:
+    allosaur("start", ROOT / "profiles" / "imix.py", *where).refused("no stateful profile", "allosaur run")
+
+
+# The parts
+
+
+def moment(elapsed_s: float, duration_s: float = 10.0, is_closing: bool = False) -> FlowMoment:
+    side = SideRates(650_000.0, 99_999_999_999.0, 99_999_999_999.0, 0, 0, 12_345_678.0, 12_345_678.0)
+    counters = FlowCounters(
+        SideCounters(begun_flows=10**9, active_flows=1_000_000, established_flows=999_999),
+        SideCounters(active_flows=1_000_000),
+        123_456_789,
+        {
+            "client": dict.fromkeys(("tcps_rexmttimeo", "tcps_rcvdupack", "err_cwf"), 123456789),
+            "server": {"err_no_syn": 1, "err_no_template": 2},
+        },
+    )
+    rates = FlowRates(elapsed_s, 700_000.0, 650_000.0, 50_000.0, side, side, 1_000_000, 999_999)
+    return FlowMoment(
+        FlowPlan(duration_s=duration_s), elapsed_s, counters, rates, is_closing, [1.0, 5e5] * 60
+    )
+
+
+def test_the_live_table_fits_80_columns() -> None:
+    stream = io.StringIO()
+    Console(file=stream, width=80).print(
+        _flow_progress.live_view("a_profile_with_quite_a_long_name.py", moment(3.25))
+    )
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 24
+    text = "\n".join(lines)
+    for shown in ("3.2 of 10 s", "700 kflows/s", "650 kflows/s", "123,456,789", "1,000,000", "100 Gbps", "█"):
+        assert shown in text, shown
+    assert "! client tcps_rexmttimeo 123,456,789: " in text
+    assert "and 1 more counters of errors" in text
+
+
+def test_plain_lines_name_each_error_once() -> None:
+    stream = io.StringIO()
+    with _flow_progress.progress("x", stream) as shown:
+        for quarter in range(1, 21):
+            shown.show(moment(quarter * 0.25))
+    lines = stream.getvalue().splitlines()
+    assert [line.split(":")[0] for line in lines if "offered" in line] == ["2.0 of 10 s", "4.0 of 10 s"]
+    assert "offered 700 kflows/s, connected 650 kflows/s; missed 123,456,789" in lines[0]
+    assert sum("err_no_syn" in line for line in lines) == 1
+
+
+def test_the_clock_says_when_flows_close() -> None:
+    assert _flow_progress.clock(moment(12.0, is_closing=True)) == "12.0 s, closing"
+    assert _flow_progress.clock(moment(12.0, FOREVER)) == "12.0 s"
+
+
+def outcome(counters: FlowCounters, plan: FlowPlan | None = None, **more: Any) -> FlowOutcome:
+    return FlowOutcome(plan or FlowPlan(duration_s=2.0), 2.0, 0.0, counters, [], **more)
+
+
+def flows(begun: int, connected: int, **more: Any) -> FlowCounters:
+    sides = SideCounters(begun_flows=begun, connected_flows=connected)
+    return FlowCounters(sides, SideCounters(begun_flows=connected, connected_flows=connected), **more)
+
+
+@pytest.mark.parametrize(
+    ("done", "reason"),
+    [
+        (outcome(flows(0, 0)), "no flow began"),
+        (outcome(flows(10, 8)), "2 flows found no other end (20 %)"),
+        (outcome(flows(10, 10, missed_flows=10)), "10 flows were not begun in time (50 %)"),
+        (outcome(flows(0, 0), FlowPlan(client_mask=0)), "no flow came"),
+        (outcome(flows(5, 5), overdue=True), "long after the end"),
+        (
+            outcome(
+                FlowCounters(
+                    SideCounters(begun_flows=1, connected_flows=1, tx_messages=9, rx_messages=9),
+                    SideCounters(begun_flows=1, connected_flows=1, tx_messages=9, rx_messages=7),
+                )
+            ),
+            "2 UDP messages were sent and not received",
+        ),
+    ],
+)
+def test_each_way_to_fail_is_said(done: FlowOutcome, reason: str) -> None:
+    verdict = judge(done)
+    assert not verdict.ok
+    assert reason in verdict.summary
+    assert "FAILED: " in _flow_summary.text(done, verdict)
+
+
+def test_open_flows_are_no_failure_with_nc() -> None:
+    assert judge(outcome(flows(10, 8), FlowPlan(no_close=True))).ok
+
+
+def test_a_server_that_does_not_count_missed_flows_is_not_said_to_have_none() -> None:
+    done = outcome(flows(10, 10))
+    assert "missed -." in _flow_summary.text(done, judge(done))
+
+
+def test_rates_are_differences() -> None:
+    readings = iter(
+        FlowCounters(SideCounters(begun_flows=count, connected_flows=count, tx_data_bytes=count * 100))
+        for count in (100, 300)
+    )
+    now = iter([0.0, 0.0, 1.0, 1.0, 2.0, 2.0])
+    sampler = FlowSampler(lambda: next(readings), lambda: next(now))
+    sampler.started()
+    sampler.sample()
+    sampler.sample()
+    assert [one.begun_fps for one in sampler.rates()] == [100.0, 200.0]
+    assert sampler.recent(0.5).client.tx_data_bps == 160_000.0
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "profiles").rglob("*.py")), ids=lambda path: path.stem)
+def test_profiles_of_each_kind_are_known(path: Path) -> None:
+    assert is_stateful(path) == (path.parent.name == "stateful")
+
+
+def test_kinds_that_the_text_does_not_tell(tmp_path: Path) -> None:
+    (tmp_path / "base.py").write_text("class Base:\n    def get_profile(self): ...\n", encoding="utf-8")
+    derived = tmp_path / "derived.py"
+    derived.write_text("from base import Base\ndef register():\n    return Base()\n", encoding="utf-8")
+    assert is_stateful(derived)
+    for name, text in {"a.json": '{"templates": []}', "b.json": "[]", "c.json": "{", "d.py": "def ("}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    found = [name for name in ("a.json", "b.json", "c.json", "d.py", "e.py") if is_stateful(tmp_path / name)]
+    assert found == ["a.json"]
