@@ -203,6 +203,12 @@ impl Application {
         self.wait = Wait::Over;
     }
 
+    /// The group of the flow that it waits for ([`Action::Execute`]).
+    #[inline]
+    pub fn executes(&self) -> Option<u16> {
+        (self.wait == Wait::Executed).then_some(self.group)
+    }
+
     /// Whether it has said its last: no event brings another action.
     pub fn is_over(&self) -> bool {
         self.wait == Wait::Over

@@ -310,6 +310,29 @@ impl Session {
         self.attend(cx, way)
     }
 
+    /// The group of the flow that its program waits for, see [`Action::Execute`].
+    #[inline]
+    pub fn executes(&self) -> Option<u16> {
+        self.application.executes()
+    }
+
+    /// The group that its program chose last; 0 for none.
+    pub fn next_group(&self) -> u16 {
+        self.application.next_group()
+    }
+
+    /// The flow that its program waits for is over, or could not be; that one's program chose
+    /// `next_group` last.
+    pub fn handle_executed(
+        &mut self,
+        cx: &mut Context<'_>,
+        way: &mut impl Way,
+        next_group: u16,
+    ) -> Standing {
+        self.application.handle_executed(next_group);
+        self.attend(cx, way)
+    }
+
     /// The way has room again.
     pub fn handle_room(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
         self.attend(cx, way)
@@ -436,8 +459,8 @@ impl Session {
                 self.note_abort(cx.now);
             }
             (Action::Reset, Carrier::Udp(_)) => self.is_closing = true,
-            // Flows that programs make are not there yet: such a program goes on at once.
-            (Action::Execute { .. }, _) => self.application.handle_executed(0),
+            // Who called sees it by `executes`.
+            (Action::Execute { .. }, _) => {}
             // Programs are checked for their transport.
             (Action::Send { .. } | Action::SendMessage { .. } | Action::Keepalive { .. }, _) => {}
         }

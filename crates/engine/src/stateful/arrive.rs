@@ -302,6 +302,7 @@ impl Stateful {
             template: host.template,
             side: Side::Server,
             clients: 0,
+            is_executed: false,
             key: *key,
             network: match frame.received.addresses {
                 Addresses::V4(..) => None,

@@ -8,6 +8,8 @@
 //! | who begins flows, when, from which port | `clients` |
 //! | frames that arrive | `arrive` |
 //! | flows at work | `work` |
+//! | flows that clients begin | `begin` |
+//! | flows that programs make | `execute` |
 //! | what the flow table counts | `counters` |
 //! | what always holds | `audit` |
 //! | which clients rest, and whom nobody answers | `guests` |
@@ -18,8 +20,10 @@
 
 mod arrive;
 mod audit;
+mod begin;
 mod clients;
 mod counters;
+mod execute;
 mod guests;
 mod records;
 mod run;
@@ -41,6 +45,7 @@ use crate::transmit::{Outlets, PortIndex};
 pub use audit::Holdings;
 use clients::Terms;
 pub use counters::FlowTableCounters;
+use execute::Executions;
 use guests::Resting;
 pub use guests::{IGNORED_MAX, Ignored};
 pub use records::FlowRecord;
@@ -83,6 +88,7 @@ pub struct Stateful {
     /// Clients, servers.
     counters: [FlowTableCounters; 2],
     events: VecDeque<Event>,
+    executions: Executions,
     /// Clients that begin no flows.
     resting: Resting,
     ignored: Arc<Ignored>,
@@ -115,6 +121,7 @@ impl Stateful {
             seed: config.seed,
             counters: Default::default(),
             events: VecDeque::new(),
+            executions: Executions::default(),
             resting: Resting::default(),
             ignored: Arc::default(),
             topology: Arc::default(),
@@ -233,6 +240,7 @@ impl Stateful {
             };
             self.wake(now, flow, outlets);
         }
+        self.execute(now, outlets);
         for run in 0..self.runs.len() {
             self.begin_due(now, run, begun_max, outlets);
         }
@@ -254,7 +262,7 @@ impl Stateful {
             let Some(clients) = run.pop_due(now) else {
                 break;
             };
-            self.begin(now, index, clients, outlets);
+            self.begin_next(now, index, clients, outlets);
         }
         let run = self.runs[number].as_mut().expect("it was there");
         if let Some(cause) = run.take_end() {
@@ -269,7 +277,8 @@ impl Stateful {
     /// When the next turn has something to do.
     pub fn poll_timeout(&self) -> Option<Nanos> {
         let runs = self.runs.iter().flatten().filter_map(Run::next_due);
-        runs.chain(self.timers.next_due()).min()
+        let executions = self.executions.has_work().then_some(0);
+        runs.chain(self.timers.next_due()).chain(executions).min()
     }
 
     /// What happened.

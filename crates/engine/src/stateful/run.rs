@@ -51,6 +51,8 @@ pub(super) struct Run {
     pub(super) is_stopping: bool,
     /// Its flows were ended: what comes for it is too late.
     pub(super) is_closed: bool,
+    /// Flows that programs asked for.
+    pub(super) executed: u64,
     /// Flows that there are, of both sides.
     pub(super) flows: u64,
     limits: RunLimits,
@@ -95,6 +97,7 @@ impl Run {
             until,
             is_stopping: false,
             is_closed: false,
+            executed: 0,
             flows: 0,
             limits,
             began_at: None,

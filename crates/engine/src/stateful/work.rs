@@ -2,18 +2,14 @@
 
 use super::run::{Run, place};
 use super::{PortFacts, RunIndex, Stateful};
-use crate::app::Transport;
-use crate::flow::{FlowIndex, FlowKey, Protocol};
+use crate::flow::{FlowIndex, FlowKey};
 use crate::rng::Lcg;
-use crate::session::{Context, LinkAddresses, Looks, Pools, Session, SideCounters, Standing, Way};
-use crate::tcp::Seq;
-use crate::template::{CompiledProfile, Ipv6Prefixes, Side, SideTunables, TemplateIndex};
+use crate::session::{Context, Looks, Pools, Session, SideCounters, Standing, Way};
+use crate::template::{CompiledProfile, Side, SideTunables, TemplateIndex};
 use crate::time::{MILLISECOND, Nanos};
 use crate::transmit::{Job, Outlets, PortIndex, Transmit};
 use std::net::Ipv6Addr;
 
-/// Tries to find a free port for a flow that begins.
-const PORT_TRIES: u32 = 64;
 /// The time to live when the user does not say.
 const TIME_TO_LIVE: u8 = 64;
 /// How long what is left of a connection that we reset stays, to swallow what was under way.
@@ -29,7 +25,11 @@ pub(super) struct Held {
     pub(super) template: TemplateIndex,
     pub(super) side: Side,
     /// The clients that it belongs to, in its run.
-    clients: u32,
+    pub(super) clients: u32,
+    /// A program asked for it.
+    is_executed: bool,
+    /// Its program asked for another flow.
+    pub(super) asks: bool,
     is_blocked: bool,
     /// It was counted as one whose ends know of each other.
     is_counted: bool,
@@ -48,6 +48,8 @@ pub(super) struct Newcomer {
     pub(super) side: Side,
     /// The clients that it belongs to, in its run.
     pub(super) clients: u32,
+    /// A program asked for it.
+    pub(super) is_executed: bool,
     /// Its key; the number of its prefixes may be [`UNHELD`].
     pub(super) key: FlowKey,
     /// Our address and the other, whose prefixes it has; `None` for IPv4.
@@ -163,6 +165,11 @@ impl Stateful {
             run.groups[usize::from(group)][place(held.side)].established += 1;
             run.has_established |= held.side == Side::Client;
         }
+        let asks = !held.asks && held.session.executes().is_some();
+        if asks && standing != Standing::Over {
+            held.asks = true;
+            self.executions.ask(index);
+        }
         self.settle(now, index, standing);
     }
 
@@ -191,6 +198,10 @@ impl Stateful {
         if held.is_lingering {
             return self.forget(index);
         }
+        if held.is_executed || held.asks {
+            held.asks = false;
+            self.executions.leave(index, held.session.next_group());
+        }
         held.session.release(&mut self.pools);
         let (run, side) = (held.run, held.side);
         if let Some(run) = &mut self.runs[usize::from(run.0)] {
@@ -199,7 +210,7 @@ impl Stateful {
             counters.active -= 1;
             counters.established -= u64::from(held.is_counted);
             run.flows -= 1;
-            if side == Side::Client {
+            if side == Side::Client && !held.is_executed {
                 run.handle_end(held.clients, now);
             }
         }
@@ -296,92 +307,6 @@ impl Stateful {
         }
     }
 
-    /// A client begins a flow.
-    pub(super) fn begin(
-        &mut self,
-        now: Nanos,
-        run_index: RunIndex,
-        place: u32,
-        outlets: &mut impl Outlets,
-    ) {
-        let Some(found) = self.free_tuple(run_index, place) else {
-            return;
-        };
-        let (key, template) = found;
-        let Some(facts) = self.ports[usize::from(key.port)] else {
-            return;
-        };
-        let link = LinkAddresses {
-            own: facts.own_mac,
-            peer: facts.peer_mac,
-            vlan: facts.vlan,
-        };
-        let link = self.topology.link(key.port, key.local, link);
-        let first = Seq(self.rng.next31() << 1);
-        let new = Newcomer {
-            run: run_index,
-            template,
-            side: Side::Client,
-            clients: place,
-            key,
-            network: self.network_of(run_index, template),
-        };
-        let made = self.make(now, new, |cx, key| Session::connect(cx, key, link, first));
-        if let Some(index) = made {
-            let held = self.flows.at(index).expect("it was just made");
-            let number = held.session.connection_number();
-            self.connections
-                .extend(number.map(|number| (number, index)));
-            if let Some(run) = &mut self.runs[usize::from(run_index.0)] {
-                run.note_begun(now);
-            }
-            self.with_flow(now, index, outlets, |session, cx, way| {
-                session.begin(cx, way)
-            });
-        }
-    }
-
-    /// Ends that no flow has, for the next flow of some clients.
-    fn free_tuple(&mut self, run_index: RunIndex, place: u32) -> Option<(FlowKey, TemplateIndex)> {
-        let run = self.runs[usize::from(run_index.0)].as_mut()?;
-        let profile = std::sync::Arc::clone(&run.profile);
-        let (port, clients) = run.clients(place);
-        let template = clients.template;
-        let client = &profile.template(template).client;
-        let network = client
-            .tunables
-            .ipv6
-            .then(|| ends(&client.tunables.prefixes));
-        let prefixes = network.map(|(ours, others)| {
-            let known = self.pools.prefixes.find(ours, others);
-            known.unwrap_or(UNHELD)
-        });
-        let protocol = match profile.template(template).transport {
-            Transport::Stream => Protocol::Tcp,
-            Transport::Datagram => Protocol::Udp,
-        };
-        // Whoever begins none leaves the rate to the others.
-        let mut tuple = clients.draw(&self.resting)?;
-        for _ in 0..PORT_TRIES {
-            let key = FlowKey {
-                local: tuple.client,
-                remote: tuple.server,
-                local_port: tuple.client_port,
-                remote_port: client.port,
-                prefixes,
-                protocol,
-                port,
-            };
-            if self.find(&key).is_none() {
-                return Some((key, template));
-            }
-            let run = self.runs[usize::from(run_index.0)].as_mut()?;
-            tuple = run.clients(place).1.draw_port(tuple);
-        }
-        self.counters[0].err_c_tuple_err += 1;
-        None
-    }
-
     /// The flow with this key.
     pub(super) fn find(&self, key: &FlowKey) -> Option<FlowIndex> {
         let is_it = |index| {
@@ -389,13 +314,6 @@ impl Stateful {
             held.is_some_and(|held| held.session.key() == key)
         };
         self.table.find(key.packed(), is_it)
-    }
-
-    /// The addresses whose prefixes the flows of a template have: the client's, and the server's.
-    fn network_of(&self, run: RunIndex, template: TemplateIndex) -> Option<(Ipv6Addr, Ipv6Addr)> {
-        let run = self.runs[usize::from(run.0)].as_ref()?;
-        let tunables = &run.profile.template(template).client.tunables;
-        tunables.ipv6.then(|| ends(&tunables.prefixes))
     }
 
     /// Makes a flow by `make`, and a place for it; `None` when there are too many.
@@ -423,6 +341,8 @@ impl Stateful {
             template,
             side,
             clients: new.clients,
+            is_executed: new.is_executed,
+            asks: false,
             is_blocked: false,
             is_counted: false,
             is_lingering: false,
@@ -495,14 +415,4 @@ impl Stateful {
         let is_its = |index: &FlowIndex| self.flows.at(*index).is_some_and(|held| held.run == run);
         self.flows.indices().filter(is_its).collect()
     }
-}
-
-/// Addresses with a template's prefixes: the client's, and the server's.
-fn ends(prefixes: &Ipv6Prefixes) -> (Ipv6Addr, Ipv6Addr) {
-    let address = |prefix: [u8; 12]| {
-        let mut bytes = [0; 16];
-        bytes[..12].copy_from_slice(&prefix);
-        Ipv6Addr::from(bytes)
-    };
-    (address(prefixes.client), address(prefixes.server))
 }

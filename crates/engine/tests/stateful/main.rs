@@ -1,6 +1,7 @@
 //! Profiles that run on one core, between a client port and a server port.
 
 mod ends;
+mod executions;
 mod links;
 mod world;
 

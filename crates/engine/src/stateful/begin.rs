@@ -1,0 +1,155 @@
+//! Clients that begin flows: by their rate, and because a program of theirs says so.
+//!
+//! What lives here: the ends of a new flow, and its first word. What does not: when it is time
+//! (`clients`), and who waits for whom (`execute`).
+
+use std::net::Ipv6Addr;
+
+use super::clients::Tuple;
+use super::work::{Newcomer, UNHELD};
+use super::{RunIndex, Stateful};
+use crate::app::Transport;
+use crate::flow::{FlowIndex, FlowKey, Protocol};
+use crate::session::{LinkAddresses, Session};
+use crate::tcp::Seq;
+use crate::template::{Ipv6Prefixes, Side, TemplateIndex};
+use crate::time::Nanos;
+use crate::transmit::{Outlets, PortIndex};
+
+/// Tries to find a free port for a flow that begins.
+const PORT_TRIES: u32 = 64;
+
+/// Whose flow it is that begins.
+#[derive(Clone, Copy)]
+pub(super) struct Beginner {
+    pub(super) run: RunIndex,
+    /// The clients that it belongs to, in its run: they give the port.
+    pub(super) clients: u32,
+    pub(super) template: TemplateIndex,
+    /// A program asked for it.
+    pub(super) is_executed: bool,
+}
+
+impl Stateful {
+    /// A client begins a flow that is due.
+    pub(super) fn begin_next(
+        &mut self,
+        now: Nanos,
+        run_index: RunIndex,
+        place: u32,
+        outlets: &mut impl Outlets,
+    ) {
+        let Some(run) = self.run_mut(run_index) else {
+            return;
+        };
+        run.note_begun(now);
+        let (_, clients) = run.clients(place);
+        let who = Beginner {
+            run: run_index,
+            clients: place,
+            template: clients.template,
+            is_executed: false,
+        };
+        let run = self.runs[usize::from(run_index.0)].as_mut();
+        let run = run.expect("it was there");
+        // When all rest, none begins.
+        let Some(tuple) = run.clients(place).1.draw(&self.resting) else {
+            return;
+        };
+        if let Some(index) = self.make_client(now, who, tuple) {
+            self.say_first(now, index, outlets);
+        }
+    }
+
+    /// Lets a new flow speak.
+    pub(super) fn say_first(&mut self, now: Nanos, index: FlowIndex, outlets: &mut impl Outlets) {
+        self.with_flow(now, index, outlets, |session, cx, way| {
+            session.begin(cx, way)
+        });
+    }
+
+    /// Makes a flow between two ends, from this port of the client or another that is free.
+    pub(super) fn make_client(
+        &mut self,
+        now: Nanos,
+        who: Beginner,
+        tuple: Tuple,
+    ) -> Option<FlowIndex> {
+        let key = self.free_key(who, tuple)?;
+        let facts = self.ports[usize::from(key.port)]?;
+        let link = LinkAddresses {
+            own: facts.own_mac,
+            peer: facts.peer_mac,
+            vlan: facts.vlan,
+        };
+        let link = self.topology.link(key.port, key.local, link);
+        let first = Seq(self.rng.next31() << 1);
+        let new = Newcomer {
+            run: who.run,
+            template: who.template,
+            side: Side::Client,
+            clients: who.clients,
+            is_executed: who.is_executed,
+            key,
+            network: self.network_of(who.run, who.template),
+        };
+        let index = self.make(now, new, |cx, key| Session::connect(cx, key, link, first))?;
+        let held = self.flows.at(index).expect("it was just made");
+        let number = held.session.connection_number();
+        self.connections
+            .extend(number.map(|number| (number, index)));
+        Some(index)
+    }
+
+    /// A key that no flow has.
+    fn free_key(&mut self, who: Beginner, mut tuple: Tuple) -> Option<FlowKey> {
+        let network = self.network_of(who.run, who.template);
+        let prefixes = network.map(|(ours, others)| {
+            let known = self.pools.prefixes.find(ours, others);
+            known.unwrap_or(UNHELD)
+        });
+        let run = self.runs[usize::from(who.run.0)].as_mut()?;
+        let template = run.profile.template(who.template);
+        let remote_port = template.client.port;
+        let protocol = match template.transport {
+            Transport::Stream => Protocol::Tcp,
+            Transport::Datagram => Protocol::Udp,
+        };
+        let port: PortIndex = run.clients(who.clients).0;
+        for _ in 0..PORT_TRIES {
+            let key = FlowKey {
+                local: tuple.client,
+                remote: tuple.server,
+                local_port: tuple.client_port,
+                remote_port,
+                prefixes,
+                protocol,
+                port,
+            };
+            if self.find(&key).is_none() {
+                return Some(key);
+            }
+            let run = self.runs[usize::from(who.run.0)].as_mut()?;
+            tuple = run.clients(who.clients).1.draw_port(tuple);
+        }
+        self.counters[0].err_c_tuple_err += 1;
+        None
+    }
+
+    /// The addresses whose prefixes the flows of a template have: the client's, and the server's.
+    fn network_of(&self, run: RunIndex, template: TemplateIndex) -> Option<(Ipv6Addr, Ipv6Addr)> {
+        let run = self.runs[usize::from(run.0)].as_ref()?;
+        let tunables = &run.profile.template(template).client.tunables;
+        tunables.ipv6.then(|| ends(&tunables.prefixes))
+    }
+}
+
+/// Addresses with a template's prefixes: the client's, and the server's.
+fn ends(prefixes: &Ipv6Prefixes) -> (Ipv6Addr, Ipv6Addr) {
+    let address = |prefix: [u8; 12]| {
+        let mut bytes = [0; 16];
+        bytes[..12].copy_from_slice(&prefix);
+        Ipv6Addr::from(bytes)
+    };
+    (address(prefixes.client), address(prefixes.server))
+}
