@@ -19,6 +19,7 @@ pytestmark = pytest.mark.usefixtures("binary")
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "wheel-data" / "scripts" / "t-rex-64"
+HTTP = ROOT / "profiles" / "stateful" / "http.py"
 ENDED_S = 20
 
 Launch = Callable[..., "subprocess.Popen[str]"]
@@ -162,10 +163,9 @@ def test_what_does_nothing_is_named_in_one_line(launch: Launch, config: Path) ->
             "-i",
             "--cfg",
             config,
-            "-d",
+            "-k",
             "60",
-            "-m",
-            "2",
+            "--flip",
             "--emu",
             "--learn-mode",
             "2",
@@ -181,17 +181,24 @@ def test_what_does_nothing_is_named_in_one_line(launch: Launch, config: Path) ->
     assert process.returncode == 0, err
     warnings = [line for line in err.splitlines() if line.startswith("warning: ")]
     assert len(warnings) == 1, err
-    for name in ("-d, -m, --learn-mode (", "--emu (", "--lm ("):
+    for name in ("-k, --flip, --learn-mode (", "--emu (", "--lm ("):
         assert name in warnings[0]
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], ["no mode", "-i"]),
-        (["-i", "--astf"], ["--astf", "not there yet", "--stl"]),
-        (["--astf", "-f", "astf/http.py"], ["--astf", "not there yet"]),
-        (["-f", "cap2/dns.yaml"], ["-f", "not there yet", "-i"]),
+        ([], ["no mode", "-i", "-f"]),
+        (["--astf"], ["no mode", "-i", "-f"]),
+        (["-i", "--astf", "--stl"], ["--astf", "--stl", "one of both"]),
+        (["-i", "--astf", "-f", "astf/http.py"], ["-i and -f", "one of both"]),
+        (["--astf", "-f", "nowhere/http.py"], ["nowhere/http.py", "no such file"]),
+        (["--astf", "-f", str(HTTP), "-m", "5kpps"], ["-m 5kpps", "factor"]),
+        (["--astf", "-f", str(HTTP), "-d", "soon"], ["-d soon", "duration"]),
+        (["--astf", "-f", str(HTTP), "-l", "0"], ["-l 0", "1 to"]),
+        (["--astf", "-f", str(HTTP), "-t", "size"], ["-t size", "key=value"]),
+        (["--astf", "-f", str(HTTP), "--astf-client-mask", "all"], ["--astf-client-mask all", "0x1"]),
+        (["-f", "cap2/dns.yaml"], ["-f", "--astf", "-i"]),
         (["--ut"], ["--ut"]),
         (["-i", "--warp"], ["'--warp'", "--help"]),
         (["-i", "faster"], ["'faster'", "--help"]),

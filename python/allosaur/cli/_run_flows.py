@@ -6,7 +6,8 @@ import argparse
 import contextlib
 import json
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -23,9 +24,18 @@ from allosaur.report import Check, FlowReport, write_flow_report
 
 if TYPE_CHECKING:
     from allosaur import ASTFClient
+    from allosaur.server import LocalServer
 
 
-def execute(options: argparse.Namespace) -> int:
+@dataclass(frozen=True)
+class OwnServer:
+    """A server that is started for one run: its configuration file, and further words for it."""
+
+    config: str
+    words: Sequence[str]
+
+
+def execute(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     """Do what `allosaur run` says, with conversations; return the exit code."""
     if options.ports is not None:
         raise bad_input("--ports: a stateful profile uses all ports; --clients names those that open flows")
@@ -35,7 +45,7 @@ def execute(options: argparse.Namespace) -> int:
     report = check_report(options.report)
     # Before anything is started: a profile that does not load needs no server.
     profile = load_file(path, tunables)
-    with Interrupt() as interrupt, _client(options) as client:
+    with Interrupt() as interrupt, _client(options, own) as client:
         check_clients(client, options)
         take_server(client, options.force)
         put(client, plan, path, profile, options.force)
@@ -66,23 +76,30 @@ def check_report(name: str | None) -> Path | None:
 
 
 @contextlib.contextmanager
-def _client(options: argparse.Namespace) -> Iterator[ASTFClient]:
+def _client(options: argparse.Namespace, own: OwnServer | None) -> Iterator[ASTFClient]:
     """Connect to the server that the options name, or start one; disconnect, and stop it, at the end."""
     if not options.local:
         with remote_stateful_client(options) as client:
             yield client
         return
+    with (
+        _local_server(options, own) as server,
+        connected(server.client(), "the server of this run") as client,
+    ):
+        yield cast("ASTFClient", client)
+
+
+def _local_server(options: argparse.Namespace, own: OwnServer | None) -> LocalServer:
     from allosaur.server import LocalServer
 
+    if own is not None:
+        words = [word for word in own.words if word != "--stateful"]
+        return LocalServer(config=own.config, options=words, stateful=True)
     if options.local_ports:
         specs = [spec.strip() for spec in options.local_ports.split(",")]
     else:
         specs = ["memory"] * (2 + max(options.clients or [0]))
-    with (
-        LocalServer(ports=specs, cores=options.cores, stateful=True) as server,
-        connected(server.client(), "the server of this run") as client,
-    ):
-        yield cast("ASTFClient", client)
+    return LocalServer(ports=specs, cores=options.cores, stateful=True)
 
 
 def _write(path: Path, report: FlowReport) -> None:

@@ -35,8 +35,7 @@ class Option:
     meaning: str
 
 
-_BATCH = "for batch mode and stateful traffic, which are not there yet"
-_STATEFUL = "stateful mode is not there yet"
+_BATCH = "of TRex's first stateful mode, which is not here"
 _HELPERS = "there is no such helper"
 _OFFLOADS = "there are no offloads to switch off"
 _DRIVERS = "drivers need no switch"
@@ -60,8 +59,18 @@ def _refused(names: str, argument: str, meaning: str) -> Option:
 
 OPTIONS: tuple[Option, ...] = (
     _applied("-h -? --help", "", "shows this"),
-    _applied("-i", "", "starts the server, for clients; needed"),
-    _applied("--stl", "", "stateless mode, the only one"),
+    _applied("-i", "", "starts the server, for clients; this or -f is needed"),
+    _applied("--stl", "", "with -i: for streams (so it is without --astf)"),
+    _applied("--astf", "", "for stateful traffic: with -i a server, with -f one run"),
+    _applied("-f", "FILE", "with --astf: runs this stateful profile, and ends"),
+    _applied("-m", "FACTOR", "with -f: what the flows a second of the profile are multiplied by (1)"),
+    _applied("-d", "SECONDS", "with -f: how long (3600)"),
+    _applied("-l", "PPS", "with -f: measures latency beside, with so many packets a second"),
+    _applied("-t", "TUNABLES", "with -f: values for the profile, key=value with commas"),
+    _applied("--nc", "", "with -f: ends at once, and leaves open flows as they are"),
+    _applied("--ipv6", "", "with -f: uses IPv6, by the profile's tunables for it"),
+    _applied("--astf-server-only", "", "with -f: opens no flows, only serves those that come"),
+    _applied("--astf-client-mask", "MASK", "with -f: the client ports that open flows, bit by bit"),
     _applied("--cfg", "FILE", "the configuration file (/etc/trex_cfg.yaml), in TRex's form or ours"),
     _applied("-c", "N", "threads that send, for each two ports"),
     _applied("-s", "", "one thread that sends"),
@@ -81,21 +90,13 @@ OPTIONS: tuple[Option, ...] = (
     *_so_anyway("--no-ofed-check --ignore-528-issue", "", _DRIVERS),
     *_so_anyway("--mlx4-so --mlx5-so --ntacc-so --bnxt-so --mana-so", "", _DRIVERS),
     *_so_anyway("--disable-ieee-1588", "", "times are always taken in software"),
-    _refused("--astf", "", f"{_STATEFUL}; -i alone, or with --stl, starts the stateless server"),
-    _refused(
-        "-f", "FILE", "batch mode is not there yet; -i starts the server, and `allosaur run` sends a profile"
-    ),
     _refused("--ut", "", "there are no tests in this program"),
     _refused("--dump-interfaces", "LIST", "`allosaur ports` lists the interfaces"),
-    *_nothing("-d -m -k -w -l", "N", _BATCH),
-    *_nothing(
-        "-p -e --lo --nc --flip --pcap --vlan --ipv6 --learn --learn-verify --close-at-end", "", _BATCH
-    ),
+    *_nothing("-k -w", "N", _BATCH),
+    *_nothing("-p -e --lo --flip --pcap --vlan --learn --learn-verify --close-at-end", "", _BATCH),
     *_nothing("--learn-mode --l-pkt-mode --rx-check --hops --active-flows", "N", _BATCH),
     *_nothing("--client_cfg --client-cfg", "FILE", _BATCH),
-    *_nothing("-t", "TUNABLES", _STATEFUL),
-    *_nothing("--astf-server-only --astf-emul-debug", "", _STATEFUL),
-    *_nothing("--astf-client-mask", "MASK", _STATEFUL),
+    *_nothing("--astf-emul-debug", "", "there is no such view"),
     *_nothing("--prom", "", "clients switch promiscuous mode on"),
     *_nothing("--lm", "MASK", "ports that shall not send are not started by clients"),
     *_nothing("-pm", "N", "the table has one form"),
@@ -160,7 +161,8 @@ def warning(found: Sequence[tuple[str, Option, str]]) -> str:
 def help_text() -> str:
     """Return what `--help` prints."""
     lines = [
-        "usage: t-rex-64 -i [OPTIONS]",
+        "usage: t-rex-64 -i [--stl | --astf] [OPTIONS]",
+        "       t-rex-64 --astf -f PROFILE.py -m FACTOR -d SECONDS [OPTIONS]",
         "",
         "Starts Allosaur's server as TRex's launcher starts TRex's: with TRex's configuration file,",
         "for all clients that can reach this machine. `allosaur server --help` shows our own way.",
