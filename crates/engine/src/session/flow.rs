@@ -7,11 +7,12 @@ use std::net::Ipv4Addr;
 
 use allosaur_packet::MacAddress;
 use allosaur_packet::checksum::Sum;
+use allosaur_packet::tcp::TcpFlags;
 
 use super::addon::{Connections, Header, LatencyCounters, Stamp};
 use super::outbox::{Outbox, OutboxPool};
 use super::udp::Udp;
-use super::wire::{Addresses, Content, Envelope};
+use super::wire::{self, Addresses, Content, Envelope};
 use crate::app::{
     Action, Addon, Application, ApplicationCounters, BufferIndex, Buffers, Program, Transport,
     UdpCounters, VariablePool,
@@ -171,7 +172,11 @@ impl Session {
         first: Seq,
         syn: &Segment,
     ) -> Session {
-        let connection = with_tcp(cx, |cx| Connection::accept(cx, first, syn));
+        let syn = clamped(
+            syn,
+            segment_bytes_max(&key, link.vlan, cx.looks.frame_bytes_max),
+        );
+        let connection = with_tcp(cx, |cx| Connection::accept(cx, first, &syn));
         Session::new(cx, key, link, Carrier::Tcp(connection))
     }
 
@@ -260,8 +265,14 @@ impl Session {
         way: &mut impl Way,
         segment: &Segment,
     ) -> Standing {
+        let most = segment_bytes_max(&self.key, self.vlan, cx.looks.frame_bytes_max);
         if let Carrier::Tcp(connection) = &mut self.carrier {
-            let outcome = with_tcp(cx, |cx| connection.handle_segment(cx, segment));
+            let outcome = if segment.has(TcpFlags::SYN) {
+                let segment = clamped(segment, most);
+                with_tcp(cx, |cx| connection.handle_segment(cx, &segment))
+            } else {
+                with_tcp(cx, |cx| connection.handle_segment(cx, segment))
+            };
             self.take(cx, outcome);
             if outcome.refused {
                 self.refuse(cx, way, segment);
@@ -476,6 +487,7 @@ impl Session {
 
     fn transmit_segments(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Progress {
         let mut envelope = self.envelope(cx);
+        let most = segment_bytes_max(&self.key, self.vlan, cx.looks.frame_bytes_max);
         let Carrier::Tcp(connection) = &mut self.carrier else {
             return Progress::Done;
         };
@@ -501,6 +513,13 @@ impl Session {
         let mut outcome = Outcome::default();
         let progress = connection.poll_transmit(&mut inner, &mut outcome, |segment| {
             envelope.identification = envelope.identification.wrapping_add(1);
+            let asking;
+            let segment = if segment.mss.is_some() {
+                asking = clamped(segment, most);
+                &asking
+            } else {
+                segment
+            };
             let content = Content::Tcp(segment);
             way.send(envelope.frame_bytes(&content), |frame| {
                 envelope.write(&content, frame, |data| {
@@ -610,6 +629,21 @@ fn with_tcp<R>(cx: &mut Context<'_>, act: impl FnOnce(&mut tcp::Context<'_>) -> 
         counters: &mut cx.counters.tcp,
         sides: &mut cx.pools.sides,
     })
+}
+
+/// Bytes of a segment for which a port has room: what its headers leave of the longest frame.
+fn segment_bytes_max(key: &FlowKey, vlan: Option<u16>, frame_bytes_max: usize) -> u16 {
+    let headers = wire::header_bytes(key.prefixes.is_some(), vlan.is_some());
+    frame_bytes_max.saturating_sub(headers).clamp(1, 0xffff) as u16
+}
+
+/// The same SYN, with segments that are no longer than the port takes: what we ask for, and what
+/// the other side asks us for (RFC 6691: without any options).
+fn clamped(syn: &Segment, most: u16) -> Segment {
+    Segment {
+        mss: Some(syn.mss.unwrap_or(tcp::MSS_BYTES_DEFAULT).min(most)),
+        ..*syn
+    }
 }
 
 /// Writes a message, and returns its sum. Headers have whole words, so sums add up.

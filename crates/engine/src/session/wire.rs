@@ -221,6 +221,13 @@ impl Content<'_> {
     }
 }
 
+/// Bytes of a frame around the data of a segment without options.
+pub fn header_bytes(is_v6: bool, is_tagged: bool) -> usize {
+    let network = if is_v6 { IPV6_BYTES } else { IPV4_BYTES };
+    let tag = if is_tagged { VLAN_BYTES } else { 0 };
+    ETHERNET_BYTES + tag + network + tcp_header::HEADER_BYTES_MIN
+}
+
 impl Envelope {
     fn network_offset(&self) -> usize {
         ETHERNET_BYTES + self.vlan.map_or(0, |_| VLAN_BYTES)

@@ -17,7 +17,7 @@ use super::timers::{Timer, Timers};
 use super::tunables::{Ecn, Tunables};
 
 /// Bytes that a segment may have when the other side does not say (RFC 9293, section 3.7.1).
-const MSS_BYTES_DEFAULT: u16 = 536;
+pub const MSS_BYTES_DEFAULT: u16 = 536;
 /// Bytes of the timestamps option, with its padding.
 const TIMESTAMPS_BYTES: u16 = 12;
 /// The time between two answers to segments that are empty and have no place here.

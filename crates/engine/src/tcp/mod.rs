@@ -37,7 +37,7 @@ mod side;
 mod timers;
 mod tunables;
 
-pub use connection::{Connection, Context, State};
+pub use connection::{Connection, Context, MSS_BYTES_DEFAULT, State};
 pub use counters::TcpCounters;
 pub use info::Info;
 pub use outcome::{End, Outcome};

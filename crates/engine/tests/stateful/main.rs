@@ -1,9 +1,14 @@
 //! Profiles that run on one core, between a client port and a server port.
 
+mod anything;
 mod ends;
 mod executions;
+mod fuzz;
 mod links;
+mod outside;
 mod world;
+
+use proptest::prelude::ProptestConfig;
 
 use allosaur_engine::app::{Addon, Command as Step, Transport};
 use allosaur_engine::session::addon::{HEADER_BYTES, Header};
@@ -15,6 +20,12 @@ use allosaur_packet::MacAddress;
 use allosaur_packet::checksum::Sum;
 
 use world::{MS, RUN, START, World, http, profile, receive, send};
+
+/// How many cases a property is tried with: `PROPTEST_CASES`, else what takes a few seconds.
+fn cases(usual: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok();
+    ProptestConfig::with_cases(asked.and_then(|text| text.parse().ok()).unwrap_or(usual))
+}
 
 /// All frames were of flows.
 fn assert_nothing_wrong(world: &World) {
@@ -97,6 +108,25 @@ fn messages_run_over_ipv6_too() {
         );
         assert_eq!(client.flows.udp.keepdrops + server.flows.udp.keepdrops, 0);
         assert_eq!(world.engine.flows(), 0);
+    }
+}
+
+#[test]
+fn no_frame_is_longer_than_its_port_takes() {
+    for (ipv6, mss) in [(0, 1_460), (1, 1_460), (0, 9_216), (1, 9_216)] {
+        let mut profile = http(100_000, 10.0);
+        for side in [&mut profile.client, &mut profile.server] {
+            side.set(Tunable::Ipv6Enable, ipv6);
+            side.set(Tunable::Mss, mss);
+        }
+        let mut world = World::new(1_000);
+        world.heard = Some(Vec::new());
+        world.start(&profile, 1.0, Some(SECOND));
+        world.run_for(5 * SECOND);
+        assert_eq!(world.sides()[0].flows.tcp.rcvbyte, 10 * 100_000);
+        let heard = world.heard.take().expect("it listens");
+        let longest = heard.iter().map(|(_, frame)| frame.len()).max();
+        assert_eq!(longest, Some(1_514), "IPv6 {ipv6}, MSS {mss}");
     }
 }
 
