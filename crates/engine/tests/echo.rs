@@ -37,6 +37,7 @@ fn terms(rate_pps: f64, addresses: [&str; 2], vlans: &[u16]) -> EchoTerms {
     EchoTerms {
         run: RUN,
         rate_pps,
+        duration: None,
         ports: vec![
             port(0, asks, client, server),
             port(1, EchoRole::Answers, server, client),
@@ -392,4 +393,22 @@ fn the_rate_changes_and_ends_when_told() {
         (server.counters.sent, server.counters.received),
         (sent, sent)
     );
+}
+
+#[test]
+fn a_duration_is_kept() {
+    for (duration_ms, expected) in [(95, 10), (100, 10), (101, 11)] {
+        let mut terms = terms(100.0, V4, &[]);
+        terms.duration = Some(duration_ms * MILLISECOND);
+        let mut world = World::new(terms, straight(MICROSECOND));
+        world.run_for(SECOND);
+        world.turn();
+        let [client, server] = world.readout();
+        assert_eq!(
+            (client.counters.sent, client.counters.not_sent),
+            (expected, 0)
+        );
+        assert_eq!(server.counters.received, expected);
+        assert_eq!(world.echoes.poll_timeout(), None);
+    }
 }

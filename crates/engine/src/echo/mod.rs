@@ -37,6 +37,8 @@ pub struct EchoTerms {
     pub run: u32,
     /// Requests a second of each port that asks; more than 0.
     pub rate_pps: f64,
+    /// How long they ask; `None` is until they are stopped.
+    pub duration: Option<Nanos>,
     /// The ports that take part.
     pub ports: Vec<EchoPort>,
 }
@@ -124,6 +126,8 @@ pub enum EchoArrival {
 pub struct Echoes {
     run: u32,
     gap: Gap,
+    /// When they stop asking by themselves.
+    until: Option<Nanos>,
     /// By the number of the port.
     ports: Vec<Option<Side>>,
     /// Requests to be answered, as they arrived.
@@ -159,6 +163,7 @@ impl Echoes {
         Echoes {
             run: terms.run,
             gap: Gap::from_pps(terms.rate_pps),
+            until: terms.duration.map(|duration| now.saturating_add(duration)),
             ports: sides,
             asked: VecDeque::new(),
             spare: Vec::new(),
@@ -238,8 +243,13 @@ impl Echoes {
         }
         if self.stopped_at.is_none() {
             let gap = self.gap;
+            // What was due before the end is still sent.
+            let now_or_end = self.until.map_or(now, |until| now.min(until.saturating_sub(1)));
             for side in self.ports.iter_mut().flatten() {
-                frames += side.ask_due(self.run, now, gap, &mut frame, &mut send);
+                frames += side.ask_due(self.run, (now, now_or_end), gap, &mut frame, &mut send);
+            }
+            if self.until.is_some_and(|until| until <= now) {
+                self.stop(now);
             }
         }
         self.spare.push(frame);
@@ -335,11 +345,11 @@ impl Side {
         }
     }
 
-    /// Sends the requests that are due. Returns how many there were.
+    /// Sends the requests that are due until `due_max`. Returns how many there were.
     fn ask_due(
         &mut self,
         run: u32,
-        now: Nanos,
+        (now, due_max): (Nanos, Nanos),
         gap: Gap,
         frame: &mut Vec<u8>,
         send: &mut impl FnMut(PortIndex, &[u8]) -> bool,
@@ -349,7 +359,7 @@ impl Side {
         };
         self.give_up_late(now, gap);
         let mut frames = 0;
-        while self.due.at <= now && frames < BURST_MAX as usize {
+        while self.due.at <= due_max && frames < BURST_MAX as usize {
             self.due = self.due.after(gap);
             let stamp = self.stamp(run, now).to_bytes();
             let request = Echo {
