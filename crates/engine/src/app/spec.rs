@@ -24,6 +24,15 @@ pub enum Addon {
     Latency,
 }
 
+impl Addon {
+    /// How many bytes stand in front of each message.
+    pub const fn header_bytes(self) -> usize {
+        match self {
+            Addon::Latency => 12,
+        }
+    }
+}
+
 /// A program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramSpec {

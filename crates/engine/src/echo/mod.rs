@@ -244,7 +244,9 @@ impl Echoes {
         if self.stopped_at.is_none() {
             let gap = self.gap;
             // What was due before the end is still sent.
-            let now_or_end = self.until.map_or(now, |until| now.min(until.saturating_sub(1)));
+            let now_or_end = self
+                .until
+                .map_or(now, |until| now.min(until.saturating_sub(1)));
             for side in self.ports.iter_mut().flatten() {
                 frames += side.ask_due(self.run, (now, now_or_end), gap, &mut frame, &mut send);
             }

@@ -12,8 +12,10 @@
 //! lives here: the header, what one flow remembers of it, and what is counted. What does not: the
 //! messages (`flow`).
 
+use crate::app::Addon;
+
 /// How long the header is.
-pub const HEADER_BYTES: usize = 12;
+pub const HEADER_BYTES: usize = Addon::Latency.header_bytes();
 /// The number of the first connection, as TRex numbers them.
 const CONNECTION_FIRST: u32 = 0x1234_5678;
 /// Messages behind the newest answer that may still be answered and measured.

@@ -15,7 +15,7 @@ use super::spec::{
     Side, TemplateSpec,
 };
 use super::tunables::{SideTunables, Tunable, TunablesSpec};
-use crate::app::{Buffers, Command, DrawsSpec, Program, Surroundings, Transport};
+use crate::app::{Addon, Buffers, Command, DrawsSpec, Program, Surroundings, Transport};
 
 /// Most templates of a profile.
 pub const TEMPLATES_MAX: usize = 20_000;
@@ -529,6 +529,15 @@ fn sent_value(
     bytes: &[(u8, u8)],
 ) -> Result<u64, TemplateProblem> {
     let nothing = TemplateProblem::L7NothingSent;
+    // Offsets count from where messages begin on the wire.
+    let header_bytes = client.addon().map_or(0, Addon::header_bytes);
+    let in_header = bytes.iter().map(|(offset, _)| *offset);
+    if let Some(offset) = in_header.min().filter(|o| usize::from(*o) < header_bytes) {
+        return Err(TemplateProblem::L7InHeader {
+            offset,
+            header_bytes,
+        });
+    }
     let sent: Vec<_> = match client.transport() {
         Transport::Stream => client.first_sent().into_iter().collect(),
         Transport::Datagram => client.sent().collect(),
@@ -536,12 +545,12 @@ fn sent_value(
     let mut found = None;
     for buffer in sent {
         let mut start = [0; 256];
-        let count = buffers.len(buffer).min(256);
-        let start = &mut start[..count as usize];
-        buffers.copy_to(buffer, 0, start);
+        let count = (buffers.len(buffer) as usize + header_bytes).min(start.len());
+        let start = &mut start[..count];
+        buffers.copy_to(buffer, 0, &mut start[header_bytes..]);
         let value = value_at(bytes, start).ok_or(TemplateProblem::L7Short {
             offset: bytes[bytes.len() - 1].0,
-            bytes: count,
+            bytes: count as u32,
         })?;
         if found.is_some_and(|found| found != value) {
             return Err(TemplateProblem::L7MessagesDiffer);

@@ -278,6 +278,16 @@ pub enum TemplateProblem {
         /// How many bytes there are.
         bytes: u32,
     },
+    /// What an add-on writes there is no part of the program.
+    #[error(
+        "server_template.assoc.l7_map looks at byte {offset}, but the first {header_bytes} bytes of each message belong to the add-on: use offsets from {header_bytes} on, or give values"
+    )]
+    L7InHeader {
+        /// Where it looks.
+        offset: u8,
+        /// How many bytes the add-on writes.
+        header_bytes: usize,
+    },
     /// Messages that differ where they should not.
     #[error(
         "server_template.assoc.l7_map: messages of the client differ in these bytes, so which server is meant would change: use other offsets"

@@ -1,6 +1,6 @@
 //! What a compiled profile answers.
 
-use allosaur_engine::app::{Command, Transport};
+use allosaur_engine::app::{Addon, Command, Transport};
 use allosaur_engine::template::{L7Map, PoolShare, Server, TemplateIndex, Tunable};
 
 use crate::profile::{compile, profile, right, template};
@@ -112,6 +112,29 @@ fn what_a_profile_chooses_must_be_the_same_in_each_message() {
     spec.programs[2].commands.push(other);
     let text = compile(&spec).expect_err("G and 2 differ").to_string();
     assert!(text.contains("messages of the client differ"), "{text}");
+}
+
+#[test]
+fn offsets_count_what_an_add_on_writes_in_front() {
+    let of = |offset| {
+        let mut spec = profile();
+        spec.programs[2].addon = Some(Addon::Latency);
+        spec.templates[0] = template(2, 3, 53);
+        spec.templates[0].server.associations[0].l7_map = Some(L7Map {
+            offsets: vec![offset],
+            ..L7Map::default()
+        });
+        compile(&spec)
+    };
+    let profile = of(12).expect("the first byte of the message");
+    let by = |first: u8| {
+        let payload: Vec<u8> = (0..12).chain([first]).collect();
+        let servers = profile.servers();
+        servers.by_payload(Transport::Datagram, 53, 1, &payload)
+    };
+    assert_eq!((by(b'G'), by(b'H')), (Some(TemplateIndex(0)), None));
+    let text = of(11).expect_err("it belongs to the add-on").to_string();
+    assert!(text.contains("use offsets from 12 on"), "{text}");
 }
 
 #[test]

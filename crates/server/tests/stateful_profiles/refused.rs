@@ -255,3 +255,12 @@ fn no_number_of_a_buffer_is_that_of_a_drawn_one() {
     let text = with("program_list/0/commands/2/buf_index", json!(1_u32 << 31));
     assert!(text.contains("but buf_list has 2"), "{text}");
 }
+
+#[test]
+fn a_number_for_add_ons_is_a_number() {
+    let mut profile = small::profile();
+    profile["templates"][0]["server_template"]["assoc"][0]["assoc_id"] = json!("seven");
+    assert!(self::text(&profile).contains("assoc[0].assoc_id"));
+    profile["templates"][0]["server_template"]["assoc"][0]["assoc_id"] = json!(7);
+    assert!(compile(&profile.to_string(), Layout::SMALLEST).is_ok());
+}

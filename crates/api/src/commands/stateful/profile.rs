@@ -293,6 +293,8 @@ fn server(fields: &Fields<'_>) -> Result<Server, FieldError> {
 }
 
 fn association(fields: &Fields<'_>) -> Result<Association, FieldError> {
+    // A number for add-ons; the one that there is finds flows by numbers of its own.
+    fields.optional("assoc_id", Fields::uint64)?;
     Ok(Association {
         port: fields.uint16("port")?,
         start: fields.optional("ip_start", address)?,
