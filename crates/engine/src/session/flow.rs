@@ -573,10 +573,11 @@ impl Session {
         let envelope = self.envelope(cx);
         if let Some(reset) = segment.reset_in_reply() {
             let content = Content::Tcp(&reset);
-            // Without room, the other end asks again.
-            way.send(envelope.frame_bytes(&content), |frame| {
+            let sent = way.send(envelope.frame_bytes(&content), |frame| {
                 envelope.write(&content, frame, |_| Sum::default());
             });
+            // Without room, the other end asks again.
+            cx.counters.tcp.nombuf += u64::from(!sent);
         }
     }
 

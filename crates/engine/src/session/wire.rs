@@ -135,6 +135,43 @@ pub fn read(frame: &[u8], layout: &Layout) -> Result<Received, Refusal> {
     }
 }
 
+/// What is wrong with a TCP segment whose packet is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// It is shorter than a header.
+    Short,
+    /// Its header is shorter than one, or longer than the segment.
+    Offset,
+    /// Its checksum is wrong.
+    Checksum,
+}
+
+/// The damage of a segment that [`read`] refused, and from which address and port to which it
+/// says that it is; `None` where not that much is there.
+pub fn read_damaged(frame: &[u8], layout: &Layout) -> Option<(Damage, Addresses, (u16, u16))> {
+    if layout.fragment != Fragment::No || layout.protocol != IpProtocol::TCP {
+        return None;
+    }
+    let (addresses, _) = read_network(frame, layout).ok()?;
+    let segment = layout.segment(frame);
+    let port = |at: usize| Some(u16::from_be_bytes(*segment.get(at..)?.first_chunk()?));
+    let shortest = tcp_header::HEADER_BYTES_MIN;
+    let damage = match segment.get(12) {
+        Some(offset) if segment.len() >= shortest => {
+            let header_bytes = usize::from(offset >> 4) * 4;
+            if !(shortest..=segment.len()).contains(&header_bytes) {
+                Damage::Offset
+            } else if layout.health == Health::Whole {
+                Damage::Checksum
+            } else {
+                return None;
+            }
+        }
+        _ => Damage::Short,
+    };
+    Some((damage, addresses, (port(0)?, port(2)?)))
+}
+
 /// The addresses, and whether a router marked the packet.
 fn read_network(frame: &[u8], layout: &Layout) -> Result<(Addresses, bool), Refusal> {
     let network = &frame[usize::from(layout.network_offset)..];

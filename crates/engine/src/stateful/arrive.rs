@@ -12,7 +12,9 @@ use super::{PortFacts, RunIndex, Stateful, Taken};
 use crate::app::Transport;
 use crate::flow::{FlowIndex, FlowKey, Protocol, host_of};
 use crate::session::addon::Header;
-use crate::session::wire::{self, Addresses, Arrival, Content, Envelope, Received, Refusal};
+use crate::session::wire::{
+    self, Addresses, Arrival, Content, Damage, Envelope, Received, Refusal,
+};
 use crate::session::{LinkAddresses, Session, Way};
 use crate::tcp::{Segment, Seq};
 use crate::template::{Blackhole, Server, Side, TemplateIndex};
@@ -42,7 +44,10 @@ impl Stateful {
         let layout = frame::parse(bytes);
         let received = match wire::read(bytes, &layout) {
             Ok(received) => received,
-            Err(refusal) => return self.count_refusal(facts.side, refusal),
+            Err(refusal) => {
+                self.count_damage(port, &layout, bytes);
+                return self.count_refusal(facts.side, refusal);
+            }
         };
         let frame = Frame {
             bytes,
@@ -76,9 +81,46 @@ impl Stateful {
         }
     }
 
+    /// A damaged segment is counted where its flow counts, if it still says whose it is.
+    fn count_damage(&mut self, port: PortIndex, layout: &Layout, bytes: &[u8]) {
+        let Some((damage, addresses, ports)) = wire::read_damaged(bytes, layout) else {
+            return;
+        };
+        let key = self.key_between(port, addresses, ports, Protocol::Tcp);
+        let held = self.find(&key).and_then(|index| self.flows.at(index));
+        let Some(held) = held else {
+            return;
+        };
+        if let Some(run) = &mut self.runs[usize::from(held.run.0)] {
+            let group = run.profile.template(held.template).group;
+            let group = &mut run.groups[usize::from(group)][place(held.side)];
+            let counters = &mut group.flows.tcp;
+            *match damage {
+                Damage::Short => &mut counters.rcvshort,
+                Damage::Offset => &mut counters.rcvbadoff,
+                Damage::Checksum => &mut counters.rcvbadsum,
+            } += 1;
+        }
+    }
+
     /// The key of a frame's flow.
     fn key_of(&self, port: PortIndex, received: &Received) -> FlowKey {
-        let (remote, local, prefixes) = match received.addresses {
+        let protocol = match received.arrival {
+            Arrival::Tcp(_) => Protocol::Tcp,
+            Arrival::Udp(_) => Protocol::Udp,
+        };
+        self.key_between(port, received.addresses, received.ports, protocol)
+    }
+
+    /// The same from its ends: source, destination.
+    fn key_between(
+        &self,
+        port: PortIndex,
+        addresses: Addresses,
+        ports: (u16, u16),
+        protocol: Protocol,
+    ) -> FlowKey {
+        let (remote, local, prefixes) = match addresses {
             Addresses::V4(from, to) => (from.to_bits(), to.to_bits(), None),
             Addresses::V6(from, to) => {
                 let known = self.pools.prefixes.find(to, from);
@@ -88,13 +130,10 @@ impl Stateful {
         FlowKey {
             local,
             remote,
-            local_port: received.ports.1,
-            remote_port: received.ports.0,
+            local_port: ports.1,
+            remote_port: ports.0,
             prefixes,
-            protocol: match received.arrival {
-                Arrival::Tcp(_) => Protocol::Tcp,
-                Arrival::Udp(_) => Protocol::Udp,
-            },
+            protocol,
             port,
         }
     }

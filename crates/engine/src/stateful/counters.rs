@@ -36,7 +36,11 @@ counters! {
     err_l4_cs,
     /// Flows that a client could not begin, as all its ports are in use.
     err_c_tuple_err,
-    /// Flows that could not begin, as there are too many.
+    /// Flows that clients could not begin, as there are too many.
+    err_c_nf_throttled,
+    /// Flows that servers could not accept, as there are too many.
+    err_s_nf_throttled,
+    /// Flows of either side that there was no room for.
     err_flow_overflow,
     /// Flows whose template their first bytes decided.
     defer_template,

@@ -325,7 +325,7 @@ impl Stateful {
     ) -> Option<FlowIndex> {
         let (template, side) = (new.template, new.side);
         let Some(key) = self.room_for(&new) else {
-            self.counters[place(side)].err_flow_overflow += 1;
+            self.count_overflow(side);
             return None;
         };
         let facts = self.ports[usize::from(key.port)].as_ref();
@@ -356,6 +356,15 @@ impl Stateful {
         run.groups[usize::from(group)][place(side)].active += 1;
         run.flows += 1;
         Some(index)
+    }
+
+    fn count_overflow(&mut self, side: Side) {
+        let counters = &mut self.counters[place(side)];
+        counters.err_flow_overflow += 1;
+        match side {
+            Side::Client => counters.err_c_nf_throttled += 1,
+            Side::Server => counters.err_s_nf_throttled += 1,
+        }
     }
 
     /// The key of a flow that is to be made, with its prefixes held; `None` when there are too

@@ -85,11 +85,11 @@ counters! {
     sndurg,
     /// Segments that only open the window: always 0, ours is open again with each acknowledgment.
     sndwinup,
-    /// Segments with a wrong checksum: counted by who reads frames.
+    /// Segments of its connections with a wrong checksum: counted by who reads frames.
     rcvbadsum,
-    /// Segments with a wrong header length: counted by who reads frames.
+    /// The same with a wrong header length.
     rcvbadoff,
-    /// Segments that are too short: counted by who reads frames.
+    /// The same, too short for a header.
     rcvshort,
     /// Segments whose data had all arrived before.
     rcvduppack,
@@ -140,8 +140,8 @@ counters! {
     reas_hist_100,
     /// Longer ones.
     reas_hist_other,
-    /// Segments that could not be sent for want of memory: counted by who has it. A connection
-    /// whose port is full sends later, and loses nothing.
+    /// Resets of others' segments that found no room on their port: counted by who sends them. What
+    /// a connection says itself waits for room, and nothing is lost.
     nombuf,
     /// Times that loss was repaired with the help of SACK.
     sack_recovery_episode,

@@ -1,6 +1,7 @@
 //! Profiles that run on one core, between a client port and a server port.
 
 mod anything;
+mod damage;
 mod ends;
 mod executions;
 mod fuzz;
