@@ -1,0 +1,145 @@
+//! Echo streams between two memory ports, by a receive thread that really runs.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use allosaur_engine::capture::{CaptureSettings, Overflow};
+use allosaur_engine::echo::{EchoPort, EchoReadout, EchoRole, EchoTerms};
+use allosaur_engine::time::MICROSECOND;
+use allosaur_packet::MacAddress;
+use allosaur_port::kind::PortTx;
+use allosaur_port::memory::{self, LinkSettings};
+use allosaur_port::tap::TapSwitch;
+use allosaur_server::clock::Clock;
+use allosaur_server::counters::{Counters, Snapshot};
+use allosaur_server::desk::{AskingEnd, desk};
+use allosaur_server::filter::Filter;
+use allosaur_server::mailbox::Doorbell;
+use allosaur_server::observe::{Answer, Request};
+use allosaur_server::polling::Poll;
+use allosaur_server::receive::Receiver;
+use allosaur_server::receive::watch::Watch;
+
+fn terms(run: u32, rate_pps: f64) -> EchoTerms {
+    let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
+    let addresses = [Ipv4Addr::new(16, 0, 0, 1), Ipv4Addr::new(48, 0, 0, 1)];
+    let port = |port: u8, role| EchoPort {
+        port,
+        partner: 1 - port,
+        role,
+        own_mac: mac(port),
+        vlans: vec![7],
+        own_address: addresses[usize::from(port)].into(),
+        other_address: addresses[usize::from(1 - port)].into(),
+    };
+    let asks = EchoRole::Asks { peer_mac: mac(1) };
+    EchoTerms {
+        run,
+        rate_pps,
+        duration: None,
+        ports: vec![port(0, asks), port(1, EchoRole::Answers)],
+    }
+}
+
+fn readout(asking: &AskingEnd) -> Vec<EchoReadout> {
+    match asking.ask(Request::ReadEcho) {
+        Some(Answer::Echo(ports)) => ports,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Waits until both ports have measured so many.
+fn measured(asking: &AskingEnd, packets: u64) -> [EchoReadout; 2] {
+    loop {
+        let ports = readout(asking);
+        if ports.iter().all(|port| port.counters.received >= packets) {
+            return ports.try_into().expect("two ports");
+        }
+        thread::yield_now();
+    }
+}
+
+fn received(asking: &AskingEnd, capture: u32) -> u64 {
+    match asking.ask(Request::ListCaptures) {
+        Some(Answer::Captures(captures)) => captures[capture as usize - 1].matched,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn both_ports_measure_and_captures_see_all() {
+    let link = LinkSettings {
+        delay_ns: 300 * MICROSECOND,
+        ..LinkSettings::default()
+    };
+    let (a, b) = memory::pair(1, 1, &link);
+    let (clock, counters) = (Clock::start(), Counters::new(2, 1));
+    let bell = Doorbell::new().expect("a file descriptor");
+    let (asking, answering) = desk(bell.clone());
+    let queues: Vec<PortTx> = a.tx.into_iter().chain(b.tx).map(Into::into).collect();
+    let watch = Watch::new(queues, Vec::new(), TapSwitch::default(), answering);
+    let receiver = Receiver::new([a.rx, b.rx], Arc::clone(&counters.receive), clock);
+    let receiver = receiver.watched_by(watch);
+    let stop = Arc::new(AtomicBool::new(false));
+    let (told, rings) = (Arc::clone(&stop), bell.clone());
+    let thread = thread::spawn(move || receiver.run(Poll::Adaptive, &told, &rings));
+
+    assert_eq!(readout(&asking), []);
+    let settings = CaptureSettings {
+        transmit_ports: 0b11,
+        receive_ports: 0b11,
+        packets_max: 100,
+        overflow: Overflow::KeepLast,
+        snap_bytes: 0,
+    };
+    let capture = Request::StartCapture {
+        settings,
+        filter: Filter::compile("vlan 7 and icmp").expect("a filter"),
+        endpoint: None,
+    };
+    assert_eq!(asking.ask(capture), Some(Answer::Started { capture: 1 }));
+    assert_eq!(
+        asking.ask(Request::StartEcho(terms(1, 500.0))),
+        Some(Answer::Done)
+    );
+    measured(&asking, 20);
+    assert_eq!(asking.ask(Request::SetEchoRate(5000.0)), Some(Answer::Done));
+    for port in measured(&asking, 500) {
+        let latency = &port.latency;
+        assert!(latency.min_ns >= link.delay_ns, "{}", latency.min_ns);
+        assert_eq!((latency.dropped, latency.duplicates), (0, 0));
+        assert_eq!(port.times.packets(), latency.packets);
+        let median_ns = port.times.percentile_ns(50.0);
+        assert!((latency.min_ns..=latency.max_ns).contains(&median_ns));
+    }
+    assert_eq!(asking.ask(Request::StopEcho), Some(Answer::Done));
+    // What was under way arrives.
+    let [client, server] = loop {
+        let ports: [EchoReadout; 2] = readout(&asking).try_into().expect("two ports");
+        if ports[0].counters.received == ports[0].counters.sent {
+            break ports;
+        }
+        thread::yield_now();
+    };
+    assert_eq!(server.counters.received, server.counters.sent);
+    // Each message once as it was sent, once as it arrived.
+    assert_eq!(received(&asking, 1), 4 * client.counters.sent);
+
+    // A new start forgets what was.
+    assert_eq!(
+        asking.ask(Request::StartEcho(terms(2, 0.001))),
+        Some(Answer::Done)
+    );
+    let [client, _] = measured(&asking, 1);
+    assert_eq!((client.counters.sent, client.counters.foreign), (1, 0));
+
+    drop(asking);
+    stop.store(true, Ordering::Relaxed);
+    bell.ring();
+    thread.join().expect("the receive thread ends");
+    let mut snapshot = Snapshot::default();
+    counters.read(&mut snapshot);
+    assert!(snapshot.ports[0].transmit.sent.packets >= 501);
+}
