@@ -1,7 +1,7 @@
-//! One receive queue for several threads: shared out by flow, in software.
+//! One receive queue for several threads: shared out by flow, or by a port of TCP and UDP, in software.
 //!
 //! What lives here: the reader, which owns the real queue, keeps its own share and copies the
-//! others into rings ([`spread`]); the ends of those rings, which are receive queues of their own.
+//! others into rings ([`spread`], [`spread_by`]); the ends of those rings, which are receive queues of their own.
 //! What does not: which share a frame belongs to (`flow`), and ports that share out by themselves.
 //!
 //! On a frame of 60 bytes, finding its share takes about 220 instructions, most of them the parser's;
@@ -15,7 +15,7 @@ use crate::RxQueue;
 use crate::memory::FRAME_BYTES_MAX;
 use crate::memory::ring::{Consumer, Producer, ring};
 
-pub use flow::{flow_hash, share_of};
+pub use flow::{Sharing, flow_hash, share_of};
 
 /// What the ring of a share holds: 65,536 of the shortest frames, so that at 10 Mpps a thread may be
 /// away for 6 ms. Frames that do not fit are lost and counted.
@@ -23,19 +23,34 @@ pub const SPREAD_BYTES: usize = 4 << 20;
 /// Shares that a queue can have.
 pub const SHARES_MAX: usize = 64;
 
-/// Shares a queue out. The reader keeps share 0, and there is an end for each of the others, in
-/// order; together `shares`, 1 to [`SHARES_MAX`].
+/// Shares a queue out by flow. The reader keeps share 0, and there is an end for each of the
+/// others, in order; together `shares`, 1 to [`SHARES_MAX`].
 ///
 /// # Panics
 ///
 /// When there are fewer or more shares.
 pub fn spread<Q: RxQueue>(queue: Q, shares: usize) -> (SpreadReader<Q>, Vec<SpreadEnd>) {
+    spread_by(queue, shares, Sharing::ByFlow)
+}
+
+/// Shares a queue out by the rule that is given; else as [`spread`].
+///
+/// # Panics
+///
+/// When there are fewer or more shares.
+pub fn spread_by<Q: RxQueue>(
+    queue: Q,
+    shares: usize,
+    sharing: Sharing,
+) -> (SpreadReader<Q>, Vec<SpreadEnd>) {
     assert!((1..=SHARES_MAX).contains(&shares), "1 to 64 shares");
     let (rings, ends) = (1..shares).map(|_| ring(SPREAD_BYTES)).unzip();
     let reader = SpreadReader {
         queue,
+        sharing,
         rings,
         passed: 0,
+        passed_packets: 0,
         lost_packets: 0,
     };
     let ends: Vec<Consumer> = ends;
@@ -46,10 +61,12 @@ pub fn spread<Q: RxQueue>(queue: Q, shares: usize) -> (SpreadReader<Q>, Vec<Spre
 #[derive(Debug)]
 pub struct SpreadReader<Q> {
     queue: Q,
+    sharing: Sharing,
     /// Of the shares from 1 on.
     rings: Vec<Producer>,
     /// The shares that got something since they were last asked for, as bits.
     passed: u64,
+    passed_packets: u64,
     lost_packets: u64,
 }
 
@@ -58,6 +75,11 @@ impl<Q> SpreadReader<Q> {
     /// wakes them now.
     pub fn take_passed(&mut self) -> u64 {
         std::mem::take(&mut self.passed)
+    }
+
+    /// Frames that were passed on.
+    pub fn passed_packets(&self) -> u64 {
+        self.passed_packets
     }
 
     /// Frames that found no room in the ring of their share.
@@ -81,16 +103,19 @@ impl<Q: RxQueue> RxQueue for SpreadReader<Q> {
     /// nothing has arrived for anybody.
     fn receive(&mut self, now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
         let (rings, passed) = (&mut self.rings, &mut self.passed);
-        let lost_packets = &mut self.lost_packets;
-        let shares = rings.len() + 1;
+        let (passed_packets, lost_packets) = (&mut self.passed_packets, &mut self.lost_packets);
+        let (sharing, shares) = (self.sharing, rings.len() + 1);
         let taken = self.queue.receive(now_ns, budget, |at, frame| {
-            let share = share_of(flow_hash(frame), shares);
+            let share = sharing.share_of(frame, shares);
             let Some(number) = share.checked_sub(1) else {
                 each(at, frame);
                 return;
             };
             match push(&mut rings[number], at, frame) {
-                true => *passed |= 1 << share,
+                true => {
+                    *passed |= 1 << share;
+                    *passed_packets += 1;
+                }
                 false => *lost_packets += 1,
             }
         });

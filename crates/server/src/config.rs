@@ -67,6 +67,9 @@ pub struct ServeOptions {
     /// Use the first ports of the file only, so many
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=PORTS_MAX as i64))]
     pub ports_max: Option<u16>,
+    /// Stateful mode: TCP and UDP flows on a stack of the server's own, with streams beside
+    #[arg(long, visible_alias = "astf")]
+    pub stateful: bool,
     /// TCP port of requests; 0 picks a free one [default: 4501]
     #[arg(long)]
     pub rpc_port: Option<u16>,
@@ -118,6 +121,7 @@ impl ServeOptions {
             }
         }
         settings.pin |= self.pin;
+        settings.stateful |= self.stateful;
         if let Some(listen) = &self.listen {
             settings.listen.clone_from(listen);
         }
@@ -290,6 +294,17 @@ mod tests {
             (4501, 4500, 1)
         );
         assert_eq!(settings.ports.len(), 2);
+    }
+
+    #[test]
+    fn a_server_has_flows_when_it_is_told_so_by_either_name() {
+        let is_stateful = |line: &str| match parse(line).expect("right").command {
+            Subcommands::Serve(options) => options.settings(None).stateful,
+            other => panic!("not serve: {other:?}"),
+        };
+        assert!(!is_stateful("allosaur-server serve"));
+        assert!(is_stateful("allosaur-server serve --stateful"));
+        assert!(is_stateful("allosaur-server serve --astf"));
     }
 
     #[test]

@@ -98,6 +98,8 @@ pub struct Counters {
     pub receive: Arc<ReceiveBlock>,
     /// Of the other receive threads.
     pub gatherers: Vec<Arc<ArrivalBlock>>,
+    /// Of data threads that receive, those of stateful mode.
+    pub flows: Vec<Arc<ArrivalBlock>>,
 }
 
 impl Counters {
@@ -124,6 +126,7 @@ impl Counters {
             cores: (0..cores).map(core).collect(),
             receive: Arc::new(receive),
             gatherers: Vec::new(),
+            flows: Vec::new(),
         }
     }
 
@@ -136,10 +139,25 @@ impl Counters {
         self
     }
 
+    /// The same, where data threads receive.
+    #[must_use]
+    pub fn with_flows(mut self) -> Counters {
+        let ports = self.receive.sent.len();
+        let block = |_| Arc::new(ArrivalBlock::new(ports));
+        self.flows = self.cores.iter().map(block).collect();
+        self
+    }
+
     /// What arrived, of all receive threads.
     fn arrivals(&self) -> impl Iterator<Item = &ArrivalBlock> {
         let others = self.gatherers.iter().map(|block| &**block);
         std::iter::once(&self.receive.arrivals).chain(others)
+    }
+
+    /// What arrived, of all threads.
+    fn all_arrivals(&self) -> impl Iterator<Item = &ArrivalBlock> {
+        self.arrivals()
+            .chain(self.flows.iter().map(|block| &**block))
     }
 
     /// Copies what all threads have published into `snapshot`.
@@ -147,7 +165,7 @@ impl Counters {
         snapshot.ports.clear();
         for port in 0..self.receive.sent.len() {
             let (mut receive, mut receive_lost_packets) = (DirectionCounters::default(), 0);
-            for arrivals in self.arrivals() {
+            for arrivals in self.all_arrivals() {
                 let (received, lost_packets) = arrivals.port(port);
                 receive.add(&received);
                 receive_lost_packets += lost_packets;
@@ -182,7 +200,7 @@ impl GroupReadout for Counters {
             sent.add(core.groups[port].load(group));
         }
         let mut received = GroupCounters::default();
-        for arrivals in self.arrivals() {
+        for arrivals in self.all_arrivals() {
             received.add(arrivals.groups[port].load(group));
         }
         GroupTraffic { sent, received }

@@ -6,7 +6,10 @@ use std::io::Read;
 use std::time::SystemTime;
 
 use allosaur_engine::flow_stats::Marking;
+use allosaur_engine::stateful;
+use allosaur_engine::template::{PoolShare, Side};
 use allosaur_engine::vm::Checksums;
+use allosaur_packet::MacAddress;
 use allosaur_port::description::PortDescription;
 use allosaur_port::kind::AnyPort;
 
@@ -55,7 +58,7 @@ pub fn control_config(
     Ok(ControlConfig {
         ports: config.collect(),
         data_cores: layout.data.len(),
-        stateful: false,
+        stateful: layout.read.is_some(),
         hostname: first_line("/proc/sys/kernel/hostname"),
         core_type: processor(),
         started: date_of(SystemTime::now())
@@ -65,6 +68,54 @@ pub fn control_config(
         marking: Marking::Server,
         seed: seed().map_err(refused("random numbers"))?,
     })
+}
+
+/// What the flows of each data thread must know: `flows_max` are shared out over all threads.
+///
+/// Even ports have clients and odd ones servers; a port that is only there to make the number even
+/// has neither.
+///
+/// # Errors
+///
+/// When the system has no random numbers.
+pub fn flow_configs(
+    config: &ControlConfig,
+    descriptions: &[PortDescription],
+    layout: &Layout,
+    flows_max: usize,
+) -> Result<Vec<stateful::Config>, Refusal> {
+    let seed = seed().map_err(refused("random numbers"))?;
+    let threads = layout.data.len();
+    let of_thread = |thread: usize| {
+        let facts = |port: usize| {
+            let own = &config.ports[port];
+            let rank = own.cores.iter().position(|core| *core == thread)?;
+            let is_there = descriptions[port] != PortDescription::Dummy;
+            is_there.then(|| stateful::PortFacts {
+                side: if port % 2 == 0 {
+                    Side::Client
+                } else {
+                    Side::Server
+                },
+                own_mac: MacAddress(own.hw_mac),
+                peer_mac: MacAddress(own.destination_mac),
+                vlan: None,
+                frame_bytes_max: own.frame_bytes_max,
+                share: PoolShare {
+                    rank: rank as u32,
+                    cores: own.cores.len() as u32,
+                    pair: port as u32 / 2,
+                    pairs: config.ports.len().div_ceil(2) as u32,
+                },
+            })
+        };
+        stateful::Config {
+            ports: (0..config.ports.len()).map(facts).collect(),
+            flows_max: flows_max.div_ceil(threads),
+            seed: seed.wrapping_add(thread as u64),
+        }
+    };
+    Ok((0..threads).map(of_thread).collect())
 }
 
 /// Gives ports the MAC addresses that the user chose, and their peers the news.

@@ -35,6 +35,8 @@ pub struct Layout {
     pub receive_poll: Poll,
     /// The CPU of the control thread.
     pub control: Option<usize>,
+    /// Of each port, how many queues data threads read, where they receive: in stateful mode.
+    pub read: Option<Vec<usize>>,
     /// What the user should know.
     pub warnings: Vec<String>,
 }
@@ -101,10 +103,19 @@ pub fn plan(settings: &Settings, machine: &Machine) -> Result<Layout, LayoutErro
     let receive = bound
         .chain(unbound)
         .take(usize::from(settings.receive_threads.max(1)));
+    let mut receive: Vec<_> = receive.collect();
+    let read = settings.stateful.then(|| read_queues(settings, &data));
+    if read.is_some() && receive.len() > 1 {
+        let words = "in stateful mode the threads that send receive as well: there is one more that \
+                     answers and captures, and receive_threads does nothing";
+        warnings.push(words.to_owned());
+        receive.truncate(1);
+    }
     Ok(Layout {
         data_poll: settings.poll.unwrap_or(poll_of(&data, settings, machine)),
         data,
-        receive: receive.collect(),
+        receive,
+        read,
         receive_poll: settings.poll.unwrap_or(Poll::Adaptive),
         control: settings.cpus.control,
         warnings,
@@ -239,6 +250,30 @@ fn threads_of(group: &Group) -> impl Iterator<Item = DataThread> + '_ {
     })
 }
 
+/// How many queues of each port data threads read. Ports in memory have one for each thread that
+/// sends to them, so flows stay where they began, if all have as many threads. Any other port is
+/// read by one thread.
+fn read_queues(settings: &Settings, data: &[DataThread]) -> Vec<usize> {
+    let threads = |port: &usize| {
+        data.iter()
+            .filter(|thread| thread.ports.contains(port))
+            .count()
+    };
+    let is_in_memory = |port: &usize| settings.ports[*port].description.link().is_some();
+    let ports = 0..settings.ports.len();
+    let in_memory = ports
+        .clone()
+        .filter(is_in_memory)
+        .map(|port| threads(&port));
+    let mut counts: Vec<usize> = in_memory.collect();
+    counts.dedup();
+    let queues = |port| match is_in_memory(&port) && counts.len() == 1 {
+        true => threads(&port).max(1),
+        false => 1,
+    };
+    ports.map(queues).collect()
+}
+
 /// Threads that each have a CPU which no other thread is bound to may keep it busy, if one more is
 /// left for all the others.
 fn poll_of(data: &[DataThread], settings: &Settings, machine: &Machine) -> Poll {
@@ -275,11 +310,14 @@ impl Layout {
     }
 
     /// The queues of each of so many ports: to send, one for each of its data threads, and one for
-    /// the first receive thread; to receive, one for each receive thread.
+    /// the first receive thread; to receive, one for each receive thread, or what data threads read.
     pub fn queues(&self, ports: usize) -> Vec<QueueCounts> {
         let counts = |port| QueueCounts {
             tx: self.cores_of(port).len() + 1,
-            rx: self.receive.len(),
+            rx: match &self.read {
+                Some(read) => read[port],
+                None => self.receive.len(),
+            },
         };
         (0..ports).map(counts).collect()
     }

@@ -2,7 +2,7 @@
 //!
 //! The modules stand in an order, and a module imports only from those before it:
 //! `affinity`, `clock`, `counters`, `orders`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`,
-//! `polling`, `desk`, `endpoint`, `table`, `outlets`, `worker`, `flows`, `receive`, `bench`, `sim`, `settings`, `devices`,
+//! `polling`, `desk`, `endpoint`, `table`, `outlets`, `worker`, `receive`, `flows`, `bench`, `sim`, `settings`, `devices`,
 //! `config`, `layout`, `threads`, `facts`, `attached`, `service`.
 
 pub mod affinity;

@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::thread::Thread;
 
 use allosaur_engine::Event;
@@ -62,13 +63,77 @@ impl Doorbell {
     }
 }
 
+/// Wakes one thread when it sleeps, and costs next to nothing when it does not.
+///
+/// Who wakes it puts something where it looks first. The thread says that it [lies
+/// down](Alarm::lie_down), then looks once more, and sleeps until the bell rings.
+#[derive(Clone, Debug)]
+pub struct Alarm {
+    bell: Doorbell,
+    asleep: Arc<AtomicBool>,
+}
+
+impl Alarm {
+    /// The alarm of a thread that is awake.
+    pub fn new() -> std::io::Result<Alarm> {
+        Ok(Alarm {
+            bell: Doorbell::new()?,
+            asleep: Arc::default(),
+        })
+    }
+
+    /// Wakes the thread if it sleeps, or is about to.
+    #[inline]
+    pub fn wake(&self) {
+        // Orders what was put there before the look at the thread, as `lie_down` does there.
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) {
+            self.bell.ring();
+        }
+    }
+
+    /// The thread will sleep. It looks for something to do once more after this.
+    pub fn lie_down(&self) {
+        self.asleep.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// The thread is awake again.
+    pub fn rise(&self) {
+        self.asleep.store(false, Ordering::Relaxed);
+    }
+
+    /// What the thread waits for.
+    pub fn bell(&self) -> &Doorbell {
+        &self.bell
+    }
+}
+
+/// The way to wake a data thread.
+#[derive(Debug)]
+pub enum Sleeper {
+    /// One that parks.
+    Parked(Thread),
+    /// One that waits for files.
+    Alarmed(Alarm),
+}
+
+impl Sleeper {
+    fn wake(&self) {
+        match self {
+            Sleeper::Parked(thread) => thread.unpark(),
+            Sleeper::Alarmed(alarm) => alarm.wake(),
+        }
+    }
+}
+
 /// The end of control, of one data thread.
 #[derive(Debug)]
 pub struct ControlEnd {
     commands: Producer<Order>,
     waiting: VecDeque<Order>,
     reports: Consumer<Report>,
-    thread: Option<Thread>,
+    thread: Option<Sleeper>,
 }
 
 /// The end of the data thread. When it is gone, [`ControlEnd::is_closed`] says so; when control's
@@ -100,8 +165,8 @@ pub fn mailbox(doorbell: &Doorbell) -> (ControlEnd, WorkerEnd) {
 }
 
 impl ControlEnd {
-    /// Tells which thread to wake when there is mail.
-    pub fn wake_with(&mut self, thread: Thread) {
+    /// Tells whom to wake when there is mail.
+    pub fn wake_with(&mut self, thread: Sleeper) {
         self.thread = Some(thread);
     }
 
@@ -122,7 +187,7 @@ impl ControlEnd {
             sent |= self.commands.push(order).is_ok();
         }
         if let Some(thread) = self.thread.as_ref().filter(|_| sent) {
-            thread.unpark();
+            thread.wake();
         }
         self.waiting.is_empty()
     }
@@ -143,6 +208,11 @@ impl WorkerEnd {
     #[inline]
     pub fn receive(&mut self) -> Option<Order> {
         self.commands.pop().ok()
+    }
+
+    /// Whether there are orders.
+    pub fn has_orders(&self) -> bool {
+        !self.commands.is_empty()
     }
 
     /// Room for another report.

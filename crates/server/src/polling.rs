@@ -96,6 +96,20 @@ impl Waiter {
 
     /// Waits, at most until `due`. Another thread ends the wait by unparking this one.
     pub fn wait_until(&mut self, due: Option<Nanos>) {
+        self.wait_by(due, std::thread::park_timeout);
+    }
+
+    /// The same for a thread that `bell` wakes, or any of `files` when it becomes readable.
+    pub fn wait_for<'a>(
+        &mut self,
+        bell: &'a Doorbell,
+        files: impl Iterator<Item = BorrowedFd<'a>>,
+        due: Option<Nanos>,
+    ) {
+        self.wait_by(due, |sleep| wait(bell, files, sleep));
+    }
+
+    fn wait_by(&mut self, due: Option<Nanos>, wait: impl FnOnce(Duration)) {
         if self.poll == Poll::Busy {
             return stay_awake();
         }
@@ -104,7 +118,7 @@ impl Waiter {
             // So short that others need not go first: who does may come back milliseconds late.
             return std::hint::spin_loop();
         };
-        std::thread::park_timeout(Duration::from_nanos(sleep));
+        wait(Duration::from_nanos(sleep));
         self.slept_for = due;
         // Who was woken before the time learns nothing.
         if let Some(late) = self.clock.now_ns().checked_sub(now + sleep) {

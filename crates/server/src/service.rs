@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::control::{Action, Control, Reply, StartAddresses, View};
 use crate::counters::{Counters, Snapshot};
 use crate::devices;
-use crate::facts::{control_config, take_source_macs};
+use crate::facts::{control_config, flow_configs, take_source_macs};
 use crate::files::DiskFiles;
 use crate::layout::{self, LayoutError, plan};
 use crate::mailbox::Report;
@@ -178,7 +178,10 @@ impl Service {
         let queues = layout.queues(descriptions.len());
         let mut ports = kind::open_each(&descriptions, &queues)?;
         let counters = Counters::new(ports.len(), layout.data.len());
-        let counters = counters.with_receive_threads(layout.receive.len());
+        let mut counters = counters.with_receive_threads(layout.receive.len());
+        if settings.stateful {
+            counters = counters.with_flows();
+        }
         let mut config = control_config(&descriptions, &layout, &ports)?;
         take_source_macs(&mut config, &settings.ports);
         for (number, port) in config.ports.iter().enumerate() {
@@ -186,10 +189,14 @@ impl Service {
                 tracing::info!("port {number}: {}", port.description);
             }
         }
+        let flows = settings
+            .stateful
+            .then(|| flow_configs(&config, &descriptions, &layout, settings.flows_max))
+            .transpose()?;
         let control = Control::new(config, clock.now_ns());
         let attached = ports.iter_mut().map(|port| port.control.take());
         let attached = Attached::new(attached.collect());
-        let (threads, outlook) = Threads::start(ports, &layout, &counters, &clock)?;
+        let (threads, outlook) = Threads::start(ports, &layout, flows, &counters, &clock)?;
         if let Some(cpu) = layout.control {
             // After all threads have started, which would run there too.
             affinity::bind(cpu).map_err(refused("a CPU for the control thread"))?;

@@ -1,15 +1,17 @@
 //! The threads beside control: how they are started, reached and ended.
 //!
-//! What lives here: which queues each has, the rings and bells between them and control. What does
-//! not: how they work (`worker`, `receive`), and when they are told what (`service`).
+//! What lives here: the rings and bells between them and control; in `sharing` which queues each has.
+//! What does not: how they work (`worker`, `flows`, `receive`), and when they are told what (`service`).
+
+mod sharing;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, Thread};
 
 use allosaur_engine::{Command, stateful};
 use allosaur_port::kind::{AnyPort, PortRx, PortTx};
-use allosaur_port::tap::{TapSwitch, tap};
+use allosaur_port::tap::{TapOut, TapSwitch, tap};
 use thiserror::Error;
 
 use crate::affinity;
@@ -17,15 +19,17 @@ use crate::clock::Clock;
 use crate::counters::Counters;
 use crate::desk::{AskingEnd, desk};
 use crate::endpoint::{open_capture, open_wire};
+use crate::flows::{Flows, Joints};
 use crate::layout::{Layout, thread_name};
-use crate::mailbox::{ControlEnd, Doorbell, mailbox};
+use crate::mailbox::{Alarm, ControlEnd, Doorbell, Sleeper, mailbox};
 use crate::observe::{Answer, Endpoint, Observe, PacketSink, Request, Wire};
 use crate::orders::{FlowOrder, Order};
 use crate::polling::Poll;
 use crate::receive::Receiver;
-use crate::receive::gather::{Gatherer, Way, way};
+use crate::receive::gather::{Gatherer, Watched, Way, way};
 use crate::receive::watch::Watch;
 use crate::worker::Worker;
+use sharing::{FlowQueues, OwnQueues, Queues};
 
 /// All threads but control's, and the way to them.
 #[derive(Debug)]
@@ -79,10 +83,10 @@ impl Threads {
     pub fn start(
         ports: Vec<AnyPort>,
         layout: &Layout,
+        flows: Option<Vec<stateful::Config>>,
         counters: &Counters,
         clock: &Clock,
     ) -> Result<(Threads, Outlook), Refusal> {
-        let mut queues = Queues::share_out(ports, layout);
         let mut threads = Threads {
             mail: Vec::new(),
             doorbell: Doorbell::new().map_err(refused("a doorbell"))?,
@@ -92,26 +96,44 @@ impl Threads {
             receive_bells: Vec::new(),
             stop_receive: Arc::default(),
         };
-        let switch = TapSwitch::default();
-        let mut taps = Vec::new();
-        for (core, queues) in queues.data.drain(..).enumerate() {
-            let (tap_in, tap_out) = tap();
-            taps.push(tap_out);
-            let block = Arc::clone(&counters.cores[core]);
-            let (control_end, worker_end) = mailbox(&threads.doorbell);
-            let worker = Worker::serving(queues, worker_end, block, clock.clone());
-            let worker = worker.tapped_by(tap_in, switch.clone());
-            threads.start_data(core, worker, control_end, layout)?;
-        }
         for _ in &layout.receive {
             let bell = Doorbell::new().map_err(refused("a doorbell"))?;
             threads.receive_bells.push(bell);
         }
         let first = threads.receive_bells[0].clone();
         let (asking, answering) = desk(first.clone());
-        let watch = Watch::new(queues.own, taps, switch, answering);
-        let receiver = Receiver::new(queues.receive, Arc::clone(&counters.receive), clock.clone());
-        let (ways, watched) = threads.start_gatherers(queues.gather, layout, counters, clock)?;
+        let around = Around {
+            layout,
+            counters,
+            clock,
+        };
+        let (switch, watched) = (TapSwitch::default(), Watched::default());
+        let (taps, own, receive, ways, alarms) = match flows {
+            None => {
+                let mut queues = Queues::share_out(ports, layout);
+                let data = std::mem::take(&mut queues.data);
+                let taps = threads.start_workers(data, &switch, around)?;
+                let ways = threads.start_gatherers(queues.gather, &watched, around)?;
+                (taps, queues.own, queues.receive, ways, Vec::new())
+            }
+            Some(configs) => {
+                let alarms = (0..configs.len()).map(|_| Alarm::new());
+                let alarms = alarms.collect::<Result<Vec<_>, _>>();
+                let alarms = alarms.map_err(refused("an alarm"))?;
+                let queues = FlowQueues::share_out(ports, layout, &alarms);
+                let (taps, ways) = threads.start_flows(
+                    configs,
+                    queues.data,
+                    &alarms,
+                    &switch,
+                    &watched,
+                    around,
+                )?;
+                (taps, queues.own, queues.nothing, ways, alarms)
+            }
+        };
+        let watch = Watch::new(own, taps, switch, answering).waking(alarms);
+        let receiver = Receiver::new(receive, Arc::clone(&counters.receive), clock.clone());
         let receiver = receiver.watched_by(watch).joined_by(ways, watched);
         threads.start_receive(0, layout, move |poll, stop, bell| {
             receiver.run(poll, stop, bell);
@@ -124,32 +146,93 @@ impl Threads {
         Ok((threads, outlook))
     }
 
+    /// Starts the data threads of stateless mode; gives the taps of what they send.
+    fn start_workers(
+        &mut self,
+        queues: Vec<Vec<Option<PortTx>>>,
+        switch: &TapSwitch,
+        around: Around<'_>,
+    ) -> Result<Vec<TapOut>, Refusal> {
+        let mut taps = Vec::new();
+        for (core, queues) in queues.into_iter().enumerate() {
+            let (tap_in, tap_out) = tap();
+            taps.push(tap_out);
+            let block = Arc::clone(&around.counters.cores[core]);
+            let (mut control_end, worker_end) = mailbox(&self.doorbell);
+            let worker = Worker::serving(queues, worker_end, block, around.clock.clone());
+            let worker = worker.tapped_by(tap_in, switch.clone());
+            let poll = around.layout.data_poll;
+            let thread = self.start_data(core, around, move || worker.run(poll))?;
+            control_end.wake_with(Sleeper::Parked(thread));
+            self.mail.push(control_end);
+        }
+        Ok(taps)
+    }
+
+    /// Starts the data threads of stateful mode; gives the taps of what they send, and the ways on
+    /// which they pass on what is no flow's.
+    fn start_flows(
+        &mut self,
+        configs: Vec<stateful::Config>,
+        queues: Vec<OwnQueues>,
+        alarms: &[Alarm],
+        switch: &TapSwitch,
+        watched: &Watched,
+        around: Around<'_>,
+    ) -> Result<(Vec<TapOut>, Vec<Way>), Refusal> {
+        let (mut taps, mut ways) = (Vec::new(), Vec::new());
+        for (core, (config, own)) in configs.into_iter().zip(queues).enumerate() {
+            let (tap_in, tap_out) = tap();
+            taps.push(tap_out);
+            let alarm = alarms[core].clone();
+            let first = self.receive_bells[0].clone();
+            let (near, end) = way(alarm.bell().clone(), first, watched.clone());
+            ways.push(near);
+            let (mut control_end, mail) = mailbox(&self.doorbell);
+            let joints = Joints {
+                mail,
+                end,
+                core: Arc::clone(&around.counters.cores[core]),
+                arrivals: Arc::clone(&around.counters.flows[core]),
+                first: Arc::clone(&around.counters.receive),
+            };
+            let flows = Flows::new(config, own.tx, own.rx, joints, around.clock.clone());
+            let flows = flows.tapped_by(tap_in, switch.clone());
+            let poll = around.layout.data_poll;
+            control_end.wake_with(Sleeper::Alarmed(alarm.clone()));
+            self.mail.push(control_end);
+            self.start_data(core, around, move || flows.run(poll, &alarm))?;
+        }
+        Ok((taps, ways))
+    }
+
     fn start_data(
         &mut self,
         core: usize,
-        worker: Worker,
-        mut control_end: ControlEnd,
-        layout: &Layout,
-    ) -> Result<(), Refusal> {
-        let poll = layout.data_poll;
-        let cpu = layout.data[core].cpu;
-        let thread = spawn(format!("data-{core}"), cpu, move || worker.run(poll))?;
-        control_end.wake_with(thread.thread().clone());
-        self.mail.push(control_end);
+        around: Around<'_>,
+        run: impl FnOnce() + Send + 'static,
+    ) -> Result<Thread, Refusal> {
+        let cpu = around.layout.data[core].cpu;
+        let thread = spawn(format!("data-{core}"), cpu, run)?;
+        let handle = thread.thread().clone();
         self.data.push(thread);
-        Ok(())
+        Ok(handle)
     }
 
-    /// Starts the receive threads but the first; gives the ways to them, and the switch that tells
-    /// them which ports are watched.
+    /// Starts the receive threads but the first, which are told what is `watched`; gives the ways to
+    /// them.
     fn start_gatherers(
         &mut self,
         queues: Vec<Vec<Option<PortRx>>>,
-        layout: &Layout,
-        counters: &Counters,
-        clock: &Clock,
-    ) -> Result<(Vec<Way>, TapSwitch), Refusal> {
-        let (mut ways, watched) = (Vec::new(), TapSwitch::default());
+        watched: &Watched,
+        around: Around<'_>,
+    ) -> Result<Vec<Way>, Refusal> {
+        let Around {
+            layout,
+            counters,
+            clock,
+        } = around;
+        let mut ways = Vec::new();
         for (number, (queues, block)) in (1..).zip(queues.into_iter().zip(&counters.gatherers)) {
             let bell = self.receive_bells[number].clone();
             let (near, far) = way(bell, self.receive_bells[0].clone(), watched.clone());
@@ -160,7 +243,7 @@ impl Threads {
                 gatherer.run(poll, stop, bell);
             })?;
         }
-        Ok((ways, watched))
+        Ok(ways)
     }
 
     fn start_receive(
@@ -232,41 +315,12 @@ fn is_start(order: &Order) -> bool {
     )
 }
 
-/// The queues of all ports, by the threads that own them.
-struct Queues {
-    /// Of each data thread, one of each port that it serves.
-    data: Vec<Vec<Option<PortTx>>>,
-    /// What the first receive thread sends through, one of each port.
-    own: Vec<PortTx>,
-    /// What the first receive thread reads, one of each port.
-    receive: Vec<PortRx>,
-    /// What each other receive thread reads, one of each port that has so many.
-    gather: Vec<Vec<Option<PortRx>>>,
-}
-
-impl Queues {
-    fn share_out(ports: Vec<AnyPort>, layout: &Layout) -> Queues {
-        let mut queues = Queues {
-            data: layout.data.iter().map(|_| Vec::new()).collect(),
-            own: Vec::new(),
-            receive: Vec::new(),
-            gather: layout.receive[1..].iter().map(|_| Vec::new()).collect(),
-        };
-        for (number, port) in ports.into_iter().enumerate() {
-            let mut tx = port.tx.into_iter();
-            for (thread, own) in layout.data.iter().zip(&mut queues.data) {
-                let serves = thread.ports.contains(&number);
-                own.push(if serves { tx.next() } else { None });
-            }
-            queues.own.extend(tx.next());
-            let mut rx = port.rx.into_iter();
-            queues.receive.extend(rx.next());
-            for own in &mut queues.gather {
-                own.push(rx.next());
-            }
-        }
-        queues
-    }
+/// What all threads are started with.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    layout: &'a Layout,
+    counters: &'a Counters,
+    clock: &'a Clock,
 }
 
 /// The time since 1970 at the clock's zero.

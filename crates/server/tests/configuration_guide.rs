@@ -41,6 +41,7 @@ fn trex_table() -> String {
     for (prefix, keys) in [
         ("", &trex::KEYS[..]),
         ("port_info[].", &trex::PORT_KEYS),
+        ("memory.", &trex::MEMORY_KEYS),
         ("platform.", &trex::PLATFORM_KEYS),
         ("platform.dual_if[].", &trex::DUAL_KEYS),
     ] {

@@ -7,12 +7,11 @@ use allosaur_engine::latency::{TRAILER_BYTES, Trailer};
 use allosaur_port::TxQueue;
 use allosaur_port::kind::PortRx;
 use allosaur_port::memory::{self, LinkSettings, MemoryTx};
-use allosaur_port::tap::TapSwitch;
 use allosaur_server::clock::Clock;
 use allosaur_server::counters::{Counters, GroupReadout, LatencyTerms, Snapshot};
 use allosaur_server::mailbox::Doorbell;
 use allosaur_server::receive::Receiver;
-use allosaur_server::receive::gather::{Gatherer, way};
+use allosaur_server::receive::gather::{Gatherer, Watched, way};
 
 /// The first sign of a packet group, and the sign of all whose latency is measured.
 const FLOW_SIGN: u16 = 0xfc00;
@@ -69,7 +68,7 @@ impl World {
         let (a, b) = memory::pair(2, 1, &LinkSettings::default());
         let mut far: Vec<PortRx> = b.rx.split(threads).into_iter().map(Into::into).collect();
         let others = far.split_off(1);
-        let watched = TapSwitch::default();
+        let watched = Watched::default();
         let (mut ways, mut gatherers) = (Vec::new(), Vec::new());
         for (queue, block) in others.into_iter().zip(&counters.gatherers) {
             let (near, end) = way(bell(), bell(), watched.clone());

@@ -14,6 +14,14 @@ use crate::tcp::TcpCounters;
 counters! {
     /// Counters of one side of a core, by TRex's names. All only grow.
     FlowTableCounters;
+    /// Frames that another core read and passed on to this one.
+    rss_redirect_rx,
+    /// Frames that this core read and passed on to others.
+    rss_redirect_tx,
+    /// Frames that were to be passed on and found no room.
+    rss_redirect_drops,
+    /// Times that there was no room for one.
+    rss_redirect_queue_full,
     /// Frames that began no flow here, as their MAC address is ignored.
     ignored_macs,
     /// Frames that began no flow here, as their IPv4 address is ignored.

@@ -38,6 +38,7 @@ use crate::flow::{FlowIndex, Slab, Table, Timers};
 use crate::rng::Lcg;
 use crate::session::Pools;
 use crate::session::addon::Connections;
+use crate::stats::TransmitCounters;
 use crate::template::{PoolShare, Side};
 use crate::time::Nanos;
 use crate::transmit::{Outlets, PortIndex};
@@ -53,7 +54,7 @@ pub use run::GroupCounters;
 use run::Run;
 use topology::Topology;
 pub use words::{Command, Config, EndCause, Event, PortFacts, RunIndex, RunLimits, Taken};
-use work::Held;
+use work::{Held, Sent};
 
 /// Flows of a profile that begin in a turn at most.
 const BEGUN_PER_TURN: u32 = 256;
@@ -93,8 +94,7 @@ pub struct Stateful {
     resting: Resting,
     ignored: Arc<Ignored>,
     topology: Arc<Topology>,
-    /// Frames sent in this turn.
-    sent: u64,
+    sent: Sent,
 }
 
 impl Stateful {
@@ -105,6 +105,7 @@ impl Stateful {
         let share = share.map_or(PoolShare::ONLY, |facts| facts.share);
         let cores = share.cores * share.pairs;
         let connections = Connections::of_core(share.pair * share.cores + share.rank, cores);
+        let sent = Sent::new(config.ports.len());
         Stateful {
             blocked: config.ports.iter().map(|_| VecDeque::new()).collect(),
             ports: config.ports,
@@ -125,7 +126,7 @@ impl Stateful {
             resting: Resting::default(),
             ignored: Arc::default(),
             topology: Arc::default(),
-            sent: 0,
+            sent,
         }
     }
 
@@ -244,7 +245,7 @@ impl Stateful {
         for run in 0..self.runs.len() {
             self.begin_due(now, run, begun_max, outlets);
         }
-        std::mem::take(&mut self.sent)
+        std::mem::take(&mut self.sent.in_turn)
     }
 
     /// Begins the flows of a profile that are due, and sees to its end.
@@ -301,6 +302,11 @@ impl Stateful {
     /// What the flow table counts: clients, servers.
     pub fn counters(&self) -> &[FlowTableCounters; 2] {
         &self.counters
+    }
+
+    /// Of each port, what flows sent; `queue_full` are frames that found no room and come later.
+    pub fn transmitted(&self) -> &[TransmitCounters] {
+        &self.sent.ports
     }
 
     /// Flows that there are, those that only answer stragglers among them.

@@ -5,6 +5,7 @@ use super::{PortFacts, RunIndex, Stateful};
 use crate::flow::{FlowIndex, FlowKey};
 use crate::rng::Lcg;
 use crate::session::{Context, Looks, Pools, Session, SideCounters, Standing, Way};
+use crate::stats::TransmitCounters;
 use crate::template::{CompiledProfile, Side, SideTunables, TemplateIndex};
 use crate::time::{MILLISECOND, Nanos};
 use crate::transmit::{Job, Outlets, PortIndex, Transmit};
@@ -76,12 +77,42 @@ impl<F: FnOnce(&mut [u8])> Job for WriteFrame<F> {
     }
 }
 
+/// What was sent.
+#[derive(Debug)]
+pub(super) struct Sent {
+    /// Frames in this turn.
+    pub(super) in_turn: u64,
+    /// Of each port.
+    pub(super) ports: Vec<TransmitCounters>,
+}
+
+impl Sent {
+    pub(super) fn new(ports: usize) -> Sent {
+        Sent {
+            in_turn: 0,
+            ports: vec![TransmitCounters::default(); ports],
+        }
+    }
+
+    /// Counts a frame that was sent, or found no room.
+    #[inline]
+    fn note(&mut self, port: PortIndex, bytes: usize, is_sent: bool) {
+        let counters = &mut self.ports[usize::from(port)];
+        if is_sent {
+            self.in_turn += 1;
+            counters.sent.count(1, bytes);
+        } else {
+            counters.queue_full += 1;
+        }
+    }
+}
+
 /// The way out through one port's queue.
 pub(super) struct PortWay<'a, O> {
     pub(super) outlets: &'a mut O,
     pub(super) port: PortIndex,
     pub(super) now: Nanos,
-    pub(super) sent: &'a mut u64,
+    pub(super) sent: &'a mut Sent,
 }
 
 impl<O: Outlets> Way for PortWay<'_, O> {
@@ -89,7 +120,7 @@ impl<O: Outlets> Way for PortWay<'_, O> {
         let now = self.now;
         let job = WriteFrame { now, bytes, write };
         let sent = self.outlets.with_queue(self.port, job);
-        *self.sent += u64::from(sent);
+        self.sent.note(self.port, bytes, sent);
         sent
     }
 }

@@ -1,12 +1,38 @@
 //! Which share of a receive queue a frame belongs to.
 //!
-//! What lives here: the hash of a flow, the same for both its directions. What does not: what
+//! What lives here: the hash of a flow, the same for both its directions, and the rules of
+//! sharing. What does not: what
 //! becomes of the frame (`spread`).
 
 use allosaur_packet::frame::{self, Fragment, Layout, Network, Transport};
 
 /// An odd number whose bits look random: 2⁶⁴ divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// By which rule a queue is shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// By flow, evenly.
+    ByFlow,
+    /// By the port that TCP and UDP came from: share `port % shares`.
+    BySourcePort,
+    /// By the port that TCP and UDP go to.
+    ByDestinationPort,
+}
+
+impl Sharing {
+    /// The share of a frame, of so many. What has no flow, or no port, belongs to share 0.
+    #[inline]
+    pub fn share_of(self, frame: &[u8], shares: usize) -> usize {
+        let place = match self {
+            Sharing::ByFlow => return share_of(flow_hash(frame), shares),
+            Sharing::BySourcePort => 0,
+            Sharing::ByDestinationPort => 1,
+        };
+        let ports = ports(frame, &frame::parse(frame));
+        (ports[place] >> 32) as usize % shares
+    }
+}
 
 /// A number for the flow of a frame, or 0 where there is none.
 ///

@@ -253,3 +253,50 @@ fn what_finds_no_room_is_counted_as_lost() {
     // A line of 64 bytes each.
     assert!(got >= (SPREAD_BYTES / 64 - 2) as u64);
 }
+
+#[test]
+fn the_rules_by_port_look_at_one_port_each_in_all_headers() {
+    for ipv6 in [false, true] {
+        for tags in 0..3 {
+            let packet = Packet {
+                ipv6,
+                tags,
+                ..Packet::of([1, 2], [1027, 80])
+            };
+            let frame = packet.frame(0);
+            assert_eq!(Sharing::BySourcePort.share_of(&frame, 4), 3);
+            assert_eq!(Sharing::ByDestinationPort.share_of(&frame, 64), 16);
+            let part = Packet {
+                fragment: Some(64),
+                ..packet.clone()
+            };
+            let ping = Packet {
+                protocol: 1,
+                ..packet
+            };
+            for other in [part.frame(0), ping.frame(0), vec![0; 20]] {
+                assert_eq!(Sharing::BySourcePort.share_of(&other, 4), 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_queue_is_shared_out_by_the_rule_that_is_given() {
+    let (mut a, b) = memory::pair(1, 1, &LinkSettings::default());
+    let (mut reader, mut ends) = spread_by(b.rx, 3, Sharing::BySourcePort);
+    for port in 1000..1030 {
+        let frame = Packet::of([1, 2], [port, 80]).frame(0);
+        let slot = a.tx[0].slot(0, frame.len());
+        slot.expect("the ring has room").copy_from_slice(&frame);
+    }
+    a.tx[0].flush();
+    let mut kept = 0;
+    assert_eq!(reader.receive(0, 64, |_, _| kept += 1), 30);
+    let others: Vec<usize> = ends
+        .iter_mut()
+        .map(|e| e.receive(0, 64, |_, _| {}))
+        .collect();
+    assert_eq!((kept, others), (10, vec![10, 10]));
+    assert_eq!((reader.passed_packets(), reader.take_passed()), (20, 0b110));
+}

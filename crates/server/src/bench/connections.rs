@@ -6,19 +6,22 @@
 use std::sync::Arc;
 
 use allosaur_engine::app::{BufferSpec, Command as Step, ProgramSpec, Transport};
-use allosaur_engine::stateful::{Command, Config, PortFacts, RunIndex, RunLimits, Stateful};
+use allosaur_engine::stateful::{Command, Config, PortFacts, RunIndex, RunLimits};
 use allosaur_engine::template::{
     AssociationSpec, ClientSpec, CompiledProfile, Distribution, Layout, PerCore, PoolShare,
     PoolSpec, ProfileSpec, ServerSpec, Side, TemplateSpec, Tunable, TunablesSpec,
 };
 use allosaur_engine::time::SECOND;
 use allosaur_packet::MacAddress;
-use allosaur_port::kind::{PortRx, PortTx};
+use allosaur_port::kind::PortTx;
 use allosaur_port::memory::{self, FRAME_BYTES_MAX, LinkSettings};
 use serde::Serialize;
 
 use crate::clock::Clock;
-use crate::flows::Flows;
+use crate::counters::Counters;
+use crate::flows::{FlowRx, Flows, Joints};
+use crate::mailbox::{ControlEnd, Doorbell, mailbox};
+use crate::receive::gather::{Watched, way};
 
 const REQUEST_BYTES: u64 = 100;
 const FLOWS_MAX: usize = 1 << 20;
@@ -46,9 +49,9 @@ pub struct Connections {
 /// Asks `rate_cps` connections a second for `seconds`, each for `response_bytes`.
 pub fn run(response_bytes: u64, rate_cps: f64, seconds: f64) -> Connections {
     let clock = Clock::start();
-    let mut flows = flows(&clock);
+    let (mut control, mut flows) = flows(&clock);
     let profile = CompiledProfile::compile(&profile(response_bytes, rate_cps), Layout::SMALLEST);
-    flows.handle_command(Command::Start {
+    control.send(Command::Start {
         run: RUN,
         profile: Arc::new(profile.expect("the profile is right")),
         factor: 1.0,
@@ -88,7 +91,7 @@ pub fn run(response_bytes: u64, rate_cps: f64, seconds: f64) -> Connections {
     }
 }
 
-fn flows(clock: &Clock) -> Flows {
+fn flows(clock: &Clock) -> (ControlEnd, Flows) {
     let link = LinkSettings::default();
     let facts = |side, own: u8| {
         Some(PortFacts {
@@ -105,13 +108,24 @@ fn flows(clock: &Clock) -> Flows {
         flows_max: FLOWS_MAX,
         seed: 1,
     };
-    let engine = Stateful::new(config, clock.now_ns());
     let (mut queues, mut receivers) = (Vec::new(), Vec::new());
     for mut port in memory::ports(&[link, link], 1) {
         queues.push(Some(PortTx::Memory(port.tx.remove(0))));
-        receivers.push(Some(PortRx::Memory(port.rx)));
+        receivers.push(Some(FlowRx::Whole(port.rx.into())));
     }
-    Flows::new(engine, queues, receivers, clock.clone())
+    let counters = Counters::new(2, 1).with_flows();
+    let bell = || Doorbell::new().expect("the system has file descriptors");
+    let (control, mail) = mailbox(&bell());
+    let (_, end) = way(bell(), bell(), Watched::default());
+    let joints = Joints {
+        mail,
+        end,
+        core: counters.cores[0].clone(),
+        arrivals: counters.flows[0].clone(),
+        first: counters.receive.clone(),
+    };
+    let flows = Flows::new(config, queues, receivers, joints, clock.clone());
+    (control, flows)
 }
 
 fn profile(response_bytes: u64, rate_cps: f64) -> ProfileSpec {

@@ -175,6 +175,19 @@ impl Observer {
         self.is_echoing
     }
 
+    /// The ports of which somebody wants all that they receive, as bits: captures, queues, sockets
+    /// and service mode. A host alone only wants what concerns it.
+    pub fn capturing_ports(&self) -> u64 {
+        let ports = (0..).zip(&self.ports);
+        let captured = ports.filter(|(port, side)| {
+            let mut captures = self.captures.iter();
+            side.queue.is_some()
+                || side.wire.is_some()
+                || captures.any(|c| c.capture.wants(*port, Origin::Received))
+        });
+        captured.fold(0, |ports, (port, _)| ports | 1 << port)
+    }
+
     /// Whether anybody watches anything.
     pub fn is_idle(&self) -> bool {
         !self.is_echoing && self.captures.is_empty() && self.ports.iter().all(PortSide::is_idle)

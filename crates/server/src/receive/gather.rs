@@ -8,14 +8,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use allosaur_engine::flow_stats::receive::{Sign, sign_of};
-use allosaur_engine::time::{FCS_BYTES, Nanos};
+use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_port::RxQueue;
 use allosaur_port::kind::PortRx;
-use allosaur_port::tap::{TAPPED_PORTS_MAX, TapIn, TapOut, TapSwitch, tap};
+use allosaur_port::tap::{TapIn, TapOut, TapSwitch, tap};
 use rtrb::{Consumer, Producer, RingBuffer};
 
+use super::arrivals::{MEASURE, Passing};
 use super::rest::{self, Attention, SLEEP_IDLE, SLEEP_WATCHING, Turn};
 use super::{BUDGET, PortSide};
 use crate::clock::Clock;
@@ -28,8 +28,28 @@ use crate::polling::Poll;
 const GATHER_BUDGET: usize = 256;
 /// Changes of how ports receive that may be under way to one thread.
 const CHANGES: usize = 256;
-/// Stands with the number of the port on a copy that is to be measured, not shown.
-const MEASURE: u8 = TAPPED_PORTS_MAX;
+/// Which ports are watched, as the first receive thread tells the others.
+#[derive(Clone, Debug, Default)]
+pub struct Watched {
+    /// Those of which anybody watches what they receive.
+    any: TapSwitch,
+    /// Those of which somebody wants all that they receive, not only what concerns a host.
+    whole: TapSwitch,
+}
+
+impl Watched {
+    /// The ports that somebody watches, as bits.
+    #[inline]
+    pub(crate) fn any(&self) -> u64 {
+        self.any.ports()
+    }
+
+    /// Those of which somebody wants all, as bits.
+    #[inline]
+    pub(crate) fn whole(&self) -> u64 {
+        self.whole.ports()
+    }
+}
 
 /// What a copy from another thread is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,17 +73,25 @@ pub struct Way {
 /// The same way, its end at the other thread.
 #[derive(Debug)]
 pub struct FarEnd {
-    copies: TapIn,
-    changes: Consumer<(PortIndex, Reception)>,
+    pub(crate) copies: TapIn,
+    pub(crate) changes: Consumer<(PortIndex, Reception)>,
     /// The ports that are watched.
-    watched: TapSwitch,
+    pub(crate) watched: Watched,
     /// Wakes the first receive thread.
     first: Doorbell,
 }
 
+impl FarEnd {
+    /// What was passed on becomes visible to the first thread, which wakes.
+    pub(crate) fn flush(&mut self) {
+        self.copies.flush();
+        self.first.ring();
+    }
+}
+
 /// A way to another thread, which `bell` wakes; `first` wakes the first, and `watched` says which
 /// ports are watched.
-pub fn way(bell: Doorbell, first: Doorbell, watched: TapSwitch) -> (Way, FarEnd) {
+pub fn way(bell: Doorbell, first: Doorbell, watched: Watched) -> (Way, FarEnd) {
     let (copies_in, copies) = tap();
     let (changes, changes_out) = RingBuffer::new(CHANGES);
     let near = Way {
@@ -85,7 +113,7 @@ pub fn way(bell: Doorbell, first: Doorbell, watched: TapSwitch) -> (Way, FarEnd)
 #[derive(Debug)]
 pub(super) struct Gathered {
     ways: Vec<Way>,
-    watched: TapSwitch,
+    watched: Watched,
     /// How each port receives, as the others were told.
     told: Vec<Reception>,
     /// Copies to be shown that found no room, up to now.
@@ -93,7 +121,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    pub(super) fn new(ways: Vec<Way>, watched: TapSwitch, ports: usize) -> Gathered {
+    pub(super) fn new(ways: Vec<Way>, watched: Watched, ports: usize) -> Gathered {
         Gathered {
             ways,
             watched,
@@ -102,9 +130,10 @@ impl Gathered {
         }
     }
 
-    /// Says which ports are watched, as bits.
-    pub(super) fn watch(&self, ports: u64) {
-        self.watched.set(ports);
+    /// Says which ports are watched, and of which all is wanted, as bits.
+    pub(super) fn watch(&self, any: u64, whole: u64) {
+        self.watched.any.set(any);
+        self.watched.whole.set(whole);
     }
 
     /// Tells the other threads how a port shall receive from now on.
@@ -209,7 +238,7 @@ impl Gatherer {
                 side.set(reception);
             }
         }
-        let watched = self.end.watched.ports();
+        let watched = self.end.watched.any();
         let (mut arrived, mut measured) = (0, false);
         for (number, side) in self.ports.iter_mut().enumerate() {
             let Some(side) = side else {
@@ -220,19 +249,17 @@ impl Gatherer {
                 clock: &self.clock,
                 port: number as PortIndex,
                 is_watched: watched >> number & 1 == 1,
+                knows_arrivals: side.queue.knows_arrivals(),
             };
             let (n, to_measure) = side.gather(self.clock.now_ns(), way);
             measured |= to_measure;
             if side.is_news(n) {
-                self.block
-                    .publish_port(number, &side.received, side.published_lost);
-                self.block.publish_groups(number, &mut side.groups);
+                side.arrivals.publish(number, &self.block);
                 arrived += n;
             }
         }
         if arrived > 0 && (measured || watched != 0) {
-            self.end.copies.flush();
-            self.end.first.ring();
+            self.end.flush();
         }
         self.publish_time(now, arrived, measured);
         arrived
@@ -264,7 +291,7 @@ impl Turn for Gatherer {
     }
 
     fn sleep_max(&self) -> Nanos {
-        match self.end.watched.ports() {
+        match self.end.watched.any() {
             0 => SLEEP_IDLE,
             _ => SLEEP_WATCHING,
         }
@@ -275,45 +302,13 @@ impl Turn for Gatherer {
     }
 }
 
-/// How frames of one port are passed on.
-struct Passing<'a> {
-    copies: &'a mut TapIn,
-    clock: &'a Clock,
-    port: PortIndex,
-    is_watched: bool,
-}
-
 impl PortSide {
     /// Takes what has arrived, counts it, and passes on what is to be measured or shown. Returns how
     /// many frames there were, and whether any was to be measured.
-    ///
-    /// A frame to be measured that finds no room is lost as in a port's own ring. One to be shown is
-    /// counted all the same; that it is not shown, captures tell.
-    fn gather(&mut self, now: Nanos, way: Passing<'_>) -> (usize, bool) {
-        let (received, groups, vxlan) = (&mut self.received, &mut self.groups, &self.vxlan);
-        let (lost, mut measured) = (&mut self.lost_here, false);
-        let knows_arrivals = self.queue.knows_arrivals();
+    fn gather(&mut self, now: Nanos, mut way: Passing<'_>) -> (usize, bool) {
+        let (arrivals, mut measured) = (&mut self.arrivals, false);
         let arrived = self.queue.receive(now, BUDGET, |at, frame| {
-            match sign_of(frame, vxlan) {
-                None => {}
-                Some(Sign::Flow(group)) => groups.count(group, 1, frame.len() as u64 + FCS_BYTES),
-                Some(Sign::Latency) => {
-                    measured = true;
-                    // The time of the turn would be too early: frames arrive while it lasts.
-                    let at = match knows_arrivals {
-                        true => at,
-                        false => way.clock.now_ns(),
-                    };
-                    if !way.copies.copy(at, way.port | MEASURE, frame) {
-                        *lost += 1;
-                        return;
-                    }
-                }
-            }
-            received.count(1, frame.len());
-            if way.is_watched && !way.copies.copy(at, way.port, frame) {
-                way.copies.note_lost();
-            }
+            measured |= arrivals.take(at, frame, &mut way);
         });
         (arrived, measured)
     }

@@ -1,12 +1,14 @@
 //! The receive threads: take what arrives at every port, count it, and show it to who watches.
 //!
 //! What lives here: the first of them, and most often the only one; in `meters` latency, in [`watch`]
-//! the way to the observer, in [`gather`] the others, in `rest` how they wait. What does not: what
+//! the way to the observer, in [`gather`] the others, in `arrivals` what all of them count, in `rest`
+//! how they wait. What does not: what
 //! watchers do (`observe`).
 
+pub(crate) mod arrivals;
 pub mod gather;
 mod meters;
-mod rest;
+pub(crate) mod rest;
 pub mod watch;
 
 use std::sync::Arc;
@@ -14,20 +16,18 @@ use std::sync::atomic::AtomicBool;
 
 use allosaur_engine::capture::Origin;
 use allosaur_engine::flow_stats::receive::{Sign, sign_of};
-use allosaur_engine::flow_stats::{Group, GroupTable, VxlanPorts};
-use allosaur_engine::stats::DirectionCounters;
-use allosaur_engine::time::{FCS_BYTES, Nanos};
+use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_port::RxQueue;
 use allosaur_port::kind::PortRx;
-use allosaur_port::tap::TapSwitch;
 
 use crate::clock::Clock;
 use crate::counters::{CoreCounters, ReceiveBlock};
 use crate::mailbox::Doorbell;
 use crate::observe::Reception;
 use crate::polling::{Poll, SLEEP_MIN};
-use gather::{Gathered, Purpose, Way};
+use arrivals::Arrivals;
+use gather::{Gathered, Purpose, Watched, Way};
 use meters::Meters;
 use rest::{SLEEP_IDLE, SLEEP_WATCHING, Turn};
 use watch::Watch;
@@ -52,42 +52,25 @@ pub struct Receiver {
 #[derive(Debug)]
 struct PortSide {
     queue: PortRx,
-    received: DirectionCounters,
-    groups: GroupTable,
-    vxlan: VxlanPorts,
-    /// Frames that this thread had to drop.
-    lost_here: u64,
-    /// Frames that the link lost and this thread dropped, as it was last published.
-    published_lost: u64,
+    arrivals: Arrivals,
 }
 
 impl PortSide {
     fn new(queue: PortRx) -> PortSide {
         PortSide {
             queue,
-            received: DirectionCounters::default(),
-            groups: GroupTable::default(),
-            vxlan: VxlanPorts::STANDARD,
-            lost_here: 0,
-            published_lost: 0,
+            arrivals: Arrivals::default(),
         }
     }
 
     fn set(&mut self, reception: Reception) {
         self.queue.set_up(reception.link_up);
-        self.vxlan = reception.vxlan;
-    }
-
-    /// Counts a frame of a group.
-    fn count(&mut self, group: Group, frame: &[u8]) {
-        self.groups.count(group, 1, frame.len() as u64 + FCS_BYTES);
+        self.arrivals.vxlan = reception.vxlan;
     }
 
     /// Whether there is something to publish when so many frames have arrived.
     fn is_news(&mut self, arrived: usize) -> bool {
-        let lost = self.queue.lost_packets() + self.lost_here;
-        let more_lost = lost > std::mem::replace(&mut self.published_lost, lost);
-        arrived > 0 || more_lost
+        self.arrivals.is_news(arrived, self.queue.lost_packets())
     }
 
     /// Takes what has arrived, counts it, and shows it to `watch`.
@@ -97,20 +80,20 @@ impl PortSide {
         meters: &mut Meters,
         mut watch: Option<(&mut Watch, PortIndex)>,
     ) -> usize {
-        let (received, groups, vxlan) = (&mut self.received, &mut self.groups, &self.vxlan);
+        let arrivals = &mut self.arrivals;
         let knows_arrivals = self.queue.knows_arrivals();
         self.queue.receive(now, BUDGET, |at, frame| {
             // First of all what is measured by the clock.
-            let group = match sign_of(frame, vxlan) {
+            let group = match sign_of(frame, &arrivals.vxlan) {
                 None => None,
                 Some(Sign::Flow(group)) => Some(group),
                 Some(Sign::Latency) if knows_arrivals => meters.measure_at(at, frame),
                 Some(Sign::Latency) => meters.measure(frame),
             };
             if let Some(group) = group {
-                groups.count(group, 1, frame.len() as u64 + FCS_BYTES);
+                arrivals.count_group(group, frame);
             }
-            received.count(1, frame.len());
+            arrivals.count(frame);
             if let Some((watch, port)) = &mut watch {
                 watch.observer.handle_received(at, *port, frame);
             }
@@ -151,7 +134,7 @@ impl Receiver {
 
     /// The same, with other receive threads, each at the far end of a way; `watched` tells them which
     /// ports are watched.
-    pub fn joined_by(mut self, ways: Vec<Way>, watched: TapSwitch) -> Receiver {
+    pub fn joined_by(mut self, ways: Vec<Way>, watched: Watched) -> Receiver {
         let ports = self.ports.len();
         self.gathered = (!ways.is_empty()).then(|| Gathered::new(ways, watched, ports));
         self
@@ -184,9 +167,7 @@ impl Receiver {
             // Read again: what was done since would be taken for the age of frames.
             let n = port.receive(self.clock.now_ns(), &mut self.meters, watch);
             if port.is_news(n) || (counted >> number) & 1 == 1 {
-                let arrivals = &self.block.arrivals;
-                arrivals.publish_port(number, &port.received, port.published_lost);
-                arrivals.publish_groups(number, &mut port.groups);
+                port.arrivals.publish(number, &self.block.arrivals);
                 arrived += n;
             }
         }
@@ -216,11 +197,13 @@ impl Receiver {
         let mut counted = 0;
         let (ports, meters) = (&mut self.ports, &mut self.meters);
         let mut observer = self.watch.as_mut().map(|watch| &mut watch.observer);
-        gathered.watch(observer.as_ref().map_or(0, |o| o.watched_ports()));
+        if let Some(observer) = &observer {
+            gathered.watch(observer.watched_ports(), observer.capturing_ports());
+        }
         let copies = gathered.attend(|purpose, at, port, frame| match purpose {
             Purpose::Measure => {
                 if let Some(group) = meters.measure_at(at, frame) {
-                    ports[usize::from(port)].count(group, frame);
+                    ports[usize::from(port)].arrivals.count_group(group, frame);
                     counted |= 1 << port;
                 }
             }

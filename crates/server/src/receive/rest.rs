@@ -84,7 +84,7 @@ pub(super) fn run(
 
 /// Knows when frames to measure are likely soon.
 #[derive(Debug)]
-pub(super) struct Attention {
+pub(crate) struct Attention {
     /// When the last frame was measured, or announced.
     measured_at: Option<Nanos>,
     /// What control has announced up to now.
@@ -93,7 +93,7 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    pub(super) fn new(block: Arc<ReceiveBlock>) -> Attention {
+    pub(crate) fn new(block: Arc<ReceiveBlock>) -> Attention {
         Attention {
             measured_at: None,
             expectations: 0,
@@ -102,12 +102,12 @@ impl Attention {
     }
 
     /// A frame was measured.
-    pub(super) fn note(&mut self, now: Nanos) {
+    pub(crate) fn note(&mut self, now: Nanos) {
         self.measured_at = Some(now);
     }
 
     /// Whether frames to measure are likely soon.
-    pub(super) fn expect_more(&mut self, now: Nanos) -> bool {
+    pub(crate) fn expect_more(&mut self, now: Nanos) -> bool {
         let expectations = self.block.expectations();
         if self.expectations != expectations {
             self.expectations = expectations;

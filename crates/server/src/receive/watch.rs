@@ -14,6 +14,7 @@ use allosaur_port::tap::{TapOut, TapSwitch};
 
 use crate::counters::ReceiveBlock;
 use crate::desk::AnsweringEnd;
+use crate::mailbox::Alarm;
 use crate::observe::{Observer, Reception};
 
 /// Copies taken from one data thread's tap before the next has its turn.
@@ -28,6 +29,8 @@ pub struct Watch {
     /// Copies that did not fit into the taps, up to now.
     lost: u64,
     switch: TapSwitch,
+    /// Data threads that receive what is sent here on a link in memory.
+    alarms: Vec<Alarm>,
     sides: Vec<SendSide>,
 }
 
@@ -57,8 +60,16 @@ impl Watch {
             taps,
             lost: 0,
             switch,
+            alarms: Vec::new(),
             sides: queues.into_iter().map(side).collect(),
         }
+    }
+
+    /// The same, where data threads receive, which `alarms` wake.
+    #[must_use]
+    pub fn waking(mut self, alarms: Vec<Alarm>) -> Watch {
+        self.alarms = alarms;
+        self
     }
 
     /// Answers control, tells `set` how each port shall receive after each answer, and shows what
@@ -101,6 +112,9 @@ impl Watch {
         for (port, side) in self.sides.iter_mut().enumerate() {
             side.queue.flush();
             block.publish_sent(port, &side.counters);
+        }
+        for alarm in &self.alarms {
+            alarm.wake();
         }
         sent
     }

@@ -37,6 +37,14 @@ pub const PUB_PORT: u16 = 4500;
 /// Threads that can receive.
 pub const RECEIVE_THREADS_MAX: u16 = 16;
 
+/// Flows that a server may have at the same time, unless told otherwise. Each end that is on this server
+/// counts. Memory is taken when they come.
+pub const FLOWS: usize = 4 << 20;
+/// The least that a server may be told to have.
+pub const FLOWS_MIN: usize = 1 << 10;
+/// The most that a server may be told to have.
+pub const FLOWS_MAX: usize = 64 << 20;
+
 /// What a server is told to be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -52,6 +60,10 @@ pub struct Settings {
     pub pin: bool,
     /// How threads wait; `None` leaves it to the layout.
     pub poll: Option<Poll>,
+    /// Whether its threads have flows: stateful mode.
+    pub stateful: bool,
+    /// Flows at the same time, of all threads together.
+    pub flows_max: usize,
     /// The address to listen on.
     pub listen: String,
     /// TCP port of requests; 0 picks a free one.
@@ -126,6 +138,8 @@ impl Default for Settings {
             cpus: Cpus::default(),
             pin: false,
             poll: None,
+            stateful: false,
+            flows_max: FLOWS,
             listen: "127.0.0.1".to_owned(),
             rpc_port: RPC_PORT,
             pub_port: PUB_PORT,

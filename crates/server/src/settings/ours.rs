@@ -11,8 +11,8 @@ use super::groups::{self, Group, cpu};
 use super::read::{Findings, Item, Key, Map, flag, ipv4, mac, number, text, unicast_mac};
 use super::yaml::{Node, Value};
 use super::{
-    PUB_PORT, PortSettings, RECEIVE_THREADS_MAX, RPC_PORT, Settings, Surroundings, check_ports,
-    names,
+    FLOWS, FLOWS_MAX, FLOWS_MIN, PUB_PORT, PortSettings, RECEIVE_THREADS_MAX, RPC_PORT, Settings,
+    Surroundings, check_ports, names,
 };
 use crate::control::StartAddresses;
 use crate::polling::Poll;
@@ -23,7 +23,7 @@ const VERSION: u64 = 1;
 const VLAN_TAGS_MAX: usize = 2;
 
 /// The keys of the whole file.
-pub const SERVER_KEYS: [Key; 12] = [
+pub const SERVER_KEYS: [Key; 14] = [
     Key {
         name: "version",
         value: "`1`",
@@ -37,6 +37,20 @@ pub const SERVER_KEYS: [Key; 12] = [
         default: "two `memory` ports",
         meaning: "the ports in order: the first is port 0",
         example: "[memory, memory, memory]",
+    },
+    Key {
+        name: "stateful",
+        value: "`true` or `false`",
+        default: "`false`",
+        meaning: "has TCP and UDP flows run through a stack of the server's own, see [stateful](stateful.md); streams run beside them",
+        example: "true",
+    },
+    Key {
+        name: "flows_max",
+        value: "1024 to 67108864",
+        default: "4194304",
+        meaning: "flows at the same time, of all threads together; each end that is on this server counts. Memory is taken when they come",
+        example: "1048576",
     },
     Key {
         name: "cores",
@@ -183,6 +197,10 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
         .truncate(around.ports_max.unwrap_or(usize::MAX));
     read_threads(&map, ports, around, &mut settings, findings);
     groups::truncate(&mut settings.groups, settings.ports.len());
+    settings.stateful = map.read("stateful", findings, flag) == Some(true);
+    let flows = number(FLOWS_MIN as u64..=FLOWS_MAX as u64);
+    let flows_max = map.read("flows_max", findings, flows);
+    settings.flows_max = flows_max.map_or(FLOWS, |flows| flows as usize);
     settings.poll = map.read("poll", findings, |node| Poll::from_str(text(node)?));
     if let Some(listen) = map.read("listen", findings, address) {
         settings.listen = listen;
@@ -677,6 +695,8 @@ mod tests {
             "1 CPU(s) for 2 receive thread(s)",
         ),
         ("pin: maybe", "1:6", "pin", "true"),
+        ("stateful: 2", "1:11", "stateful", "true"),
+        ("flows_max: 7", "1:12", "flows_max", "1024"),
         ("receive_cpu: 9999", "1:14", "receive_cpu", "0 to 4095"),
         ("poll: often", "1:7", "poll", "busy or adaptive"),
         ("poll: [busy]", "1:7", "poll", "single value"),

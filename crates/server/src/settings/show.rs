@@ -68,6 +68,8 @@ fn settings(settings: &Settings) -> Value {
         "receive_cpus": settings.cpus.receive,
         "control_cpu": settings.cpus.control,
         "poll": settings.poll.map(Poll::name),
+        "stateful": settings.stateful,
+        "flows_max": settings.flows_max,
         "listen": settings.listen,
         "rpc_port": settings.rpc_port,
         "pub_port": settings.pub_port,

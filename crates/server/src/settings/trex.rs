@@ -10,7 +10,10 @@ use super::ours::check_pair;
 use super::read::{Findings, Item, Map, flag, ipv4, mac, number, text, unicast_mac};
 use super::yaml::{Node, Value};
 use super::{Cpus, names};
-use super::{PUB_PORT, PortSettings, RPC_PORT, Settings, Surroundings, check_ports};
+use super::{
+    FLOWS, FLOWS_MAX, FLOWS_MIN, PUB_PORT, PortSettings, RPC_PORT, Settings, Surroundings,
+    check_ports,
+};
 use crate::control::StartAddresses;
 use crate::polling::Poll;
 use crate::sim::CORES_MAX;
@@ -101,12 +104,39 @@ pub const KEYS: [TrexKey; 29] = [
         "services_core",
         "is for TRex's helpers (Scapy server, BIRD, emulation), which are not here",
     ),
-    unused("memory", "sizes TRex's memory; memory here needs no size"),
+    used("memory", "how many flows there may be, see below"),
     unused("tw", "sizes TRex's timers; timers here need no size"),
     unused(
         "interface_mask",
         "is of no use in TRex either: name fewer interfaces",
     ),
+];
+
+const NO_SIZE: &str = "sizes TRex's memory; memory here needs no size";
+
+/// The keys of `memory`.
+pub const MEMORY_KEYS: [TrexKey; 18] = [
+    used(
+        "dp_flows",
+        "flows at the same time in stateful mode, of all threads together",
+    ),
+    unused("global_flows", NO_SIZE),
+    unused("mbuf_64", NO_SIZE),
+    unused("mbuf_128", NO_SIZE),
+    unused("mbuf_256", NO_SIZE),
+    unused("mbuf_512", NO_SIZE),
+    unused("mbuf_1024", NO_SIZE),
+    unused("mbuf_2048", NO_SIZE),
+    unused("mbuf_4096", NO_SIZE),
+    unused("mbuf_9k", NO_SIZE),
+    unused("traffic_mbuf_64", NO_SIZE),
+    unused("traffic_mbuf_128", NO_SIZE),
+    unused("traffic_mbuf_256", NO_SIZE),
+    unused("traffic_mbuf_512", NO_SIZE),
+    unused("traffic_mbuf_1024", NO_SIZE),
+    unused("traffic_mbuf_2048", NO_SIZE),
+    unused("traffic_mbuf_4096", NO_SIZE),
+    unused("traffic_mbuf_9k", NO_SIZE),
 ];
 
 /// The keys of an entry of `port_info`.
@@ -216,6 +246,12 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
             findings,
             "zmq_rpc_port and zmq_pub_port are the same: write another",
         );
+    }
+    if let Some(memory) = map.find("memory") {
+        let memory = open(memory, &MEMORY_KEYS, findings);
+        let flows = number(1..=FLOWS_MAX as u64);
+        let flows_max = memory.read("dp_flows", findings, flows);
+        settings.flows_max = flows_max.map_or(FLOWS, |flows| (flows as usize).max(FLOWS_MIN));
     }
     map.read("prefix", findings, text);
     warn_unless_usual(&map, findings);

@@ -1,0 +1,279 @@
+//! What a data thread of stateful mode reads of one port.
+//!
+//! What lives here: a queue of its own, or a share of one that is read by one thread, and what is
+//! counted of it. What does not: what becomes of a frame (`stateful` of the engine).
+
+use std::os::fd::BorrowedFd;
+
+use allosaur_engine::stateful::{FlowTableCounters, Stateful, Taken};
+use allosaur_engine::template::Side;
+use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::{Outlets, PortIndex};
+use allosaur_port::RxQueue;
+use allosaur_port::kind::PortRx;
+use allosaur_port::spread::{Sharing, SpreadEnd, SpreadReader, spread_by};
+
+use crate::clock::Clock;
+use crate::counters::ArrivalBlock;
+use crate::mailbox::Alarm;
+use crate::observe::Reception;
+use crate::receive::arrivals::{Arrivals, Passing};
+use crate::receive::gather::FarEnd;
+
+/// Frames taken from one port before the next has its turn.
+const BUDGET: usize = 64;
+
+/// A receive queue as a data thread has it.
+#[derive(Debug)]
+pub enum FlowRx {
+    /// All of a port's queue.
+    Whole(PortRx),
+    /// The queue of a port, of which other threads get their shares from here.
+    Reader {
+        /// The queue.
+        queue: SpreadReader<PortRx>,
+        /// Wakes the threads of the other shares, in their order.
+        others: Vec<Alarm>,
+    },
+    /// A share of a queue that another thread reads.
+    Share {
+        /// The share.
+        queue: SpreadEnd,
+        /// Whether the queue tells of each frame when it arrived.
+        knows_arrivals: bool,
+    },
+}
+
+impl FlowRx {
+    /// Shares a queue out over threads, the first of which reads it; the others are woken by
+    /// `others`. All frames of a flow go to one thread: the one that the client's port belongs to.
+    pub fn share_out(queue: PortRx, others: Vec<Alarm>, side: Side) -> Vec<FlowRx> {
+        let sharing = match side {
+            Side::Client => Sharing::ByDestinationPort,
+            Side::Server => Sharing::BySourcePort,
+        };
+        let knows_arrivals = queue.knows_arrivals();
+        let (queue, ends) = spread_by(queue, others.len() + 1, sharing);
+        let share = |queue| FlowRx::Share {
+            queue,
+            knows_arrivals,
+        };
+        let reader = FlowRx::Reader { queue, others };
+        std::iter::once(reader)
+            .chain(ends.into_iter().map(share))
+            .collect()
+    }
+
+    /// The real queue, of who reads one.
+    fn real(&self) -> Option<&PortRx> {
+        match self {
+            FlowRx::Whole(queue) => Some(queue),
+            FlowRx::Reader { queue, .. } => Some(queue.queue()),
+            FlowRx::Share { .. } => None,
+        }
+    }
+
+    fn real_mut(&mut self) -> Option<&mut PortRx> {
+        match self {
+            FlowRx::Whole(queue) => Some(queue),
+            FlowRx::Reader { queue, .. } => Some(queue.queue_mut()),
+            FlowRx::Share { .. } => None,
+        }
+    }
+
+    fn knows_arrivals(&self) -> bool {
+        match self {
+            FlowRx::Share { knows_arrivals, .. } => *knows_arrivals,
+            _ => self.real().is_some_and(PortRx::knows_arrivals),
+        }
+    }
+
+    fn lost_packets(&self) -> u64 {
+        let real = self.real().map_or(0, PortRx::lost_packets);
+        match self {
+            FlowRx::Reader { queue, .. } => real + queue.lost_packets(),
+            _ => real,
+        }
+    }
+
+    /// Wakes those whose frames were passed on.
+    fn wake_others(&mut self) {
+        let FlowRx::Reader { queue, others } = self else {
+            return;
+        };
+        let passed = queue.take_passed();
+        // Share 0 is the reader's own.
+        for (share, alarm) in (1..).zip(others) {
+            if passed >> share & 1 == 1 {
+                alarm.wake();
+            }
+        }
+    }
+}
+
+impl RxQueue for FlowRx {
+    #[inline]
+    fn receive(&mut self, now_ns: u64, budget: usize, each: impl FnMut(u64, &[u8])) -> usize {
+        match self {
+            FlowRx::Whole(queue) => queue.receive(now_ns, budget, each),
+            FlowRx::Reader { queue, .. } => queue.receive(now_ns, budget, each),
+            FlowRx::Share { queue, .. } => queue.receive(now_ns, budget, each),
+        }
+    }
+}
+
+/// What a data thread reads of one port, and what it counts there.
+#[derive(Debug)]
+pub(super) struct Inlet {
+    port: PortIndex,
+    /// Which side of flows the port has, if it has one.
+    side: Option<Side>,
+    queue: FlowRx,
+    arrivals: Arrivals,
+    /// Frames in the last turn.
+    arrived: usize,
+    /// Frames in all turns.
+    arrived_ever: u64,
+}
+
+/// What came of a turn of one inlet.
+pub(super) struct Reaped {
+    /// Frames that there were.
+    pub(super) frames: usize,
+    /// More wait.
+    pub(super) is_more: bool,
+    /// Frames may have been passed on to the first receive thread.
+    pub(super) is_passed_on: bool,
+    /// Some were to be measured.
+    pub(super) is_measured: bool,
+}
+
+impl Inlet {
+    pub(super) fn new(port: PortIndex, side: Option<Side>, queue: FlowRx) -> Inlet {
+        Inlet {
+            port,
+            side,
+            queue,
+            arrivals: Arrivals::default(),
+            arrived: 0,
+            arrived_ever: 0,
+        }
+    }
+
+    pub(super) fn port(&self) -> PortIndex {
+        self.port
+    }
+
+    /// How the port shall receive from now on.
+    pub(super) fn set(&mut self, reception: Reception) {
+        if let Some(queue) = self.queue.real_mut() {
+            queue.set_up(reception.link_up);
+        }
+        self.arrivals.vxlan = reception.vxlan;
+    }
+
+    /// Hands what has arrived to the engine; what is no flow's, and all that somebody wants to see,
+    /// to the first receive thread.
+    #[inline]
+    pub(super) fn receive(
+        &mut self,
+        now: Nanos,
+        clock: &Clock,
+        engine: &mut Stateful,
+        outlets: &mut impl Outlets,
+        end: &mut FarEnd,
+    ) -> Reaped {
+        let (port, arrivals) = (self.port, &mut self.arrivals);
+        let has = |ports: u64| ports >> port & 1 == 1;
+        let is_wanted_whole = has(end.watched.whole());
+        let mut way = Passing {
+            is_watched: has(end.watched.any()),
+            copies: &mut end.copies,
+            clock,
+            port,
+            knows_arrivals: self.queue.knows_arrivals(),
+        };
+        let (mut is_measured, mut others) = (false, 0usize);
+        self.arrived = self.queue.receive(now, BUDGET, |at, frame| {
+            match engine.handle_frame(now, port, frame, outlets) {
+                Taken::Flow => {
+                    arrivals.count(frame);
+                    if is_wanted_whole {
+                        way.show(at, frame);
+                    }
+                }
+                Taken::Stray | Taken::Other => {
+                    others += 1;
+                    is_measured |= arrivals.take(at, frame, &mut way);
+                }
+            }
+        });
+        self.arrived_ever += self.arrived as u64;
+        self.queue.wake_others();
+        Reaped {
+            frames: self.arrived,
+            is_more: self.arrived == BUDGET,
+            is_passed_on: is_measured
+                || is_wanted_whole && self.arrived > 0
+                || others > 0 && way.is_watched,
+            is_measured,
+        }
+    }
+
+    /// Publishes what has changed.
+    pub(super) fn publish(&mut self, block: &ArrivalBlock) {
+        let news = std::mem::take(&mut self.arrived);
+        if self.arrivals.is_news(news, self.queue.lost_packets()) {
+            self.arrivals.publish(usize::from(self.port), block);
+        }
+    }
+
+    /// Adds what was passed from thread to thread to the counters of clients or servers.
+    pub(super) fn count_passed(&self, tables: &mut [FlowTableCounters; 2]) {
+        let table = match self.side {
+            Some(Side::Client) => &mut tables[0],
+            Some(Side::Server) => &mut tables[1],
+            None => return,
+        };
+        match &self.queue {
+            FlowRx::Whole(_) => {}
+            FlowRx::Reader { queue, .. } => {
+                table.rss_redirect_tx += queue.passed_packets();
+                table.rss_redirect_drops += queue.lost_packets();
+                table.rss_redirect_queue_full += queue.lost_packets();
+            }
+            FlowRx::Share { .. } => table.rss_redirect_rx += self.arrived_ever,
+        }
+    }
+
+    /// When the next frame arrives, where that is known beforehand.
+    pub(super) fn next_arrival_ns(&mut self) -> Option<Nanos> {
+        match &mut self.queue {
+            FlowRx::Share { queue, .. } => queue.next_arrival_ns(),
+            queue => queue.real_mut().and_then(PortRx::next_arrival_ns),
+        }
+    }
+
+    /// Whether frames wait that another thread has passed on.
+    pub(super) fn has_passed_on(&mut self) -> bool {
+        match &mut self.queue {
+            FlowRx::Share { queue, .. } => queue.next_arrival_ns().is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether a sleep would be measured.
+    pub(super) fn is_timed_here(&self) -> bool {
+        !self.queue.knows_arrivals()
+    }
+
+    /// What becomes readable when a frame arrives, where the kernel tells.
+    pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
+        self.queue.real().and_then(PortRx::file)
+    }
+
+    /// What arrived.
+    pub(super) fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+}

@@ -1,0 +1,220 @@
+//! The data thread of stateful mode: flows on one side, ports on the other, and streams beside.
+//!
+//! What lives here: a turn of its loop. In `inlet` what it reads of a port, in `news` what it tells
+//! control, in `rest` how it waits. What does not: what flows do (engine), how frames travel (port),
+//! and the queues of ports (`outlets`).
+
+mod inlet;
+mod news;
+mod rest;
+
+use std::sync::Arc;
+
+use allosaur_engine::Engine;
+use allosaur_engine::stateful::{Command, Config, Stateful};
+use allosaur_engine::stats::DirectionCounters;
+use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::PortIndex;
+use allosaur_port::kind::PortTx;
+use allosaur_port::tap::{TapIn, TapSwitch};
+
+use crate::clock::Clock;
+use crate::counters::{ArrivalBlock, CoreBlock, ReceiveBlock};
+use crate::mailbox::WorkerEnd;
+use crate::orders::{FlowOrder, Order};
+use crate::outlets::Queues;
+use crate::receive::gather::FarEnd;
+use crate::receive::rest::Attention;
+pub use inlet::FlowRx;
+use inlet::Inlet;
+use news::News;
+use rest::Doze;
+
+/// One data thread: the flows of a core and the streams beside, its queues of the ports that it
+/// serves, the mail from control, and the way to the first receive thread.
+#[derive(Debug)]
+pub struct Flows {
+    engine: Stateful,
+    streams: Engine,
+    queues: Queues,
+    switch: TapSwitch,
+    inlets: Vec<Inlet>,
+    end: FarEnd,
+    attention: Attention,
+    mail: WorkerEnd,
+    news: News,
+    doze: Doze,
+    clock: Clock,
+    started_at: Nanos,
+    last_turn_at: Nanos,
+    was_busy: bool,
+    busy_ns: Nanos,
+}
+
+/// The ways of a data thread to all others.
+#[derive(Debug)]
+pub struct Joints {
+    /// To control.
+    pub mail: WorkerEnd,
+    /// To the first receive thread.
+    pub end: FarEnd,
+    /// Where it publishes what it sent, and what flows did.
+    pub core: Arc<CoreBlock>,
+    /// Where it publishes what arrived.
+    pub arrivals: Arc<ArrivalBlock>,
+    /// Where control says what latency to expect.
+    pub first: Arc<ReceiveBlock>,
+}
+
+impl Flows {
+    /// A thread with flows as `config` says, which sends through `queues` and reads `receivers`, one
+    /// of each port that it serves.
+    pub fn new(
+        config: Config,
+        queues: Vec<Option<PortTx>>,
+        receivers: Vec<Option<FlowRx>>,
+        joints: Joints,
+        clock: Clock,
+    ) -> Flows {
+        let now = clock.now_ns();
+        let sides: Vec<_> = config
+            .ports
+            .iter()
+            .map(|facts| Some(facts.as_ref()?.side))
+            .collect();
+        let receivers = (0..).zip(receivers);
+        let inlets = receivers.filter_map(|(port, queue): (PortIndex, _)| {
+            let side = sides.get(usize::from(port)).copied().flatten();
+            Some(Inlet::new(port, side, queue?))
+        });
+        Flows {
+            inlets: inlets.collect(),
+            engine: Stateful::new(config, now),
+            streams: Engine::new(queues.len(), now),
+            news: News::new(queues.len(), joints.core, joints.arrivals),
+            queues: Queues::new(queues, now),
+            switch: TapSwitch::default(),
+            end: joints.end,
+            attention: Attention::new(joints.first),
+            mail: joints.mail,
+            doze: Doze::default(),
+            clock,
+            started_at: now,
+            last_turn_at: now,
+            was_busy: false,
+            busy_ns: 0,
+        }
+    }
+
+    /// The same, with copies into `tap` of what those ports send that `switch` says.
+    #[must_use]
+    pub fn tapped_by(mut self, tap: TapIn, switch: TapSwitch) -> Flows {
+        self.queues.tap = Some(tap);
+        self.switch = switch;
+        self
+    }
+
+    /// One turn of the loop: what control says, what arrived, what is due, the doorbells, and what
+    /// control is told. Returns how many frames came and went, and how many orders.
+    #[inline]
+    pub fn turn(&mut self) -> u64 {
+        let now = self.clock.now_ns();
+        if self.was_busy {
+            self.busy_ns += now - self.last_turn_at;
+        }
+        self.last_turn_at = now;
+        self.queues.now = now;
+        self.queues.tapped = self.switch.ports();
+        let orders = self.take_orders(now);
+        let (arrived, is_more) = self.receive(now);
+        let sent = self.streams.poll_transmit(now, &mut self.queues);
+        let sent = sent + self.engine.poll_transmit(now, is_more, &mut self.queues);
+        self.queues.flush();
+        let frames = arrived + sent;
+        self.tell(now, frames > 0);
+        self.was_busy = frames > 0;
+        orders + frames
+    }
+
+    /// Does what control says. Returns how many orders.
+    fn take_orders(&mut self, now: Nanos) -> u64 {
+        let mut orders = 0;
+        while let Some(order) = self.mail.receive() {
+            orders += 1;
+            match order {
+                Order::Streams(command) => {
+                    self.streams.handle_command(now, command, &mut self.queues);
+                }
+                Order::Flows(order) => self.take_flow_order(now, order),
+            }
+        }
+        orders
+    }
+
+    fn take_flow_order(&mut self, now: Nanos, order: FlowOrder) {
+        match order {
+            FlowOrder::Command(command) => {
+                if let Command::Remove { run } = command {
+                    // Nobody can look at its counters afterwards.
+                    self.news.forget(run, &self.engine);
+                }
+                self.engine.handle_command(now, command, &mut self.queues);
+            }
+            FlowOrder::Publish { run, block } => self.news.publish_to(run, block),
+            FlowOrder::Sample { run, interval } => self.news.sample(now, run, interval),
+        }
+    }
+
+    /// Takes what has arrived. Returns how many frames, and whether more wait.
+    #[inline]
+    fn receive(&mut self, now: Nanos) -> (u64, bool) {
+        while let Ok((port, reception)) = self.end.changes.pop() {
+            let mut inlets = self.inlets.iter_mut();
+            if let Some(inlet) = inlets.find(|inlet| inlet.port() == port) {
+                inlet.set(reception);
+            }
+        }
+        let (mut arrived, mut is_more) = (0, false);
+        let (mut is_passed_on, mut is_measured) = (false, false);
+        for inlet in &mut self.inlets {
+            let reaped = inlet.receive(
+                now,
+                &self.clock,
+                &mut self.engine,
+                &mut self.queues,
+                &mut self.end,
+            );
+            arrived += reaped.frames as u64;
+            is_more |= reaped.is_more;
+            is_passed_on |= reaped.is_passed_on;
+            is_measured |= reaped.is_measured;
+        }
+        if is_passed_on {
+            self.end.flush();
+        }
+        if is_measured {
+            self.attention.note(now);
+        }
+        (arrived, is_more)
+    }
+
+    /// Tells control what happened, and publishes the counters when it is time.
+    fn tell(&mut self, now: Nanos, is_news: bool) {
+        self.news.note(now, is_news);
+        if self.news.is_due(now) {
+            self.publish();
+        }
+        self.report(now);
+    }
+
+    /// The flows.
+    pub fn engine(&self) -> &Stateful {
+        &self.engine
+    }
+
+    /// What arrived at each port that it reads.
+    pub fn received(&self) -> impl Iterator<Item = (PortIndex, &DirectionCounters)> {
+        let inlets = self.inlets.iter();
+        inlets.map(|inlet| (inlet.port(), inlet.arrivals().received()))
+    }
+}

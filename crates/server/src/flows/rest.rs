@@ -1,0 +1,97 @@
+//! How a data thread of stateful mode works and waits.
+//!
+//! What lives here: the loop around the turns, and when there is something to do again. What does
+//! not: a turn ([`Flows::turn`]).
+
+use allosaur_engine::time::{MILLISECOND, Nanos};
+
+use super::Flows;
+use super::inlet::Inlet;
+use crate::mailbox::Alarm;
+use crate::polling::{Poll, SLEEP_MIN, Waiter, sharpen_sleep, stay_awake};
+
+/// The longest sleep while there are flows: on a link in memory, what another thread sends wakes
+/// nobody.
+const SLEEP_WITH_FLOWS: Nanos = MILLISECOND;
+/// The longest sleep when there is nothing to do. Control wakes the thread.
+const SLEEP_IDLE: Nanos = 20 * MILLISECOND;
+/// The longest wait before what a port did not take is offered again.
+const RETRY_MAX: Nanos = 2 * MILLISECOND;
+
+/// How long the thread sleeps when it does not know for how long: each time twice as long, until
+/// something happens.
+#[derive(Debug)]
+pub(super) struct Doze {
+    /// When nothing is known to be due.
+    sleep: Nanos,
+    /// Before what a port did not take is offered again.
+    retry: Nanos,
+}
+
+impl Default for Doze {
+    fn default() -> Doze {
+        Doze {
+            sleep: SLEEP_MIN,
+            retry: SLEEP_MIN,
+        }
+    }
+}
+
+impl Flows {
+    /// Works until control is gone. While it waits, `alarm` wakes it, and so does a frame that
+    /// arrives at a port of the kernel's.
+    pub fn run(mut self, poll: Poll, alarm: &Alarm) {
+        sharpen_sleep();
+        let mut waiter = Waiter::new(poll, self.clock.clone());
+        while !self.mail.is_closed() {
+            if self.turn() > 0 {
+                self.doze = Doze::default();
+            } else if poll == Poll::Busy || self.must_stay_awake() {
+                stay_awake();
+            } else {
+                self.rest(&mut waiter, alarm);
+            }
+        }
+        self.publish();
+    }
+
+    /// Whether a sleep would be measured.
+    fn must_stay_awake(&mut self) -> bool {
+        self.attention.expect_more(self.last_turn_at)
+            && self.inlets.iter().any(Inlet::is_timed_here)
+    }
+
+    fn rest(&mut self, waiter: &mut Waiter, alarm: &Alarm) {
+        let due = self.next_due();
+        alarm.lie_down();
+        // Who has put something there before does not ring; who does later, will.
+        if !self.mail.has_orders() && !self.inlets.iter_mut().any(Inlet::has_passed_on) {
+            let files = self.inlets.iter().filter_map(Inlet::file);
+            waiter.wait_for(alarm.bell(), files, Some(due));
+        }
+        alarm.rise();
+    }
+
+    /// When there is something to do again.
+    pub fn next_due(&mut self) -> Nanos {
+        let now = self.last_turn_at;
+        let arrivals = self.inlets.iter_mut().filter_map(Inlet::next_arrival_ns);
+        let times = arrivals
+            .chain(self.engine.poll_timeout())
+            .chain(self.streams.poll_timeout())
+            .chain([self.news.next_due()]);
+        let mut due = times.min().unwrap_or(Nanos::MAX);
+        if self.queues.has_unsent() || self.engine.is_blocked() {
+            // An interface may be down for long.
+            due = due.min(now + self.doze.retry);
+            self.doze.retry = (self.doze.retry * 2).min(RETRY_MAX);
+        }
+        let sleep_max = match self.engine.flows() {
+            0 => SLEEP_IDLE,
+            _ => SLEEP_WITH_FLOWS,
+        };
+        let sleep = self.doze.sleep.min(sleep_max);
+        self.doze.sleep = (sleep * 2).min(sleep_max);
+        due.min(now + sleep)
+    }
+}
