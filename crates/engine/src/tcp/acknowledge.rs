@@ -282,7 +282,10 @@ impl Connection {
             return true;
         }
         match self.state {
-            State::FinWait1 => self.state = State::FinWait2,
+            State::FinWait1 => {
+                self.state = State::FinWait2;
+                self.wait_for_fin(cx);
+            }
             State::Closing => {
                 self.wait_for_stragglers(cx);
                 outcome.ended = Some(End::Closed);

@@ -6,7 +6,7 @@
 
 use allosaur_packet::tcp_options::{SACK_BLOCKS_MAX, SackBlock, SackBlocks};
 
-use super::connection::{Connection, Context, Flag};
+use super::connection::{Connection, Context, Flag, State};
 use super::counters::TcpCounters;
 use super::input::Part;
 use super::outcome::Outcome;
@@ -20,6 +20,9 @@ impl Connection {
         }
         if self.has(Flag::FIN_WANTED) {
             cx.counters.rcvafterclose += 1;
+            if self.state == State::FinWait2 {
+                self.wait_for_fin(cx);
+            }
         }
         if part.seq == self.expected {
             self.take_in_order(cx, part, outcome);

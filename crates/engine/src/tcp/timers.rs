@@ -18,7 +18,7 @@ pub(super) enum Timer {
     DelayedAck,
     /// The connection is not there yet, or nothing was heard for long.
     Keep,
-    /// The end of TIME-WAIT.
+    /// The end of TIME-WAIT; or of FIN-WAIT-2, where the other side should have closed by now.
     TimeWait,
 }
 
@@ -100,6 +100,9 @@ impl Connection {
                     self.set(Flag::ACK_NOW);
                 }
                 Timer::Keep => self.ask_for_life(cx, &mut outcome),
+                Timer::TimeWait if self.state == State::FinWait2 => {
+                    self.tire_of_waiting(cx, &mut outcome);
+                }
                 Timer::TimeWait => self.end(cx, End::Closed, &mut outcome),
             }
         }
@@ -181,6 +184,25 @@ impl Connection {
         self.set(Flag::KEEP_PROBE);
         let at_ms = cx.now_ms.wrapping_add(cx.tunables.keepalive_interval_ms);
         self.timers.set(Timer::Keep, at_ms);
+    }
+
+    /// The other side has our FIN and is to send its own. RFC 9293 would wait for ever; all systems
+    /// give up at some time when nobody reads here any more, and BSD after as long as it would ask a
+    /// silent side for life. Data starts the time anew.
+    pub(super) fn wait_for_fin(&mut self, cx: &Context<'_>) {
+        let wait_ms = cx.tunables.fin_wait_ms();
+        self.timers
+            .set(Timer::TimeWait, cx.now_ms.wrapping_add(wait_ms));
+    }
+
+    /// The other side did not close in time. While it does not answer either, the questions for life
+    /// say when it is over.
+    fn tire_of_waiting(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
+        if self.probes == 0 {
+            return self.give_up(cx, outcome);
+        }
+        let again_ms = cx.now_ms.wrapping_add(cx.tunables.keepalive_interval_ms);
+        self.timers.set(Timer::TimeWait, again_ms);
     }
 
     /// Ends the connection without hope; the other side is told once if it may know of us.

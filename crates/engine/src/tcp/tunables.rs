@@ -25,6 +25,9 @@ pub enum Ecn {
     Passive,
 }
 
+/// Deadlines go round after 2³² ms: this is far from it.
+const FIN_WAIT_MS_MAX: u32 = 1 << 30;
+
 /// How a side behaves. Sizes are in bytes, times in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tunables {
@@ -98,6 +101,13 @@ impl Default for Tunables {
 }
 
 impl Tunables {
+    /// How long a side that has closed waits for the other to do so, after its last data.
+    pub fn fin_wait_ms(&self) -> u32 {
+        let probes = u32::from(self.keepalive_probes_max);
+        let wait_ms = self.keepalive_interval_ms.saturating_mul(probes);
+        wait_ms.min(FIN_WAIT_MS_MAX)
+    }
+
     /// The shift that lets a 16-bit field say the receive buffer (RFC 7323 section 2.3: at most
     /// 14).
     pub fn window_scale(&self) -> u8 {

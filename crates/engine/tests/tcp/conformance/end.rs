@@ -195,3 +195,50 @@ fn the_end_rides_on_a_full_segment() {
         counter sndctrl=1
     ");
 }
+
+/// "If the user has closed and the other side never does, the connection would stay in FIN-WAIT-2":
+/// who lives and answers probes does not hold it for ever. BSD waits as long as for a silent side.
+#[test]
+fn who_never_closes_is_not_waited_for() {
+    run("
+        set keepalive_idle=5s
+        set keepalive_interval=4s
+        set keepalive_probes=3
+        established
+        close
+        > F. 1:1(0) ack 1
+        < . 1:1(0) ack 2 win 65535
+        state FIN-WAIT-2
+        +5s > . 1:1(0) ack 1
+        < . 1:1(0) ack 2 win 65535
+        +5s > . 1:1(0) ack 1
+        < . 1:1(0) ack 2 win 65535
+        +2s > R. 2:2(0) ack 1
+        ended timed out
+        counter closed=1
+        counter drops=1
+        counter keepdrops=0
+    ");
+    run("
+        set keepalive_idle=50s
+        set keepalive_interval=4s
+        set keepalive_probes=3
+        established
+        close
+        > F. 1:1(0) ack 1
+        < . 1:1(0) ack 2 win 65535
+        +11s < P. 1:1001(1000) ack 2 win 65535
+        delivered 1000
+        +100ms > . 2:2(0) ack 1001
+        wait 11s
+        state FIN-WAIT-2
+        < F. 1001:1001(0) ack 2 win 65535
+        > . 2:2(0) ack 1002
+        peer closed
+        ended closed
+        state TIME-WAIT
+        wait 1s
+        state CLOSED
+        counter drops=0
+    ");
+}
