@@ -121,6 +121,22 @@ impl Host {
         }
     }
 
+    /// What the kernel's TCP counted, by its names.
+    pub(crate) fn counters(&self) -> Vec<(String, u64)> {
+        let text = self.namespace.read("/proc/thread-self/net/snmp");
+        let mut lines = text.lines().filter(|line| line.starts_with("Tcp:"));
+        let (names, values) = (
+            lines.next().unwrap_or_default(),
+            lines.next().unwrap_or_default(),
+        );
+        let values = values
+            .split_whitespace()
+            .skip(1)
+            .map(|value| value.parse().unwrap_or(0));
+        let names = names.split_whitespace().skip(1).map(str::to_owned);
+        names.zip(values).collect()
+    }
+
     /// The states of the kernel's connections that are not over, as /proc/net/tcp numbers them.
     pub(crate) fn connections(&self) -> Vec<String> {
         const TIME_WAIT: &str = "06";

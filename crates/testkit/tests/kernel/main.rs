@@ -7,17 +7,21 @@
 //! | an end that is the kernel: a namespace with a tap device | `host`, `namespace`, `socket` |
 //! | an end that is ours: a connection of the engine | `ours` |
 //! | the link between, good or bad, and what passed | `link`, `watch` |
+//! | an end that is ours as a whole: the stateful engine of a core | `core` |
 //! | two ends at work | `pair` |
 //! | the scripts | `scripts` |
+//! | whole profiles against many sockets | `profiles` |
 //!
 //! They need root (`CAP_NET_ADMIN` and `CAP_SYS_ADMIN`) and `/dev/net/tun`, and are skipped without, with a line
 //! that says so. Nothing outside their own namespaces is touched.
 
+mod core;
 mod host;
 mod link;
 mod namespace;
 mod ours;
 mod pair;
+mod profiles;
 mod script;
 mod scripts;
 mod socket;
