@@ -368,6 +368,15 @@ impl Session {
         self.wake_at = now + RESET_WAITS;
     }
 
+    /// Another flow begins between the same ends: this one, which only waited for stragglers, is
+    /// over.
+    pub fn give_way(&mut self, cx: &mut Context<'_>) -> Standing {
+        if !self.is_over() {
+            self.end_untold(cx);
+        }
+        Standing::Over
+    }
+
     fn end_untold(&mut self, cx: &mut Context<'_>) {
         if let Carrier::Tcp(connection) = &mut self.carrier {
             with_tcp(cx, |cx| connection.end_untold(cx));

@@ -192,9 +192,7 @@ impl Stateful {
 
     /// A flow in TIME-WAIT, or less, makes room for a new one with the same ends.
     fn give_way(&mut self, now: Nanos, index: FlowIndex, outlets: &mut impl Outlets) {
-        self.with_flow(now, index, outlets, |_, _, _| {
-            crate::session::Standing::Over
-        });
+        self.with_flow(now, index, outlets, |session, cx, _| session.give_way(cx));
         self.forget(index);
     }
 

@@ -1,5 +1,6 @@
 //! Profiles that run on one core, between a client port and a server port.
 
+mod again;
 mod anything;
 mod damage;
 mod ends;
