@@ -37,6 +37,19 @@ pub enum Access {
     Api,
     /// Who passes `api_h`, `port_id` and the `handler` that `acquire` answered for the port.
     Owner,
+    /// Who passes `api_h` and the `handler` that `acquire` answered for the server in stateful mode.
+    Context,
+}
+
+/// In which mode of the server a command is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// In each.
+    Any,
+    /// In stateless mode.
+    Stateless,
+    /// In stateful mode.
+    Stateful,
 }
 
 /// A parameter.
@@ -227,4 +240,69 @@ pub enum Method {
     PgidStats,
     RemoveRxFilters,
     TpgStatus,
+    /// Those of stateful mode.
+    Stateful(Stateful),
+}
+
+/// What a command of stateful mode does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // Each is documented where it is described: in `commands::stateful`.
+pub enum Stateful {
+    Acquire,
+    Release,
+    Sync,
+    IncEpoch,
+    Service,
+    ProfileFragment,
+    ProfileClear,
+    ProfileList,
+    Start,
+    Stop,
+    Update,
+    FlowRates,
+    FlowInfo,
+    CounterDescriptions,
+    CounterValues,
+    TotalCounterValues,
+    DynamicDescriptions,
+    DynamicValues,
+    TotalDynamicValues,
+    GroupNames,
+    GroupStats,
+    TrafficDistribution,
+    EnableClients,
+    ClientsInfoStart,
+    ClientsInfoPull,
+    SetIgnoredMacs,
+    IgnoredMacs,
+    SetIgnoredIps,
+    IgnoredIps,
+    Topology,
+    TopologyFragment,
+    TopologyClear,
+    TunnelSupported,
+    ActivateTunnel,
+    UpdateTunnelClient,
+    TunnelTopology,
+    TunnelTopologyFragment,
+    TunnelTopologyClear,
+}
+
+impl Method {
+    /// In which mode of the server it is there. Four names mean something else in each.
+    pub fn mode(self) -> Mode {
+        match self {
+            Method::Stateful(_) => Mode::Stateful,
+            Method::Acquire | Method::Release | Method::Service | Method::ProfileList => {
+                Mode::Stateless
+            }
+            _ => Mode::Any,
+        }
+    }
+
+    /// Whether a server in that mode has it; [`Mode::Any`] has all.
+    pub fn is_in(self, mode: Mode) -> bool {
+        let own = self.mode();
+        own == Mode::Any || mode == Mode::Any || own == mode
+    }
 }

@@ -5,6 +5,26 @@
 
 use serde_json::{Value, json};
 
+/// What a stateful profile does, or all of them together: the number that clients see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StatefulPhase {
+    /// Nothing is loaded.
+    #[default]
+    Idle = 0,
+    /// It is there and rests.
+    Loaded = 1,
+    /// Its JSON is read.
+    Parse = 2,
+    /// Its flows are made ready.
+    Build = 3,
+    /// Its flows begin, and talk.
+    Transmit = 4,
+    /// No more flows begin, and those that there are end.
+    Cleanup = 5,
+    /// It goes.
+    Delete = 6,
+}
+
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -111,6 +131,31 @@ pub enum Event {
         /// The data thread.
         thread: usize,
     },
+    /// 50: what all stateful profiles do together has changed.
+    StatefulState {
+        /// What they do, see [`StatefulPhase`].
+        state: StatefulPhase,
+        /// How often stateful traffic has begun.
+        epoch: u64,
+    },
+    /// 60: what a stateful profile does has changed.
+    StatefulProfileState {
+        /// The profile.
+        profile: String,
+        /// What it does.
+        state: StatefulPhase,
+        /// How often stateful traffic has begun.
+        epoch: u64,
+        /// Why it came to this, if something went wrong.
+        error: Option<String>,
+    },
+    /// 61: a stateful profile is gone.
+    StatefulProfileCleared {
+        /// The profile.
+        profile: String,
+        /// How often stateful traffic has begun.
+        epoch: u64,
+    },
     /// 100: the server is about to end.
     ServerStopped {
         /// Why.
@@ -137,6 +182,9 @@ impl Event {
             Event::ProfileResumed { .. } => 13,
             Event::ProfileFinished { .. } => 14,
             Event::ProfileError { .. } => 17,
+            Event::StatefulState { .. } => 50,
+            Event::StatefulProfileState { .. } => 60,
+            Event::StatefulProfileCleared { .. } => 61,
             Event::ServerStopped { .. } => 100,
         }
     }
@@ -178,6 +226,23 @@ impl Event {
                 profile,
                 thread,
             } => json!({"port_id": port, "profile_id": profile, "thread_id": thread}),
+            Event::StatefulState { state, epoch } => json!({"state": *state as u8, "epoch": epoch}),
+            Event::StatefulProfileState {
+                profile,
+                state,
+                epoch,
+                error,
+            } => {
+                let mut data =
+                    json!({"profile_id": profile, "state": *state as u8, "epoch": epoch});
+                if let Some(error) = error {
+                    data["error"] = json!(error);
+                }
+                data
+            }
+            Event::StatefulProfileCleared { profile, epoch } => {
+                json!({"profile_id": profile, "epoch": epoch})
+            }
             Event::ServerStopped { cause } => json!({"cause": cause}),
         }
     }
@@ -224,6 +289,17 @@ pub const TYPES: &[(u32, &str, &str)] = &[
         "a data thread broke down while it sent a profile",
         "port_id, profile_id, thread_id",
     ),
+    (
+        50,
+        "what all stateful profiles do together has changed",
+        "state, epoch",
+    ),
+    (
+        60,
+        "what a stateful profile does has changed",
+        "profile_id, state, epoch, error",
+    ),
+    (61, "a stateful profile is gone", "profile_id, epoch"),
     (100, "the server is about to end", "cause"),
 ];
 

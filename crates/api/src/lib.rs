@@ -17,7 +17,7 @@ pub mod reference;
 pub mod request;
 pub mod table;
 
-pub use command::{Access, Command, Example, Kind, Method, Param, ParamDefault};
+pub use command::{Access, Command, Example, Kind, Method, Mode, Param, ParamDefault, Stateful};
 pub use error::Error;
 pub use fields::{FieldError, Fields};
 pub use request::Request;

@@ -22,6 +22,22 @@ pub const USER_BYTES_MAX: usize = 256;
 pub const PGIDS_MAX: usize = 1152;
 /// Longest JSON of a stateful profile, in bytes.
 pub const STATEFUL_PROFILE_BYTES_MAX: usize = 64 << 20;
+/// Longest JSON of all stateful profiles that are loaded, in bytes.
+pub const STATEFUL_PROFILES_BYTES_MAX: usize = 512 << 20;
+/// Most stateful profiles.
+pub const STATEFUL_PROFILES_MAX: usize = 128;
+/// Longest JSON of a topology, in bytes.
+pub const TOPOLOGY_BYTES_MAX: usize = 64 << 20;
+/// Most virtual interfaces, and most gateways, of a topology.
+pub const TOPOLOGY_ENTRIES_MAX: usize = 100_000;
+/// Most template groups in one request.
+pub const GROUPS_ASKED_MAX: usize = 10;
+/// Most MAC addresses, and most IPv4 addresses, that get no answer.
+pub const IGNORED_MAX: usize = 1000;
+/// Most clients that one request asks about.
+pub const CLIENTS_ASKED_MAX: usize = 1 << 16;
+/// Most ranges of clients that are disabled.
+pub const DISABLED_RANGES_MAX: usize = 10_000;
 /// Most packets that a capture or a receive queue keeps.
 pub const CAPTURE_PACKETS_MAX: u32 = 1_000_000;
 /// Most captures at a time.
@@ -34,6 +50,12 @@ pub const CAPTURE_FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// The limits for the reference page: what, how much, what happens beyond it.
 pub fn table() -> Vec<(&'static str, String, &'static str)> {
+    let mut table = stateless_table();
+    table.extend(stateful_table());
+    table
+}
+
+fn stateless_table() -> Vec<(&'static str, String, &'static str)> {
     vec![
         (
             "a request, compressed or plain",
@@ -83,11 +105,6 @@ pub fn table() -> Vec<(&'static str, String, &'static str)> {
         ),
         ("streams of a profile", STREAMS_MAX.to_string(), "an error"),
         (
-            "the JSON of a stateful profile",
-            format!("{STATEFUL_PROFILE_BYTES_MAX} bytes"),
-            "an error",
-        ),
-        (
             "a capture file to be sent",
             format!("{CAPTURE_FILE_BYTES_MAX} bytes"),
             "an error",
@@ -95,6 +112,56 @@ pub fn table() -> Vec<(&'static str, String, &'static str)> {
         (
             "the name of a user",
             format!("{USER_BYTES_MAX} bytes"),
+            "an error",
+        ),
+    ]
+}
+
+fn stateful_table() -> Vec<(&'static str, String, &'static str)> {
+    vec![
+        (
+            "the JSON of a stateful profile",
+            format!("{STATEFUL_PROFILE_BYTES_MAX} bytes"),
+            "an error",
+        ),
+        (
+            "the JSON of all stateful profiles together",
+            format!("{STATEFUL_PROFILES_BYTES_MAX} bytes"),
+            "an error",
+        ),
+        (
+            "stateful profiles",
+            STATEFUL_PROFILES_MAX.to_string(),
+            "an error",
+        ),
+        (
+            "the JSON of a topology",
+            format!("{TOPOLOGY_BYTES_MAX} bytes"),
+            "an error",
+        ),
+        (
+            "virtual interfaces, and gateways, of a topology",
+            TOPOLOGY_ENTRIES_MAX.to_string(),
+            "an error",
+        ),
+        (
+            "template groups asked about at once",
+            GROUPS_ASKED_MAX.to_string(),
+            "an error",
+        ),
+        (
+            "MAC addresses, and IPv4 addresses, that get no answer",
+            IGNORED_MAX.to_string(),
+            "an error",
+        ),
+        (
+            "stateful clients asked about at once",
+            CLIENTS_ASKED_MAX.to_string(),
+            "an error",
+        ),
+        (
+            "ranges of stateful clients that are disabled",
+            DISABLED_RANGES_MAX.to_string(),
             "an error",
         ),
     ]

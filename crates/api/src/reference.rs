@@ -30,7 +30,12 @@ Types are strict: `byte`, `uint32` and `uint64` are whole numbers in their range
 number, `boolean` is `true` or `false`. A field that is `null` is a field that is missing.
 
 Commands marked **api** need `api_h` from the handshake (`api_sync_v2`) among their parameters.
-Commands marked **owner** also need the `handler` that `acquire` answered for the port.
+Commands marked **owner** also need the `handler` that `acquire` answered for the port. In stateful
+mode the server has one owner, with all its ports: commands marked **owner of the server** need the
+`handler` of this `acquire`, and those of ports the one that it answered for the port.
+
+A server is in stateless or in stateful mode. `acquire`, `release`, `service` and `get_profile_list` are
+other commands in each; what is described below as *Stateful mode* is there in stateful mode only.
 
 ## Errors
 
@@ -82,6 +87,7 @@ fn write_command(page: &mut String, command: &Command) {
         Access::Open => "",
         Access::Api => " (api)",
         Access::Owner => " (owner)",
+        Access::Context => " (owner of the server)",
     };
     line(page, format_args!("\n### `{}`{access}\n", command.name));
     line(page, format_args!("{}\n", command.doc));

@@ -2,10 +2,10 @@
 //!
 //! A method that is not here is answered "Method … not registered". A method that is here works.
 
-use crate::command::Command;
+use crate::command::{Command, Mode};
 use crate::commands::{
-    captures, changes, events, groups, layers, ports, remote, server, service, statistics, streams,
-    traffic,
+    captures, changes, events, groups, layers, ports, remote, server, service, stateful,
+    statistics, streams, traffic,
 };
 
 /// The commands of each noun, in the order of the reference page.
@@ -22,14 +22,21 @@ pub const NOUNS: &[(&str, &[Command])] = &[
     ("Statistics", statistics::COMMANDS),
     ("Packet groups", groups::COMMANDS),
     ("Events", events::COMMANDS),
+    ("Stateful mode: the server", stateful::context::COMMANDS),
+    ("Stateful mode: profiles", stateful::profiles::COMMANDS),
+    ("Stateful mode: runs", stateful::runs::COMMANDS),
+    ("Stateful mode: counters", stateful::counters::COMMANDS),
+    ("Stateful mode: clients", stateful::clients::COMMANDS),
+    ("Stateful mode: topology", stateful::topology::COMMANDS),
+    ("Stateful mode: tunnels", stateful::tunnels::COMMANDS),
 ];
 
-/// All commands.
+/// All commands, of all modes.
 pub fn commands() -> impl Iterator<Item = &'static Command> {
     NOUNS.iter().flat_map(|(_, commands)| commands.iter())
 }
 
-/// The command of that name.
-pub fn command(name: &str) -> Option<&'static Command> {
-    commands().find(|command| command.name == name)
+/// The command of that name, in that mode of the server.
+pub fn command(name: &str, mode: Mode) -> Option<&'static Command> {
+    commands().find(|command| command.name == name && command.method.is_in(mode))
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use allosaur_api::command::{Command, Kind, Method, Param, ParamDefault};
+use allosaur_api::command::{Command, Kind, Method, Mode, Param, ParamDefault};
 use allosaur_api::{Fields, commands, reference};
 use serde_json::{Map, Value, json};
 
@@ -96,13 +96,26 @@ fn a_parameter_of_another_type_is_named() {
 }
 
 #[test]
-fn every_method_is_in_the_table_once() {
+fn every_method_and_in_each_mode_every_name_is_in_the_table_once() {
     let methods: HashSet<Method> = commands().map(|command| command.method).collect();
-    let names: HashSet<&str> = commands().map(|command| command.name).collect();
-    let last = Method::TpgStatus as usize;
-    assert_eq!(methods.len(), last + 1);
-    assert_eq!(names.len(), methods.len());
     assert_eq!(commands().count(), methods.len());
+    for mode in [Mode::Stateless, Mode::Stateful] {
+        let there = || commands().filter(|command| command.method.is_in(mode));
+        let names: HashSet<&str> = there().map(|command| command.name).collect();
+        assert_eq!(names.len(), there().count(), "{mode:?}");
+    }
+}
+
+#[test]
+fn four_names_are_another_command_in_each_mode() {
+    for name in ["acquire", "release", "service", "get_profile_list"] {
+        let of = |mode| allosaur_api::command(name, mode).map(|command| command.method);
+        let (stateless, stateful) = (of(Mode::Stateless), of(Mode::Stateful));
+        assert!(stateless.is_some() && stateful.is_some(), "{name}");
+        assert_ne!(stateless, stateful, "{name}");
+    }
+    assert!(allosaur_api::command("start", Mode::Stateless).is_none());
+    assert!(allosaur_api::command("start_traffic", Mode::Stateful).is_some());
 }
 
 #[test]

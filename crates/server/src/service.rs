@@ -243,7 +243,9 @@ impl Service {
     fn run(&mut self, signals: &SignalFd) {
         let mut codec = Codec::default();
         while !self.ending {
-            self.wait(self.next_tick, Some(signals));
+            let timeout = self.control.poll_timeout();
+            let until = timeout.map_or(self.next_tick, |at| at.min(self.next_tick));
+            self.wait(until, Some(signals));
             if let Ok(Some(signal)) = signals.read_signal() {
                 let signal = Signal::try_from(signal.ssi_signo as i32);
                 let name = signal.map_or("to end", Signal::as_str);
@@ -343,6 +345,10 @@ impl Service {
 
     fn tick(&mut self) {
         let now_ns = self.sight.now_ns();
+        if self.control.poll_timeout().is_some_and(|at| at <= now_ns) {
+            self.control.handle_timeout(now_ns);
+            self.act();
+        }
         if now_ns < self.next_tick {
             return;
         }

@@ -190,7 +190,7 @@ fn ipv4(fields: &Fields<'_>, name: &str) -> Result<Ipv4Addr, FieldError> {
     })
 }
 
-fn mac(fields: &Fields<'_>, name: &str) -> Result<[u8; 6], FieldError> {
+pub(crate) fn mac(fields: &Fields<'_>, name: &str) -> Result<[u8; 6], FieldError> {
     let text = fields.string(name)?;
     let mut mac = [0; 6];
     let mut parts = text.split(':');

@@ -57,6 +57,11 @@ impl Layers {
         self.destination_mac
     }
 
+    /// The VLAN that its frames are in, the outer one of several.
+    pub(super) fn outer_vlan(&self) -> Option<u16> {
+        self.vlan.first().copied()
+    }
+
     /// The gateway whose MAC address is not known yet.
     pub(super) fn unresolved_gateway(&self) -> Option<Ipv4Addr> {
         self.ipv4
@@ -240,6 +245,7 @@ impl Control {
         let settings = layers.host(port.config.hw_mac, port.service);
         ask(view, Request::SetHost { port: id, settings })?;
         port.layers = layers;
+        self.relay_link(id);
         Ok(json!({}))
     }
 

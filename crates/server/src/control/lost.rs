@@ -15,6 +15,12 @@ impl Control {
     /// Takes note that a data thread ended by itself. Its share of what is being sent is over;
     /// other data threads go on with theirs, and with whatever is started from now on.
     pub fn handle_lost_core(&mut self, core: usize, now_ns: Nanos) {
+        let served: Vec<u8> = (0..)
+            .zip(&self.ports)
+            .filter(|(_, port)| port.config.cores.contains(&core))
+            .map(|(id, _)| id)
+            .collect();
+        self.lose_flows(core, &served, now_ns);
         for id in 0..self.ports.len() as u8 {
             let port = &mut self.ports[usize::from(id)];
             port.config.cores.retain(|of_port| *of_port != core);

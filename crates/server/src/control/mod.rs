@@ -11,11 +11,12 @@
 //! is sent, while [`Control::awaits_workers`] is true, wait a bounded time for more events of the
 //! data threads and hand them in; when they do not come, call [`Control::give_up_waiting`].
 //! When a data thread breaks down, call [`Control::handle_lost_core`]; before the server ends,
-//! [`Control::handle_end`].
+//! [`Control::handle_end`]. At the time that [`Control::poll_timeout`] says, call
+//! [`Control::handle_timeout`].
 //!
 //! One file a noun: [`stream`] (JSON to stream), `port` and `session` (state), `rates`,
 //! `statistics`, and the commands by noun: `server`, `ports`, `layers`, `service`, `captures`,
-//! `streams`, `traffic`, `changes`, `pgid`.
+//! `streams`, `traffic`, `changes`, `pgid`; those of stateful mode in [`stateful`].
 
 mod captures;
 mod changes;
@@ -43,7 +44,7 @@ use std::collections::VecDeque;
 
 use allosaur_api::commands::server::GlobalConfig;
 use allosaur_api::events::Event as ApiEvent;
-use allosaur_api::{Access, Error, Fields, Method, Request, command};
+use allosaur_api::{Access, Error, Fields, Method, Mode, Request, command};
 use allosaur_engine::engine::{Command, Event};
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{Nanos, SECOND};
@@ -62,6 +63,7 @@ use port::Port;
 use rates::Rates;
 use secret::Secrets;
 use session::Sessions;
+use stateful::Room;
 
 /// What a request is answered with: a result, or an error.
 pub type Reply = Result<Value, Error>;
@@ -123,6 +125,8 @@ pub struct Control {
     next_profile_key: u32,
     heard_ns: Option<Nanos>,
     events_queued: bool,
+    /// Stateful traffic; empty in stateless mode.
+    room: Room,
     actions: VecDeque<Action>,
 }
 
@@ -141,6 +145,7 @@ impl Control {
             next_profile_key: 0,
             heard_ns: None,
             events_queued: false,
+            room: Room::default(),
             actions: VecDeque::new(),
             config,
         }
@@ -149,8 +154,8 @@ impl Control {
     /// Does what a request asks, or refuses.
     pub fn handle(&mut self, request: &Request, view: &View<'_>) -> Reply {
         self.heard_ns = Some(view.now_ns);
-        let command =
-            command(&request.method).ok_or_else(|| Error::method_not_found(&request.method))?;
+        let command = command(&request.method, self.mode())
+            .ok_or_else(|| Error::method_not_found(&request.method))?;
         let fields = Fields::new(&request.params);
         self.check_access(command.access, &fields)?;
         let reply = self.call(command.method, &fields, view);
@@ -187,6 +192,7 @@ impl Control {
     pub fn handle_tick(&mut self, view: &View<'_>) {
         self.rates.read(view.now_ns, view.snapshot);
         self.groups.read(view);
+        self.read_flows(view);
         self.note_gateways(view);
         let audience = |heard_ns| view.now_ns.saturating_sub(heard_ns) <= AUDIENCE_MAX;
         if self.heard_ns.is_some_and(audience) {
@@ -222,6 +228,14 @@ impl Control {
         self.runs().next().is_some() || self.ports.iter().any(|port| port.playing.is_some())
     }
 
+    /// Which commands there are.
+    fn mode(&self) -> Mode {
+        match self.config.stateful {
+            true => Mode::Stateful,
+            false => Mode::Stateless,
+        }
+    }
+
     fn next_key(&mut self) -> ProfileKey {
         self.next_profile_key = self.next_profile_key.wrapping_add(1);
         ProfileKey(self.next_profile_key)
@@ -245,6 +259,9 @@ impl Control {
         if access == Access::Owner {
             let port = self.port(fields.byte("port_id")?)?;
             return check_owner(port, fields.string("handler")?);
+        }
+        if access == Access::Context {
+            return self.check_context_owner(fields.string("handler")?);
         }
         Ok(())
     }
@@ -306,6 +323,7 @@ impl Control {
             Method::PgidStats => self.pgid_stats(fields, view),
             Method::RemoveRxFilters => self.remove_rx_filters(fields),
             Method::TpgStatus => self.tpg_status(fields),
+            Method::Stateful(method) => self.call_stateful(method, fields, view),
         }
     }
 

@@ -14,12 +14,22 @@ use super::config::mac_text;
 use super::port::{Port, State};
 use super::{Action, Control, Reply, View, owns_a_port, reply};
 
-/// The mode, as clients name it in the handshake.
-const API_NAME: &str = "STL";
-/// The version of the RPC.
-const API_VERSION: (i64, i64) = (5, 1);
+/// The modes, as clients name them in the handshake, with the versions of their RPC.
+const STATELESS_API: Api = Api("STL", (5, 1));
+const STATEFUL_API: Api = Api("ASTF", (2, 3));
+
+/// The name of a mode, and the version of its RPC.
+#[derive(Clone, Copy)]
+struct Api(&'static str, (i64, i64));
 
 impl Control {
+    fn api(&self) -> Api {
+        match self.config.stateful {
+            true => STATEFUL_API,
+            false => STATELESS_API,
+        }
+    }
+
     pub(super) fn ping(&self, view: &View<'_>) -> Reply {
         reply(&Pong {
             ts: view.now_ns as f64 / 1e9,
@@ -33,31 +43,27 @@ impl Control {
             build_date: build.date.clone(),
             build_time: build.time.clone(),
             built_by: build.by.clone(),
-            mode: API_NAME.to_owned(),
+            mode: self.api().0.to_owned(),
         })
     }
 
     pub(super) fn api_sync(&self, fields: &Fields<'_>) -> Reply {
         let params = ApiSync::parse(fields)?;
-        check_version(params.major, params.minor)?;
+        check_name(self.api(), STATELESS_API.0)?;
+        check_version(STATELESS_API, params.major, params.minor)?;
         Ok(json!({"api_vers": [{"type": params.kind, "api_h": self.api_handle}]}))
     }
 
     pub(super) fn api_sync_v2(&self, fields: &Fields<'_>) -> Reply {
         let params = ApiSyncV2::parse(fields)?;
-        if params.name != API_NAME {
-            return Err(Error::execution(format!(
-                "RPC configuration mismatch - server RPC configuration: '{API_NAME}', client RPC \
-                 configuration: '{}'",
-                params.name
-            )));
-        }
-        check_version(params.major, params.minor)?;
+        check_name(self.api(), &params.name)?;
+        check_version(self.api(), params.major, params.minor)?;
         Ok(json!({"api_h": self.api_handle}))
     }
 
     pub(super) fn supported_commands(&self) -> Reply {
-        Ok(commands().map(|command| command.name).collect())
+        let there = commands().filter(|command| command.method.is_in(self.mode()));
+        Ok(there.map(|command| command.name).collect())
     }
 
     pub(super) fn system_info(&self) -> Reply {
@@ -159,8 +165,18 @@ impl Control {
     }
 }
 
-fn check_version(major: i64, minor: i64) -> Result<(), Error> {
-    let (server_major, server_minor) = API_VERSION;
+fn check_name(Api(name, _): Api, wanted: &str) -> Result<(), Error> {
+    if wanted == name {
+        return Ok(());
+    }
+    Err(Error::execution(format!(
+        "RPC configuration mismatch - server RPC configuration: '{name}', client RPC \
+         configuration: '{wanted:.64}'"
+    )))
+}
+
+fn check_version(api: Api, major: i64, minor: i64) -> Result<(), Error> {
+    let Api(name, (server_major, server_minor)) = api;
     let problem = if major < server_major {
         "RPC version mismatch: a newer client version is required"
     } else if major > server_major || minor > server_minor {
@@ -169,7 +185,7 @@ fn check_version(major: i64, minor: i64) -> Result<(), Error> {
         return Ok(());
     };
     Err(Error::execution(format!(
-        "{problem}\n(API type '{API_NAME}':  - server: '{server_major}.{server_minor}', \
+        "{problem}\n(API type '{name}':  - server: '{server_major}.{server_minor}', \
          client: '{major}.{minor}')"
     )))
 }

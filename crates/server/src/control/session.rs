@@ -65,6 +65,12 @@ impl Sessions {
         events.map(|(seq, event)| event.to_json(seq)).collect()
     }
 
+    /// Whether a session has fetched all its events, or is not there.
+    pub(super) fn has_fetched(&self, id: u32) -> bool {
+        let session = self.by_id.get(&id);
+        session.is_none_or(|session| session.queue.is_empty())
+    }
+
     /// Whether a session that had fetched everything has the server's end still to fetch.
     pub(super) fn await_farewell(&self) -> bool {
         let mut sessions = self.by_id.values();

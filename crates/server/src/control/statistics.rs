@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use allosaur_api::Fields;
 use allosaur_api::commands::ports::port_id;
 use allosaur_api::commands::statistics::{
-    GlobalStats, PortStats, PortStatsParams, Sizes, StatefulStats, XstatsNames, XstatsValues,
+    GlobalStats, PortStats, PortStatsParams, Sizes, XstatsNames, XstatsValues,
 };
 use allosaur_engine::time::FCS_BYTES;
 use serde_json::{Map, Value, json};
@@ -42,7 +42,7 @@ impl Control {
             m_cpu_util_raw: mean(self.rates.cores().iter().map(newest_percent)),
             m_rx_cpu_util: self.rates.receive_percent(),
             m_platform_factor: 1.0,
-            stateful: StatefulStats::default(),
+            stateful: self.stateful_stats(view.now_ns),
             ..GlobalStats::default()
         };
         for (index, port) in view.snapshot.ports.iter().enumerate() {

@@ -26,6 +26,12 @@ use allosaur_server::orders::FlowOrder;
 use allosaur_server::rpc::{Codec, dispatch};
 use serde_json::{Value, json};
 
+/// The commands of a server in stateless mode.
+pub(crate) fn stateless_commands() -> impl Iterator<Item = &'static allosaur_api::Command> {
+    let all = allosaur_api::commands();
+    all.filter(|command| command.method.is_in(allosaur_api::Mode::Stateless))
+}
+
 /// A base64 packet of 60 bytes.
 pub(crate) const PACKET: &str =
     "AAAAAQAAAAAAAgAACABFAAAuAAEAAEAROr0QAAABMAAAAQQBAAwAGn9veHh4eHh4eHh4eHh4eHh4eHh4";
@@ -154,8 +160,21 @@ impl World {
 
     /// The same, where each port has data threads of its own.
     pub(crate) fn grouped(cores: usize, of_ports: [Vec<usize>; 2]) -> World {
+        World::of(config(cores), of_ports)
+    }
+
+    /// Two ports and so many data threads, in stateful mode.
+    pub(crate) fn stateful(cores: usize) -> World {
+        let stateful = ControlConfig {
+            stateful: true,
+            ..config(cores)
+        };
+        World::of(stateful, [(0..cores).collect(), (0..cores).collect()])
+    }
+
+    fn of(mut config: ControlConfig, of_ports: [Vec<usize>; 2]) -> World {
         let now_ns = 5 * SECOND;
-        let mut config = config(cores);
+        let cores = config.data_cores;
         for (port, cores) in config.ports.iter_mut().zip(of_ports) {
             port.cores = cores;
         }

@@ -1,12 +1,19 @@
 //! The words of stateful traffic.
 //!
-//! What lives here so far: the JSON of a profile ([`profile`], its programs in [`command`], its
-//! tunables in [`tunables`]). What does not: the limits of values and what they mean together (the
-//! server's `control::stateful`).
+//! What lives here: the commands, one file a noun; the JSON of a profile ([`profile`], its programs in
+//! [`command`], its tunables in [`tunables`]), and that of a topology ([`topology`]). What does not:
+//! the limits of values and what they mean together (the server's `control::stateful`).
 
+pub mod clients;
 pub mod command;
+pub mod context;
+pub mod counters;
 pub mod profile;
+pub mod profiles;
+pub mod runs;
+pub mod topology;
 pub mod tunables;
+pub mod tunnels;
 
 use serde_json::Value;
 

@@ -1,0 +1,133 @@
+//! Commands about tunnels (GTP-U), which this server does not have: it says so.
+//!
+//! They are here because clients ask before they need one.
+
+use crate::command::{Access, Command, Example, Kind, Method, Param, Stateful};
+use crate::commands::stateful::profiles::FRAGMENT;
+use crate::fields::{FieldError, Fields};
+
+/// Parameters of the commands on a kind of tunnel: which.
+pub fn tunnel_type(fields: &Fields<'_>) -> Result<u32, FieldError> {
+    fields.uint32("tunnel_type")
+}
+
+fn check_activate(fields: &Fields<'_>) -> Result<(), FieldError> {
+    tunnel_type(fields)?;
+    fields.boolean("activate")?;
+    fields.boolean("loopback").map(drop)
+}
+
+fn check_update(fields: &Fields<'_>) -> Result<(), FieldError> {
+    tunnel_type(fields)?;
+    fields.array("attr").map(drop)
+}
+
+fn check_fragment(fields: &Fields<'_>) -> Result<(), FieldError> {
+    super::profiles::Fragment::parse(fields).map(drop)
+}
+
+const TUNNEL_TYPE: Param = Param::required(
+    "tunnel_type",
+    Kind::Uint32,
+    "The kind of tunnel; 1 is GTP-U.",
+);
+const NO_TUNNELS: &[&str] = &["always: this server has no tunnels"];
+
+/// The items of the command table.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        method: Method::Stateful(Stateful::TunnelSupported),
+        name: "is_tunnel_supported",
+        access: Access::Api,
+        doc: "Whether there are tunnels of a kind.",
+        params: &[TUNNEL_TYPE],
+        reply: "`is_tunnel_supported`, and `error_msg` that says why not.",
+        errors: &[],
+        example: Example {
+            params: r#"{"tunnel_type": 1}"#,
+            result: r#"{"is_tunnel_supported": false, "error_msg": "this server has no tunnels"}"#,
+        },
+        check: |f| tunnel_type(f).map(drop),
+    },
+    Command {
+        method: Method::Stateful(Stateful::ActivateTunnel),
+        name: "activate_tunnel_mode",
+        access: Access::Api,
+        doc: "Switches tunnels on or off.",
+        params: &[
+            TUNNEL_TYPE,
+            Param::required("activate", Kind::Boolean, "On or off."),
+            Param::required(
+                "loopback",
+                Kind::Boolean,
+                "The server's side has them, too.",
+            ),
+        ],
+        reply: "`null`.",
+        errors: NO_TUNNELS,
+        example: Example {
+            params: r#"{"tunnel_type": 1, "activate": true, "loopback": false}"#,
+            result: "null",
+        },
+        check: check_activate,
+    },
+    Command {
+        method: Method::Stateful(Stateful::UpdateTunnelClient),
+        name: "update_tunnel_client",
+        access: Access::Api,
+        doc: "Puts clients into tunnels.",
+        params: &[
+            TUNNEL_TYPE,
+            Param::required("attr", Kind::Array, "Clients and their tunnels."),
+        ],
+        reply: "`{}`.",
+        errors: NO_TUNNELS,
+        example: Example {
+            params: r#"{"tunnel_type": 1, "attr": []}"#,
+            result: "{}",
+        },
+        check: check_update,
+    },
+    Command {
+        method: Method::Stateful(Stateful::TunnelTopology),
+        name: "tunnel_topo_get",
+        access: Access::Api,
+        doc: "The tunnels that were loaded.",
+        params: &[],
+        reply: "`tunnel_topo_data`: JSON as text.",
+        errors: NO_TUNNELS,
+        example: Example {
+            params: "{}",
+            result: r#"{"tunnel_topo_data": "{}"}"#,
+        },
+        check: |_| Ok(()),
+    },
+    Command {
+        method: Method::Stateful(Stateful::TunnelTopologyFragment),
+        name: "tunnel_topo_fragment",
+        access: Access::Context,
+        doc: "Loads tunnels.",
+        params: &FRAGMENT,
+        reply: "`null`.",
+        errors: NO_TUNNELS,
+        example: Example {
+            params: r#"{"fragment": "{}", "frag_first": true, "frag_last": true, "md5": "99914b932bd37a50b983c5e7c90ae93b"}"#,
+            result: "null",
+        },
+        check: check_fragment,
+    },
+    Command {
+        method: Method::Stateful(Stateful::TunnelTopologyClear),
+        name: "tunnel_topo_clear",
+        access: Access::Context,
+        doc: "Forgets tunnels.",
+        params: &[],
+        reply: "`null`.",
+        errors: NO_TUNNELS,
+        example: Example {
+            params: "{}",
+            result: "null",
+        },
+        check: |_| Ok(()),
+    },
+];

@@ -1,0 +1,257 @@
+//! Addresses of stateful traffic: who has which, which clients rest, who gets no answer.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use allosaur_api::commands::stateful::clients::{
+    Clients, EnableClients, TrafficDistribution, ignored_addresses, ignored_macs,
+};
+use allosaur_api::limits::{CLIENTS_ASKED_MAX, DISABLED_RANGES_MAX};
+use allosaur_api::{Error, Fields};
+use allosaur_engine::stateful::{Command, Ignored};
+use allosaur_engine::template::{
+    AddressRange, CompiledProfile, Distribution, PerCore, PoolShare, PoolSpec, Side,
+};
+use allosaur_packet::MacAddress;
+use serde_json::{Map, Value, json};
+
+use crate::control::{Control, Reply};
+
+/// What is told of clients, for all profiles.
+#[derive(Debug, Default)]
+pub(super) struct ClientTerms {
+    /// Ranges of clients that begin no flows, in ascending order; none meets another.
+    disabled: Vec<(u32, u32)>,
+    macs: Vec<u64>,
+    addresses: Vec<u32>,
+    /// Whom somebody has asked about.
+    asked: Option<Clients>,
+}
+
+impl ClientTerms {
+    fn is_disabled(&self, client: u32) -> bool {
+        let mut ranges = self.disabled.iter();
+        ranges.any(|(first, last)| (*first..=*last).contains(&client))
+    }
+
+    /// The disabled ranges with one more, or without one.
+    fn with(&self, first: u32, last: u32, disabled: bool) -> Vec<(u32, u32)> {
+        let mut ranges = Vec::with_capacity(self.disabled.len() + 2);
+        for &(a, b) in &self.disabled {
+            if b < first || a > last {
+                ranges.push((a, b));
+                continue;
+            }
+            if a < first {
+                ranges.push((a, first - 1));
+            }
+            if b > last {
+                ranges.push((last + 1, b));
+            }
+        }
+        if disabled {
+            ranges.push((first, last));
+        }
+        ranges.sort_unstable();
+        ranges
+    }
+}
+
+impl Control {
+    pub(super) fn enable_clients(&mut self, fields: &Fields<'_>) -> Reply {
+        let params = EnableClients::parse(fields)?;
+        let mut terms = ClientTerms {
+            disabled: self.room.clients.disabled.clone(),
+            ..ClientTerms::default()
+        };
+        for &(first, last) in &params.clients.ranges {
+            terms.disabled = terms.with(first, last, !params.enabled);
+            if terms.disabled.len() > DISABLED_RANGES_MAX {
+                return Err(Error::execution(format!(
+                    "more than {DISABLED_RANGES_MAX} ranges of clients would be disabled, which is \
+                     the most: use larger ranges"
+                )));
+            }
+        }
+        self.room.clients.disabled = terms.disabled;
+        for (first, last) in params.clients.ranges {
+            let enabled = params.enabled;
+            self.order_all(|| Command::EnableClients {
+                first,
+                last,
+                enabled,
+            });
+        }
+        Ok(json!({}))
+    }
+
+    pub(super) fn ask_for_clients(&mut self, fields: &Fields<'_>) -> Reply {
+        let clients = Clients::parse(fields)?;
+        let counts = clients
+            .ranges
+            .iter()
+            .map(|(first, last)| u64::from(last - first) + 1);
+        let count: u64 = counts.sum();
+        if count > CLIENTS_ASKED_MAX as u64 {
+            return Err(Error::execution(format!(
+                "{count} clients are too many at once: ask about at most {CLIENTS_ASKED_MAX}"
+            )));
+        }
+        self.room.clients.asked = Some(clients);
+        Ok(Value::Null)
+    }
+
+    pub(super) fn clients_info(&mut self) -> Reply {
+        let Some(asked) = self.room.clients.asked.take() else {
+            return Err(Error::execution(
+                "The clients info is not ready yet: ask for it by get_clients_info_start",
+            ));
+        };
+        let ranges = self.clients_that_run();
+        let info = |client: u32| {
+            if !ranges.iter().any(|range| range.contains(client)) {
+                return json!({"Found": 0});
+            }
+            let state = match self.room.clients.is_disabled(client) {
+                true => "Inactive",
+                false => "Active",
+            };
+            json!({"Found": 1, "state": state})
+        };
+        let clients = asked.ranges.iter().flat_map(|(first, last)| *first..=*last);
+        let infos = clients.map(|client| (client.to_string(), info(client)));
+        Ok(Value::Object(infos.collect::<Map<_, _>>()))
+    }
+
+    /// The clients of all profiles that run, on all ports.
+    fn clients_that_run(&self) -> Vec<AddressRange> {
+        let pairs = self.flow_layout().pairs;
+        let profiles = self.room.profiles.values();
+        let runs = profiles.filter_map(|profile| profile.run.as_ref());
+        let runs = runs.filter(|run| run.ended_at.is_none());
+        let mut ranges: Vec<AddressRange> = Vec::new();
+        for range in runs.flat_map(|run| client_ranges(&run.profile, pairs)) {
+            if !ranges.contains(&range) {
+                ranges.push(range);
+            }
+        }
+        ranges
+    }
+
+    pub(super) fn traffic_distribution(&self, fields: &Fields<'_>) -> Reply {
+        let params = TrafficDistribution::parse(fields)?;
+        let pool = PoolSpec {
+            first: params.first.into(),
+            last: params.last.into(),
+            distribution: Distribution::Sequence,
+            side: Side::Client,
+            offset: params.offset.into(),
+            per_core: match params.is_sequential {
+                true => PerCore::Sequence,
+                false => PerCore::Default,
+            },
+        };
+        let layout = self.flow_layout();
+        let threads = match pool.per_core {
+            PerCore::Default => layout.cores * layout.pairs,
+            PerCore::Sequence => layout.cores,
+        };
+        if pool.count() < u64::from(threads) {
+            return Err(Error::execution(format!(
+                "{} addresses are too few for {threads} data threads: give one each at least",
+                pool.count()
+            )));
+        }
+        let of_port = |(pair, port): (u32, u8)| {
+            let cores = (0..layout.cores).map(|rank| {
+                let share = PoolShare {
+                    rank,
+                    cores: layout.cores,
+                    pair,
+                    pairs: layout.pairs,
+                };
+                let range = AddressRange::of(&pool, share);
+                let [start, end] = [range.first, range.last].map(|a| Ipv4Addr::from(a).to_string());
+                (rank.to_string(), json!({"start": start, "end": end}))
+            });
+            (port.to_string(), Value::Object(cores.collect()))
+        };
+        let ports = (0..).zip(self.client_ports()).map(of_port);
+        Ok(Value::Object(ports.collect::<Map<_, _>>()))
+    }
+
+    pub(super) fn set_ignored_macs(&mut self, fields: &Fields<'_>) -> Reply {
+        self.room.clients.macs = ignored_macs(fields)?;
+        self.order_ignored();
+        Ok(Value::Null)
+    }
+
+    pub(super) fn ignored_macs(&self) -> Reply {
+        let macs = self.room.clients.macs.iter();
+        Ok(macs.map(|mac| json!({"mac_addr": mac})).collect())
+    }
+
+    pub(super) fn set_ignored_addresses(&mut self, fields: &Fields<'_>) -> Reply {
+        self.room.clients.addresses = ignored_addresses(fields)?;
+        self.order_ignored();
+        Ok(Value::Null)
+    }
+
+    pub(super) fn ignored_addresses(&self) -> Reply {
+        let addresses = self.room.clients.addresses.iter();
+        Ok(addresses.map(|address| json!({"ip": address})).collect())
+    }
+
+    fn order_ignored(&mut self) {
+        let terms = &self.room.clients;
+        let macs = terms.macs.iter().map(|mac| {
+            let [_, _, mac @ ..] = mac.to_be_bytes();
+            MacAddress(mac)
+        });
+        let addresses = terms
+            .addresses
+            .iter()
+            .map(|address| Ipv4Addr::from(*address));
+        let ignored = Arc::new(Ignored::new(macs, addresses));
+        self.order_all(|| Command::SetIgnored(Arc::clone(&ignored)));
+    }
+}
+
+/// The clients of a profile on all pairs of ports.
+fn client_ranges(profile: &CompiledProfile, pairs: u32) -> Vec<AddressRange> {
+    let templates = profile.templates().iter();
+    let mut pools: Vec<usize> = templates.map(|t| t.client.client_pool).collect();
+    pools.sort_unstable();
+    pools.dedup();
+    let on_pair = |pool: usize, pair: u32| {
+        let spec = &profile.pools()[pool];
+        let moved = pair.wrapping_mul(spec.offset);
+        AddressRange {
+            first: spec.first.wrapping_add(moved),
+            last: spec.last.wrapping_add(moved),
+        }
+    };
+    let ranges = pools
+        .into_iter()
+        .flat_map(|pool| (0..pairs).map(move |pair| (pool, pair)));
+    ranges.map(|(pool, pair)| on_pair(pool, pair)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_cut_where_clients_are_enabled_again() {
+        let mut terms = ClientTerms::default();
+        for (first, last, disabled) in [(10, 20, true), (30, 40, true), (15, 32, false)] {
+            terms.disabled = terms.with(first, last, disabled);
+        }
+        assert_eq!(terms.disabled, [(10, 14), (33, 40)]);
+        terms.disabled = terms.with(0, u32::MAX, true);
+        assert_eq!(terms.disabled, [(0, u32::MAX)]);
+        assert!(terms.is_disabled(7));
+        terms.disabled = terms.with(0, u32::MAX, false);
+        assert!(!terms.is_disabled(7));
+    }
+}

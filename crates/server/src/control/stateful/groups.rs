@@ -1,0 +1,64 @@
+//! Template groups: their names, and what each has counted.
+
+use allosaur_api::commands::stateful::counters::{GroupNames, GroupStats};
+use allosaur_api::{Error, Fields};
+use serde_json::{Map, Value, json};
+
+use super::counters::values_of;
+use super::profiles::Profile;
+use crate::control::{Control, Reply, View};
+
+impl Control {
+    pub(super) fn group_names(&self, fields: &Fields<'_>) -> Reply {
+        let params = GroupNames::parse(fields)?;
+        let profile = self.room.profile(&params.profile)?;
+        let epoch = profile.epoch;
+        if params.known_epoch == Some(epoch) {
+            return Ok(json!({"epoch": epoch}));
+        }
+        let names = names(profile);
+        let none = (0..=names.len()).map(|group| (group.to_string(), json!([])));
+        let addon: Map<String, Value> = none.collect();
+        Ok(json!({"epoch": epoch, "tg_names": names, "tg_addon_desc": addon}))
+    }
+
+    pub(super) fn group_stats(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = GroupStats::parse(fields)?;
+        let name = &params.profile;
+        if let Some(run) = &mut self.room.profile_mut(name)?.run {
+            run.read(view);
+        }
+        let profile = self.room.profile(name)?;
+        let (epoch, groups) = (profile.epoch, names(profile).len());
+        let mut reply = json!({"epoch": epoch});
+        if params.epoch != epoch {
+            return Ok(reply);
+        }
+        for &group in &params.groups {
+            if !(1..=groups).contains(&(group as usize)) {
+                return Err(Error::execution(format!(
+                    "profile_id {name} has no template group {group}: it has {groups}, numbered \
+                     from 1 on; get_tg_names names them"
+                )));
+            }
+        }
+        let Some(run) = &profile.run else {
+            return Ok(reply);
+        };
+        for &group in &params.groups {
+            let group_name = format!("counters per TGID: {group}");
+            let counters = run.group(group as usize);
+            let rates = run.readings.of_group(group as usize);
+            let duration_s = run.duration_s(view.now_ns);
+            let about = (group_name.as_str(), epoch);
+            reply[group.to_string()] =
+                values_of(&self.room.rows, about, &counters, rates, duration_s, None);
+        }
+        Ok(reply)
+    }
+}
+
+/// The groups of a profile that was started.
+fn names(profile: &Profile) -> &[String] {
+    profile.run.as_ref().map_or(&[], |run| run.profile.groups())
+}

@@ -1,0 +1,86 @@
+//! What stateful traffic was asked for, against what it does.
+
+use allosaur_api::Fields;
+use allosaur_api::commands::ports::profile_id;
+use allosaur_api::commands::statistics::StatefulStats;
+use allosaur_engine::stateful::EndCause;
+use allosaur_engine::time::{Nanos, SECOND};
+use serde_json::{Value, json};
+
+use super::figures::{begun, established};
+use super::run::Run;
+use crate::control::{Control, Reply, View};
+
+impl Run {
+    /// Connections per second that are asked for at a time.
+    pub(super) fn offered_cps(&self, now_ns: Nanos) -> f64 {
+        if self.ended_at.is_some() {
+            return 0.0;
+        }
+        let passed_s = now_ns.saturating_sub(self.start_at) as f64 / SECOND as f64;
+        let ramp = match self.profile.rampup_s() {
+            Some(span_s) => (passed_s / f64::from(span_s)).min(1.0),
+            None => 1.0,
+        };
+        self.profile.rate_cps() * self.factor * self.share * ramp
+    }
+}
+
+impl Control {
+    pub(super) fn flow_rates(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let profile = self.room.profile(&profile_id(fields)?)?;
+        let Some(run) = &profile.run else {
+            return Ok(json!({
+                "offered_cps": 0.0, "begun_cps": 0.0, "achieved_cps": 0.0, "begun": 0,
+                "established": 0, "missed": 0, "duration_s": 0.0, "ended_by": Value::Null,
+            }));
+        };
+        let [clients, _] = run.totals().0;
+        let [rate, _] = run.rates();
+        let ended_by = run.ended_at.map(|_| match run.cause {
+            EndCause::Done => "done",
+            EndCause::Stopped => "stopped",
+            EndCause::NotEstablished => "not established",
+        });
+        Ok(json!({
+            "offered_cps": run.offered_cps(view.now_ns),
+            "begun_cps": rate.begun_cps,
+            "achieved_cps": rate.established_cps,
+            "begun": begun(&clients),
+            "established": established(&clients),
+            "missed": clients.missed,
+            "duration_s": run.duration_s(view.now_ns),
+            "ended_by": ended_by,
+        }))
+    }
+
+    /// The part of the statistics of the whole server that is about flows.
+    pub(in crate::control) fn stateful_stats(&self, now_ns: Nanos) -> StatefulStats {
+        let mut stats = StatefulStats::default();
+        if !self.config.stateful {
+            return stats;
+        }
+        let runs = self.room.profiles.values();
+        let runs = runs.filter_map(|profile| profile.run.as_ref());
+        let mut totals = self.room.retired.clone();
+        for run in runs {
+            let offered_cps = run.offered_cps(now_ns);
+            let [clients, servers] = run.rates();
+            // With clients elsewhere, servers know how many connections there are.
+            stats.m_tx_cps += clients.begun_cps.max(servers.established_cps);
+            stats.m_tx_expected_cps += offered_cps;
+            if run.profile.rate_cps() > 0.0 {
+                let bits = run.profile.rate_bps() / run.profile.rate_cps();
+                stats.m_tx_expected_bps += offered_cps * bits;
+            }
+            if run.room_epoch == self.room.epoch {
+                totals.add(&run.totals());
+            }
+        }
+        let [clients, servers] = &totals.0;
+        stats.m_active_flows = clients.active.max(servers.active) as f64;
+        let accepted = servers.flows.tcp.accepts + servers.flows.udp.accepts;
+        stats.m_open_flows = begun(clients).max(accepted) as f64;
+        stats
+    }
+}

@@ -1,0 +1,175 @@
+//! Records of flows: what TCP knows of each, now and then.
+//!
+//! What lives here: keeping them for a while, and their form outside. What does not: who looks at
+//! flows (data threads).
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use allosaur_api::Fields;
+use allosaur_api::commands::stateful::runs::FlowInfo;
+use allosaur_engine::stateful::{FlowRecord, RunIndex};
+use allosaur_engine::tcp::State;
+use allosaur_engine::template::Side;
+use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use serde_json::{Map, Value, json};
+
+use crate::control::{Control, Reply};
+
+/// For how long records are kept.
+const KEPT: Nanos = 10 * SECOND;
+/// Most records of single flows that are kept; older ones go first.
+const FLOWS_MAX: usize = 200_000;
+/// Most records of single flows in a reply; the next request has the others.
+const FLOWS_TOLD_MAX: usize = 10_000;
+/// The shortest time between two looks.
+const INTERVAL_MIN: Nanos = 10 * MILLISECOND;
+/// Sums of windows and thresholds that are not limited yet, as TRex shows them.
+const UNLIMITED: u32 = 1 << 30;
+
+/// Looks at the flows of a run, the newest last.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    looks: VecDeque<Look>,
+    next_index: u64,
+    flows: usize,
+}
+
+/// What one data thread saw at a time.
+#[derive(Debug)]
+struct Look {
+    index: u64,
+    at: Nanos,
+    flows: Vec<FlowRecord>,
+}
+
+impl Records {
+    /// How often data threads look, when they are asked to do so every so many seconds.
+    pub(super) fn interval(seconds: f64) -> Nanos {
+        ((seconds * SECOND as f64) as Nanos).max(INTERVAL_MIN)
+    }
+
+    fn add(&mut self, at: Nanos, flows: Vec<FlowRecord>) {
+        if flows.is_empty() {
+            return;
+        }
+        self.flows += flows.len();
+        let index = self.next_index;
+        self.next_index += 1;
+        self.looks.push_back(Look { index, at, flows });
+        let is_old = |look: &Look| look.at.saturating_add(KEPT) < at;
+        while self.looks.len() > 1
+            && (self.flows > FLOWS_MAX || self.looks.front().is_some_and(is_old))
+        {
+            let gone = self.looks.pop_front();
+            self.flows -= gone.map_or(0, |look| look.flows.len());
+        }
+    }
+
+    /// As `get_flow_info` shows them, from that number on.
+    fn shown(&self, first: u64) -> Vec<Value> {
+        let mut told = 0;
+        let looks = self.looks.iter().filter(|look| look.index >= first);
+        let looks = looks.take_while(|look| {
+            let fits = told == 0 || told + look.flows.len() <= FLOWS_TOLD_MAX;
+            told += look.flows.len();
+            fits
+        });
+        looks.map(Look::shown).collect()
+    }
+}
+
+impl Look {
+    fn shown(&self) -> Value {
+        let mut flows: Map<_, _> = self.flows.iter().map(shown).collect();
+        flows.insert("index".to_owned(), json!(self.index));
+        Value::Object(flows)
+    }
+}
+
+impl Control {
+    pub(super) fn flow_info(&self, fields: &Fields<'_>) -> Reply {
+        let params = FlowInfo::parse(fields)?;
+        let profile = self.room.profile(&params.profile)?;
+        let records = profile.run.as_ref().map(|run| &run.records);
+        Ok(json!(
+            records.map_or(Vec::new(), |records| records.shown(params.index))
+        ))
+    }
+
+    /// A data thread has looked at the flows of a run.
+    pub(super) fn note_samples(&mut self, run: RunIndex, at: Nanos, records: Vec<FlowRecord>) {
+        let profiles = self.room.profiles.values_mut();
+        let mut runs = profiles.filter_map(|profile| profile.run.as_mut());
+        if let Some(run) = runs.find(|of| of.index == run) {
+            run.records.add(at, records);
+        }
+    }
+}
+
+/// One flow, by its ends: the client's first.
+fn shown(record: &FlowRecord) -> (String, Value) {
+    let tcp = &record.tcp;
+    let mut fields = json!({
+        "origin": match record.side { Side::Client => "client", Side::Server => "server" },
+        "duration": record.duration / MILLISECOND,
+        "state": state_number(tcp.state),
+        "options": options(record),
+        "rto": tcp.timeout_ms,
+        "last_data_recv": record.heard_ago_ms,
+        "rtt": milliseconds(tcp.round_trip_us),
+        "rttvar": milliseconds(tcp.round_trip_variation_us),
+        "snd_ssthresh": tcp.threshold_bytes.unwrap_or(UNLIMITED),
+        "snd_cwnd": tcp.congestion_window_bytes,
+        "rcv_space": tcp.receive_window_bytes,
+        "rcv_nxt": tcp.expected.0,
+        "snd_wnd": tcp.send_window_bytes,
+        "snd_nxt": tcp.next.0,
+        "snd_mss": tcp.send_mss_bytes,
+        "rcv_mss": tcp.receive_mss_bytes,
+        "snd_rexmitpack": tcp.resent_segments,
+        "rcv_ooopack": tcp.disordered_segments,
+        "snd_zerowin": tcp.closed_windows,
+    });
+    if let Some((send, receive)) = tcp.window_scales {
+        fields["snd_wscale"] = json!(send);
+        fields["rcv_wscale"] = json!(receive);
+    }
+    (ends(record.local, record.remote), fields)
+}
+
+fn ends(local: SocketAddr, remote: SocketAddr) -> String {
+    format!("{local}-{remote}")
+}
+
+fn milliseconds(microseconds: u32) -> f64 {
+    f64::from(microseconds) / 1e3
+}
+
+fn options(record: &FlowRecord) -> String {
+    let tcp = &record.tcp;
+    let all = [
+        (tcp.timestamps, "/timestamps"),
+        (tcp.sack, "/sack"),
+        (tcp.window_scales.is_some(), "/wscale"),
+        (tcp.ecn, "/ecn"),
+    ];
+    let used = all.iter().filter(|(is_used, _)| *is_used);
+    used.map(|(_, name)| *name).collect()
+}
+
+/// As BSD numbers the states of TCP.
+fn state_number(state: State) -> u8 {
+    match state {
+        State::SynSent => 2,
+        State::SynReceived => 3,
+        State::Established => 4,
+        State::CloseWait => 5,
+        State::FinWait1 => 6,
+        State::Closing => 7,
+        State::LastAck => 8,
+        State::FinWait2 => 9,
+        State::TimeWait => 10,
+        State::Closed => 0,
+    }
+}

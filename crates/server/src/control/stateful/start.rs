@@ -1,0 +1,266 @@
+//! Starting, changing and stopping stateful traffic.
+//!
+//! What lives here: the commands, and the orders to data threads that follow. What does not: how a
+//! run ends (`run`).
+
+use std::sync::Arc;
+
+use allosaur_api::commands::ports::profile_id;
+use allosaur_api::commands::stateful::runs::{StartProfile, UpdateProfile};
+use allosaur_api::events::StatefulPhase;
+use allosaur_api::{Error, Fields};
+use allosaur_engine::stateful::{Command, EndCause, RunIndex, RunLimits};
+use allosaur_engine::template::{CompiledProfile, Layout, Tunable};
+use allosaur_engine::time::{Nanos, SECOND};
+use serde_json::Value;
+
+use super::figures::{Both, Readings, TableTotals};
+use super::profile::{self, StatefulError};
+use super::profiles::wrong_state;
+use super::records::Records;
+use super::run::Run;
+use crate::control::traffic::START_LEAD;
+use crate::control::{Control, Reply, View};
+use crate::counters::RunBlock;
+use crate::orders::FlowOrder;
+
+/// Why traffic that was asked for does not begin, as TRex's server begins the sentence.
+const PARSE_PROBLEM: &str = "Profile parsing error: ";
+
+impl Control {
+    pub(super) fn start_profile(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = StartProfile::parse(fields)?;
+        let name = &params.profile;
+        let profile = self.room.profile(name)?;
+        if profile.phase != StatefulPhase::Loaded {
+            return Err(wrong_state("start", profile, name));
+        }
+        if self.live_cores().is_empty() {
+            return Err(Error::execution(
+                "no port has a data thread left, they broke down: restart the server",
+            ));
+        }
+        let now_ns = view.now_ns;
+        let made = self.compiled(&params, now_ns).and_then(|profile| {
+            self.set_phase(name, StatefulPhase::Build, now_ns);
+            self.check_links(params.client_mask)?;
+            Ok(profile)
+        });
+        match made {
+            Ok(profile) => self.launch_flows(&params, profile, view),
+            Err(problem) => self.move_on(name, StatefulPhase::Loaded, Some(problem), now_ns),
+        }
+        Ok(Value::Null)
+    }
+
+    /// What the profile's text means; it is read when it is needed first.
+    fn compiled(
+        &mut self,
+        params: &StartProfile,
+        now_ns: Nanos,
+    ) -> Result<Arc<CompiledProfile>, String> {
+        let (name, form) = (&params.profile, usize::from(params.ipv6));
+        let profile = self.room.profiles.get(name);
+        if let Some(compiled) = profile.and_then(|profile| profile.compiled[form].clone()) {
+            return Ok(compiled);
+        }
+        self.set_phase(name, StatefulPhase::Parse, now_ns);
+        let layout = self.flow_layout();
+        let profile = self.room.profiles.get_mut(name).expect("it was there");
+        let text = profile.text.as_ref().expect("it is loaded");
+        let compiled = compile(&text.text, params.ipv6, layout);
+        let compiled = compiled.map_err(|error| format!("{PARSE_PROBLEM}{error}"))?;
+        let compiled = Arc::new(compiled);
+        profile.compiled[form] = Some(Arc::clone(&compiled));
+        Ok(compiled)
+    }
+
+    /// Tells the data threads, and everybody else.
+    fn launch_flows(
+        &mut self,
+        params: &StartProfile,
+        profile: Arc<CompiledProfile>,
+        view: &View<'_>,
+    ) {
+        let name = &params.profile;
+        let before = self.room.profiles.get_mut(name).and_then(|p| p.run.take());
+        if let Some(before) = before {
+            self.forget_run(&before);
+        }
+        self.begin_epoch(view);
+        let cores = self.live_cores();
+        let run = self.new_run(params, profile, &cores, view);
+        self.order_links(&cores);
+        for (&core, block) in cores.iter().zip(&run.blocks) {
+            let (run, block) = (run.index, Arc::clone(block));
+            self.order(core, FlowOrder::Publish { run, block });
+        }
+        for &core in &cores {
+            self.order(core, FlowOrder::Command(start_command(params, &run)));
+            if let Some(interval_s) = params.record_interval_s {
+                let interval = Some(Records::interval(interval_s));
+                let run = run.index;
+                self.order(core, FlowOrder::Sample { run, interval });
+            }
+        }
+        let profile = self.room.profiles.get_mut(name).expect("it was there");
+        profile.epoch += 1;
+        profile.run = Some(run);
+        self.set_phase(name, StatefulPhase::Transmit, view.now_ns);
+    }
+
+    /// When nothing runs, what begins now begins a new epoch: sums count from here.
+    fn begin_epoch(&mut self, view: &View<'_>) {
+        let busy = [StatefulPhase::Transmit, StatefulPhase::Cleanup];
+        let mut profiles = self.room.profiles.values();
+        if profiles.any(|profile| busy.contains(&profile.phase)) {
+            return;
+        }
+        self.room.epoch += 1;
+        self.room.retired = Both::default();
+        self.room.tables_before = TableTotals::of(view.snapshot);
+    }
+
+    fn new_run(
+        &mut self,
+        params: &StartProfile,
+        profile: Arc<CompiledProfile>,
+        cores: &[usize],
+        view: &View<'_>,
+    ) -> Run {
+        let groups = profile.groups().len() + 1;
+        let start_at = view.now_ns + START_LEAD;
+        Run {
+            index: self.free_run_index(),
+            blocks: cores
+                .iter()
+                .map(|_| Arc::new(RunBlock::new(groups)))
+                .collect(),
+            running: cores.to_vec(),
+            factor: params.factor,
+            share: self.client_share(params.client_mask),
+            no_close: params.no_close,
+            start_at,
+            ended_at: None,
+            cause: EndCause::Done,
+            room_epoch: self.room.epoch,
+            tables: (TableTotals::of(view.snapshot), None),
+            readings: Readings::begin(groups, start_at),
+            records: Records::default(),
+            profile,
+        }
+    }
+
+    /// A number that no run has. There are more numbers than profiles.
+    fn free_run_index(&mut self) -> RunIndex {
+        let runs = self.room.profiles.values();
+        let used: Vec<u8> = runs.filter_map(|p| Some(p.run.as_ref()?.index.0)).collect();
+        loop {
+            self.room.last_index = self.room.last_index.wrapping_add(1);
+            if !used.contains(&self.room.last_index) {
+                return RunIndex(self.room.last_index);
+            }
+        }
+    }
+
+    pub(super) fn stop_profile(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let name = profile_id(fields)?;
+        let profile = self.room.profile(&name)?;
+        let Some(run) = profile.run.as_ref().filter(|_| profile.is_busy()) else {
+            return Ok(Value::Null);
+        };
+        // Who stops what is stopping already does not want to wait for its flows.
+        let abort = run.no_close || profile.phase == StatefulPhase::Cleanup;
+        let (index, running) = (run.index, run.running.clone());
+        for core in running {
+            let command = Command::Stop { run: index, abort };
+            self.order(core, FlowOrder::Command(command));
+        }
+        if profile_is(self, &name, StatefulPhase::Transmit) {
+            self.set_phase(&name, StatefulPhase::Cleanup, view.now_ns);
+        }
+        Ok(Value::Null)
+    }
+
+    pub(super) fn update_profile(&mut self, fields: &Fields<'_>) -> Reply {
+        let params = UpdateProfile::parse(fields)?;
+        let name = &params.profile;
+        let profile = self.room.profile_mut(name)?;
+        if profile.phase != StatefulPhase::Transmit {
+            return Err(wrong_state("update", profile, name));
+        }
+        let factor = params.factor;
+        if !(factor.is_finite() && factor > 0.0) {
+            return Err(Error::execution(format!(
+                "Ratio between current rate and new one is invalid. 'mult' is {factor}: give a \
+                 number above 0"
+            )));
+        }
+        let run = profile.run.as_mut().expect("what transmits has a run");
+        run.factor = factor;
+        let (index, running) = (run.index, run.running.clone());
+        for core in running {
+            let command = Command::Update { run: index, factor };
+            self.order(core, FlowOrder::Command(command));
+        }
+        Ok(Value::Null)
+    }
+
+    /// On how many data threads and pairs of ports profiles run.
+    pub(super) fn flow_layout(&self) -> Layout {
+        let clients = self.client_ports();
+        let cores = clients
+            .iter()
+            .map(|port| self.ports[usize::from(*port)].threads.len());
+        Layout {
+            cores: cores.max().unwrap_or(1).max(1) as u32,
+            pairs: clients.len().max(1) as u32,
+        }
+    }
+
+    /// How much of all connections the selected client ports have.
+    fn client_share(&self, mask: u32) -> f64 {
+        let clients = self.client_ports();
+        let chosen = clients.iter().filter(|port| mask >> **port & 1 == 1);
+        chosen.count() as f64 / clients.len().max(1) as f64
+    }
+}
+
+fn profile_is(control: &Control, name: &str, phase: StatefulPhase) -> bool {
+    let profile = control.room.profiles.get(name);
+    profile.is_some_and(|profile| profile.phase == phase)
+}
+
+fn compile(text: &str, ipv6: bool, layout: Layout) -> Result<CompiledProfile, StatefulError> {
+    let (mut spec, draws) = profile::read(text)?;
+    if ipv6 {
+        let templates = spec.templates.iter_mut();
+        let own = templates.flat_map(|t| [&mut t.client.tunables, &mut t.server.tunables]);
+        for tunables in own.chain([&mut spec.client, &mut spec.server]) {
+            tunables.set(Tunable::Ipv6Enable, 1);
+        }
+    }
+    Ok(CompiledProfile::compile_with(&spec, &draws, layout)?)
+}
+
+fn nanos(seconds: f64) -> Nanos {
+    (seconds * SECOND as f64) as Nanos
+}
+
+fn start_command(params: &StartProfile, run: &Run) -> Command {
+    // What is told of the end of flows has precedence over ending them at once.
+    let at_once = params.no_close.then_some(0.0);
+    let limits = RunLimits {
+        establish_max: params.establish_s_max.map(nanos),
+        close_max: params.close_s_max.or(at_once).map(nanos),
+    };
+    Command::Start {
+        run: run.index,
+        profile: Arc::clone(&run.profile),
+        factor: params.factor,
+        start_at: run.start_at,
+        duration: params.duration_s.map(nanos),
+        clients: params.client_mask,
+        limits,
+    }
+}

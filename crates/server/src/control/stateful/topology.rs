@@ -1,0 +1,179 @@
+//! The topology of clients: taken, checked, given to data threads, and shown.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use allosaur_api::commands::stateful::profiles::Fragment;
+use allosaur_api::commands::stateful::topology::{Gateway, Interface, Topology as Given};
+use allosaur_api::limits::{TOPOLOGY_BYTES_MAX, TOPOLOGY_ENTRIES_MAX};
+use allosaur_api::{Error, Fields};
+use allosaur_engine::stateful::Command;
+use allosaur_engine::stateful::topology::{
+    Interface as Link, RANGES_MAX, Route, Topology as Routes,
+};
+use allosaur_packet::MacAddress;
+use serde_json::{Value, json};
+
+use super::upload::{Text, Upload, not_begun};
+use crate::control::{Control, Reply};
+
+/// As many gateways as the RPC lets in, the engine takes.
+const _: () = assert!(TOPOLOGY_ENTRIES_MAX <= RANGES_MAX);
+
+/// The topology that is loaded, and what is on its way.
+#[derive(Debug, Default)]
+pub(super) struct Topology {
+    upload: Option<Upload>,
+    text: Option<Text>,
+    /// As it was given.
+    value: Option<Value>,
+}
+
+impl Control {
+    pub(super) fn topology(&self) -> Reply {
+        let field = |name: &str| {
+            let value = self.room.topology.value.as_ref();
+            value.map_or(Value::Null, |value| value[name].clone())
+        };
+        Ok(json!({"topo_data": {"vifs": field("vifs"), "gws": field("gws")}}))
+    }
+
+    pub(super) fn topology_fragment(&mut self, fields: &Fields<'_>) -> Reply {
+        let fragment = Fragment::parse(fields)?;
+        self.check_at_rest("topo_fragment")?;
+        let topology = &mut self.room.topology;
+        let before = match fragment.is_first {
+            true => 0,
+            false => topology.upload.as_ref().ok_or_else(not_begun)?.bytes(),
+        };
+        if before + fragment.text.len() > TOPOLOGY_BYTES_MAX {
+            topology.upload = None;
+            return Err(Error::execution(format!(
+                "the topology has more than {TOPOLOGY_BYTES_MAX} bytes of JSON, which is the most: \
+                 use larger ranges of clients"
+            )));
+        }
+        if fragment.is_first {
+            let loaded = topology.text.as_ref().map(|text| text.md5.as_str());
+            if !fragment.is_last && loaded.is_some() && loaded == fragment.md5 {
+                return Ok(json!({"matches_loaded": true}));
+            }
+            topology.upload = Some(Upload::begin(&fragment));
+        } else {
+            topology
+                .upload
+                .as_mut()
+                .ok_or_else(not_begun)?
+                .add(&fragment);
+        }
+        if fragment.is_last {
+            let upload = topology.upload.take().ok_or_else(not_begun)?;
+            self.load_topology(upload.finish()?)?;
+        }
+        Ok(Value::Null)
+    }
+
+    pub(super) fn clear_topology(&mut self) -> Reply {
+        self.check_at_rest("topo_clear")?;
+        self.room.topology = Topology::default();
+        self.order_topology(Routes::default());
+        Ok(Value::Null)
+    }
+
+    fn load_topology(&mut self, text: Text) -> Result<(), Error> {
+        let value: Value = serde_json::from_str(&text.text)
+            .map_err(|error| Error::execution(format!("the topology is not JSON: {error}")))?;
+        let given = Given::parse(&value)?;
+        let routes = self.routes(&given)?;
+        let routes = Routes::new(&routes)
+            .map_err(|error| Error::execution(format!("topology: gws: {error}")))?;
+        self.room.topology = Topology {
+            upload: None,
+            text: Some(text),
+            value: Some(value),
+        };
+        self.order_topology(routes);
+        Ok(())
+    }
+
+    fn routes(&self, given: &Given) -> Result<Vec<Route>, Error> {
+        let counts = [
+            ("vifs", given.interfaces.len()),
+            ("gws", given.gateways.len()),
+        ];
+        if let Some((name, count)) = counts.iter().find(|(_, n)| *n > TOPOLOGY_ENTRIES_MAX) {
+            return Err(Error::execution(format!(
+                "topology: {name} has {count} entries, the most is {TOPOLOGY_ENTRIES_MAX}"
+            )));
+        }
+        let mut links = HashMap::new();
+        for (i, interface) in given.interfaces.iter().enumerate() {
+            self.check_client_port(&format!("vifs[{i}]"), interface.port)?;
+            let key = (interface.port, interface.number);
+            if links.insert(key, link(interface)).is_some() {
+                return Err(Error::execution(format!(
+                    "topology: vifs[{i}] is interface {}.{} once more: number them differently",
+                    key.0, key.1
+                )));
+            }
+        }
+        let gateways = given.gateways.iter().enumerate();
+        let routes = gateways.map(|(i, gateway)| {
+            self.check_client_port(&format!("gws[{i}]"), gateway.port)?;
+            route(i, gateway, &links)
+        });
+        routes.collect()
+    }
+
+    fn check_client_port(&self, place: &str, port: u8) -> Result<(), Error> {
+        let clients = self.client_ports();
+        if clients.contains(&port) {
+            return Ok(());
+        }
+        Err(Error::execution(format!(
+            "topology: {place}.trex_port is {port}, which has no clients: those that have are \
+             {clients:?}"
+        )))
+    }
+
+    fn check_at_rest(&self, command: &str) -> Result<(), Error> {
+        let mut profiles = self.room.profiles.iter();
+        match profiles.find(|(_, profile)| profile.is_busy()) {
+            None => Ok(()),
+            Some((name, _)) => Err(Error::execution(format!(
+                "command '{command}' cannot be executed while profile_id {name} runs: stop it first"
+            ))),
+        }
+    }
+
+    fn order_topology(&mut self, routes: Routes) {
+        let routes = Arc::new(routes);
+        self.order_all(|| Command::SetTopology(Arc::clone(&routes)));
+    }
+}
+
+fn link(interface: &Interface) -> Link {
+    Link {
+        mac: MacAddress(interface.mac),
+        vlan: Some(interface.vlan).filter(|vlan| *vlan != 0),
+    }
+}
+
+fn route(i: usize, gateway: &Gateway, links: &HashMap<(u8, u32), Link>) -> Result<Route, Error> {
+    let key = (gateway.port, gateway.interface);
+    let interface = links.get(&key).copied();
+    if interface.is_none() && gateway.interface != 0 {
+        return Err(Error::execution(format!(
+            "topology: gws[{i}].sub_if is {}, and vifs has no interface {}.{}: add it, or give 0 \
+             for the port itself",
+            key.1, key.0, key.1
+        )));
+    }
+    Ok(Route {
+        port: gateway.port,
+        first: gateway.first.into(),
+        last: gateway.last.into(),
+        interface,
+        gateway: Some(MacAddress(gateway.mac)),
+    })
+}

@@ -1,0 +1,65 @@
+//! A text that comes in parts, because a request may not be that long.
+//!
+//! What lives here: putting it together, within a limit, and comparing it with what is there. What
+//! does not: what it means.
+
+use allosaur_api::Error;
+use allosaur_api::commands::stateful::profiles::Fragment;
+
+use super::md5;
+
+/// A text that is whole.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    pub(super) text: String,
+    /// In hexadecimal.
+    pub(super) md5: String,
+}
+
+/// A text whose last part has not come.
+#[derive(Clone, Debug)]
+pub(super) struct Upload {
+    text: String,
+    /// What the whole shall have.
+    md5: Option<String>,
+}
+
+impl Upload {
+    /// Takes the first part.
+    pub(super) fn begin(fragment: &Fragment<'_>) -> Upload {
+        Upload {
+            text: fragment.text.to_owned(),
+            md5: fragment.md5.map(str::to_ascii_lowercase),
+        }
+    }
+
+    /// How long it is until now, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Takes another part.
+    pub(super) fn add(&mut self, fragment: &Fragment<'_>) {
+        self.text.push_str(fragment.text);
+    }
+
+    /// The last part has come.
+    pub(super) fn finish(self) -> Result<Text, Error> {
+        let md5 = md5::hexadecimal(self.text.as_bytes());
+        match self.md5 {
+            Some(told) if told != md5 => Err(Error::execution(format!(
+                "the fragments do not make the text that was announced: their md5 is {md5}, not \
+                 '{told:.40}'. Send them again, from the first on"
+            ))),
+            _ => Ok(Text {
+                text: self.text,
+                md5,
+            }),
+        }
+    }
+}
+
+/// The error of a part that follows on nothing.
+pub(super) fn not_begun() -> Error {
+    Error::execution("the first fragment is missing: begin with one that has 'frag_first'")
+}
