@@ -130,10 +130,10 @@ pub(super) struct Inlet {
     side: Option<Side>,
     queue: FlowRx,
     arrivals: Arrivals,
-    /// Frames in the last turn.
-    arrived: usize,
     /// Frames in all turns.
     arrived_ever: u64,
+    /// The same, when the counters were published.
+    told_ever: u64,
 }
 
 /// What came of a turn of one inlet.
@@ -155,8 +155,8 @@ impl Inlet {
             side,
             queue,
             arrivals: Arrivals::default(),
-            arrived: 0,
             arrived_ever: 0,
+            told_ever: 0,
         }
     }
 
@@ -194,7 +194,7 @@ impl Inlet {
             knows_arrivals: self.queue.knows_arrivals(),
         };
         let (mut is_measured, mut others) = (false, 0usize);
-        self.arrived = self.queue.receive(now, BUDGET, |at, frame| {
+        let arrived = self.queue.receive(now, BUDGET, |at, frame| {
             match engine.handle_frame(now, port, frame, outlets) {
                 Taken::Flow => {
                     arrivals.count(frame);
@@ -208,13 +208,13 @@ impl Inlet {
                 }
             }
         });
-        self.arrived_ever += self.arrived as u64;
+        self.arrived_ever += arrived as u64;
         self.queue.wake_others();
         Reaped {
-            frames: self.arrived,
-            is_more: self.arrived == BUDGET,
+            frames: arrived,
+            is_more: arrived == BUDGET,
             is_passed_on: is_measured
-                || is_wanted_whole && self.arrived > 0
+                || is_wanted_whole && arrived > 0
                 || others > 0 && way.is_watched,
             is_measured,
         }
@@ -222,7 +222,9 @@ impl Inlet {
 
     /// Publishes what has changed.
     pub(super) fn publish(&mut self, block: &ArrivalBlock) {
-        let news = std::mem::take(&mut self.arrived);
+        // The last turn before this may have brought nothing, and those before it much.
+        let told = std::mem::replace(&mut self.told_ever, self.arrived_ever);
+        let news = usize::from(told != self.arrived_ever);
         if self.arrivals.is_news(news, self.queue.lost_packets()) {
             self.arrivals.publish(usize::from(self.port), block);
         }
