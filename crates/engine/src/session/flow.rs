@@ -417,7 +417,8 @@ impl Session {
     /// Lets application and transport work until both wait.
     fn attend(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
         for _ in 0..ROUNDS_MAX {
-            let acted = self.run_application(cx);
+            // A message that waited, and leaves now, lets the program go on.
+            let acted = self.run_application(cx) || self.is_message_waiting();
             let progress = self.transmit(cx, way);
             if self.is_over() {
                 return Standing::Over;

@@ -229,6 +229,7 @@ impl Connection {
     /// A connection that another side asked for with `syn`.
     pub fn accept(cx: &mut Context<'_>, first: Seq, syn: &Segment) -> Connection {
         cx.counters.accepts += 1;
+        cx.counters.rcvtotal += 1;
         let mut connection = Connection::new(cx, first, State::SynReceived);
         connection.take_syn(cx, syn);
         let asks_for_ecn = syn.has(TcpFlags::ECE | TcpFlags::CWR);

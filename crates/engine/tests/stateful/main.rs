@@ -87,6 +87,28 @@ fn ports_that_are_full_hold_flows_up() {
 }
 
 #[test]
+fn a_last_message_that_had_to_wait_for_room_ends_its_flow() {
+    let message = |buffer| Step::SendMessage { buffer };
+    let wait = Step::ReceiveMessages {
+        messages: 1,
+        clear: false,
+    };
+    let (client, server) = (vec![message(0)], vec![wait]);
+    let mut profile = profile(Transport::Datagram, [client, server], 300, 1000.0);
+    profile.templates[0].client.limit = Some(10);
+    let mut world = World::new(10_000);
+    world.limit_room(1);
+    // Ten flows at once: most have to wait.
+    world.start(&profile, 1e6, None);
+    // Less than the silence that would end them.
+    world.run_for(SECOND / 4);
+    let [client, server] = world.sides();
+    assert_eq!((client.flows.udp.closed, server.flows.udp.closed), (10, 10));
+    assert_eq!(client.flows.udp.keepdrops, 0);
+    assert_eq!(world.engine.flows(), 0);
+}
+
+#[test]
 fn messages_run_over_ipv6_too() {
     for ipv6 in [0, 1] {
         let message = |buffer| Step::SendMessage { buffer };

@@ -227,6 +227,12 @@ impl<W: Watch> World<W> {
         [count(&self.sides[0]), count(&self.sides[1])]
     }
 
+    /// Blocks of shared memory that flows hold, on both sides.
+    pub fn blocks_in_use(&self) -> usize {
+        let hosts = self.sides.iter().flatten();
+        hosts.map(|host| host.engine.blocks_in_use()).sum()
+    }
+
     /// What clients and servers of a template group counted; group 0 has those without a name.
     pub fn group(&self, group: usize) -> [GroupCounters; 2] {
         let mut sides: [GroupCounters; 2] = Default::default();
@@ -290,7 +296,8 @@ impl<W: Watch> World<W> {
             host.hear(self.now, place(one.to) as u8, &one.frame);
         }
         for host in self.sides.iter_mut().flatten() {
-            let is_due = host.next_due(self.now).is_some_and(|due| due <= self.now);
+            let due = host.engine.poll_timeout();
+            let is_due = due.is_some_and(|due| due <= self.now) || host.engine.is_blocked();
             if is_due || host.is_fresh {
                 host.work(self.now);
             }

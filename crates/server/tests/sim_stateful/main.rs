@@ -1,0 +1,5 @@
+//! Stateful traffic in the simulator: any profile over any link, by seeds.
+
+mod profiles;
+mod seeds;
+mod witness;
