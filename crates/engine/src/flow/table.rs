@@ -6,17 +6,36 @@
 
 use super::slab::FlowIndex;
 
-/// One place: the upper half of the hash, and the flow's number plus one; 0 is empty.
-#[derive(Clone, Copy, Debug, Default)]
+/// One place: the upper half of the hash, and the flow's number plus one; 0 is empty. It is one
+/// number, so that a new table is zeros that the system has not given yet.
+#[derive(Clone, Copy)]
 struct Place {
     tag: u32,
     flow: u32,
 }
 
+/// A place without a flow.
+const EMPTY: u64 = 0;
+
+impl Place {
+    #[inline]
+    fn of(number: u64) -> Place {
+        Place {
+            tag: (number >> 32) as u32,
+            flow: number as u32,
+        }
+    }
+
+    #[inline]
+    fn number(self) -> u64 {
+        u64::from(self.tag) << 32 | u64::from(self.flow)
+    }
+}
+
 /// A table for up to a number of flows.
 #[derive(Debug)]
 pub struct Table {
-    places: Vec<Place>,
+    places: Vec<u64>,
     mask: usize,
     seed: u64,
     len: usize,
@@ -28,7 +47,7 @@ impl Table {
     pub fn new(len_max: usize, seed: u64) -> Table {
         let places = (len_max * 2).next_power_of_two().max(16);
         Table {
-            places: vec![Place::default(); places],
+            places: vec![EMPTY; places],
             mask: places - 1,
             seed: seed | 1,
             len: 0,
@@ -42,7 +61,7 @@ impl Table {
         let tag = (hash >> 32) as u32;
         let mut at = hash as usize & self.mask;
         loop {
-            let place = self.places[at];
+            let place = Place::of(self.places[at]);
             if place.flow == 0 {
                 return None;
             }
@@ -61,13 +80,14 @@ impl Table {
         }
         let hash = self.hash(key);
         let mut at = hash as usize & self.mask;
-        while self.places[at].flow != 0 {
+        while self.places[at] != EMPTY {
             at = (at + 1) & self.mask;
         }
-        self.places[at] = Place {
+        let place = Place {
             tag: (hash >> 32) as u32,
             flow: flow.0 + 1,
         };
+        self.places[at] = place.number();
         self.len += 1;
         true
     }
@@ -80,8 +100,8 @@ impl Table {
         key_of: impl Fn(FlowIndex) -> u128,
     ) -> bool {
         let mut at = self.hash(key) as usize & self.mask;
-        while self.places[at].flow != flow.0 + 1 {
-            if self.places[at].flow == 0 {
+        while Place::of(self.places[at]).flow != flow.0 + 1 {
+            if self.places[at] == EMPTY {
                 return false;
             }
             at = (at + 1) & self.mask;
@@ -91,18 +111,18 @@ impl Table {
         let mut hole = at;
         loop {
             at = (at + 1) & self.mask;
-            let place = self.places[at];
+            let place = Place::of(self.places[at]);
             if place.flow == 0 {
                 break;
             }
             let home = self.hash(key_of(FlowIndex(place.flow - 1))) as usize & self.mask;
             let distance = at.wrapping_sub(home) & self.mask;
             if distance >= at.wrapping_sub(hole) & self.mask {
-                self.places[hole] = place;
+                self.places[hole] = place.number();
                 hole = at;
             }
         }
-        self.places[hole] = Place::default();
+        self.places[hole] = EMPTY;
         true
     }
 

@@ -37,9 +37,9 @@ pub const PUB_PORT: u16 = 4500;
 /// Threads that can receive.
 pub const RECEIVE_THREADS_MAX: u16 = 16;
 
-/// Flows that a server may have at the same time, unless told otherwise. Each end that is on this server
-/// counts. Memory is taken when they come.
-pub const FLOWS: usize = 4 << 20;
+/// Flows that a server may have at the same time, unless told otherwise: a million with both ends
+/// here. Memory is taken when they come.
+pub const FLOWS: usize = 2 << 20;
 /// The least that a server may be told to have.
 pub const FLOWS_MIN: usize = 1 << 10;
 /// The most that a server may be told to have.

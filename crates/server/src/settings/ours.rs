@@ -48,7 +48,7 @@ pub const SERVER_KEYS: [Key; 14] = [
     Key {
         name: "flows_max",
         value: "1024 to 67108864",
-        default: "4194304",
+        default: "2097152",
         meaning: "flows at the same time, of all threads together; each end that is on this server counts. Memory is taken when they come",
         example: "1048576",
     },
