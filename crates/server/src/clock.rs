@@ -2,6 +2,8 @@
 //!
 //! What lives here: the one clock that all threads read. What does not: calendar time.
 
+use std::sync::Arc;
+
 use allosaur_engine::time::Nanos;
 
 /// A clock that all threads share by copies; it never goes back.
@@ -11,7 +13,26 @@ pub struct Clock {
     start: u64,
 }
 
+/// Moves a clock that stands still otherwise.
+#[derive(Clone, Debug)]
+pub struct Hand(Arc<quanta::Mock>);
+
+impl Hand {
+    /// Moves the clock on.
+    pub fn advance(&self, by_ns: Nanos) {
+        self.0.increment(by_ns);
+    }
+}
+
 impl Clock {
+    /// A clock that starts at zero and moves only by its hand: for whoever drives threads one turn
+    /// at a time.
+    pub fn by_hand() -> (Clock, Hand) {
+        let (clock, mock) = quanta::Clock::mock();
+        let start = clock.raw();
+        (Clock { clock, start }, Hand(mock))
+    }
+
     /// A clock that starts at zero now. Calibrates the processor's counter, once a process, in
     /// about a millisecond; where there is no steady counter, it asks the kernel instead.
     pub fn start() -> Clock {

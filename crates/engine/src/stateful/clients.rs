@@ -11,8 +11,6 @@ use crate::time::{Due, Gap, MILLISECOND, Nanos, SECOND};
 
 /// The first port of clients; those below are for services.
 const PORT_MIN: u16 = 1024;
-/// How many ports each client has.
-const PORTS: u32 = 0x1_0000 - PORT_MIN as u32;
 /// Clients with a port counter of their own; those of larger pools share some.
 const COUNTERS_MAX: u64 = 1 << 20;
 /// Clients drawn one after another before those that rest are passed in one step.
@@ -28,6 +26,7 @@ pub(super) struct Clients {
     servers: AddressSequence,
     /// The next port of each client.
     ports: Vec<u16>,
+    own_ports: OwnPorts,
     /// When the next flow is due.
     next: Due,
     gap: Gap,
@@ -84,6 +83,7 @@ impl Clients {
             template,
             servers: sequence(client.server_pool, 0xa5a5),
             ports: vec![0; counters as usize],
+            own_ports: OwnPorts::of(share.rank, share.cores),
             clients,
             next: Due::at(terms.start_at),
             gap: Gap::from_nanos(0.0),
@@ -197,13 +197,61 @@ impl Clients {
         let range: AddressRange = self.clients.range();
         let place = client.wrapping_sub(range.first) as usize % self.ports.len();
         let counter = &mut self.ports[place];
-        let port = PORT_MIN + *counter;
-        *counter = ((u32::from(*counter) + 1) % PORTS) as u16;
+        let port = self.own_ports.port(*counter);
+        *counter = (*counter + 1) % self.own_ports.count;
         port
+    }
+}
+
+/// The ports that clients use on one core: `port % cores == rank`, so that everybody knows from a
+/// frame whose it is.
+#[derive(Clone, Copy, Debug)]
+struct OwnPorts {
+    first: u16,
+    step: u16,
+    count: u16,
+}
+
+impl OwnPorts {
+    fn of(rank: u32, cores: u32) -> OwnPorts {
+        // There are at most 64 cores.
+        let (rank, step) = (rank as u16, cores as u16);
+        let first = PORT_MIN + (rank + step - PORT_MIN % step) % step;
+        OwnPorts {
+            first,
+            step,
+            count: (u16::MAX - first) / step + 1,
+        }
+    }
+
+    /// The `n`-th of them.
+    fn port(&self, n: u16) -> u16 {
+        self.first + n * self.step
     }
 }
 
 /// How long a ramp takes.
 pub(super) fn ramp_ns(rampup_s: Option<u32>) -> Option<Nanos> {
     rampup_s.map(|seconds| Nanos::from(seconds) * SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_share_all_ports_by_their_remainder() {
+        for cores in [1, 2, 3, 7, 64] {
+            let mut all = Vec::new();
+            for rank in 0..cores {
+                let own = OwnPorts::of(rank, cores);
+                let ports = (0..own.count).map(|n| own.port(n));
+                let ports: Vec<u16> = ports.collect();
+                assert!(ports.iter().all(|port| u32::from(*port) % cores == rank));
+                all.extend(ports);
+            }
+            all.sort_unstable();
+            assert!(all.into_iter().eq(PORT_MIN..=u16::MAX), "{cores} cores");
+        }
+    }
 }
