@@ -88,6 +88,11 @@ impl<T> Slab<T> {
         self.len_max
     }
 
+    /// How many places there ever were: all that there are have a lower number.
+    pub fn places(&self) -> usize {
+        self.len + self.free.len()
+    }
+
     /// All places where something is, in order.
     pub fn indices(&self) -> impl Iterator<Item = FlowIndex> + '_ {
         let places = self.chunks.iter().flatten().zip(0..);

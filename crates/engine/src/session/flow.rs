@@ -222,6 +222,15 @@ impl Session {
         self.has_connected
     }
 
+    /// Whether the other side is there: it answered what we sent, or at least said more than its
+    /// first.
+    pub fn is_proven(&self) -> bool {
+        match &self.carrier {
+            Carrier::Tcp(_) => self.has_connected,
+            Carrier::Udp(udp) => udp.has_heard_again(),
+        }
+    }
+
     /// Whether it ended because we reset it.
     pub fn was_reset_by_us(&self) -> bool {
         self.is_aborted
@@ -368,8 +377,7 @@ impl Session {
         self.wake_at = now + RESET_WAITS;
     }
 
-    /// Another flow begins between the same ends: this one, which only waited for stragglers, is
-    /// over.
+    /// Others need its place: it is over, without a word.
     pub fn give_way(&mut self, cx: &mut Context<'_>) -> Standing {
         if !self.is_over() {
             self.end_untold(cx);
@@ -378,8 +386,9 @@ impl Session {
     }
 
     fn end_untold(&mut self, cx: &mut Context<'_>) {
-        if let Carrier::Tcp(connection) = &mut self.carrier {
-            with_tcp(cx, |cx| connection.end_untold(cx));
+        match &mut self.carrier {
+            Carrier::Tcp(connection) => with_tcp(cx, |cx| connection.end_untold(cx)),
+            Carrier::Udp(udp) => udp.end(&mut cx.counters.udp),
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) struct Udp {
     keepalive_ms: u32,
     received_only: bool,
     is_over: bool,
+    /// Messages that arrived: none, one, or more.
+    heard: u8,
     /// When something was last said, or heard.
     active_at: Nanos,
     /// What stands in front of each message, where its program wants that.
@@ -30,6 +32,7 @@ impl Udp {
             keepalive_ms: KEEPALIVE_MS,
             received_only: false,
             is_over: false,
+            heard: 0,
             active_at: now,
             stamp,
         }
@@ -38,6 +41,12 @@ impl Udp {
     /// Something arrived.
     pub(super) fn hear(&mut self, now: Nanos) {
         self.active_at = now;
+        self.heard = self.heard.saturating_add(1);
+    }
+
+    /// Whether more than one message arrived.
+    pub(super) fn has_heard_again(&self) -> bool {
+        self.heard > 1
     }
 
     /// A message leaves as soon as there is room.

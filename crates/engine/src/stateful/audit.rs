@@ -51,6 +51,7 @@ impl Stateful {
         rule(it.outboxes <= it.flows, "a flow has one list at most")?;
         rule(it.variables <= it.flows, "a flow has variables once")?;
         rule(it.prefixes <= it.flows, "prefixes have flows")?;
+        let mut unproven = 0;
         let mut working = vec![[0_u64; 2]; self.runs.len()];
         for index in self.flows.indices() {
             let held = self.flows.at(index).expect("it is in the list");
@@ -59,10 +60,13 @@ impl Stateful {
             rule(found, &format!("{key:?} is found by its key"))?;
             let has_timer = self.timers.due(index).is_some();
             rule(has_timer, &format!("{key:?} has a timer"))?;
+            unproven += usize::from(held.is_unproven);
             if !held.is_lingering {
                 working[usize::from(held.run.0)][place(held.side)] += 1;
             }
         }
+        let counted = self.unproven.count();
+        rule(unproven == counted, "those that may be nobody are counted")?;
         self.audit_runs(&working)
     }
 

@@ -10,6 +10,7 @@
 //! | flows at work | `work` |
 //! | flows that clients begin | `begin` |
 //! | flows that programs make | `execute` |
+//! | whose clients may be nobody | `unproven` |
 //! | what the flow table counts | `counters` |
 //! | what always holds | `audit` |
 //! | which clients rest, and whom nobody answers | `guests` |
@@ -28,6 +29,7 @@ mod guests;
 mod records;
 mod run;
 pub mod topology;
+mod unproven;
 mod words;
 mod work;
 
@@ -53,6 +55,7 @@ pub use records::FlowRecord;
 pub use run::GroupCounters;
 use run::Run;
 use topology::Topology;
+use unproven::Unproven;
 pub use words::{Command, Config, EndCause, Event, PortFacts, RunIndex, RunLimits, Taken};
 use work::{Held, Sent};
 
@@ -78,6 +81,8 @@ pub struct Stateful {
     table: Table,
     timers: Timers,
     pools: Pools,
+    /// Flows whose other side may be nobody.
+    unproven: Unproven,
     /// The flows of clients whose messages say whose they are.
     connections: HashMap<u32, FlowIndex>,
     /// Up to the highest number that was ever used.
@@ -116,6 +121,7 @@ impl Stateful {
                 connections,
                 ..Pools::default()
             },
+            unproven: Unproven::default(),
             connections: HashMap::new(),
             runs: Vec::new(),
             rng: Lcg::new(config.seed as u32),

@@ -34,6 +34,8 @@ pub(super) struct Held {
     is_blocked: bool,
     /// It was counted as one whose ends know of each other.
     is_counted: bool,
+    /// Its other side asked, and may be nobody, see `unproven`.
+    pub(super) is_unproven: bool,
     /// It is over; only its key is still needed.
     pub(super) is_lingering: bool,
     /// Its first bytes decide about its template.
@@ -135,7 +137,7 @@ fn looks(tunables: &SideTunables, facts: &PortFacts) -> Looks {
 }
 
 /// What a flow is called with.
-fn context<'a>(
+pub(super) fn context<'a>(
     now: Nanos,
     run: &'a mut Run,
     (template, side): (TemplateIndex, Side),
@@ -196,6 +198,10 @@ impl Stateful {
             run.groups[usize::from(group)][place(held.side)].established += 1;
             run.has_established |= held.side == Side::Client;
         }
+        if held.is_unproven && held.session.is_proven() {
+            held.is_unproven = false;
+            self.unproven.leave();
+        }
         let asks = !held.asks && held.session.executes().is_some();
         if asks && standing != Standing::Over {
             held.asks = true;
@@ -224,10 +230,13 @@ impl Stateful {
     }
 
     /// A flow is over. What was reset stays a little, so that what is under way finds it.
-    fn end(&mut self, now: Nanos, index: FlowIndex) {
+    pub(super) fn end(&mut self, now: Nanos, index: FlowIndex) {
         let held = self.flows.at_mut(index).expect("it was just called");
         if held.is_lingering {
             return self.forget(index);
+        }
+        if std::mem::take(&mut held.is_unproven) {
+            self.unproven.leave();
         }
         if held.is_executed || held.asks {
             held.asks = false;
@@ -355,7 +364,7 @@ impl Stateful {
         make: impl FnOnce(&mut Context<'_>, FlowKey) -> Session,
     ) -> Option<FlowIndex> {
         let (template, side) = (new.template, new.side);
-        let Some(key) = self.room_for(&new) else {
+        let Some(key) = self.room_for(now, &new) else {
             self.count_overflow(side);
             return None;
         };
@@ -376,6 +385,7 @@ impl Stateful {
             asks: false,
             is_blocked: false,
             is_counted: false,
+            is_unproven: side == Side::Server,
             is_lingering: false,
             is_deferred: false,
             began_ms: (now / MILLISECOND) as u32,
@@ -383,13 +393,16 @@ impl Stateful {
         let index = self.flows.insert(held).ok()?;
         let has_place = self.table.insert(key.packed(), index);
         debug_assert!(has_place, "the table has room for all flows");
+        if side == Side::Server {
+            self.unproven.enter();
+        }
         let group = run.profile.template(template).group;
         run.groups[usize::from(group)][place(side)].active += 1;
         run.flows += 1;
         Some(index)
     }
 
-    fn count_overflow(&mut self, side: Side) {
+    pub(super) fn count_overflow(&mut self, side: Side) {
         let counters = &mut self.counters[place(side)];
         counters.err_flow_overflow += 1;
         match side {
@@ -400,7 +413,8 @@ impl Stateful {
 
     /// The key of a flow that is to be made, with its prefixes held; `None` when there are too
     /// many of either.
-    fn room_for(&mut self, new: &Newcomer) -> Option<FlowKey> {
+    fn room_for(&mut self, now: Nanos, new: &Newcomer) -> Option<FlowKey> {
+        self.make_room(now, new.side);
         if self.flows.len() == self.flows.len_max() {
             return None;
         }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::anything::live;
 
 proptest! {
-    #![proptest_config(crate::cases(300))]
+    #![proptest_config(crate::cases(150))]
 
     #[test]
     fn nothing_that_arrives_breaks_a_core(

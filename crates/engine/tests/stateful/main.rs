@@ -5,6 +5,7 @@ mod anything;
 mod damage;
 mod ends;
 mod executions;
+mod floods;
 mod fuzz;
 mod links;
 mod outside;

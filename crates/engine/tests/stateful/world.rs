@@ -75,6 +75,8 @@ pub(crate) struct World {
     pub(crate) delay: Nanos,
     /// Of a million frames.
     pub(crate) lost_ppm: u64,
+    /// Frames that get nowhere.
+    pub(crate) loses: fn(&[u8]) -> bool,
     random: u64,
     sent: u64,
     /// Frames that were sent, lost ones among them, with the port that they left; see
@@ -111,6 +113,7 @@ impl World {
             under_way: BTreeMap::new(),
             delay: 100 * MICROSECOND,
             lost_ppm: 0,
+            loses: |_| false,
             random: 1,
             sent: 0,
             heard: None,
@@ -220,7 +223,7 @@ impl World {
                     .random
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1);
-                if (self.random >> 33) % 1_000_000 < self.lost_ppm {
+                if (self.random >> 33) % 1_000_000 < self.lost_ppm || (self.loses)(&frame) {
                     continue;
                 }
                 self.sent += 1;

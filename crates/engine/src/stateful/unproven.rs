@@ -1,0 +1,81 @@
+//! Flows of servers whose clients may be nobody: a SYN or a first message is all that is known of
+//! them. When there are too many, they make room for others, the oldest first (RFC 4987, section
+//! 3.4), so that a flood from made up addresses keeps nobody out.
+//!
+//! What lives here: how many there are, and who of them goes. What does not: the flows.
+
+use super::work::context;
+use super::{Side, Stateful};
+use crate::flow::FlowIndex;
+use crate::time::Nanos;
+
+/// Of all places, they have one in so many at most.
+const SHARE_MOST: usize = 2;
+/// When there is no place left, they make room if they have more than one in so many: fewer are no
+/// flood, but a load that is too much.
+const SHARE_FLOOD: usize = 16;
+/// Places that are looked at to find one of them.
+const LOOKS_MAX: usize = 64;
+
+/// How many there are, and where the search for the next goes on.
+///
+/// It goes round all places. In a flood each flow that goes is followed by one in the same place,
+/// so the next one is the oldest. No list is kept, as otherwise nobody needs one.
+#[derive(Debug, Default)]
+pub(super) struct Unproven {
+    flows: usize,
+    hand: usize,
+}
+
+impl Unproven {
+    /// There is one more.
+    pub(super) fn enter(&mut self) {
+        self.flows += 1;
+    }
+
+    /// One of them is over, or was proven.
+    pub(super) fn leave(&mut self) {
+        self.flows -= 1;
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.flows
+    }
+}
+
+impl Stateful {
+    /// Has one of them go if there are too many for another flow.
+    pub(super) fn make_room(&mut self, now: Nanos, side: Side) {
+        let (unproven, most) = (self.unproven.count(), self.flows.len_max());
+        let is_full = self.flows.len() == most && unproven > most / SHARE_FLOOD;
+        let is_flood = side == Side::Server && unproven > most / SHARE_MOST;
+        if !is_full && !is_flood {
+            return;
+        }
+        let places = self.flows.places();
+        for _ in 0..LOOKS_MAX {
+            let index = FlowIndex((self.unproven.hand % places) as u32);
+            self.unproven.hand = index.0 as usize + 1;
+            let held = self.flows.at(index);
+            if held.is_some_and(|held| held.is_unproven) {
+                return self.send_away(now, index);
+            }
+        }
+    }
+
+    fn send_away(&mut self, now: Nanos, index: FlowIndex) {
+        let held = self.flows.at_mut(index).expect("the caller has it");
+        let port = usize::from(held.session.key().port);
+        let run = self.runs[usize::from(held.run.0)].as_mut();
+        let run = run.expect("flows belong to what runs");
+        let facts = self.ports[port].as_ref();
+        let facts = facts.expect("flows have a port");
+        let whose = (held.template, held.side);
+        let mut cx = context(now, run, whose, facts, &mut self.pools, &mut self.rng);
+        held.session.give_way(&mut cx);
+        let side = held.side;
+        self.count_overflow(side);
+        self.end(now, index);
+    }
+}
