@@ -9,6 +9,7 @@ mod rpc_common;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use rpc_common::transcripts::{Exchange, differences, events, files, read, transcripts};
 use rpc_common::{World, capture};
 use serde_json::{Value, json};
 
@@ -24,15 +25,6 @@ const LATER: [&str; 8] = [
     "get_tpg_unknown_tags",
 ];
 
-/// Objects whose keys are data, and lists whose elements are.
-const FREE_KEYS: [&str; 5] = [
-    "profiles",
-    "streams",
-    "state_profile",
-    "stream",
-    "cpu-socket-0",
-];
-
 /// Fields that TRex has only while a feature is on that we do not have yet.
 const LATER_FIELDS: [&str; 5] = [
     "get_port_status.attr.layer_cfg.ipv4.",
@@ -42,94 +34,6 @@ const LATER_FIELDS: [&str; 5] = [
     "get_pgid_stats.",
     "get_tpg_status.",
 ];
-
-fn transcripts() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folder = root.join("../shared/data/rpc-transcripts");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("skipped: ../shared/data/rpc-transcripts is not here");
-    None
-}
-
-/// One request and TRex's reply.
-struct Exchange {
-    request: Value,
-    reply: Value,
-}
-
-/// The requests of a file in order, each with its reply. Raw messages that are no requests are
-/// left out (`rpc_bad_input` has its own).
-fn read(path: &Path) -> Vec<Exchange> {
-    let text = std::fs::read_to_string(path).expect("the transcript can be read");
-    let lines = text
-        .lines()
-        .map(|l| serde_json::from_str(l).expect("JSON lines"));
-    let mut open: Vec<(usize, Value)> = Vec::new();
-    let mut exchanges: BTreeMap<usize, Exchange> = BTreeMap::new();
-    for (n, line) in lines.enumerate() {
-        let line: Value = line;
-        let to_server = line["dir"] == "C>S";
-        for (i, message) in messages(&line["msg"]).into_iter().enumerate() {
-            if to_server && message["id"] != Value::Null && message["method"].is_string() {
-                open.push((n * 10_000 + i, message));
-            } else if let Some(at) = open.iter().position(|(_, r)| r["id"] == message["id"]) {
-                let (n, request) = open.remove(at);
-                let reply = message;
-                exchanges.insert(n, Exchange { request, reply });
-            }
-        }
-    }
-    exchanges.into_values().collect()
-}
-
-fn messages(message: &Value) -> Vec<Value> {
-    match message {
-        Value::Array(batch) => batch.clone(),
-        Value::Object(_) => vec![message.clone()],
-        _ => Vec::new(),
-    }
-}
-
-/// What differs between TRex's value and ours, by path. Ours may have more keys.
-fn differences(path: &str, theirs: &Value, ours: &Value, found: &mut BTreeSet<String>) {
-    match (theirs, ours) {
-        (Value::Object(theirs), Value::Object(ours)) => {
-            for (name, value) in theirs {
-                let path = format!("{path}.{name}");
-                match ours.get(name) {
-                    _ if FREE_KEYS
-                        .iter()
-                        .any(|free| path.contains(&format!(".{free}."))) => {}
-                    Some(own) => differences(&path, value, own, found),
-                    None => _ = found.insert(format!("{path} is missing")),
-                }
-            }
-        }
-        (Value::Array(theirs), Value::Array(ours)) => {
-            if let (Some(first), Some(own)) = (theirs.first(), ours.first()) {
-                differences(&format!("{path}[]"), first, own, found);
-            }
-        }
-        _ if kind(theirs) == kind(ours) => {}
-        _ => {
-            found.insert(format!("{path} is {}, TRex's {}", kind(ours), kind(theirs)));
-        }
-    }
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(n) if n.is_f64() => "double",
-        Value::Number(_) => "int",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
 
 /// Events by session.
 type Events = BTreeMap<u64, Vec<Value>>;
@@ -263,12 +167,6 @@ impl Replay {
     }
 }
 
-/// A reply's events; those of an error are none.
-fn events(reply: &Value) -> Vec<Value> {
-    let list = reply["result"]["data"].as_array();
-    list.cloned().unwrap_or_default()
-}
-
 fn replay(path: &Path) -> Replay {
     let mut replay = Replay::new();
     read(path).iter().for_each(|exchange| replay.put(exchange));
@@ -276,18 +174,7 @@ fn replay(path: &Path) -> Replay {
 }
 
 fn stateless_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).expect("a folder");
-    let paths = entries.map(|entry| entry.expect("an entry").path());
-    let is_stateless = |path: &PathBuf| {
-        let name = path
-            .file_name()
-            .and_then(|n| n.to_str())
-            .unwrap_or_default();
-        name.starts_with("stl_")
-    };
-    let mut files: Vec<PathBuf> = paths.filter(is_stateless).collect();
-    files.sort();
-    files
+    files(folder, "stl_")
 }
 
 /// What that TRex server refused, or divided by zero, and ours can do.

@@ -3,6 +3,8 @@
 
 #![allow(dead_code)] // Each test file uses its own part.
 
+pub(crate) mod transcripts;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 

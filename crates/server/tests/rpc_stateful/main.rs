@@ -5,4 +5,5 @@ mod rpc_common;
 
 mod life;
 mod runs;
+mod transcripts;
 mod world;

@@ -73,6 +73,13 @@ impl Owned {
         self.world.refused(method, params)
     }
 
+    /// Puts a request as it is; gives the whole reply.
+    pub(crate) fn ask_raw(&mut self, request: &Value) -> Value {
+        let reply = self.world.ask_raw(request.to_string().as_bytes());
+        self.hear_orders();
+        serde_json::from_slice(&reply).expect("a reply is JSON")
+    }
+
     fn hear_orders(&mut self) {
         for (core, order) in std::mem::take(&mut self.world.orders) {
             match order {
@@ -108,6 +115,17 @@ impl Owned {
             }
         }
         runs
+    }
+
+    /// The run that data threads were told to start last; any, when there was none.
+    pub(crate) fn newest_run(&self) -> RunIndex {
+        let mut newest = RunIndex(u8::MAX);
+        for (_, order) in &self.told {
+            if let FlowOrder::Command(Command::Start { run, .. }) = order {
+                newest = *run;
+            }
+        }
+        newest
     }
 
     /// What was told to data threads since the last call, in words.

@@ -200,11 +200,11 @@ pub const COMMANDS: &[Command] = &[
         method: Method::Stateful(Stateful::ClientsInfoPull),
         name: "get_clients_info_pull",
         access: Access::Api,
-        doc: "The answer to `get_clients_info_start`, once.",
+        doc: "The answer to the last `get_clients_info_start`, as things stand now.",
         params: &[],
         reply: "By the address as a number: `Found` (1 when a profile that is started has this \
                 client) and `state` (`Active`, or `Inactive` while it is disabled).",
-        errors: &["nothing was asked since the last answer"],
+        errors: &["nothing was asked"],
         example: Example {
             params: "{}",
             result: r#"{"268435457": {"Found": 1, "state": "Active"}}"#,

@@ -101,8 +101,8 @@ impl Control {
         Ok(Value::Null)
     }
 
-    pub(super) fn clients_info(&mut self) -> Reply {
-        let Some(asked) = self.room.clients.asked.take() else {
+    pub(super) fn clients_info(&self) -> Reply {
+        let Some(asked) = &self.room.clients.asked else {
             return Err(Error::execution(
                 "The clients info is not ready yet: ask for it by get_clients_info_start",
             ));
