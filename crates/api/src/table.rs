@@ -26,6 +26,7 @@ pub const NOUNS: &[(&str, &[Command])] = &[
     ("Stateful mode: profiles", stateful::profiles::COMMANDS),
     ("Stateful mode: runs", stateful::runs::COMMANDS),
     ("Stateful mode: counters", stateful::counters::COMMANDS),
+    ("Stateful mode: latency", stateful::latency::COMMANDS),
     ("Stateful mode: clients", stateful::clients::COMMANDS),
     ("Stateful mode: topology", stateful::topology::COMMANDS),
     ("Stateful mode: tunnels", stateful::tunnels::COMMANDS),

@@ -37,10 +37,7 @@ struct Encoder {
 impl Percentiles {
     /// Adds what the times say to `lat`: percentiles in microseconds, and `hdrh`.
     pub(super) fn describe(&mut self, times: &Histogram, lat: &mut Map<String, Value>) {
-        for (name, percent) in PERCENTILES {
-            let usec = hundredths_of_usec(times.percentile_ns(percent));
-            lat.insert(name.to_owned(), json!(usec));
-        }
+        lat.extend(shares(times));
         let encoder = self.encoder.get_or_insert_with(Encoder::new);
         if let Some(text) = encoder.encode(times) {
             lat.insert("hdrh".to_owned(), json!(text));
@@ -93,6 +90,14 @@ impl Encoder {
         self.packed[4..8].copy_from_slice(&length.to_be_bytes());
         Some(())
     }
+}
+
+/// Percentiles by their names, in microseconds.
+pub(super) fn shares(times: &Histogram) -> impl Iterator<Item = (String, Value)> + '_ {
+    PERCENTILES.iter().map(|(name, percent)| {
+        let usec = hundredths_of_usec(times.percentile_ns(*percent));
+        ((*name).to_owned(), json!(usec))
+    })
 }
 
 /// Microseconds with two decimals.

@@ -3,6 +3,7 @@
 #[path = "../rpc_common/mod.rs"]
 mod rpc_common;
 
+mod latency;
 mod life;
 mod runs;
 mod transcripts;

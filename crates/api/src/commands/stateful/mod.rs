@@ -8,6 +8,7 @@ pub mod clients;
 pub mod command;
 pub mod context;
 pub mod counters;
+pub mod latency;
 pub mod profile;
 pub mod profiles;
 pub mod runs;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::figures::{Both, Rate, TableTotals};
 use super::rows::{Rows, Values};
 use super::run::Run;
+use super::{Room, addon};
 use crate::control::{Control, Reply, View};
 
 /// What the values of counters are called.
@@ -43,6 +44,29 @@ impl Run {
             Some(after) => after.since(before),
             None => TableTotals::of(view.snapshot).since(before),
         }
+    }
+}
+
+impl Room {
+    /// The runs of this epoch.
+    fn runs(&self) -> impl Iterator<Item = &Run> {
+        let profiles = self.profiles.values();
+        let runs = profiles.filter_map(|profile| profile.run.as_ref());
+        runs.filter(|run| run.room_epoch == self.epoch)
+    }
+
+    /// What all runs of this epoch have counted.
+    fn totals(&self) -> Both {
+        let mut totals = self.retired.clone();
+        for run in self.runs() {
+            totals.add(&run.totals());
+        }
+        totals
+    }
+
+    /// Which dynamic counters there are.
+    fn dynamic_epoch(&self) -> u64 {
+        self.profiles.values().map(addon::epoch).max().unwrap_or(0)
     }
 }
 
@@ -84,12 +108,9 @@ impl Control {
 
     pub(super) fn total_counter_values(&self, view: &View<'_>) -> Reply {
         let room = &self.room;
-        let mut counters = room.retired.clone();
+        let counters = room.totals();
         let mut rates = <[Rate; 2]>::default();
-        let runs = room.profiles.values();
-        let runs = runs.filter_map(|profile| profile.run.as_ref());
-        for run in runs.filter(|run| run.room_epoch == room.epoch) {
-            counters.add(&run.totals());
+        for run in room.runs() {
             for (sum, rate) in rates.iter_mut().zip(run.rates()) {
                 sum.add(&rate);
             }
@@ -109,25 +130,37 @@ impl Control {
 
     pub(super) fn dynamic_descriptions(&self, fields: &Fields<'_>) -> Reply {
         let epoch = match DynamicDescriptions::parse(fields)? {
-            DynamicDescriptions::Sum => self.room.epoch,
-            DynamicDescriptions::Profile(name) => self.room.profile(&name)?.epoch,
+            DynamicDescriptions::Sum => self.room.dynamic_epoch(),
+            DynamicDescriptions::Profile(name) => addon::epoch(self.room.profile(&name)?),
         };
-        Ok(json!({"name": DESCRIPTIONS, "epoch": epoch, "data": []}))
+        Ok(json!({"name": DESCRIPTIONS, "epoch": epoch, "data": addon::of_epoch(epoch)}))
     }
 
     pub(super) fn dynamic_values(&self, fields: &Fields<'_>) -> Reply {
         let params = DynamicValues::parse(fields)?;
-        let epoch = self.room.profile(&params.profile)?.epoch;
-        Ok(no_values(epoch))
+        let profile = self.room.profile(&params.profile)?;
+        let run = profile.run.as_ref();
+        let counters = run.map_or_else(Both::default, Run::totals);
+        Ok(dynamic_values(&params, addon::epoch(profile), &counters))
     }
 
     pub(super) fn total_dynamic_values(&self, fields: &Fields<'_>) -> Reply {
-        DynamicValues::parse(fields)?;
-        Ok(no_values(self.room.epoch))
+        let params = DynamicValues::parse(fields)?;
+        let room = &self.room;
+        Ok(dynamic_values(
+            &params,
+            room.dynamic_epoch(),
+            &room.totals(),
+        ))
     }
 }
 
-/// Nothing has dynamic counters, so there is no epoch that could be over.
-fn no_values(epoch: u64) -> Value {
-    json!({"name": VALUES, "epoch": epoch, "client": {}, "server": {}})
+/// Values of the dynamic counters, if they are described as the client was told. Who knows more of
+/// them than there are gets none.
+fn dynamic_values(params: &DynamicValues, epoch: u64, counters: &Both) -> Value {
+    if params.epoch < epoch {
+        return json!({"epoch_err": "there are other dynamic counters now: describe them again"});
+    }
+    let [client, server] = addon::dynamic_values(epoch, counters);
+    json!({"name": VALUES, "epoch": epoch, "client": client, "server": server})
 }

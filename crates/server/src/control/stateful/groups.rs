@@ -4,6 +4,7 @@ use allosaur_api::commands::stateful::counters::{GroupNames, GroupStats};
 use allosaur_api::{Error, Fields};
 use serde_json::{Map, Value, json};
 
+use super::addon;
 use super::counters::values_of;
 use super::profiles::Profile;
 use crate::control::{Control, Reply, View};
@@ -17,8 +18,15 @@ impl Control {
             return Ok(json!({"epoch": epoch}));
         }
         let names = names(profile);
-        let none = (0..=names.len()).map(|group| (group.to_string(), json!([])));
-        let addon: Map<String, Value> = none.collect();
+        let first = self.room.rows.count();
+        let addon = |group: usize| {
+            let run = profile.run.as_ref();
+            run.map_or(Vec::new(), |run| {
+                addon::of_group(&run.profile, group, first)
+            })
+        };
+        let addon = (0..=names.len()).map(|group| (group.to_string(), json!(addon(group))));
+        let addon: Map<String, Value> = addon.collect();
         Ok(json!({"epoch": epoch, "tg_names": names, "tg_addon_desc": addon}))
     }
 
@@ -51,8 +59,10 @@ impl Control {
             let rates = run.readings.of_group(group as usize);
             let duration_s = run.duration_s(view.now_ns);
             let about = (group_name.as_str(), epoch);
-            reply[group.to_string()] =
-                values_of(&self.room.rows, about, &counters, rates, duration_s, None);
+            let rows = &self.room.rows;
+            let mut values = values_of(rows, about, &counters, rates, duration_s, None);
+            addon::add_values(&mut values, &counters, rows.count());
+            reply[group.to_string()] = values;
         }
         Ok(reply)
     }

@@ -7,7 +7,7 @@ use crate::control::Control;
 use crate::orders::FlowOrder;
 
 /// The kind of port that has neither clients nor servers.
-const DUMMY: &str = "dummy";
+pub(super) const DUMMY: &str = "dummy";
 
 impl Control {
     /// The ports with clients: the even ones.

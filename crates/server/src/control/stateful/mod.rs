@@ -10,14 +10,17 @@
 //! | starting and stopping | `start`, `run` |
 //! | the 140 rows, and their values | `rows`, `figures`, `counters`, `groups` |
 //! | asked for against achieved | `offered` |
+//! | latency: echo streams beside, and what the add-on of programs counts | `latency`, `addon` |
 //! | records of flows | `records` |
 //! | clients, topology, where frames go, tunnels | `clients`, `topology`, `links`, `tunnels` |
 
+mod addon;
 mod clients;
 mod context;
 mod counters;
 mod figures;
 mod groups;
+mod latency;
 mod links;
 mod md5;
 mod offered;
@@ -44,6 +47,7 @@ use crate::orders::{FlowOrder, FlowReport};
 
 use clients::ClientTerms;
 use figures::TableTotals;
+use latency::EchoStreams;
 use profiles::Profile;
 use rows::Rows;
 use topology::Topology;
@@ -64,6 +68,7 @@ pub(super) struct Room {
     rows: Rows,
     clients: ClientTerms,
     topology: Topology,
+    echo: EchoStreams,
     /// The number that a run got last.
     last_index: u8,
 }
@@ -80,6 +85,7 @@ impl Default for Room {
             rows: Rows::new(),
             clients: ClientTerms::default(),
             topology: Topology::default(),
+            echo: EchoStreams::default(),
             last_index: u8::MAX,
         }
     }
@@ -93,6 +99,7 @@ impl Control {
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
+        self.settle_latency(view);
         match method {
             Method::Acquire => self.acquire_context(fields, view),
             Method::Release => self.release_context(),
@@ -116,6 +123,10 @@ impl Control {
             Method::GroupNames => self.group_names(fields),
             Method::GroupStats => self.group_stats(fields, view),
             Method::TrafficDistribution => self.traffic_distribution(fields),
+            Method::StartLatency => self.start_latency(fields, view),
+            Method::StopLatency => self.stop_latency(view),
+            Method::UpdateLatency => self.update_latency(fields, view),
+            Method::LatencyStats => self.latency_stats(view),
             Method::EnableClients => self.enable_clients(fields),
             Method::ClientsInfoStart => self.ask_for_clients(fields),
             Method::ClientsInfoPull => self.clients_info(),
@@ -147,6 +158,7 @@ impl Control {
 
     /// Derives rates; to be called about every half second.
     pub(super) fn read_flows(&mut self, view: &View<'_>) {
+        self.settle_latency(view);
         for profile in self.room.profiles.values_mut() {
             if let Some(run) = &mut profile.run {
                 run.read(view);

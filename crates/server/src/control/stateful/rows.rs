@@ -62,6 +62,11 @@ impl Rows {
         }
     }
 
+    /// How many rows there are.
+    pub(super) fn count(&self) -> usize {
+        self.sources.len()
+    }
+
     /// The descriptions of all rows, as `get_counter_desc` has them.
     pub(super) fn descriptions(&self) -> Vec<Value> {
         ROWS.iter().enumerate().map(description).collect()

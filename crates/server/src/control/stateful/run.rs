@@ -112,6 +112,7 @@ impl Control {
         run.ended_at = Some(at.max(run.start_at));
         let name = name.clone();
         tell_of_misses(&name, run);
+        self.end_latency_with(&name);
         self.set_phase(&name, StatefulPhase::Cleanup, now_ns);
         self.set_phase(&name, StatefulPhase::Loaded, now_ns);
     }

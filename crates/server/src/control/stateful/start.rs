@@ -44,6 +44,7 @@ impl Control {
         let made = self.compiled(&params, now_ns).and_then(|profile| {
             self.set_phase(name, StatefulPhase::Build, now_ns);
             self.check_links(params.client_mask)?;
+            self.start_latency_with(view, &params, &profile)?;
             Ok(profile)
         });
         match made {
@@ -176,6 +177,8 @@ impl Control {
             let command = Command::Stop { run: index, abort };
             self.order(core, FlowOrder::Command(command));
         }
+        self.end_latency_with(&name);
+        self.settle_latency(view);
         if profile_is(self, &name, StatefulPhase::Transmit) {
             self.set_phase(&name, StatefulPhase::Cleanup, view.now_ns);
         }

@@ -1,0 +1,86 @@
+//! What the add-on "latency" of programs counts, as people see it.
+//!
+//! What lives here: the rows, of which groups they are told, and the same for whole profiles as
+//! dynamic counters. What does not: who counts (`allosaur_engine::session::addon`).
+
+use allosaur_engine::session::LatencyCounters;
+use allosaur_engine::template::CompiledProfile;
+use serde_json::{Map, Value, json};
+
+use super::figures::Both;
+use super::profiles::Profile;
+
+/// Of each counter, in the engine's order: unit, meaning, and whether it is no sum.
+const ABOUT: [(&str, &str, bool); LatencyCounters::NAMES.len()] = [
+    ("usec", "shortest time there and back", true),
+    ("usec", "longest time there and back", true),
+    ("", "answers that were measured", false),
+    ("usec", "sum of their times", false),
+    ("", "messages that arrived with a header", false),
+];
+
+/// Whether a template of the group has the add-on; of any group for `None`.
+fn has_addon(profile: &CompiledProfile, group: Option<usize>) -> bool {
+    let program = |index| profile.program(index).addon().is_some();
+    let templates = profile.templates().iter();
+    let mut templates =
+        templates.filter(|template| group.is_none_or(|group| group == usize::from(template.group)));
+    templates.any(|template| program(template.client.program) || program(template.server.program))
+}
+
+/// The descriptions of a group's further counters, from row `first` on; none without the add-on.
+pub(super) fn of_group(profile: &CompiledProfile, group: usize, first: usize) -> Vec<Value> {
+    match has_addon(profile, Some(group)) {
+        true => descriptions(first),
+        false => Vec::new(),
+    }
+}
+
+/// Adds the further counters of a group to its values, from row `first` on.
+pub(super) fn add_values(reply: &mut Value, counters: &Both, first: usize) {
+    for (side, counters) in ["client", "server"].iter().zip(&counters.0) {
+        if let Some(values) = reply[side].as_object_mut() {
+            values.extend(values_of(&counters.flows.latency, first));
+        }
+    }
+}
+
+/// A number that says which dynamic counters a profile has: 1 for those of the add-on, 0 for none.
+pub(super) fn epoch(profile: &Profile) -> u64 {
+    let run = profile.run.as_ref();
+    u64::from(run.is_some_and(|run| has_addon(&run.profile, None)))
+}
+
+/// The descriptions of the dynamic counters of an epoch.
+pub(super) fn of_epoch(epoch: u64) -> Vec<Value> {
+    match epoch {
+        0 => Vec::new(),
+        _ => descriptions(0),
+    }
+}
+
+/// The values of the dynamic counters of both sides.
+pub(super) fn dynamic_values(epoch: u64, counters: &Both) -> [Map<String, Value>; 2] {
+    let side = |n: usize| match epoch {
+        0 => Map::new(),
+        _ => values_of(&counters.0[n].flows.latency, 0).collect(),
+    };
+    [side(0), side(1)]
+}
+
+fn descriptions(first: usize) -> Vec<Value> {
+    let rows = LatencyCounters::NAMES.iter().zip(ABOUT).enumerate();
+    let description = |(n, (name, (units, help, is_absolute)))| {
+        json!({
+            "id": first + n, "name": name, "units": units, "help": help, "info": "info",
+            "zero": false, "abs": is_absolute, "real": true,
+        })
+    };
+    rows.map(description).collect()
+}
+
+fn values_of(counters: &LatencyCounters, first: usize) -> impl Iterator<Item = (String, Value)> {
+    let values = counters.values().into_iter().enumerate();
+    let values = values.filter(|(_, value)| *value != 0);
+    values.map(move |(n, value)| ((first + n).to_string(), json!(value)))
+}

@@ -1,0 +1,356 @@
+//! Echo streams beside flows: who may start them, between which addresses, and what is told of them.
+//!
+//! What lives here: one set of streams for the whole server, started by `start_latency` or with a
+//! profile. What does not: sending and measuring (`allosaur_engine::echo`, in the receive thread).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use allosaur_api::commands::stateful::latency::{ECHO_PPS_MAX, StartLatency, UpdateLatency};
+use allosaur_api::commands::stateful::runs::StartProfile;
+use allosaur_api::{Error, Fields};
+use allosaur_engine::echo::{EchoPort, EchoReadout, EchoRole, EchoTerms};
+use allosaur_engine::latency::meter::bucket_usec;
+use allosaur_engine::template::{CompiledProfile, Side};
+use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
+use allosaur_engine::transmit::PortIndex;
+use allosaur_packet::MacAddress;
+use serde_json::{Map, Value, json};
+
+use super::links::DUMMY;
+use crate::control::captures::ask;
+use crate::control::percentiles::{hundredths_of_usec, shares};
+use crate::control::port::Port;
+use crate::control::{Control, Reply, View};
+use crate::observe::{Answer, Request};
+
+/// The echo streams, as control knows them.
+#[derive(Debug, Default)]
+pub(super) struct EchoStreams {
+    /// Counts the starts.
+    epoch: u32,
+    running: Option<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    /// The profile that they were started with.
+    profile: Option<String>,
+    /// When they end by themselves.
+    until: Option<Nanos>,
+    /// The receive thread shall be told that they end.
+    is_ending: bool,
+}
+
+/// Between which addresses.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    client: IpAddr,
+    server: IpAddr,
+    /// What is added for each further pair of ports: to clients, to servers.
+    offsets: (u32, u32),
+}
+
+impl Control {
+    pub(super) fn start_latency(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = StartLatency::parse(fields)?;
+        let ends = Ends {
+            client: params.source,
+            server: params.destination,
+            offsets: (params.pair_offset, params.server_offset),
+        };
+        self.check_no_echo(view.now_ns)?;
+        let ports = echo_ports(&self.ports, ends, params.ports, params.ports)?;
+        if ports.is_empty() {
+            return Err(Error::execution(format!(
+                "field 'mask' is {:#x}, which has none of the ports 0 to {}: set the bit of each \
+                 port that shall take part",
+                params.ports,
+                self.ports.len().saturating_sub(1)
+            )));
+        }
+        self.begin_echo(view, (params.rate_pps, None), ports, None)?;
+        Ok(Value::Null)
+    }
+
+    pub(super) fn stop_latency(&mut self, view: &View<'_>) -> Reply {
+        if self.room.echo.running.take().is_some() {
+            ask(view, Request::StopEcho)?;
+        }
+        Ok(json!({"stopped": true}))
+    }
+
+    pub(super) fn update_latency(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = UpdateLatency::parse(fields)?;
+        if !self.room.echo.is_running(view.now_ns) {
+            return Err(Error::execution(
+                "latency is not measured: start_latency first, or start with latency_pps",
+            ));
+        }
+        ask(view, Request::SetEchoRate(params.rate_pps))?;
+        Ok(Value::Null)
+    }
+
+    pub(super) fn latency_stats(&self, view: &View<'_>) -> Reply {
+        let Answer::Echo(ports) = ask(view, Request::ReadEcho)? else {
+            return Err(Error::execution(
+                "the receive thread answered something else",
+            ));
+        };
+        let mut data = Map::new();
+        data.insert("cpu_util".to_owned(), json!(self.rates.receive_percent()));
+        data.insert("epoch".to_owned(), json!(self.room.echo.epoch));
+        for port in &ports {
+            data.insert(format!("port-{}", port.port), readout(port));
+        }
+        data.insert("unknown".to_owned(), json!(0));
+        Ok(json!({"name": "trex-latecny-v2", "type": 0, "data": data}))
+    }
+
+    /// Echo streams that run with a profile, between the first addresses of its pools; called
+    /// before its flows begin. An error says what is wrong.
+    pub(super) fn start_latency_with(
+        &mut self,
+        view: &View<'_>,
+        params: &StartProfile,
+        profile: &CompiledProfile,
+    ) -> Result<(), String> {
+        let rate_pps = f64::from(params.latency_pps);
+        if params.latency_pps == 0 {
+            return Ok(());
+        }
+        if rate_pps > ECHO_PPS_MAX {
+            return Err(format!(
+                "field 'latency_pps' is {rate_pps}; it is packets per second of each client port: \
+                 give at most {ECHO_PPS_MAX}"
+            ));
+        }
+        let text = |error: Error| error.specific.unwrap_or(error.message);
+        self.check_no_echo(view.now_ns).map_err(text)?;
+        let ends = Ends::of_profile(profile);
+        let ports = echo_ports(&self.ports, ends, params.client_mask, u32::MAX).map_err(text)?;
+        let duration = params.duration_s.map(|s| (s * SECOND as f64) as Nanos);
+        let owner = Some(params.profile.clone());
+        let begun = self.begin_echo(view, (rate_pps, duration), ports, owner);
+        begun.map_err(text)
+    }
+
+    /// A profile is over, or shall be: so are the streams that were started with it. The receive
+    /// thread is told by [`Control::settle_latency`].
+    pub(super) fn end_latency_with(&mut self, profile: &str) {
+        let running = self.room.echo.running.as_mut();
+        let its = running.filter(|running| running.profile.as_deref() == Some(profile));
+        if let Some(running) = its {
+            running.is_ending = true;
+        }
+    }
+
+    /// Tells the receive thread what could not be told without a view of it.
+    pub(super) fn settle_latency(&mut self, view: &View<'_>) {
+        if self
+            .room
+            .echo
+            .running
+            .as_ref()
+            .is_some_and(|running| running.is_ending)
+            && ask(view, Request::StopEcho).is_ok()
+        {
+            self.room.echo.running = None;
+        }
+    }
+
+    fn check_no_echo(&self, now_ns: Nanos) -> Result<(), Error> {
+        if !self.room.echo.is_running(now_ns) {
+            return Ok(());
+        }
+        let with = self.room.echo.running.as_ref();
+        let with = with.and_then(|running| running.profile.as_deref());
+        let with = with.map_or(String::new(), |name| format!(" with profile '{name:.64}'"));
+        Err(Error::execution(format!(
+            "latency is measured already{with}: stop_latency first, start with latency_pps 0, or \
+             change the rate by update_latency"
+        )))
+    }
+
+    fn begin_echo(
+        &mut self,
+        view: &View<'_>,
+        (rate_pps, duration): (f64, Option<Nanos>),
+        ports: Vec<EchoPort>,
+        profile: Option<String>,
+    ) -> Result<(), Error> {
+        let epoch = self.room.echo.epoch.wrapping_add(1);
+        let terms = EchoTerms {
+            run: epoch,
+            rate_pps,
+            duration,
+            ports,
+        };
+        ask(view, Request::StartEcho(terms))?;
+        self.room.echo.epoch = epoch;
+        self.room.echo.running = Some(Running {
+            profile,
+            until: duration.map(|duration| view.now_ns.saturating_add(duration)),
+            is_ending: false,
+        });
+        Ok(())
+    }
+}
+
+impl EchoStreams {
+    fn is_running(&self, now_ns: Nanos) -> bool {
+        let running = self.running.as_ref().filter(|running| !running.is_ending);
+        running.is_some_and(|running| running.until.is_none_or(|until| now_ns < until))
+    }
+}
+
+impl Ends {
+    /// The first addresses of the pools of the first template.
+    fn of_profile(profile: &CompiledProfile) -> Ends {
+        let client = &profile.templates()[0].client;
+        let pools = (
+            &profile.pools()[client.client_pool],
+            &profile.pools()[client.server_pool],
+        );
+        let tunables = &client.tunables;
+        let address = |first: u32, prefix: [u8; 12]| match tunables.ipv6 {
+            false => IpAddr::V4(Ipv4Addr::from(first)),
+            true => {
+                let mut bytes = [0; 16];
+                bytes[..12].copy_from_slice(&prefix);
+                bytes[12..].copy_from_slice(&first.to_be_bytes());
+                IpAddr::V6(Ipv6Addr::from(bytes))
+            }
+        };
+        Ends {
+            client: address(pools.0.first, tunables.prefixes.client),
+            server: address(pools.1.first, tunables.prefixes.server),
+            offsets: (pools.0.offset, pools.1.offset),
+        }
+    }
+
+    /// Of a pair of ports; `None` beyond the last address.
+    fn of_pair(&self, pair: u32) -> Option<(IpAddr, IpAddr)> {
+        let client = moved(self.client, pair.checked_mul(self.offsets.0)?)?;
+        let server = moved(self.server, pair.checked_mul(self.offsets.1)?)?;
+        Some((client, server))
+    }
+}
+
+/// An address so much later, in its last 32 bits.
+fn moved(address: IpAddr, by: u32) -> Option<IpAddr> {
+    match address {
+        IpAddr::V4(address) => {
+            let moved = address.to_bits().checked_add(by)?;
+            Some(IpAddr::V4(Ipv4Addr::from(moved)))
+        }
+        IpAddr::V6(address) => {
+            let host = (address.to_bits() as u32).checked_add(by)?;
+            let moved = address.to_bits() >> 32 << 32 | u128::from(host);
+            Some(IpAddr::V6(Ipv6Addr::from(moved)))
+        }
+    }
+}
+
+/// The ports that take part: even ones of `askers`, odd ones of `answerers`.
+fn echo_ports(
+    ports: &[Port],
+    ends: Ends,
+    askers: u32,
+    answerers: u32,
+) -> Result<Vec<EchoPort>, Error> {
+    let mut chosen = Vec::new();
+    for (number, port) in (0..).zip(ports) {
+        let number: PortIndex = number;
+        let side = if number % 2 == 0 {
+            Side::Client
+        } else {
+            Side::Server
+        };
+        let mask = match side {
+            Side::Client => askers,
+            Side::Server => answerers,
+        };
+        if mask >> number & 1 == 0 || port.config.driver == DUMMY {
+            continue;
+        }
+        let pair = u32::from(number) / 2;
+        let (client, server) = ends.of_pair(pair).ok_or_else(|| beyond(ends, pair))?;
+        let own = MacAddress(port.config.hw_mac);
+        let (role, own_address, other_address) = match side {
+            Side::Client => (asker(number, port)?, client, server),
+            Side::Server => (EchoRole::Answers, server, client),
+        };
+        let host = port.layers.host(port.config.hw_mac, port.service);
+        chosen.push(EchoPort {
+            port: number,
+            partner: number ^ 1,
+            role,
+            own_mac: own,
+            vlans: host.vlan,
+            own_address,
+            other_address,
+        });
+    }
+    Ok(chosen)
+}
+
+fn asker(number: PortIndex, port: &Port) -> Result<EchoRole, Error> {
+    if let Some(gateway) = port.layers.unresolved_gateway() {
+        return Err(Error::execution(format!(
+            "port {number}: the MAC address of {gateway} is not known yet: resolve it (set_l3 with \
+             resolved_mac), or leave the port out of 'mask'"
+        )));
+    }
+    Ok(EchoRole::Asks {
+        peer_mac: MacAddress(port.layers.destination_mac()),
+    })
+}
+
+fn beyond(ends: Ends, pair: u32) -> Error {
+    let (client, server) = (
+        Ipv4Addr::from(ends.offsets.0),
+        Ipv4Addr::from(ends.offsets.1),
+    );
+    Error::execution(format!(
+        "the addresses of pair {pair} of ports are beyond the last: {} is {pair} times {client} \
+         before it, and {} {pair} times {server}; give lower addresses or smaller offsets \
+         ('dual_port_addr', 'port_s_offset')",
+        ends.client, ends.server
+    ))
+}
+
+/// What a port measured, as the RPC has it.
+fn readout(port: &EchoReadout) -> Value {
+    let latency = &port.latency;
+    let usec = |ns: Nanos| ns / MICROSECOND;
+    let mean_ns = latency.sum_ns.checked_div(latency.packets).unwrap_or(0);
+    let buckets = latency.histogram.iter().enumerate().skip(1);
+    let buckets = buckets.filter(|(_, count)| **count > 0);
+    let buckets = buckets.map(|(i, count)| json!({"key": bucket_usec(i), "val": count}));
+    let mut hist = json!({
+        "min_usec": usec(latency.min_ns), "max_usec": usec(latency.max_ns),
+        "cnt": latency.packets, "high_cnt": latency.packets - latency.histogram[0],
+        "s_avg": hundredths_of_usec(mean_ns), "s_max": hundredths_of_usec(latency.last_max_ns),
+        "histogram": buckets.collect::<Vec<_>>(),
+    });
+    hist.as_object_mut()
+        .expect("it was just made as one")
+        .extend(shares(&port.times));
+    let counters = &port.counters;
+    json!({
+        "hist": hist,
+        "stats": {
+            "m_tx_pkt_ok": counters.sent, "m_tx_pkt_err": counters.not_sent,
+            "m_pkt_ok": counters.received, "m_jitter": usec(latency.jitter_ns),
+            "m_seq_error": latency.sequence_too_high + latency.sequence_too_low,
+            "m_no_magic": counters.no_stamp, "m_no_id": counters.foreign,
+            "m_length_error": counters.length, "m_l3_cs_err": counters.network_checksum,
+            "m_l4_cs_err": counters.transport_checksum,
+            "dropped": latency.dropped, "out_of_order": latency.out_of_order,
+            "duplicates": latency.duplicates,
+            // ARP and neighbor discovery are the ports', and only echo messages come here.
+            "tx_arp": 0, "ipv6_n_solic": 0, "ignore_bytes": 0, "m_unsup_prot": 0,
+            "m_no_ipv4_option": 0, "m_rx_check": 0,
+        },
+    })
+}
