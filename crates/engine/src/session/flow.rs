@@ -360,10 +360,24 @@ impl Session {
 
     /// The test is over: it ends as soon as its reset has left.
     pub fn cut_off(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
+        self.end_at_once(cx, way, Connection::cut_off)
+    }
+
+    /// Nobody wants it: the same, as a fault of the flow.
+    pub fn abort(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
+        self.end_at_once(cx, way, Connection::abort)
+    }
+
+    fn end_at_once(
+        &mut self,
+        cx: &mut Context<'_>,
+        way: &mut impl Way,
+        end: impl FnOnce(&mut Connection),
+    ) -> Standing {
         self.application.stop();
         match &mut self.carrier {
             Carrier::Tcp(connection) => {
-                connection.cut_off();
+                end(connection);
                 self.note_abort(cx.now);
             }
             Carrier::Udp(udp) => udp.end(&mut cx.counters.udp),

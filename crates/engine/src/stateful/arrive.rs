@@ -7,7 +7,7 @@ use allosaur_packet::frame::{self, Layout};
 use allosaur_packet::tcp::TcpFlags;
 
 use super::run::place;
-use super::work::{Newcomer, PortWay, UNHELD};
+use super::work::{Held, Newcomer, PortWay, UNHELD};
 use super::{PortFacts, RunIndex, Stateful, Taken};
 use crate::app::Transport;
 use crate::flow::{FlowIndex, FlowKey, Protocol, host_of};
@@ -177,8 +177,11 @@ impl Stateful {
         if held.is_lingering {
             return;
         }
-        if held.is_deferred && !frame.data().is_empty() && !self.decide(index, key, frame.data()) {
-            return;
+        let decides = held.is_deferred && !frame.data().is_empty() && begins(held, &frame);
+        if decides && !self.decide(index, key, frame.data()) {
+            return self.with_flow(now, index, outlets, |session, cx, way| {
+                session.abort(cx, way)
+            });
         }
         match frame.received.arrival {
             Arrival::Tcp(segment) => self.with_flow(now, index, outlets, |session, cx, way| {
@@ -393,6 +396,16 @@ impl Stateful {
             sent: &mut self.sent,
         };
         frame.answer(&reset, facts, &mut way);
+    }
+}
+
+/// Whether a frame has the first bytes of its flow, and not others that came before them.
+fn begins(held: &Held, frame: &Frame<'_>) -> bool {
+    match (frame.received.arrival, held.session.connection()) {
+        (Arrival::Tcp(segment), Some(connection)) => {
+            connection.expects(segment.seq) && !segment.has(TcpFlags::RST)
+        }
+        _ => true,
     }
 }
 

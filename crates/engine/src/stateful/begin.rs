@@ -53,11 +53,17 @@ impl Stateful {
         let run = self.runs[usize::from(run_index.0)].as_mut();
         let run = run.expect("it was there");
         // When all rest, none begins.
-        let Some(tuple) = run.clients(place).1.draw(&self.resting) else {
-            return;
-        };
-        if let Some(index) = self.make_client(now, who, tuple) {
-            self.say_first(now, index, outlets);
+        let tuple = run.clients(place).1.draw(&self.resting);
+        match tuple.and_then(|tuple| self.make_client(now, who, tuple)) {
+            Some(index) => self.say_first(now, index, outlets),
+            None => self.give_back(now, who),
+        }
+    }
+
+    /// What could not begin leaves its place to another.
+    fn give_back(&mut self, now: Nanos, who: Beginner) {
+        if let Some(run) = self.run_mut(who.run) {
+            run.handle_end(who.clients, now);
         }
     }
 

@@ -4,10 +4,11 @@
 //! not: the flow.
 
 use super::guests::Resting;
+use super::pace::{Pace, Ramp};
 use crate::template::{
     AddressRange, AddressSequence, ClientTemplate, CompiledProfile, PoolShare, TemplateIndex,
 };
-use crate::time::{Due, Gap, MILLISECOND, Nanos, SECOND};
+use crate::time::{Due, MILLISECOND, Nanos};
 
 /// The first port of clients; those below are for services.
 const PORT_MIN: u16 = 1024;
@@ -29,9 +30,7 @@ pub(super) struct Clients {
     own_ports: OwnPorts,
     /// When the next flow is due.
     next: Due,
-    gap: Gap,
-    /// The rate of this core's share before the ramp.
-    rate_cps: f64,
+    pace: Pace,
     /// Flows that may still begin; `None` is without limit.
     left: Option<u32>,
     /// A flow that ends makes room for another under the limit.
@@ -53,6 +52,7 @@ pub(super) struct Terms {
     /// What rates are multiplied by.
     pub(super) factor: f64,
     pub(super) start_at: Nanos,
+    pub(super) ramp: Option<Ramp>,
     pub(super) seed: u32,
 }
 
@@ -79,31 +79,31 @@ impl Clients {
         };
         let clients = sequence(client.client_pool, 0x5a5a);
         let counters = clients.range().count().min(COUNTERS_MAX);
-        let mut made = Clients {
+        // Cores begin one after another, so that all together are even.
+        let pace = Pace::new(rate_cps(client, terms), terms.ramp);
+        let phase = f64::from(share.thread()) / f64::from(share.threads());
+        Some(Clients {
             template,
             servers: sequence(client.server_pool, 0xa5a5),
             ports: vec![0; counters as usize],
             own_ports: OwnPorts::of(share.rank, share.cores),
             clients,
-            next: Due::at(terms.start_at),
-            gap: Gap::from_nanos(0.0),
-            rate_cps: 0.0,
+            next: pace.after(terms.start_at, phase),
+            pace,
             left,
             continuous: client.continuous,
-        };
-        made.set_rate(client, terms);
-        // Cores begin one after another, so that all together are even.
-        let phase = made
-            .gap
-            .scaled(f64::from(share.thread()) / f64::from(share.threads()));
-        made.next = made.next.after(phase);
-        Some(made)
+        })
     }
 
-    /// From now on at another rate.
-    pub(super) fn set_rate(&mut self, client: &ClientTemplate, terms: &Terms) {
-        self.rate_cps = client.rate_cps * terms.factor / f64::from(terms.share.threads());
-        self.gap = Gap::from_pps(self.rate_cps);
+    /// From now on at another rate. What is left of the time to the next flow shrinks or grows with
+    /// the gaps, so cores stay one after another.
+    pub(super) fn set_rate(&mut self, now: Nanos, client: &ClientTemplate, terms: &Terms) {
+        let pace = self.pace.at_rate(rate_cps(client, terms));
+        if self.next.at > now {
+            let left = self.pace.flows_between(now, self.next.at);
+            self.next = pace.after(now, left);
+        }
+        self.pace = pace;
     }
 
     /// When the next flow is due; `None` when no more may begin.
@@ -116,40 +116,27 @@ impl Clients {
         self.left == Some(0) && !self.continuous
     }
 
-    /// A flow is due: moves on to the next. `ramp` is how long rates take to their height, and
-    /// when they began.
-    pub(super) fn take(&mut self, ramp: Option<(Nanos, Nanos)>) {
+    /// A flow is due: moves on to the next.
+    pub(super) fn take(&mut self) {
         if let Some(left) = &mut self.left {
             *left -= 1;
         }
-        let gap = match ramp {
-            Some((span, start_at)) if self.next.at < start_at + span => {
-                // The rate grows evenly; a step every 1 % keeps the first gap finite.
-                let passed = (self.next.at - start_at) as f64 / span as f64;
-                Gap::from_pps(self.rate_cps * passed.max(0.01))
-            }
-            _ => self.gap,
-        };
-        self.next = self.next.after(gap);
+        self.next = self.pace.next(self.next);
     }
 
-    /// Gives up what is too late. Returns how many flows.
+    /// Gives up what is too late. Returns how many flows. What has a limit is made, however late.
     pub(super) fn give_up_late(&mut self, now: Nanos) -> u64 {
         let horizon = now.saturating_sub(LATE_MAX);
-        if self.next.at >= horizon {
+        if self.next.at >= horizon || self.left.is_some() {
             return 0;
         }
-        let mut missed = self.gap.count_in(horizon - self.next.at).max(1);
-        if let Some(left) = &mut self.left {
-            // What has a limit is made, however late.
-            missed = 0;
-            *left = (*left).max(1);
-        }
-        self.next = self.next.after(self.gap.times(missed));
-        missed
+        let missed = self.pace.flows_between(self.next.at, horizon);
+        let missed = missed.floor().max(1.0);
+        self.next = self.pace.after(self.next.at, missed);
+        missed as u64
     }
 
-    /// A flow of this template is over.
+    /// A flow of this template is over, or could not be made.
     pub(super) fn handle_end(&mut self, now: Nanos) {
         if let (true, Some(left)) = (self.continuous, &mut self.left) {
             *left += 1;
@@ -230,9 +217,9 @@ impl OwnPorts {
     }
 }
 
-/// How long a ramp takes.
-pub(super) fn ramp_ns(rampup_s: Option<u32>) -> Option<Nanos> {
-    rampup_s.map(|seconds| Nanos::from(seconds) * SECOND)
+/// This core's share of a template's rate.
+fn rate_cps(client: &ClientTemplate, terms: &Terms) -> f64 {
+    client.rate_cps * terms.factor / f64::from(terms.share.threads())
 }
 
 #[cfg(test)]

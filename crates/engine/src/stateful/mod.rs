@@ -5,7 +5,8 @@
 //! | the verbs | here |
 //! | the words between control and a core | `words` |
 //! | a profile that runs | `run` |
-//! | who begins flows, when, from which port | `clients` |
+//! | who begins flows, from which port | `clients` |
+//! | how fast | `pace` |
 //! | frames that arrive | `arrive` |
 //! | flows at work | `work` |
 //! | flows that clients begin | `begin` |
@@ -26,6 +27,7 @@ mod clients;
 mod counters;
 mod execute;
 mod guests;
+mod pace;
 mod records;
 mod run;
 pub mod topology;
@@ -51,6 +53,7 @@ pub use counters::FlowTableCounters;
 use execute::Executions;
 use guests::Resting;
 pub use guests::{IGNORED_MAX, Ignored};
+use pace::Ramp;
 pub use records::FlowRecord;
 pub use run::GroupCounters;
 use run::Run;
@@ -148,19 +151,20 @@ impl Stateful {
                 clients,
                 limits,
             } => {
-                let ports = self.client_ports(clients, factor, start_at);
+                let ramp = Ramp::new(profile.rampup_s(), start_at);
+                let ports = self.client_ports(clients, factor, start_at, ramp);
                 let until = duration.map(|duration| start_at + duration);
                 let place = usize::from(run.0);
                 if place >= self.runs.len() {
                     self.runs.resize_with(place + 1, || None);
                 }
-                self.runs[place] = Some(Run::new(profile, &ports, until, limits));
+                self.runs[place] = Some(Run::new(profile, &ports, until, limits, clients == 0));
             }
             Command::Update { run, factor } => {
-                let ports = self.client_ports(u32::MAX, factor, now);
+                let ports = self.client_ports(u32::MAX, factor, now, None);
                 let terms = ports.first().map(|(_, terms)| *terms);
                 if let (Some(run), Some(terms)) = (self.run_mut(run), terms) {
-                    run.set_factor(factor, &terms);
+                    run.set_rates(now, &terms);
                 }
             }
             Command::Stop { run, abort } => {
@@ -217,7 +221,13 @@ impl Stateful {
     }
 
     /// The client ports among `mask`, with what their clients begin by.
-    fn client_ports(&self, mask: u32, factor: f64, start_at: Nanos) -> Vec<(PortIndex, Terms)> {
+    fn client_ports(
+        &self,
+        mask: u32,
+        factor: f64,
+        start_at: Nanos,
+        ramp: Option<Ramp>,
+    ) -> Vec<(PortIndex, Terms)> {
         let ports = self.ports.iter().zip(0u8..);
         let clients = ports.filter_map(|(facts, port)| {
             let facts = facts.as_ref().filter(|facts| facts.side == Side::Client)?;
@@ -225,6 +235,7 @@ impl Stateful {
                 share: facts.share,
                 factor,
                 start_at,
+                ramp,
                 seed: self.seed as u32 ^ u32::from(port),
             };
             (mask >> port & 1 == 1).then_some((port, terms))

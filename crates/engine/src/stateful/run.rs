@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use super::clients::{Clients, Terms, ramp_ns};
+use super::clients::{Clients, Terms};
 use super::{EndCause, RunLimits};
 use crate::flow::FlowIndex;
 use crate::session::SideCounters;
@@ -44,9 +44,10 @@ pub(super) struct Run {
     clients: Vec<(PortIndex, Clients)>,
     /// Those of `clients` whose next flow may begin, by the time that it is due.
     order: BinaryHeap<Reverse<(Nanos, u32)>>,
-    ramp: Option<(Nanos, Nanos)>,
     /// When no more flows begin.
     pub(super) until: Option<Nanos>,
+    /// No core begins flows: it waits for those of others, until its time is over.
+    only_serves: bool,
     /// No more flows begin.
     pub(super) is_stopping: bool,
     /// Its flows were ended: what comes for it is too late.
@@ -76,6 +77,7 @@ impl Run {
         ports: &[(PortIndex, Terms)],
         until: Option<Nanos>,
         limits: RunLimits,
+        only_serves: bool,
     ) -> Run {
         let mut clients = Vec::new();
         for (port, terms) in ports {
@@ -85,16 +87,13 @@ impl Run {
                 clients.extend(made.map(|made| (*port, made)));
             }
         }
-        let due = clients.iter().zip(0..);
-        let due = due.filter_map(|((_, one), place)| Some(Reverse((one.next_due()?, place))));
-        let start_at = ports.first().map_or(0, |(_, terms)| terms.start_at);
         let groups = profile.groups().len() + 1;
         Run {
             groups: (0..groups).map(|_| Default::default()).collect(),
-            order: due.collect(),
+            order: order(&clients),
             clients,
-            ramp: ramp_ns(profile.rampup_s()).map(|span| (span, start_at)),
             until,
+            only_serves,
             is_stopping: false,
             is_closed: false,
             executed: 0,
@@ -111,12 +110,12 @@ impl Run {
     }
 
     /// Other rates from now on.
-    pub(super) fn set_factor(&mut self, factor: f64, terms: &Terms) {
-        let terms = Terms { factor, ..*terms };
+    pub(super) fn set_rates(&mut self, now: Nanos, terms: &Terms) {
         for (_, clients) in &mut self.clients {
             let template = self.profile.template(clients.template);
-            clients.set_rate(&template.client, &terms);
+            clients.set_rate(now, &template.client, terms);
         }
+        self.order = order(&self.clients);
     }
 
     /// When there is something to do: flows that begin, or its end.
@@ -135,7 +134,8 @@ impl Run {
 
     /// Whether it begins no more flows.
     fn is_done(&self) -> bool {
-        self.is_stopping || self.order.is_empty() && !self.waits_for_ends()
+        let waits = self.only_serves || !self.order.is_empty() || self.waits_for_ends();
+        self.is_stopping || !waits
     }
 
     /// Begins no more flows.
@@ -203,7 +203,7 @@ impl Run {
             let group = self.profile.template(clients.template).group;
             self.groups[usize::from(group)][0].missed += missed;
         }
-        clients.take(self.ramp);
+        clients.take();
         let next = clients.next_due();
         self.order.extend(next.map(|due| Reverse((due, place))));
         Some(place)
@@ -224,4 +224,11 @@ impl Run {
             self.order.push(Reverse((due, place)));
         }
     }
+}
+
+/// Those clients whose next flow may begin, by the time that it is due.
+fn order(clients: &[(PortIndex, Clients)]) -> BinaryHeap<Reverse<(Nanos, u32)>> {
+    let due = clients.iter().zip(0..);
+    let due = due.filter_map(|((_, one), place)| Some(Reverse((one.next_due()?, place))));
+    due.collect()
 }

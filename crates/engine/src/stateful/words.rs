@@ -48,7 +48,8 @@ pub enum Command {
         start_at: Nanos,
         /// How long flows begin; `None` is until it is stopped.
         duration: Option<Nanos>,
-        /// Whether this core's client ports begin flows, as bits by port.
+        /// Whether client ports begin flows, as bits by port, of all cores. With none at all, the
+        /// profile only serves, until its time is over or it is stopped.
         clients: u32,
         /// How long it waits for its flows.
         limits: RunLimits,

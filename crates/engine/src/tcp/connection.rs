@@ -362,6 +362,11 @@ impl Connection {
         self.end(cx, how, &mut Outcome::default());
     }
 
+    /// Whether the byte with this number is the next that is expected.
+    pub fn expects(&self, seq: Seq) -> bool {
+        seq == self.expected
+    }
+
     /// Whether it is over, and has nothing to send any more.
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed

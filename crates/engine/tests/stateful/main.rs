@@ -2,6 +2,7 @@
 
 mod again;
 mod anything;
+mod beginners;
 mod damage;
 mod ends;
 mod executions;

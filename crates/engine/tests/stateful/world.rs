@@ -83,10 +83,17 @@ pub(crate) struct World {
     /// [`World::listen`].
     pub(crate) heard: Option<Vec<(PortIndex, Vec<u8>)>>,
     pub(crate) events: Vec<Event>,
+    /// The ports whose clients begin flows, as bits.
+    pub(crate) clients: u32,
 }
 
 impl World {
     pub(crate) fn new(flows_max: usize) -> World {
+        World::with_share(flows_max, PoolShare::ONLY)
+    }
+
+    /// One of several cores.
+    pub(crate) fn with_share(flows_max: usize, share: PoolShare) -> World {
         let facts = |side, own, peer| {
             Some(PortFacts {
                 side,
@@ -94,7 +101,7 @@ impl World {
                 peer_mac: mac(peer),
                 vlan: None,
                 frame_bytes_max: 1514,
-                share: PoolShare::ONLY,
+                share,
             })
         };
         let config = Config {
@@ -118,6 +125,7 @@ impl World {
             sent: 0,
             heard: None,
             events: Vec::new(),
+            clients: u32::MAX,
         }
     }
 
@@ -146,7 +154,7 @@ impl World {
             factor,
             start_at: self.now,
             duration,
-            clients: u32::MAX,
+            clients: self.clients,
             limits,
         };
         self.tell(command);
