@@ -4,7 +4,7 @@
 //! |---|---|
 //! | the state of it all, which command goes where, and time | here |
 //! | who owns the server; service mode | `context` |
-//! | texts that come in parts | `upload`, `md5` |
+//! | texts that come in parts | `upload` |
 //! | from the JSON of a profile to what data threads run | [`profile`] |
 //! | profiles: loaded, cleared, listed, and what is told of them | `profiles` |
 //! | starting and stopping | `start`, `run` |
@@ -22,7 +22,6 @@ mod figures;
 mod groups;
 mod latency;
 mod links;
-mod md5;
 mod offered;
 pub mod profile;
 mod profiles;

@@ -5,8 +5,7 @@
 
 use allosaur_api::Error;
 use allosaur_api::commands::stateful::profiles::Fragment;
-
-use super::md5;
+use md5::{Digest, Md5};
 
 /// A text that is whole.
 #[derive(Clone, Debug)]
@@ -45,7 +44,7 @@ impl Upload {
 
     /// The last part has come.
     pub(super) fn finish(self) -> Result<Text, Error> {
-        let md5 = md5::hexadecimal(self.text.as_bytes());
+        let md5 = format!("{:x}", Md5::digest(self.text.as_bytes()));
         match self.md5 {
             Some(told) if told != md5 => Err(Error::execution(format!(
                 "the fragments do not make the text that was announced: their md5 is {md5}, not \
