@@ -68,25 +68,57 @@ fn received(asking: &AskingEnd, capture: u32) -> u64 {
     }
 }
 
+/// A receive thread that runs on two memory ports, a link between them.
+struct Running {
+    asking: AskingEnd,
+    counters: Counters,
+    bell: Doorbell,
+    stop: Arc<AtomicBool>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Running {
+    fn new(link: &LinkSettings) -> Running {
+        let (a, b) = memory::pair(1, 1, link);
+        let (clock, counters) = (Clock::start(), Counters::new(2, 1));
+        let bell = Doorbell::new().expect("a file descriptor");
+        let (asking, answering) = desk(bell.clone());
+        let queues: Vec<PortTx> = a.tx.into_iter().chain(b.tx).map(Into::into).collect();
+        let watch = Watch::new(queues, Vec::new(), TapSwitch::default(), answering);
+        let receiver = Receiver::new([a.rx, b.rx], Arc::clone(&counters.receive), clock);
+        let receiver = receiver.watched_by(watch);
+        let stop = Arc::new(AtomicBool::new(false));
+        let (told, rings) = (Arc::clone(&stop), bell.clone());
+        let thread = thread::spawn(move || receiver.run(Poll::Adaptive, &told, &rings));
+        Running {
+            asking,
+            counters,
+            bell,
+            stop,
+            thread,
+        }
+    }
+
+    /// Ends the thread; gives what was counted.
+    fn end(self) -> Snapshot {
+        self.stop.store(true, Ordering::Relaxed);
+        self.bell.ring();
+        self.thread.join().expect("the receive thread ends");
+        let mut snapshot = Snapshot::default();
+        self.counters.read(&mut snapshot);
+        snapshot
+    }
+}
+
 #[test]
 fn both_ports_measure_and_captures_see_all() {
     let link = LinkSettings {
         delay_ns: 300 * MICROSECOND,
         ..LinkSettings::default()
     };
-    let (a, b) = memory::pair(1, 1, &link);
-    let (clock, counters) = (Clock::start(), Counters::new(2, 1));
-    let bell = Doorbell::new().expect("a file descriptor");
-    let (asking, answering) = desk(bell.clone());
-    let queues: Vec<PortTx> = a.tx.into_iter().chain(b.tx).map(Into::into).collect();
-    let watch = Watch::new(queues, Vec::new(), TapSwitch::default(), answering);
-    let receiver = Receiver::new([a.rx, b.rx], Arc::clone(&counters.receive), clock);
-    let receiver = receiver.watched_by(watch);
-    let stop = Arc::new(AtomicBool::new(false));
-    let (told, rings) = (Arc::clone(&stop), bell.clone());
-    let thread = thread::spawn(move || receiver.run(Poll::Adaptive, &told, &rings));
-
-    assert_eq!(readout(&asking), []);
+    let running = Running::new(&link);
+    let asking = &running.asking;
+    assert_eq!(readout(asking), []);
     let settings = CaptureSettings {
         transmit_ports: 0b11,
         receive_ports: 0b11,
@@ -104,9 +136,9 @@ fn both_ports_measure_and_captures_see_all() {
         asking.ask(Request::StartEcho(terms(1, 500.0))),
         Some(Answer::Done)
     );
-    measured(&asking, 20);
+    measured(asking, 20);
     assert_eq!(asking.ask(Request::SetEchoRate(5000.0)), Some(Answer::Done));
-    for port in measured(&asking, 500) {
+    for port in measured(asking, 500) {
         let latency = &port.latency;
         assert!(latency.min_ns >= link.delay_ns, "{}", latency.min_ns);
         assert_eq!((latency.dropped, latency.duplicates), (0, 0));
@@ -117,7 +149,7 @@ fn both_ports_measure_and_captures_see_all() {
     assert_eq!(asking.ask(Request::StopEcho), Some(Answer::Done));
     // What was under way arrives.
     let [client, server] = loop {
-        let ports: [EchoReadout; 2] = readout(&asking).try_into().expect("two ports");
+        let ports: [EchoReadout; 2] = readout(asking).try_into().expect("two ports");
         if ports[0].counters.received == ports[0].counters.sent {
             break ports;
         }
@@ -125,21 +157,16 @@ fn both_ports_measure_and_captures_see_all() {
     };
     assert_eq!(server.counters.received, server.counters.sent);
     // Each message once as it was sent, once as it arrived.
-    assert_eq!(received(&asking, 1), 4 * client.counters.sent);
+    assert_eq!(received(asking, 1), 4 * client.counters.sent);
 
     // A new start forgets what was.
     assert_eq!(
         asking.ask(Request::StartEcho(terms(2, 0.001))),
         Some(Answer::Done)
     );
-    let [client, _] = measured(&asking, 1);
+    let [client, _] = measured(asking, 1);
     assert_eq!((client.counters.sent, client.counters.foreign), (1, 0));
 
-    drop(asking);
-    stop.store(true, Ordering::Relaxed);
-    bell.ring();
-    thread.join().expect("the receive thread ends");
-    let mut snapshot = Snapshot::default();
-    counters.read(&mut snapshot);
+    let snapshot = running.end();
     assert!(snapshot.ports[0].transmit.sent.packets >= 501);
 }

@@ -309,19 +309,9 @@ fn measured() -> String {
     profile.to_string()
 }
 
-#[test]
-fn groups_with_the_add_on_have_its_counters() {
+/// A server on which that runs, with something counted.
+fn with_measured() -> Owned {
     let mut server = Owned::new(2);
-    let of = |server: &mut Owned, method: &str, params: Value| server.ok(method, params);
-    let nothing = of(
-        &mut server,
-        "get_dynamic_counter_desc",
-        json!({"is_sum": true}),
-    );
-    assert_eq!(
-        (&nothing["epoch"], &nothing["data"]),
-        (&json!(0), &json!([]))
-    );
     server.load("_", &measured());
     server.start("_", json!({}));
     let run = server.runs()[0];
@@ -334,39 +324,32 @@ fn groups_with_the_add_on_have_its_counters() {
             group[1].flows.latency.total_pkts = 7;
         });
     }
-    let names = of(
-        &mut server,
-        "get_tg_names",
-        json!({"profile_id": "_", "initialized": false}),
-    );
-    let described = names["tg_addon_desc"]["2"]
-        .as_array()
-        .expect("a list")
-        .clone();
-    let rows: Vec<&str> = described
-        .iter()
-        .filter_map(|row| row["name"].as_str())
-        .collect();
-    assert_eq!(
-        rows,
-        [
-            "min_time",
-            "max_time",
-            "measure_cnt",
-            "total_time",
-            "total_pkts"
-        ]
-    );
-    assert_eq!(
-        (&names["tg_addon_desc"]["0"], &names["tg_addon_desc"]["1"]),
-        (&json!([]), &json!([]))
-    );
-    let table = of(&mut server, "get_counter_desc", json!({"profile_id": "_"}));
+    server
+}
+
+#[test]
+fn groups_with_the_add_on_have_its_counters() {
+    let mut server = with_measured();
+    let asked = json!({"profile_id": "_", "initialized": false});
+    let names = server.ok("get_tg_names", asked);
+    let described = &names["tg_addon_desc"];
+    assert_eq!((&described["0"], &described["1"]), (&json!([]), &json!([])));
+    let described = described["2"].as_array().expect("a list");
+    let rows: Vec<_> = described.iter().map(|row| row["name"].clone()).collect();
+    let expected = [
+        "min_time",
+        "max_time",
+        "measure_cnt",
+        "total_time",
+        "total_pkts",
+    ];
+    assert_eq!(rows, expected);
+    let table = server.ok("get_counter_desc", json!({"profile_id": "_"}));
     let first = table["data"].as_array().expect("a list").len();
     assert_eq!(described[0]["id"], first);
 
     let asked = json!({"profile_id": "_", "epoch": names["epoch"], "tg_ids": [1, 2]});
-    let values = of(&mut server, "get_tg_id_stats", asked);
+    let values = server.ok("get_tg_id_stats", asked);
     let value = |side: &str, n: usize| values["2"][side][(first + n).to_string()].clone();
     let client: Vec<Value> = (0..5).map(|n| value("client", n)).collect();
     assert_eq!(client, [70, 91, 10, 800, 12].map(Value::from));
@@ -375,27 +358,24 @@ fn groups_with_the_add_on_have_its_counters() {
         (json!(14), Value::Null)
     );
     assert_eq!(values["1"]["client"].get(first.to_string()), None);
+}
 
-    // The same for the whole profile, and for all profiles.
-    let stale = json!({"profile_id": "_", "epoch": 0});
+#[test]
+fn profiles_with_the_add_on_have_dynamic_counters() {
+    let none = Owned::new(1).ok("get_dynamic_counter_desc", json!({"is_sum": true}));
+    assert_eq!((&none["epoch"], &none["data"]), (&json!(0), &json!([])));
+    let mut server = with_measured();
     let totals = [
-        (
-            "get_dynamic_counter_desc",
-            json!({"profile_id": "_"}),
-            "get_dynamic_counter_values",
-        ),
-        (
-            "get_dynamic_counter_desc",
-            json!({"is_sum": true}),
-            "get_total_dynamic_counter_values",
-        ),
+        (json!({"profile_id": "_"}), "get_dynamic_counter_values"),
+        (json!({"is_sum": true}), "get_total_dynamic_counter_values"),
     ];
-    for (describe, params, read) in totals {
-        assert!(of(&mut server, read, stale.clone())["epoch_err"].is_string());
-        let described = of(&mut server, describe, params);
+    for (asked, read) in totals {
+        let stale = json!({"profile_id": "_", "epoch": 0});
+        assert!(server.ok(read, stale)["epoch_err"].is_string());
+        let described = server.ok("get_dynamic_counter_desc", asked);
         assert_eq!(described["data"].as_array().map(Vec::len), Some(5));
         let asked = json!({"profile_id": "_", "epoch": described["epoch"]});
-        let values = of(&mut server, read, asked);
+        let values = server.ok(read, asked);
         let expected = json!({"0": 70, "1": 91, "2": 10, "3": 800, "4": 12});
         assert_eq!(
             (&values["client"], &values["server"]),
