@@ -5,9 +5,28 @@
 
 use std::collections::HashMap;
 use std::net::Ipv6Addr;
+use std::num::NonZeroU16;
 
 /// Pairs of IPv6 prefixes that are told apart.
 pub const PREFIXES_MAX: usize = 4095;
+
+/// The number of a pair of IPv6 prefixes, see [`Prefixes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PrefixIndex(NonZeroU16);
+
+impl PrefixIndex {
+    /// In the place of a pair that no flow has.
+    pub const UNKNOWN: PrefixIndex = PrefixIndex(NonZeroU16::MAX);
+
+    fn of(place: usize) -> PrefixIndex {
+        let number = NonZeroU16::new(place as u16 + 1);
+        PrefixIndex(number.expect("there are less than 65535"))
+    }
+
+    fn place(self) -> usize {
+        usize::from(self.0.get()) - 1
+    }
+}
 
 /// The protocol of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +49,7 @@ pub struct FlowKey {
     /// The other port.
     pub remote_port: u16,
     /// The pair of IPv6 prefixes, see [`Prefixes`]; `None` for IPv4.
-    pub prefixes: Option<u16>,
+    pub prefixes: Option<PrefixIndex>,
     /// TCP or UDP.
     pub protocol: Protocol,
     /// The interface that it is on.
@@ -41,7 +60,7 @@ impl FlowKey {
     /// The same in one number.
     #[inline]
     pub fn packed(&self) -> u128 {
-        let network = self.prefixes.map_or(0, |number| number + 1);
+        let network = self.prefixes.map_or(0, |number| number.0.get());
         let kind = u32::from(self.port) << 16
             | u32::from(network) << 1
             | u32::from(self.protocol == Protocol::Udp);
@@ -68,41 +87,41 @@ struct Known {
 #[derive(Debug, Default)]
 pub struct Prefixes {
     known: Vec<Known>,
-    numbers: HashMap<Pair, u16>,
+    numbers: HashMap<Pair, PrefixIndex>,
     /// Numbers without a flow.
-    free: Vec<u16>,
+    free: Vec<PrefixIndex>,
 }
 
 impl Prefixes {
     /// The number of the pair that these addresses begin with; `None` when no flow has it.
-    pub fn find(&self, local: Ipv6Addr, remote: Ipv6Addr) -> Option<u16> {
+    pub fn find(&self, local: Ipv6Addr, remote: Ipv6Addr) -> Option<PrefixIndex> {
         let pair = (split(local).0, split(remote).0);
         // Mostly there is one.
         let first = self.known.first().filter(|known| known.users > 0);
         if first.is_some_and(|known| known.pair == pair) {
-            return Some(0);
+            return Some(PrefixIndex::of(0));
         }
         self.numbers.get(&pair).copied()
     }
 
     /// The same for one more flow, also when it is the first; `None` when there are
     /// [`PREFIXES_MAX`]. Give it back by [`release`](Prefixes::release).
-    pub fn hold(&mut self, local: Ipv6Addr, remote: Ipv6Addr) -> Option<u16> {
+    pub fn hold(&mut self, local: Ipv6Addr, remote: Ipv6Addr) -> Option<PrefixIndex> {
         if let Some(number) = self.find(local, remote) {
-            self.known[usize::from(number)].users += 1;
+            self.known[number.place()].users += 1;
             return Some(number);
         }
         let pair = (split(local).0, split(remote).0);
         let known = Known { pair, users: 1 };
         let number = match self.free.pop() {
             Some(number) => {
-                self.known[usize::from(number)] = known;
+                self.known[number.place()] = known;
                 number
             }
             None if self.known.len() == PREFIXES_MAX => return None,
             None => {
                 self.known.push(known);
-                self.known.len() as u16 - 1
+                PrefixIndex::of(self.known.len() - 1)
             }
         };
         self.numbers.insert(pair, number);
@@ -110,8 +129,8 @@ impl Prefixes {
     }
 
     /// A flow that held a number is over.
-    pub fn release(&mut self, number: u16) {
-        let known = &mut self.known[usize::from(number)];
+    pub fn release(&mut self, number: PrefixIndex) {
+        let known = &mut self.known[number.place()];
         known.users -= 1;
         if known.users == 0 {
             self.numbers.remove(&known.pair);
@@ -125,8 +144,13 @@ impl Prefixes {
     }
 
     /// The addresses of a flow: ours, and the other; `None` when the pair is unknown.
-    pub fn addresses(&self, number: u16, local: u32, remote: u32) -> Option<(Ipv6Addr, Ipv6Addr)> {
-        let (ours, others) = self.known.get(usize::from(number))?.pair;
+    pub fn addresses(
+        &self,
+        number: PrefixIndex,
+        local: u32,
+        remote: u32,
+    ) -> Option<(Ipv6Addr, Ipv6Addr)> {
+        let (ours, others) = self.known.get(number.place())?.pair;
         Some((joined(ours, local), joined(others, remote)))
     }
 }
@@ -149,6 +173,9 @@ fn joined(prefix: [u8; 12], host: u32) -> Ipv6Addr {
     bytes[12..].copy_from_slice(&host.to_be_bytes());
     Ipv6Addr::from(bytes)
 }
+
+/// Millions of them are held at once.
+const _: () = assert!(std::mem::size_of::<FlowKey>() == 16);
 
 #[cfg(test)]
 mod tests {
@@ -177,11 +204,11 @@ mod tests {
                 ..key
             },
             FlowKey {
-                prefixes: Some(0),
+                prefixes: Some(PrefixIndex::of(0)),
                 ..key
             },
             FlowKey {
-                prefixes: Some(PREFIXES_MAX as u16),
+                prefixes: Some(PrefixIndex::of(PREFIXES_MAX)),
                 ..key
             },
             FlowKey {
@@ -203,15 +230,15 @@ mod tests {
         let (ours, others) = (address("2001:db8::1:2"), address("fe80::9:8:7"));
         let mut prefixes = Prefixes::default();
         assert_eq!(prefixes.find(ours, others), None);
-        assert_eq!(prefixes.hold(ours, others), Some(0));
-        assert_eq!(prefixes.hold(others, ours), Some(1));
-        assert_eq!(prefixes.find(ours, others), Some(0));
+        assert_eq!(prefixes.hold(ours, others), Some(PrefixIndex::of(0)));
+        assert_eq!(prefixes.hold(others, ours), Some(PrefixIndex::of(1)));
+        assert_eq!(prefixes.find(ours, others), Some(PrefixIndex::of(0)));
         let hosts = (host_of(ours), host_of(others));
         assert_eq!(
-            prefixes.addresses(0, hosts.0, hosts.1),
+            prefixes.addresses(PrefixIndex::of(0), hosts.0, hosts.1),
             Some((ours, others))
         );
-        assert_eq!(prefixes.addresses(2, 0, 0), None);
+        assert_eq!(prefixes.addresses(PrefixIndex::of(2), 0, 0), None);
     }
 
     #[test]
@@ -220,15 +247,21 @@ mod tests {
         let mut prefixes = Prefixes::default();
         for number in 0..PREFIXES_MAX {
             let held = prefixes.hold(address(number as u128), address(7));
-            assert_eq!(held, Some(number as u16));
+            assert_eq!(held, Some(PrefixIndex::of(number)));
         }
         assert_eq!(prefixes.hold(address(1 << 20), address(7)), None, "full");
-        assert_eq!(prefixes.hold(address(0), address(7)), Some(0));
-        prefixes.release(0);
+        assert_eq!(
+            prefixes.hold(address(0), address(7)),
+            Some(PrefixIndex::of(0))
+        );
+        prefixes.release(PrefixIndex::of(0));
         assert_eq!(prefixes.hold(address(1 << 20), address(7)), None);
-        prefixes.release(0);
+        prefixes.release(PrefixIndex::of(0));
         assert_eq!(prefixes.find(address(0), address(7)), None);
-        assert_eq!(prefixes.hold(address(1 << 20), address(7)), Some(0));
+        assert_eq!(
+            prefixes.hold(address(1 << 20), address(7)),
+            Some(PrefixIndex::of(0))
+        );
         assert_eq!(prefixes.in_use(), PREFIXES_MAX);
     }
 }

@@ -7,12 +7,24 @@ const CHUNK: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowIndex(pub u32);
 
+/// A place: taken, or the next free one; `FlowIndex(u32::MAX)` is none.
+#[derive(Debug)]
+enum Place<T> {
+    Taken(T),
+    Free(FlowIndex),
+}
+
+const NONE: FlowIndex = FlowIndex(u32::MAX);
+
 /// Up to a number of things, each in a place that it keeps. Memory is taken in chunks, and kept.
 #[derive(Debug)]
 pub struct Slab<T> {
-    chunks: Vec<Vec<Option<T>>>,
-    free: Vec<FlowIndex>,
+    chunks: Vec<Vec<Place<T>>>,
+    /// The place that was left last.
+    free: FlowIndex,
     len: usize,
+    /// Places that were ever used.
+    places: usize,
     len_max: usize,
 }
 
@@ -21,8 +33,9 @@ impl<T> Slab<T> {
     pub fn new(len_max: usize) -> Slab<T> {
         Slab {
             chunks: Vec::new(),
-            free: Vec::new(),
+            free: NONE,
             len: 0,
+            places: 0,
             len_max,
         }
     }
@@ -33,24 +46,33 @@ impl<T> Slab<T> {
             return Err(thing);
         }
         self.len += 1;
-        if let Some(index) = self.free.pop() {
-            *self.place(index) = Some(thing);
+        let index = self.free;
+        if let Some(place @ &mut Place::Free(next)) = self.place(index) {
+            *place = Place::Taken(thing);
+            self.free = next;
             return Ok(index);
         }
         // All places so far are taken.
-        let number = self.len - 1;
+        let number = self.places;
+        self.places += 1;
         if number / CHUNK == self.chunks.len() {
             self.chunks.push(Vec::with_capacity(CHUNK));
         }
-        self.chunks[number / CHUNK].push(Some(thing));
+        self.chunks[number / CHUNK].push(Place::Taken(thing));
         Ok(FlowIndex(number as u32))
     }
 
     /// Takes a thing out; its place may be given to another.
     pub fn remove(&mut self, index: FlowIndex) -> Option<T> {
-        let place = self.chunks.get_mut(index.0 as usize / CHUNK)?;
-        let thing = place.get_mut(index.0 as usize % CHUNK)?.take()?;
-        self.free.push(index);
+        let free = self.free;
+        let place = self.place(index)?;
+        if matches!(place, Place::Free(_)) {
+            return None;
+        }
+        let Place::Taken(thing) = std::mem::replace(place, Place::Free(free)) else {
+            return None;
+        };
+        self.free = index;
         self.len -= 1;
         Some(thing)
     }
@@ -59,18 +81,25 @@ impl<T> Slab<T> {
     #[inline]
     pub fn at(&self, index: FlowIndex) -> Option<&T> {
         let chunk = self.chunks.get(index.0 as usize / CHUNK)?;
-        chunk.get(index.0 as usize % CHUNK)?.as_ref()
+        match chunk.get(index.0 as usize % CHUNK)? {
+            Place::Taken(thing) => Some(thing),
+            Place::Free(_) => None,
+        }
     }
 
     /// The thing at a place, to be changed.
     #[inline]
     pub fn at_mut(&mut self, index: FlowIndex) -> Option<&mut T> {
-        let chunk = self.chunks.get_mut(index.0 as usize / CHUNK)?;
-        chunk.get_mut(index.0 as usize % CHUNK)?.as_mut()
+        match self.place(index)? {
+            Place::Taken(thing) => Some(thing),
+            Place::Free(_) => None,
+        }
     }
 
-    fn place(&mut self, index: FlowIndex) -> &mut Option<T> {
-        &mut self.chunks[index.0 as usize / CHUNK][index.0 as usize % CHUNK]
+    #[inline]
+    fn place(&mut self, index: FlowIndex) -> Option<&mut Place<T>> {
+        let chunk = self.chunks.get_mut(index.0 as usize / CHUNK)?;
+        chunk.get_mut(index.0 as usize % CHUNK)
     }
 
     /// How many there are.
@@ -90,13 +119,15 @@ impl<T> Slab<T> {
 
     /// How many places there ever were: all that there are have a lower number.
     pub fn places(&self) -> usize {
-        self.len + self.free.len()
+        self.places
     }
 
     /// All places where something is, in order.
     pub fn indices(&self) -> impl Iterator<Item = FlowIndex> + '_ {
         let places = self.chunks.iter().flatten().zip(0..);
-        places.filter_map(|(thing, index)| thing.as_ref().map(|_| FlowIndex(index)))
+        places.filter_map(|(place, index)| {
+            matches!(place, Place::Taken(_)).then_some(FlowIndex(index))
+        })
     }
 }
 

@@ -7,8 +7,8 @@
 //!
 //! Setting, moving and stopping a timer are a few writes, and there is no memory but one node a
 //! flow. What lies in a tick of the coarse wheel is spread over the fine one when its time comes, so
-//! a million timers of one millisecond are not due at once. A flow is never woken early, and at
-//! most a tick late.
+//! a million timers of one millisecond are not due at once. A flow is at most a tick late, and
+//! never woken early, but that who waits for longer than six hours is woken every six hours.
 //!
 //! What does not live here: timers with an order to the nanosecond (`wheel`).
 
@@ -23,35 +23,31 @@ const AHEAD_TICKS: u64 = 1;
 /// No neighbor.
 const NONE: u32 = u32::MAX;
 
+/// A timer that is further away than this is due after this long, and set again: in fine ticks,
+/// six hours.
+const HORIZON_TICKS: u64 = 1 << 30;
+/// In the place of a flow's number: the list itself, whose number is in the lower bits.
+const LIST: u32 = 1 << 31;
+
 /// A flow's place in a list.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     next: u32,
+    /// The one before, or for the first the [`LIST`]; `NONE` while it is in none.
     previous: u32,
-    /// When it is due, in fine ticks rounded up, and in the lowest bits its list; 0 while it is
-    /// in none.
-    due_and_slot: u64,
+    /// The lower half of when it is due, in fine ticks rounded up.
+    due: u32,
 }
 
 const IDLE: Node = Node {
     next: NONE,
     previous: NONE,
-    due_and_slot: 0,
+    due: 0,
 };
-/// Bits of a list's number.
-const SLOT_BITS: u32 = (2 * TICKS).trailing_zeros();
 
 impl Node {
-    fn due_tick(self) -> u64 {
-        self.due_and_slot >> SLOT_BITS
-    }
-
-    fn slot(self) -> usize {
-        self.due_and_slot as usize % (2 * TICKS)
-    }
-
     fn is_idle(self) -> bool {
-        self.due_and_slot == 0
+        self.previous == NONE
     }
 }
 
@@ -91,8 +87,9 @@ impl Timers {
         if place >= self.nodes.len() {
             self.nodes.resize(place + 1, IDLE);
         }
-        // Never 0, and never in what was handed out.
-        let due_tick = at.div_ceil(FINE_TICK).max(self.fine_tick).max(1);
+        // Never in what was handed out.
+        let due_tick = at.div_ceil(FINE_TICK).max(self.fine_tick);
+        let due_tick = due_tick.min(self.fine_tick + HORIZON_TICKS);
         self.len += 1;
         self.link(flow.0, due_tick);
     }
@@ -111,7 +108,7 @@ impl Timers {
     /// When `flow` will be woken.
     pub fn due(&self, flow: FlowIndex) -> Option<Nanos> {
         let node = self.nodes.get(flow.0 as usize)?;
-        (!node.is_idle()).then(|| node.due_tick() * FINE_TICK)
+        (!node.is_idle()).then(|| self.due_tick(*node) * FINE_TICK)
     }
 
     /// A flow that is due at `now`; call it until there is none. Its timer is stopped.
@@ -180,7 +177,7 @@ impl Timers {
             self.filled[slot / 64] &= !(1 << (slot % 64));
             while at != NONE {
                 let node = self.nodes[at as usize];
-                self.link(at, node.due_tick());
+                self.link(at, self.due_tick(node));
                 at = node.next;
             }
         }
@@ -202,8 +199,8 @@ impl Timers {
         let head = self.heads[slot];
         self.nodes[place as usize] = Node {
             next: head,
-            previous: NONE,
-            due_and_slot: due_tick << SLOT_BITS | slot as u64,
+            previous: LIST | slot as u32,
+            due: due_tick as u32,
         };
         if head != NONE {
             self.nodes[head as usize].previous = place;
@@ -216,15 +213,20 @@ impl Timers {
         if node.next != NONE {
             self.nodes[node.next as usize].previous = node.previous;
         }
-        if node.previous != NONE {
+        if node.previous & LIST == 0 {
             self.nodes[node.previous as usize].next = node.next;
             return;
         }
-        let slot = node.slot();
+        let slot = (node.previous & !LIST) as usize;
         self.heads[slot] = node.next;
         if node.next == NONE {
             self.filled[slot / 64] &= !(1 << (slot % 64));
         }
+    }
+
+    /// When a node is due: it is less than half of the lower half away.
+    fn due_tick(&self, node: Node) -> u64 {
+        self.fine_tick + u64::from(node.due.wrapping_sub(self.fine_tick as u32))
     }
 
     /// The first fine tick from now on that has something.
@@ -321,6 +323,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn who_waits_for_days_is_woken_now_and_then() {
+        let mut timers = Timers::new(0);
+        let day = 24 * 3600 * SECOND;
+        timers.set(FlowIndex(1), day);
+        assert_eq!(timers.pop_due(5 * 3600 * SECOND), None);
+        let now = 6 * 3600 * SECOND;
+        assert_eq!(timers.pop_due(now), Some(FlowIndex(1)));
+        timers.set(FlowIndex(1), day);
+        timers.set(FlowIndex(2), now + SECOND);
+        assert_eq!(timers.pop_due(now + 2 * SECOND), Some(FlowIndex(2)));
+        assert_eq!(timers.pop_due(day), Some(FlowIndex(1)));
+        assert!(timers.is_empty());
     }
 
     #[test]

@@ -24,11 +24,31 @@ impl OutboxPool {
     }
 }
 
+/// A buffer, or none, in four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Front(u32);
+
+impl Default for Front {
+    fn default() -> Front {
+        Front(u32::MAX)
+    }
+}
+
+impl Front {
+    fn of(buffer: Option<BufferIndex>) -> Front {
+        buffer.map_or(Front::default(), |buffer| Front(buffer.0))
+    }
+
+    fn get(self) -> Option<BufferIndex> {
+        (self != Front::default()).then_some(BufferIndex(self.0))
+    }
+}
+
 /// The buffers of one flow that are not wholly acknowledged.
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
     /// The oldest.
-    front: Option<BufferIndex>,
+    front: Front,
     /// How much of it is acknowledged.
     front_done: u32,
     /// Bytes of the newest that the connection does not know of yet.
@@ -44,8 +64,8 @@ impl Outbox {
             return;
         }
         self.unwritten += buffers.len(buffer);
-        if self.front.is_none() {
-            self.front = Some(buffer);
+        if self.front.get().is_none() {
+            self.front = Front::of(Some(buffer));
             return;
         }
         if self.more == 0 {
@@ -72,19 +92,19 @@ impl Outbox {
 
     /// Whether nothing waits, nor is under way.
     pub fn is_empty(&self) -> bool {
-        self.front.is_none()
+        self.front.get().is_none()
     }
 
     /// The oldest `bytes` bytes need not be sent again.
     pub fn acknowledge(&mut self, bytes: u32, buffers: &Buffers, pool: &mut OutboxPool) {
         let mut done = u64::from(self.front_done) + u64::from(bytes);
-        while let Some(front) = self.front {
+        while let Some(front) = self.front.get() {
             let len = u64::from(buffers.len(front));
             if done < len {
                 break;
             }
             done -= len;
-            self.front = self.next(pool);
+            self.front = Front::of(self.next(pool));
         }
         self.front_done = done as u32;
     }
@@ -113,7 +133,8 @@ impl Outbox {
         let mut at = 0;
         let more = (self.more as usize).checked_sub(1);
         let more = more.map(|place| &pool.lists[place]);
-        for &buffer in self.front.iter().chain(more.into_iter().flatten()) {
+        let front = self.front.get();
+        for &buffer in front.iter().chain(more.into_iter().flatten()) {
             let len = u64::from(buffers.len(buffer));
             if offset >= len {
                 offset -= len;

@@ -7,10 +7,10 @@ use allosaur_packet::frame::{self, Layout};
 use allosaur_packet::tcp::TcpFlags;
 
 use super::run::place;
-use super::work::{Held, Newcomer, PortWay, UNHELD};
+use super::work::{Held, Newcomer, PortWay};
 use super::{PortFacts, RunIndex, Stateful, Taken};
 use crate::app::Transport;
-use crate::flow::{FlowIndex, FlowKey, Protocol, host_of};
+use crate::flow::{FlowIndex, FlowKey, PrefixIndex, Protocol, host_of};
 use crate::session::addon::Header;
 use crate::session::wire::{
     self, Addresses, Arrival, Content, Damage, Envelope, Received, Refusal,
@@ -124,7 +124,11 @@ impl Stateful {
             Addresses::V4(from, to) => (from.to_bits(), to.to_bits(), None),
             Addresses::V6(from, to) => {
                 let known = self.pools.prefixes.find(to, from);
-                (host_of(from), host_of(to), Some(known.unwrap_or(UNHELD)))
+                (
+                    host_of(from),
+                    host_of(to),
+                    Some(known.unwrap_or(PrefixIndex::UNKNOWN)),
+                )
             }
         };
         FlowKey {

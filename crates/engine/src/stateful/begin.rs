@@ -6,10 +6,10 @@
 use std::net::Ipv6Addr;
 
 use super::clients::Tuple;
-use super::work::{Newcomer, UNHELD};
+use super::work::Newcomer;
 use super::{RunIndex, Stateful};
 use crate::app::Transport;
-use crate::flow::{FlowIndex, FlowKey, Protocol};
+use crate::flow::{FlowIndex, FlowKey, PrefixIndex, Protocol};
 use crate::session::{LinkAddresses, Session};
 use crate::tcp::Seq;
 use crate::template::{Ipv6Prefixes, Side, TemplateIndex};
@@ -112,7 +112,7 @@ impl Stateful {
         let network = self.network_of(who.run, who.template);
         let prefixes = network.map(|(ours, others)| {
             let known = self.pools.prefixes.find(ours, others);
-            known.unwrap_or(UNHELD)
+            known.unwrap_or(PrefixIndex::UNKNOWN)
         });
         let run = self.runs[usize::from(who.run.0)].as_mut()?;
         let template = run.profile.template(who.template);

@@ -15,8 +15,6 @@ use std::net::Ipv6Addr;
 const TIME_TO_LIVE: u8 = 64;
 /// How long what is left of a connection that we reset stays, to swallow what was under way.
 const LINGER: Nanos = 500 * MILLISECOND;
-/// In the place of the number of IPv6 prefixes that no flow holds.
-pub(super) const UNHELD: u16 = u16::MAX - 1;
 
 /// A flow, and whose it is.
 #[derive(Debug)]
@@ -53,7 +51,7 @@ pub(super) struct Newcomer {
     pub(super) clients: u32,
     /// A program asked for it.
     pub(super) is_executed: bool,
-    /// Its key; the number of its prefixes may be [`UNHELD`].
+    /// Its key; the number of its prefixes may be [`PrefixIndex::UNKNOWN`].
     pub(super) key: FlowKey,
     /// Our address and the other, whose prefixes it has; `None` for IPv4.
     pub(super) network: Option<(Ipv6Addr, Ipv6Addr)>,
