@@ -136,6 +136,16 @@ impl Clients {
         missed as u64
     }
 
+    /// Flows that are due before a time, and were not begun.
+    pub(super) fn due_before(&self, until: Nanos) -> u64 {
+        if self.next.at >= until {
+            return 0;
+        }
+        // The first of them is due at once.
+        let due = self.pace.flows_between(self.next.at, until - 1).floor() as u64 + 1;
+        self.left.map_or(due, |left| due.min(u64::from(left)))
+    }
+
     /// A flow of this template is over, or could not be made.
     pub(super) fn handle_end(&mut self, now: Nanos) {
         if let (true, Some(left)) = (self.continuous, &mut self.left) {

@@ -11,8 +11,11 @@ use super::{EndCause, RunLimits};
 use crate::flow::FlowIndex;
 use crate::session::SideCounters;
 use crate::template::{CompiledProfile, Side, TemplateIndex};
-use crate::time::Nanos;
+use crate::time::{MILLISECOND, Nanos};
 use crate::transmit::PortIndex;
+
+/// How long after the end of a run flows begin that were due before it.
+const CATCH_UP_MAX: Nanos = 30 * MILLISECOND;
 
 /// What one side of a template group counts, with how many flows there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -163,7 +166,8 @@ impl Run {
     /// are left, which is said once.
     pub(super) fn watch_the_end(&mut self, now: Nanos) -> bool {
         let is_over = |time: Option<Nanos>| time.is_some_and(|time| time <= now);
-        if is_over(self.until) {
+        if is_over(self.until) && !self.catches_up(now) {
+            self.give_up_rest();
             self.stop(now, EndCause::Done);
         } else if is_over(self.establish_until()) {
             self.stop(now, EndCause::NotEstablished);
@@ -173,6 +177,27 @@ impl Run {
             self.cut_off_at = None;
         }
         cuts_off
+    }
+
+    /// Whether flows that were due before the end still may begin after it.
+    fn catches_up(&self, now: Nanos) -> bool {
+        let until = self.until.unwrap_or(Nanos::MAX);
+        let is_left = self
+            .order
+            .peek()
+            .is_some_and(|Reverse((due, _))| *due < until);
+        is_left && !self.is_stopping && now < until.saturating_add(CATCH_UP_MAX)
+    }
+
+    /// Flows that were due before the end and did not begin are missed.
+    fn give_up_rest(&mut self) {
+        let (Some(until), false) = (self.until, self.is_stopping) else {
+            return;
+        };
+        for (_, clients) in &self.clients {
+            let group = self.profile.template(clients.template).group;
+            self.groups[usize::from(group)][0].missed += clients.due_before(until);
+        }
     }
 
     /// Why it is over, once it is; said once.
@@ -193,7 +218,7 @@ impl Run {
             return None;
         }
         let &Reverse((due, place)) = self.order.peek()?;
-        if due > now {
+        if due > now || self.until.is_some_and(|until| until <= due) {
             return None;
         }
         self.order.pop();

@@ -355,3 +355,19 @@ fn answer_from_elsewhere(header: Header) -> Vec<u8> {
     });
     frame
 }
+
+#[test]
+fn flows_that_were_due_before_the_end_begin_a_little_after_it_or_are_missed() {
+    // The core turns at the start, and then so long after the end.
+    for (late, begun) in [(10 * MS, 50), (60 * MS, 1)] {
+        let mut world = World::new(1000);
+        world.start(&http(1000, 1000.0), 1.0, Some(50 * MS));
+        world.run_for(0);
+        world.now += 50 * MS + late;
+        world.run_for(SECOND);
+        let [client, _] = world.sides();
+        assert_eq!(client.flows.tcp.connattempt, begun);
+        assert_eq!(client.missed, 50 - begun);
+        assert!(matches!(world.events[..], [Event::Ended { .. }]));
+    }
+}
