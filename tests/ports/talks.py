@@ -1,0 +1,144 @@
+"""Stateful profiles for tests with real stacks, servers of ours that run them, and what they counted.
+
+What does not live here: the hosts at the other end (``real``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from allosaur import (
+    ASTFClient,
+    ASTFGlobalInfo,
+    ASTFIPGen,
+    ASTFIPGenDist,
+    ASTFProfile,
+    ASTFProgram,
+    ASTFTCPClientTemplate,
+    ASTFTCPServerTemplate,
+    ASTFTemplate,
+)
+from allosaur.server import LocalServer
+
+PATIENCE_S = 60
+Traffic = Mapping[str, Mapping[str, int]]
+
+
+def get(name: str, extra: str = "") -> bytes:
+    """A request for a file, with more header lines."""
+    return f"GET /{name} HTTP/1.1\r\nHost: web.example\r\n{extra}\r\n".encode()
+
+
+def answer(content: bytes) -> bytes:
+    """A response with a body."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(content)}\r\nContent-Type: application/octet-stream\r\n\r\n"
+    return head.encode() + content
+
+
+def asks(request: bytes, response_bytes: int, times: int = 1) -> ASTFProgram:
+    """A client that asks so many times on each connection."""
+    program = ASTFProgram()
+    if times > 1:
+        program.set_var("left", times)
+        program.set_label("again")
+    program.send(request)
+    program.recv(response_bytes, clear=True)
+    if times > 1:
+        program.jmp_nz("left", "again")
+    return program
+
+
+def answers(request_bytes: int, response: bytes, again: bool = False) -> ASTFProgram:
+    """A server that answers once, or with ``again`` as often as it is asked."""
+    program = ASTFProgram()
+    if again:
+        program.set_label("again")
+    program.recv(request_bytes, clear=True)
+    program.send(response)
+    if again:
+        program.jmp("again")
+    return program
+
+
+def profile(
+    client: ASTFProgram,
+    server: ASTFProgram,
+    clients: Sequence[str] = ("16.0.0.1", "16.0.0.254"),
+    servers: Sequence[str] = ("48.0.0.1", "48.0.0.1"),
+    cps: float = 1000,
+    limit: int | None = None,
+    prefixes: tuple[str, str] | None = None,
+    **tcp: int,
+) -> ASTFProfile:
+    """A profile with one template on TCP port 80; ``prefixes`` are those of IPv6: clients, servers."""
+    ip_gen = ASTFIPGen(
+        dist_client=ASTFIPGenDist(list(clients)),
+        dist_server=ASTFIPGenDist(list(servers)),
+    )
+    sides = [ASTFGlobalInfo(), ASTFGlobalInfo()]
+    for side in sides:
+        for name, value in tcp.items():
+            setattr(side.tcp, name, value)
+        if prefixes:
+            side.ipv6.enable = 1
+            side.ipv6.src_msb, side.ipv6.dst_msb = prefixes
+    template = ASTFTemplate(
+        client_template=ASTFTCPClientTemplate(program=client, ip_gen=ip_gen, cps=cps, limit=limit),
+        server_template=ASTFTCPServerTemplate(program=server),
+    )
+    return ASTFProfile(
+        default_ip_gen=ip_gen,
+        default_c_glob_info=sides[0],
+        default_s_glob_info=sides[1],
+        templates=template,
+    )
+
+
+@contextlib.contextmanager
+def generator(ports: Sequence[str], hosts: Sequence[Any] = (), cores: int = 1) -> Iterator[ASTFClient]:
+    """A stateful server on these ports; those that hosts are behind have addresses and a gateway."""
+    with LocalServer(ports=ports, cores=cores, stateful=True) as server, server.client() as client:
+        assert isinstance(client, ASTFClient)
+        client.reset()
+        for host in hosts:
+            port = [name.removeprefix("af_xdp:") for name in ports].index(host.near)
+            client.set_l3_mode(port=port, src_ipv4=host.port_address, dst_ipv4=host.address)
+        yield client
+
+
+def start(client: ASTFClient, what: ASTFProfile, duration: float = -1) -> None:
+    """Load a profile in the place of all others, and start it."""
+    client.reset()
+    client.load_profile(what)
+    client.clear_stats()
+    client.start(duration=duration)
+
+
+def run(client: ASTFClient, what: ASTFProfile, duration: float = -1) -> Traffic:
+    """Run a profile until all its flows are over. Gives what its clients and servers counted."""
+    start(client, what, duration)
+    client.wait_on_traffic(timeout=PATIENCE_S)
+    return counted(client)
+
+
+def counted(client: ASTFClient) -> Traffic:
+    """What clients and servers counted: ``["client"]["tcps_connects"]``, ...; 0 where nothing was."""
+    stats = client.get_stats(skip_zero=False)
+    return {side: stats["traffic"][side] for side in ("client", "server")}
+
+
+def errors(traffic: Traffic, *allowed: str) -> dict[str, dict[str, int]]:
+    """What went wrong by our own counters, but for those that may."""
+    bad = (
+        "tcps_conndrops tcps_timeoutdrop tcps_drops tcps_rcvbadsum tcps_rcvbadoff tcps_rcvshort tcps_badsyn "
+        "tcps_persistdrop tcps_keepdrops tcps_rexmttimeo tcps_rexmttimeo_syn tcps_sndrexmitpack "
+        "tcps_rcvoopack tcps_rcvduppack err_cwf err_no_syn err_len_err err_no_template err_no_memory "
+        "err_l3_cs err_l4_cs err_redirect_rx err_c_tuple_err err_flow_overflow err_fragments_ipv4_drop"
+    ).split()
+    found = {
+        side: {name: counters[name] for name in bad if counters.get(name) and name not in allowed}
+        for side, counters in traffic.items()
+    }
+    return {side: counters for side, counters in found.items() if counters}
