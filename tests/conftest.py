@@ -77,3 +77,25 @@ def devices(network: Any) -> Any:
 def traffic() -> Any:
     """The module with packets, streams and runs (see traffic.py)."""
     return _module("traffic")
+
+
+@pytest.fixture(scope="session")
+def real(networks_work: None) -> Any:
+    """The module with real servers, clients and counters (see real.py); skips where they are missing."""
+    module = _module("real")
+    problem = module.why_not()
+    if problem:
+        pytest.skip(problem)
+    return module
+
+
+@pytest.fixture(scope="session")
+def talks() -> Any:
+    """The module with stateful profiles and servers that run them (see talks.py)."""
+    return _module("talks")
+
+
+@pytest.fixture(scope="session")
+def bad_link() -> Any:
+    """A bad link between two interfaces of a namespace (see bad_link.py)."""
+    return _module("bad_link").BadLink

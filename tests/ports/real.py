@@ -15,7 +15,7 @@ import struct
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -236,6 +236,15 @@ def _joined(first: int, pieces: dict[int, bytes]) -> bytes:
         assert stream[place:] == data[: len(stream) - place], "other bytes were sent again"
         stream += data[len(stream) - place :]
     return bytes(stream)
+
+
+def be_neighbors(host: Host, numbers: Iterable[int], ipv6: bool = False) -> None:
+    """Tell a host that 10.0.n.number, or the same of its prefix, are behind our port, so that it asks nobody."""
+    mac = host.network.mac(None, host.near)
+    network = f"{host.prefix}a00:" if ipv6 else f"10.0.{host.number}."
+    names = [f"{network}{host.number:x}{number:02x}" if ipv6 else f"{network}{number}" for number in numbers]
+    lines = [f"neighbor replace {name} lladdr {mac} dev {host.far}" for name in names]
+    host.network.run(host.namespace, "ip", "-batch", "-", typed="\n".join(lines))
 
 
 def curl(host: Host, url: str, *options: str) -> tuple[str, int]:

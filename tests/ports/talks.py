@@ -102,9 +102,11 @@ def generator(ports: Sequence[str], hosts: Sequence[Any] = (), cores: int = 1) -
     with LocalServer(ports=ports, cores=cores, stateful=True) as server, server.client() as client:
         assert isinstance(client, ASTFClient)
         client.reset()
+        client.set_service_mode(enabled=True)
         for host in hosts:
             port = [name.removeprefix("af_xdp:") for name in ports].index(host.near)
             client.set_l3_mode(port=port, src_ipv4=host.port_address, dst_ipv4=host.address)
+        client.set_service_mode(enabled=False)
         yield client
 
 
@@ -125,8 +127,7 @@ def run(client: ASTFClient, what: ASTFProfile, duration: float = -1) -> Traffic:
 
 def counted(client: ASTFClient) -> Traffic:
     """What clients and servers counted: ``["client"]["tcps_connects"]``, ...; 0 where nothing was."""
-    stats = client.get_stats(skip_zero=False)
-    return {side: stats["traffic"][side] for side in ("client", "server")}
+    return client.get_traffic_stats(skip_zero=False)
 
 
 def errors(traffic: Traffic, *allowed: str) -> dict[str, dict[str, int]]:

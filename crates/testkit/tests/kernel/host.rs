@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use allosaur_packet::MacAddress;
 use allosaur_port::tuntap::TapDevice;
@@ -118,6 +120,26 @@ impl Host {
             ip(&format!(
                 "neighbor add {other6} lladdr {other_mac} dev tap0"
             ));
+            self.wait_for_route(own6);
+        }
+    }
+
+    /// Waits until the kernel takes what comes to its address of IPv6: that is a little after it says that it has it,
+    /// also where it need not ask whether somebody else has.
+    fn wait_for_route(&self, own: IpAddr) {
+        loop {
+            let routes = self.namespace.read("/proc/thread-self/net/ipv6_route");
+            let IpAddr::V6(address) = own else { return };
+            let digits: String = address
+                .octets()
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
+            let mut lines = routes.lines().filter(|line| line.starts_with(&digits));
+            if lines.any(|line| line.contains(" 80 ")) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
         }
     }
 
