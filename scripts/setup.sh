@@ -207,6 +207,7 @@ wished_packages() {
     if ! has_tool ethtool; then printf 'ethtool\n'; fi
     if ! has_tool nginx; then printf 'nginx\n'; fi
     if ! has_tool curl; then printf 'curl\n'; fi
+    if ! has_tool tcpdump; then printf 'tcpdump\n'; fi
     if ! has_tool wrk; then printf 'wrk\n'; fi
 }
 

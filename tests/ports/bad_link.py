@@ -40,7 +40,9 @@ class BadLink:
     """
 
     def __init__(self, namespace: str, ends: tuple[str, str], **faults: float) -> None:
-        options = [word for name, value in faults.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        options = [
+            word for name, value in faults.items() for word in (f"--{name.replace('_', '-')}", str(value))
+        ]
         inside = ["ip", "netns", "exec", namespace, sys.executable, str(Path(__file__).resolve())]
         self._command = [*inside, *ends, *options]
         self._process: subprocess.Popen[str] | None = None

@@ -1,13 +1,12 @@
-"""Real TCP stacks for tests: hosts of the kernel with nginx, curl and wrk, what the kernel counted, what passed.
+"""Real TCP stacks for tests: hosts of the kernel, nginx, curl, what the kernel counted, what passed.
 
-What does not live here: namespaces and interfaces (``network``), devices in the way (``device``), the bad link
-(``bad_link``), and profiles (``talks``).
+What does not live here: namespaces and interfaces (``network``), devices in the way (``device``), the bad
+link (``bad_link``), and profiles (``talks``).
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 import shutil
 import signal
@@ -91,9 +90,8 @@ class Host:
 
     def open_connections(self) -> int:
         """Connections of the host that are not over; those in TIME-WAIT are."""
-        states = "established syn-sent syn-recv fin-wait-1 fin-wait-2 close-wait last-ack closing".split()
-        words = [word for state in states for word in ("state", state)]
-        return len(self.run("ss", "-Htn", *words).splitlines())
+        lines = self.run("ss", "-Htan", "exclude", "listening", "exclude", "time-wait").splitlines()
+        return len(lines)
 
 
 class Nginx:
@@ -157,7 +155,7 @@ class Nginx:
         return int(head) + int(content)
 
     def requests(self) -> list[list[str]]:
-        """What was logged, line by line, of requests that did not come from the host itself; once it ended."""
+        """What was logged, line by line; whole once it has ended."""
         text = (self._folder / "access.log").read_text(encoding="ascii")
         return [line.split() for line in text.splitlines()]
 
@@ -239,7 +237,7 @@ def _joined(first: int, pieces: dict[int, bytes]) -> bytes:
 
 
 def be_neighbors(host: Host, numbers: Iterable[int], ipv6: bool = False) -> None:
-    """Tell a host that 10.0.n.number, or the same of its prefix, are behind our port, so that it asks nobody."""
+    """Tell a host that 10.0.n.number, or those of its prefix, are behind our port: it asks nobody."""
     mac = host.network.mac(None, host.near)
     network = f"{host.prefix}a00:" if ipv6 else f"10.0.{host.number}."
     names = [f"{network}{host.number:x}{number:02x}" if ipv6 else f"{network}{number}" for number in numbers]
@@ -247,13 +245,23 @@ def be_neighbors(host: Host, numbers: Iterable[int], ipv6: bool = False) -> None
     host.network.run(host.namespace, "ip", "-batch", "-", typed="\n".join(lines))
 
 
+class Fetched:
+    """A URL that is being fetched on a host."""
+
+    def __init__(self, host: Host, url: str, *options: str) -> None:
+        self._words = ["curl", "--silent", "--show-error", "--fail", "--max-time", "60", *options, url]
+        self._process = host.start(*self._words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def result(self) -> tuple[str, int]:
+        """The SHA-256 of what came, and how many bytes it had. Fails when curl did."""
+        got, errors = self._process.communicate()
+        assert self._process.returncode == 0, f"{' '.join(self._words)}: {errors.decode()}"
+        return hashlib.sha256(got).hexdigest(), len(got)
+
+
 def curl(host: Host, url: str, *options: str) -> tuple[str, int]:
-    """Fetch a URL on a host: the SHA-256 of what came, and how many bytes it had. Fails when curl does."""
-    words = ["curl", "--silent", "--show-error", "--fail", "--max-time", "60", "--globoff", *options, url]
-    command = ["ip", "netns", "exec", host.namespace, *words]
-    done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "LC_ALL": "C"})
-    assert done.returncode == 0, f"{' '.join(words)}: {done.stderr.decode()}"
-    return hashlib.sha256(done.stdout).hexdigest(), len(done.stdout)
+    """Fetch a URL on a host, and wait for it: as ``Fetched.result``."""
+    return Fetched(host, url, "--globoff", *options).result()
 
 
 def sha256(parts: Sequence[bytes] | bytes) -> str:

@@ -1,4 +1,4 @@
-"""Our servers against curl and wrk on the Linux kernel: every body is right, nothing breaks, all counts agree."""
+"""Our servers against curl and wrk on the Linux kernel: every body is right, and all counts agree."""
 
 from __future__ import annotations
 
@@ -42,10 +42,8 @@ def test_curl_gets_every_byte(ipv6: bool, host: Any, real: ModuleType, talks: Mo
             before = host.counted()
             assert real.curl(host, url(ipv6)) == (real.sha256(body), size)
             after = host.counted()
-            client.stop()
-            client.wait_on_traffic(timeout=talks.PATIENCE_S)
-            traffic = talks.counted(client)
-            assert talks.errors(traffic) == {}
+            traffic = talks.finished(client, 1)
+            assert talks.errors(traffic, *talks.UNTIMELY) == {}
             servers = traffic["server"]
             assert (servers["tcps_accepts"], servers["tcps_connects"], servers["tcps_closed"]) == (1, 1, 1)
             assert servers["tcps_sndbyte_ok"] == len(talks.answer(body))
@@ -60,12 +58,10 @@ def test_two_threads_share_the_work(host: Any, real: ModuleType, talks: ModuleTy
         talks.start(client, serving(talks, talks.answer(body)))
         # All at the same time, each from a port of its own.
         parallel = ["--parallel", "--parallel-immediate", "--parallel-max", "40"]
-        _, received = real.curl(host, f"http://{SERVER}/[1-40]", *parallel)
-        client.stop()
-        client.wait_on_traffic(timeout=talks.PATIENCE_S)
-        traffic = talks.counted(client)
+        _, received = real.Fetched(host, f"http://{SERVER}/[1-40]", *parallel).result()
+        traffic = talks.finished(client, 40)
     assert received == 40 * len(body)
-    assert talks.errors(traffic) == {}
+    assert talks.errors(traffic, *talks.UNTIMELY) == {}
     assert traffic["server"]["tcps_closed"] == 40
     assert host.open_connections() == 0
 
@@ -87,10 +83,8 @@ def test_an_upload_is_read_to_its_end(host: Any, real: ModuleType, talks: Module
         # curl would wait to be told to go on, and would ask how long the head is.
         options = ["-H", "Expect:", "--data-binary", f"@{upload}"]
         assert real.curl(host, url(False), *options) == (real.sha256(b"thanks"), 6)
-        client.stop()
-        client.wait_on_traffic(timeout=talks.PATIENCE_S)
-        traffic = talks.counted(client)
-    assert talks.errors(traffic) == {}
+        traffic = talks.finished(client, 1)
+    assert talks.errors(traffic, *talks.UNTIMELY) == {}
     assert 3_000_000 < traffic["server"]["tcps_rcvbyte"] < 3_001_000
 
 
@@ -111,9 +105,7 @@ def test_wrk_finds_no_fault(host: Any, real: ModuleType, talks: ModuleType) -> N
         request = f"GET / HTTP/1.1\r\nHost: {SERVER}\r\n\r\n"
         talks.start(client, serving(talks, response, again=True, request_bytes=len(request)))
         output = host.run("wrk", "-t1", "-c40", "-d2s", "--timeout", "10s", f"http://{SERVER}/")
-        client.stop()
-        client.wait_on_traffic(timeout=talks.PATIENCE_S)
-        traffic = talks.counted(client)
+        traffic = talks.finished(client, 41)
     assert "Socket errors" not in output and "Non-2xx" not in output, output
     found = re.search(r"(\d+) requests in", output)
     assert found is not None, output
