@@ -26,7 +26,7 @@ mod offered;
 pub mod profile;
 mod profiles;
 mod records;
-mod rows;
+pub mod rows;
 mod run;
 mod start;
 mod topology;

@@ -6,6 +6,7 @@
 use allosaur_engine::app::{ApplicationCounters, UdpCounters};
 use allosaur_engine::stateful::{FlowTableCounters, GroupCounters};
 use allosaur_engine::tcp::TcpCounters;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::figures::Rate;
@@ -94,6 +95,39 @@ impl Rows {
         }
         values
     }
+}
+
+/// A row of the table, with its value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NamedRow {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: Value,
+    /// It counts what does not happen when all is well.
+    pub is_error: bool,
+}
+
+/// All rows but the bars, for one side of a run that is over and took so long: no rate is left.
+pub fn named(
+    counters: &GroupCounters,
+    table: &FlowTableCounters,
+    duration_s: f64,
+) -> Vec<NamedRow> {
+    let values = Rows::new().values(&Values {
+        counters,
+        rate: Rate::default(),
+        duration_s,
+        table: Some(table),
+    });
+    let rows = ROWS.iter().enumerate();
+    let rows = rows.filter(|(_, row)| row.0 != Class::Bar);
+    let named = rows.map(|(id, row)| NamedRow {
+        name: row.1,
+        value: values.get(&id.to_string()).cloned().unwrap_or(json!(0)),
+        is_error: row.0 == Class::Error,
+    });
+    named.collect()
 }
 
 fn description((id, row): (usize, &Row)) -> Value {

@@ -32,9 +32,12 @@ use crate::control::stateful::profile::{self, StatefulError};
 pub use chance::Chance;
 pub use faults::{Fault, FaultShare};
 pub use link::{LinkCounters, LinkSettings};
-pub use outcome::{Outcome, Row, SideOutcome, Verdict};
+pub use outcome::{Outcome, SideOutcome, Verdict};
 pub use watch::{Passing, Watch};
 pub use world::{CLIENT_MAC, SERVER_MAC, Settings, World};
+
+/// How long flows that are cut off may take to say so.
+const CUT: Nanos = SECOND;
 
 /// What shall happen.
 #[derive(Clone, Debug)]
@@ -105,6 +108,7 @@ pub fn simulate(profile: &Arc<CompiledProfile>, plan: &Plan, watch: impl Watch) 
     let left = world.flows();
     if !is_over {
         world.cut();
+        world.run_until(world.passed() + CUT);
     }
     Outcome::of(&world, profile, left)
 }

@@ -5,28 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use allosaur_engine::app::{ApplicationCounters, UdpCounters};
 use allosaur_engine::stateful::{FlowTableCounters, GroupCounters};
-use allosaur_engine::tcp::TcpCounters;
 use allosaur_engine::template::CompiledProfile;
 use allosaur_engine::time::{Nanos, SECOND};
 use serde::Serialize;
+
+use crate::control::stateful::rows::{NamedRow, named};
 
 use super::faults::Fault;
 use super::link::LinkCounters;
 use super::watch::Watch;
 use super::world::World;
-
-/// A counter by TRex's name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Row {
-    /// Its name.
-    pub name: String,
-    /// What it counted.
-    pub value: u64,
-    /// It counts what does not happen when all is well.
-    pub is_error: bool,
-}
 
 /// What one side did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -43,8 +32,8 @@ pub struct SideOutcome {
     pub received_bytes: u64,
     /// Clients: flows that were due and did not begin, late or without a free port.
     pub missed: u64,
-    /// All counters.
-    pub counters: Vec<Row>,
+    /// All rows of the table of counters.
+    pub counters: Vec<NamedRow>,
 }
 
 /// Whether all went well.
@@ -85,11 +74,13 @@ impl Outcome {
     ) -> Outcome {
         let totals = world.totals(profile.groups().len());
         let tables = world.flow_tables();
-        let side = |place: usize| SideOutcome::of(&totals[place], &tables[place], left[place]);
+        let duration_s = seconds(world.passed());
+        let side =
+            |place: usize| SideOutcome::of(&totals[place], &tables[place], left[place], duration_s);
         let [link_to_client, link_to_server] = world.links();
         let (client, server) = (side(0), side(1));
         Outcome {
-            seconds: seconds(world.passed()),
+            seconds: duration_s,
             verdict: judge(&client, &server),
             client,
             server,
@@ -111,7 +102,12 @@ fn seconds(nanos: Nanos) -> f64 {
 }
 
 impl SideOutcome {
-    fn of(group: &GroupCounters, table: &FlowTableCounters, left: usize) -> SideOutcome {
+    fn of(
+        group: &GroupCounters,
+        table: &FlowTableCounters,
+        left: usize,
+        duration_s: f64,
+    ) -> SideOutcome {
         let (tcp, udp) = (&group.flows.tcp, &group.flows.udp);
         SideOutcome {
             flows: tcp.connattempt + tcp.accepts + udp.connects + udp.accepts,
@@ -120,68 +116,10 @@ impl SideOutcome {
             sent_bytes: tcp.sndbyte + udp.sndbyte,
             received_bytes: tcp.rcvbyte + udp.rcvbyte,
             missed: group.missed + table.err_c_tuple_err + table.err_flow_overflow,
-            counters: rows(group, table),
+            counters: named(group, table, duration_s),
         }
     }
 }
-
-fn rows(group: &GroupCounters, table: &FlowTableCounters) -> Vec<Row> {
-    let named = |prefix: &'static str, names: &'static [&'static str], values: Vec<u64>| {
-        names.iter().zip(values).map(move |(name, value)| Row {
-            name: format!("{prefix}{name}"),
-            value,
-            is_error: !FINE.contains(name) && !prefix.is_empty() || name.starts_with("err_"),
-        })
-    };
-    let flows = &group.flows;
-    let tcp = named("tcps_", TcpCounters::NAMES, flows.tcp.values().to_vec());
-    let udp = named("udps_", UdpCounters::NAMES, flows.udp.values().to_vec());
-    let application = flows.application.values().to_vec();
-    let application = named("", ApplicationCounters::NAMES, application);
-    let table = named("", FlowTableCounters::NAMES, table.values().to_vec());
-    tcp.chain(udp).chain(application).chain(table).collect()
-}
-
-/// Counters that are no errors.
-const FINE: [&str; 37] = [
-    "connattempt",
-    "accepts",
-    "connects",
-    "closed",
-    "segstimed",
-    "rttupdated",
-    "delack",
-    "sndtotal",
-    "sndpack",
-    "sndbyte",
-    "sndbyte_ok",
-    "sndctrl",
-    "sndacks",
-    "rcvtotal",
-    "rcvpack",
-    "rcvbyte",
-    "rcvackpack",
-    "rcvackbyte",
-    "rcvackbyte_of",
-    "rcvoffloads",
-    "preddat",
-    "drops",
-    "testdrops",
-    "sndwinup",
-    "predack",
-    "ecn_ce",
-    "ecn_ect0",
-    "ecn_ect1",
-    "ecn_shs",
-    "ecn_rcwnd",
-    "sndpkt",
-    "rcvpkt",
-    "user_counter_A",
-    "user_counter_B",
-    "user_counter_C",
-    "user_counter_D",
-    "flows_total",
-];
 
 fn judge(client: &SideOutcome, server: &SideOutcome) -> Verdict {
     let mut problems = Vec::new();
