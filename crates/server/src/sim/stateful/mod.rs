@@ -24,6 +24,7 @@ mod world;
 
 use std::sync::Arc;
 
+use allosaur_engine::app::Command;
 use allosaur_engine::template::{CompiledProfile, Layout, ProfileSpec, Tunable};
 use allosaur_engine::time::{Nanos, SECOND};
 
@@ -70,11 +71,20 @@ impl Plan {
     }
 }
 
+/// A profile that is ready to run.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// What runs.
+    pub profile: Arc<CompiledProfile>,
+    /// Some of its programs end flows by a reset.
+    pub resets: bool,
+}
+
 /// Reads and compiles a profile, as this plan wants it.
 ///
 /// # Errors
 /// What is wrong with the profile.
-pub fn compile(text: &str, plan: &Plan) -> Result<Arc<CompiledProfile>, StatefulError> {
+pub fn compile(text: &str, plan: &Plan) -> Result<Prepared, StatefulError> {
     let (mut spec, draws) = profile::read(text)?;
     prepare(&mut spec, plan);
     let layout = Layout {
@@ -82,7 +92,11 @@ pub fn compile(text: &str, plan: &Plan) -> Result<Arc<CompiledProfile>, Stateful
         pairs: 1,
     };
     let compiled = CompiledProfile::compile_with(&spec, &draws, layout)?;
-    Ok(Arc::new(compiled))
+    let mut commands = spec.programs.iter().flat_map(|program| &program.commands);
+    Ok(Prepared {
+        profile: Arc::new(compiled),
+        resets: commands.any(|command| *command == Command::Reset),
+    })
 }
 
 fn prepare(spec: &mut ProfileSpec, plan: &Plan) {
@@ -101,14 +115,14 @@ fn prepare(spec: &mut ProfileSpec, plan: &Plan) {
 }
 
 /// Runs a profile to its end. `watch` sees all frames.
-pub fn simulate(profile: &Arc<CompiledProfile>, plan: &Plan, watch: impl Watch) -> Outcome {
+pub fn simulate(prepared: &Prepared, plan: &Plan, watch: impl Watch) -> Outcome {
     let mut world = World::new(&plan.settings, watch);
-    world.start(profile, plan.factor, plan.duration);
+    world.start(&prepared.profile, plan.factor, plan.duration);
     let is_over = world.run_until(plan.duration.unwrap_or(0).saturating_add(plan.patience));
     let left = world.flows();
     if !is_over {
         world.cut();
         world.run_until(world.passed() + CUT);
     }
-    Outcome::of(&world, profile, left)
+    Outcome::of(&world, prepared, plan, left)
 }

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use allosaur_engine::stateful::{FlowTableCounters, GroupCounters};
-use allosaur_engine::template::CompiledProfile;
 use allosaur_engine::time::{Nanos, SECOND};
 use serde::Serialize;
 
@@ -16,6 +15,7 @@ use super::faults::Fault;
 use super::link::LinkCounters;
 use super::watch::Watch;
 use super::world::World;
+use super::{Plan, Prepared};
 
 /// What one side did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,8 +24,10 @@ pub struct SideOutcome {
     pub flows: u64,
     /// Flows that were still there at the end of patience.
     pub left: u64,
-    /// Flows that ended otherwise than their programs wanted: reset, given up, refused.
-    pub cut: u64,
+    /// Flows that were reset by either side.
+    pub reset: u64,
+    /// Flows that were refused, or given up for silence.
+    pub given_up: u64,
     /// Bytes that its programs sent.
     pub sent_bytes: u64,
     /// Bytes that its programs received.
@@ -69,10 +71,11 @@ impl Outcome {
     /// off.
     pub(super) fn of<W: Watch>(
         world: &World<W>,
-        profile: &CompiledProfile,
+        prepared: &Prepared,
+        plan: &Plan,
         left: [usize; 2],
     ) -> Outcome {
-        let totals = world.totals(profile.groups().len());
+        let totals = world.totals(prepared.profile.groups().len());
         let tables = world.flow_tables();
         let duration_s = seconds(world.passed());
         let side =
@@ -81,7 +84,12 @@ impl Outcome {
         let (client, server) = (side(0), side(1));
         Outcome {
             seconds: duration_s,
-            verdict: judge(&client, &server),
+            verdict: judge(
+                &client,
+                &server,
+                prepared.resets,
+                plan.settings.is_disturbed(),
+            ),
             client,
             server,
             link_to_server,
@@ -109,10 +117,12 @@ impl SideOutcome {
         duration_s: f64,
     ) -> SideOutcome {
         let (tcp, udp) = (&group.flows.tcp, &group.flows.udp);
+        let silent = tcp.timeoutdrop + tcp.persistdrop + tcp.keepdrops;
         SideOutcome {
             flows: tcp.connattempt + tcp.accepts + udp.connects + udp.accepts,
             left: left as u64,
-            cut: tcp.drops + tcp.conndrops + udp.keepdrops,
+            reset: tcp.drops.saturating_sub(silent),
+            given_up: tcp.conndrops + silent + udp.keepdrops,
             sent_bytes: tcp.sndbyte + udp.sndbyte,
             received_bytes: tcp.rcvbyte + udp.rcvbyte,
             missed: group.missed + table.err_c_tuple_err + table.err_flow_overflow,
@@ -121,33 +131,59 @@ impl SideOutcome {
     }
 }
 
-fn judge(client: &SideOutcome, server: &SideOutcome) -> Verdict {
+fn judge(
+    client: &SideOutcome,
+    server: &SideOutcome,
+    may_reset: bool,
+    is_disturbed: bool,
+) -> Verdict {
     let mut problems = Vec::new();
     if client.flows == 0 {
-        problems.push("no flow began: no template has a rate".to_owned());
+        problems.push("no flow began".to_owned());
     }
-    for (name, side) in [("client", client), ("server", server)] {
-        if side.left > 0 {
-            problems.push(format!("{name}: {} flows had not ended", side.left));
-        }
-        if side.missed > 0 {
-            problems.push(format!("{name}: {} flows could not begin", side.missed));
-        }
-        if side.cut > 0 {
-            problems.push(format!("{name}: {} flows were reset or given up", side.cut));
+    for (name, side) in [("clients", client), ("servers", server)] {
+        judge_flows(name, side, may_reset, &mut problems);
+        if !is_disturbed && !may_reset {
+            judge_counters(name, side, &mut problems);
         }
     }
     for (way, from, to) in [
         ("clients to servers", client, server),
         ("servers to clients", server, client),
     ] {
-        if from.sent_bytes != to.received_bytes {
-            let (sent, received) = (from.sent_bytes, to.received_bytes);
+        let (sent, received) = (from.sent_bytes, to.received_bytes);
+        if sent != received && !(may_reset && received < sent) {
             problems.push(format!("{way}: {sent} bytes sent, {received} delivered"));
         }
     }
     Verdict {
         ok: problems.is_empty(),
         problems,
+    }
+}
+
+fn judge_flows(name: &str, side: &SideOutcome, may_reset: bool, problems: &mut Vec<String>) {
+    let reset = if may_reset { 0 } else { side.reset };
+    for (count, what) in [
+        (side.left, "had not ended"),
+        (side.missed, "could not begin"),
+        (side.given_up, "were refused or given up"),
+        (reset, "were reset"),
+    ] {
+        if count > 0 {
+            problems.push(format!("{name}: {count} flows {what}"));
+        }
+    }
+}
+
+/// Where nothing disturbs, counters of errors are 0.
+fn judge_counters(name: &str, side: &SideOutcome, problems: &mut Vec<String>) {
+    let wrong = side.counters.iter();
+    let wrong = wrong.filter(|row| row.is_error && row.value != 0);
+    let wrong: Vec<String> = wrong
+        .map(|row| format!("{} {}", row.name, row.value))
+        .collect();
+    if !wrong.is_empty() {
+        problems.push(format!("{name}: counters of errors: {}", wrong.join(", ")));
     }
 }

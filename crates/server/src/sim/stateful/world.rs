@@ -70,6 +70,11 @@ impl Settings {
             faults: Vec::new(),
         }
     }
+
+    /// Whether anything but time happens to frames on the way.
+    pub fn is_disturbed(&self) -> bool {
+        !self.link.is_perfect() || self.link.rate_bps.is_some() || !self.faults.is_empty()
+    }
 }
 
 /// The engine of one core and side.
