@@ -12,6 +12,9 @@ use crate::time::{Due, MILLISECOND, Nanos};
 
 /// The first port of clients; those below are for services.
 const PORT_MIN: u16 = 1024;
+/// How far apart the first ports of templates are, in parts of 2^32 of all ports: the golden
+/// section, which spreads any number of templates evenly.
+const PORTS_APART: u32 = 0x9e37_79b9;
 /// Clients with a port counter of their own; those of larger pools share some.
 const COUNTERS_MAX: u64 = 1 << 20;
 /// Clients drawn one after another before those that rest are passed in one step.
@@ -82,11 +85,12 @@ impl Clients {
         // Cores begin one after another, so that all together are even.
         let pace = Pace::new(rate_cps(client, terms), terms.ramp);
         let phase = f64::from(share.thread()) / f64::from(share.threads());
+        let own_ports = OwnPorts::of(share.rank, share.cores);
         Some(Clients {
             template,
             servers: sequence(client.server_pool, 0xa5a5),
-            ports: vec![0; counters as usize],
-            own_ports: OwnPorts::of(share.rank, share.cores),
+            ports: vec![own_ports.beginning(template); counters as usize],
+            own_ports,
             clients,
             next: pace.after(terms.start_at, phase),
             pace,
@@ -219,6 +223,12 @@ impl OwnPorts {
             step,
             count: (u16::MAX - first) / step + 1,
         }
+    }
+
+    /// Where a template begins: others may have the same clients, and look for free ports too.
+    fn beginning(&self, template: TemplateIndex) -> u16 {
+        let part = u32::from(template.0).wrapping_mul(PORTS_APART);
+        ((u64::from(part) * u64::from(self.count)) >> 32) as u16
     }
 
     /// The `n`-th of them.

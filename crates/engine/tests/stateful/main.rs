@@ -18,7 +18,7 @@ use allosaur_engine::app::{Addon, Command as Step, Transport};
 use allosaur_engine::session::addon::{HEADER_BYTES, Header};
 use allosaur_engine::session::wire::{Addresses, Content, Envelope};
 use allosaur_engine::stateful::{Command, EndCause, Event, FlowTableCounters, RunIndex};
-use allosaur_engine::template::{ProfileSpec, Tunable};
+use allosaur_engine::template::{AssociationSpec, ProfileSpec, Tunable};
 use allosaur_engine::time::SECOND;
 use allosaur_packet::MacAddress;
 use allosaur_packet::checksum::Sum;
@@ -86,6 +86,38 @@ fn ports_that_are_full_hold_flows_up() {
     assert_eq!(client.flows.tcp.rcvbyte, 50 * 32_000);
     assert_eq!(server.flows.tcp.sndrexmitpack, 0);
     assert_eq!(world.engine.flows(), 0);
+}
+
+#[test]
+fn many_templates_begin_at_once_with_the_same_client() {
+    let mut profile = http(100, 1.0);
+    profile.pools[0].last = profile.pools[0].first;
+    profile.pools[1].last = profile.pools[1].first;
+    profile.templates[0].client.limit = Some(1);
+    for port in 81..81 + 299 {
+        let mut template = profile.templates[0].clone();
+        // They could have the same ports, if they knew of each other; a device under test that
+        // translates addresses is glad of different ones.
+        template.client.port = port;
+        template.server.associations = vec![AssociationSpec::port(port)];
+        profile.templates.push(template);
+    }
+    // These do share the server's port with the first.
+    for _ in 0..100 {
+        let mut template = profile.templates[0].clone();
+        template.server.associations = vec![AssociationSpec::port(1000)];
+        template.server.associations[0].port += profile.templates.len() as u16;
+        profile.templates.push(template);
+    }
+    let mut world = World::new(10_000);
+    world.start(&profile, 1.0, None);
+    world.run_for(10 * SECOND);
+    let [client, server] = world.sides();
+    assert_eq!(
+        (client.flows.tcp.closed, server.flows.tcp.closed),
+        (400, 400)
+    );
+    assert_nothing_wrong(&world);
 }
 
 #[test]
