@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur.cli import _demo_checks, _demo_profile
+from allosaur.cli import _demo_checks, _demo_flows, _demo_profile
+from allosaur.cli._flows import FlowOutcome, FlowPlan
 from allosaur.cli._traffic import Outcome, Plan, judge
-from allosaur.report import PortCounters
+from allosaur.report import FlowCounters, PortCounters, SideCounters
 
 RATE_PPS = 12_000.0
 
@@ -27,12 +28,24 @@ def test_the_demo_passes_and_writes_its_report(allosaur: Any, binary: str, tmp_p
     page = (tmp_path / "here.html").read_text(encoding="utf-8")
     assert "Passed." in page
     assert "Plotly.newPlot" in page
+    flows = result["conversations"]
+    assert flows["ok"] is True
+    assert flows["offered_flows"] == pytest.approx(1500, abs=1)
+    assert (
+        flows["server"]["tx_data_bytes"]
+        == flows["client"]["rx_data_bytes"]
+        == (flows["offered_flows"] * 32_000)
+    )
+    assert "Flows over time" in page
 
 
 def test_the_demo_tells_people_what_it_did(allosaur: Any, binary: str, tmp_path: Path) -> None:
     ended = allosaur("demo", "--seconds", "2", "--rate", "10kpps")
     assert ended.code == 0, ended
-    for shown in ("PASSED: all ", "Report: report.html", "Next:", "the burst chain ran to its end"):
+    for shown in (
+        *("PASSED: all ", "Report: report.html", "Next:", "the burst chain ran to its end"),
+        *("offered flows", "connections were answered, to the last byte"),
+    ):
         assert shown in ended.out, shown
     assert (tmp_path / "report.html").is_file()
 
@@ -115,3 +128,40 @@ def test_a_server_without_these_counters_cannot_pass() -> None:
     wrong = failed({0: poor, 1: poor})
     assert "port 0, nothing missed" in wrong
     assert "port 0 to 1, packets of each size" in wrong
+
+
+# Of the conversations, too.
+
+
+def talked(**changes: Any) -> FlowOutcome:
+    """What a good run counts, with changes on the client's side."""
+    flows = 1500
+    good = {
+        "begun_flows": flows,
+        "connected_flows": flows,
+        "tx_data_bytes": flows * 100,
+        "rx_data_bytes": flows * 32_000,
+    }
+    client = SideCounters(**{**good, **changes})
+    server = SideCounters(flows, flows, tx_data_bytes=flows * 32_000, rx_data_bytes=flows * 100)
+    return FlowOutcome(FlowPlan(duration_s=3.0), 3.0, 0.0, FlowCounters(client, server, 0), [])
+
+
+@pytest.mark.parametrize(
+    ("done", "wrong"),
+    [
+        (talked(), []),
+        (talked(rx_data_bytes=1), ["bytes of answers received"]),
+        (talked(begun_flows=1400), ["connections as asked", "flows that were answered"]),
+        (replace(talked(), counters=replace(talked().counters, missed_flows=3)), ["flows that were missed"]),
+        (
+            replace(talked(), counters=replace(talked().counters, errors={"client": {"tcps_conndrops": 1}})),
+            ["counters of errors"],
+        ),
+    ],
+)
+def test_what_is_wrong_with_conversations_is_found(done: FlowOutcome, wrong: list[str]) -> None:
+    failed_checks = [one.what for one in _demo_flows.check(done) if not one.ok]
+    expected = {f"conversations, {what}" for what in wrong}
+    assert expected <= set(failed_checks)
+    assert bool(failed_checks) == bool(wrong)

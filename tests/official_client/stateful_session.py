@@ -12,6 +12,7 @@ import io
 import json
 import logging
 import sys
+import time
 
 try:
     import modern_python  # noqa: F401  # answers what the client cannot find in today's Python
@@ -21,6 +22,7 @@ except ImportError:
 from trex.astf.api import (
     ASTFAssociationRule,
     ASTFClient,
+    ASTFGlobalInfo,
     ASTFIPGen,
     ASTFIPGenDist,
     ASTFProfile,
@@ -33,8 +35,8 @@ from trex.astf.api import (
 from trex.astf.topo import ASTFTopology, TopoGW, TopoVIF
 
 
-def profile(size=32_000, groups=(None,)):
-    """HTTP of a size, a template for each group."""
+def profile(size=32_000, groups=(None,), port=80):
+    """HTTP of a size, a template for each group, from a port on."""
     ip_gen = ASTFIPGen(
         dist_client=ASTFIPGenDist(["16.0.0.1", "16.0.0.254"]),
         dist_server=ASTFIPGenDist(["48.0.0.1", "48.0.255.254"]),
@@ -46,13 +48,18 @@ def profile(size=32_000, groups=(None,)):
     server.send(b"*" * size)
     templates = [
         ASTFTemplate(
-            client_template=ASTFTCPClientTemplate(program=client, ip_gen=ip_gen, port=80 + number, cps=2),
-            server_template=ASTFTCPServerTemplate(program=server, assoc=ASTFAssociationRule(80 + number)),
+            client_template=ASTFTCPClientTemplate(program=client, ip_gen=ip_gen, port=port + number, cps=2),
+            server_template=ASTFTCPServerTemplate(program=server, assoc=ASTFAssociationRule(port + number)),
             tg_name=name,
         )
         for number, name in enumerate(groups)
     ]
-    return ASTFProfile(default_ip_gen=ip_gen, templates=templates)
+    info = ASTFGlobalInfo()
+    # Without delayed acknowledgments a machine that stands still for long looks not like loss.
+    info.tcp.no_delay_counter = 1
+    return ASTFProfile(
+        default_ip_gen=ip_gen, default_c_glob_info=info, default_s_glob_info=info, templates=templates
+    )
 
 
 def refusal(call, *arguments, **named):
@@ -84,8 +91,8 @@ def one_run(client):
 
 def many_profiles(client):
     """Two profiles side by side; one that is loaded twice; names that are not there."""
-    for name in ("one", "two"):
-        client.load_profile(profile(len(name) * 5000), pid_input=name)
+    for number, name in enumerate(("one", "two")):
+        client.load_profile(profile(15_000, port=80 + number), pid_input=name)
     client.load_profile(profile(15_000), pid_input="one")
     for name in ("one", "two"):
         client.start(pid_input=name, mult=3)
@@ -153,9 +160,125 @@ def network(client):
     return seen
 
 
+# The scenarios below need a server that really sends.
+
+
+def whole_runs(client):
+    """Runs with an end: what both sides counted, in all, by profile and by group; and again after a clear."""
+    names = ["first", "second"]
+    client.load_profile(profile(groups=names))
+    client.clear_stats()
+    client.start(mult=50, duration=1)
+    states = client.get_profiles_state()
+    client.wait_on_traffic()
+    stats = client.get_stats()
+    seen = {
+        "states": [states, client.get_profiles_state()],
+        "ports": [stats[0]["opackets"], stats[1]["ipackets"]],
+        "traffic": stats["traffic"],
+        "errors": client.is_traffic_stats_error(stats["traffic"]),
+        "sum": client.get_traffic_stats(is_sum=True),
+        "names": client.get_tg_names(),
+        "groups": client.get_traffic_tg_stats(names),
+        "dynamic": client.get_dynamic_traffic_stats(),
+        "all": sorted(client.get_traffic_stats(skip_zero=False)["client"]),
+        "warnings": [str(warning) for warning in client.get_warnings()],
+    }
+    client.clear_stats()
+    seen["cleared"] = client.get_stats()["traffic"]
+    client.clear_profile()
+    client.load_profile(profile(5000))
+    client.start(mult=20, duration=0.5, nc=True)
+    client.wait_on_traffic()
+    return {**seen, "again": client.get_traffic_stats()}
+
+
+def changes_while_it_runs(client):
+    """The rate is raised, clients rest, flows are recorded, echo requests are sent, and all is stopped."""
+    client.load_profile(profile())
+    client.start(mult=5, latency_pps=100, dump_interval=0.1)
+    seen = {"slow": grown(client)}
+    client.update(50)
+    seen["fast"] = grown(client, 100)
+    seen["latency"] = eventually(
+        client.get_latency_stats, lambda stats: stats.get(0, {}).get("stats", {}).get("m_pkt_ok", 0) > 5
+    )[0]
+    seen["flows"] = client.get_flow_info(index=0)
+    everybody = (ip_number("16.0.0.1"), ip_number("16.0.0.254"))
+    client.set_client_enable_range(*everybody, False)
+    client.set_client_enable_range(*everybody, True)
+    seen["clients"] = client.get_clients_info_range(ip_number("16.0.0.1"), ip_number("16.0.0.2")).data()
+    seen["works_again"] = grown(client, 20)
+    client.stop()
+    return {**seen, "state": client.get_profiles_state(), "errors": errors_of(client)}
+
+
+def side_by_side(client):
+    """Two profiles on ports of their own; one is stopped, the other goes on; streams beside them."""
+    for number, name in enumerate(("one", "two")):
+        client.load_profile(profile(1000 * (number + 1), port=8000 + number), pid_input=name)
+    client.start(pid_input="one", mult=20)
+    client.start(pid_input="two", mult=20)
+    for name in ("one", "two"):
+        grown(client, 10, name)
+    seen = {"both": client.get_profiles_state(), "names": client.get_profiles()}
+    client.stop(pid_input="one")
+    seen["half"] = client.get_profiles_state()
+    grown(client, 10, "two")
+    client.stop(pid_input="*", is_remove=True)
+    return {**seen, "left": client.get_profiles_state()}
+
+
+def service(client):
+    """Service mode with its filters beside traffic, and captures."""
+    client.load_profile(profile())
+    client.start(mult=10)
+    client.set_service_mode(enabled=False, filtered=True, mask=1)
+    seen = {"filtered": client.get_port_attr(0)["prom"]}
+    client.set_service_mode(enabled=False)
+    client.stop()
+    client.set_service_mode(enabled=True)
+    client.start_capture(rx_ports=[0, 1], limit=100)
+    client.set_service_mode(enabled=False)
+    return seen
+
+
+def ip_number(text):
+    """An IPv4 address as a number."""
+    return int.from_bytes(bytes(map(int, text.split("."))), "big")
+
+
+def eventually(read, is_good):
+    """Read until it is good; give up after a time that is far too long."""
+    until = time.monotonic() + 60
+    while not is_good(value := read()):
+        if time.monotonic() > until:
+            raise SystemExit(f"it does not come: {value}")
+        time.sleep(0.05)
+    return value
+
+
+def grown(client, more=1, pid="_"):
+    """Wait for more connections."""
+
+    def connects():
+        return client.get_traffic_stats(pid_input=pid)["client"].get("tcps_connects", 0)
+
+    before = connects()
+    return eventually(connects, lambda now: now >= before + more) - before
+
+
+def errors_of(client):
+    """Which counters of errors have grown."""
+    return client.is_traffic_stats_error(client.get_traffic_stats())[1]
+
+
 SCENARIOS = {
     scenario.__name__: scenario
-    for scenario in (one_run, many_profiles, template_groups, beside_the_traffic, network)
+    for scenario in (
+        *(one_run, many_profiles, template_groups, beside_the_traffic, network),
+        *(whole_runs, changes_while_it_runs, side_by_side, service),
+    )
 }
 
 

@@ -1,7 +1,7 @@
 """`allosaur demo`: the whole path at once, with nothing to set up.
 
 Starts a server on two in-memory ports, sends the traffic of `_demo_profile` both ways, checks that what was
-received is what was sent, and writes the report.
+received is what was sent; then conversations of TCP (`_demo_flows`); and writes the report.
 """
 
 from __future__ import annotations
@@ -11,17 +11,20 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
-from allosaur.cli import _demo_checks, _demo_profile, _format, _profile, _summary
+from allosaur.cli import _demo_checks, _demo_flows, _demo_profile, _flow_summary, _format, _profile, _summary
 from allosaur.cli._binary import server_binary
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input, explained
+from allosaur.cli._flows import FlowOutcome
+from allosaur.cli._flows import judge as judge_flows
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._progress import progress
 from allosaur.cli._traffic import Outcome, Plan, drive, judge
-from allosaur.report import Check, Report, write_report
+from allosaur.report import Check, Report, Section, write_report
 
 PORTS = (0, 1)
 DURATION_MIN_S = 2.0
@@ -41,21 +44,25 @@ def execute(options: argparse.Namespace) -> int:
         # Half a demo proves nothing: no report, and no verdict on what was never sent.
         print(_summary.text(outcome, verdict), file=sys.stderr)
         raise CommandError("the demo was stopped before its end", outcome.exit_code)
-    checks = _demo_checks.check(outcome, rate_pps)
-    ok = verdict.ok and all(check.ok for check in checks)
-    _write(report_path, _report(outcome, checks, rate_pps, ok))
+    flows = _demo_flows.run()
+    if flows.exit_code is not None:
+        raise CommandError("the demo was stopped before its end", flows.exit_code)
+    checks = [*_demo_checks.check(outcome, rate_pps), *_demo_flows.check(flows)]
+    ok = verdict.ok and judge_flows(flows).ok and all(check.ok for check in checks)
+    _write(report_path, _report(outcome, flows, checks, rate_pps, ok), _demo_flows.sections(flows))
     if options.json:
         result = {
             "command": "demo",
             "rate_asked_pps": rate_pps,
             **_summary.json_object(outcome, verdict),
+            "conversations": _flow_summary.json_object(flows, judge_flows(flows)),
             "checks": [{"what": check.what, "ok": check.ok, "found": check.found} for check in checks],
             "report": str(report_path),
             "ok": ok,
         }
         print(json.dumps(result, indent=2))
     else:
-        print(_text(outcome, checks, ok, report_path))
+        print(_text(outcome, flows, checks, ok, report_path))
     return EXIT_OK if ok else EXIT_FAILED
 
 
@@ -99,28 +106,30 @@ def _send(duration_s: float, rate_pps: float) -> Outcome:
             client.disconnect()
 
 
-def _write(path: Path, report: Report) -> None:
+def _write(path: Path, report: Report, more: Sequence[Section]) -> None:
     try:
-        write_report(path, report)
+        write_report(path, report, more)
     except OSError as error:
         raise CommandError(
             f"cannot write the report {path}: {error.strerror}; name another with --report"
         ) from error
 
 
-def _report(outcome: Outcome, checks: list[Check], rate_pps: float, ok: bool) -> Report:
+def _report(outcome: Outcome, flows: FlowOutcome, checks: list[Check], rate_pps: float, ok: bool) -> Report:
     source = Path(_demo_profile.__file__)
     rate, bursts = _format.rate(rate_pps, "pps"), _demo_profile.CHAIN_PACKETS
     seconds = f"{outcome.plan.duration_s:g}"
     return Report(
         title="Allosaur demo",
-        verdict=_verdict(outcome, checks, ok),
+        verdict=_verdict(outcome, flows, checks, ok),
         ok=ok,
         facts={
             "When": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC"),
             "Ports": "two in-memory ports, joined to each other, one sending thread",
             "Asked": f"{rate} of IMIX each way, and {bursts:,} packets in bursts",
             "Duration": f"{seconds} s",
+            "Conversations": f"{_demo_flows.RATE_CPS} connections of HTTP a second, "
+            f"for {_demo_flows.DURATION_S:g} s",
             "Machine": f"{_processor()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}",
             "Python": platform.python_version(),
         },
@@ -131,6 +140,8 @@ def _report(outcome: Outcome, checks: list[Check], rate_pps: float, ok: bool) ->
             f"allosaur demo --seconds {seconds} --rate {rate_pps:g}pps",
             f"allosaur run {source} -t rate_pps={rate_pps:g} --local --ports 0,1 -d {seconds}",
             f"allosaur sim {source} -t rate_pps={rate_pps:g} -o demo.pcap --limit 1000",
+            f"allosaur run {_demo_flows.PROFILE} --local -m {_demo_flows.RATE_CPS} "
+            f"-d {_demo_flows.DURATION_S:g}",
         ],
         profile=source.read_text(encoding="utf-8"),
         notes=[
@@ -140,27 +151,31 @@ def _report(outcome: Outcome, checks: list[Check], rate_pps: float, ok: bool) ->
     )
 
 
-def _text(outcome: Outcome, checks: list[Check], ok: bool, report: Path) -> str:
-    lines = [_summary.totals(outcome), ""]
+def _text(outcome: Outcome, flows: FlowOutcome, checks: list[Check], ok: bool, report: Path) -> str:
+    lines = [_summary.totals(outcome), "", _flow_summary.totals(flows.counters, flows.elapsed_s), ""]
     lines += [f"  {'ok    ' if check.ok else 'FAILED'}  {check.what}: {check.found}" for check in checks]
     lines += [f"  warning: {warning}" for warning in outcome.warnings]
-    lines += ["", f"{'PASSED' if ok else 'FAILED'}: {_verdict(outcome, checks, ok)}", ""]
+    lines += ["", f"{'PASSED' if ok else 'FAILED'}: {_verdict(outcome, flows, checks, ok)}", ""]
     lines += [
         f"Report: {report}",
         "Next:",
         "  allosaur server                       start a server that stays",
         "  allosaur run PROFILE -m 100kpps -d 10 send a profile of your own, or one of profiles/",
+        "  allosaur run profiles/stateful/http.py --local -m 1000 -d 10   conversations over TCP",
         "  allosaur sim PROFILE -o out.pcap      see its packets without sending them",
     ]
     return "\n".join(lines)
 
 
-def _verdict(outcome: Outcome, checks: list[Check], ok: bool) -> str:
+def _verdict(outcome: Outcome, flows: FlowOutcome, checks: list[Check], ok: bool) -> str:
     if ok:
-        packets = outcome.total.tx_packets
-        return f"all {packets:,} packets were sent in time, and every one of them was received."
+        packets, connections = outcome.total.tx_packets, flows.counters.client.connected_flows
+        return (
+            f"all {packets:,} packets were sent in time, and every one of them was received; "
+            f"all {connections:,} connections were answered, to the last byte."
+        )
     failed = [f"{check.what}: {check.found}" for check in checks if not check.ok]
-    reasons = list(judge(outcome).reasons)
+    reasons = [*judge(outcome).reasons, *judge_flows(flows).reasons]
     if failed:
         reasons.append(f"{len(failed)} of {len(checks)} checks failed, the first is {failed[0]}")
     return "; ".join(reasons) + "."

@@ -84,7 +84,7 @@ def _stop(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     names = ", ".join(f"'{name}'" for name in running)
     text = f"Stopped {names}." if running else "Nothing ran."
     if options.clear:
-        text += f" Took {_listed(chosen)} off the server."
+        text += f" Took {_listed(chosen, 'profile')} off the server."
     return text, {"ok": True, "stopped": running, "cleared": chosen if options.clear else []}
 
 
@@ -96,7 +96,7 @@ def _update(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
             raise CommandError("nothing runs; start a profile with `allosaur start PROFILE`")
         with explained("cannot change the rate"):
             client.update(wanted, pid_input=running)
-    return f"{_listed(running)} now at {wanted:g} times the profile's rates.", {
+    return f"{_listed(running)}: now at {wanted:g} times the profile's rates.", {
         "ok": True,
         "updated": running,
         "multiplier": wanted,
@@ -111,7 +111,7 @@ def _clear(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
             raise CommandError(f"profile '{running[0]}' runs; stop it first: `allosaur stop --clear`")
         with explained("cannot clear the profile"):
             client.clear_profile(pid_input=chosen)
-    return f"Took {_listed(chosen)} off the server.", {"ok": True, "cleared": chosen}
+    return f"Took {_listed(chosen, 'profile')} off the server.", {"ok": True, "cleared": chosen}
 
 
 def _stats(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
@@ -176,9 +176,8 @@ def _state(client: ASTFClient, name: str) -> str:
     return client.get_profiles_state().get(name, RESTING[0])
 
 
-def _listed(names: list[str]) -> str:
-    word = "Profile" if len(names) == 1 else "Profiles"
-    return f"{word} {', '.join(repr(name) for name in names)}"
+def _listed(names: list[str], word: str = "Profile") -> str:
+    return f"{word if len(names) == 1 else word + 's'} {', '.join(repr(name) for name in names)}"
 
 
 def _where(options: argparse.Namespace) -> str:

@@ -6,6 +6,7 @@ As `_progress` does for streams; all of it goes to the error stream.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, TextIO
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 _SPARKLINE_WIDTH = 40
 _ERRORS_SHOWN = 4
-"""Counters of errors that a live table has room for; it says how many more there are."""
+"""Lines of errors that a live table has room for; it says how many more there are."""
 
 
 class FlowProgress(Protocol):
@@ -77,10 +78,10 @@ class PlainLines:
             f"servers {_format.rate(rates.server.tx_data_bps, 'bps')}"
         )
         print(line, file=self._stream)
-        for side, name, count in counters.error_list():
-            if (side, name) not in self._told:
-                self._told.add((side, name))
-                print(f"  {error_line(side, name, count)}", file=self._stream)
+        news = [one for one in counters.error_list() if one[:2] not in self._told]
+        self._told.update(one[:2] for one in news)
+        for error in error_lines(news):
+            print(f"  {error}", file=self._stream)
         self._stream.flush()
 
 
@@ -115,10 +116,10 @@ def live_view(title: str, moment: FlowMoment) -> RenderableType:
 
     bars = _format.sparkline(moment.history, _SPARKLINE_WIDTH)
     now = moment.history[-1] if moment.history else 0.0
-    errors = moment.counters.error_list()
-    lines = [error_line(*one) for one in errors[:_ERRORS_SHOWN]]
+    errors = error_lines(moment.counters.error_list())
+    lines = errors[:_ERRORS_SHOWN]
     if len(errors) > _ERRORS_SHOWN:
-        lines.append(f"and {len(errors) - _ERRORS_SHOWN} more counters of errors")
+        lines.append(f"and {len(errors) - _ERRORS_SHOWN} more lines of errors")
     return Group(
         Text(f"{title}  {clock(moment)}  (Ctrl-C stops)", no_wrap=True, overflow="ellipsis"),
         _table(moment),
@@ -127,10 +128,15 @@ def live_view(title: str, moment: FlowMoment) -> RenderableType:
     )
 
 
-def error_line(side: str, name: str, count: int) -> str:
-    """Return what is wrong, and what to do about it, in one line."""
-    hint = _flow_hints.hint(name)
-    return f"! {side} {name} {_format.count(count)}" + (f": {hint}" if hint else "")
+def error_lines(errors: Sequence[tuple[str, str, int]]) -> list[str]:
+    """Return what is wrong, and what to do about it: a line for what has the same remedy on the same side."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for side, name, count in errors:
+        alike.setdefault((side, _flow_hints.hint(name)), []).append(f"{name} {_format.count(count)}")
+    return [
+        f"! {side} {', '.join(found)}" + (f": {hint}" if hint else "")
+        for (side, hint), found in alike.items()
+    ]
 
 
 def clock(moment: FlowMoment) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from allosaur.cli import _format
 from allosaur.cli._flow_hints import hint
-from allosaur.cli._flow_progress import error_line
+from allosaur.cli._flow_progress import error_lines
 from allosaur.cli._flows import FlowOutcome, FlowVerdict
 from allosaur.cli._options import FOREVER
 from allosaur.report import FlowCounters, SideCounters
@@ -65,8 +65,8 @@ def totals(counters: FlowCounters, elapsed_s: float | None = None) -> str:
 
 
 def errors(counters: FlowCounters) -> list[str]:
-    """Return a line for each counter of errors, with what to do."""
-    return [error_line(side, name, count) for side, name, count in counters.error_list()]
+    """Return what went wrong, with what to do."""
+    return error_lines(counters.error_list())
 
 
 def groups(found: Mapping[str, FlowCounters]) -> str:
@@ -80,7 +80,7 @@ def groups(found: Mapping[str, FlowCounters]) -> str:
             _format.count(one.client.active_flows),
             _format.count(one.client.tx_data_bytes),
             _format.count(one.server.tx_data_bytes),
-            _format.count(sum(count for _, _, count in one.error_list())),
+            ", ".join(dict.fromkeys(name for _, name, _ in one.error_list())) or "none",
         ]
         for name, one in found.items()
     ]

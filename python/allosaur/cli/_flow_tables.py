@@ -10,6 +10,8 @@ from allosaur.cli._flow_hints import hint
 
 NO_FLOWS = "No flow is recorded: start the profile with --record-flows 1s."
 NO_LATENCY = "No latency is measured: start the profile with --latency 10."
+_FLOWS_SHOWN = 20
+"""More flows would only scroll away."""
 _WORDS = {
     "STATE_IDLE": "empty",
     "STATE_ASTF_LOADED": "loaded",
@@ -50,10 +52,12 @@ def flows(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """Return the last record of each flow."""
     rows = [
         [flow, *(_number(records[-1].get(name, "-")) for name, _ in _FLOW_COLUMNS)]
-        for flow, records in found.items()
+        for flow, records in list(found.items())[:_FLOWS_SHOWN]
         if records
     ]
-    return _format.table(["flow", *(title for _, title in _FLOW_COLUMNS)], rows)
+    text = _format.table(["flow", *(title for _, title in _FLOW_COLUMNS)], rows)
+    more = len(found) - _FLOWS_SHOWN
+    return f"{text}\nand {more:,} more flows (--json has them all)" if more > 0 else text
 
 
 def _number(value: Any) -> str:

@@ -5,10 +5,10 @@ Nothing here talks to a server: a sampler is given the function that reads the c
 
 from allosaur.report._counters import PortCounters, SizeClasses, difference, total
 from allosaur.report._flow_counters import FlowCounters, SideCounters
-from allosaur.report._flow_report import FlowReport, write_flow_report
+from allosaur.report._flow_report import FlowReport, flow_sections, write_flow_report
 from allosaur.report._flow_sampling import FlowRates, FlowSampler, SideRates
 from allosaur.report._html import Report, write_report
-from allosaur.report._page import Check
+from allosaur.report._page import Check, Section
 from allosaur.report._sampling import PortRates, Sample, Sampler
 
 __all__ = [
@@ -22,10 +22,12 @@ __all__ = [
     "Report",
     "Sample",
     "Sampler",
+    "Section",
     "SideCounters",
     "SideRates",
     "SizeClasses",
     "difference",
+    "flow_sections",
     "total",
     "write_flow_report",
     "write_report",

@@ -53,15 +53,6 @@ class FlowReport:
 
 def write_flow_report(path: Path, report: FlowReport) -> None:
     """Write the report to `path`, replacing what is there. Raises `OSError` when it cannot be written."""
-    tables = [_totals(report.counters), _errors(report)]
-    sections = [
-        _flows_section(report),
-        _open_section(report),
-        _bits_section(report),
-        Section("Totals", tables=[one for one in tables if one]),
-        *([Section("Template groups", tables=[_groups(report)])] if report.groups else []),
-        *([Section("Latency", tables=[_latency(report)])] if report.latency else []),
-    ]
     notes = [
         "Offered: flows whose time had come. Missed: those of them that were not begun in time. "
         "Connected: flows of which both ends knew.",
@@ -72,13 +63,26 @@ def write_flow_report(path: Path, report: FlowReport) -> None:
         report.verdict,
         report.ok,
         report.facts,
-        sections,
+        flow_sections(report),
         report.checks,
         report.reproduce,
         report.profile,
         notes,
     )
     write_page(path, page)
+
+
+def flow_sections(report: FlowReport) -> list[Section]:
+    """Return the sections of such a report, for a page that shows other things, too."""
+    tables = [_totals(report.counters), _errors(report)]
+    return [
+        _flows_section(report),
+        _open_section(report),
+        _bits_section(report),
+        Section("Totals of flows", tables=[one for one in tables if one]),
+        *([Section("Template groups", tables=[_groups(report)])] if report.groups else []),
+        *([Section("Latency", tables=[_latency(report)])] if report.latency else []),
+    ]
 
 
 def _flows_section(report: FlowReport) -> Section:
@@ -159,7 +163,7 @@ def _groups(report: FlowReport) -> str:
             number(one.client.connected_flows),
             f"{one.client.tx_data_bytes:,} B",
             f"{one.server.tx_data_bytes:,} B",
-            number(sum(count for _, _, count in one.error_list())),
+            ", ".join(dict.fromkeys(name for _, name, _ in one.error_list())) or "none",
         )
         for name, one in report.groups.items()
     ]

@@ -37,8 +37,11 @@ class Report:
     notes: Sequence[str] = field(default_factory=tuple)
 
 
-def write_report(path: Path, report: Report) -> None:
-    """Write the report to `path`, replacing what is there. Raises `OSError` when it cannot be written."""
+def write_report(path: Path, report: Report, more: Sequence[Section] = ()) -> None:
+    """Write the report to `path`, replacing what is there, with `more` sections after its own.
+
+    Raises `OSError` when it cannot be written.
+    """
     sizes = _sizes_table(report.counters)
     sections = [
         Section("Rate over time", "rate", _rate_sentence(report.rates), _rate_figure(report.rates)),
@@ -50,6 +53,7 @@ def write_report(path: Path, report: Report) -> None:
             [sizes] if sizes else [],
         ),
         Section("Totals", tables=[_totals_table(report.counters)]),
+        *more,
     ]
     page = Page(
         report.title,

@@ -1,0 +1,94 @@
+"""What docs/guide/stateful.md shows works with a real server: its commands in their order, and its script."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from allosaur.server import LocalServer
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = (ROOT / "docs" / "guide" / "stateful.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^\$ (allosaur .*)$", GUIDE, re.MULTILINE)
+#: It stays until somebody stops it: the tests have a server of their own.
+SERVER = "allosaur server "
+
+
+@pytest.fixture(scope="module")
+def stateful() -> Iterator[LocalServer]:
+    with LocalServer(stateful=True) as server:
+        yield server
+
+
+def run(words: list[str]) -> str:
+    """What a command prints. A machine that stands still may miss flows; nothing else may fail."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "allosaur.cli", *words]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=100, check=False, cwd=ROOT, env=environment
+    )
+    missed = [line for line in done.stdout.splitlines() if line.startswith("FAILED: load not reached")]
+    is_good = done.returncode == 0 or (missed and ";" not in missed[0])
+    assert is_good, f"{words}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_every_command_runs_as_it_is_shown(stateful: LocalServer, tmp_path: Path) -> None:
+    assert len(COMMANDS) >= 10
+    where = ["--server", f"{stateful.host}:{stateful.rpc_port}", "--pub-port", str(stateful.pub_port)]
+    for command in COMMANDS:
+        if command.startswith(SERVER):
+            continue
+        words = shlex.split(command)[1:]
+        if "--report" in words:
+            place = words.index("--report") + 1
+            words[place] = str(tmp_path / words[place])
+        run(words if "--local" in words or words[0] == "sim" else [*words, *where])
+    assert "Flows over time" in (tmp_path / "flows.html").read_text(encoding="utf-8")
+
+
+def test_what_a_run_prints_is_what_the_guide_shows(stateful: LocalServer) -> None:
+    command = next(command for command in COMMANDS if "--local" in command)
+    printed = run(shlex.split(command)[1:]).splitlines()
+    shown = GUIDE.split(f"$ {command}\n", 1)[1].split("```", 1)[0].splitlines()
+    labels = [" ".join(word for word in line.split() if not word[0].isdigit()) for line in printed]
+    for line in (line for line in shown[:-2] if not line.startswith("-")):
+        words = [word for word in line.split() if not word[0].isdigit()]
+        assert " ".join(words) in labels, f"{line}\n{printed}"
+    assert printed[2].split() == shown[2].split() == ["offered", "flows", "200"]
+    assert shown[-2] == "..."
+    assert shown[-1] in printed or printed[-1].startswith("FAILED: load not reached")
+
+
+def test_the_server_s_command_is_the_server_s(stateful: LocalServer) -> None:
+    (command,) = [command for command in COMMANDS if command.startswith(SERVER)]
+    words = shlex.split(command)[2:]
+    from allosaur.cli import _main
+
+    options = _main._parser().parse_args(["server", *words])
+    assert options.stateful
+    assert options.ports == "memory,memory"
+
+
+def test_the_script_runs_as_it_is(stateful: LocalServer) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    script = next(block for block in blocks if "get_flow_rates" in block)
+    asked = 'server="127.0.0.1"'
+    assert asked in script
+    address = f'server="{stateful.host}", sync_port={stateful.rpc_port}, async_port={stateful.pub_port}'
+    done = subprocess.run(
+        [sys.executable, "-c", script.replace(asked, address).replace("duration=10", "duration=2")],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert done.returncode == 0, done.stderr
