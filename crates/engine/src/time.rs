@@ -18,6 +18,28 @@ pub const FCS_BYTES: u64 = 4;
 /// Preamble (8) and inter-packet gap (12): what a frame costs on the wire besides itself.
 pub const LAYER1_OVERHEAD_BYTES: u64 = 20;
 
+/// A time, or another large number, that lies at any multiple of four bytes: where millions are
+/// kept, the gaps before others cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, packed(4))]
+pub(crate) struct Tight(u64);
+
+impl Tight {
+    /// The largest; of times, never.
+    pub(crate) const MAX: Tight = Tight(u64::MAX);
+
+    /// This one.
+    pub(crate) fn new(number: u64) -> Tight {
+        Tight(number)
+    }
+
+    /// The time, or the number.
+    #[inline]
+    pub(crate) fn get(self) -> u64 {
+        self.0
+    }
+}
+
 /// The time between two packets, exact to 2⁻³² ns, so that a rate holds over hours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gap {

@@ -9,7 +9,7 @@ use super::program::{Program, Step};
 use super::spec::{TICK, Transport};
 use super::variables::{VariableIndex, VariablePool, Variables};
 use crate::rng::Lcg;
-use crate::time::{MICROSECOND, Nanos};
+use crate::time::{MICROSECOND, Nanos, Tight};
 
 /// Steps that an application may take before others have their turn.
 pub const TURN_COMMANDS_MAX: u16 = 1000;
@@ -103,7 +103,7 @@ enum Wait {
 #[derive(Clone, Debug)]
 pub struct Application {
     /// Bytes or messages that arrived and were not waited for yet.
-    received: u64,
+    received: Tight,
     variables: VariableIndex,
     /// The next step.
     step: u16,
@@ -128,7 +128,7 @@ impl Application {
     pub fn start(program: &Program) -> Application {
         debug_assert!(!program.is_empty(), "a program has a command");
         Application {
-            received: 0,
+            received: Tight::new(0),
             variables: VariableIndex::NONE,
             step: 0,
             taken: 0,
@@ -149,13 +149,13 @@ impl Application {
 
     /// TCP: bytes arrived in order.
     pub fn handle_delivered(&mut self, bytes: u32) {
-        self.received += u64::from(bytes);
+        self.received = Tight::new(self.received.get() + u64::from(bytes));
         self.go_on_from(Wait::Received);
     }
 
     /// UDP: a message arrived.
     pub fn handle_message(&mut self) {
-        self.received += 1;
+        self.received = Tight::new(self.received.get() + 1);
         self.go_on_from(Wait::Received);
     }
 
@@ -389,8 +389,9 @@ impl Application {
     }
 
     fn receive(&mut self, count: u64, clear: bool, cx: &Context<'_>) -> Option<Action> {
-        if self.received >= count {
-            self.received = if clear { 0 } else { self.received - count };
+        let received = self.received.get();
+        if received >= count {
+            self.received = Tight::new(if clear { 0 } else { received - count });
             self.step += 1;
             return None;
         }

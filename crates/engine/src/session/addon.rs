@@ -13,6 +13,7 @@
 //! messages (`flow`).
 
 use crate::app::Addon;
+use crate::time::Tight;
 
 /// How long the header is.
 pub const HEADER_BYTES: usize = Addon::Latency.header_bytes();
@@ -166,7 +167,7 @@ pub(super) enum Stamp {
         /// The number of the next message.
         sequence: u16,
         /// A bit for each of the last messages, the newest first: its answer was not measured.
-        open: u64,
+        open: Tight,
     },
     /// What came last.
     Server(Header),
@@ -177,7 +178,7 @@ impl Stamp {
         Stamp::Client {
             connection,
             sequence: 0,
-            open: 0,
+            open: Tight::new(0),
         }
     }
 
@@ -209,7 +210,7 @@ impl Stamp {
     pub(super) fn note_sent(&mut self) {
         if let Stamp::Client { sequence, open, .. } = self {
             *sequence = sequence.wrapping_add(1);
-            *open = *open << 1 | 1;
+            *open = Tight::new(open.get() << 1 | 1);
         }
     }
 
@@ -234,9 +235,9 @@ impl Stamp {
                 counters.total_pkts += 1;
                 // Each message is measured once, however often it is answered.
                 let behind = sequence.wrapping_sub(1).wrapping_sub(header.sequence);
-                let is_open = behind < REMEMBERED && *open >> behind & 1 == 1;
+                let is_open = behind < REMEMBERED && open.get() >> behind & 1 == 1;
                 if is_open {
-                    *open &= !(1 << behind);
+                    *open = Tight::new(open.get() & !(1 << behind));
                     counters.measure(now_us.wrapping_sub(header.sent_us));
                 }
             }

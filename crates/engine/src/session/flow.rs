@@ -5,11 +5,11 @@
 
 use std::net::Ipv4Addr;
 
-use allosaur_packet::MacAddress;
 use allosaur_packet::checksum::Sum;
 use allosaur_packet::tcp::TcpFlags;
 
 use super::addon::{Connections, Header, LatencyCounters, Stamp};
+use super::links::{LinkAddresses, LinkIndex, Links};
 use super::outbox::{Outbox, OutboxPool};
 use super::udp::Udp;
 use super::wire::{self, Addresses, Content, Envelope};
@@ -22,7 +22,7 @@ use crate::rng::Lcg;
 use crate::tcp::{
     self, Connection, Outcome, Progress, Segment, Seq, SidePool, TcpCounters, Tunables,
 };
-use crate::time::{MICROSECOND, MILLISECOND, Nanos};
+use crate::time::{MICROSECOND, MILLISECOND, Nanos, Tight};
 
 /// Rounds of application and transport in one go; what is left comes a little later.
 const ROUNDS_MAX: u32 = 64;
@@ -64,6 +64,8 @@ pub struct Pools {
     pub variables: VariablePool,
     /// For flows that send several buffers.
     pub outboxes: OutboxPool,
+    /// Where the frames of flows go.
+    pub links: Links,
     /// The prefixes of IPv6 addresses.
     pub prefixes: Prefixes,
     /// Numbers for connections of the add-on "latency".
@@ -124,27 +126,14 @@ pub struct Session {
     application: Application,
     outbox: Outbox,
     /// When the application wants to be woken; `Nanos::MAX` is never.
-    wake_at: Nanos,
-    /// The other end's MAC address, or that of the gateway to it.
-    peer_mac: MacAddress,
-    own_mac: MacAddress,
-    vlan: Option<u16>,
+    wake_at: Tight,
+    /// Where its frames go.
+    link: LinkIndex,
     identification: u16,
     /// The application wants the end once all is written.
     is_closing: bool,
     has_connected: bool,
     is_aborted: bool,
-}
-
-/// Where the frames of a flow go.
-#[derive(Clone, Copy, Debug)]
-pub struct LinkAddresses {
-    /// Our MAC address.
-    pub own: MacAddress,
-    /// The other end's, or its gateway's.
-    pub peer: MacAddress,
-    /// The tag control information of a VLAN tag.
-    pub vlan: Option<u16>,
 }
 
 impl Session {
@@ -201,10 +190,8 @@ impl Session {
             carrier,
             application,
             outbox: Outbox::default(),
-            wake_at: Nanos::MAX,
-            peer_mac: link.peer,
-            own_mac: link.own,
-            vlan: link.vlan,
+            wake_at: Tight::MAX,
+            link: cx.pools.links.hold(link),
             identification: cx.rng.next15() as u16,
             is_closing: false,
             has_connected: is_datagram,
@@ -240,7 +227,7 @@ impl Session {
     pub fn run_instead(&mut self, program: &Program, pools: &mut Pools) {
         self.application.release(&mut pools.variables);
         self.application = Application::start(program);
-        self.wake_at = Nanos::MAX;
+        self.wake_at = Tight::MAX;
         if self.has_connected {
             self.application.handle_connected();
         }
@@ -274,7 +261,7 @@ impl Session {
         way: &mut impl Way,
         segment: &Segment,
     ) -> Standing {
-        let most = segment_bytes_max(&self.key, self.vlan, cx.looks.frame_bytes_max);
+        let most = self.segment_bytes_max(cx);
         if let Carrier::Tcp(connection) = &mut self.carrier {
             let outcome = if segment.has(TcpFlags::SYN) {
                 let segment = clamped(segment, most);
@@ -312,12 +299,12 @@ impl Session {
 
     /// The time that was told has come.
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
-        if self.is_aborted && self.wake_at <= cx.now {
+        if self.is_aborted && self.wake_at.get() <= cx.now {
             self.end_untold(cx);
             return Standing::Over;
         }
-        if self.wake_at <= cx.now {
-            self.wake_at = Nanos::MAX;
+        if self.wake_at.get() <= cx.now {
+            self.wake_at = Tight::MAX;
             self.application.handle_timeout();
         }
         match &mut self.carrier {
@@ -388,7 +375,7 @@ impl Session {
     /// It was reset: from now on it only waits for room to say so, and not for long.
     fn note_abort(&mut self, now: Nanos) {
         self.is_aborted = true;
-        self.wake_at = now + RESET_WAITS;
+        self.wake_at = Tight::new(now + RESET_WAITS);
     }
 
     /// Others need its place: it is over, without a word.
@@ -410,6 +397,7 @@ impl Session {
     pub fn release(&mut self, pools: &mut Pools) {
         self.application.release(&mut pools.variables);
         self.outbox.release(&mut pools.outboxes);
+        pools.links.release(self.link);
         if let Carrier::Tcp(connection) = &mut self.carrier {
             connection.release(&mut pools.sides);
         }
@@ -489,7 +477,7 @@ impl Session {
                 }
             }
             (Action::SendMessage { buffer }, Carrier::Udp(udp)) => udp.send(buffer),
-            (Action::WakeAt(at), _) => self.wake_at = at,
+            (Action::WakeAt(at), _) => self.wake_at = Tight::new(at),
             (
                 Action::Keepalive {
                     timeout_ms,
@@ -520,7 +508,7 @@ impl Session {
 
     fn transmit_segments(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Progress {
         let mut envelope = self.envelope(cx);
-        let most = segment_bytes_max(&self.key, self.vlan, cx.looks.frame_bytes_max);
+        let most = self.segment_bytes_max(cx);
         let Carrier::Tcp(connection) = &mut self.carrier else {
             return Progress::Done;
         };
@@ -622,15 +610,21 @@ impl Session {
             Some((from, to)) => Addresses::V6(from, to),
             None => Addresses::V4(Ipv4Addr::from(local), Ipv4Addr::from(remote)),
         };
+        let link = cx.pools.links.at(self.link);
         Envelope {
-            macs: (self.peer_mac, self.own_mac),
-            vlan: self.vlan,
+            macs: (link.peer, link.own),
+            vlan: link.vlan,
             addresses,
             ports: (self.key.local_port, self.key.remote_port),
             type_of_service: cx.looks.type_of_service,
             time_to_live: cx.looks.time_to_live,
             identification: self.identification,
         }
+    }
+
+    fn segment_bytes_max(&self, cx: &Context<'_>) -> u16 {
+        let vlan = cx.pools.links.at(self.link).vlan;
+        segment_bytes_max(&self.key, vlan, cx.looks.frame_bytes_max)
     }
 
     fn is_over(&self) -> bool {
@@ -650,7 +644,7 @@ impl Session {
             }
             Carrier::Udp(udp) => udp.due(),
         };
-        let wake_at = Some(self.wake_at).filter(|at| *at != Nanos::MAX);
+        let wake_at = Some(self.wake_at.get()).filter(|at| *at != Nanos::MAX);
         [carrier, wake_at].into_iter().flatten().min()
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a flow with its program | `flow` |
 //! | what TCP still has to send | `outbox` |
+//! | where frames go | `links` |
 //! | UDP | `udp` |
 //! | the time there and back in messages | `addon` |
 //! | frames | `wire` |
@@ -12,10 +13,12 @@
 
 pub mod addon;
 mod flow;
+mod links;
 mod outbox;
 mod udp;
 pub mod wire;
 
 pub use addon::LatencyCounters;
-pub use flow::{Context, LinkAddresses, Looks, Pools, Session, SideCounters, Standing, Way};
+pub use flow::{Context, Looks, Pools, Session, SideCounters, Standing, Way};
+pub use links::{LinkAddresses, Links};
 pub use outbox::{Outbox, OutboxPool};

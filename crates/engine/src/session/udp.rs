@@ -4,7 +4,7 @@
 
 use super::addon::Stamp;
 use crate::app::{BufferIndex, UdpCounters};
-use crate::time::{MILLISECOND, Nanos};
+use crate::time::{MILLISECOND, Nanos, Tight};
 
 /// How long a flow may be silent when its program does not say.
 const KEEPALIVE_MS: u32 = 500;
@@ -20,7 +20,7 @@ pub(super) struct Udp {
     /// Messages that arrived: none, one, or more.
     heard: u8,
     /// When something was last said, or heard.
-    active_at: Nanos,
+    active_at: Tight,
     /// What stands in front of each message, where its program wants that.
     pub(super) stamp: Option<Stamp>,
 }
@@ -33,14 +33,14 @@ impl Udp {
             received_only: false,
             is_over: false,
             heard: 0,
-            active_at: now,
+            active_at: Tight::new(now),
             stamp,
         }
     }
 
     /// Something arrived.
     pub(super) fn hear(&mut self, now: Nanos) {
-        self.active_at = now;
+        self.active_at = Tight::new(now);
         self.heard = self.heard.saturating_add(1);
     }
 
@@ -69,14 +69,14 @@ impl Udp {
             stamp.note_sent();
         }
         if !self.received_only {
-            self.active_at = now;
+            self.active_at = Tight::new(now);
         }
     }
 
     pub(super) fn set_keepalive(&mut self, now: Nanos, timeout_ms: u32, received_only: bool) {
         self.keepalive_ms = timeout_ms;
         self.received_only = received_only;
-        self.active_at = now;
+        self.active_at = Tight::new(now);
     }
 
     /// Ends the flow if it was silent for too long.
@@ -99,6 +99,6 @@ impl Udp {
     /// When the silence is too long.
     pub(super) fn due(&self) -> Option<Nanos> {
         let silence = Nanos::from(self.keepalive_ms) * MILLISECOND;
-        (!self.is_over).then(|| self.active_at + silence)
+        (!self.is_over).then(|| self.active_at.get() + silence)
     }
 }

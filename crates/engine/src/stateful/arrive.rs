@@ -6,8 +6,9 @@ use allosaur_packet::ethernet::EthernetView;
 use allosaur_packet::frame::{self, Layout};
 use allosaur_packet::tcp::TcpFlags;
 
+use super::held::{Held, Mark};
 use super::run::place;
-use super::work::{Held, Newcomer, PortWay};
+use super::work::{Newcomer, PortWay};
 use super::{PortFacts, RunIndex, Stateful, Taken};
 use crate::app::Transport;
 use crate::flow::{FlowIndex, FlowKey, PrefixIndex, Protocol, host_of};
@@ -93,7 +94,7 @@ impl Stateful {
         };
         if let Some(run) = &mut self.runs[usize::from(held.run.0)] {
             let group = run.profile.template(held.template).group;
-            let group = &mut run.groups[usize::from(group)][place(held.side)];
+            let group = &mut run.groups[usize::from(group)][place(held.side())];
             let counters = &mut group.flows.tcp;
             *match damage {
                 Damage::Short => &mut counters.rcvshort,
@@ -167,7 +168,7 @@ impl Stateful {
         let held = self.flows.at(index).expect("what the table has is held");
         if let Arrival::Tcp(segment) = &frame.received.arrival {
             let is_new = segment.has(TcpFlags::SYN) && !segment.has(TcpFlags::ACK);
-            let gives_way = held.is_lingering && is_new
+            let gives_way = held.is(Mark::Lingering) && is_new
                 || held
                     .session
                     .connection()
@@ -178,10 +179,10 @@ impl Stateful {
                 return;
             }
         }
-        if held.is_lingering {
+        if held.is(Mark::Lingering) {
             return;
         }
-        let decides = held.is_deferred && !frame.data().is_empty() && begins(held, &frame);
+        let decides = held.is(Mark::Deferred) && !frame.data().is_empty() && begins(held, &frame);
         if decides && !self.decide(index, key, frame.data()) {
             return self.with_flow(now, index, outlets, |session, cx, way| {
                 session.abort(cx, way)
@@ -218,7 +219,7 @@ impl Stateful {
             return false;
         };
         self.counters[1].defer_template += 1;
-        held.is_deferred = false;
+        held.unmark(Mark::Deferred);
         let before = held.template;
         if before != template {
             held.template = template;
@@ -361,7 +362,7 @@ impl Stateful {
             return;
         };
         if let Some(held) = self.flows.at_mut(index) {
-            held.is_deferred = host.is_deferred;
+            held.set(Mark::Deferred, host.is_deferred);
         }
         self.with_flow(now, index, outlets, |session, cx, way| match arrival {
             Arrival::Tcp(_) => session.begin(cx, way),

@@ -4,6 +4,7 @@
 //! the fuzz targets). Nothing here is called while traffic runs.
 
 use super::Stateful;
+use super::held::Mark;
 use super::run::place;
 use crate::template::Side;
 
@@ -24,6 +25,8 @@ pub struct Holdings {
     pub outboxes: usize,
     /// Pairs of IPv6 prefixes.
     pub prefixes: usize,
+    /// Addresses on links.
+    pub links: usize,
 }
 
 impl Stateful {
@@ -37,6 +40,7 @@ impl Stateful {
             variables: self.pools.variables.used(),
             outboxes: self.pools.outboxes.in_use(),
             prefixes: self.pools.prefixes.in_use(),
+            links: self.pools.links.in_use(),
         }
     }
 
@@ -60,9 +64,9 @@ impl Stateful {
             rule(found, &format!("{key:?} is found by its key"))?;
             let has_timer = self.timers.due(index).is_some();
             rule(has_timer, &format!("{key:?} has a timer"))?;
-            unproven += usize::from(held.is_unproven);
-            if !held.is_lingering {
-                working[usize::from(held.run.0)][place(held.side)] += 1;
+            unproven += usize::from(held.is(Mark::Unproven));
+            if !held.is(Mark::Lingering) {
+                working[usize::from(held.run.0)][place(held.side())] += 1;
             }
         }
         let counted = self.unproven.count();

@@ -10,6 +10,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::begin::Beginner;
 use super::clients::Tuple;
+use super::held::Mark;
 use super::{RunIndex, Stateful};
 use crate::flow::FlowIndex;
 use crate::template::{Side, TemplateIndex};
@@ -69,7 +70,7 @@ impl Stateful {
         for _ in 0..PER_TURN {
             if let Some((parent, next_group)) = self.executions.done.pop_front() {
                 if let Some(held) = self.flows.at_mut(parent) {
-                    held.asks = false;
+                    held.unmark(Mark::Asks);
                 }
                 self.with_flow(now, parent, outlets, |session, cx, way| {
                     session.handle_executed(cx, way, next_group)
@@ -96,7 +97,7 @@ impl Stateful {
     fn make_child(&mut self, now: Nanos, parent: FlowIndex) -> Option<FlowIndex> {
         let held = self.flows.at(parent)?;
         let group = held.session.executes()?;
-        if held.side == Side::Server {
+        if held.side() == Side::Server {
             return None;
         }
         let (run, clients, key) = (held.run, held.clients, *held.session.key());

@@ -8,6 +8,7 @@
 //! | who begins flows, from which port | `clients` |
 //! | how fast | `pace` |
 //! | frames that arrive | `arrive` |
+//! | what is known of a flow | `held` |
 //! | flows at work | `work` |
 //! | flows that clients begin | `begin` |
 //! | flows that programs make | `execute` |
@@ -27,6 +28,7 @@ mod clients;
 mod counters;
 mod execute;
 mod guests;
+mod held;
 mod pace;
 mod records;
 mod run;
@@ -53,6 +55,7 @@ pub use counters::FlowTableCounters;
 use execute::Executions;
 use guests::Resting;
 pub use guests::{IGNORED_MAX, Ignored};
+use held::Held;
 use pace::Ramp;
 pub use records::FlowRecord;
 pub use run::GroupCounters;
@@ -60,7 +63,7 @@ use run::Run;
 use topology::Topology;
 use unproven::Unproven;
 pub use words::{Command, Config, EndCause, Event, PortFacts, RunIndex, RunLimits, Taken};
-use work::{Held, Sent};
+use work::Sent;
 
 /// Flows of a profile that begin in a turn at most.
 const BEGUN_PER_TURN: u32 = 256;

@@ -5,6 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use super::held::Mark;
 use super::{RunIndex, Stateful};
 use crate::flow::{FlowKey, Prefixes};
 use crate::tcp::Info;
@@ -38,14 +39,15 @@ impl Stateful {
         };
         for index in self.flows.indices() {
             let held = self.flows.at(index);
-            let Some(held) = held.filter(|held| held.run == run && !held.is_lingering) else {
+            let Some(held) = held.filter(|held| held.run == run && !held.is(Mark::Lingering))
+            else {
                 continue;
             };
             let Some(connection) = held.session.connection() else {
                 continue;
             };
             let template = of.profile.template(held.template);
-            let tunables = match held.side {
+            let tunables = match held.side() {
                 Side::Client => &template.client.tunables.tcp,
                 Side::Server => &template.server.tunables.tcp,
             };
@@ -55,7 +57,7 @@ impl Stateful {
             each(FlowRecord {
                 local,
                 remote,
-                side: held.side,
+                side: held.side(),
                 template: held.template,
                 duration: Nanos::from(now_ms.wrapping_sub(held.began_ms)) * MILLISECOND,
                 heard_ago_ms: now_ms.wrapping_sub(tcp.heard_ms),

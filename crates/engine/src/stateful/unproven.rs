@@ -4,6 +4,7 @@
 //!
 //! What lives here: how many there are, and who of them goes. What does not: the flows.
 
+use super::held::Mark;
 use super::work::context;
 use super::{Side, Stateful};
 use crate::flow::FlowIndex;
@@ -58,7 +59,7 @@ impl Stateful {
             let index = FlowIndex((self.unproven.hand % places) as u32);
             self.unproven.hand = index.0 as usize + 1;
             let held = self.flows.at(index);
-            if held.is_some_and(|held| held.is_unproven) {
+            if held.is_some_and(|held| held.is(Mark::Unproven)) {
                 return self.send_away(now, index);
             }
         }
@@ -71,10 +72,10 @@ impl Stateful {
         let run = run.expect("flows belong to what runs");
         let facts = self.ports[port].as_ref();
         let facts = facts.expect("flows have a port");
-        let whose = (held.template, held.side);
+        let whose = (held.template, held.side());
         let mut cx = context(now, run, whose, facts, &mut self.pools, &mut self.rng);
         held.session.give_way(&mut cx);
-        let side = held.side;
+        let side = held.side();
         self.count_overflow(side);
         self.end(now, index);
     }

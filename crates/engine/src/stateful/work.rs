@@ -1,5 +1,6 @@
 //! Flows at work: calling them with all they need, and seeing to what follows.
 
+use super::held::{Held, Mark};
 use super::run::{Run, place};
 use super::{PortFacts, RunIndex, Stateful};
 use crate::flow::{FlowIndex, FlowKey};
@@ -15,32 +16,6 @@ use std::net::Ipv6Addr;
 const TIME_TO_LIVE: u8 = 64;
 /// How long what is left of a connection that we reset stays, to swallow what was under way.
 const LINGER: Nanos = 500 * MILLISECOND;
-
-/// A flow, and whose it is.
-#[derive(Debug)]
-pub(super) struct Held {
-    pub(super) session: Session,
-    pub(super) run: RunIndex,
-    pub(super) template: TemplateIndex,
-    pub(super) side: Side,
-    /// The clients that it belongs to, in its run.
-    pub(super) clients: u32,
-    /// A program asked for it.
-    is_executed: bool,
-    /// Its program asked for another flow.
-    pub(super) asks: bool,
-    is_blocked: bool,
-    /// It was counted as one whose ends know of each other.
-    is_counted: bool,
-    /// Its other side asked, and may be nobody, see `unproven`.
-    pub(super) is_unproven: bool,
-    /// It is over; only its key is still needed.
-    pub(super) is_lingering: bool,
-    /// Its first bytes decide about its template.
-    pub(super) is_deferred: bool,
-    /// When it began, in ms.
-    pub(super) began_ms: u32,
-}
 
 /// A flow that is to be made.
 pub(super) struct Newcomer {
@@ -181,7 +156,7 @@ impl Stateful {
         let (Some(run), Some(facts)) = (run, facts) else {
             return;
         };
-        let whose = (held.template, held.side);
+        let whose = (held.template, held.side());
         let mut cx = context(now, run, whose, facts, &mut self.pools, &mut self.rng);
         let mut way = PortWay {
             outlets,
@@ -190,19 +165,19 @@ impl Stateful {
             sent: &mut self.sent,
         };
         let standing = act(&mut held.session, &mut cx, &mut way);
-        if !held.is_counted && held.session.is_established() {
-            held.is_counted = true;
+        if !held.is(Mark::Counted) && held.session.is_established() {
+            held.mark(Mark::Counted);
             let group = run.profile.template(held.template).group;
-            run.groups[usize::from(group)][place(held.side)].established += 1;
-            run.has_established |= held.side == Side::Client;
+            run.groups[usize::from(group)][place(held.side())].established += 1;
+            run.has_established |= held.side() == Side::Client;
         }
-        if held.is_unproven && held.session.is_proven() {
-            held.is_unproven = false;
+        if held.is(Mark::Unproven) && held.session.is_proven() {
+            held.unmark(Mark::Unproven);
             self.unproven.leave();
         }
-        let asks = !held.asks && held.session.executes().is_some();
+        let asks = !held.is(Mark::Asks) && held.session.executes().is_some();
         if asks && standing != Standing::Over {
-            held.asks = true;
+            held.mark(Mark::Asks);
             self.executions.ask(index);
         }
         self.settle(now, index, standing);
@@ -214,7 +189,7 @@ impl Stateful {
             Standing::Blocked(due) => {
                 let held = self.flows.at_mut(index).expect("it was just called");
                 let port = usize::from(held.session.key().port);
-                if !std::mem::replace(&mut held.is_blocked, true) {
+                if held.mark(Mark::Blocked) {
                     self.blocked[port].push_back(index);
                 }
                 due
@@ -230,30 +205,30 @@ impl Stateful {
     /// A flow is over. What was reset stays a little, so that what is under way finds it.
     pub(super) fn end(&mut self, now: Nanos, index: FlowIndex) {
         let held = self.flows.at_mut(index).expect("it was just called");
-        if held.is_lingering {
+        if held.is(Mark::Lingering) {
             return self.forget(index);
         }
-        if std::mem::take(&mut held.is_unproven) {
+        if held.unmark(Mark::Unproven) {
             self.unproven.leave();
         }
-        if held.is_executed || held.asks {
-            held.asks = false;
+        if held.is(Mark::Executed) || held.is(Mark::Asks) {
+            held.unmark(Mark::Asks);
             self.executions.leave(index, held.session.next_group());
         }
         held.session.release(&mut self.pools);
-        let (run, side) = (held.run, held.side);
+        let (run, side) = (held.run, held.side());
         if let Some(run) = &mut self.runs[usize::from(run.0)] {
             let group = run.profile.template(held.template).group;
             let counters = &mut run.groups[usize::from(group)][place(side)];
             counters.active -= 1;
-            counters.established -= u64::from(held.is_counted);
+            counters.established -= u64::from(held.is(Mark::Counted));
             run.flows -= 1;
-            if side == Side::Client && !held.is_executed {
+            if side == Side::Client && !held.is(Mark::Executed) {
                 run.handle_end(held.clients, now);
             }
         }
         if held.session.was_reset_by_us() {
-            held.is_lingering = true;
+            held.mark(Mark::Lingering);
             self.timers.set(index, now + LINGER);
         } else {
             self.forget(index);
@@ -275,10 +250,10 @@ impl Stateful {
         };
         let group = |template| usize::from(run.profile.template(template).group);
         let (from, to) = (group(before), group(after));
-        let side = place(held.side);
+        let side = place(held.side());
         run.groups[from][side].active -= 1;
         run.groups[to][side].active += 1;
-        if held.is_counted {
+        if held.is(Mark::Counted) {
             run.groups[from][side].established -= 1;
             run.groups[to][side].established += 1;
         }
@@ -312,7 +287,10 @@ impl Stateful {
 
     /// The time of a flow has come.
     pub(super) fn wake(&mut self, now: Nanos, index: FlowIndex, outlets: &mut impl Outlets) {
-        let is_lingering = self.flows.at(index).is_some_and(|held| held.is_lingering);
+        let is_lingering = self
+            .flows
+            .at(index)
+            .is_some_and(|held| held.is(Mark::Lingering));
         if is_lingering {
             return self.forget(index);
         }
@@ -328,17 +306,25 @@ impl Stateful {
                 let Some(index) = self.blocked[port].pop_front() else {
                     break;
                 };
-                let Some(held) = self.flows.at_mut(index).filter(|held| held.is_blocked) else {
+                let Some(held) = self
+                    .flows
+                    .at_mut(index)
+                    .filter(|held| held.is(Mark::Blocked))
+                else {
                     continue;
                 };
-                held.is_blocked = false;
-                if held.is_lingering {
+                held.unmark(Mark::Blocked);
+                if held.is(Mark::Lingering) {
                     continue;
                 }
                 self.with_flow(now, index, outlets, |session, cx, way| {
                     session.handle_room(cx, way)
                 });
-                if self.flows.at(index).is_some_and(|held| held.is_blocked) {
+                if self
+                    .flows
+                    .at(index)
+                    .is_some_and(|held| held.is(Mark::Blocked))
+                {
                     break;
                 }
             }
@@ -373,21 +359,9 @@ impl Stateful {
         let whose = (template, side);
         let mut cx = context(now, run, whose, facts, &mut self.pools, &mut self.rng);
         let session = make(&mut cx, key);
-        let held = Held {
-            session,
-            run: new.run,
-            template,
-            side,
-            clients: new.clients,
-            is_executed: new.is_executed,
-            asks: false,
-            is_blocked: false,
-            is_counted: false,
-            is_unproven: side == Side::Server,
-            is_lingering: false,
-            is_deferred: false,
-            began_ms: (now / MILLISECOND) as u32,
-        };
+        let mut held = Held::new(now, session, new.run, whose, new.clients);
+        held.set(Mark::Executed, new.is_executed);
+        held.set(Mark::Unproven, side == Side::Server);
         let index = self.flows.insert(held).ok()?;
         let has_place = self.table.insert(key.packed(), index);
         debug_assert!(has_place, "the table has room for all flows");
@@ -447,7 +421,7 @@ impl Stateful {
             };
             // Its place may have been given to another since.
             let held = self.flows.at(flow);
-            if held.is_some_and(|held| held.run == index && !held.is_lingering) {
+            if held.is_some_and(|held| held.run == index && !held.is(Mark::Lingering)) {
                 self.with_flow(now, flow, outlets, |session, cx, way| {
                     session.cut_off(cx, way)
                 });

@@ -158,7 +158,7 @@ impl Connection {
     }
 
     /// Lets the window grow, where the connection uses it (RFC 7661 in its simplest form).
-    fn grow(&mut self, cx: &Context<'_>, flight_before: u32, bytes: u32, after_timeout: bool) {
+    fn grow(&mut self, cx: &mut Context<'_>, flight_before: u32, bytes: u32, after_timeout: bool) {
         if flight_before.saturating_mul(2) < self.congestion.window_bytes {
             return;
         }
@@ -170,7 +170,7 @@ impl Connection {
             now_ms: cx.now_ms,
         };
         self.congestion
-            .handle_acknowledged(cx.tunables.congestion, ack);
+            .handle_acknowledged(cx.tunables.congestion, ack, &mut cx.sides.cubics);
     }
 
     /// An acknowledgment of nothing new: a duplicate when it says nothing else either (RFC 5681,
@@ -214,8 +214,12 @@ impl Connection {
         let mss = u32::from(self.mss);
         let is_slow_already = self.has(Flag::SLOWED) && self.una.is_before(self.recover);
         if !is_slow_already {
-            self.congestion
-                .handle_congestion(cx.tunables.congestion, flight, mss);
+            self.congestion.handle_congestion(
+                cx.tunables.congestion,
+                flight,
+                mss,
+                &mut cx.sides.cubics,
+            );
         }
         self.recover = self.high;
         self.set(Flag::RECOVERY.or(Flag::HELD).or(Flag::RESEND));
@@ -268,8 +272,12 @@ impl Connection {
             return;
         }
         let (flight, mss) = (self.una.until(self.high), u32::from(self.mss));
-        self.congestion
-            .handle_congestion(cx.tunables.congestion, flight, mss);
+        self.congestion.handle_congestion(
+            cx.tunables.congestion,
+            flight,
+            mss,
+            &mut cx.sides.cubics,
+        );
         self.congestion.window_bytes = self.congestion.threshold_bytes;
         self.recover = self.high;
         self.set(Flag::ECN_REDUCED.or(Flag::SLOWED));

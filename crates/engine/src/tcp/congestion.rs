@@ -26,7 +26,8 @@ pub(super) struct Congestion {
     pub(super) threshold_bytes: u32,
     /// Bytes acknowledged that have not yet made the window grow.
     credit_bytes: u32,
-    cubic: Cubic,
+    /// Where in the pool its curve is, plus one; 0 without.
+    cubic: u32,
 }
 
 /// What CUBIC remembers. Windows are in segments.
@@ -40,6 +41,32 @@ struct Cubic {
     reno: f32,
     /// When the curve began; 0 when none has.
     epoch_ms: u32,
+}
+
+/// The curves of the connections that use CUBIC and lost something.
+#[derive(Debug, Default)]
+pub(super) struct CubicPool {
+    cubics: Vec<Cubic>,
+    free: Vec<u32>,
+}
+
+impl CubicPool {
+    /// The curve at `index`, which becomes a new one when there is none.
+    fn of(&mut self, index: &mut u32) -> &mut Cubic {
+        if *index == 0 {
+            *index = self.free.pop().unwrap_or_else(|| {
+                self.cubics.push(Cubic::default());
+                self.cubics.len() as u32
+            });
+            self.cubics[*index as usize - 1] = Cubic::default();
+        }
+        &mut self.cubics[*index as usize - 1]
+    }
+
+    /// Curves that connections hold.
+    pub(super) fn in_use(&self) -> usize {
+        self.cubics.len() - self.free.len()
+    }
 }
 
 /// What [`Congestion::handle_acknowledged`] looks at.
@@ -57,6 +84,34 @@ pub(super) struct Acknowledged {
     pub(super) now_ms: u32,
 }
 
+impl Cubic {
+    fn begin_curve(&mut self, window: f64, now_ms: u32) {
+        self.epoch_ms = now_ms.max(1);
+        self.reno = window as f32;
+        if f64::from(self.window_max) <= window {
+            self.window_max = window as f32;
+            self.plateau_s = 0.0;
+        } else {
+            let missing = f64::from(self.window_max) - window;
+            self.plateau_s = (missing / CUBIC_C).cbrt() as f32;
+        }
+    }
+
+    /// Section 4.7: who loses below its last window leaves room for others.
+    fn remember_loss(&mut self, window: f64) {
+        let is_lower = window < f64::from(self.window_max);
+        let share = if is_lower {
+            (1.0 + CUBIC_BETA) / 2.0
+        } else {
+            1.0
+        };
+        *self = Cubic {
+            window_max: (window * share) as f32,
+            ..Cubic::default()
+        };
+    }
+}
+
 impl Congestion {
     /// The window of the beginning.
     pub(super) fn new(tunables: &Tunables, mss_bytes: u32) -> Congestion {
@@ -64,7 +119,7 @@ impl Congestion {
             window_bytes: u32::from(tunables.initial_window_segments) * mss_bytes,
             threshold_bytes: THRESHOLD_BYTES_NONE,
             credit_bytes: 0,
-            cubic: Cubic::default(),
+            cubic: 0,
         }
     }
 
@@ -73,6 +128,7 @@ impl Congestion {
         &mut self,
         algorithm: CongestionAlgorithm,
         ack: Acknowledged,
+        cubics: &mut CubicPool,
     ) {
         let grown = if self.window_bytes < self.threshold_bytes {
             // RFC 5681, section 3.1, with RFC 3465's limit of two segments an acknowledgment,
@@ -82,7 +138,7 @@ impl Congestion {
         } else {
             match algorithm {
                 CongestionAlgorithm::NewReno => self.reno_growth(ack),
-                CongestionAlgorithm::Cubic => self.cubic_growth(ack),
+                CongestionAlgorithm::Cubic => self.cubic_growth(ack, cubics),
             }
         };
         self.window_bytes = (self.window_bytes + grown).min(WINDOW_BYTES_MAX);
@@ -99,14 +155,14 @@ impl Congestion {
     }
 
     /// RFC 9438, sections 4.2 to 4.5.
-    fn cubic_growth(&mut self, ack: Acknowledged) -> u32 {
+    fn cubic_growth(&mut self, ack: Acknowledged, cubics: &mut CubicPool) -> u32 {
         let mss = f64::from(ack.mss_bytes);
         let window = f64::from(self.window_bytes) / mss;
         let acked = f64::from(ack.bytes) / mss;
-        if self.cubic.epoch_ms == 0 {
-            self.begin_curve(window, ack.now_ms);
+        let cubic = cubics.of(&mut self.cubic);
+        if cubic.epoch_ms == 0 {
+            cubic.begin_curve(window, ack.now_ms);
         }
-        let cubic = &mut self.cubic;
         let passed_ms = ack.now_ms.wrapping_sub(cubic.epoch_ms);
         let passed_s = f64::from(passed_ms) / 1e3;
         let (window_max, plateau_s) = (f64::from(cubic.window_max), f64::from(cubic.plateau_s));
@@ -133,19 +189,6 @@ impl Congestion {
         grown / 256
     }
 
-    fn begin_curve(&mut self, window: f64, now_ms: u32) {
-        let cubic = &mut self.cubic;
-        cubic.epoch_ms = now_ms.max(1);
-        cubic.reno = window as f32;
-        if f64::from(cubic.window_max) <= window {
-            cubic.window_max = window as f32;
-            cubic.plateau_s = 0.0;
-        } else {
-            let missing = f64::from(cubic.window_max) - window;
-            cubic.plateau_s = (missing / CUBIC_C).cbrt() as f32;
-        }
-    }
-
     /// Something left the network while a loss is being repaired without SACK (RFC 6582).
     pub(super) fn inflate(&mut self, bytes: u32) {
         self.window_bytes = (self.window_bytes + bytes).min(WINDOW_BYTES_MAX);
@@ -158,30 +201,18 @@ impl Congestion {
         algorithm: CongestionAlgorithm,
         flight_bytes: u32,
         mss_bytes: u32,
+        cubics: &mut CubicPool,
     ) {
         self.credit_bytes = 0;
         let left = match algorithm {
             CongestionAlgorithm::NewReno => flight_bytes / 2,
             CongestionAlgorithm::Cubic => {
-                self.remember_loss(f64::from(self.window_bytes) / f64::from(mss_bytes));
+                let window = f64::from(self.window_bytes) / f64::from(mss_bytes);
+                cubics.of(&mut self.cubic).remember_loss(window);
                 (f64::from(flight_bytes) * CUBIC_BETA) as u32
             }
         };
         self.threshold_bytes = left.max(2 * mss_bytes);
-    }
-
-    /// Section 4.7: who loses below its last window leaves room for others.
-    fn remember_loss(&mut self, window: f64) {
-        let is_lower = window < f64::from(self.cubic.window_max);
-        let share = if is_lower {
-            (1.0 + CUBIC_BETA) / 2.0
-        } else {
-            1.0
-        };
-        self.cubic = Cubic {
-            window_max: (window * share) as f32,
-            ..Cubic::default()
-        };
     }
 
     /// The retransmission timer ran out (RFC 5681, section 3.1, equation 4; once for a segment).
@@ -191,22 +222,33 @@ impl Congestion {
         flight_bytes: u32,
         mss_bytes: u32,
         is_first: bool,
+        cubics: &mut CubicPool,
     ) {
         if is_first {
-            self.handle_congestion(algorithm, flight_bytes, mss_bytes);
+            self.handle_congestion(algorithm, flight_bytes, mss_bytes, cubics);
         }
         // "During the first congestion avoidance stage after a timeout ... K is set to 0, and
         // W_max is set to the congestion window size at the beginning of the current congestion
         // avoidance stage" (RFC 9438, section 4.8).
-        self.cubic = Cubic::default();
+        self.forget_curve(cubics);
         self.credit_bytes = 0;
         self.window_bytes = mss_bytes;
     }
 
     /// Nothing was sent for longer than a timeout (RFC 5681, section 4.1).
-    pub(super) fn restart_after_idle(&mut self, initial_window_bytes: u32) {
+    pub(super) fn restart_after_idle(&mut self, initial_window_bytes: u32, cubics: &mut CubicPool) {
         self.window_bytes = self.window_bytes.min(initial_window_bytes);
-        self.cubic.epoch_ms = 0;
+        if self.cubic != 0 {
+            cubics.of(&mut self.cubic).epoch_ms = 0;
+        }
+    }
+
+    /// It is over, or its curve no longer means anything.
+    pub(super) fn forget_curve(&mut self, cubics: &mut CubicPool) {
+        if self.cubic != 0 {
+            cubics.free.push(self.cubic);
+            self.cubic = 0;
+        }
     }
 
     /// The threshold, `None` before any loss.
@@ -231,10 +273,14 @@ mod tests {
         }
     }
 
-    fn after_loss(algorithm: CongestionAlgorithm) -> Congestion {
+    fn none() -> CubicPool {
+        CubicPool::default()
+    }
+
+    fn after_loss(algorithm: CongestionAlgorithm, curves: &mut CubicPool) -> Congestion {
         let mut congestion = Congestion::new(&Tunables::default(), MSS);
         congestion.window_bytes = 100 * MSS;
-        congestion.handle_congestion(algorithm, 100 * MSS, MSS);
+        congestion.handle_congestion(algorithm, 100 * MSS, MSS, curves);
         congestion.window_bytes = congestion.threshold_bytes;
         congestion
     }
@@ -244,34 +290,39 @@ mod tests {
         let reno = CongestionAlgorithm::NewReno;
         let mut congestion = Congestion::new(&Tunables::default(), MSS);
         for _ in 0..10 {
-            congestion.handle_acknowledged(reno, acknowledged(MSS, 1));
+            congestion.handle_acknowledged(reno, acknowledged(MSS, 1), &mut none());
         }
         assert_eq!(congestion.window_bytes, 20 * MSS);
         assert_eq!(congestion.threshold(), None);
-        let mut congestion = after_loss(reno);
+        let mut congestion = after_loss(reno, &mut none());
         assert_eq!(congestion.window_bytes, 50 * MSS);
         for _ in 0..50 {
-            congestion.handle_acknowledged(reno, acknowledged(MSS, 1));
+            congestion.handle_acknowledged(reno, acknowledged(MSS, 1), &mut none());
         }
         assert_eq!(congestion.window_bytes, 51 * MSS);
-        congestion.handle_timeout(reno, 51 * MSS, MSS, true);
+        congestion.handle_timeout(reno, 51 * MSS, MSS, true, &mut none());
         let now = (congestion.window_bytes, congestion.threshold_bytes);
         assert_eq!(now, (MSS, 51 * MSS / 2));
-        congestion.handle_timeout(reno, MSS, MSS, false);
+        congestion.handle_timeout(reno, MSS, MSS, false, &mut none());
         assert_eq!(congestion.threshold(), Some(51 * MSS / 2), "once a loss");
     }
 
     #[test]
     fn cubic_comes_back_to_its_window_when_the_curve_says_and_goes_beyond() {
         let cubic = CongestionAlgorithm::Cubic;
-        let mut congestion = after_loss(cubic);
+        let mut curves = CubicPool::default();
+        let mut congestion = after_loss(cubic, &mut curves);
         assert_eq!(congestion.window_bytes, 70 * MSS);
         // K = cbrt(100 * 0.3 / 0.4) = 4.2 s.
         let mut at_plateau = 0;
         for round in 0..100 {
             let window = congestion.window_bytes;
             for _ in 0..window / MSS {
-                congestion.handle_acknowledged(cubic, acknowledged(MSS, 1 + round * 100));
+                congestion.handle_acknowledged(
+                    cubic,
+                    acknowledged(MSS, 1 + round * 100),
+                    &mut curves,
+                );
             }
             if round == 42 {
                 at_plateau = congestion.window_bytes;
@@ -285,12 +336,17 @@ mod tests {
     fn a_small_cubic_flow_is_not_slower_than_reno() {
         let grow = |algorithm| {
             let mut congestion = Congestion::new(&Tunables::default(), MSS);
-            congestion.handle_congestion(algorithm, 10 * MSS, MSS);
+            let mut curves = CubicPool::default();
+            congestion.handle_congestion(algorithm, 10 * MSS, MSS, &mut curves);
             congestion.window_bytes = 5 * MSS;
             congestion.threshold_bytes = 5 * MSS;
             for round in 0..100 {
                 for _ in 0..congestion.window_bytes / MSS {
-                    congestion.handle_acknowledged(algorithm, acknowledged(MSS, 1 + round));
+                    congestion.handle_acknowledged(
+                        algorithm,
+                        acknowledged(MSS, 1 + round),
+                        &mut curves,
+                    );
                 }
             }
             congestion.window_bytes
@@ -304,8 +360,8 @@ mod tests {
 
     #[test]
     fn a_rest_takes_the_window_back_to_its_beginning() {
-        let mut congestion = after_loss(CongestionAlgorithm::NewReno);
-        congestion.restart_after_idle(10 * MSS);
+        let mut congestion = after_loss(CongestionAlgorithm::NewReno, &mut none());
+        congestion.restart_after_idle(10 * MSS, &mut none());
         assert_eq!(congestion.window_bytes, 10 * MSS);
     }
 }

@@ -401,6 +401,7 @@ impl Connection {
     /// Gives back what it holds in pools. The last thing before it is forgotten.
     pub fn release(&mut self, sides: &mut SidePool) {
         sides.release(&mut self.side);
+        self.congestion.forget_curve(&mut sides.cubics);
     }
 
     /// It is over.
@@ -416,7 +417,7 @@ impl Connection {
         self.state = State::Closed;
         self.timers.stop_all();
         self.flags = Flag(0);
-        cx.sides.release(&mut self.side);
+        self.release(cx.sides);
         outcome.ended = Some(how);
     }
 

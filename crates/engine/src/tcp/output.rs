@@ -197,7 +197,7 @@ impl Connection {
 
     /// After a rest longer than a timeout, the window begins anew: "if the TCP has not sent data
     /// in an interval exceeding the retransmission timeout" (RFC 5681, section 4.1).
-    fn rest(&mut self, cx: &Context<'_>) {
+    fn rest(&mut self, cx: &mut Context<'_>) {
         let has_new = self.una == self.high && self.next.is_before(self.end);
         if !has_new || !self.is_synchronized() {
             return;
@@ -206,7 +206,8 @@ impl Connection {
         if rested_ms > self.rtt.timeout_ms(0) {
             let segments = u32::from(cx.tunables.initial_window_segments);
             let window = segments * u32::from(self.mss);
-            self.congestion.restart_after_idle(window);
+            self.congestion
+                .restart_after_idle(window, &mut cx.sides.cubics);
         }
     }
 

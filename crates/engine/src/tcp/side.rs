@@ -3,6 +3,7 @@
 //! What lives here: the pool of such blocks. What does not: what they are used for
 //! (`reassembly`, `scoreboard`).
 
+use super::congestion::CubicPool;
 use super::ranges::Ranges;
 use super::seq::Seq;
 
@@ -42,6 +43,8 @@ impl SideIndex {
 pub struct SidePool {
     sides: Vec<Side>,
     free: Vec<u32>,
+    /// What those that use CUBIC remember.
+    pub(super) cubics: CubicPool,
 }
 
 impl SidePool {
@@ -75,8 +78,8 @@ impl SidePool {
         *index = SideIndex::NONE;
     }
 
-    /// Blocks that connections hold.
+    /// Blocks that connections hold, of either kind.
     pub fn in_use(&self) -> usize {
-        self.sides.len() - self.free.len()
+        self.sides.len() - self.free.len() + self.cubics.in_use()
     }
 }

@@ -29,8 +29,10 @@ const TIMERS: [Timer; 4] = [
     Timer::TimeWait,
 ];
 
-/// Deadlines in milliseconds. They go round as sequence numbers do.
+/// Deadlines in milliseconds. They go round as sequence numbers do. Packed, as millions of them are
+/// held at once.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C, packed(1))]
 pub(super) struct Timers {
     deadlines_ms: [u32; TIMERS.len()],
     armed: u8,
@@ -131,7 +133,7 @@ impl Connection {
             let (algorithm, mss) = (cx.tunables.congestion, u32::from(self.mss));
             let is_first = !self.has(Flag::TIMED_OUT);
             self.congestion
-                .handle_timeout(algorithm, flight, mss, is_first);
+                .handle_timeout(algorithm, flight, mss, is_first, &mut cx.sides.cubics);
         }
         self.leave_recovery(cx);
         self.forget_sacked(cx);

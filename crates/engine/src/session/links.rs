@@ -1,0 +1,116 @@
+//! Where the frames of flows go: few places for many flows, so flows hold a number.
+//!
+//! What lives here: the addresses, each once. What does not: who decides about them (`stateful`).
+
+use std::collections::HashMap;
+
+use allosaur_packet::MacAddress;
+
+/// Where the frames of a flow go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LinkAddresses {
+    /// Our MAC address.
+    pub own: MacAddress,
+    /// The other end's, or its gateway's.
+    pub peer: MacAddress,
+    /// The tag control information of a VLAN tag.
+    pub vlan: Option<u16>,
+}
+
+/// The number of a flow's addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LinkIndex(u32);
+
+/// One of them, and how many flows have it.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    link: LinkAddresses,
+    users: u32,
+}
+
+/// The addresses that flows have.
+#[derive(Debug, Default)]
+pub struct Links {
+    known: Vec<Known>,
+    numbers: HashMap<LinkAddresses, u32>,
+    /// Numbers without a flow.
+    free: Vec<u32>,
+    /// The number that was asked for last: mostly it is the next one's too.
+    last: usize,
+}
+
+impl Links {
+    /// The number of these addresses for one more flow. Give it back by `release`.
+    pub(super) fn hold(&mut self, link: LinkAddresses) -> LinkIndex {
+        let last = self.known.get(self.last);
+        let is_last = last.is_some_and(|known| known.users > 0 && known.link == link);
+        if !is_last {
+            self.last = self.find_or_add(link) as usize;
+        }
+        self.known[self.last].users += 1;
+        LinkIndex(self.last as u32)
+    }
+
+    fn find_or_add(&mut self, link: LinkAddresses) -> u32 {
+        if let Some(number) = self.numbers.get(&link) {
+            return *number;
+        }
+        let known = Known { link, users: 0 };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.known[number as usize] = known;
+                number
+            }
+            None => {
+                self.known.push(known);
+                self.known.len() as u32 - 1
+            }
+        };
+        self.numbers.insert(link, number);
+        number
+    }
+
+    /// The addresses of a flow.
+    #[inline]
+    pub(super) fn at(&self, index: LinkIndex) -> LinkAddresses {
+        self.known[index.0 as usize].link
+    }
+
+    /// A flow that held a number is over.
+    pub(super) fn release(&mut self, index: LinkIndex) {
+        let known = &mut self.known[index.0 as usize];
+        known.users -= 1;
+        if known.users == 0 {
+            self.numbers.remove(&known.link);
+            self.free.push(index.0);
+        }
+    }
+
+    /// How many there are.
+    pub fn in_use(&self) -> usize {
+        self.numbers.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_share_addresses_and_the_last_takes_them_along() {
+        let link = |last| LinkAddresses {
+            own: MacAddress([2, 0, 0, 0, 0, 1]),
+            peer: MacAddress([2, 0, 0, 0, 0, last]),
+            vlan: None,
+        };
+        let mut links = Links::default();
+        let held = [2, 3, 2, 3, 3].map(|last| links.hold(link(last)));
+        assert_eq!(held, [0, 1, 0, 1, 1].map(LinkIndex));
+        assert_eq!(links.at(held[1]), link(3));
+        links.release(held[0]);
+        assert_eq!(links.in_use(), 2);
+        links.release(held[2]);
+        assert_eq!((links.in_use(), links.hold(link(9))), (1, LinkIndex(0)));
+        assert_eq!(links.hold(link(2)), LinkIndex(2));
+    }
+}

@@ -1,0 +1,108 @@
+//! A flow in its place: what a core knows of it, in as little memory as may be.
+//!
+//! What lives here: the facts, and the marks in one byte. What does not: what follows from them
+//! (`work`).
+
+use super::RunIndex;
+use crate::session::Session;
+use crate::template::{Side, TemplateIndex};
+use crate::time::{MILLISECOND, Nanos};
+
+/// What may be true of a flow: one bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// A program asked for it.
+    Executed = 1,
+    /// Its program asked for another flow.
+    Asks = 1 << 1,
+    /// It waits for room in its port's queue.
+    Blocked = 1 << 2,
+    /// It was counted as one whose ends know of each other.
+    Counted = 1 << 3,
+    /// Its other side asked, and may be nobody, see `unproven`.
+    Unproven = 1 << 4,
+    /// It is over; only its key is still needed.
+    Lingering = 1 << 5,
+    /// Its first bytes decide about its template.
+    Deferred = 1 << 6,
+    /// It is a server's.
+    Server = 1 << 7,
+}
+
+/// A flow, and whose it is.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) session: Session,
+    pub(super) run: RunIndex,
+    marks: u8,
+    pub(super) template: TemplateIndex,
+    /// The clients that it belongs to, in its run.
+    pub(super) clients: u32,
+    /// When it began, in ms.
+    pub(super) began_ms: u32,
+}
+
+impl Held {
+    /// A flow that begins now.
+    pub(super) fn new(
+        now: Nanos,
+        session: Session,
+        run: RunIndex,
+        (template, side): (TemplateIndex, Side),
+        clients: u32,
+    ) -> Held {
+        let mut held = Held {
+            session,
+            run,
+            marks: 0,
+            template,
+            clients,
+            began_ms: (now / MILLISECOND) as u32,
+        };
+        held.set(Mark::Server, side == Side::Server);
+        held
+    }
+
+    /// Which side of it is ours.
+    #[inline]
+    pub(super) fn side(&self) -> Side {
+        if self.is(Mark::Server) {
+            Side::Server
+        } else {
+            Side::Client
+        }
+    }
+
+    /// Whether this is true of it.
+    #[inline]
+    pub(super) fn is(&self, mark: Mark) -> bool {
+        self.marks & mark as u8 != 0
+    }
+
+    /// From now on it is true. Returns whether that is new.
+    #[inline]
+    pub(super) fn mark(&mut self, mark: Mark) -> bool {
+        let is_new = !self.is(mark);
+        self.marks |= mark as u8;
+        is_new
+    }
+
+    /// From now on it is not. Returns whether it was.
+    #[inline]
+    pub(super) fn unmark(&mut self, mark: Mark) -> bool {
+        let was = self.is(mark);
+        self.marks &= !(mark as u8);
+        was
+    }
+
+    pub(super) fn set(&mut self, mark: Mark, is_true: bool) {
+        if is_true {
+            self.mark(mark);
+        } else {
+            self.unmark(mark);
+        }
+    }
+}
+
+/// Millions of them are held at once: with 12 bytes in the table and 12 of a timer, 256 in all.
+const _: () = assert!(std::mem::size_of::<Option<Held>>() <= 228);
