@@ -40,7 +40,7 @@ impl Control {
             .filter_map(|p| p.streams.keys().next_back());
         reply(&PortStatus {
             owner: owner.map(|owner| owner.user.clone()).unwrap_or_default(),
-            state: port.state().name(),
+            state: self.flow_state().unwrap_or(port.state().name()),
             state_profile: profile_states(port, params.profile.as_deref())?,
             service: port.service == ServiceMode::On,
             service_filtered: matches!(port.service, ServiceMode::Filtered(_)),

@@ -3,8 +3,14 @@
 #[path = "../rpc_common/mod.rs"]
 mod rpc_common;
 
+mod addresses;
+mod counters;
+mod fuzz;
 mod latency;
 mod life;
+mod loading;
+mod modes;
+mod records;
 mod runs;
 mod transcripts;
 mod world;

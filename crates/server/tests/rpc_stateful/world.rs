@@ -73,6 +73,14 @@ impl Owned {
         self.world.refused(method, params)
     }
 
+    /// Calls a method; gives the whole reply.
+    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
+        let params = self.params(params);
+        let reply = self.world.call(method, params);
+        self.hear_orders();
+        reply
+    }
+
     /// Puts a request as it is; gives the whole reply.
     pub(crate) fn ask_raw(&mut self, request: &Value) -> Value {
         let reply = self.world.ask_raw(request.to_string().as_bytes());

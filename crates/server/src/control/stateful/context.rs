@@ -93,6 +93,17 @@ impl Control {
         Ok(json!({}))
     }
 
+    /// What ports are doing while there are flows, as `get_port_status` calls it.
+    pub(in crate::control) fn flow_state(&self) -> Option<&'static str> {
+        match self.room.phase {
+            StatefulPhase::Parse => Some("ASTF_PARSE"),
+            StatefulPhase::Build => Some("ASTF_BUILD"),
+            StatefulPhase::Transmit => Some("TX"),
+            StatefulPhase::Cleanup => Some("ASTF_CLEANUP"),
+            StatefulPhase::Idle | StatefulPhase::Loaded | StatefulPhase::Delete => None,
+        }
+    }
+
     /// Tells what all profiles do together, if that has changed.
     pub(super) fn tell_together(&mut self, now_ns: u64) {
         let phase = self.room.together();
