@@ -188,6 +188,7 @@ impl Inlet {
         let is_wanted_whole = has(end.watched.whole());
         let mut way = Passing {
             is_watched: has(end.watched.any()),
+            is_timed: has(end.watched.timed()),
             copies: &mut end.copies,
             clock,
             port,

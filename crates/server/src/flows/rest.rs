@@ -57,8 +57,9 @@ impl Flows {
 
     /// Whether a sleep would be measured.
     fn must_stay_awake(&mut self) -> bool {
-        self.attention.expect_more(self.last_turn_at)
-            && self.inlets.iter().any(Inlet::is_timed_here)
+        let measures =
+            self.attention.expect_more(self.last_turn_at) || self.end.watched.timed() != 0;
+        measures && self.inlets.iter().any(Inlet::is_timed_here)
     }
 
     fn rest(&mut self, waiter: &mut Waiter, alarm: &Alarm) {

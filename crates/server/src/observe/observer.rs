@@ -43,6 +43,8 @@ pub struct Observer {
     echoes: Option<Echoes>,
     /// Frames of echo streams may arrive, or are to be sent.
     is_echoing: bool,
+    /// The ports of echo streams while there are any, as bits.
+    measured_ports: u64,
     /// What ports answer as hosts, until it is sent.
     replies: VecDeque<(PortIndex, Vec<u8>)>,
     /// Buffers of replies that were sent.
@@ -98,6 +100,7 @@ impl Observer {
                 .collect(),
             echoes: None,
             is_echoing: false,
+            measured_ports: 0,
             replies: VecDeque::new(),
             spare: Vec::new(),
         }
@@ -170,9 +173,10 @@ impl Observer {
         echoes.and_then(Echoes::poll_timeout)
     }
 
-    /// Whether frames are measured here: a sleep would be measured too.
-    pub fn is_measuring(&self) -> bool {
-        self.is_echoing
+    /// The ports of which frames are measured here by the time of their arrival, as bits: a sleep
+    /// would be measured too.
+    pub fn measured_ports(&self) -> u64 {
+        self.measured_ports
     }
 
     /// The ports of which somebody wants all that they receive, as bits: captures, queues, sockets
@@ -419,11 +423,13 @@ impl Observer {
     fn note_watched(&mut self) {
         let captures = &self.captures;
         let echoes = self.echoes.as_ref().filter(|_| self.is_echoing);
+        self.measured_ports = 0;
         for (port, side) in (0..).zip(&mut self.ports) {
             let captured = captures
                 .iter()
                 .any(|c| c.capture.wants(port, Origin::Received));
             let echoing = echoes.is_some_and(|echoes| echoes.has(port));
+            self.measured_ports |= u64::from(echoing) << port;
             side.watched = captured || echoing || !side.is_idle();
         }
     }

@@ -106,6 +106,8 @@ pub(crate) struct Passing<'a> {
     pub(crate) clock: &'a Clock,
     pub(crate) port: PortIndex,
     pub(crate) is_watched: bool,
+    /// Who watches measures by the time of arrival.
+    pub(crate) is_timed: bool,
     /// Whether the queue tells of each frame when it arrived.
     pub(crate) knows_arrivals: bool,
 }
@@ -113,18 +115,24 @@ pub(crate) struct Passing<'a> {
 impl Passing<'_> {
     /// Passes on a frame whose latency is measured. False when there is no room.
     fn measure(&mut self, at: Nanos, frame: &[u8]) -> bool {
-        // The time of the turn would be too early: frames arrive while it lasts.
-        let at = match self.knows_arrivals {
-            true => at,
-            false => self.clock.now_ns(),
-        };
-        self.copies.copy(at, self.port | MEASURE, frame)
+        self.copies
+            .copy(self.arrival(at), self.port | MEASURE, frame)
     }
 
     /// Passes on a frame that is to be shown.
     pub(crate) fn show(&mut self, at: Nanos, frame: &[u8]) {
+        let at = if self.is_timed { self.arrival(at) } else { at };
         if !self.copies.copy(at, self.port, frame) {
             self.copies.note_lost();
+        }
+    }
+
+    /// When a frame arrived that the queue gave with the time `at`. The time of the turn would be
+    /// too early: frames arrive while it lasts.
+    fn arrival(&self, at: Nanos) -> Nanos {
+        match self.knows_arrivals {
+            true => at,
+            false => self.clock.now_ns(),
         }
     }
 }

@@ -21,7 +21,7 @@ use super::{BUDGET, PortSide};
 use crate::clock::Clock;
 use crate::counters::{ArrivalBlock, CoreCounters, ReceiveBlock};
 use crate::mailbox::Doorbell;
-use crate::observe::Reception;
+use crate::observe::{Observer, Reception};
 use crate::polling::Poll;
 
 /// Copies taken from one thread before the next has its turn.
@@ -35,6 +35,8 @@ pub struct Watched {
     any: TapSwitch,
     /// Those of which somebody wants all that they receive, not only what concerns a host.
     whole: TapSwitch,
+    /// Those of which somebody measures by the time of arrival.
+    timed: TapSwitch,
 }
 
 impl Watched {
@@ -48,6 +50,13 @@ impl Watched {
     #[inline]
     pub(crate) fn whole(&self) -> u64 {
         self.whole.ports()
+    }
+
+    /// Those of which somebody measures by the time of arrival, as bits: a sleep would be measured
+    /// too.
+    #[inline]
+    pub(crate) fn timed(&self) -> u64 {
+        self.timed.ports()
     }
 }
 
@@ -130,10 +139,11 @@ impl Gathered {
         }
     }
 
-    /// Says which ports are watched, and of which all is wanted, as bits.
-    pub(super) fn watch(&self, any: u64, whole: u64) {
-        self.watched.any.set(any);
-        self.watched.whole.set(whole);
+    /// Says which ports are watched.
+    pub(super) fn watch(&self, observer: &Observer) {
+        self.watched.any.set(observer.watched_ports());
+        self.watched.whole.set(observer.capturing_ports());
+        self.watched.timed.set(observer.measured_ports());
     }
 
     /// Tells the other threads how a port shall receive from now on.
@@ -249,6 +259,7 @@ impl Gatherer {
                 clock: &self.clock,
                 port: number as PortIndex,
                 is_watched: watched >> number & 1 == 1,
+                is_timed: self.end.watched.timed() >> number & 1 == 1,
                 knows_arrivals: side.queue.knows_arrivals(),
             };
             let (n, to_measure) = side.gather(self.clock.now_ns(), way);
@@ -287,7 +298,8 @@ impl Turn for Gatherer {
 
     fn must_stay_awake(&mut self, now: Nanos) -> bool {
         let mut ports = self.ports.iter().flatten();
-        self.attention.expect_more(now) && ports.any(|port| !port.queue.knows_arrivals())
+        let measures = self.attention.expect_more(now) || self.end.watched.timed() != 0;
+        measures && ports.any(|port| !port.queue.knows_arrivals())
     }
 
     fn sleep_max(&self) -> Nanos {

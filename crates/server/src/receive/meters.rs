@@ -40,6 +40,11 @@ impl Meters {
         }
     }
 
+    /// The time.
+    pub(super) fn now_ns(&self) -> Nanos {
+        self.clock.now_ns()
+    }
+
     /// Measures a frame with the sign of latency; its group, if it belongs to one.
     pub(super) fn measure(&mut self, frame: &[u8]) -> Option<Group> {
         // The time of the turn would be too early: frames arrive while it lasts.

@@ -82,6 +82,10 @@ impl PortSide {
     ) -> usize {
         let arrivals = &mut self.arrivals;
         let knows_arrivals = self.queue.knows_arrivals();
+        let measures = |(watch, port): &(&mut Watch, PortIndex)| {
+            watch.observer.measured_ports() >> port & 1 == 1
+        };
+        let is_timed = !knows_arrivals && watch.as_ref().is_some_and(measures);
         self.queue.receive(now, BUDGET, |at, frame| {
             // First of all what is measured by the clock.
             let group = match sign_of(frame, &arrivals.vxlan) {
@@ -95,6 +99,7 @@ impl PortSide {
             }
             arrivals.count(frame);
             if let Some((watch, port)) = &mut watch {
+                let at = if is_timed { meters.now_ns() } else { at };
                 watch.observer.handle_received(at, *port, frame);
             }
         })
@@ -198,7 +203,7 @@ impl Receiver {
         let (ports, meters) = (&mut self.ports, &mut self.meters);
         let mut observer = self.watch.as_mut().map(|watch| &mut watch.observer);
         if let Some(observer) = &observer {
-            gathered.watch(observer.watched_ports(), observer.capturing_ports());
+            gathered.watch(observer);
         }
         let copies = gathered.attend(|purpose, at, port, frame| match purpose {
             Purpose::Measure => {
@@ -230,7 +235,7 @@ impl Turn for Receiver {
         let echoes = self
             .watch
             .as_ref()
-            .is_some_and(|watch| watch.observer.is_measuring());
+            .is_some_and(|watch| watch.observer.measured_ports() != 0);
         let measures = self.meters.expect_more(now) || echoes;
         measures && self.ports.iter().any(sleeps_are_measured)
     }
