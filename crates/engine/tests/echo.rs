@@ -412,3 +412,25 @@ fn a_duration_is_kept() {
         assert_eq!(world.echoes.poll_timeout(), None);
     }
 }
+
+#[test]
+fn what_was_due_before_the_end_is_sent_or_told() {
+    let mut world = World::new(terms(100.0, V4, &[]), straight(MICROSECOND));
+    world.run_for(100 * MILLISECOND);
+    // Nobody asks for 300 ms, and then it is stopped.
+    world.now += 300 * MILLISECOND;
+    world.echoes.stop(world.now);
+    world.now += 50 * MILLISECOND;
+    world.run_for(SECOND);
+    world.turn();
+    let [client, server] = world.readout();
+    assert_eq!(client.counters.sent + client.counters.not_sent, 40);
+    assert!(
+        (14..=16).contains(&client.counters.sent),
+        "ten at once, and those that were not too late"
+    );
+    assert_eq!(
+        (server.counters.received, server.latency.dropped),
+        (client.counters.sent, 0)
+    );
+}

@@ -51,7 +51,9 @@ class LatencyMethods(StatefulBase):
         """Latency of each port that measures.
 
         "hist" has times in microseconds (min_usec, max_usec, s_avg, s_max, and a histogram of keys and
-        values), "stats" counters. ``skip_zero`` is accepted: existing scripts give it.
+        values), "stats" counters. A server of Allosaur also sends percentiles (p50, p90, p99, p99_9), and
+        which errors of sequence they were (dropped, out_of_order, duplicates). ``skip_zero`` is accepted:
+        existing scripts give it.
         """
         answer = self._stateful().rpc.call("get_latency_stats")["data"]
         ports = {name.removeprefix("port-"): value for name, value in answer.items() if name[:5] == "port-"}

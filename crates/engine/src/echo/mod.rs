@@ -126,15 +126,14 @@ pub enum EchoArrival {
 pub struct Echoes {
     run: u32,
     gap: Gap,
-    /// When they stop asking by themselves.
-    until: Option<Nanos>,
+    /// From when on they ask no more.
+    until: Nanos,
     /// By the number of the port.
     ports: Vec<Option<Side>>,
     /// Requests to be answered, as they arrived.
     asked: VecDeque<(PortIndex, Vec<u8>)>,
     /// Buffers of requests that were answered.
     spare: Vec<Vec<u8>>,
-    stopped_at: Option<Nanos>,
 }
 
 /// One port.
@@ -163,11 +162,10 @@ impl Echoes {
         Echoes {
             run: terms.run,
             gap: Gap::from_pps(terms.rate_pps),
-            until: terms.duration.map(|duration| now.saturating_add(duration)),
+            until: now.saturating_add(terms.duration.unwrap_or(Nanos::MAX)),
             ports: sides,
             asked: VecDeque::new(),
             spare: Vec::new(),
-            stopped_at: None,
         }
     }
 
@@ -183,14 +181,15 @@ impl Echoes {
         }
     }
 
-    /// Asks no more. What is under way is still answered and measured, for a second.
+    /// Asks no more from `now` on; what was due before is still sent. What is under way is
+    /// answered and measured for another second.
     pub fn stop(&mut self, now: Nanos) {
-        self.stopped_at.get_or_insert(now);
+        self.until = self.until.min(now);
     }
 
     /// Whether frames of these streams may still arrive.
     pub fn is_alive(&self, now: Nanos) -> bool {
-        self.stopped_at.is_none_or(|at| now < at + LINGER)
+        now < self.until.saturating_add(LINGER)
     }
 
     /// Whether this port takes part.
@@ -241,18 +240,9 @@ impl Echoes {
             }
             self.spare.push(request);
         }
-        if self.stopped_at.is_none() {
-            let gap = self.gap;
-            // What was due before the end is still sent.
-            let now_or_end = self
-                .until
-                .map_or(now, |until| now.min(until.saturating_sub(1)));
-            for side in self.ports.iter_mut().flatten() {
-                frames += side.ask_due(self.run, (now, now_or_end), gap, &mut frame, &mut send);
-            }
-            if self.until.is_some_and(|until| until <= now) {
-                self.stop(now);
-            }
+        let (run, gap, until) = (self.run, self.gap, self.until);
+        for side in self.ports.iter_mut().flatten() {
+            frames += side.ask_due(run, (now, until), gap, &mut frame, &mut send);
         }
         self.spare.push(frame);
         frames
@@ -260,10 +250,9 @@ impl Echoes {
 
     /// When [`Echoes::poll_transmit`] has the next request to send.
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        let is_asking = self.stopped_at.is_none();
-        let sides = self.ports.iter().flatten().filter(|_| is_asking);
-        let asking = sides.filter(|side| side.asks());
-        asking.map(|side| side.due.at).min()
+        let asking = self.ports.iter().flatten().filter(|side| side.asks());
+        let due = asking.map(|side| side.due.at).min();
+        due.filter(|due| *due < self.until)
     }
 
     /// All that was measured.
@@ -347,11 +336,11 @@ impl Side {
         }
     }
 
-    /// Sends the requests that are due until `due_max`. Returns how many there were.
+    /// Sends the requests that are due before `until`. Returns how many there were.
     fn ask_due(
         &mut self,
         run: u32,
-        (now, due_max): (Nanos, Nanos),
+        (now, until): (Nanos, Nanos),
         gap: Gap,
         frame: &mut Vec<u8>,
         send: &mut impl FnMut(PortIndex, &[u8]) -> bool,
@@ -359,9 +348,9 @@ impl Side {
         let EchoRole::Asks { peer_mac } = self.terms.role else {
             return 0;
         };
-        self.give_up_late(now, gap);
+        self.give_up_late(now.min(until.saturating_add(LATE_MAX)), gap);
         let mut frames = 0;
-        while self.due.at <= due_max && frames < BURST_MAX as usize {
+        while self.due.at <= now && self.due.at < until && frames < BURST_MAX as usize {
             self.due = self.due.after(gap);
             let stamp = self.stamp(run, now).to_bytes();
             let request = Echo {
