@@ -106,9 +106,11 @@ class MockStatefulTransport(MockTransport):
         if params.get("frag_first"):
             self._parts[name] = ""
             loaded = self._texts.get(name, "")
-            known = hashlib.md5(loaded.encode(), usedforsecurity=False).hexdigest()
+            known = _md5(loaded)
             if loaded and params.get("md5") == known:
                 return {"matches_loaded": True}
+            if any(_md5(text) == params.get("md5") for text in self._texts.values()):
+                raise _refused("Fragment already added on other profile_id")
         self._parts[name] += params["fragment"]
         if params.get("frag_last"):
             self._texts[name] = self._parts.pop(name)
@@ -310,3 +312,7 @@ class MockStatefulTransport(MockTransport):
         if params["epoch"] != self.epoch:
             return {"epoch_err": self.epoch}
         return {"name": "counter vals", "epoch": self.epoch, "client": {}, "server": {}}
+
+
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()

@@ -253,6 +253,7 @@ def test_profiles_side_by_side(live: Any) -> None:
     for port, name in ((81, "one"), (82, "two")):
         whole(live, live.get_traffic_stats(pid_input=name), port)
     assert live.get_traffic_stats(is_sum=True)["client"]["tcps_connects"] == 81 + 82
+    live.load_profile(few(81, 81), pid_input="two")
     live.clear_profile(pid_input="one")
     assert set(live.get_profiles()) == {"_", "two"}
     live.stop(pid_input="*", is_remove=True)

@@ -164,6 +164,13 @@ def test_a_profile_of_thirty_megabytes_is_taken(box: MockStatefulTransport, clie
     assert len(box.profile()["buf_list"]) == 31
 
 
+def test_the_same_profile_under_several_names(box: MockStatefulTransport, client: ASTFClient) -> None:
+    """A server takes no text twice: what is sent differs, and means the same."""
+    for name in ("one", "two", "three"):
+        client.load_profile(profile(5000), pid_input=name)
+    assert box.profile("one") == box.profile("two") == box.profile("three")
+
+
 def test_profiles_run_side_by_side(box: MockStatefulTransport, client: ASTFClient) -> None:
     for name in ("one", "two"):
         client.load_profile(profile(len(name)), pid_input=name)

@@ -7,13 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .._errors import STLError, STLTypeError
+from .._errors import STLError, STLRpcError, STLTypeError
 from .._places import DEFAULT_PROFILE
 from ._arguments import ipv4
 from ._client_base import Pids, StatefulBase
 from ._fragments import upload
 from ._profile import ASTFProfile, ASTFProfileLight
 from ._session import STATE_NAMES, State
+
+#: What a server says when it has the same text under another name.
+_IS_ANOTHER = "already added on other profile"
+#: How many profiles may be the same.
+_ALIKE_MAX = 64
 
 
 class ProfileMethods(StatefulBase):
@@ -37,10 +42,20 @@ class ProfileMethods(StatefulBase):
         if not isinstance(profile, (ASTFProfile, ASTFProfileLight)):
             raise STLTypeError("profile", type(profile), [ASTFProfile, ASTFProfileLight, str])
         rpc = self._stateful().rpc
-        upload(
-            profile.to_json_str(pretty=False, sort_keys=True),
-            lambda **fields: rpc.call("profile_fragment", handler=handler, profile_id=profile_id, **fields),
-        )
+        text = profile.to_json_str(pretty=False, sort_keys=True)
+        for spaces in range(_ALIKE_MAX):
+            try:
+                upload(
+                    # A server takes no text twice; spaces at the end of JSON say nothing.
+                    text + " " * spaces,
+                    lambda **fields: rpc.call(
+                        "profile_fragment", handler=handler, profile_id=profile_id, **fields
+                    ),
+                )
+                break
+            except STLRpcError as error:
+                if _IS_ANOTHER not in error.text or spaces == _ALIKE_MAX - 1:
+                    raise
         # The state that follows from it is known before anybody asks.
         self._stateful().drain_events()
 

@@ -128,7 +128,7 @@ impl Room {
         match others.find(|(_, profile)| has(profile)) {
             None => Ok(()),
             Some((other, _)) => Err(Error::execution(format!(
-                "Fragment already added on other profile_id: start '{other}', or clear it first"
+                "Fragment already added on other profile_id: clear '{other}' first, or change a byte of this one"
             ))),
         }
     }
