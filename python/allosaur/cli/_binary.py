@@ -29,3 +29,11 @@ def become_server_binary(words: Sequence[str]) -> NoReturn:
         os.execv(binary, [binary, *words])
     except OSError as error:
         raise CommandError(f"cannot start {binary}: {error.strerror}") from error
+
+
+def last_words(text: str) -> str:
+    """Return the server's own error, without the `error:` that ours begins with anyway."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if line.lower().startswith("error:")]
+    message = (errors or lines or ["the simulator failed without a word"])[-1]
+    return message.removeprefix("error:").removeprefix("Error:").strip()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from allosaur.cli import _arguments_flows, _arguments_ports, _options
+from allosaur.cli import _arguments_flows, _arguments_ports, _arguments_sim, _options
 from allosaur.cli._errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, bad_input
 
 _COMMANDS = {
@@ -31,7 +31,7 @@ _COMMANDS = {
     "capture": ("_capture", "record what ports send and receive, or show it"),
     "ping": ("_ping", "ping an IP address from a port"),
     "arp": ("_arp", "find the MAC address of a port's gateway"),
-    "sim": ("_sim", "write the packets a profile would send to a pcap file, without a network"),
+    "sim": ("_sim", "try a profile without a network, in virtual time: its packets, its conversations"),
     "demo": ("_demo", "start a server, send traffic both ways, check it, and write a report"),
     "version": ("_version", "say which version this is"),
 }
@@ -253,33 +253,10 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _sim_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "profile", metavar="PROFILE", nargs="?", help="a profile: a .py, .json, .yaml or .pcap file"
-    )
-    parser.add_argument(
-        "--commands", metavar="FILE", help="instead of a profile: a JSON file of RPC requests"
-    )
-    parser.add_argument("-o", "--output", required=True, metavar="OUT.pcap", help="the capture file to write")
-    parser.add_argument(
-        "--limit",
-        type=_options.whole_number,
-        metavar="N",
-        help="packets to write at most (default: 5000, or what the commands file says)",
-    )
-    parser.add_argument(
-        "--cores",
-        type=_options.whole_number,
-        metavar="N",
-        help="threads to simulate (default: 1, or what the commands file says)",
-    )
-    parser.add_argument(
-        "--direction",
-        type=int,
-        choices=(0, 1),
-        default=0,
-        help="which side of the profile to simulate (default: 0)",
-    )
+    _arguments_sim.of_streams(parser)
     _load_arguments(parser, default_duration="forever")
+    _arguments_sim.of_flows(parser.add_argument_group("conversations (stateful profiles)"))
+    _arguments_sim.of_link(parser.add_argument_group("the link between clients and servers"))
     _json_argument(parser)
 
 

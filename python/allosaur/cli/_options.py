@@ -112,6 +112,34 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
+def number(text: str) -> int:
+    """Read a whole number of zero or more."""
+    if not text.strip().isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def rate_bps(text: str) -> float:
+    """Read a rate in bits per second: `10mbps`, `1.5gbps`."""
+    match = _MULTIPLIER.fullmatch(text.strip())
+    unit = match["unit"].lower() if match else ""
+    if match is None or not unit.endswith("bps") or float(match["number"]) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a bit rate; write one such as 10mbps or 1gbps")
+    return float(match["number"]) * _SCALES[unit.removesuffix("bps")]
+
+
+def share(text: str) -> float:
+    """Read a share of 0 to 1: `1%` or `0.01`."""
+    word = text.strip()
+    try:
+        value = float(word.removesuffix("%")) / (100 if word.endswith("%") else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share; write one such as 1% or 0.01")
+    return value
+
+
 def count(text: str) -> int:
     """Read how often: a whole number, or `forever`, which is 0."""
     return 0 if text.strip().lower() in ("forever", "inf") else whole_number(text)

@@ -1,6 +1,7 @@
 """`allosaur sim`: the packets a profile would send, as a capture file, in virtual time.
 
-The engine is the server's own; this only gives it the requests and describes what it wrote.
+The engine is the server's own; this only gives it the requests and describes what it wrote. Conversations
+are in `_sim_flows`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from allosaur.cli import _format, _profile
-from allosaur.cli._binary import server_binary
+from allosaur.cli import _format, _profile, _sim_flows
+from allosaur.cli._binary import last_words, server_binary
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, CommandError, bad_input, explained
 from allosaur.cli._pcap import CaptureSummary, summarize
+from allosaur.cli._profile_kind import is_stateful
 
 DEFAULT_LIMIT_PACKETS = 5000
 
@@ -26,6 +28,10 @@ def execute(options: argparse.Namespace) -> int:
     """Do what `allosaur sim` says; return the exit code."""
     if (options.profile is None) == (options.commands is None):
         raise bad_input("give one of both: a PROFILE, or --commands FILE")
+    if _is_stateful(options):
+        return _sim_flows.execute(options)
+    if options.output is None:
+        raise bad_input("-o is missing: name the capture file to write, such as -o out.pcap")
     output = Path(options.output)
     if not output.parent.is_dir():
         raise bad_input(f"-o {output}: no folder {output.parent}; make it first")
@@ -38,6 +44,13 @@ def execute(options: argparse.Namespace) -> int:
     else:
         print(_text(output, written))
     return EXIT_OK
+
+
+def _is_stateful(options: argparse.Namespace) -> bool:
+    """Say whether the profile has conversations: by the option, or by what the file is."""
+    if options.commands is not None:
+        return False
+    return options.stateful or is_stateful(Path(options.profile))
 
 
 @contextlib.contextmanager
@@ -69,17 +82,9 @@ def _simulate(commands: Path, output: Path, options: argparse.Namespace, source:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != EXIT_OK:
         # The user knows the source, not the file of requests that was made from it.
-        message = _last_words(done.stderr).replace(str(commands), source)
+        message = last_words(done.stderr).replace(str(commands), source)
         known = source in message or str(output) in message
         raise CommandError(message if known else f"{source}: {message}", max(done.returncode, EXIT_FAILED))
-
-
-def _last_words(text: str) -> str:
-    """Return the server's own error, without the `error:` that ours begins with anyway."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if line.lower().startswith("error:")]
-    message = (errors or lines or ["the simulator failed without a word"])[-1]
-    return message.removeprefix("error:").removeprefix("Error:").strip()
 
 
 def _text(output: Path, written: CaptureSummary) -> str:

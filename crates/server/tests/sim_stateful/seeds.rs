@@ -128,7 +128,7 @@ fn settings(chance: &mut Chance, seed: u64) -> Settings {
     }
     Settings {
         seed,
-        cores: 1,
+        cores: 1 + chance.below(2) as u32,
         flows_max: 64,
         room: if chance.happens(0.2) {
             1 + chance.below(6) as usize

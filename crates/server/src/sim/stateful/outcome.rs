@@ -176,10 +176,13 @@ fn judge_flows(name: &str, side: &SideOutcome, may_reset: bool, problems: &mut V
     }
 }
 
+/// Counters of errors by TRex's table that programs may want: a flow without words is probed.
+const PROBES: [&str; 2] = ["tcps_keeptimeo", "tcps_keepprobe"];
+
 /// Where nothing disturbs, counters of errors are 0.
 fn judge_counters(name: &str, side: &SideOutcome, problems: &mut Vec<String>) {
     let wrong = side.counters.iter();
-    let wrong = wrong.filter(|row| row.is_error && row.value != 0);
+    let wrong = wrong.filter(|row| row.is_error && row.value != 0 && !PROBES.contains(&row.name));
     let wrong: Vec<String> = wrong
         .map(|row| format!("{} {}", row.name, row.value))
         .collect();

@@ -1,0 +1,124 @@
+"""The arguments of `allosaur sim`: of streams, of conversations, and of the link between their two ends."""
+
+from __future__ import annotations
+
+import argparse
+
+from allosaur.cli import _options
+
+FAULTS = (
+    *("syn-lost", "syn-ack-lost", "syn-refused", "syn-blind-reset", "wrong-port", "reset-middle"),
+    *("reset-client", "reset-server", "blind-reset", "fin-lost", "silence", "truncate", "corrupt", "pad"),
+)
+"""What a device on the way can do; docs/guide/stateful.md says what each is."""
+
+
+def of_streams(parser: argparse.ArgumentParser) -> None:
+    """What is simulated, and what only streams have."""
+    parser.add_argument(
+        "profile", metavar="PROFILE", nargs="?", help="a profile: a .py, .json, .yaml or .pcap file"
+    )
+    parser.add_argument(
+        "--commands", metavar="FILE", help="instead of a profile: a JSON file of RPC requests"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT.pcap",
+        help="the capture file to write; with conversations two, OUT_c.pcap of the clients' port and "
+        "OUT_s.pcap of the servers', and only if it is given",
+    )
+    parser.add_argument(
+        "--limit",
+        type=_options.whole_number,
+        metavar="N",
+        help="packets to write at most (default: 5000, or what the commands file says)",
+    )
+    parser.add_argument(
+        "--cores",
+        type=_options.whole_number,
+        metavar="N",
+        help="threads to simulate (default: 1, or what the commands file says)",
+    )
+    parser.add_argument(
+        "--direction",
+        type=int,
+        choices=(0, 1),
+        default=0,
+        help="which side of the profile to simulate (default: 0)",
+    )
+
+
+def of_flows(parser: argparse._ActionsContainer) -> None:
+    """What conversations have."""
+    parser.add_argument(
+        "--stateful", action="store_true", help="the profile has conversations (else found out by itself)"
+    )
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="all flows at their rates, for -d (default: 5 s); without --full and -d one flow of each "
+        "template",
+    )
+    parser.add_argument(
+        "--flows", type=_options.whole_number, metavar="N", help="flows of each template at most"
+    )
+    parser.add_argument(
+        "--patience",
+        type=_options.seconds,
+        metavar="TIME",
+        help="how long flows may take after the last began, in virtual time (default: 10m)",
+    )
+    parser.add_argument("--ipv6", action="store_true", help="use IPv6, by the profile's tunables for it")
+    parser.add_argument(
+        "--seed",
+        type=_options.number,
+        default=1,
+        metavar="N",
+        help="where all that is random begins: the same seed, the same packets (default: 1)",
+    )
+
+
+def of_link(parser: argparse._ActionsContainer) -> None:
+    """What happens to packets on the way."""
+    parser.add_argument(
+        "--rtt",
+        type=_options.seconds,
+        default=0.001,
+        metavar="TIME",
+        help="how long a packet and its answer are under way, such as 50ms (default: 1ms)",
+    )
+    parser.add_argument(
+        "--rate", type=_options.rate_bps, metavar="RATE", help="bits a second, such as 10mbps (default: any)"
+    )
+    parser.add_argument(
+        "--queue",
+        type=_options.whole_number,
+        metavar="BYTES",
+        help="with --rate: what may wait for the link; more is lost (default: any)",
+    )
+    for name, what in (("loss", "are lost"), ("reorder", "come late"), ("duplicate", "arrive twice")):
+        parser.add_argument(
+            f"--{name}",
+            type=_options.share,
+            default=0.0,
+            metavar="SHARE",
+            help=f"how many packets {what}: 1%% or 0.01",
+        )
+    parser.add_argument(
+        "--fault",
+        type=fault,
+        action="append",
+        default=[],
+        metavar="NAME[:SHARE]",
+        help="what a device on the way does, to all flows or a share of them (of packets: truncate, corrupt, "
+        f"pad); may be given more than once: {', '.join(FAULTS)}",
+    )
+
+
+def fault(text: str) -> str:
+    """Read `NAME` or `NAME:SHARE`; return it as the server's binary reads it."""
+    name, colon, share = text.partition(":")
+    if name not in FAULTS:
+        raise argparse.ArgumentTypeError(f"{name!r} is no fault; there are {', '.join(FAULTS)}")
+    return f"{name}:{_options.share(share):g}" if colon else name
