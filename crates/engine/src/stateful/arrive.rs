@@ -242,7 +242,11 @@ impl Stateful {
         if self.ignores(facts.side, frame) {
             return Taken::Stray;
         }
+        let is_other = self.lets_strays >> key.port & 1 == 1;
         if facts.side == Side::Client {
+            if is_other {
+                return Taken::Stray;
+            }
             return self.handle_stray(now, key, facts, frame, outlets);
         }
         if let Arrival::Tcp(segment) = frame.received.arrival {
@@ -251,12 +255,18 @@ impl Stateful {
                 return Taken::Stray;
             }
             if !is_syn {
+                if is_other {
+                    return Taken::Stray;
+                }
                 self.counters[1].err_no_syn += 1;
                 self.refuse(now, key, facts, frame, outlets);
                 return Taken::Stray;
             }
         }
         let Some(host) = self.host(key, frame.data()) else {
+            if is_other {
+                return Taken::Stray;
+            }
             self.counters[1].err_no_template += 1;
             self.refuse(now, key, facts, frame, outlets);
             return Taken::Stray;

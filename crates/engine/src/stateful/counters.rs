@@ -42,6 +42,8 @@ counters! {
     err_l3_cs,
     /// Frames with a wrong checksum of TCP or UDP.
     err_l4_cs,
+    /// Frames that service mode took before flows could.
+    redirect_rx_ok,
     /// Flows that a client could not begin, as all its ports are in use.
     err_c_tuple_err,
     /// Flows that clients could not begin, as there are too many.

@@ -104,6 +104,8 @@ pub struct Stateful {
     /// Clients that begin no flows.
     resting: Resting,
     ignored: Arc<Ignored>,
+    /// Ports whose strays are somebody else's, as bits.
+    lets_strays: u64,
     topology: Arc<Topology>,
     sent: Sent,
 }
@@ -137,6 +139,7 @@ impl Stateful {
             executions: Executions::default(),
             resting: Resting::default(),
             ignored: Arc::default(),
+            lets_strays: 0,
             topology: Arc::default(),
             sent,
         }
@@ -217,6 +220,13 @@ impl Stateful {
             Command::SetIgnored(ignored) => self.ignored = ignored,
             _ => {}
         }
+    }
+
+    /// Of these ports, as bits, frames of no flow and no template are somebody else's from now on:
+    /// they are neither counted nor answered.
+    #[inline]
+    pub fn let_strays(&mut self, ports: u64) {
+        self.lets_strays = ports;
     }
 
     fn run_mut(&mut self, run: RunIndex) -> Option<&mut Run> {

@@ -141,7 +141,8 @@ pub enum EndCause {
 pub enum Taken {
     /// A flow's, or it was answered or counted as one that no flow wanted.
     Flow,
-    /// TCP or UDP for no flow and no template. It was counted, and a segment answered.
+    /// TCP or UDP for no flow and no template. It was counted, and a segment answered, unless such
+    /// frames are somebody else's ([`Stateful::let_strays`](super::Stateful::let_strays)).
     Stray,
     /// Neither TCP nor UDP, or of a port that this core does not serve.
     Other,

@@ -16,7 +16,7 @@ use allosaur_port::spread::{Sharing, SpreadEnd, SpreadReader, spread_by};
 use crate::clock::Clock;
 use crate::counters::ArrivalBlock;
 use crate::mailbox::Alarm;
-use crate::observe::Reception;
+use crate::observe::{Reception, ServiceMode};
 use crate::receive::arrivals::{Arrivals, Passing};
 use crate::receive::gather::FarEnd;
 
@@ -130,6 +130,10 @@ pub(super) struct Inlet {
     side: Option<Side>,
     queue: FlowRx,
     arrivals: Arrivals,
+    /// Which frames are for watchers, not for flows.
+    service: ServiceMode,
+    /// Frames that were.
+    redirected: u64,
     /// Frames in all turns.
     arrived_ever: u64,
     /// The same, when the counters were published.
@@ -155,6 +159,8 @@ impl Inlet {
             side,
             queue,
             arrivals: Arrivals::default(),
+            service: ServiceMode::Off,
+            redirected: 0,
             arrived_ever: 0,
             told_ever: 0,
         }
@@ -170,6 +176,7 @@ impl Inlet {
             queue.set_up(reception.link_up);
         }
         self.arrivals.vxlan = reception.vxlan;
+        self.service = reception.service;
     }
 
     /// Hands what has arrived to the engine; what is no flow's, and all that somebody wants to see,
@@ -194,8 +201,14 @@ impl Inlet {
             port,
             knows_arrivals: self.queue.knows_arrivals(),
         };
+        let (service, redirected) = (self.service, &mut self.redirected);
         let (mut is_measured, mut others) = (false, 0usize);
         let arrived = self.queue.receive(now, BUDGET, |at, frame| {
+            if service.redirects(frame) {
+                (others, *redirected) = (others + 1, *redirected + 1);
+                is_measured |= arrivals.take(at, frame, &mut way);
+                return;
+            }
             match engine.handle_frame(now, port, frame, outlets) {
                 Taken::Flow => {
                     arrivals.count(frame);
@@ -231,13 +244,19 @@ impl Inlet {
         }
     }
 
-    /// Adds what was passed from thread to thread to the counters of clients or servers.
+    /// The port whose strays are for watchers, as a bit.
+    pub(super) fn lets_strays(&self) -> u64 {
+        u64::from(self.service.is_on()) << self.port
+    }
+
+    /// Adds what was passed on to the counters of clients or servers.
     pub(super) fn count_passed(&self, tables: &mut [FlowTableCounters; 2]) {
         let table = match self.side {
             Some(Side::Client) => &mut tables[0],
             Some(Side::Server) => &mut tables[1],
             None => return,
         };
+        table.redirect_rx_ok += self.redirected;
         match &self.queue {
             FlowRx::Whole(_) => {}
             FlowRx::Reader { queue, .. } => {

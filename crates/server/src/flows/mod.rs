@@ -13,7 +13,7 @@ use std::sync::Arc;
 use allosaur_engine::Engine;
 use allosaur_engine::stateful::{Command, Config, Stateful};
 use allosaur_engine::stats::DirectionCounters;
-use allosaur_engine::time::Nanos;
+use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_port::kind::PortTx;
 use allosaur_port::tap::{TapIn, TapSwitch};
@@ -30,6 +30,9 @@ use inlet::Inlet;
 use news::News;
 use rest::Doze;
 
+/// For so long after a stream has ended its packets may still come.
+const STRAYS: Nanos = SECOND;
+
 /// One data thread: the flows of a core and the streams beside, its queues of the ports that it
 /// serves, the mail from control, and the way to the first receive thread.
 #[derive(Debug)]
@@ -44,6 +47,8 @@ pub struct Flows {
     mail: WorkerEnd,
     news: News,
     doze: Doze,
+    /// Until then frames may come that streams sent; the end of time while they run.
+    strays_until: Nanos,
     clock: Clock,
     started_at: Nanos,
     last_turn_at: Nanos,
@@ -98,6 +103,7 @@ impl Flows {
             attention: Attention::new(joints.first),
             mail: joints.mail,
             doze: Doze::default(),
+            strays_until: 0,
             clock,
             started_at: now,
             last_turn_at: now,
@@ -143,6 +149,7 @@ impl Flows {
             orders += 1;
             match order {
                 Order::Streams(command) => {
+                    self.strays_until = Nanos::MAX;
                     self.streams.handle_command(now, command, &mut self.queues);
                 }
                 Order::Flows(order) => self.take_flow_order(now, order),
@@ -174,6 +181,8 @@ impl Flows {
                 inlet.set(reception);
             }
         }
+        let strays = self.strays(now);
+        self.engine.let_strays(strays);
         let (mut arrived, mut is_more) = (0, false);
         let (mut is_passed_on, mut is_measured) = (false, false);
         for inlet in &mut self.inlets {
@@ -196,6 +205,19 @@ impl Flows {
             self.attention.note(now);
         }
         (arrived, is_more)
+    }
+
+    /// The ports whose frames of no flow are somebody else's: in service mode, and all while streams
+    /// run beside.
+    fn strays(&mut self, now: Nanos) -> u64 {
+        if self.strays_until == Nanos::MAX && self.streams.poll_timeout().is_none() {
+            self.strays_until = now + STRAYS;
+        }
+        if now < self.strays_until {
+            return u64::MAX;
+        }
+        let ports = self.inlets.iter().map(Inlet::lets_strays);
+        ports.fold(0, |all, port| all | port)
     }
 
     /// Tells control what happened, and publishes the counters when it is time.

@@ -117,6 +117,8 @@ pub struct Reception {
     pub link_up: bool,
     /// The UDP ports that carry VXLAN.
     pub vxlan: VxlanPorts,
+    /// Which frames are for watchers, not for flows.
+    pub service: ServiceMode,
 }
 
 impl Default for Reception {
@@ -124,6 +126,7 @@ impl Default for Reception {
         Reception {
             link_up: true,
             vxlan: VxlanPorts::STANDARD,
+            service: ServiceMode::Off,
         }
     }
 }

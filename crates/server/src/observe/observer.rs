@@ -151,7 +151,10 @@ impl Observer {
 
     /// How each port shall receive; may change when a request is handled.
     pub fn receptions(&self) -> impl Iterator<Item = Reception> + '_ {
-        self.ports.iter().map(|side| side.reception)
+        self.ports.iter().map(|side| Reception {
+            service: side.mode,
+            ..side.reception
+        })
     }
 
     /// Whether anybody watches what a port receives.

@@ -13,6 +13,9 @@ const DHCPV6_PORTS: [u16; 2] = [546, 547];
 /// The port of multicast DNS (RFC 6762).
 const MDNS_PORT: u16 = 5353;
 
+/// Ports from here on are for services beside flows.
+const HIGH_PORT: u16 = 0xff00;
+
 /// Classes of frames, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServiceMask(pub u8);
@@ -28,6 +31,19 @@ impl ServiceMask {
     pub const TRANSPORT: u8 = 8;
     /// Multicast DNS.
     pub const MDNS: u8 = 16;
+    /// TCP and UDP on a port from 0xff00 on: what [`TRANSPORT`](ServiceMask::TRANSPORT) means
+    /// beside flows.
+    pub const HIGH_PORTS: u8 = 32;
+
+    /// The mask of a server that has flows: its class of transport are high ports only.
+    #[must_use]
+    pub fn beside_flows(self) -> ServiceMask {
+        let others = self.0 & !(ServiceMask::TRANSPORT | ServiceMask::HIGH_PORTS);
+        match self.0 & ServiceMask::TRANSPORT {
+            0 => ServiceMask(others),
+            _ => ServiceMask(others | ServiceMask::HIGH_PORTS),
+        }
+    }
 
     /// Whether it has the class of a frame.
     pub fn takes(self, frame: &[u8]) -> bool {
@@ -56,6 +72,15 @@ impl ServiceMode {
         }
     }
 
+    /// Whether a frame is for watchers alone, and no flow may have it.
+    #[inline]
+    pub fn redirects(self, frame: &[u8]) -> bool {
+        match self {
+            ServiceMode::Off | ServiceMode::On => false,
+            ServiceMode::Filtered(mask) => mask.takes(frame),
+        }
+    }
+
     /// Whether it is on, filtered or not.
     pub fn is_on(self) -> bool {
         self != ServiceMode::Off
@@ -75,6 +100,12 @@ fn class_of(frame: &[u8]) -> u8 {
         |at: usize| ports.and_then(|b| Some(u16::from_be_bytes([*b.get(at)?, *b.get(at + 1)?])));
     let has = |port_number: u16| port(0) == Some(port_number) || port(2) == Some(port_number);
     let mut class = ServiceMask::TRANSPORT;
+    if (0..=2)
+        .step_by(2)
+        .any(|at| port(at).is_some_and(|port| port >= HIGH_PORT))
+    {
+        class |= ServiceMask::HIGH_PORTS;
+    }
     if is_tcp {
         if has(BGP_PORT) {
             class |= ServiceMask::BGP;

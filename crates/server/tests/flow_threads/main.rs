@@ -11,13 +11,14 @@ use allosaur_engine::stateful::EndCause;
 use allosaur_engine::stream::{
     CoreShare, DestinationMac, Mode, PortFacts, Profile, ProfileKey, Rate, StreamSpec,
 };
+use allosaur_engine::template::AssociationSpec;
 use allosaur_engine::time::{MICROSECOND, MILLISECOND};
 use allosaur_engine::vm::Checksums;
 use allosaur_port::memory::LinkSettings;
 use allosaur_server::counters::GroupReadout;
 use allosaur_server::filter::Filter;
 use allosaur_server::mailbox::Report;
-use allosaur_server::observe::{Answer, Request};
+use allosaur_server::observe::{Answer, Request, ServiceMask, ServiceMode};
 use allosaur_server::orders::{FlowOrder, FlowReport};
 use world::{AHEAD, REQUEST_BYTES, RESPONSE_BYTES, RUN, World, mac, profile};
 
@@ -324,9 +325,57 @@ fn streams_run_beside_flows_and_are_counted_by_themselves() {
     let received = |world: &World| world.counters.group(1, group).received.packets;
     world.until("all is counted", |world| received(world) == 500);
     assert_eq!(world.counters.group(0, group).sent.packets, 500);
+    // They are nobody's flows, and no error.
+    assert_eq!(world.table_counter("err_no_template"), 0);
     let [client, server] = world.totals();
     assert_eq!(
         (client.flows.tcp.closed, server.flows.tcp.closed),
         (FLOWS, FLOWS)
     );
+}
+
+#[test]
+fn service_mode_takes_its_classes_before_flows_and_answers_no_strays() {
+    let mut world = World::new(1, LinkSettings::default());
+    let mode = |mask| ServiceMode::Filtered(ServiceMask(mask).beside_flows());
+    let set = |world: &World, mode| {
+        for port in 0..2 {
+            assert_eq!(ask(world, Request::SetService { port, mode }), Answer::Done);
+        }
+    };
+    let queue = Request::SetQueue {
+        port: 1,
+        packets_max: 100,
+    };
+    assert_eq!(ask(&world, queue), Answer::Done);
+    // Neither TCP nor UDP, and high ports: flows are from and to others.
+    set(&world, mode(1 | 8));
+    let run = |world: &mut World, port: u16| {
+        let mut profile = profile(10_000.0, Some(10));
+        profile.templates[0].client.port = port;
+        profile.templates[0].server.associations = vec![AssociationSpec::port(port)];
+        world.start(&profile, Some(50 * MILLISECOND));
+        let until = world.clock.now_ns() + 300 * MILLISECOND;
+        world.until("0.3 s", |world| world.clock.now_ns() >= until);
+        let served = world.blocks[world.blocks.len() - 1].totals()[1]
+            .flows
+            .tcp
+            .accepts;
+        world.control[0].send(allosaur_engine::stateful::Command::Remove { run: RUN });
+        world.step();
+        served
+    };
+    assert_eq!(run(&mut world, 80), 10);
+    assert_eq!(world.table_counter("redirect_rx_ok"), 0);
+    assert_eq!(run(&mut world, 0xff01), 0);
+    let until = world.clock.now_ns() + 100 * MILLISECOND;
+    world.until("0.1 s", |world| world.clock.now_ns() >= until);
+    let redirected = world.table_counter("redirect_rx_ok");
+    assert!(redirected >= 10, "{redirected}");
+    let queued = match ask(&world, Request::TakeQueue(1)) {
+        Answer::Packets { packets, .. } => packets.len() as u64,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(queued, redirected.min(100));
+    assert_eq!(world.table_counter("err_no_template"), 0);
 }

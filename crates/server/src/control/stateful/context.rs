@@ -80,7 +80,7 @@ impl Control {
     pub(super) fn context_service(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = ContextService::parse(fields)?;
         let mode = match (params.filtered, params.enabled) {
-            (true, _) => ServiceMode::Filtered(ServiceMask(params.mask)),
+            (true, _) => ServiceMode::Filtered(ServiceMask(params.mask).beside_flows()),
             (false, true) => ServiceMode::On,
             (false, false) => ServiceMode::Off,
         };
