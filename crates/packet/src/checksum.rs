@@ -19,15 +19,18 @@ impl Sum {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Sum {
         // RFC 1071 section 2(B): the sum does not care about byte order, so the words are added
-        // as the machine holds them and turned once at the end. Wide words are split in halves
-        // whose carries pile up in the upper bits (section 2(C)); the loop has no dependency but
-        // the additions, so the compiler makes vectors of it.
+        // as the machine holds them and turned once at the end. Carries of wide words pile up in
+        // the upper bits of their halves (section 2(C)): the upper halves are summed for
+        // themselves, and what is left of the sum of all are the lower ones. That is two additions
+        // and a shift a word, and the compiler makes vectors of it.
         let mut words = bytes.chunks_exact(8);
-        let mut sum = 0u64;
+        let (mut all, mut upper) = (0u64, 0u64);
         for word in &mut words {
             let word = u64::from_ne_bytes(word.try_into().expect("chunks are 8 bytes"));
-            sum += (word & 0xffff_ffff) + (word >> 32);
+            all = all.wrapping_add(word);
+            upper += word >> 32;
         }
+        let mut sum = upper + all.wrapping_sub(upper << 32);
         // The rest by its bits, not by a copy of any length: most headers are 20 bytes.
         let mut rest = words.remainder();
         if let Some((word, after)) = rest.split_first_chunk::<4>() {

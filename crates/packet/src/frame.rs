@@ -136,6 +136,42 @@ impl Layout {
 /// Finds the headers of a frame. A frame above 65,535 bytes is looked at up to there.
 #[must_use]
 pub fn parse(frame: &[u8]) -> Layout {
+    match parse_plain(frame) {
+        Some(layout) => layout,
+        None => parse_any(frame),
+    }
+}
+
+/// The short way for what most frames are: TCP in a whole IPv4 packet without options or tags.
+#[inline]
+fn parse_plain(frame: &[u8]) -> Option<Layout> {
+    const NETWORK: usize = ethernet::HEADER_BYTES;
+    const TRANSPORT: usize = NETWORK + IPV4_BYTES_MIN;
+    let headers: &[u8; TRANSPORT + TCP_BYTES_MIN] = frame.first_chunk()?;
+    let is_plain = headers[12..15] == [0x08, 0x00, 0x45]
+        && headers[NETWORK + 6] & 0x3f == 0
+        && headers[NETWORK + 7] == 0
+        && headers[NETWORK + 9] == IpProtocol::TCP.0;
+    let total_bytes = u16::from_be_bytes([headers[NETWORK + 2], headers[NETWORK + 3]]);
+    let end = NETWORK + usize::from(total_bytes);
+    let header_bytes = 4 * usize::from(headers[TRANSPORT + 12] >> 4);
+    let payload = TRANSPORT + header_bytes;
+    let fits = header_bytes >= TCP_BYTES_MIN && payload <= end && end <= frame.len();
+    (is_plain && fits && frame.len() <= usize::from(u16::MAX)).then(|| Layout {
+        link: Link::Ethernet,
+        network: Network::Ipv4,
+        transport: Transport::Tcp,
+        ether_type: EtherType::IPV4,
+        protocol: IpProtocol::TCP,
+        network_offset: offset(NETWORK),
+        transport_offset: offset(TRANSPORT),
+        payload_offset: offset(payload),
+        end_offset: offset(end),
+        ..Layout::default()
+    })
+}
+
+fn parse_any(frame: &[u8]) -> Layout {
     let frame = &frame[..frame.len().min(usize::from(u16::MAX))];
     let mut layout = Layout {
         end_offset: offset(frame.len()),

@@ -179,7 +179,12 @@ impl<B: AsRef<[u8]>> TcpView<B> {
 
     /// The options; ends at what is not well formed.
     pub fn options(&self) -> impl Iterator<Item = TcpOption<'_>> {
-        tcp_options::iterate(&self.bytes.as_ref()[HEADER_BYTES_MIN..self.header_bytes()])
+        tcp_options::iterate(self.option_bytes())
+    }
+
+    /// The bytes of the options, with their padding.
+    pub fn option_bytes(&self) -> &[u8] {
+        &self.bytes.as_ref()[HEADER_BYTES_MIN..self.header_bytes()]
     }
 
     /// What follows, up to the end of the bytes: TCP itself does not say where a segment ends.

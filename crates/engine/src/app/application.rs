@@ -203,6 +203,12 @@ impl Application {
         self.wait = Wait::Over;
     }
 
+    /// Whether it has nothing to do before it is told of something.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        self.wait != Wait::No
+    }
+
     /// The group of the flow that it waits for ([`Action::Execute`]).
     #[inline]
     pub fn executes(&self) -> Option<u16> {

@@ -23,7 +23,7 @@ pub const BUFFER_BYTES_MAX: u64 = 1 << 30;
 pub const BUFFERS_BYTES_MAX: u64 = 256 << 20;
 
 /// Bytes between two sums that are kept.
-const STEP: usize = 64;
+const STEP: usize = 16;
 /// What repeats is kept so often that copying goes by long pieces.
 const FILL_BYTES: usize = 4096;
 /// Short buffers are kept whole though they repeat, as that is quicker, up to so many bytes each.

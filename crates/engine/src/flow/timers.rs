@@ -94,6 +94,17 @@ impl Timers {
         self.link(flow.0, due_tick);
     }
 
+    /// Wakes `flow` at `at`, or before: a time that is set already and comes first stays. Times
+    /// of flows mostly move on with each frame, and nothing is to be done at most of them.
+    #[inline]
+    pub fn set_by(&mut self, flow: FlowIndex, at: Nanos) {
+        let node = self.nodes.get(flow.0 as usize).copied();
+        let node = node.filter(|node| !node.is_idle());
+        if !node.is_some_and(|node| self.due_tick(node) <= at / FINE_TICK) {
+            self.set(flow, at);
+        }
+    }
+
     /// Does not wake `flow`.
     pub fn stop(&mut self, flow: FlowIndex) {
         let place = flow.0 as usize;

@@ -447,6 +447,9 @@ impl Session {
     /// Runs the program until it waits. Returns whether it did anything.
     fn run_application(&mut self, cx: &mut Context<'_>) -> bool {
         let mut acted = false;
+        if self.application.is_waiting() {
+            return acted;
+        }
         while !self.is_message_waiting() {
             let mut inner = crate::app::Context {
                 program: cx.program,
@@ -507,8 +510,6 @@ impl Session {
     }
 
     fn transmit_segments(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Progress {
-        let mut envelope = self.envelope(cx);
-        let most = self.segment_bytes_max(cx);
         let Carrier::Tcp(connection) = &mut self.carrier else {
             return Progress::Done;
         };
@@ -522,6 +523,14 @@ impl Session {
                 connection.close();
             }
         }
+        if connection.has_nothing_to_say() {
+            return Progress::Done;
+        }
+        let mut envelope = self.envelope(cx);
+        let most = self.segment_bytes_max(cx);
+        let Carrier::Tcp(connection) = &mut self.carrier else {
+            return Progress::Done;
+        };
         let (outbox, buffers) = (&self.outbox, cx.buffers);
         let outboxes = &cx.pools.outboxes;
         let mut inner = tcp::Context {

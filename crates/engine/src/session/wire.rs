@@ -206,6 +206,10 @@ fn read_segment(view: &TcpView<&[u8]>, marked: bool) -> Segment {
     if view.header_bytes() == tcp_header::HEADER_BYTES_MIN {
         return segment;
     }
+    if let Some(timestamps) = read_usual_options(view) {
+        segment.timestamps = Some(timestamps);
+        return segment;
+    }
     for option in view.options() {
         match option {
             TcpOption::MaximumSegmentSize(bytes) => segment.mss = Some(bytes),
@@ -217,6 +221,18 @@ fn read_segment(view: &TcpView<&[u8]>, marked: bool) -> Segment {
         }
     }
     segment
+}
+
+/// The timestamps of a segment that has them and nothing else, in the form that RFC 7323, appendix
+/// A, recommends and all systems use.
+#[inline]
+fn read_usual_options(view: &TcpView<&[u8]>) -> Option<(u32, u32)> {
+    let options: &[u8; 12] = view.option_bytes().try_into().ok()?;
+    let [1, 1, 8, 10, v0, v1, v2, v3, e0, e1, e2, e3] = *options else {
+        return None;
+    };
+    let (value, echo) = ([v0, v1, v2, v3], [e0, e1, e2, e3]);
+    Some((u32::from_be_bytes(value), u32::from_be_bytes(echo)))
 }
 
 fn pseudo_header(addresses: Addresses, protocol: IpProtocol, bytes: usize) -> Sum {

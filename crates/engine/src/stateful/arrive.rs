@@ -188,12 +188,12 @@ impl Stateful {
                 session.abort(cx, way)
             });
         }
-        match frame.received.arrival {
+        match &frame.received.arrival {
             Arrival::Tcp(segment) => self.with_flow(now, index, outlets, |session, cx, way| {
-                session.handle_segment(cx, way, &segment)
+                session.handle_segment(cx, way, segment)
             }),
             Arrival::Udp(bytes) => self.with_flow(now, index, outlets, |session, cx, way| {
-                session.handle_datagram(cx, way, frame.message(bytes))
+                session.handle_datagram(cx, way, frame.message(*bytes))
             }),
         }
     }

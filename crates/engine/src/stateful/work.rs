@@ -197,7 +197,7 @@ impl Stateful {
             Standing::Over => return self.end(now, index),
         };
         match due {
-            Some(due) => self.timers.set(index, due),
+            Some(due) => self.timers.set_by(index, due),
             None => self.timers.stop(index),
         }
     }

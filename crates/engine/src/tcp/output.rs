@@ -90,9 +90,10 @@ impl Connection {
         Progress::Done
     }
 
-    /// All was sent, and nothing asks for more: so it is after most of what arrives.
+    /// All was sent, and nothing asks for more: so it is after most of what arrives. Then
+    /// [`poll_transmit`](Connection::poll_transmit) does nothing.
     #[inline]
-    fn has_nothing_to_say(&self) -> bool {
+    pub fn has_nothing_to_say(&self) -> bool {
         let end = self.end + u32::from(self.has(Flag::FIN_WANTED));
         !self.has(Flag::ASKS)
             && self.next == end

@@ -1,0 +1,266 @@
+//! How many instructions a short connection costs with all that is around TCP: programs, frames,
+//! checksums, the table of flows and the timers. 100 bytes are asked, 32,000 answered, or as many
+//! as the second argument says.
+//!
+//! A client port and a server port of one core, rings between, virtual time. Instructions are the
+//! same on every run; count them with
+//!
+//!     cargo build --release -p allosaur-engine --example flows_speed
+//!     valgrind --tool=callgrind --toggle-collect='*run_turns*' \
+//!         target/release/examples/flows_speed 1000
+//!
+//! and divide by the connections (two sides each) or by the frames that are printed.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use allosaur_engine::app::{BufferSpec, Command as Step, ProgramSpec, Transport};
+use allosaur_engine::stateful::{Command, Config, PortFacts, RunIndex, RunLimits, Stateful};
+use allosaur_engine::template::{
+    AssociationSpec, ClientSpec, CompiledProfile, Distribution, Layout, PerCore, PoolShare,
+    PoolSpec, ProfileSpec, ServerSpec, Side, TemplateSpec, Tunable, TunablesSpec,
+};
+use allosaur_engine::time::{Due, Gap, MICROSECOND, Nanos, SECOND};
+use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use allosaur_packet::MacAddress;
+
+const RUN: RunIndex = RunIndex(0);
+const SLOT_BYTES: usize = 2048;
+const SLOTS: usize = 1024;
+/// Connections that begin in a second.
+const RATE_CPS: f64 = 100_000.0;
+const TURN: Nanos = 20 * MICROSECOND;
+
+fn main() {
+    let arguments = std::env::args().skip(1);
+    let mut numbers = arguments.filter_map(|text| text.parse::<u64>().ok());
+    let connections = numbers.next().unwrap_or(100_000);
+    let response_bytes = numbers.next().unwrap_or(32_000);
+    let (mut engine, mut rings) = (engine(), Rings::new());
+    let compiled = CompiledProfile::compile(&profile(response_bytes), Layout::SMALLEST);
+    let command = Command::Start {
+        run: RUN,
+        profile: Arc::new(compiled.expect("the profile is right")),
+        factor: 1.0,
+        start_at: SECOND,
+        duration: None,
+        clients: u32::MAX,
+        limits: RunLimits::default(),
+    };
+    engine.handle_command(SECOND, command, &mut rings);
+    let mut now = SECOND;
+    // The memory of flows fills up first.
+    run_warm(&mut engine, &mut rings, &mut now, 2_000);
+    let begin = Instant::now();
+    let (done, frames) = run_turns(&mut engine, &mut rings, &mut now, connections);
+    let each_ns = begin.elapsed().as_nanos() / u128::from(done.max(1));
+    println!("{done} connections, {frames} frames: {each_ns} ns each");
+}
+
+/// Connections that servers have closed.
+fn closed(engine: &Stateful) -> u64 {
+    let groups = engine.groups(RUN).expect("it runs");
+    groups[0][1].flows.tcp.closed
+}
+
+#[inline(never)]
+fn run_warm(engine: &mut Stateful, rings: &mut Rings, now: &mut Nanos, connections: u64) {
+    turns(engine, rings, now, connections);
+}
+
+/// Runs until so many connections are over. Returns how many, and frames.
+#[inline(never)]
+fn run_turns(
+    engine: &mut Stateful,
+    rings: &mut Rings,
+    now: &mut Nanos,
+    connections: u64,
+) -> (u64, u64) {
+    turns(engine, rings, now, connections)
+}
+
+#[inline(always)]
+fn turns(
+    engine: &mut Stateful,
+    rings: &mut Rings,
+    now: &mut Nanos,
+    connections: u64,
+) -> (u64, u64) {
+    let before = closed(engine);
+    let mut frames = 0;
+    while closed(engine) - before < connections {
+        *now += TURN;
+        for port in 0..2 {
+            let mut arrived = rings.take(1 - port);
+            for place in 0..arrived.len {
+                engine.handle_frame(*now, port as PortIndex, arrived.frame(place), rings);
+            }
+            frames += arrived.len as u64;
+            arrived.len = 0;
+            rings.spare = arrived;
+        }
+        engine.poll_transmit(*now, false, rings);
+    }
+    (closed(engine) - before, frames)
+}
+
+/// Frames that a port sent.
+struct Ring {
+    bytes: Vec<u8>,
+    lens: Vec<usize>,
+    len: usize,
+}
+
+impl Ring {
+    fn new() -> Ring {
+        Ring {
+            bytes: vec![0; SLOTS * SLOT_BYTES],
+            lens: vec![0; SLOTS],
+            len: 0,
+        }
+    }
+
+    fn frame(&self, place: usize) -> &[u8] {
+        &self.bytes[place * SLOT_BYTES..][..self.lens[place]]
+    }
+}
+
+impl Transmit for Ring {
+    const REUSES: bool = false;
+
+    #[inline]
+    fn slot(&mut self, _at: Nanos, len: usize) -> Option<&mut [u8]> {
+        let place = self.len;
+        *self.lens.get_mut(place)? = len;
+        self.len += 1;
+        Some(&mut self.bytes[place * SLOT_BYTES..][..len])
+    }
+
+    fn repeat(&mut self, _: FrameHandle, _: Due, _: Gap, _: u32) -> u32 {
+        unreachable!("flows have no frame twice")
+    }
+
+    fn reuse(&mut self, _: Nanos, _: FrameHandle, _: usize) -> Option<&mut [u8]> {
+        unreachable!("flows have no frame twice")
+    }
+
+    fn register(&mut self, _: &[u8]) -> Option<FrameHandle> {
+        None
+    }
+
+    fn unregister(&mut self, _: FrameHandle) {}
+}
+
+/// What each port sent in this turn, and one that is being read.
+struct Rings {
+    sent: [Ring; 2],
+    spare: Ring,
+}
+
+impl Rings {
+    fn new() -> Rings {
+        Rings {
+            sent: [Ring::new(), Ring::new()],
+            spare: Ring::new(),
+        }
+    }
+
+    /// What a port sent; put it back as the spare one.
+    fn take(&mut self, port: usize) -> Ring {
+        let empty = Ring {
+            bytes: Vec::new(),
+            lens: Vec::new(),
+            len: 0,
+        };
+        let spare = std::mem::replace(&mut self.spare, empty);
+        std::mem::replace(&mut self.sent[port], spare)
+    }
+}
+
+impl Outlets for Rings {
+    #[inline]
+    fn with_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
+        job.run(&mut self.sent[usize::from(port)])
+    }
+}
+
+fn engine() -> Stateful {
+    let facts = |side, own: u8| {
+        Some(PortFacts {
+            side,
+            own_mac: MacAddress([2, 0, 0, 0, 0, own]),
+            peer_mac: MacAddress([2, 0, 0, 0, 0, 1 - own]),
+            vlan: None,
+            frame_bytes_max: 1514,
+            share: PoolShare::ONLY,
+        })
+    };
+    let config = Config {
+        ports: vec![facts(Side::Client, 0), facts(Side::Server, 1)],
+        flows_max: 1 << 18,
+        seed: 1,
+    };
+    Stateful::new(config, SECOND)
+}
+
+fn profile(response_bytes: u64) -> ProfileSpec {
+    let receive = |bytes| Step::Receive {
+        bytes,
+        clear: false,
+    };
+    let send = |buffer| Step::Send { buffer };
+    let program = |commands: [Step; 2]| ProgramSpec {
+        commands: commands.to_vec(),
+        transport: Transport::Stream,
+        addon: None,
+    };
+    let pool = |first, last, side| PoolSpec {
+        first,
+        last,
+        distribution: Distribution::Sequence,
+        side,
+        offset: 0,
+        per_core: PerCore::Default,
+    };
+    let mut tunables = TunablesSpec::default();
+    tunables.set(Tunable::InitialWindow, 2);
+    ProfileSpec {
+        buffers: [100, response_bytes]
+            .map(|bytes| BufferSpec {
+                base: b"HTTP/1.1".to_vec(),
+                bytes: Some(bytes),
+                fill: b"0123456789abcdef".to_vec(),
+            })
+            .to_vec(),
+        pools: vec![
+            pool(0x1000_0000, 0x1000_ffff, Side::Client),
+            pool(0x3000_0000, 0x3000_ffff, Side::Server),
+        ],
+        programs: vec![
+            program([send(0), receive(response_bytes)]),
+            program([receive(100), send(1)]),
+        ],
+        templates: vec![TemplateSpec {
+            client: ClientSpec {
+                program: 0,
+                client_pool: 0,
+                server_pool: 1,
+                port: 80,
+                rate_cps: RATE_CPS,
+                limit: None,
+                continuous: false,
+                core_base: 0,
+                tunables: TunablesSpec::default(),
+            },
+            server: ServerSpec {
+                program: 1,
+                associations: vec![AssociationSpec::port(80)],
+                tunables: TunablesSpec::default(),
+            },
+            group: 0,
+        }],
+        client: tunables.clone(),
+        server: tunables,
+        groups: Vec::new(),
+    }
+}
