@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from allosaur import (
@@ -23,7 +23,7 @@ from allosaur import (
 )
 from allosaur.server import LocalServer
 
-PATIENCE_S = 60
+PATIENCE_S = 60.0
 # What may be sent again, unasked for, when a busy machine lets an end wait for a fifth of a second.
 UNTIMELY = ("tcps_rexmttimeo", "tcps_rexmttimeo_syn", "tcps_sndrexmitpack", "tcps_rcvduppack")
 # Counters that stay 0 when nothing goes wrong.
@@ -160,15 +160,22 @@ def run(client: ASTFClient, what: ASTFProfile, duration: float = -1) -> Traffic:
 
 def finished(client: ASTFClient, connections: int) -> Traffic:
     """What was counted, once so many connections came and all are over; then the profile is stopped."""
-    until = time.monotonic() + PATIENCE_S
-    while time.monotonic() < until:
+
+    def are_over() -> bool:
         servers = counted(client)["server"]
-        if servers["tcps_accepts"] >= connections and servers["tcps_closed"] == servers["tcps_accepts"]:
-            break
-        time.sleep(0.05)
+        return servers["tcps_accepts"] >= connections and servers["tcps_closed"] == servers["tcps_accepts"]
+
+    wait_until(are_over)
     client.stop()
     client.wait_on_traffic(timeout=PATIENCE_S)
     return counted(client)
+
+
+def wait_until(what: Callable[[], bool]) -> None:
+    """Wait until something is so, or for too long; who waits looks again at what he wants."""
+    until = time.monotonic() + PATIENCE_S
+    while not what() and time.monotonic() < until:
+        time.sleep(0.05)
 
 
 def counted(client: ASTFClient) -> Traffic:

@@ -40,6 +40,7 @@ def test_curl_gets_every_byte(ipv6: bool, host: Any, real: ModuleType, talks: Mo
             body = real.body(size, seed=size)
             talks.start(client, serving(talks, talks.answer(body), prefixes=prefixes, txbufsize=1 << 20))
             before = host.counted()
+            assert client.get_profiles_state() == {"_": "STATE_TX"}
             assert real.curl(host, url(ipv6)) == (real.sha256(body), size)
             after = host.counted()
             traffic = talks.finished(client, 1)
@@ -95,6 +96,8 @@ def test_what_nobody_serves_is_refused(host: Any, talks: ModuleType) -> None:
         done = subprocess.run([*command, f"http://{SERVER}:81/"], capture_output=True, check=False)
         # 7: it failed to connect; 28 would be that nobody answered.
         assert done.returncode == 7
+        # Threads publish what they counted a little later.
+        talks.wait_until(lambda: talks.counted(client)["server"]["err_no_template"] > 0)
         assert talks.counted(client)["server"]["err_no_template"] == 1
 
 

@@ -167,10 +167,18 @@ impl World {
 
     /// Two ports and so many data threads, in stateful mode.
     pub(crate) fn stateful(cores: usize) -> World {
-        let stateful = ControlConfig {
+        World::stateful_on(cores, ["memory", "memory"])
+    }
+
+    /// The same, with ports of these kinds.
+    pub(crate) fn stateful_on(cores: usize, drivers: [&str; 2]) -> World {
+        let mut stateful = ControlConfig {
             stateful: true,
             ..config(cores)
         };
+        for (port, driver) in stateful.ports.iter_mut().zip(drivers) {
+            port.driver = driver.into();
+        }
         World::of(stateful, [(0..cores).collect(), (0..cores).collect()])
     }
 

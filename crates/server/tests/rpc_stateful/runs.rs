@@ -5,6 +5,7 @@ use allosaur_engine::time::{MILLISECOND, SECOND};
 use allosaur_server::orders::FlowOrder;
 use serde_json::{Value, json};
 
+use crate::rpc_common::World;
 use crate::world::{Owned, profile};
 
 /// The limits of the runs that were started.
@@ -44,6 +45,23 @@ fn all_data_threads_hear_of_links_then_counters_then_the_start() {
     let words = server.words();
     assert_eq!(&words[..2], ["0 remove", "1 remove"]);
     assert_eq!(words[6..], ["0 start ffffffff", "1 start ffffffff"]);
+}
+
+#[test]
+fn servers_without_clients_run_until_they_are_stopped() {
+    for (drivers, told) in [
+        (["dummy", "memory"], "0 start 0"),
+        (["memory", "dummy"], "0 start ffffffff"),
+    ] {
+        let mut server = Owned::of(World::stateful_on(1, drivers));
+        server.load("_", &profile(&[]));
+        server.start("_", json!({}));
+        assert_eq!(server.words().last().map(String::as_str), Some(told));
+    }
+    let mut server = Owned::new(1);
+    server.load("_", &profile(&[]));
+    server.start("_", json!({"client_mask": 2}));
+    assert_eq!(server.words().last().map(String::as_str), Some("0 start 0"));
 }
 
 #[test]

@@ -29,7 +29,11 @@ pub(crate) struct Owned {
 impl Owned {
     /// A server of so many data threads that belongs to us.
     pub(crate) fn new(cores: usize) -> Owned {
-        let mut world = World::stateful(cores);
+        Owned::of(World::stateful(cores))
+    }
+
+    /// The server of this world.
+    pub(crate) fn of(mut world: World) -> Owned {
         let api_h = sync(&mut world);
         let mut owned = Owned {
             world,

@@ -92,12 +92,16 @@ impl Control {
         let cores = self.live_cores();
         let run = self.new_run(params, profile, &cores, view);
         self.order_links(&cores);
+        let clients = self.clients_of(params.client_mask);
         for (&core, block) in cores.iter().zip(&run.blocks) {
             let (run, block) = (run.index, Arc::clone(block));
             self.order(core, FlowOrder::Publish { run, block });
         }
         for &core in &cores {
-            self.order(core, FlowOrder::Command(start_command(params, &run)));
+            self.order(
+                core,
+                FlowOrder::Command(start_command(params, clients, &run)),
+            );
             if let Some(interval_s) = params.record_interval_s {
                 let interval = Some(Records::interval(interval_s));
                 let run = run.index;
@@ -221,6 +225,14 @@ impl Control {
         }
     }
 
+    /// The client ports that take part, as data threads are told: where there are none, servers run until they are
+    /// stopped.
+    fn clients_of(&self, mask: u32) -> u32 {
+        let clients = self.client_ports();
+        let has_some = clients.iter().any(|port| mask >> port & 1 == 1);
+        if has_some { mask } else { 0 }
+    }
+
     /// How much of all connections the selected client ports have.
     fn client_share(&self, mask: u32) -> f64 {
         let clients = self.client_ports();
@@ -250,7 +262,7 @@ fn nanos(seconds: f64) -> Nanos {
     (seconds * SECOND as f64) as Nanos
 }
 
-fn start_command(params: &StartProfile, run: &Run) -> Command {
+fn start_command(params: &StartProfile, clients: u32, run: &Run) -> Command {
     // What is told of the end of flows has precedence over ending them at once.
     let at_once = params.no_close.then_some(0.0);
     let limits = RunLimits {
@@ -263,7 +275,7 @@ fn start_command(params: &StartProfile, run: &Run) -> Command {
         factor: params.factor,
         start_at: run.start_at,
         duration: params.duration_s.map(nanos),
-        clients: params.client_mask,
+        clients,
         limits,
     }
 }
