@@ -48,7 +48,7 @@ def of_runs(parser: argparse._ActionsContainer) -> None:
         "--close-within",
         type=_options.seconds,
         metavar="TIME",
-        help="at the end, give flows so long to close (default: as long as it takes)",
+        help="at the end, give flows so long to close (default: a minute)",
     )
 
 

@@ -20,7 +20,7 @@ _HINTS = {
     "tcps_rexmttimeo": _LOST,
     "tcps_rexmttimeo_syn": _SILENT,
     "tcps_persisttimeo": _WINDOW,
-    "tcps_keeptimeo": "connections were silent for long: raise tcp.keepidle, or let programs say more",
+    "tcps_keeptimeo": "connections were silent for long, or not there in time: see tcp.keepidle and keepinit",
     "tcps_keepprobe": "connections were silent for long: raise tcp.keepidle, or let programs say more",
     "tcps_keepdrops": _SILENT,
     "tcps_sndrexmitpack": _LOST,

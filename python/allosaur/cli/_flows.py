@@ -6,6 +6,7 @@ result with its verdict. What does not: files, options and printing.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 SAMPLE_INTERVAL_S = 0.25
 _POLL_INTERVAL_S = 0.05
 _STOP_GRACE_S = 5.0
-"""New flows that begin this long after the end of a run are stopped from here."""
+"""How much later than it should the server may be, before it is stopped from here."""
 _CLOSE_MAX_S = 60.0
-"""Flows that are open so long after the end are not waited for."""
+"""Flows that are open so long after the end are not waited for, unless the user gave another time."""
 _CUT_OFF = ("err_no_syn", "err_cwf")
 """Frames that were under way when flows were left as they were: no failure of a run that asked for it."""
 ALL_CLIENTS = 0xFFFFFFFF
@@ -48,6 +49,11 @@ class FlowPlan:
     """The client ports whose clients begin flows, bit by bit."""
     establish_s: float = 0.0
     close_s: float = 0.0
+
+    @property
+    def until_s(self) -> float:
+        """When the last flow begins, in seconds after the start; infinite without an end."""
+        return math.inf if self.duration_s == FOREVER else self.duration_s
 
     @property
     def servers_only(self) -> bool:
@@ -282,8 +288,9 @@ def _watch(
     while not interrupt:
         now_s = sampler.elapsed_s()
         state = client.get_profiles_state().get(plan.profile_id, RESTING[0])
-        if state != TX and ended_s is None:
-            ended_s = now_s
+        if ended_s is None:
+            # A server goes on with TX until the last flow is closed.
+            ended_s = min(now_s, plan.until_s) if state != TX or now_s >= plan.until_s else None
         if now_s >= next_sample_s:
             next_sample_s += SAMPLE_INTERVAL_S * (1 + (now_s - next_sample_s) // SAMPLE_INTERVAL_S)
             counters = sampler.sample().counters
@@ -296,19 +303,13 @@ def _watch(
             watched.overdue = True
             break
         time.sleep(_POLL_INTERVAL_S)
-    return _spent(watched, plan, sampler.elapsed_s(), ended_s)
-
-
-def _spent(watched: _Watched, plan: FlowPlan, now_s: float, ended_s: float | None) -> _Watched:
-    watched.elapsed_s = now_s if ended_s is None else ended_s
-    watched.closing_s = now_s - watched.elapsed_s
-    if plan.duration_s != FOREVER and not (watched.overdue and ended_s is None):
-        # The end is noticed a poll later than it was.
-        watched.elapsed_s = min(watched.elapsed_s, plan.duration_s)
+    watched.elapsed_s = sampler.elapsed_s() if ended_s is None else ended_s
+    watched.closing_s = sampler.elapsed_s() - watched.elapsed_s
     return watched
 
 
 def _is_overdue(plan: FlowPlan, now_s: float, ended_s: float | None) -> bool:
     if ended_s is None:
-        return plan.duration_s != FOREVER and now_s > plan.duration_s + plan.establish_s + _STOP_GRACE_S
-    return now_s > ended_s + max(plan.close_s + _STOP_GRACE_S, _CLOSE_MAX_S)
+        return False
+    limit_s = plan.close_s or (0.0 if plan.no_close else _CLOSE_MAX_S)
+    return now_s > ended_s + limit_s + _STOP_GRACE_S
