@@ -84,16 +84,20 @@ impl AskingEnd {
 }
 
 impl AnsweringEnd {
-    /// Answers all questions there are.
-    pub fn answer(&mut self, mut answer: impl FnMut(Request) -> Answer) {
-        while !self.answers.is_full() {
-            let Ok((number, request)) = self.questions.pop() else {
-                return;
-            };
-            let answered = self.answers.push((number, answer(request)));
-            debug_assert!(answered.is_ok(), "there was room");
-            self.control.unpark();
+    /// Answers the next question, if there is one. What follows from it is done before the one after
+    /// it is answered: who has stopped something and then reads its counters shall have them all.
+    /// Returns whether there was one.
+    pub fn answer(&mut self, answer: impl FnOnce(Request) -> Answer) -> bool {
+        if self.answers.is_full() {
+            return false;
         }
+        let Ok((number, request)) = self.questions.pop() else {
+            return false;
+        };
+        let answered = self.answers.push((number, answer(request)));
+        debug_assert!(answered.is_ok(), "there was room");
+        self.control.unpark();
+        true
     }
 }
 

@@ -73,10 +73,10 @@ impl Watch {
     }
 
     /// Answers control, tells `set` how each port shall receive after each answer, and shows what
-    /// the data threads sent. Returns how many frames.
+    /// the data threads sent. Returns how many frames, and an answer counts as one.
     pub(super) fn attend(&mut self, now: Nanos, mut set: impl FnMut(usize, Reception)) -> usize {
         let observer = &mut self.observer;
-        self.desk.answer(|request| {
+        let has_answered = self.desk.answer(|request| {
             let answer = observer.handle(request, now);
             self.switch.set(observer.sending_ports());
             for (port, reception) in observer.receptions().enumerate() {
@@ -86,14 +86,14 @@ impl Watch {
         });
         let mut show = |at, port, frame: &[u8]| observer.handle_sent(at, port, frame);
         let taps = self.taps.iter_mut();
-        let shown = taps.map(|tap| tap.receive(TAP_BUDGET, &mut show)).sum();
+        let shown: usize = taps.map(|tap| tap.receive(TAP_BUDGET, &mut show)).sum();
         if shown > 0 {
             let lost = self.taps.iter().map(TapOut::lost_packets).sum();
             self.observer
                 .note_lost(Origin::Transmitted, lost - self.lost);
             self.lost = lost;
         }
-        shown
+        shown + usize::from(has_answered)
     }
 
     /// Whether frames wait for another [`send`](Watch::send).
