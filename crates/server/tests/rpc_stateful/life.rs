@@ -119,7 +119,7 @@ fn a_profile_goes_only_after_its_owner_has_heard_that_it_will() {
     assert!(server.next_timeout());
     assert_eq!(server.told_of(), [] as [&str; 0]);
     server.settle();
-    assert!(server.world.now_ns - heard_at >= 10 * MILLISECOND);
+    assert!(server.world.now_ns - heard_at >= 100 * MILLISECOND);
     assert_eq!(server.told_of(), ["61 _", "60 _ 0", "50 0"]);
     // Who never fetches anything holds it up for a second.
     server.load("_", &profile(&[]));
@@ -132,6 +132,21 @@ fn a_profile_goes_only_after_its_owner_has_heard_that_it_will() {
         "{passed} {asked_at}"
     );
     assert!(server.told_of().contains(&"61 _".to_owned()));
+}
+
+#[test]
+fn who_stops_what_has_just_ended_is_told_that_it_has() {
+    let mut server = Owned::new(1);
+    server.load("_", &profile(&[]));
+    server.start("_", json!({}));
+    let run = one_run(&server);
+    server.end_all(run);
+    server.told_of();
+    server.ok("stop", json!({}));
+    assert_eq!(server.told_of(), ["60 _ 5", "50 5", "60 _ 1", "50 1"]);
+    server.world.now_ns += 3 * SECOND;
+    server.ok("stop", json!({}));
+    assert_eq!(server.told_of(), [] as [&str; 0]);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! A profile that was loaded goes in two steps, as clients expect: event 60 with state 6, and later
 //! event 61. TRex's client forgets the changes that it has not looked at when it reads event 61, and
 //! waits for state 6 for ever if that was among them. So event 61 waits until the owner's session
-//! has fetched the first, and a little longer ([`LOOK_INTERVAL`]).
+//! has fetched the first, and longer ([`HEARD_MIN`]).
 
 use std::sync::Arc;
 
@@ -30,9 +30,11 @@ use crate::control::port::{ALL_PROFILES, DEFAULT_PROFILE};
 use crate::control::{Control, Reply, View};
 use crate::orders::FlowOrder;
 
-/// How often it is looked whether a profile may go: TRex's client looks every millisecond at what it
-/// has fetched, and may be kept from it by other programs.
+/// How often it is looked whether a profile may go.
 const LOOK_INTERVAL: Nanos = 10 * MILLISECOND;
+/// How long ago its event must have been fetched. TRex's client looks every millisecond at what it
+/// has; on machines that are short of time its other threads have come first for up to 20 ms.
+const HEARD_MIN: Nanos = 100 * MILLISECOND;
 /// After this time it goes, whether its event was fetched or not.
 const CLEAR_MAX: Nanos = SECOND;
 
@@ -59,8 +61,8 @@ pub(super) struct Profile {
 pub(super) struct Clearing {
     pub(super) next_look_at: Nanos,
     until: Nanos,
-    /// The owner had fetched all events at the last look.
-    was_heard: bool,
+    /// Since when the owner has fetched all events.
+    heard_at: Option<Nanos>,
 }
 
 impl Profile {
@@ -207,7 +209,7 @@ impl Control {
                 profile.clearing = Some(Clearing {
                     next_look_at: view.now_ns + LOOK_INTERVAL,
                     until: view.now_ns + CLEAR_MAX,
-                    was_heard: false,
+                    heard_at: None,
                 });
                 self.set_phase(&name, StatefulPhase::Delete, view.now_ns);
             }
@@ -228,10 +230,13 @@ impl Control {
             if clearing.next_look_at > now_ns {
                 continue;
             }
-            if (is_heard && clearing.was_heard) || clearing.until <= now_ns {
+            if is_heard {
+                clearing.heard_at.get_or_insert(now_ns);
+            }
+            let is_known = clearing.heard_at.is_some_and(|at| at + HEARD_MIN <= now_ns);
+            if is_known || clearing.until <= now_ns {
                 gone.push(name.clone());
             }
-            clearing.was_heard = is_heard;
             clearing.next_look_at = now_ns + LOOK_INTERVAL;
         }
         for name in gone {

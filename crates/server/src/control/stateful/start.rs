@@ -24,6 +24,8 @@ use crate::control::{Control, Reply, View};
 use crate::counters::RunBlock;
 use crate::orders::FlowOrder;
 
+/// For so long after its end, who stops traffic is told that it ended.
+const END_REPEATED_MAX: Nanos = 2 * SECOND;
 /// Why traffic that was asked for does not begin, as TRex's server begins the sentence.
 const PARSE_PROBLEM: &str = "Profile parsing error: ";
 
@@ -144,7 +146,8 @@ impl Control {
             running: cores.to_vec(),
             factor: params.factor,
             share: self.client_share(params.client_mask),
-            no_close: params.no_close,
+            // How long flows may take has precedence.
+            no_close: params.no_close && params.close_s_max.is_none(),
             start_at,
             ended_at: None,
             cause: EndCause::Done,
@@ -172,6 +175,7 @@ impl Control {
         let name = profile_id(fields)?;
         let profile = self.room.profile(&name)?;
         let Some(run) = profile.run.as_ref().filter(|_| profile.is_busy()) else {
+            self.repeat_the_end(&name, view.now_ns);
             return Ok(Value::Null);
         };
         // Who stops what is stopping already does not want to wait for its flows.
@@ -187,6 +191,18 @@ impl Control {
             self.set_phase(&name, StatefulPhase::Cleanup, view.now_ns);
         }
         Ok(Value::Null)
+    }
+
+    /// Traffic ended by itself just before it was stopped. TRex's client waits for it to end, and
+    /// may have overlooked that it did: it is told once more.
+    fn repeat_the_end(&mut self, name: &str, now_ns: Nanos) {
+        let profile = self.room.profiles.get(name);
+        let profile = profile.filter(|profile| profile.phase == StatefulPhase::Loaded);
+        let ended_at = profile.and_then(|profile| profile.run.as_ref()?.ended_at);
+        if ended_at.is_some_and(|at| at + END_REPEATED_MAX >= now_ns) {
+            self.set_phase(name, StatefulPhase::Cleanup, now_ns);
+            self.set_phase(name, StatefulPhase::Loaded, now_ns);
+        }
     }
 
     pub(super) fn update_profile(&mut self, fields: &Fields<'_>) -> Reply {
