@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from allosaur import (
+    ASTFAssociationRule,
     ASTFClient,
     ASTFGlobalInfo,
     ASTFIPGen,
@@ -102,10 +103,11 @@ def profile(
     servers: Sequence[str] = ("48.0.0.1", "48.0.0.1"),
     cps: float = 1000,
     limit: int | None = None,
+    port: int = 80,
     prefixes: tuple[str, str] | None = None,
     **tcp: int,
 ) -> ASTFProfile:
-    """A profile with one template on TCP port 80; ``prefixes`` are those of IPv6: clients, servers."""
+    """A profile with one template; ``prefixes`` are those of IPv6: clients, servers."""
     ip_gen = ASTFIPGen(
         dist_client=ASTFIPGenDist(list(clients)),
         dist_server=ASTFIPGenDist(list(servers)),
@@ -118,8 +120,8 @@ def profile(
             side.ipv6.enable = 1
             side.ipv6.src_msb, side.ipv6.dst_msb = prefixes
     template = ASTFTemplate(
-        client_template=ASTFTCPClientTemplate(program=client, ip_gen=ip_gen, cps=cps, limit=limit),
-        server_template=ASTFTCPServerTemplate(program=server),
+        client_template=ASTFTCPClientTemplate(program=client, ip_gen=ip_gen, port=port, cps=cps, limit=limit),
+        server_template=ASTFTCPServerTemplate(program=server, assoc=ASTFAssociationRule(port=port)),
     )
     return ASTFProfile(
         default_ip_gen=ip_gen,
@@ -141,6 +143,14 @@ def generator(ports: Sequence[str], hosts: Sequence[Any] = (), cores: int = 1) -
             client.set_l3_mode(port=port, src_ipv4=host.port_address, dst_ipv4=host.address)
         client.set_service_mode(enabled=False)
         yield client
+
+
+def send_to(client: ASTFClient, device: Any) -> None:
+    """Let both ports send to the device between them, a ``device.Device``."""
+    client.set_service_mode(enabled=True)
+    for port in (0, 1):
+        client.set_l2_mode(port=port, dst_mac=device.mac(port))
+    client.set_service_mode(enabled=False)
 
 
 def start(client: ASTFClient, what: ASTFProfile, duration: float = -1) -> None:

@@ -71,13 +71,6 @@ class On:
         return subprocess.Popen(["ip", "netns", "exec", self.namespace, *command], **options)
 
 
-def on_both_sides(client: Any, device: Any) -> None:
-    client.set_service_mode(enabled=True)
-    for port in (0, 1):
-        client.set_l2_mode(port=port, dst_mac=device.mac(port))
-    client.set_service_mode(enabled=False)
-
-
 @pytest.mark.parametrize("ipv6", [False, True], ids=["ipv4", "ipv6"])
 @pytest.mark.parametrize("cores", [1, 2])
 def test_through_a_router(
@@ -99,7 +92,7 @@ def test_through_a_router(
         talks.generator(router.ports, cores=cores) as client,
         real.Wire(On(router, 0), tmp_path, "src port 80") as wire,
     ):
-        on_both_sides(client, router)
+        talks.send_to(client, router)
         traffic = talks.run(client, profile)
     assert_complete(traffic, talks, connections, talks.UNTIMELY)
     assert_streams(wire, real, connections)
@@ -132,7 +125,7 @@ def test_through_a_nat(
         talks.generator(nat.ports) as client,
         real.Wire(On(nat, 0), tmp_path, "src port 80") as wire,
     ):
-        on_both_sides(client, nat)
+        talks.send_to(client, nat)
         traffic = talks.run(client, profile)
         table = nat.connections()
     assert_complete(traffic, talks, connections, talks.UNTIMELY)
