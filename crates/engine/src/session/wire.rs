@@ -11,7 +11,7 @@ use allosaur_packet::frame::{Fragment, Health, Layout, Network, Transport};
 use allosaur_packet::ip_protocol::IpProtocol;
 use allosaur_packet::ipv4::Ipv4View;
 use allosaur_packet::ipv6::Ipv6View;
-use allosaur_packet::tcp::{self as tcp_header, TcpView};
+use allosaur_packet::tcp::{self as tcp_header, TcpFlags, TcpView};
 use allosaur_packet::tcp_options::{SackBlocks, TcpOption};
 use allosaur_packet::udp::{self as udp_header, UdpView};
 
@@ -21,11 +21,18 @@ const ETHERNET_BYTES: usize = 14;
 const VLAN_BYTES: usize = 4;
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
+/// Where TCP begins in an IPv4 packet without options in a frame without tags.
+const PLAIN_TRANSPORT: usize = ETHERNET_BYTES + IPV4_BYTES;
 /// Of a frame without FCS; what is shorter is padded with zeros.
 const FRAME_BYTES_MIN: usize = 60;
 /// The ECN field of the IP header (RFC 3168, section 5): may be marked, and marked.
 const ECT_0: u8 = 0b10;
 const CE: u8 = 0b11;
+
+/// Two bytes of padding, and the head of the timestamps option.
+const USUAL_OPTIONS: u32 = 0x0101_080a;
+/// The bytes of these options, both times included.
+const USUAL_OPTIONS_BYTES: usize = 12;
 
 /// The addresses of a frame on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +103,66 @@ pub enum Refusal {
 ///
 /// Why it belongs to no flow.
 pub fn read(frame: &[u8], layout: &Layout) -> Result<Received, Refusal> {
+    let at = (layout.network_offset, layout.transport_offset);
+    let is_plain = at == (ETHERNET_BYTES as u16, PLAIN_TRANSPORT as u16)
+        && (layout.network, layout.transport) == (Network::Ipv4, Transport::Tcp)
+        && (layout.fragment, layout.health) == (Fragment::No, Health::Whole);
+    match frame.first_chunk() {
+        Some(headers) if is_plain => read_plain(headers, frame, layout),
+        _ => read_any(frame, layout),
+    }
+}
+
+/// The short way for TCP in IPv4 without tags and IP options: all is where it mostly is.
+#[inline]
+fn read_plain(
+    headers: &[u8; PLAIN_TRANSPORT + tcp_header::HEADER_BYTES_MIN],
+    frame: &[u8],
+    layout: &Layout,
+) -> Result<Received, Refusal> {
+    let word = |at: usize| {
+        let bytes = [
+            headers[at],
+            headers[at + 1],
+            headers[at + 2],
+            headers[at + 3],
+        ];
+        u32::from_be_bytes(bytes)
+    };
+    let ip = |n: usize| word(ETHERNET_BYTES + 4 * n);
+    let sum = (0..5).fold(Sum::default(), |sum, n| sum.and_u32(ip(n)));
+    if sum.checksum() != 0 {
+        return Err(Refusal::NetworkChecksum);
+    }
+    let segment = layout.segment(frame);
+    let (from, to) = (Ipv4Addr::from(ip(3)), Ipv4Addr::from(ip(4)));
+    let addresses = Addresses::V4(from, to);
+    let sum = pseudo_header(addresses, IpProtocol::TCP, segment.len());
+    if sum.and(segment).checksum() != 0 {
+        return Err(Refusal::TransportChecksum);
+    }
+    let tcp = |n: usize| word(PLAIN_TRANSPORT + 4 * n);
+    let header_bytes = layout.payload_offset - layout.transport_offset;
+    let mut read = Segment {
+        seq: Seq(tcp(1)),
+        ack: Seq(tcp(2)),
+        flags: TcpFlags((tcp(3) >> 16) as u8),
+        window: tcp(3) as u16,
+        len: (segment.len() - usize::from(header_bytes)) as u32,
+        ecn: (ip(0) >> 16) as u8 & CE == CE,
+        ..Segment::default()
+    };
+    if usize::from(header_bytes) > tcp_header::HEADER_BYTES_MIN {
+        read_options(&TcpView::new_unchecked(segment), &mut read);
+    }
+    Ok(Received {
+        addresses,
+        ports: ((tcp(0) >> 16) as u16, tcp(0) as u16),
+        arrival: Arrival::Tcp(read),
+    })
+}
+
+fn read_any(frame: &[u8], layout: &Layout) -> Result<Received, Refusal> {
     if layout.fragment != Fragment::No {
         return Err(Refusal::Fragment);
     }
@@ -117,7 +184,7 @@ pub fn read(frame: &[u8], layout: &Layout) -> Result<Received, Refusal> {
             Ok(Received {
                 addresses,
                 ports: (view.source_port(), view.destination_port()),
-                arrival: Arrival::Tcp(read_segment(&view, marked)),
+                arrival: Arrival::Tcp(read_segment(&view, segment.len(), marked)),
             })
         }
         Transport::Udp => {
@@ -193,22 +260,26 @@ fn read_network(frame: &[u8], layout: &Layout) -> Result<(Addresses, bool), Refu
     }
 }
 
-fn read_segment(view: &TcpView<&[u8]>, marked: bool) -> Segment {
+#[inline]
+fn read_segment(view: &TcpView<&[u8]>, segment_bytes: usize, marked: bool) -> Segment {
     let mut segment = Segment {
         seq: Seq(view.sequence()),
         ack: Seq(view.acknowledgment()),
         flags: view.flags(),
         window: view.window(),
-        len: view.payload().len() as u32,
+        len: (segment_bytes - view.header_bytes()) as u32,
         ecn: marked,
         ..Segment::default()
     };
-    if view.header_bytes() == tcp_header::HEADER_BYTES_MIN {
-        return segment;
-    }
+    read_options(view, &mut segment);
+    segment
+}
+
+#[inline]
+fn read_options(view: &TcpView<&[u8]>, segment: &mut Segment) {
     if let Some(timestamps) = read_usual_options(view) {
         segment.timestamps = Some(timestamps);
-        return segment;
+        return;
     }
     for option in view.options() {
         match option {
@@ -220,19 +291,17 @@ fn read_segment(view: &TcpView<&[u8]>, marked: bool) -> Segment {
             _ => {}
         }
     }
-    segment
 }
 
 /// The timestamps of a segment that has them and nothing else, in the form that RFC 7323, appendix
 /// A, recommends and all systems use.
 #[inline]
 fn read_usual_options(view: &TcpView<&[u8]>) -> Option<(u32, u32)> {
-    let options: &[u8; 12] = view.option_bytes().try_into().ok()?;
-    let [1, 1, 8, 10, v0, v1, v2, v3, e0, e1, e2, e3] = *options else {
-        return None;
-    };
+    let options: &[u8; USUAL_OPTIONS_BYTES] = view.option_bytes().try_into().ok()?;
+    let [k0, k1, k2, k3, v0, v1, v2, v3, e0, e1, e2, e3] = *options;
+    let is_usual = u32::from_be_bytes([k0, k1, k2, k3]) == USUAL_OPTIONS;
     let (value, echo) = ([v0, v1, v2, v3], [e0, e1, e2, e3]);
-    Some((u32::from_be_bytes(value), u32::from_be_bytes(echo)))
+    is_usual.then(|| (u32::from_be_bytes(value), u32::from_be_bytes(echo)))
 }
 
 fn pseudo_header(addresses: Addresses, protocol: IpProtocol, bytes: usize) -> Sum {
@@ -333,6 +402,15 @@ impl Envelope {
     }
 
     fn write_link(&self, frame: &mut [u8]) {
+        if let (None, Addresses::V4(..), Some(link)) =
+            (self.vlan, self.addresses, frame.first_chunk_mut())
+        {
+            let ([t0, t1, t2, t3, t4, t5], [f0, f1, f2, f3, f4, f5]) =
+                (self.macs.0.0, self.macs.1.0);
+            let link: &mut [u8; ETHERNET_BYTES] = link;
+            *link = [t0, t1, t2, t3, t4, t5, f0, f1, f2, f3, f4, f5, 8, 0];
+            return;
+        }
         frame[..6].copy_from_slice(&self.macs.0.0);
         frame[6..12].copy_from_slice(&self.macs.1.0);
         let ether_type: u16 = match self.addresses {
@@ -358,15 +436,15 @@ impl Envelope {
         match self.addresses {
             Addresses::V4(from, to) => {
                 let total = (IPV4_BYTES + segment_bytes) as u16;
-                header[..2].copy_from_slice(&[0x45, class]);
-                header[2..4].copy_from_slice(&total.to_be_bytes());
-                header[4..6].copy_from_slice(&self.identification.to_be_bytes());
-                // Do not fragment: our segments have the size that the way allows.
-                header[6..8].copy_from_slice(&[0x40, 0]);
-                header[8..12].copy_from_slice(&[self.time_to_live, protocol, 0, 0]);
-                header[12..16].copy_from_slice(&from.octets());
-                header[16..20].copy_from_slice(&to.octets());
-                let sum = checksum::checksum(header);
+                let words = [
+                    word([0x45, class], total),
+                    // Do not fragment: our segments have the size that the way allows.
+                    u32::from(self.identification) << 16 | 0x4000,
+                    word([self.time_to_live, protocol], 0),
+                    from.to_bits(),
+                    to.to_bits(),
+                ];
+                let sum = put_words(words, header).checksum();
                 header[10..12].copy_from_slice(&sum.to_be_bytes());
             }
             Addresses::V6(from, to) => {
@@ -381,6 +459,23 @@ impl Envelope {
     }
 }
 
+/// Two bytes and a 16-bit number, in the order of the wire.
+#[inline]
+fn word([first, second]: [u8; 2], third: u16) -> u32 {
+    u32::from(first) << 24 | u32::from(second) << 16 | u32::from(third)
+}
+
+/// Writes words in the order of the wire, and returns their sum.
+#[inline]
+fn put_words<const N: usize>(words: [u32; N], to: &mut [u8]) -> Sum {
+    let mut sum = Sum::default();
+    for (word, place) in words.into_iter().zip(to.chunks_exact_mut(4)) {
+        place.copy_from_slice(&word.to_be_bytes());
+        sum = sum.and_u32(word);
+    }
+    sum
+}
+
 fn write_datagram(ports: (u16, u16), bytes: usize, sum: Sum, header: &mut [u8]) {
     header[..2].copy_from_slice(&ports.0.to_be_bytes());
     header[2..4].copy_from_slice(&ports.1.to_be_bytes());
@@ -391,17 +486,33 @@ fn write_datagram(ports: (u16, u16), bytes: usize, sum: Sum, header: &mut [u8]) 
 }
 
 fn write_segment(segment: &Segment, ports: (u16, u16), sum: Sum, header: &mut [u8]) {
-    let words = header.len() / 4;
-    header[..2].copy_from_slice(&ports.0.to_be_bytes());
-    header[2..4].copy_from_slice(&ports.1.to_be_bytes());
-    header[4..8].copy_from_slice(&segment.seq.0.to_be_bytes());
-    header[8..12].copy_from_slice(&segment.ack.0.to_be_bytes());
-    header[12..14].copy_from_slice(&[(words << 4) as u8, segment.flags.0]);
-    header[14..16].copy_from_slice(&segment.window.to_be_bytes());
-    header[16..20].fill(0);
-    write_options(segment, &mut header[tcp_header::HEADER_BYTES_MIN..]);
-    let sum = sum.and(header).checksum();
-    header[16..18].copy_from_slice(&sum.to_be_bytes());
+    let offset = (header.len() / 4) << 4;
+    let words = [
+        u32::from(ports.0) << 16 | u32::from(ports.1),
+        segment.seq.0,
+        segment.ack.0,
+        word([offset as u8, segment.flags.0], segment.window),
+        // The checksum, and nothing urgent.
+        0,
+    ];
+    let (fixed, options) = header.split_at_mut(tcp_header::HEADER_BYTES_MIN);
+    let sum = sum.and_sum(put_words(words, fixed));
+    let sum = sum.and_sum(write_all_options(segment, options));
+    fixed[16..18].copy_from_slice(&sum.checksum().to_be_bytes());
+}
+
+/// Writes the options, and returns their sum.
+#[inline]
+fn write_all_options(segment: &Segment, options: &mut [u8]) -> Sum {
+    match segment.timestamps {
+        Some((value, echo)) if options.len() == USUAL_OPTIONS_BYTES => {
+            put_words([USUAL_OPTIONS, value, echo], options)
+        }
+        _ => {
+            write_options(segment, options);
+            Sum::of(options)
+        }
+    }
 }
 
 /// Bytes of the options with their padding to whole words.
