@@ -318,6 +318,7 @@ def test_each_way_to_fail_is_said(done: FlowOutcome, reason: str) -> None:
 
 def test_open_flows_are_no_failure_with_nc() -> None:
     assert judge(outcome(flows(10, 8), FlowPlan(no_close=True))).ok
+    assert not judge(outcome(flows(10, 0), FlowPlan(no_close=True))).ok
 
 
 def test_frames_under_way_are_no_failure_with_nc() -> None:

@@ -46,8 +46,8 @@ def test_every_command_runs_as_it_is_shown(stateful: LocalServer, tmp_path: Path
         if command.startswith(SERVER):
             continue
         words = shlex.split(command)[1:]
-        if "--report" in words:
-            place = words.index("--report") + 1
+        for option in {"--report", "-o"} & set(words):
+            place = words.index(option) + 1
             words[place] = str(tmp_path / words[place])
         run(words if "--local" in words or words[0] == "sim" else [*words, *where])
     assert "Flows over time" in (tmp_path / "flows.html").read_text(encoding="utf-8")
