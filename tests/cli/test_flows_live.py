@@ -116,6 +116,7 @@ def test_latency_and_two_pairs_of_ports(allosaur: Any) -> None:
     assert result["latency"]
     for one in result["latency"].values():
         assert 0 < one["received"] <= one["sent"]
+        assert one["p50_us"] <= one["p90_us"] <= one["p99_us"] <= one["p99_9_us"] <= one["max_us"] + 1
 
 
 def test_a_report_of_a_real_run(allosaur: Any, tmp_path: Path) -> None:

@@ -24,6 +24,15 @@ _ROWS = (
     ("packets sent", "tx_packets"),
     ("packets received", "rx_packets"),
 )
+_TIMES = {
+    "least": "min_us",
+    "median": "p50_us",
+    "average": "average_us",
+    "99 %": "p99_us",
+    "most": "max_us",
+    "jitter": "jitter_us",
+}
+"""The columns of latency. A server of TRex's tells no percentiles."""
 
 
 def text(outcome: FlowOutcome, verdict: FlowVerdict) -> str:
@@ -94,11 +103,11 @@ def latency(found: Mapping[int, Mapping[str, Any]]) -> str:
             f"port {port}",
             _format.count(one["sent"]),
             _format.count(one["received"]),
-            *(_format.seconds(one[name] * 1e-6) for name in ("min_us", "average_us", "max_us", "jitter_us")),
+            *(_format.seconds(one[name] * 1e-6) if name in one else "" for name in _TIMES.values()),
         ]
         for port, one in sorted(found.items())
     ]
-    return _format.table(["latency", "sent", "received", "least", "average", "most", "jitter"], rows)
+    return _format.table(["latency", "sent", "received", *_TIMES], rows)
 
 
 def json_object(outcome: FlowOutcome, verdict: FlowVerdict) -> dict[str, Any]:

@@ -29,6 +29,7 @@ _CLOSE_MAX_S = 60.0
 _CUT_OFF = ("err_no_syn", "err_cwf")
 """Frames that were under way when flows were left as they were: no failure of a run that asked for it."""
 ALL_CLIENTS = 0xFFFFFFFF
+PERCENTILES = ("p50", "p90", "p99", "p99_9")
 TX = "STATE_TX"
 RESTING = ("STATE_IDLE", "STATE_ASTF_LOADED")
 
@@ -179,7 +180,7 @@ def read_groups(client: ASTFClient, profile_id: str) -> dict[str, FlowCounters]:
 
 
 def latencies(client: ASTFClient) -> dict[int, dict[str, Any]]:
-    """Read what was measured of latency, by port, in microseconds."""
+    """Read what was measured of latency, by port, in microseconds; with percentiles if the server tells."""
     found = {}
     for port, one in client.get_latency_stats().items():
         times, counted = one.get("hist", {}), one.get("stats", {})
@@ -190,9 +191,10 @@ def latencies(client: ASTFClient) -> dict[int, dict[str, Any]]:
             "received": int(counted.get("m_pkt_ok", 0)),
             "min_us": float(times.get("min_usec", 0)),
             "average_us": float(times.get("s_avg", 0)),
-            "max_us": float(times.get("s_max", 0)),
+            "max_us": float(times.get("max_usec", 0)),
             "jitter_us": float(counted.get("m_jitter", 0)),
         }
+        found[port] |= {f"{name}_us": float(times[name]) for name in PERCENTILES if name in times}
     return found
 
 

@@ -171,12 +171,22 @@ def _groups(report: FlowReport) -> str:
 
 
 def _latency(report: FlowReport) -> str:
-    names = ("sent", "received", "min_us", "average_us", "max_us", "jitter_us")
+    columns = {
+        "sent": "sent",
+        "received": "received",
+        "least": "min_us",
+        "median": "p50_us",
+        "average": "average_us",
+        "99 %": "p99_us",
+        "most": "max_us",
+        "jitter": "jitter_us",
+    }
     rows = [
-        (f"port {port}", *(f"{one[name]:,.0f}" for name in names)) for port, one in report.latency.items()
+        (f"port {port}", *(f"{one[name]:,.0f}" if name in one else "" for name in columns.values()))
+        for port, one in report.latency.items()
     ]
     return table(
         "Echo requests and their times (µs)",
-        ("", "sent", "received", "least", "average", "most", "jitter"),
+        ("", *columns),
         rows,
     )
