@@ -81,6 +81,32 @@ def test_through_a_device(kind: str, network: Any, devices: ModuleType, talks: M
     assert kernel["forwarded"] == ports[0]["m_pkt_ok"] + ports[1]["m_pkt_ok"]
 
 
+def test_over_ipv6_with_a_profile(network: Any, devices: ModuleType, talks: ModuleType) -> None:
+    router = devices.Router(network, ipv6=True)
+    for link, host in ((0, "2001:db8::a00:a"), (1, "2001:db8:1::a00:102")):
+        words = ("neighbor", "replace", host, "lladdr", network.mac(None, router.ports[link]))
+        network.run(router.namespace, "ip", *words, "dev", router.far(link))
+    # Hardly any flows: this is about what runs beside them.
+    profile = talks.profile(
+        talks.asks(b"-", 1),
+        talks.answers(1, b"-"),
+        clients=(CLIENT, "10.0.0.20"),
+        servers=(SERVER, SERVER),
+        cps=0.5,
+        prefixes=("2001:db8:0::", "2001:db8:1::"),
+    )
+    with talks.generator(router.ports) as client:
+        send_to(client, {port: router.mac(port) for port in (0, 1)})
+        client.load_profile(profile)
+        client.start(duration=1, nc=True, latency_pps=300, client_mask=1)
+        client.wait_on_traffic(timeout=PATIENCE_S)
+        ports = wait_for(client, all_came)
+    assert ports[0]["m_tx_pkt_ok"] + ports[0]["m_tx_pkt_err"] == 300
+    assert ports[0]["m_pkt_ok"] > 0
+    for port in ports.values():
+        assert port["m_seq_error"] == port["m_l4_cs_err"] == port["m_no_id"] == 0
+
+
 def test_a_bad_link_is_seen_as_it_is(network: Any, talks: ModuleType, bad_link: Any) -> None:
     space = network.namespace("link")
     pairs = [network.veth(space) for _ in range(2)]

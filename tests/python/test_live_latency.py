@@ -79,6 +79,28 @@ def test_a_profile_is_measured_beside_and_in_its_messages(live: ASTFClient) -> N
     assert live.get_dynamic_traffic_stats()["client"]["measure_cnt"] == client["measure_cnt"]
 
 
+def test_each_pair_of_ports_has_addresses_of_its_own() -> None:
+    with LocalServer(ports=["memory"] * 4, cores=2, stateful=True) as server, server.client() as client:
+        assert isinstance(client, ASTFClient)
+        client.reset()
+        with pytest.raises(STLError, match=r"pair 1 of ports are beyond the last.*'dual_port_addr'"):
+            client.start_latency(src_ipv4="255.0.0.1")
+        client.set_service_mode(enabled=True)
+        client.start_capture(tx_ports=[0, 2], limit=1000, bpf_filter="icmp")
+        client.start_latency(mult=200, dual_ipv4="1.0.0.0", port_ipv4_offset_s="0.0.2.0")
+        stats_when(client, have_received(20))
+        client.stop_latency()
+        packets: list[dict[str, Any]] = []
+        (capture,) = client.get_capture_status()
+        client.fetch_capture_packets(capture, packets)
+        client.stop_capture(capture)
+    seen = {packet["port"]: (packet["binary"][26:30], packet["binary"][30:34]) for packet in packets}
+    assert seen == {
+        0: (bytes([16, 0, 0, 1]), bytes([48, 0, 0, 1])),
+        2: (bytes([17, 0, 0, 1]), bytes([48, 0, 2, 1])),
+    }
+
+
 def test_wrong_terms_are_refused_by_name(live: ASTFClient) -> None:
     with pytest.raises(STLError, match=r"'mask'.*set the bit"):
         live.start_latency(ports_mask=4)

@@ -10,6 +10,7 @@ use allosaur_packet::MacAddress;
 use allosaur_packet::frame;
 use allosaur_packet::icmpv4::{Icmpv4Header, Icmpv4View};
 use allosaur_packet::ipv4::Ipv4View;
+use proptest::prelude::*;
 
 const START: Nanos = 3 * SECOND;
 const RUN: u32 = 5;
@@ -433,4 +434,50 @@ fn what_was_due_before_the_end_is_sent_or_told() {
         (server.counters.received, server.latency.dropped),
         (client.counters.sent, 0)
     );
+}
+
+/// A request and its answer, over IPv4 or IPv6.
+fn both_messages(addresses: [&str; 2]) -> Vec<Vec<u8>> {
+    let (mut echoes, mut sent) = (Echoes::new(terms(1.0, addresses, &[5]), START), Vec::new());
+    for _ in 0..2 {
+        echoes.poll_transmit(START, |_, frame| {
+            sent.push(frame.to_vec());
+            true
+        });
+        let last: &Vec<u8> = sent.last().expect("one was sent");
+        echoes.handle_frame(START, 1, last);
+    }
+    sent
+}
+
+proptest! {
+    #[test]
+    fn whatever_arrives_is_taken_or_left_and_all_is_counted(
+        is_long in any::<bool>(),
+        frames in prop::collection::vec(
+            (any::<u8>(), any::<bool>(), prop::collection::vec(any::<(u16, u8)>(), 0..4), any::<u16>()),
+            1..40,
+        ),
+    ) {
+        let addresses = if is_long { ["2001:db8::1", "2001:db8:1::1"] } else { V4 };
+        let messages = both_messages(addresses);
+        let mut echoes = Echoes::new(terms(1.0, addresses, &[5]), START);
+        let mut taken = 0;
+        for (port, which, changes, cut) in frames {
+            let mut frame = messages[usize::from(which)].clone();
+            for (place, value) in changes {
+                let place = usize::from(place) % frame.len();
+                frame[place] = value;
+            }
+            frame.truncate(frame.len().saturating_sub(usize::from(cut % 3 * (cut % 40))));
+            let arrival = echoes.handle_frame(START, port % 3, &frame);
+            taken += u64::from(arrival == EchoArrival::Taken);
+            echoes.poll_transmit(START, |_, _| true);
+        }
+        let counted = echoes.readout().into_iter().map(|port| {
+            let counters = port.counters;
+            counters.values().iter().sum::<u64>() - counters.sent - counters.not_sent
+        });
+        prop_assert_eq!(counted.sum::<u64>(), taken);
+    }
 }
