@@ -100,7 +100,7 @@ impl Timers {
     pub fn set_by(&mut self, flow: FlowIndex, at: Nanos) {
         let node = self.nodes.get(flow.0 as usize).copied();
         let node = node.filter(|node| !node.is_idle());
-        if !node.is_some_and(|node| self.due_tick(node) <= at / FINE_TICK) {
+        if node.is_none_or(|node| self.due_tick(node) > at / FINE_TICK) {
             self.set(flow, at);
         }
     }
@@ -370,5 +370,21 @@ mod tests {
             Some(FlowIndex(1)),
             "the past is now"
         );
+    }
+
+    #[test]
+    fn a_time_that_comes_first_stays() {
+        let mut timers = Timers::new(0);
+        let flow = FlowIndex(3);
+        timers.set_by(flow, 10 * MILLISECOND);
+        assert_eq!(timers.due(flow), Some(10 * MILLISECOND));
+        timers.set_by(flow, 200 * MILLISECOND);
+        assert_eq!(timers.due(flow), Some(10 * MILLISECOND));
+        timers.set_by(flow, MILLISECOND);
+        assert_eq!(timers.due(flow), Some(MILLISECOND));
+        assert_eq!(timers.pop_due(MILLISECOND), Some(flow));
+        timers.set_by(flow, 200 * MILLISECOND);
+        assert_eq!(timers.due(flow), Some(200 * MILLISECOND));
+        assert_eq!(timers.len(), 1);
     }
 }
