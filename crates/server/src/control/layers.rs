@@ -23,6 +23,9 @@ use super::traffic::{START_LEAD, check_frames};
 use super::{Action, Control, Reply, StartAddresses, View};
 use crate::observe::{Answer, PortState, Request, ServiceMode};
 
+/// What changes addresses when a gateway has answered.
+const RESOLVE: &str = "resolve";
+
 /// The addresses of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layers {
@@ -173,7 +176,7 @@ impl Control {
             else {
                 continue;
             };
-            let noted = self.set_layers(id, "resolve", view, |layers, _| {
+            let noted = self.set_layers(id, RESOLVE, view, |layers, _| {
                 layers.destination_mac = mac;
                 if let Some(layer) = &mut layers.ipv4 {
                     layer.resolved = true;
@@ -287,8 +290,10 @@ impl Control {
 
     /// A port whose addresses may change now.
     fn quiet_port(&mut self, id: u8, command: &str) -> Result<&mut Port, Error> {
+        // Flows that have begun keep their gateway.
+        let has_flows = command != RESOLVE && self.flow_state().is_some();
         let port = self.port_mut(id)?;
-        if port.state() > State::Streams {
+        if has_flows || port.state() > State::Streams {
             return Err(Error::execution(format!(
                 "{command} cannot be executed while port {id} transmits: stop its traffic first"
             )));

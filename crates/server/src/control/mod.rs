@@ -223,9 +223,11 @@ impl Control {
         }
     }
 
-    /// Whether any profile or capture is being sent.
+    /// Whether any profile or capture is being sent, or there are flows.
     pub fn is_transmitting(&self) -> bool {
-        self.runs().next().is_some() || self.ports.iter().any(|port| port.playing.is_some())
+        self.flow_state().is_some()
+            || self.runs().next().is_some()
+            || self.ports.iter().any(|port| port.playing.is_some())
     }
 
     /// Which commands there are.

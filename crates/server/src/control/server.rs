@@ -96,11 +96,15 @@ impl Control {
         })
     }
 
+    /// Whether a port sends streams, or has flows.
+    pub(super) fn is_busy(&self, port: &Port) -> bool {
+        port.state() >= State::Transmit || self.flow_state().is_some()
+    }
+
     /// The first two ports that a data thread transmits on.
     fn busy_ports(&self, core: usize) -> [i32; 2] {
-        let busy = |(_, port): &(usize, &Port)| {
-            port.state() >= State::Transmit && port.config.cores.contains(&core)
-        };
+        let busy =
+            |(_, port): &(usize, &Port)| self.is_busy(port) && port.config.cores.contains(&core);
         let mut busy = self.ports.iter().enumerate().filter(busy);
         let mut next = || busy.next().map_or(-1, |(index, _)| index as i32);
         [next(), next()]

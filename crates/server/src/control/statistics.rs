@@ -10,7 +10,7 @@ use allosaur_api::commands::statistics::{
 use allosaur_engine::time::FCS_BYTES;
 use serde_json::{Map, Value, json};
 
-use super::port::{Port, State};
+use super::port::Port;
 use super::rates::CoreLoad;
 use super::{Action, Control, LinkOwner, Reply, View, reply};
 use crate::counters::PortCounters;
@@ -117,7 +117,7 @@ impl Control {
 
     /// How busy the data threads of a transmitting port are.
     fn load_of(&self, port: &Port) -> f64 {
-        if port.state() < State::Transmit {
+        if !self.is_busy(port) {
             return 0.0;
         }
         let loads = self.rates.cores();

@@ -154,6 +154,12 @@ fn ports_say_that_they_are_busy_while_flows_are() {
     assert_eq!(state(&mut server), (json!("IDLE"), streams.clone()));
     server.start("_", json!({}));
     assert_eq!(state(&mut server), (json!("TX"), streams.clone()));
+    let cpu = server.ok("get_utilization", json!({}))["cpu"].clone();
+    assert_eq!(cpu[0]["ports"], json!([0, 1]));
+    assert!(server.world.control.is_transmitting());
+    let vlan = json!({"port_id": 0, "vlan": [7], "handler": server.ports["0"]});
+    let (_, told) = server.refused("set_vlan", vlan);
+    assert!(told.contains("while port 0 transmits"), "{told}");
     server.ok("stop", json!({}));
     assert_eq!(state(&mut server).0, "ASTF_CLEANUP");
     let run = server.runs()[0];

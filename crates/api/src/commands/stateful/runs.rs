@@ -246,11 +246,12 @@ pub const COMMANDS: &[Command] = &[
                 multiplier and on the client ports that take part. `begun_cps` and \
                 `achieved_cps`: those that began and those that were established over the last \
                 second. `begun`, `established`, `missed`: how many since the start. \
-                `duration_s`: since the start, or until the end.",
+                `duration_s`: since the start, or until the end. \
+                `ended_by`: `done`, `stopped` or `not established`; `null` while it runs.",
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_"}"#,
-            result: r#"{"offered_cps": 100.0, "begun_cps": 99.0, "achieved_cps": 98.0, "begun": 500, "established": 490, "missed": 0, "duration_s": 5.0}"#,
+            result: r#"{"offered_cps": 100.0, "begun_cps": 99.0, "achieved_cps": 98.0, "begun": 500, "established": 490, "missed": 0, "duration_s": 5.0, "ended_by": null}"#,
         },
         check: |f| profile_id(f).map(drop),
     },
@@ -273,8 +274,8 @@ pub const COMMANDS: &[Command] = &[
                 `address:port-address:port`, an object with `origin` (`client` or `server`), \
                 `duration` (ms), `state` (of TCP, as a number), `options`, `snd_wscale`, \
                 `rcv_wscale`, `rto`, `last_data_recv`, `rtt`, `rttvar` (ms), `snd_ssthresh`, \
-                `snd_cwnd`, `rcv_space`, `snd_wnd` (bytes), `rcv_nxt`, `snd_nxt` (bytes since the \
-                flow began), `snd_mss`, `rcv_mss`, `snd_rexmitpack`, `rcv_ooopack`, `snd_zerowin`.",
+                `snd_cwnd`, `rcv_space`, `snd_wnd` (bytes), `rcv_nxt`, `snd_nxt` (sequence numbers), \
+                `snd_mss`, `rcv_mss`, `snd_rexmitpack`, `rcv_ooopack`, `snd_zerowin`.",
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_", "index": 0}"#,
