@@ -204,6 +204,12 @@ impl Case {
                     link.send(now, place.other(), frame);
                 });
             }
+            // Also when frames go to and fro for ever.
+            assert!(
+                now - begun < PATIENCE,
+                "it hangs: {}",
+                self.state(&mut ends)
+            );
             let mut has_moved = false;
             while let Some((to, frame)) = link.pop(now) {
                 ends[to as usize].deliver(&frame);
@@ -221,11 +227,6 @@ impl Case {
                 }
                 checked = if now - checked > pause { now } else { checked };
             }
-            assert!(
-                now - begun < PATIENCE,
-                "it hangs: {}",
-                self.state(&mut ends)
-            );
             sleep(now, &ends, &link);
         };
         let counters = ends.iter().find_map(|end| match end {
