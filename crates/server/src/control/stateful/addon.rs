@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::figures::Both;
 use super::profiles::Profile;
+use super::rows::NamedRow;
 
 /// Of each counter, in the engine's order: unit, meaning, and whether it is no sum.
 const ABOUT: [(&str, &str, bool); LatencyCounters::NAMES.len()] = [
@@ -43,6 +44,18 @@ pub(super) fn add_values(reply: &mut Value, counters: &Both, first: usize) {
             values.extend(values_of(&counters.flows.latency, first));
         }
     }
+}
+
+/// The counters by name, if there is something to tell.
+pub(super) fn named(counters: &LatencyCounters) -> impl Iterator<Item = NamedRow> + use<> {
+    let has_counted = *counters != LatencyCounters::default();
+    let rows = LatencyCounters::NAMES.iter().zip(counters.values());
+    let rows = rows.filter(move |_| has_counted);
+    rows.map(|(name, value)| NamedRow {
+        name,
+        value: json!(value),
+        is_error: false,
+    })
 }
 
 /// A number that says which dynamic counters a profile has: 1 for those of the add-on, 0 for none.
@@ -83,4 +96,26 @@ fn values_of(counters: &LatencyCounters, first: usize) -> impl Iterator<Item = (
     let values = counters.values().into_iter().enumerate();
     let values = values.filter(|(_, value)| *value != 0);
     values.map(move |(n, value)| ((first + n).to_string(), json!(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_only_where_something_was_counted() {
+        let mut counters = LatencyCounters::default();
+        assert_eq!(named(&counters).count(), 0);
+        counters.total_pkts = 3;
+        let told: Vec<_> = named(&counters).map(|row| (row.name, row.value)).collect();
+        let zero = |name| (name, json!(0));
+        let expected = [
+            zero("min_time"),
+            zero("max_time"),
+            zero("measure_cnt"),
+            zero("total_time"),
+            ("total_pkts", json!(3)),
+        ];
+        assert_eq!(told, expected);
+    }
 }

@@ -9,6 +9,7 @@ use allosaur_engine::tcp::TcpCounters;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::addon;
 use super::figures::Rate;
 
 /// Whether a row is a counter, and what it says of a run.
@@ -108,7 +109,8 @@ pub struct NamedRow {
     pub is_error: bool,
 }
 
-/// All rows but the bars, for one side of a run that is over and took so long: no rate is left.
+/// All rows but the bars, for one side of a run that is over and took so long: no rate is left. Those of
+/// the add-on "latency" follow, where it had something to count.
 pub fn named(
     counters: &GroupCounters,
     table: &FlowTableCounters,
@@ -127,7 +129,7 @@ pub fn named(
         value: values.get(&id.to_string()).cloned().unwrap_or(json!(0)),
         is_error: row.0 == Class::Error,
     });
-    named.collect()
+    named.chain(addon::named(&counters.flows.latency)).collect()
 }
 
 fn description((id, row): (usize, &Row)) -> Value {

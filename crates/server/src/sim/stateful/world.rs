@@ -420,6 +420,7 @@ fn add(all: &mut GroupCounters, one: &GroupCounters) {
     all.flows.tcp.add(&one.flows.tcp);
     all.flows.udp.add(&one.flows.udp);
     all.flows.application.add(&one.flows.application);
+    all.flows.latency.add(&one.flows.latency);
     all.active += one.active;
     all.established += one.established;
     all.missed += one.missed;
