@@ -156,7 +156,12 @@ impl Gathered {
         }
     }
 
-    /// Passes on what waits, and hands copies to `each`, as (what for, time, port, bytes). Returns
+    /// Passes on what waits for room.
+    pub(super) fn tell(&mut self) {
+        self.ways.iter_mut().for_each(Way::tell);
+    }
+
+    /// Hands copies to `each`, as (what for, time, port, bytes). Returns
     /// how many.
     pub(super) fn attend(
         &mut self,
@@ -164,7 +169,6 @@ impl Gathered {
     ) -> usize {
         let mut copies = 0;
         for way in &mut self.ways {
-            way.tell();
             copies += way.copies.receive(GATHER_BUDGET, |at, number, frame| {
                 let purpose = match number & MEASURE {
                     0 => Purpose::Show,

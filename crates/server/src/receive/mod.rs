@@ -24,7 +24,7 @@ use allosaur_port::kind::PortRx;
 use crate::clock::Clock;
 use crate::counters::{CoreCounters, ReceiveBlock};
 use crate::mailbox::Doorbell;
-use crate::observe::Reception;
+use crate::observe::{Observer, Reception};
 use crate::polling::{Poll, SLEEP_MIN};
 use arrivals::Arrivals;
 use gather::{Gathered, Purpose, Watched, Way};
@@ -157,10 +157,17 @@ impl Receiver {
         let now = self.clock.now_ns();
         let ports = &mut self.ports;
         let gathered = &mut self.gathered;
-        let set = |port: usize, reception| {
-            ports[port].set(reception);
+        // All threads are told before control gets its answer.
+        let set = |observer: &Observer| {
+            for (port, reception) in observer.receptions().enumerate() {
+                ports[port].set(reception);
+                if let Some(gathered) = gathered {
+                    gathered.set(port, reception);
+                }
+            }
             if let Some(gathered) = gathered {
-                gathered.set(port, reception);
+                gathered.watch(observer);
+                gathered.tell();
             }
         };
         let mut arrived = self.watch.as_mut().map_or(0, |w| w.attend(now, set));
@@ -205,6 +212,7 @@ impl Receiver {
         if let Some(observer) = &observer {
             gathered.watch(observer);
         }
+        gathered.tell();
         let copies = gathered.attend(|purpose, at, port, frame| match purpose {
             Purpose::Measure => {
                 if let Some(group) = meters.measure_at(at, frame) {

@@ -15,7 +15,7 @@ use allosaur_port::tap::{TapOut, TapSwitch};
 use crate::counters::ReceiveBlock;
 use crate::desk::AnsweringEnd;
 use crate::mailbox::Alarm;
-use crate::observe::{Observer, Reception};
+use crate::observe::Observer;
 
 /// Copies taken from one data thread's tap before the next has its turn.
 const TAP_BUDGET: usize = 256;
@@ -72,16 +72,14 @@ impl Watch {
         self
     }
 
-    /// Answers control, tells `set` how each port shall receive after each answer, and shows what
+    /// Answers control, tells `set` what is watched before each answer leaves, and shows what
     /// the data threads sent. Returns how many frames, and an answer counts as one.
-    pub(super) fn attend(&mut self, now: Nanos, mut set: impl FnMut(usize, Reception)) -> usize {
+    pub(super) fn attend(&mut self, now: Nanos, mut set: impl FnMut(&Observer)) -> usize {
         let observer = &mut self.observer;
         let has_answered = self.desk.answer(|request| {
             let answer = observer.handle(request, now);
             self.switch.set(observer.sending_ports());
-            for (port, reception) in observer.receptions().enumerate() {
-                set(port, reception);
-            }
+            set(observer);
             answer
         });
         let mut show = |at, port, frame: &[u8]| observer.handle_sent(at, port, frame);
