@@ -226,6 +226,8 @@ class LocalServer:
             raise STLConnectionError(f"the server did not start: it {how}. Its log: {said}")
         self.rpc_port = int(words["rpc"].rsplit(":", 1)[1])
         self.pub_port = int(words["pub"].rsplit(":", 1)[1])
+        # Its file may say so, too.
+        self.stateful = self.stateful or words.get("mode") == "stateful"
 
 
 def _is_program(path: Path) -> bool:

@@ -122,3 +122,19 @@ def test_a_killed_server_leaves_nothing_behind(start: Start) -> None:
     process.communicate(timeout=20)
     with socket.socket() as again:
         again.bind(("127.0.0.1", rpc_port))
+
+
+@pytest.mark.parametrize("by_file", [False, True])
+def test_a_stateful_server_says_what_it_is_for(
+    allosaur: Any, start: Start, tmp_path: Path, by_file: bool
+) -> None:
+    config = tmp_path / "stateful.yaml"
+    config.write_text("stateful: true\nports: [memory, memory]\n", encoding="utf-8")
+    text = welcome(start(*(["--config", str(config)] if by_file else ["--stateful"])))
+    assert "mode=stateful" in text
+    assert "ASTFClient(server=" in text
+    example = re.search(r"allosaur run profiles/(stateful/http.py) (.*)", text)
+    assert example is not None, text
+    options = example[2].replace("-d 10", "-d 1").split()
+    ended = allosaur("run", Path(__file__).resolve().parents[2] / "profiles" / example[1], *options)
+    assert ended.code == 0 or "load not reached" in ended.out, ended

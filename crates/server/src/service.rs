@@ -71,11 +71,16 @@ pub fn serve(settings: &Settings, ready: &mut impl Write) -> Result<(), ServiceE
     }
     let announced = writeln!(
         ready,
-        "ready rpc={} pub={} ports={} cores={}",
+        "ready rpc={} pub={} ports={} cores={}{}",
         service.sockets.rpc_endpoint(),
         service.sockets.pub_endpoint(),
         settings.ports.len(),
-        settings.cores()
+        settings.cores(),
+        if settings.stateful {
+            " mode=stateful"
+        } else {
+            ""
+        }
     );
     announced
         .and_then(|()| ready.flush())

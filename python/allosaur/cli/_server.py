@@ -32,17 +32,17 @@ def execute(options: argparse.Namespace) -> NoReturn:
             command += [f"--{name.replace('_', '-')}", str(value)]
     command += ["--pin"] * options.pin
     command += ["--stateful"] * options.stateful
-    become(command, options.stateful)
+    become(command)
 
 
-def become(command: Sequence[str], is_stateful: bool) -> NoReturn:
+def become(command: Sequence[str]) -> NoReturn:
     """Turn this process into the server with these arguments. Raises :class:`CommandError`."""
     binary = server_binary()
     sys.stdout.flush()
     from_server, to_reader = os.pipe()
     if os.fork() == 0:
         os.close(to_reader)
-        _read_on(from_server, is_stateful)
+        _read_on(from_server)
     os.dup2(to_reader, sys.stdout.fileno())
     try:
         os.execv(binary, [binary, *command])
@@ -50,29 +50,29 @@ def become(command: Sequence[str], is_stateful: bool) -> NoReturn:
         raise CommandError(f"cannot start {binary}: {error.strerror}") from error
 
 
-def _read_on(from_server: int, is_stateful: bool) -> NoReturn:
+def _read_on(from_server: int) -> NoReturn:
     """Pass on what the server says until it ends. It is the server that signals are for, not this process."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     try:
         with os.fdopen(from_server, encoding="utf-8", errors="replace") as lines:
-            _pass_on(lines, is_stateful)
+            _pass_on(lines)
     finally:
         # Not sys.exit: what the parent has to clean up is the parent's.
         os._exit(EXIT_OK)
 
 
-def _pass_on(lines: Iterable[str], is_stateful: bool) -> None:
+def _pass_on(lines: Iterable[str]) -> None:
     for line in lines:
         # The line itself comes first: a script that starts a server waits for it.
         print(line, end="", flush=True)
         words = line.split()
         if words[:1] == ["ready"]:
             facts = dict(word.partition("=")[::2] for word in words[1:])
-            print(_welcome(facts, is_stateful), flush=True)
+            print(_welcome(facts), flush=True)
 
 
-def _welcome(facts: dict[str, str], is_stateful: bool) -> str:
+def _welcome(facts: dict[str, str]) -> str:
     """Return what to do next, from the words of the server's `ready` line."""
     rpc_port, pub_port = (facts.get(name, "").rpartition(":")[2] for name in ("rpc", "pub"))
     host = facts.get("rpc", "").removeprefix("tcp://").rpartition(":")[0]
@@ -82,7 +82,7 @@ def _welcome(facts: dict[str, str], is_stateful: bool) -> str:
     if not rpc_port.isdecimal() or pub_port != str(int(rpc_port) - 1):
         options += f" --pub-port {pub_port}"
     profile, rate, client = ("imix.py", "100kpps", "STLClient")
-    if is_stateful:
+    if facts.get("mode") == "stateful":
         profile, rate, client = ("stateful/http.py", "100", "ASTFClient")
     lines = [
         f"Allosaur is ready: {facts.get('ports', '?')} ports, {facts.get('cores', '?')} sending thread(s).",
