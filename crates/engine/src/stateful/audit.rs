@@ -51,7 +51,8 @@ impl Stateful {
     pub fn audit(&self) -> Result<(), String> {
         let it = self.holdings();
         rule(it.keys == it.flows, "each flow has a key, and no other")?;
-        rule(it.sides <= it.flows, "a flow has one block at most")?;
+        // What is lost, and the curve of CUBIC.
+        rule(it.sides <= 2 * it.flows, "a flow has two blocks at most")?;
         rule(it.outboxes <= it.flows, "a flow has one list at most")?;
         rule(it.variables <= it.flows, "a flow has variables once")?;
         rule(it.prefixes <= it.flows, "prefixes have flows")?;

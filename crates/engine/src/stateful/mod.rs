@@ -339,12 +339,6 @@ impl Stateful {
         &self.sent.ports
     }
 
-    /// Blocks that flows hold in the pools that they share: none when there is no flow.
-    pub fn blocks_in_use(&self) -> usize {
-        let pools = &self.pools;
-        pools.sides.in_use() + pools.variables.used() + pools.outboxes.in_use()
-    }
-
     /// Flows that there are, those that only answer stragglers among them.
     pub fn flows(&self) -> usize {
         self.flows.len()

@@ -7,7 +7,7 @@ use allosaur_engine::template::{
     AssociationSpec, ClientSpec, Distribution, PerCore, PoolSpec, ProfileSpec, ServerSpec, Side,
     TemplateSpec, Tunable, TunablesSpec,
 };
-use allosaur_engine::time::MILLISECOND;
+use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_server::sim::stateful::Chance;
 
 /// What both sides of the flows on a server's port say.
@@ -25,7 +25,11 @@ pub(crate) struct Talk {
 pub(crate) struct Made {
     pub(crate) spec: ProfileSpec,
     pub(crate) talks: HashMap<u16, Talk>,
+    /// Flows that begin by themselves, and those that programs may make beside them.
     pub(crate) flows: u64,
+    pub(crate) executed: u64,
+    /// Flows that end are replaced for so long.
+    pub(crate) lasts: Option<Nanos>,
 }
 
 fn place(side: Side) -> usize {
@@ -59,6 +63,8 @@ pub(crate) fn make(chance: &mut Chance) -> Made {
         },
         talks: HashMap::new(),
         flows: 0,
+        executed: 0,
+        lasts: None,
     };
     // Clients and servers keep to one size, so that its choice bounds the work.
     made.spec.client.set(Tunable::Mss, segment_bytes);
@@ -93,7 +99,34 @@ pub(crate) fn make(chance: &mut Chance) -> Made {
         made.talks.insert(port, talk);
         made.flows += u64::from(limit);
     }
+    // A silence ends a flow of messages before the one that it waits for.
+    let may_wait = made.spec.programs[0].transport == Transport::Stream;
+    if count > 1 && may_wait && chance.happens(0.3) {
+        execute(&mut made, count);
+    } else if chance.happens(0.1) {
+        made.lasts = Some((1 + chance.below(2000)) * MILLISECOND);
+        for template in &mut made.spec.templates {
+            template.client.continuous = true;
+        }
+    }
     made
+}
+
+/// Lets the flows of the first template make one of the last, first of all.
+fn execute(made: &mut Made, count: u16) {
+    let last = &mut made.spec.templates[usize::from(count) - 1];
+    made.flows -= u64::from(last.client.limit.take().unwrap_or(0));
+    last.client.rate_cps = 0.0;
+    last.group = 1;
+    made.spec.groups.push("made".to_owned());
+    let first = &made.spec.templates[0];
+    made.executed = u64::from(first.client.limit.unwrap_or(0));
+    let program = &mut made.spec.programs[first.client.program as usize];
+    let set = Command::SetTemplate { group: 1 };
+    // To connect is always first.
+    let at = usize::from(program.commands[0] == Command::Connect);
+    let steps = [set, Command::ExecuteTemplate];
+    program.commands.splice(at..at, steps);
 }
 
 fn template(port: u16, program: u32, limit: u32, rate_cps: f64) -> TemplateSpec {

@@ -8,8 +8,8 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use allosaur_engine::stateful::{
-    Command, Config, Event, FlowTableCounters, GroupCounters, PortFacts, RunIndex, RunLimits,
-    Stateful,
+    Command, Config, Event, FlowTableCounters, GroupCounters, Holdings, PortFacts, RunIndex,
+    RunLimits, Stateful,
 };
 use allosaur_engine::template::{CompiledProfile, PoolShare, Side};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
@@ -191,13 +191,12 @@ impl<W: Watch> World<W> {
         }
     }
 
-    /// Ends all flows at once, and lets none begin.
+    /// Ends all flows at once, and lets none begin; let a little time pass for it.
     pub fn cut(&mut self) {
         for host in self.sides.iter_mut().flatten() {
             let abort = true;
             host.tell(self.now, Command::Stop { run: RUN, abort });
         }
-        self.collect();
     }
 
     /// Lets time pass until nothing is left to happen, or until so long after the beginning.
@@ -232,10 +231,19 @@ impl<W: Watch> World<W> {
         [count(&self.sides[0]), count(&self.sides[1])]
     }
 
-    /// Blocks of shared memory that flows hold, on both sides.
-    pub fn blocks_in_use(&self) -> usize {
-        let hosts = self.sides.iter().flatten();
-        hosts.map(|host| host.engine.blocks_in_use()).sum()
+    /// Looks at all that the engines hold.
+    ///
+    /// # Errors
+    /// What does not hold, in words: a rule, or what is held by nobody when all is over.
+    pub fn audit(&self) -> Result<(), String> {
+        for host in self.sides.iter().flatten() {
+            host.engine.audit()?;
+            let holdings = host.engine.holdings();
+            if holdings.flows == 0 && holdings != Holdings::default() {
+                return Err(format!("held by nobody: {holdings:?}"));
+            }
+        }
+        Ok(())
     }
 
     /// What clients and servers of a template group counted; group 0 has those without a name.
