@@ -153,6 +153,21 @@ impl Application {
         self.go_on_from(Wait::Received);
     }
 
+    /// TCP: the same where the program still waits for more than arrived so far: it need not be
+    /// asked. `false`, and nothing is noted, when it does not.
+    #[inline]
+    pub fn take_part(&mut self, program: &Program, bytes: u32) -> bool {
+        let received = self.received.get() + u64::from(bytes);
+        let is_part = match program.steps.get(usize::from(self.step)) {
+            Some(Step::Receive { count, .. }) => self.wait == Wait::Received && received < *count,
+            _ => false,
+        };
+        if is_part {
+            self.received = Tight::new(received);
+        }
+        is_part
+    }
+
     /// UDP: a message arrived.
     pub fn handle_message(&mut self) {
         self.received = Tight::new(self.received.get() + 1);

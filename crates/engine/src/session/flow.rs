@@ -418,7 +418,10 @@ impl Session {
             }
         }
         if outcome.delivered_bytes > 0 {
-            self.application.handle_delivered(outcome.delivered_bytes);
+            let bytes = outcome.delivered_bytes;
+            if !self.application.take_part(cx.program, bytes) {
+                self.application.handle_delivered(bytes);
+            }
         }
         if outcome.peer_closed {
             self.application.handle_peer_closed();

@@ -35,20 +35,29 @@ pub struct Links {
     numbers: HashMap<LinkAddresses, u32>,
     /// Numbers without a flow.
     free: Vec<u32>,
-    /// The number that was asked for last: mostly it is the next one's too.
-    last: usize,
+    /// The two numbers that were asked for last, the newer first: where clients and servers take
+    /// turns, it is mostly one of these.
+    recent: [usize; 2],
 }
 
 impl Links {
     /// The number of these addresses for one more flow. Give it back by `release`.
     pub(super) fn hold(&mut self, link: LinkAddresses) -> LinkIndex {
-        let last = self.known.get(self.last);
-        let is_last = last.is_some_and(|known| known.users > 0 && known.link == link);
-        if !is_last {
-            self.last = self.find_or_add(link) as usize;
+        let is_it = |number: usize| {
+            let known = self.known.get(number);
+            known.is_some_and(|known| known.users > 0 && known.link == link)
+        };
+        let [newer, older] = self.recent;
+        if !is_it(newer) {
+            let number = match is_it(older) {
+                true => older,
+                false => self.find_or_add(link) as usize,
+            };
+            self.recent = [number, newer];
         }
-        self.known[self.last].users += 1;
-        LinkIndex(self.last as u32)
+        let number = self.recent[0];
+        self.known[number].users += 1;
+        LinkIndex(number as u32)
     }
 
     fn find_or_add(&mut self, link: LinkAddresses) -> u32 {

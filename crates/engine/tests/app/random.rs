@@ -128,6 +128,28 @@ fn run(
     Ok(())
 }
 
+/// Who is told of bytes only when they are enough does the same as who is told of all.
+fn run_by_parts(commands: &[Command], events: &[(u8, u32)]) -> Result<(), TestCaseError> {
+    let Ok(program) = compile(Transport::Stream, commands) else {
+        return Ok(());
+    };
+    let mut all = Runner::new(program.clone());
+    let mut parts = Runner::new(program);
+    prop_assert_eq!(all.drain(), parts.drain());
+    for (event, number) in events {
+        happen(&mut all, *event, *number);
+        let is_part = *event == 1 && parts.application.take_part(&parts.program, *number);
+        match is_part {
+            true => parts.now = all.now,
+            false => happen(&mut parts, *event, *number),
+        }
+        let actions = all.drain();
+        prop_assert!(!is_part || actions.is_empty(), "{actions:?}");
+        prop_assert_eq!(actions, parts.drain());
+    }
+    Ok(())
+}
+
 /// A program that only counts and jumps ends if it is accepted, however long that takes.
 fn ends(commands: &[Command]) -> Result<(), TestCaseError> {
     if compile(Transport::Datagram, commands).is_err() {
@@ -167,6 +189,14 @@ proptest! {
         events in prop::collection::vec((0_u8..8, 0_u32..60), 0..60),
     ) {
         run(Transport::Stream, &commands, &events)?;
+    }
+
+    #[test]
+    fn bytes_may_be_told_by_parts(
+        commands in prop::collection::vec(stream(), 1..12),
+        events in prop::collection::vec((0_u8..8, 0_u32..60), 0..60),
+    ) {
+        run_by_parts(&commands, &events)?;
     }
 
     #[test]
