@@ -6,6 +6,7 @@
 
 mod case;
 pub mod connections;
+pub mod holding;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -228,7 +228,7 @@ pub struct SimOptions {
 #[derive(Clone, Debug, Args)]
 pub struct BenchOptions {
     /// What to send
-    #[arg(long, required_unless_present = "response")]
+    #[arg(long, required_unless_present_any = ["response", "flows"])]
     pub case: Option<Case>,
     /// Instead, TCP connections: a client asks 100 bytes, a server on the same core answers so many
     #[arg(long, value_name = "BYTES", conflicts_with_all = ["case", "receive", "ports"], value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
@@ -241,6 +241,12 @@ pub struct BenchOptions {
         default_value_t = 100_000.0
     )]
     pub rate: f64,
+    /// Instead, TCP connections that are open and do nothing: so many ends, both on one core
+    #[arg(long, value_name = "ENDS", conflicts_with_all = ["case", "response", "receive", "ports"], value_parser = clap::value_parser!(u64).range(2..=1 << 24))]
+    pub flows: Option<u64>,
+    /// With `--flows`: each end asks for the other after five seconds of silence
+    #[arg(long, requires = "flows")]
+    pub keepalive: bool,
     /// Receive on a second port with a second thread
     #[arg(long, action = clap::ArgAction::Set, value_parser = on_or_off, default_value = "off")]
     pub receive: bool,

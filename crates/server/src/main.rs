@@ -260,7 +260,13 @@ fn measure(options: &BenchOptions) -> Result<(), Failure> {
         println!("{}", serde_json::json!(measured));
         return Ok(());
     }
-    let case = options.case.expect("one of the two is required");
+    if let Some(ends) = options.flows {
+        let measured = bench::holding::run(ends / 2 * 2, options.keepalive, seconds);
+        let measured = measured.map_err(|error| Failure(error.to_string(), FAILED))?;
+        println!("{}", serde_json::json!(measured));
+        return Ok(());
+    }
+    let case = options.case.expect("one of them is required");
     let measured = match &options.ports {
         Some(ports) => bench::run_on(&ports.0, case, seconds),
         None => bench::run(case, options.receive, seconds).map_err(BenchError::from),

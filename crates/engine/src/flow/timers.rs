@@ -1,9 +1,10 @@
-//! One timer for each flow: two wheels of lists that run through the flows' own places.
+//! One timer for each flow: three wheels of lists that run through the flows' own places.
 //!
 //! | wheel | one tick | ticks | holds what is due |
 //! |---|---|---|---|
 //! | fine | 20 µs | 1024 | within 2 ms |
-//! | coarse | 1 ms | 1024 | later; what is further than a turn goes round again |
+//! | coarse | 1 ms | 1024 | within half a second, or a whole one |
+//! | slow | 512 ms | 1024 | later; what is further than a turn goes round again |
 //!
 //! Setting, moving and stopping a timer are a few writes, and there is no memory but one node a
 //! flow. What lies in a tick of the coarse wheel is spread over the fine one when its time comes, so
@@ -20,6 +21,13 @@ const FINE_PER_COARSE: u64 = MILLISECOND / FINE_TICK;
 const TICKS: usize = 1024;
 /// Coarse ticks are taken apart this far ahead.
 const AHEAD_TICKS: u64 = 1;
+/// Half of the coarse wheel: there is always room in it for a whole slow tick ahead.
+const COARSE_PER_SLOW: u64 = TICKS as u64 / 2;
+/// Lists of all wheels.
+const LISTS: usize = 3 * TICKS;
+/// Where the lists of the coarse wheel begin, and those of the slow one.
+const COARSE: usize = TICKS;
+const SLOW: usize = 2 * TICKS;
 /// No neighbor.
 const NONE: u32 = u32::MAX;
 
@@ -55,14 +63,16 @@ impl Node {
 #[derive(Debug)]
 pub struct Timers {
     nodes: Vec<Node>,
-    /// The first of each list: the fine wheel, then the coarse one.
-    heads: Box<[u32; 2 * TICKS]>,
+    /// The first of each list: the fine wheel, the coarse one, the slow one.
+    heads: Box<[u32; LISTS]>,
     /// Which lists have something, one bit each.
-    filled: [u64; 2 * TICKS / 64],
+    filled: [u64; LISTS / 64],
     /// All before this fine tick were handed out.
     fine_tick: u64,
     /// All before this coarse tick were moved to the fine wheel.
     coarse_tick: u64,
+    /// All before this slow tick were moved to the coarse wheel.
+    slow_tick: u64,
     len: usize,
 }
 
@@ -70,12 +80,14 @@ impl Timers {
     /// No timers, at time `now`.
     pub fn new(now: Nanos) -> Timers {
         let fine_tick = now / FINE_TICK;
+        let coarse_tick = fine_tick / FINE_PER_COARSE + AHEAD_TICKS + 1;
         Timers {
             nodes: Vec::new(),
-            heads: Box::new([NONE; 2 * TICKS]),
-            filled: [0; 2 * TICKS / 64],
+            heads: Box::new([NONE; LISTS]),
+            filled: [0; LISTS / 64],
             fine_tick,
-            coarse_tick: fine_tick / FINE_PER_COARSE + AHEAD_TICKS + 1,
+            coarse_tick,
+            slow_tick: coarse_tick / COARSE_PER_SLOW + 2,
             len: 0,
         }
     }
@@ -144,11 +156,14 @@ impl Timers {
     fn next_stop(&self) -> u64 {
         let spread = (self.coarse_tick - AHEAD_TICKS) * FINE_PER_COARSE;
         let fine = self.next_fine();
-        let coarse = self.next_filled(TICKS, self.coarse_tick);
+        let coarse = self.next_filled(COARSE, self.coarse_tick);
         let coarse = coarse.map(|tick| (tick - AHEAD_TICKS) * FINE_PER_COARSE);
-        // Without any, the coarse wheel still has to keep up: once a turn is enough.
-        let coarse = coarse.unwrap_or(spread + TICKS as u64 * FINE_PER_COARSE);
-        fine.map_or(coarse, |fine| fine.min(coarse))
+        let slow = self.next_filled(SLOW, self.slow_tick);
+        let slow = slow.map(|tick| (tick - 1) * COARSE_PER_SLOW * FINE_PER_COARSE);
+        // Without any, the wheels still have to keep up: once a turn is enough.
+        let turn = spread + TICKS as u64 * FINE_PER_COARSE;
+        let stops = [fine, coarse, slow].into_iter().flatten();
+        stops.min().unwrap_or(turn)
     }
 
     /// When the first flow is due, or a little before; `None` when there is no timer.
@@ -159,8 +174,11 @@ impl Timers {
         if let Some(tick) = self.next_fine() {
             return Some(tick * FINE_TICK);
         }
-        let tick = self.next_filled(TICKS, self.coarse_tick)?;
-        Some(tick * MILLISECOND - MILLISECOND * AHEAD_TICKS)
+        if let Some(tick) = self.next_filled(COARSE, self.coarse_tick) {
+            return Some(tick * MILLISECOND - MILLISECOND * AHEAD_TICKS);
+        }
+        let tick = self.next_filled(SLOW, self.slow_tick)?;
+        Some((tick - 1) * COARSE_PER_SLOW * MILLISECOND)
     }
 
     /// How many timers are set.
@@ -173,40 +191,56 @@ impl Timers {
         self.len == 0
     }
 
-    /// Moves coarse ticks that come near to the fine wheel.
+    /// Moves what comes near from wheel to wheel. Empty ticks are passed in one step.
     fn spread(&mut self) {
         let target = self.fine_tick / FINE_PER_COARSE + AHEAD_TICKS + 1;
-        // Empty ticks are passed in one step.
-        while let Some(tick) = self.next_filled(TICKS, self.coarse_tick) {
+        while let Some(tick) = self.next_filled(COARSE, self.coarse_tick) {
             if tick >= target {
                 break;
             }
-            self.coarse_tick = tick;
-            let slot = TICKS + self.coarse_tick as usize % TICKS;
-            self.coarse_tick += 1;
-            let mut at = std::mem::replace(&mut self.heads[slot], NONE);
-            self.filled[slot / 64] &= !(1 << (slot % 64));
-            while at != NONE {
-                let node = self.nodes[at as usize];
-                self.link(at, self.due_tick(node));
-                at = node.next;
-            }
+            self.coarse_tick = tick + 1;
+            self.link_again(COARSE + tick as usize % TICKS);
         }
         self.coarse_tick = self.coarse_tick.max(target);
+        let target = self.coarse_tick / COARSE_PER_SLOW + 2;
+        while let Some(tick) = self.next_filled(SLOW, self.slow_tick) {
+            if tick >= target {
+                break;
+            }
+            self.slow_tick = tick + 1;
+            self.link_again(SLOW + tick as usize % TICKS);
+        }
+        self.slow_tick = self.slow_tick.max(target);
+    }
+
+    /// Puts all flows of a list where they belong now.
+    fn link_again(&mut self, slot: usize) {
+        let mut at = std::mem::replace(&mut self.heads[slot], NONE);
+        self.filled[slot / 64] &= !(1 << (slot % 64));
+        while at != NONE {
+            let node = self.nodes[at as usize];
+            self.link(at, self.due_tick(node));
+            at = node.next;
+        }
     }
 
     /// The list that a flow due at `tick` belongs to now.
-    fn slot_of(&self, tick: u64) -> usize {
+    fn slot_of(&self, place: u32, tick: u64) -> usize {
         let coarse = tick / FINE_PER_COARSE;
         if coarse < self.coarse_tick {
             return tick as usize % TICKS;
         }
-        let last = self.coarse_tick + TICKS as u64 - 1;
-        TICKS + coarse.min(last) as usize % TICKS
+        let slow = coarse / COARSE_PER_SLOW;
+        if slow < self.slow_tick {
+            return COARSE + coarse as usize % TICKS;
+        }
+        // Those that go round again do not all come at once.
+        let last = self.slow_tick + TICKS as u64 - 1 - u64::from(place) % (TICKS as u64 / 2);
+        SLOW + slow.min(last) as usize % TICKS
     }
 
     fn link(&mut self, place: u32, due_tick: u64) {
-        let slot = self.slot_of(due_tick);
+        let slot = self.slot_of(place, due_tick);
         let head = self.heads[slot];
         self.nodes[place as usize] = Node {
             next: head,
@@ -288,6 +322,7 @@ mod tests {
             0..30 * MILLISECOND,
             0..5 * SECOND,
             Just(20 * SECOND),
+            0..2_000 * SECOND,
         ];
         prop_oneof![
             3 => (0..50u32, span.clone()).prop_map(|(flow, after)| Step::Set(flow, after)),

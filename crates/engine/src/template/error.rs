@@ -81,7 +81,7 @@ pub enum ProfileError {
         instead: &'static str,
     },
     /// The name of a template group.
-    #[error("tg_names[{group}] is '{name}'; a name has 1 to {GROUP_NAME_BYTES_MAX} bytes")]
+    #[error("tg_names[{group}] is '{name:.40}'; a name has 1 to {GROUP_NAME_BYTES_MAX} bytes")]
     GroupName {
         /// Its place in the list.
         group: usize,

@@ -11,10 +11,11 @@ use allosaur_engine::template::{
     AssociationSpec, ClientSpec, CompiledProfile, Distribution, Layout, PerCore, PoolShare,
     PoolSpec, ProfileSpec, ServerSpec, Side, TemplateSpec, Tunable, TunablesSpec,
 };
-use allosaur_engine::time::SECOND;
+use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_port::kind::PortTx;
 use allosaur_port::memory::{self, FRAME_BYTES_MAX, LinkSettings};
+use allosaur_port::{RxQueue, TxQueue};
 use serde::Serialize;
 
 use crate::clock::Clock;
@@ -23,9 +24,9 @@ use crate::flows::{FlowRx, Flows, Joints};
 use crate::mailbox::{ControlEnd, Doorbell, mailbox};
 use crate::receive::gather::{Watched, way};
 
-const REQUEST_BYTES: u64 = 100;
+pub(super) const REQUEST_BYTES: u64 = 100;
 const FLOWS_MAX: usize = 1 << 20;
-const RUN: RunIndex = RunIndex(0);
+pub(super) const RUN: RunIndex = RunIndex(0);
 
 /// What was measured.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -49,17 +50,8 @@ pub struct Connections {
 /// Asks `rate_cps` connections a second for `seconds`, each for `response_bytes`.
 pub fn run(response_bytes: u64, rate_cps: f64, seconds: f64) -> Connections {
     let clock = Clock::start();
-    let (mut control, mut flows) = flows(&clock);
-    let profile = CompiledProfile::compile(&profile(response_bytes, rate_cps), Layout::SMALLEST);
-    control.send(Command::Start {
-        run: RUN,
-        profile: Arc::new(profile.expect("the profile is right")),
-        factor: 1.0,
-        start_at: clock.now_ns(),
-        duration: None,
-        clients: u32::MAX,
-        limits: RunLimits::default(),
-    });
+    let (mut control, mut flows) = flows(&clock, FLOWS_MAX);
+    control.send(start(&profile(response_bytes, rate_cps), clock.now_ns()));
     let mut turn_until = |until| {
         while clock.now_ns() < until {
             for _ in 0..16 {
@@ -91,7 +83,20 @@ pub fn run(response_bytes: u64, rate_cps: f64, seconds: f64) -> Connections {
     }
 }
 
-fn flows(clock: &Clock) -> (ControlEnd, Flows) {
+pub(super) fn start(profile: &ProfileSpec, start_at: Nanos) -> Command {
+    let profile = CompiledProfile::compile(profile, Layout::SMALLEST);
+    Command::Start {
+        run: RUN,
+        profile: Arc::new(profile.expect("the profile is right")),
+        factor: 1.0,
+        start_at,
+        duration: None,
+        clients: u32::MAX,
+        limits: RunLimits::default(),
+    }
+}
+
+pub(super) fn flows(clock: &Clock, flows_max: usize) -> (ControlEnd, Flows) {
     let link = LinkSettings::default();
     let facts = |side, own: u8| {
         Some(PortFacts {
@@ -105,11 +110,13 @@ fn flows(clock: &Clock) -> (ControlEnd, Flows) {
     };
     let config = Config {
         ports: vec![facts(Side::Client, 0), facts(Side::Server, 1)],
-        flows_max: FLOWS_MAX,
+        flows_max,
         seed: 1,
     };
     let (mut queues, mut receivers) = (Vec::new(), Vec::new());
-    for mut port in memory::ports(&[link, link], 1) {
+    let mut ports = memory::ports(&[link, link], 1);
+    touch(&mut ports, clock);
+    for mut port in ports {
         queues.push(Some(PortTx::Memory(port.tx.remove(0))));
         receivers.push(Some(FlowRx::Whole(port.rx.into())));
     }
@@ -128,7 +135,25 @@ fn flows(clock: &Clock) -> (ControlEnd, Flows) {
     (control, flows)
 }
 
-fn profile(response_bytes: u64, rate_cps: f64) -> ProfileSpec {
+/// Passes frames until all of the links' memory has been used, so that none of it is taken while
+/// something is measured.
+fn touch(ports: &mut [memory::Port], clock: &Clock) {
+    let frames = 2 * memory::RING_BYTES / FRAME_BYTES_MAX;
+    for _ in 0..frames {
+        for port in &mut *ports {
+            let queue = &mut port.tx[0];
+            if let Some(frame) = queue.slot(clock.now_ns(), FRAME_BYTES_MAX) {
+                frame.fill(0);
+            }
+            queue.flush();
+        }
+        for port in &mut *ports {
+            port.rx.receive(clock.now_ns(), 64, |_, _| {});
+        }
+    }
+}
+
+pub(super) fn profile(response_bytes: u64, rate_cps: f64) -> ProfileSpec {
     let receive = |bytes| Step::Receive {
         bytes,
         clear: false,

@@ -4,6 +4,7 @@
 mod rpc_common;
 
 mod addresses;
+mod bad_input;
 mod counters;
 mod fuzz;
 mod latency;

@@ -213,7 +213,7 @@ fn buffers<'a>(fields: &Fields<'a>) -> Result<Vec<Buffer<'a>>, FieldError> {
 fn address(fields: &Fields<'_>, name: &str) -> Result<Ipv4Addr, FieldError> {
     let text = fields.string(name)?;
     text.parse().map_err(|_| {
-        let problem = format!("is '{text}'; it must be an IPv4 address such as 16.0.0.1");
+        let problem = format!("is '{text:.40}'; it must be an IPv4 address such as 16.0.0.1");
         fields.bad(name, problem)
     })
 }
@@ -262,13 +262,20 @@ fn client(fields: &Fields<'_>) -> Result<Client, FieldError> {
         program: number32(fields, "program_index")?,
         client_pool: pool("dist_client")?,
         server_pool: pool("dist_server")?,
-        port: fields.uint16("port")?,
+        port: port(fields)?,
         cps: fields.optional("cps", rate)?,
         limit: fields.optional("limit", number32)?,
         cont: flag_or_no(fields, "cont")?,
         core_base: fields.optional("core_base", Fields::byte)?.unwrap_or(0),
         tunables: Tunables::parse(fields, "glob_info")?,
     })
+}
+
+fn port(fields: &Fields<'_>) -> Result<u16, FieldError> {
+    match fields.uint16("port")? {
+        0 => Err(fields.bad("port", "is 0; it must be 1 to 65535".to_owned())),
+        port => Ok(port),
+    }
 }
 
 fn rate(fields: &Fields<'_>, name: &str) -> Result<f64, FieldError> {
@@ -296,7 +303,7 @@ fn association(fields: &Fields<'_>) -> Result<Association, FieldError> {
     // A number for add-ons; the one that there is finds flows by numbers of its own.
     fields.optional("assoc_id", Fields::uint64)?;
     Ok(Association {
-        port: fields.uint16("port")?,
+        port: port(fields)?,
         start: fields.optional("ip_start", address)?,
         end: fields.optional("ip_end", address)?,
         l7_map: fields.optional("l7_map", l7_map)?,

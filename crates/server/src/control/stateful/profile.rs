@@ -158,7 +158,7 @@ fn program(
         Some("latency") if !program.is_stream => Some(Addon::Latency),
         Some(name) => {
             return Err(StatefulError::Unknown {
-                path: format!("program_list[{i}].addon '{name}'"),
+                path: format!("program_list[{i}].addon '{name:.40}'"),
                 known: "it can only be 'latency', of a program with stream false".to_owned(),
             });
         }
