@@ -1,5 +1,6 @@
 //! Stateful traffic in the simulator: any profile over any link, by seeds.
 
+mod faults;
 mod profiles;
 mod seeds;
 mod witness;

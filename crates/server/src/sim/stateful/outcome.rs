@@ -117,11 +117,13 @@ impl SideOutcome {
         duration_s: f64,
     ) -> SideOutcome {
         let (tcp, udp) = (&group.flows.tcp, &group.flows.udp);
+        // Those that were silent from the beginning are among `conndrops` already.
         let silent = tcp.timeoutdrop + tcp.persistdrop + tcp.keepdrops;
+        let silent = silent.min(tcp.drops);
         SideOutcome {
             flows: tcp.connattempt + tcp.accepts + udp.connects + udp.accepts,
             left: left as u64,
-            reset: tcp.drops.saturating_sub(silent),
+            reset: tcp.drops - silent,
             given_up: tcp.conndrops + silent + udp.keepdrops,
             sent_bytes: tcp.sndbyte + udp.sndbyte,
             received_bytes: tcp.rcvbyte + udp.rcvbyte,
