@@ -70,6 +70,15 @@ pub struct Pools {
     pub prefixes: Prefixes,
     /// Numbers for connections of the add-on "latency".
     pub connections: Connections,
+    /// What TCP's clock said at the engine's time 0, in milliseconds.
+    pub tcp_began_ms: u32,
+}
+
+impl Pools {
+    /// TCP's clock: milliseconds that go round.
+    pub fn tcp_ms(&self, now: Nanos) -> u32 {
+        ((now / MILLISECOND) as u32).wrapping_add(self.tcp_began_ms)
+    }
 }
 
 /// What a flow works with: the same things, by value, in each call.
@@ -438,10 +447,10 @@ impl Session {
                 return Standing::Over;
             }
             if progress == Progress::Blocked {
-                return Standing::Blocked(self.due(cx.now));
+                return Standing::Blocked(self.due(cx));
             }
             if !acted {
-                return Standing::Open(self.due(cx.now));
+                return Standing::Open(self.due(cx));
             }
         }
         Standing::Open(Some(cx.now + LATER))
@@ -537,7 +546,7 @@ impl Session {
         let (outbox, buffers) = (&self.outbox, cx.buffers);
         let outboxes = &cx.pools.outboxes;
         let mut inner = tcp::Context {
-            now_ms: (cx.now / MILLISECOND) as u32,
+            now_ms: cx.pools.tcp_ms(cx.now),
             now_us: (cx.now / MICROSECOND) as u32,
             tunables: cx.tunables,
             counters: &mut cx.counters.tcp,
@@ -647,11 +656,11 @@ impl Session {
     }
 
     /// When it wants to be called again.
-    fn due(&self, now: Nanos) -> Option<Nanos> {
+    fn due(&self, cx: &Context<'_>) -> Option<Nanos> {
         let carrier = match &self.carrier {
             Carrier::Tcp(connection) => {
-                let now_ms = now / MILLISECOND;
-                let left_ms = connection.poll_timeout(now_ms as u32);
+                let left_ms = connection.poll_timeout(cx.pools.tcp_ms(cx.now));
+                let now_ms = cx.now / MILLISECOND;
                 left_ms.map(|left_ms| (now_ms + u64::from(left_ms)) * MILLISECOND)
             }
             Carrier::Udp(udp) => udp.due(),
@@ -663,7 +672,7 @@ impl Session {
 
 fn with_tcp<R>(cx: &mut Context<'_>, act: impl FnOnce(&mut tcp::Context<'_>) -> R) -> R {
     act(&mut tcp::Context {
-        now_ms: (cx.now / MILLISECOND) as u32,
+        now_ms: cx.pools.tcp_ms(cx.now),
         now_us: (cx.now / MICROSECOND) as u32,
         tunables: cx.tunables,
         counters: &mut cx.counters.tcp,

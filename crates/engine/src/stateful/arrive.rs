@@ -17,7 +17,7 @@ use crate::session::wire::{
     self, Addresses, Arrival, Content, Damage, Envelope, Received, Refusal,
 };
 use crate::session::{LinkAddresses, Session, Way};
-use crate::tcp::{Segment, Seq};
+use crate::tcp::Segment;
 use crate::template::{Blackhole, Server, Side, TemplateIndex};
 use crate::time::Nanos;
 use crate::transmit::{Outlets, PortIndex};
@@ -350,7 +350,7 @@ impl Stateful {
         let run = run.expect("it has a template for this flow");
         let tunables = &run.profile.template(host.template).server.tunables;
         let link = frame.way_back(facts, tunables.dont_use_inbound_mac);
-        let first = Seq(self.rng.next31() << 1);
+        let first = self.first_number(now);
         let arrival = frame.received.arrival;
         let new = Newcomer {
             run: host.run,

@@ -11,7 +11,6 @@ use super::{RunIndex, Stateful};
 use crate::app::Transport;
 use crate::flow::{FlowIndex, FlowKey, PrefixIndex, Protocol};
 use crate::session::{LinkAddresses, Session};
-use crate::tcp::Seq;
 use crate::template::{Ipv6Prefixes, Side, TemplateIndex};
 use crate::time::Nanos;
 use crate::transmit::{Outlets, PortIndex};
@@ -89,7 +88,7 @@ impl Stateful {
             vlan: facts.vlan,
         };
         let link = self.topology.link(key.port, key.local, link);
-        let first = Seq(self.rng.next31() << 1);
+        let first = self.first_number(now);
         let new = Newcomer {
             run: who.run,
             template: who.template,

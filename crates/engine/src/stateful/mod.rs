@@ -45,6 +45,7 @@ use crate::rng::Lcg;
 use crate::session::Pools;
 use crate::session::addon::Connections;
 use crate::stats::TransmitCounters;
+use crate::tcp::Seq;
 use crate::template::{PoolShare, Side};
 use crate::time::Nanos;
 use crate::transmit::{Outlets, PortIndex};
@@ -143,6 +144,22 @@ impl Stateful {
             topology: Arc::default(),
             sent,
         }
+    }
+
+    /// Has TCP's clock begin at `began_ms`. It must not go back when a server starts again: who
+    /// remembers a connection (TIME-WAIT) takes a new one between the same ends only when its
+    /// timestamps or numbers are later (RFC 6191; RFC 7323, section 5).
+    #[must_use]
+    pub fn with_tcp_clock(mut self, began_ms: u32) -> Stateful {
+        self.pools.tcp_began_ms = began_ms;
+        self
+    }
+
+    /// The number of a SYN, by a clock of 4 µs (RFC 9293, section 3.4.1) and a little chance.
+    /// Whoever sees it may guess the next: a generator has nothing to lose by that.
+    fn first_number(&mut self, now: Nanos) -> Seq {
+        let ticks = self.pools.tcp_ms(now).wrapping_mul(250);
+        Seq(ticks.wrapping_add(self.rng.next31() >> 16))
     }
 
     /// Does what control says.

@@ -60,7 +60,7 @@ impl Stateful {
                 side: held.side(),
                 template: held.template,
                 duration: Nanos::from(now_ms.wrapping_sub(held.began_ms)) * MILLISECOND,
-                heard_ago_ms: now_ms.wrapping_sub(tcp.heard_ms),
+                heard_ago_ms: self.pools.tcp_ms(now).wrapping_sub(tcp.heard_ms),
                 tcp,
             });
         }

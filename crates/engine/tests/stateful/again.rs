@@ -1,23 +1,23 @@
 //! Connections that begin again between the same ends, while the old one is still remembered.
 
 use allosaur_engine::session::wire::Arrival;
-use allosaur_engine::tcp::Seq;
+use allosaur_engine::tcp::Segment;
 use allosaur_engine::template::Tunable;
 use allosaur_packet::tcp::TcpFlags;
 
 use crate::outside::{Ends, read};
-use crate::world::{MS, World, http};
+use crate::world::{MS, START, World, http};
 
-/// The number of the SYN of the last that the server sent.
-fn last_syn(world: &World) -> u32 {
+/// The last SYN that left a port.
+fn last_syn(world: &World, port: u8) -> Segment {
     let heard = world.heard.as_ref().expect("it listens");
-    let from_server = heard.iter().rev().filter(|(port, _)| *port == 1);
-    let segments = from_server.filter_map(|(_, frame)| match read(frame)?.arrival {
+    let from_port = heard.iter().rev().filter(|(from, _)| *from == port);
+    let segments = from_port.filter_map(|(_, frame)| match read(frame)?.arrival {
         Arrival::Tcp(segment) => Some(segment),
         Arrival::Udp(_) => None,
     });
     let mut syns = segments.filter(|segment| segment.has(TcpFlags::SYN));
-    syns.next().expect("it answered").seq.0
+    syns.next().expect("there was one")
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn what_gives_way_to_a_new_connection_counts_as_closed() {
         let first = round << 20;
         world.inject(1, ends.flags(TcpFlags::SYN, first, 0));
         world.run_for(MS);
-        let answered = Seq(last_syn(&world)) + 1;
+        let answered = last_syn(&world, 1).seq + 1;
         world.inject(1, ends.flags(TcpFlags::ACK, first + 1, answered.0));
         world.run_for(MS);
         let answered = answered + 100;
@@ -57,4 +57,28 @@ fn what_gives_way_to_a_new_connection_counts_as_closed() {
     let [_, server] = world.sides();
     assert_eq!((server.flows.tcp.closed, server.flows.tcp.drops), (3, 0));
     assert_eq!((server.active, world.engine.flows()), (0, 0));
+}
+
+#[test]
+fn a_server_that_starts_again_is_no_stranger_to_who_remembers_it() {
+    let mut before: Option<Segment> = None;
+    // The clock of TCP goes on, that of the engine begins anew; at the end it goes round.
+    for began_ms in [5_000_000, 5_010_000, u32::MAX - 5_000, 2_000] {
+        let mut world = World::new(100);
+        world.engine = world.engine.with_tcp_clock(began_ms);
+        world.heard = Some(Vec::new());
+        world.start(&http(100, 1_000.0), 1.0, Some(MS));
+        world.run_for(5_000 * MS);
+        assert_eq!(world.engine.flows(), 0, "all timers go by the same clock");
+        assert_eq!(world.sides()[1].flows.tcp.closed, 1);
+        let syn = last_syn(&world, 0);
+        let timestamp = syn.timestamps.expect("it has one").0;
+        let engine_ms = (START / MS) as u32;
+        assert!((0..10).contains(&timestamp.wrapping_sub(began_ms.wrapping_add(engine_ms))));
+        if let Some(before) = before.replace(syn).filter(|_| began_ms != u32::MAX - 5_000) {
+            let (earlier, _) = before.timestamps.expect("it has one");
+            assert!((timestamp.wrapping_sub(earlier) as i32) > 0);
+            assert!(syn.seq.is_after(before.seq), "{before:?} {syn:?}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ mod news;
 mod rest;
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use allosaur_engine::Engine;
 use allosaur_engine::stateful::{Command, Config, Stateful};
@@ -71,6 +72,12 @@ pub struct Joints {
     pub first: Arc<ReceiveBlock>,
 }
 
+/// The calendar's milliseconds; they go round.
+fn calendar_ms() -> u32 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u32)
+}
+
 impl Flows {
     /// A thread with flows as `config` says, which sends through `queues` and reads `receivers`, one
     /// of each port that it serves.
@@ -94,7 +101,7 @@ impl Flows {
         });
         Flows {
             inlets: inlets.collect(),
-            engine: Stateful::new(config, now),
+            engine: Stateful::new(config, now).with_tcp_clock(calendar_ms()),
             streams: Engine::new(queues.len(), now),
             news: News::new(queues.len(), joints.core, joints.arrivals),
             queues: Queues::new(queues, now),
