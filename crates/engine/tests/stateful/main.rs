@@ -3,6 +3,7 @@
 mod again;
 mod anything;
 mod beginners;
+mod captures;
 mod damage;
 mod ends;
 mod executions;
