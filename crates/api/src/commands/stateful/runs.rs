@@ -138,7 +138,7 @@ pub const COMMANDS: &[Command] = &[
         name: "start",
         access: Access::Context,
         doc: "Starts a profile: events 60 with states 2 (unless it was read before), 3 and 4. When \
-              its JSON is wrong: 2, and then 1 with `error`. When the duration is over and all flows \
+              its JSON is wrong or a gateway is not known: then 1 with `error`. When the duration is over and all flows \
               have ended: 5 and 1.",
         params: &[
             STATEFUL_PROFILE_ID,
@@ -192,8 +192,7 @@ pub const COMMANDS: &[Command] = &[
         errors: &[
             "no such profile",
             "it is not loaded, or runs",
-            "too many runs at a time",
-            "no client port is selected",
+            "no data thread is left",
         ],
         example: Example {
             params: r#"{"profile_id": "_", "duration": 10, "mult": 5, "nc": false, "latency_pps": 0, "ipv6": false, "client_mask": 4294967295, "e_duration": 0, "t_duration": 0, "dump_interval": 0}"#,
@@ -205,8 +204,9 @@ pub const COMMANDS: &[Command] = &[
         method: Method::Stateful(Stateful::Stop),
         name: "stop",
         access: Access::Context,
-        doc: "Stops a profile: no more flows begin, and those that there are end. Events 60 with \
-              states 5 and 1. A profile that does not run is left alone.",
+        doc: "Stops a profile: no more flows begin, and those that there are end (at once, if it was \
+              started with `nc`). Events 60 with states 5 and 1. A profile that is stopping ends its \
+              flows at once; one that ended less than 2 s ago tells so again; any other is left alone.",
         params: &[STATEFUL_PROFILE_ID],
         reply: "`null`.",
         errors: &["no such profile"],
