@@ -61,6 +61,31 @@ const PAIRS: &str = "ports: [eth0, eth1, eth2, eth3]\n\
 const NAMED: &str = "ports: [eth0, eth1, eth2, eth3]\n\
                      groups: [{ports: [0, 1], cores: [5, 6]}, {ports: [2, 3], cores: [1]}]\n";
 
+/// The queues of each port that data threads read.
+fn read(text: &str) -> Option<Vec<usize>> {
+    let layout = planned(text, plain(8), &[]).expect("it can be laid out");
+    layout.read
+}
+
+#[test]
+fn with_flows_each_data_thread_reads_a_ring_in_memory_or_one_of_them_the_queue() {
+    let ports = |ports: &str| read(&format!("stateful: true\ncores: 3\nports: [{ports}]\n"));
+    assert_eq!(read("cores: 3"), None);
+    assert_eq!(ports("memory, memory"), Some(vec![3, 3]));
+    assert_eq!(ports("eth0, dummy"), Some(vec![1, 1]));
+    let groups = "groups: [{ports: [0], cores: 2}, {ports: [1], cores: 3}]";
+    let uneven = format!("stateful: true\nports: [memory, memory]\n{groups}");
+    assert_eq!(read(&uneven), Some(vec![1, 1]), "rings would cross");
+}
+
+#[test]
+fn with_flows_there_is_one_receive_thread() {
+    let text = "stateful: true\nreceive_threads: 3";
+    let layout = planned(text, plain(8), &[]).expect("it can be laid out");
+    assert_eq!(layout.receive, [None]);
+    assert!(layout.warnings[0].contains("receive_threads"));
+}
+
 /// What was said on a machine with so many CPUs, and what comes of it.
 const ON_ONE_NODE: &[(&str, usize, &str)] = &[
     ("version: 1", 2, "0+1@any adaptive / any adaptive"),

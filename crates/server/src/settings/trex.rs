@@ -599,6 +599,20 @@ mod tests {
         assert_eq!(settings.listen, "127.0.0.1");
     }
 
+    #[test]
+    fn memory_says_how_many_flows_there_may_be() {
+        let flows = |lines: &str| {
+            let loaded = loaded(&with(lines));
+            (loaded.settings.flows_max, loaded.warnings.len())
+        };
+        assert_eq!(flows(""), (FLOWS, 0));
+        assert_eq!(
+            flows("  memory:\n    dp_flows: 100000\n    mbuf_64: 9\n"),
+            (100_000, 1)
+        );
+        assert_eq!(flows("  memory:\n    dp_flows: 5\n"), (FLOWS_MIN, 0));
+    }
+
     fn with(lines: &str) -> String {
         format!("- version: 2\n  interfaces: [memory, memory, memory]\n{lines}")
     }
