@@ -127,3 +127,33 @@ def test_what_clients_send_is_what_nginx_reads(
     requests = nginx.requests()[1:]
     assert len(requests) == connections * times
     assert all(line == ["/file", "200", str(response), words] for line in requests)
+
+
+@pytest.mark.parametrize("timestamps", [1, 0], ids=["timestamps", "none"])
+def test_a_generator_that_starts_again_finds_the_door_open(
+    timestamps: int, host: Any, real: ModuleType, talks: ModuleType, tmp_path: Path
+) -> None:
+    connections = 100
+    with real.Nginx(host, tmp_path, {"file": b"short"}) as nginx:
+        # nginx closes first, and its kernel remembers each connection for a minute.
+        request = talks.get("file", "Connection: close\r\n")
+        profile = talks.profile(
+            talks.asks(request, 1_000_000),
+            talks.answers(1, b"-"),
+            clients=("16.0.0.1", "16.0.0.1"),
+            servers=(host.address, host.address),
+            cps=1_000,
+            limit=connections,
+            do_rfc1323=timestamps,
+        )
+        for run in (1, 2):
+            with talks.generator([host.near, "dummy"], [host]) as client:
+                traffic = talks.run(client, profile)
+            assert talks.errors(traffic, *talks.UNTIMELY) == {}
+            assert traffic["client"]["tcps_connects"] == traffic["client"]["tcps_closed"] == connections
+            kernel = host.counted()
+            assert kernel["TcpExtPAWSTimewait"] == 0
+            assert kernel["TcpPassiveOpens"] == run * connections
+            # Who is not let in resets what stands in the way, and comes back a second later.
+            assert traffic["client"]["tcps_rexmttimeo_syn"] < connections // 10
+    assert len(nginx.requests()) == 2 * connections
