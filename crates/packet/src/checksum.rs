@@ -44,7 +44,8 @@ impl Sum {
         if let [last] = *rest {
             sum += u64::from(u16::from_ne_bytes([last, 0]));
         }
-        Sum(u64::from(u16::from_be(fold(sum))))
+        // Half-words stay half-words when four bytes are turned, and their order does not matter.
+        Sum(u64::from(u32::from_be(fold_to_32(sum))))
     }
 
     /// This sum and other bytes.
@@ -84,6 +85,17 @@ impl Sum {
     pub const fn checksum(self) -> u16 {
         !self.folded()
     }
+}
+
+/// Folds the carries in until 32 bits are left.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the second fold leaves 32 bits"
+)]
+const fn fold_to_32(sum: u64) -> u32 {
+    let sum = (sum >> 32) + (sum & 0xffff_ffff);
+    let sum = (sum >> 32) + (sum & 0xffff_ffff);
+    sum as u32
 }
 
 /// Folds the carries in until 16 bits are left.

@@ -563,8 +563,9 @@ impl Session {
                 segment
             };
             let content = Content::Tcp(segment);
-            way.send(envelope.frame_bytes(&content), |frame| {
-                envelope.write(&content, frame, |data| {
+            let places = envelope.places(&content);
+            way.send(places.frame_bytes(), |frame| {
+                envelope.write_at(places, &content, frame, |data| {
                     outbox.copy_to(segment.offset, data, buffers, outboxes)
                 });
             })

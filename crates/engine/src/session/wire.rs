@@ -350,6 +350,23 @@ pub fn header_bytes(is_v6: bool, is_tagged: bool) -> usize {
     ETHERNET_BYTES + tag + network + tcp_header::HEADER_BYTES_MIN
 }
 
+/// Where the parts of a frame are.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    network: usize,
+    transport: usize,
+    payload: usize,
+    end: usize,
+}
+
+impl Places {
+    /// The length of the frame, without FCS.
+    #[inline]
+    pub fn frame_bytes(self) -> usize {
+        self.end.max(FRAME_BYTES_MIN)
+    }
+}
+
 impl Envelope {
     fn network_offset(&self) -> usize {
         ETHERNET_BYTES + self.vlan.map_or(0, |_| VLAN_BYTES)
@@ -364,11 +381,21 @@ impl Envelope {
 
     /// The length of the frame around `content`, without FCS.
     pub fn frame_bytes(&self, content: &Content<'_>) -> usize {
-        let bytes = self.network_offset()
-            + self.network_bytes()
-            + content.header_bytes()
-            + content.data_bytes();
-        bytes.max(FRAME_BYTES_MIN)
+        self.places(content).frame_bytes()
+    }
+
+    /// Where the parts of the frame around `content` are.
+    #[inline]
+    pub fn places(&self, content: &Content<'_>) -> Places {
+        let network = self.network_offset();
+        let transport = network + self.network_bytes();
+        let payload = transport + content.header_bytes();
+        Places {
+            network,
+            transport,
+            payload,
+            end: payload + content.data_bytes(),
+        }
     }
 
     /// Writes the frame around `content`. `data` writes the data and returns its sum; it is called
@@ -383,15 +410,31 @@ impl Envelope {
         frame: &mut [u8],
         data: impl FnOnce(&mut [u8]) -> Sum,
     ) {
-        let network = self.network_offset();
-        let transport = network + self.network_bytes();
-        let payload = transport + content.header_bytes();
-        let end = payload + content.data_bytes();
+        self.write_at(self.places(content), content, frame, data);
+    }
+
+    /// The same, where the parts have their [`places`](Envelope::places).
+    #[inline]
+    pub fn write_at(
+        &self,
+        places: Places,
+        content: &Content<'_>,
+        frame: &mut [u8],
+        data: impl FnOnce(&mut [u8]) -> Sum,
+    ) {
+        let Places {
+            network,
+            transport,
+            payload,
+            end,
+        } = places;
         let segment_bytes = end - transport;
         self.write_link(frame);
         self.write_network(content, segment_bytes, &mut frame[network..transport]);
         let data_sum = data(&mut frame[payload..end]);
-        frame[end..].fill(0);
+        if end < frame.len() {
+            frame[end..].fill(0);
+        }
         let header = &mut frame[transport..payload];
         let sum = pseudo_header(self.addresses, content.protocol(), segment_bytes);
         let sum = sum.and_sum(data_sum);
