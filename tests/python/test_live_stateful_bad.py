@@ -91,7 +91,7 @@ WRONG: dict[str, tuple[str, Any, list[str]]] = {
         ["c_glob_info.tcp.initwnd is 21", "1 to 20"],
     ),
     "a tunable of another type": ("c_glob_info", {"tcp": {"mss": "big"}}, ["c_glob_info.tcp.mss"]),
-    "port 0": ("templates/0/client_template/port", 0, ["templates[0].client_template.port is 0"]),
+    "port 0": ("templates/0/client_template/port", 0, ["templates[0].client_template.port", "is 0"]),
     "a rate of nothing": ("templates/0/client_template/cps", 0, ["templates[0].client_template.cps"]),
     "not a number": ("templates/0/client_template/cps", float("nan"), ["JSON"]),
     "broken base64": ("buf_list/0", "?", ["buf_list[0] is not base64"]),
@@ -195,7 +195,8 @@ def test_others_are_answered_while_thirty_megabytes_are_read(
     def ask() -> None:
         nonlocal answers
         try:
-            with running.client(username="bob") as other:
+            with running.client(username="bob") as connected:
+                other: Any = connected
                 while not done.is_set():
                     assert other.get_profiles_state() is not None
                     answers += 1

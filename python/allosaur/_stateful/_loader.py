@@ -33,6 +33,8 @@ def load_json(path: Path) -> ASTFProfileLight:
         fields = json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise STLProfileError(f"profile {path}, line {error.lineno}: not JSON ({error.msg})") from error
+    except RecursionError as error:
+        raise STLProfileError(f"profile {path}: its lists and objects are nested too deeply") from error
     try:
         return ASTFProfileLight(fields)
     except STLProfileError as error:
