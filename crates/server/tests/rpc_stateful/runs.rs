@@ -65,6 +65,35 @@ fn servers_without_clients_run_until_they_are_stopped() {
 }
 
 #[test]
+fn flows_that_do_not_end_after_a_stop_are_ended() {
+    let mut server = Owned::new(1);
+    server.load("_", &profile(&[]));
+    server.start("_", json!({}));
+    let run = server.newest_run();
+    server.words();
+    server.ok("stop", json!({}));
+    assert_eq!(server.words(), ["0 stop false"]);
+    let stopped_at = server.world.now_ns;
+    assert!(server.next_timeout());
+    assert_eq!(server.world.now_ns - stopped_at, 5 * SECOND);
+    assert_eq!(server.words(), ["0 stop true"]);
+    assert!(!server.next_timeout());
+    // Where the time is told, data threads see to it.
+    server.end(0, run);
+    server.start("_", json!({"t_duration": 60}));
+    server.ok("stop", json!({}));
+    assert!(!server.next_timeout());
+    // What ended in time is left alone.
+    let run = server.newest_run();
+    server.end(0, run);
+    server.start("_", json!({}));
+    server.ok("stop", json!({}));
+    let run = server.newest_run();
+    server.end(0, run);
+    assert!(!server.next_timeout());
+}
+
+#[test]
 fn times_become_limits_and_no_close_ends_flows_at_once() {
     let mut server = Owned::new(1);
     server.load("_", &profile(&[]));

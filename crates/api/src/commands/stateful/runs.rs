@@ -204,8 +204,8 @@ pub const COMMANDS: &[Command] = &[
         method: Method::Stateful(Stateful::Stop),
         name: "stop",
         access: Access::Context,
-        doc: "Stops a profile: no more flows begin, and those that there are end (at once, if it was \
-              started with `nc`). Events 60 with states 5 and 1. A profile that is stopping ends its \
+        doc: "Stops a profile: no more flows begin, and those that there are end: at once if it was \
+              started with `nc`, and after 5 s at the latest unless `t_duration` was given. Events 60 with states 5 and 1. A profile that is stopping ends its \
               flows at once; one that ended less than 2 s ago tells so again; any other is left alone.",
         params: &[STATEFUL_PROFILE_ID],
         reply: "`null`.",

@@ -168,15 +168,21 @@ impl Control {
     /// When control wants to be called again without being asked: [`Control::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Nanos> {
         let profiles = self.room.profiles.values();
-        profiles
-            .filter_map(|profile| profile.clearing.as_ref())
-            .map(|clearing| clearing.next_look_at)
-            .min()
+        let due = profiles.flat_map(|profile| {
+            let clearing = profile.clearing.as_ref();
+            let run = profile.run.as_ref();
+            [
+                clearing.map(|clearing| clearing.next_look_at),
+                run.and_then(|run| run.abort_at),
+            ]
+        });
+        due.flatten().min()
     }
 
     /// Does what is due; see [`Control::poll_timeout`].
     pub fn handle_timeout(&mut self, now_ns: Nanos) {
         self.finish_clears(now_ns);
+        self.abort_slow_runs(now_ns);
         self.ring_doorbell();
     }
 

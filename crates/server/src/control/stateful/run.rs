@@ -29,6 +29,10 @@ pub(super) struct Run {
     pub(super) share: f64,
     /// Flows are ended at once when no more begin.
     pub(super) no_close: bool,
+    /// How long flows may take to end was told; data threads see to it.
+    pub(super) has_close_limit: bool,
+    /// When flows of a run that was stopped are ended.
+    pub(super) abort_at: Option<Nanos>,
     pub(super) start_at: Nanos,
     /// When all data threads were through.
     pub(super) ended_at: Option<Nanos>,
@@ -110,6 +114,7 @@ impl Control {
             return;
         }
         run.ended_at = Some(at.max(run.start_at));
+        run.abort_at = None;
         let name = name.clone();
         tell_of_misses(&name, run);
         self.end_latency_with(&name);

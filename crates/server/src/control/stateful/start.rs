@@ -26,6 +26,9 @@ use crate::orders::FlowOrder;
 
 /// For so long after its end, who stops traffic is told that it ended.
 const END_REPEATED_MAX: Nanos = 2 * SECOND;
+/// Flows of a run that was stopped may take so long to end, unless `t_duration` says otherwise: TRex's
+/// client waits for them without an end, and some flows would never end by themselves.
+const STOPPED_CLOSE_MAX: Nanos = 5 * SECOND;
 /// Why traffic that was asked for does not begin, as TRex's server begins the sentence.
 const PARSE_PROBLEM: &str = "Profile parsing error: ";
 
@@ -148,6 +151,8 @@ impl Control {
             share: self.client_share(params.client_mask),
             // How long flows may take has precedence.
             no_close: params.no_close && params.close_s_max.is_none(),
+            has_close_limit: params.close_s_max.is_some(),
+            abort_at: None,
             start_at,
             ended_at: None,
             cause: EndCause::Done,
@@ -180,17 +185,46 @@ impl Control {
         };
         // Who stops what is stopping already does not want to wait for its flows.
         let abort = run.no_close || profile.phase == StatefulPhase::Cleanup;
-        let (index, running) = (run.index, run.running.clone());
-        for core in running {
-            let command = Command::Stop { run: index, abort };
-            self.order(core, FlowOrder::Command(command));
-        }
+        let patient = !abort && !run.has_close_limit;
+        let abort_at = patient.then_some(view.now_ns + STOPPED_CLOSE_MAX);
+        self.order_stop(&name, abort, abort_at);
         self.end_latency_with(&name);
         self.settle_latency(view);
         if profile_is(self, &name, StatefulPhase::Transmit) {
             self.set_phase(&name, StatefulPhase::Cleanup, view.now_ns);
         }
         Ok(Value::Null)
+    }
+
+    /// Ends the flows of runs that were stopped long enough ago.
+    pub(super) fn abort_slow_runs(&mut self, now_ns: Nanos) {
+        let is_due = |at: Nanos| at <= now_ns;
+        let profiles = self.room.profiles.iter();
+        let slow = profiles.filter(|(_, profile)| {
+            let abort_at = profile.run.as_ref().and_then(|run| run.abort_at);
+            abort_at.is_some_and(is_due)
+        });
+        let slow: Vec<String> = slow.map(|(name, _)| name.clone()).collect();
+        for name in slow {
+            tracing::info!(
+                profile = name,
+                "its flows did not end after stop: ending them"
+            );
+            self.order_stop(&name, true, None);
+        }
+    }
+
+    fn order_stop(&mut self, name: &str, abort: bool, abort_at: Option<Nanos>) {
+        let profile = self.room.profiles.get_mut(name);
+        let Some(run) = profile.and_then(|profile| profile.run.as_mut()) else {
+            return;
+        };
+        run.abort_at = abort_at;
+        let (index, running) = (run.index, run.running.clone());
+        for core in running {
+            let command = Command::Stop { run: index, abort };
+            self.order(core, FlowOrder::Command(command));
+        }
     }
 
     /// Traffic ended by itself just before it was stopped. TRex's client waits for it to end, and
