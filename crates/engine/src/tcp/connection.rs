@@ -446,4 +446,4 @@ impl Connection {
 }
 
 /// Millions of them are held at once.
-const _: () = assert!(std::mem::size_of::<Connection>() <= 160);
+const _: () = assert!(std::mem::size_of::<Connection>() <= 144);

@@ -12,7 +12,7 @@ const TEMPLATE: &str = "/templates/0";
 const COMMANDS: [&str; 2] = ["/program_list/0/commands", "/program_list/1/commands"];
 
 /// The list, and what else people get wrong.
-fn cases() -> Vec<Case> {
+fn wrong_programs() -> Vec<Case> {
     let buffer = json!([{"name": "tx", "buf_index": 7}]);
     let jump = json!([{"name": "set_var", "id": 0, "val": 2},
         {"name": "jmp_nz", "id": 0, "offset": 9}]);
@@ -52,6 +52,11 @@ fn cases() -> Vec<Case> {
                 "loop",
             ],
         ),
+    ]
+}
+
+fn wrong_fields() -> Vec<Case> {
+    vec![
         (
             "an empty pool",
             "/ip_gen_dist_list/0/ip_end",
@@ -94,6 +99,11 @@ fn cases() -> Vec<Case> {
             json!(0),
             &["templates[0].server_template.assoc[0].port"],
         ),
+    ]
+}
+
+fn wrong_places() -> Vec<Case> {
+    vec![
         (
             "broken base64",
             "/buf_list/1",
@@ -168,7 +178,11 @@ fn assert_works(server: &mut Owned) {
 #[test]
 fn what_cannot_work_is_refused_by_name_and_nothing_starts() {
     let mut server = Owned::new(2);
-    for (what, path, value, words) in cases() {
+    for (what, path, value, words) in wrong_programs()
+        .into_iter()
+        .chain(wrong_fields())
+        .chain(wrong_places())
+    {
         let mut wrong: Value = serde_json::from_str(&profile(&["web"])).expect("JSON");
         match wrong.pointer_mut(path) {
             Some(place) => *place = value,
