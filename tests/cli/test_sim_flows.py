@@ -72,6 +72,19 @@ def test_the_table_for_people(allosaur: Any) -> None:
 
 
 @needs_server
+def test_template_groups(allosaur: Any) -> None:
+    path = ROOT / "profiles" / "stateful" / "template_groups.py"
+    ended = allosaur("sim", path, "--full", "--json")
+    groups, client = ended.json()["groups"], ended.json()["client"]
+    assert len(groups) > 1
+    begun = [group["client"]["tcps_connattempt"] for group in groups.values()]
+    assert min(begun) > 0
+    assert sum(begun) == client["counters"]["tcps_connattempt"]
+    shown = allosaur("sim", path, "--full").out
+    assert all(f"\n{name} " in shown for name in groups), shown
+
+
+@needs_server
 @pytest.mark.parametrize(
     ("fault", "words"),
     [

@@ -9,7 +9,7 @@ import argparse
 import json
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +129,8 @@ def text(outcome: Mapping[str, Any]) -> str:
     parts += [_format.table(["  counter", "clients", "servers"], counters)]
     if any(row[0].startswith("!") for row in counters):
         parts += ["! counts what does not happen where nothing disturbs"]
+    if outcome["groups"]:
+        parts += ["", _groups(outcome["groups"])]
     links = (outcome["link_to_server"], outcome["link_to_client"])
     rows = [
         [label, *(_format.count(link[name]) for link in links)]
@@ -141,6 +143,22 @@ def text(outcome: Mapping[str, Any]) -> str:
         parts += ["", _format.table(["fault", "times"], faults)]
     parts += ["", f"It took {_format.seconds(outcome['seconds'])} of virtual time."]
     return "\n".join(parts)
+
+
+def _groups(groups: Sequence[Mapping[str, Any]]) -> str:
+    """Return the table of template groups: flows that began and ended, and bytes that each side got."""
+    rows = []
+    for group in groups:
+        client, server = (_counters(group[side]) for side in ("client", "server"))
+        began = client["tcps_connattempt"] + client["udps_connects"]
+        closed = client["tcps_closed"] + client["udps_closed"]
+        delivered = [side["tcps_rcvbyte"] + side["udps_rcvbyte"] for side in (client, server)]
+        rows.append([group["name"], *(_format.count(value) for value in (began, closed, *delivered))])
+    return _format.table(["group", "began", "ended", "clients got", "servers got"], rows)
+
+
+def _counters(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {row["name"]: row["value"] for row in rows}
 
 
 def _number(row: Mapping[str, Any]) -> str:
@@ -161,7 +179,7 @@ def _json_object(
     def side(name: str) -> dict[str, Any]:
         found = dict(outcome[name])
         rows = found.pop("counters")
-        found["counters"] = {row["name"]: row["value"] for row in rows}
+        found["counters"] = _counters(rows)
         found["errors"] = {row["name"]: row["value"] for row in rows if row["is_error"] and row["value"]}
         return found
 
@@ -176,6 +194,10 @@ def _json_object(
         "seconds": outcome["seconds"],
         "client": side("client"),
         "server": side("server"),
+        "groups": {
+            group["name"]: {name: _counters(group[name]) for name in ("client", "server")}
+            for group in outcome["groups"]
+        },
         "link": {"to_server": outcome["link_to_server"], "to_client": outcome["link_to_client"]},
         "faults": outcome["faults"],
     }

@@ -33,7 +33,7 @@ use crate::control::stateful::profile::{self, StatefulError};
 pub use chance::Chance;
 pub use faults::{Fault, FaultShare};
 pub use link::{LinkCounters, LinkSettings};
-pub use outcome::{Outcome, SideOutcome, Verdict};
+pub use outcome::{GroupOutcome, Outcome, SideOutcome, Verdict};
 pub use watch::{Passing, Watch};
 pub use world::{CLIENT_MAC, SERVER_MAC, Settings, World};
 

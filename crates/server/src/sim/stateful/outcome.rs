@@ -38,6 +38,17 @@ pub struct SideOutcome {
     pub counters: Vec<NamedRow>,
 }
 
+/// What a template group counted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupOutcome {
+    /// Its name.
+    pub name: String,
+    /// All rows of its clients.
+    pub client: Vec<NamedRow>,
+    /// All rows of its servers.
+    pub server: Vec<NamedRow>,
+}
+
 /// Whether all went well.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verdict {
@@ -56,6 +67,8 @@ pub struct Outcome {
     pub client: SideOutcome,
     /// Servers.
     pub server: SideOutcome,
+    /// What each template group counted.
+    pub groups: Vec<GroupOutcome>,
     /// What the link did with frames to the servers.
     pub link_to_server: LinkCounters,
     /// What the link did with frames to the clients.
@@ -92,11 +105,27 @@ impl Outcome {
             ),
             client,
             server,
+            groups: groups(world, prepared),
             link_to_server,
             link_to_client,
             faults: faults(world.faults()),
         }
     }
+}
+
+fn groups<W: Watch>(world: &World<W>, prepared: &Prepared) -> Vec<GroupOutcome> {
+    let no_table = FlowTableCounters::default();
+    let duration_s = seconds(world.passed());
+    let names = prepared.profile.groups().iter().zip(1..);
+    let groups = names.map(|(name, number)| {
+        let [client, server] = world.group(number);
+        GroupOutcome {
+            name: name.clone(),
+            client: named(&client, &no_table, duration_s),
+            server: named(&server, &no_table, duration_s),
+        }
+    });
+    groups.collect()
 }
 
 fn faults(counts: &[u64; Fault::COUNT]) -> BTreeMap<&'static str, u64> {
