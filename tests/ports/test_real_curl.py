@@ -85,8 +85,7 @@ def test_an_upload_is_read_to_its_end(host: Any, real: ModuleType, talks: Module
         options = ["-H", "Expect:", "--data-binary", f"@{upload}"]
         assert real.curl(host, url(False), *options) == (real.sha256(b"thanks"), 6)
         traffic = talks.finished(client, 1)
-    # The kernel sends 64 KiB at once: what finds no room while the machine is busy comes again, later.
-    assert talks.errors(traffic, *talks.UNTIMELY, "tcps_rcvoopack") == {}
+    assert talks.errors(traffic, *talks.UNTIMELY) == {}
     assert 3_000_000 < traffic["server"]["tcps_rcvbyte"] < 3_001_000
 
 
