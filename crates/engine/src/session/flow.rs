@@ -20,7 +20,7 @@ use crate::app::{
 use crate::flow::{FlowKey, Prefixes, Protocol};
 use crate::rng::Lcg;
 use crate::tcp::{
-    self, Connection, Outcome, Progress, Segment, Seq, SidePool, TcpCounters, Tunables,
+    self, Connection, Outcome, Progress, Segment, Seq, SidePool, State, TcpCounters, Tunables,
 };
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, Tight};
 
@@ -352,6 +352,20 @@ impl Session {
     /// The way has room again.
     pub fn handle_room(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
         self.attend(cx, way)
+    }
+
+    /// Whether it is in TIME-WAIT.
+    #[inline]
+    pub fn is_resting(&self) -> bool {
+        matches!(&self.carrier, Carrier::Tcp(connection) if connection.state() == State::TimeWait)
+    }
+
+    /// It is over at once, as at the end of TIME-WAIT.
+    pub fn finish(&mut self, cx: &mut Context<'_>) -> Standing {
+        if let Carrier::Tcp(connection) = &mut self.carrier {
+            with_tcp(cx, |cx| connection.finish(cx));
+        }
+        Standing::Over
     }
 
     /// The test is over: it ends as soon as its reset has left.

@@ -57,7 +57,7 @@ impl Stateful {
         rule(it.variables <= it.flows, "a flow has variables once")?;
         rule(it.prefixes <= it.flows, "prefixes have flows")?;
         let mut unproven = 0;
-        let mut working = vec![[0_u64; 2]; self.runs.len()];
+        let mut working = vec![[0_u64; 3]; self.runs.len()];
         for index in self.flows.indices() {
             let held = self.flows.at(index).expect("it is in the list");
             let key = held.session.key();
@@ -67,7 +67,9 @@ impl Stateful {
             rule(has_timer, &format!("{key:?} has a timer"))?;
             unproven += usize::from(held.is(Mark::Unproven));
             if !held.is(Mark::Lingering) {
-                working[usize::from(held.run.0)][place(held.side())] += 1;
+                let of_run = &mut working[usize::from(held.run.0)];
+                of_run[place(held.side())] += 1;
+                of_run[2] += u64::from(held.session.is_resting());
             }
         }
         let counted = self.unproven.count();
@@ -75,11 +77,12 @@ impl Stateful {
         self.audit_runs(&working)
     }
 
-    /// Each profile knows how many flows it has.
-    fn audit_runs(&self, working: &[[u64; 2]]) -> Result<(), String> {
+    /// Each profile knows how many flows it has: of clients, of servers, and how many of both are
+    /// in TIME-WAIT.
+    fn audit_runs(&self, working: &[[u64; 3]]) -> Result<(), String> {
         for (run, flows) in self.runs.iter().zip(working) {
             let Some(run) = run else {
-                rule(*flows == [0, 0], "flows belong to what runs")?;
+                rule(*flows == [0; 3], "flows belong to what runs")?;
                 continue;
             };
             for side in [Side::Client, Side::Server] {
@@ -95,6 +98,7 @@ impl Stateful {
                 )?;
             }
             rule(run.flows == flows[0] + flows[1], "a run counts its flows")?;
+            rule(run.resting == flows[2], "a run counts flows in TIME-WAIT")?;
         }
         Ok(())
     }

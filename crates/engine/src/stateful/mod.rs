@@ -304,6 +304,9 @@ impl Stateful {
         if run.watch_the_end(now) {
             self.cut_off(index);
         }
+        if self.runs[number].as_ref().is_some_and(Run::only_rests) {
+            self.finish(index);
+        }
         self.cut_off_some(now, index, CUT_OFF_PER_TURN, outlets);
         for _ in 0..begun_max {
             let run = self.runs[number].as_mut().expect("it was there");

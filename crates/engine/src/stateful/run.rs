@@ -10,6 +10,7 @@ use super::clients::{Clients, Terms};
 use super::{EndCause, RunLimits};
 use crate::flow::FlowIndex;
 use crate::session::SideCounters;
+use crate::tcp::TcpCounters;
 use crate::template::{CompiledProfile, Side, TemplateIndex};
 use crate::time::{MILLISECOND, Nanos};
 use crate::transmit::PortIndex;
@@ -59,6 +60,10 @@ pub(super) struct Run {
     pub(super) executed: u64,
     /// Flows that there are, of both sides.
     pub(super) flows: u64,
+    /// Of these, those in TIME-WAIT.
+    pub(super) resting: u64,
+    /// Its flows in TIME-WAIT are over.
+    pub(super) is_finishing: bool,
     limits: RunLimits,
     /// When the first of its clients' flows began.
     began_at: Option<Nanos>,
@@ -101,6 +106,8 @@ impl Run {
             is_closed: false,
             executed: 0,
             flows: 0,
+            resting: 0,
+            is_finishing: false,
             limits,
             began_at: None,
             has_established: false,
@@ -198,6 +205,21 @@ impl Run {
             let group = self.profile.template(clients.template).group;
             self.groups[usize::from(group)][0].missed += clients.due_before(until);
         }
+    }
+
+    /// Whether all that is left are flows in TIME-WAIT whose other ends were here, and are gone;
+    /// said once.
+    pub(super) fn only_rests(&self) -> bool {
+        let rests = self.resting > 0 && self.resting == self.flows;
+        if self.is_finishing || !rests || !self.is_done() {
+            return false;
+        }
+        let sum = |side: Side, counter: fn(&TcpCounters) -> u64| -> u64 {
+            let sides = self.groups.iter().map(|group| &group[place(side)]);
+            sides.map(|counters| counter(&counters.flows.tcp)).sum()
+        };
+        let accepts = sum(Side::Server, |tcp| tcp.accepts);
+        accepts > 0 && accepts == sum(Side::Client, |tcp| tcp.connects)
     }
 
     /// Why it is over, once it is; said once.

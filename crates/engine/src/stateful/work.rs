@@ -14,7 +14,7 @@ use std::net::Ipv6Addr;
 
 /// The time to live when the user does not say.
 const TIME_TO_LIVE: u8 = 64;
-/// How long what is left of a connection that we reset stays, to swallow what was under way.
+/// How long what is left of a connection that we ended early stays, to swallow what was under way.
 const LINGER: Nanos = 500 * MILLISECOND;
 
 /// A flow that is to be made.
@@ -164,7 +164,13 @@ impl Stateful {
             now,
             sent: &mut self.sent,
         };
+        let was_resting = held.session.is_resting();
         let standing = act(&mut held.session, &mut cx, &mut way);
+        match (was_resting, held.session.is_resting()) {
+            (false, true) => run.resting += 1,
+            (true, false) => run.resting -= 1,
+            _ => {}
+        }
         if !held.is(Mark::Counted) && held.session.is_established() {
             held.mark(Mark::Counted);
             let group = run.profile.template(held.template).group;
@@ -202,7 +208,7 @@ impl Stateful {
         }
     }
 
-    /// A flow is over. What was reset stays a little, so that what is under way finds it.
+    /// A flow is over. What we ended early stays a little, so that what is under way finds it.
     pub(super) fn end(&mut self, now: Nanos, index: FlowIndex) {
         let held = self.flows.at_mut(index).expect("it was just called");
         if held.is(Mark::Lingering) {
@@ -215,7 +221,9 @@ impl Stateful {
             held.unmark(Mark::Asks);
             self.executions.leave(index, held.session.next_group());
         }
+        let rested = held.session.is_resting();
         held.session.release(&mut self.pools);
+        let mut lingers = held.session.was_reset_by_us();
         let (run, side) = (held.run, held.side());
         if let Some(run) = &mut self.runs[usize::from(run.0)] {
             let group = run.profile.template(held.template).group;
@@ -223,11 +231,13 @@ impl Stateful {
             counters.active -= 1;
             counters.established -= u64::from(held.is(Mark::Counted));
             run.flows -= 1;
+            run.resting -= u64::from(rested);
+            lingers |= run.is_finishing;
             if side == Side::Client && !held.is(Mark::Executed) {
                 run.handle_end(held.clients, now);
             }
         }
-        if held.session.was_reset_by_us() {
+        if lingers {
             held.mark(Mark::Lingering);
             self.timers.set(index, now + LINGER);
         } else {
@@ -407,7 +417,17 @@ impl Stateful {
         }
     }
 
-    /// Resets some of the flows that are to be cut off.
+    /// Flows in TIME-WAIT wait for a straggler of their other end. Where all other ends are here and
+    /// gone, nobody will send one: those flows are over in the next turns.
+    pub(super) fn finish(&mut self, index: RunIndex) {
+        let left = self.flows_of(index);
+        if let Some(run) = self.run_mut(index) {
+            run.is_finishing = true;
+            run.left = left;
+        }
+    }
+
+    /// Ends some of the flows that are to be cut off, by a reset, or finished, as they are.
     pub(super) fn cut_off_some(
         &mut self,
         now: Nanos,
@@ -416,16 +436,26 @@ impl Stateful {
         outlets: &mut impl Outlets,
     ) {
         for _ in 0..count {
-            let Some(flow) = self.run_mut(index).and_then(|run| run.left.pop()) else {
+            let run = self.run_mut(index);
+            let Some((flow, all)) = run.and_then(|run| Some((run.left.pop()?, run.is_closed)))
+            else {
                 return;
             };
             // Its place may have been given to another since.
-            let held = self.flows.at(flow);
-            if held.is_some_and(|held| held.run == index && !held.is(Mark::Lingering)) {
-                self.with_flow(now, flow, outlets, |session, cx, way| {
-                    session.cut_off(cx, way)
-                });
+            let is_meant = |held: &Held| {
+                let is_its = held.run == index && !held.is(Mark::Lingering);
+                is_its && (all || held.session.is_resting())
+            };
+            if !self.flows.at(flow).is_some_and(is_meant) {
+                continue;
             }
+            self.with_flow(now, flow, outlets, |session, cx, way| {
+                if session.is_resting() {
+                    session.finish(cx)
+                } else {
+                    session.cut_off(cx, way)
+                }
+            });
         }
     }
 

@@ -362,6 +362,11 @@ impl Connection {
         self.end(cx, how, &mut Outcome::default());
     }
 
+    /// Ends the connection as it is: it is in TIME-WAIT, and nobody will send anything any more.
+    pub fn finish(&mut self, cx: &mut Context<'_>) {
+        self.end(cx, End::Closed, &mut Outcome::default());
+    }
+
     /// Whether the byte with this number is the next that is expected.
     pub fn expects(&self, seq: Seq) -> bool {
         seq == self.expected
