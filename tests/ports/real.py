@@ -183,7 +183,8 @@ class Wire:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._process is not None
-        time.sleep(0.3)
+        # The kernel hands frames over block by block, one that is not full after a second.
+        time.sleep(1.3)
         self._process.send_signal(signal.SIGINT)
         _, words = self._process.communicate(timeout=20)
         if error is None and "0 packets dropped by kernel" not in words:
