@@ -171,21 +171,24 @@ class Router(Device):
 
 
 class Nat(Router):
-    """A router that hides the hosts of link 0 behind its address on link 1, which is 10.0.1.1.
+    """A router that hides the hosts of link 0 behind its address on link 1: 10.0.1.1, and 2001:db8:1::1 with
+    ``ipv6``.
 
     ``forwards`` maps UDP and TCP ports of 10.0.1.1 to where they really are: {8080: "10.0.0.2:80"}.
     """
 
-    def __init__(self, network: Any, name: str = "nat", forwards: dict[int, str] | None = None) -> None:
-        super().__init__(network, name)
+    def __init__(
+        self, network: Any, name: str = "nat", forwards: dict[int, str] | None = None, ipv6: bool = False
+    ) -> None:
+        super().__init__(network, name, ipv6=ipv6)
         inside, outside = self.far(0), self.far(1)
         to_inside = [
-            f'    iifname "{outside}" {kind} dport {port} dnat to {place}'
+            f'    iifname "{outside}" {kind} dport {port} dnat ip to {place}'
             for port, place in (forwards or {}).items()
             for kind in ("udp", "tcp")
         ]
         lines = [
-            "table ip nat {",
+            "table inet nat {",
             "  chain incoming {",
             "    type nat hook prerouting priority -100;",
             *to_inside,
@@ -206,13 +209,13 @@ class Nat(Router):
         ]
         self.rules("\n".join(lines))
 
-    def connections(self) -> list[dict[str, str]]:
+    def connections(self, ipv6: bool = False) -> list[dict[str, str]]:
         """The NAT's table: of each connection "protocol", and "src", "dst", "sport", "dport" both ways.
 
         The words of the way back begin with "reply-".
         """
         table = []
-        for line in self.run("conntrack", "-L").splitlines():
+        for line in self.run("conntrack", "-L", "-f", "ipv6" if ipv6 else "ipv4").splitlines():
             words = re.findall(r"(src|dst|sport|dport|id)=(\S+)", line)
             connection = {"protocol": line.split()[0]}
             for word, value in words:

@@ -114,29 +114,33 @@ def introduce_v6(router: Any) -> None:
     router.network.run(router.namespace, "ip", "-batch", "-", typed="\n".join(lines))
 
 
+@pytest.mark.parametrize("ipv6", [False, True], ids=["ipv4", "ipv6"])
 def test_through_a_nat(
-    network: Any, devices: ModuleType, real: ModuleType, talks: ModuleType, tmp_path: Path
+    ipv6: bool, network: Any, devices: ModuleType, real: ModuleType, talks: ModuleType, tmp_path: Path
 ) -> None:
     connections = 2_000
-    nat = devices.Nat(network)
+    nat = devices.Nat(network, ipv6=ipv6)
     nat.introduce(0, CLIENTS)
-    profile = talk(real, talks, connections, 1_000)
+    if ipv6:
+        introduce_v6(nat)
+    profile = talk(real, talks, connections, 1_000, prefixes=PREFIXES if ipv6 else None)
     with (
         talks.generator(nat.ports) as client,
         real.Wire(On(nat, 0), tmp_path, "src port 80") as wire,
     ):
         talks.send_to(client, nat)
         traffic = talks.run(client, profile)
-        table = nat.connections()
+        table = nat.connections(ipv6)
     assert_complete(traffic, talks, connections, talks.UNTIMELY)
     assert_streams(wire, real, connections)
     assert nat.counters()["invalid"] == 0
     assert len(table) == connections
-    assert {entry["dst"] for entry in table} == {"10.0.1.2"}
+    assert {entry["dst"] for entry in table} == {"2001:db8:1::a00:102" if ipv6 else "10.0.1.2"}
     # All came from behind the NAT's own address, each from a port of its own.
-    assert {entry["reply-dst"] for entry in table} == {"10.0.1.1"}
+    assert {entry["reply-dst"] for entry in table} == {"2001:db8:1::1" if ipv6 else "10.0.1.1"}
     assert len({entry["reply-dport"] for entry in table}) == connections
-    assert {entry["src"] for entry in table} == {f"10.0.0.{host}" for host in CLIENTS}
+    clients = {f"2001:db8::a00:{host:x}" if ipv6 else f"10.0.0.{host}" for host in CLIENTS}
+    assert {entry["src"] for entry in table} == clients
 
 
 @pytest.mark.parametrize("ipv6", [False, True], ids=["ipv4", "ipv6"])
