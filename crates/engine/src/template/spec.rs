@@ -1,12 +1,13 @@
 //! A profile as the user asks for it.
 //!
-//! What lives here: plain data; numbers refer to each other as in the profile's lists. What does
+//! What lives here: plain data, and the short way to the plainest of profiles; numbers refer to
+//! each other as in the profile's lists. What does
 //! not: JSON, and what must hold (`compile`).
 
 use std::fmt;
 
 use super::tunables::TunablesSpec;
-use crate::app::{BufferSpec, ProgramSpec};
+use crate::app::{BufferSpec, Command, ProgramSpec, Transport};
 
 /// Longest name of a template group, in bytes.
 pub const GROUP_NAME_BYTES_MAX: usize = 20;
@@ -50,6 +51,76 @@ pub struct ProfileSpec {
     pub groups: Vec<String>,
 }
 
+impl ProfileSpec {
+    /// A profile of one template on port 80: clients of the first pool run the first program, servers
+    /// of the second pool the second, without tunables.
+    pub fn single(
+        transport: Transport,
+        programs: [Vec<Command>; 2],
+        buffers: Vec<BufferSpec>,
+        pools: [PoolSpec; 2],
+        rate_cps: f64,
+    ) -> ProfileSpec {
+        let program = |commands| ProgramSpec {
+            commands,
+            transport,
+            addon: None,
+        };
+        ProfileSpec {
+            buffers,
+            pools: pools.to_vec(),
+            programs: programs.map(program).to_vec(),
+            templates: vec![TemplateSpec {
+                client: ClientSpec {
+                    program: 0,
+                    client_pool: 0,
+                    server_pool: 1,
+                    port: 80,
+                    rate_cps,
+                    limit: None,
+                    continuous: false,
+                    core_base: 0,
+                    tunables: TunablesSpec::default(),
+                },
+                server: ServerSpec {
+                    program: 1,
+                    associations: vec![AssociationSpec::port(80)],
+                    tunables: TunablesSpec::default(),
+                },
+                group: 0,
+            }],
+            ..ProfileSpec::default()
+        }
+    }
+
+    /// The profile of the paper's benchmark (Section IV): over TCP, each client asks so many bytes,
+    /// and is answered so many.
+    pub fn request_response(bytes: [u64; 2], pools: [PoolSpec; 2], rate_cps: f64) -> ProfileSpec {
+        let [request, response] = bytes;
+        let receive = |bytes| Command::Receive {
+            bytes,
+            clear: false,
+        };
+        let send = |buffer| Command::Send { buffer };
+        let programs = [
+            vec![send(0), receive(response)],
+            vec![receive(request), send(1)],
+        ];
+        let buffers = bytes.map(|bytes| BufferSpec {
+            base: b"HTTP/1.1".to_vec(),
+            bytes: Some(bytes),
+            fill: b"0123456789abcdef".to_vec(),
+        });
+        ProfileSpec::single(
+            Transport::Stream,
+            programs,
+            buffers.to_vec(),
+            pools,
+            rate_cps,
+        )
+    }
+}
+
 /// A range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSpec {
@@ -65,6 +136,20 @@ pub struct PoolSpec {
     pub offset: u32,
     /// How cores share them.
     pub per_core: PerCore,
+}
+
+impl PoolSpec {
+    /// Addresses that are used one after another, the same by each pair of ports.
+    pub fn new(side: Side, first: u32, last: u32) -> PoolSpec {
+        PoolSpec {
+            first,
+            last,
+            distribution: Distribution::Sequence,
+            side,
+            offset: 0,
+            per_core: PerCore::Default,
+        }
+    }
 }
 
 impl PoolSpec {

@@ -6,16 +6,13 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use allosaur_engine::app::{BufferSpec, Command as Step, ProgramSpec, Transport};
+use allosaur_engine::app::{BufferSpec, Command as Step, Transport};
 use allosaur_engine::session::wire::{Addresses, Content, Envelope};
 use allosaur_engine::stateful::{
     Command, Config, Event, GroupCounters, PortFacts, RunIndex, RunLimits, Stateful,
 };
 use allosaur_engine::tcp::Segment;
-use allosaur_engine::template::{
-    AssociationSpec, ClientSpec, CompiledProfile, Distribution, Layout, PerCore, PoolShare,
-    PoolSpec, ProfileSpec, ServerSpec, Side, TemplateSpec, TunablesSpec,
-};
+use allosaur_engine::template::{CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side};
 use allosaur_engine::time::{Due, Gap, MICROSECOND, MILLISECOND, Nanos, SECOND};
 use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
 use allosaur_packet::MacAddress;
@@ -311,60 +308,25 @@ pub(crate) fn profile(
     response: u64,
     rate_cps: f64,
 ) -> ProfileSpec {
-    let pool = |first: u32, last: u32, side| PoolSpec {
-        first,
-        last,
-        distribution: Distribution::Sequence,
-        side,
-        offset: 0x0100_0000,
-        per_core: PerCore::Default,
-    };
-    ProfileSpec {
-        buffers: vec![
-            BufferSpec {
-                base: vec![b'q'; 100],
-                ..BufferSpec::default()
-            },
-            BufferSpec {
-                base: b"answer ".to_vec(),
-                bytes: Some(response),
-                fill: b"0123456789".to_vec(),
-            },
-        ],
-        pools: vec![
-            pool(0x1000_0000, 0x1000_00ff, Side::Client),
-            pool(0x3000_0000, 0x3000_ffff, Side::Server),
-        ],
-        programs: programs
-            .map(|commands| ProgramSpec {
-                commands,
-                transport,
-                addon: None,
-            })
-            .to_vec(),
-        templates: vec![TemplateSpec {
-            client: ClientSpec {
-                program: 0,
-                client_pool: 0,
-                server_pool: 1,
-                port: 80,
-                rate_cps,
-                limit: None,
-                continuous: false,
-                core_base: 0,
-                tunables: TunablesSpec::default(),
-            },
-            server: ServerSpec {
-                program: 1,
-                associations: vec![AssociationSpec::port(80)],
-                tunables: TunablesSpec::default(),
-            },
-            group: 0,
-        }],
-        client: TunablesSpec::default(),
-        server: TunablesSpec::default(),
-        groups: Vec::new(),
+    let buffers = vec![
+        BufferSpec {
+            base: vec![b'q'; 100],
+            ..BufferSpec::default()
+        },
+        BufferSpec {
+            base: b"answer ".to_vec(),
+            bytes: Some(response),
+            fill: b"0123456789".to_vec(),
+        },
+    ];
+    let mut pools = [
+        PoolSpec::new(Side::Client, 0x1000_0000, 0x1000_00ff),
+        PoolSpec::new(Side::Server, 0x3000_0000, 0x3000_ffff),
+    ];
+    for pool in &mut pools {
+        pool.offset = 0x0100_0000;
     }
+    ProfileSpec::single(transport, programs, buffers, pools, rate_cps)
 }
 
 pub(crate) const MS: Nanos = MILLISECOND;

@@ -5,11 +5,9 @@
 
 use std::sync::Arc;
 
-use allosaur_engine::app::{BufferSpec, Command as Step, ProgramSpec, Transport};
 use allosaur_engine::stateful::{Command, Config, PortFacts, RunIndex, RunLimits};
 use allosaur_engine::template::{
-    AssociationSpec, ClientSpec, CompiledProfile, Distribution, Layout, PerCore, PoolShare,
-    PoolSpec, ProfileSpec, ServerSpec, Side, TemplateSpec, Tunable, TunablesSpec,
+    CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side, Tunable,
 };
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
@@ -154,63 +152,14 @@ fn touch(ports: &mut [memory::Port], clock: &Clock) {
 }
 
 pub(super) fn profile(response_bytes: u64, rate_cps: f64) -> ProfileSpec {
-    let receive = |bytes| Step::Receive {
-        bytes,
-        clear: false,
-    };
-    let send = |buffer| Step::Send { buffer };
-    let program = |commands: [Step; 2]| ProgramSpec {
-        commands: commands.to_vec(),
-        transport: Transport::Stream,
-        addon: None,
-    };
-    let pool = |first, last, side| PoolSpec {
-        first,
-        last,
-        distribution: Distribution::Sequence,
-        side,
-        offset: 0,
-        per_core: PerCore::Default,
-    };
-    let mut tunables = TunablesSpec::default();
-    tunables.set(Tunable::InitialWindow, 2);
-    ProfileSpec {
-        buffers: [REQUEST_BYTES, response_bytes]
-            .map(|bytes| BufferSpec {
-                base: b"HTTP/1.1".to_vec(),
-                bytes: Some(bytes),
-                fill: b"0123456789abcdef".to_vec(),
-            })
-            .to_vec(),
-        pools: vec![
-            pool(0x1000_0000, 0x1000_ffff, Side::Client),
-            pool(0x3000_0000, 0x3000_ffff, Side::Server),
-        ],
-        programs: vec![
-            program([send(0), receive(response_bytes)]),
-            program([receive(REQUEST_BYTES), send(1)]),
-        ],
-        templates: vec![TemplateSpec {
-            client: ClientSpec {
-                program: 0,
-                client_pool: 0,
-                server_pool: 1,
-                port: 80,
-                rate_cps,
-                limit: None,
-                continuous: false,
-                core_base: 0,
-                tunables: TunablesSpec::default(),
-            },
-            server: ServerSpec {
-                program: 1,
-                associations: vec![AssociationSpec::port(80)],
-                tunables: TunablesSpec::default(),
-            },
-            group: 0,
-        }],
-        client: tunables.clone(),
-        server: tunables,
-        groups: Vec::new(),
+    let pools = [
+        PoolSpec::new(Side::Client, 0x1000_0000, 0x1000_ffff),
+        PoolSpec::new(Side::Server, 0x3000_0000, 0x3000_ffff),
+    ];
+    let mut profile =
+        ProfileSpec::request_response([REQUEST_BYTES, response_bytes], pools, rate_cps);
+    for tunables in [&mut profile.client, &mut profile.server] {
+        tunables.set(Tunable::InitialWindow, 2);
     }
+    profile
 }

@@ -5,14 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use allosaur_engine::app::{BufferSpec, Command as Step, ProgramSpec, Transport};
 use allosaur_engine::stateful::{
     Command, Config, EndCause, Event, GroupCounters, PortFacts, RunIndex, RunLimits,
 };
-use allosaur_engine::template::{
-    AssociationSpec, ClientSpec, CompiledProfile, Distribution, Layout, PerCore, PoolShare,
-    PoolSpec, ProfileSpec, ServerSpec, Side, TemplateSpec, TunablesSpec,
-};
+use allosaur_engine::template::{CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side};
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
 use allosaur_port::kind::{PortRx, PortTx};
@@ -290,61 +286,12 @@ fn config(core: usize, cores: usize) -> Config {
 /// So many connections a second, each with a request and an answer; without `limit` as long as it
 /// runs.
 pub(crate) fn profile(rate_cps: f64, limit: Option<u32>) -> ProfileSpec {
-    let receive = |bytes| Step::Receive {
-        bytes,
-        clear: false,
-    };
-    let program = |commands: [Step; 2]| ProgramSpec {
-        commands: commands.to_vec(),
-        transport: Transport::Stream,
-        addon: None,
-    };
-    let pool = |first, last, side| PoolSpec {
-        first,
-        last,
-        distribution: Distribution::Sequence,
-        side,
-        offset: 0,
-        per_core: PerCore::Default,
-    };
-    let send = |buffer| Step::Send { buffer };
-    ProfileSpec {
-        buffers: [REQUEST_BYTES, RESPONSE_BYTES]
-            .map(|bytes| BufferSpec {
-                base: b"GET /".to_vec(),
-                bytes: Some(bytes),
-                fill: b"0123456789abcdef".to_vec(),
-            })
-            .to_vec(),
-        pools: vec![
-            pool(0x1000_0001, 0x1000_00ff, Side::Client),
-            pool(0x3000_0001, 0x3000_00ff, Side::Server),
-        ],
-        programs: vec![
-            program([send(0), receive(RESPONSE_BYTES)]),
-            program([receive(REQUEST_BYTES), send(1)]),
-        ],
-        templates: vec![TemplateSpec {
-            client: ClientSpec {
-                program: 0,
-                client_pool: 0,
-                server_pool: 1,
-                port: 80,
-                rate_cps,
-                limit,
-                continuous: false,
-                core_base: 0,
-                tunables: TunablesSpec::default(),
-            },
-            server: ServerSpec {
-                program: 1,
-                associations: vec![AssociationSpec::port(80)],
-                tunables: TunablesSpec::default(),
-            },
-            group: 0,
-        }],
-        client: TunablesSpec::default(),
-        server: TunablesSpec::default(),
-        groups: Vec::new(),
-    }
+    let pools = [
+        PoolSpec::new(Side::Client, 0x1000_0001, 0x1000_00ff),
+        PoolSpec::new(Side::Server, 0x3000_0001, 0x3000_00ff),
+    ];
+    let bytes = [REQUEST_BYTES, RESPONSE_BYTES];
+    let mut profile = ProfileSpec::request_response(bytes, pools, rate_cps);
+    profile.templates[0].client.limit = limit;
+    profile
 }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use allosaur_engine::app::{BufferSpec, Command as Step, ProgramSpec, Transport};
+use allosaur_engine::app::BufferSpec;
 use allosaur_engine::stateful::{
     Command, Config, GroupCounters, PortFacts, RunIndex, RunLimits, Stateful,
 };
 use allosaur_engine::template::{
-    AssociationSpec, ClientSpec, CompiledProfile, Distribution, Layout, PerCore, PoolShare,
-    PoolSpec, ProfileSpec, ServerSpec, Side, TemplateSpec, Tunable, TunablesSpec,
+    CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side, Tunable, TunablesSpec,
 };
 use allosaur_engine::time::{Due, Gap, Nanos};
 use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
@@ -81,69 +80,23 @@ impl Talk {
                 ..BufferSpec::default()
             }
         };
-        let program = |commands| ProgramSpec {
-            commands,
-            transport: Transport::Stream,
-            addon: None,
-        };
-        let receive = |bytes| Step::Receive {
-            bytes,
-            clear: false,
-        };
         let mut tunables = TunablesSpec::default();
         tunables.set(Tunable::Ipv6Enable, u64::from(self.ipv6));
         let mut prefix = [0; 16];
         prefix[..12].copy_from_slice(&PREFIX);
         tunables.source_prefix = Some(prefix);
         tunables.destination_prefix = Some(prefix);
-        ProfileSpec {
-            buffers: vec![buffer(self.request_bytes), buffer(self.response_bytes)],
-            pools: vec![
-                pool(Side::Client, first, first + count - 1),
-                pool(Side::Server, self.server, self.server),
-            ],
-            programs: vec![
-                program(vec![Step::Send { buffer: 0 }, receive(self.response_bytes)]),
-                program(vec![receive(self.request_bytes), Step::Send { buffer: 1 }]),
-            ],
-            templates: vec![self.template()],
-            client: tunables.clone(),
-            server: tunables,
-            groups: Vec::new(),
-        }
-    }
-
-    fn template(&self) -> TemplateSpec {
-        TemplateSpec {
-            client: ClientSpec {
-                program: 0,
-                client_pool: 0,
-                server_pool: 1,
-                port: 80,
-                rate_cps: self.rate_cps,
-                limit: Some(self.flows),
-                continuous: false,
-                core_base: 0,
-                tunables: TunablesSpec::default(),
-            },
-            server: ServerSpec {
-                program: 1,
-                associations: vec![AssociationSpec::port(80)],
-                tunables: TunablesSpec::default(),
-            },
-            group: 0,
-        }
-    }
-}
-
-fn pool(side: Side, first: u32, last: u32) -> PoolSpec {
-    PoolSpec {
-        first,
-        last,
-        distribution: Distribution::Sequence,
-        side,
-        offset: 0,
-        per_core: PerCore::Default,
+        let pools = [
+            PoolSpec::new(Side::Client, first, first + count - 1),
+            PoolSpec::new(Side::Server, self.server, self.server),
+        ];
+        let bytes = [self.request_bytes, self.response_bytes];
+        let mut profile = ProfileSpec::request_response(bytes, pools, self.rate_cps);
+        profile.buffers = bytes.map(buffer).to_vec();
+        profile.templates[0].client.limit = Some(self.flows);
+        profile.client = tunables.clone();
+        profile.server = tunables;
+        profile
     }
 }
 
