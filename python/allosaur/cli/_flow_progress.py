@@ -5,70 +5,34 @@ As `_progress` does for streams; all of it goes to the error stream.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from allosaur.cli import _flow_hints, _format
 from allosaur.cli._flows import FlowMoment
 from allosaur.cli._options import FOREVER
-from allosaur.cli._progress import PLAIN_INTERVAL_S
+from allosaur.cli._progress import SPARKLINE_WIDTH, Progress, suited
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-_SPARKLINE_WIDTH = 40
 _ERRORS_SHOWN = 4
 """Lines of errors that a live table has room for; it says how many more there are."""
 
 
-class FlowProgress(Protocol):
-    """Something that shows moments between its `__enter__` and its `__exit__`."""
-
-    def __enter__(self) -> FlowProgress:
-        """Begin to show."""
-        ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Leave the terminal as it was."""
-        ...
-
-    def show(self, moment: FlowMoment) -> None:
-        """Show this moment in place of the one before."""
-        ...
-
-
-def progress(title: str, stream: TextIO | None = None) -> FlowProgress:
+def progress(title: str, stream: TextIO | None = None) -> Progress[FlowMoment]:
     """Return what suits the stream: live on a terminal, lines otherwise."""
-    stream = stream or sys.stderr
-    return LiveTable(title, stream) if stream.isatty() else PlainLines(stream)
+    return suited(stream, lambda moment: live_view(title, moment), _Lines())
 
 
-class PlainLines:
-    """One line every `PLAIN_INTERVAL_S`, for logs; counters of errors are named when they grow."""
+class _Lines:
+    """A line of each moment; counters of errors are named under it when they grow from nothing."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._next_s = PLAIN_INTERVAL_S
+    def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()
 
-    def __enter__(self) -> PlainLines:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
-
-    def show(self, moment: FlowMoment) -> None:
-        """Write a line, if the last one is old enough."""
-        if moment.elapsed_s < self._next_s:
-            return
-        self._next_s = PLAIN_INTERVAL_S * (moment.elapsed_s // PLAIN_INTERVAL_S + 1)
+    def __call__(self, moment: FlowMoment) -> str:
         rates, counters = moment.rates, moment.counters
         line = (
             f"{clock(moment)}: offered {_format.rate(rates.offered_fps, 'flows/s')}, "
@@ -77,36 +41,9 @@ class PlainLines:
             f"clients {_format.rate(rates.client.tx_data_bps, 'bps')}, "
             f"servers {_format.rate(rates.server.tx_data_bps, 'bps')}"
         )
-        print(line, file=self._stream)
         news = [one for one in counters.error_list() if one[:2] not in self._told]
         self._told.update(one[:2] for one in news)
-        for error in error_lines(news):
-            print(f"  {error}", file=self._stream)
-        self._stream.flush()
-
-
-class LiveTable:
-    """A table that is redrawn in place, at most 80 columns wide."""
-
-    def __init__(self, title: str, stream: TextIO) -> None:
-        from rich.console import Console
-        from rich.live import Live
-
-        self._title = title
-        self._live = Live(console=Console(file=stream), auto_refresh=False, transient=True)
-
-    def __enter__(self) -> LiveTable:
-        self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._live.stop()
-
-    def show(self, moment: FlowMoment) -> None:
-        """Redraw."""
-        self._live.update(live_view(self._title, moment), refresh=True)
+        return "\n".join([line, *(f"  {error}" for error in error_lines(news))])
 
 
 def live_view(title: str, moment: FlowMoment) -> RenderableType:
@@ -114,7 +51,7 @@ def live_view(title: str, moment: FlowMoment) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    bars = _format.sparkline(moment.history, _SPARKLINE_WIDTH)
+    bars = _format.sparkline(moment.history, SPARKLINE_WIDTH)
     now = moment.history[-1] if moment.history else 0.0
     errors = error_lines(moment.counters.error_list())
     lines = errors[:_ERRORS_SHOWN]

@@ -6,8 +6,9 @@ All of it goes to the error stream, so that the standard output stays for the re
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TextIO, TypeVar
 
 from allosaur.cli import _format
 from allosaur.cli._options import FOREVER
@@ -18,13 +19,26 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 PLAIN_INTERVAL_S = 2.0
-_SPARKLINE_WIDTH = 40
+SPARKLINE_WIDTH = 40
 
 
-class Progress(Protocol):
+class _Timed(Protocol):
+    """A moment of a run."""
+
+    @property
+    def elapsed_s(self) -> float:
+        """Since the start."""
+        ...
+
+
+Shown = TypeVar("Shown", bound=_Timed)
+_Shown = TypeVar("_Shown", bound=_Timed, contravariant=True)
+
+
+class Progress(Protocol[_Shown]):
     """Something that shows moments between its `__enter__` and its `__exit__`."""
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Progress[_Shown]:
         """Begin to show."""
         ...
 
@@ -34,25 +48,33 @@ class Progress(Protocol):
         """Leave the terminal as it was."""
         ...
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: _Shown) -> None:
         """Show this moment in place of the one before."""
         ...
 
 
-def progress(title: str, stream: TextIO | None = None) -> Progress:
+def progress(title: str, stream: TextIO | None = None) -> Progress[Moment]:
     """Return what suits the stream: live on a terminal, lines otherwise."""
+    return suited(stream, lambda moment: live_view(title, moment), _line)
+
+
+def suited(
+    stream: TextIO | None, view: Callable[[Shown], RenderableType], line: Callable[[Shown], str]
+) -> Progress[Shown]:
+    """Return what suits the stream, the error stream by default: `view` live on a terminal, else a `line`."""
     stream = stream or sys.stderr
-    return LiveTable(title, stream) if stream.isatty() else PlainLines(stream)
+    return LiveTable(view, stream) if stream.isatty() else PlainLines(line, stream)
 
 
-class PlainLines:
-    """One line every `PLAIN_INTERVAL_S`, for logs."""
+class PlainLines(Generic[Shown]):
+    """What `line` says of a moment, every `PLAIN_INTERVAL_S`, for logs."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, line: Callable[[Shown], str], stream: TextIO) -> None:
+        self._line = line
         self._stream = stream
         self._next_s = PLAIN_INTERVAL_S
 
-    def __enter__(self) -> PlainLines:
+    def __enter__(self) -> PlainLines[Shown]:
         return self
 
     def __exit__(
@@ -60,34 +82,25 @@ class PlainLines:
     ) -> None:
         pass
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Shown) -> None:
         """Write a line, if the last one is old enough."""
         if moment.elapsed_s < self._next_s:
             return
         self._next_s = PLAIN_INTERVAL_S * (moment.elapsed_s // PLAIN_INTERVAL_S + 1)
-        rates, counted = moment.rates.values(), total(moment.counters.values())
-        print(
-            f"{_clock(moment)}: sending {_format.rate(sum(r.tx_pps for r in rates), 'pps')}, "
-            f"{_format.rate(sum(r.tx_bps for r in rates), 'bps')}; "
-            f"receiving {_format.rate(sum(r.rx_pps for r in rates), 'pps')}; "
-            f"missed {_format.count(counted.missed_packets)}",
-            file=self._stream,
-            flush=True,
-        )
+        print(self._line(moment), file=self._stream, flush=True)
 
 
-class LiveTable:
-    """A table that is redrawn in place, at most 80 columns wide."""
+class LiveTable(Generic[Shown]):
+    """What `view` makes of a moment, at most 80 columns wide; it is redrawn in place."""
 
-    def __init__(self, title: str, stream: TextIO) -> None:
+    def __init__(self, view: Callable[[Shown], RenderableType], stream: TextIO) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self._title = title
-        console = Console(file=stream)
-        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._view = view
+        self._live = Live(console=Console(file=stream), auto_refresh=False, transient=True)
 
-    def __enter__(self) -> LiveTable:
+    def __enter__(self) -> LiveTable[Shown]:
         self._live.start()
         return self
 
@@ -96,9 +109,19 @@ class LiveTable:
     ) -> None:
         self._live.stop()
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Shown) -> None:
         """Redraw."""
-        self._live.update(live_view(self._title, moment), refresh=True)
+        self._live.update(self._view(moment), refresh=True)
+
+
+def _line(moment: Moment) -> str:
+    rates, counted = moment.rates.values(), total(moment.counters.values())
+    return (
+        f"{_clock(moment)}: sending {_format.rate(sum(r.tx_pps for r in rates), 'pps')}, "
+        f"{_format.rate(sum(r.tx_bps for r in rates), 'bps')}; "
+        f"receiving {_format.rate(sum(r.rx_pps for r in rates), 'pps')}; "
+        f"missed {_format.count(counted.missed_packets)}"
+    )
 
 
 def live_view(title: str, moment: Moment) -> RenderableType:
@@ -114,7 +137,7 @@ def live_view(title: str, moment: Moment) -> RenderableType:
         table.add_column(name, justify="right", no_wrap=True)
     for port, counters in sorted(moment.counters.items()):
         table.add_row(str(port), *_cells(moment.rates[port], counters))
-    bars = _format.sparkline(moment.history, _SPARKLINE_WIDTH)
+    bars = _format.sparkline(moment.history, SPARKLINE_WIDTH)
     now = moment.history[-1] if moment.history else 0.0
     return Group(
         Text(f"{title}  {_clock(moment)}  (Ctrl-C stops)", no_wrap=True, overflow="ellipsis"),
