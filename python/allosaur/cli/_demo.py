@@ -11,11 +11,19 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
-from allosaur.cli import _demo_checks, _demo_flows, _demo_profile, _flow_summary, _format, _profile, _summary
+from allosaur.cli import (
+    _demo_checks,
+    _demo_flows,
+    _demo_profile,
+    _flow_summary,
+    _format,
+    _profile,
+    _report_file,
+    _summary,
+)
 from allosaur.cli._binary import server_binary
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input, explained
 from allosaur.cli._flows import FlowOutcome
@@ -24,7 +32,7 @@ from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._progress import progress
 from allosaur.cli._traffic import Outcome, Plan, drive, judge
-from allosaur.report import Check, Report, Section, write_report
+from allosaur.report import Check, Report, write_report
 
 PORTS = (0, 1)
 DURATION_MIN_S = 2.0
@@ -49,7 +57,9 @@ def execute(options: argparse.Namespace) -> int:
         raise CommandError("the demo was stopped before its end", flows.exit_code)
     checks = [*_demo_checks.check(outcome, rate_pps), *_demo_flows.check(flows)]
     ok = verdict.ok and judge_flows(flows).ok and all(check.ok for check in checks)
-    _write(report_path, _report(outcome, flows, checks, rate_pps, ok), _demo_flows.sections(flows))
+    report = _report(outcome, flows, checks, rate_pps, ok)
+    with _report_file.writing(report_path):
+        write_report(report_path, report, _demo_flows.sections(flows))
     if options.json:
         result = {
             "command": "demo",
@@ -104,15 +114,6 @@ def _send(duration_s: float, rate_pps: float) -> Outcome:
                 return drive(client, plan, interrupt, shown.show)
         finally:
             client.disconnect()
-
-
-def _write(path: Path, report: Report, more: Sequence[Section]) -> None:
-    try:
-        write_report(path, report, more)
-    except OSError as error:
-        raise CommandError(
-            f"cannot write the report {path}: {error.strerror}; name another with --report"
-        ) from error
 
 
 def _report(outcome: Outcome, flows: FlowOutcome, checks: list[Check], rate_pps: float, ok: bool) -> Report:

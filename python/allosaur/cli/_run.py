@@ -11,9 +11,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _profile, _run_flows, _summary
+from allosaur.cli import _profile, _report_file, _run_flows, _summary
 from allosaur.cli._access import check_ports, connected, remote_client, take
-from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, CommandError, bad_input, explained
+from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._profile_kind import is_stateful
@@ -38,7 +38,7 @@ def execute(options: argparse.Namespace) -> int:
         return _run_flows.execute(options)
     _refuse_options_of_flows(options)
     options.ports = [0] if options.ports is None else options.ports
-    report = _run_flows.check_report(options.report)
+    report = _report_file.checked(options.report)
     tunables = _profile.merged(options.tunable)
     # Before anything is started: a profile that does not load needs no server.
     profiles = {port: _profile.load(path, port % 2, port, tunables) for port in options.ports}
@@ -55,7 +55,9 @@ def execute(options: argparse.Namespace) -> int:
             client.remove_all_streams(ports=options.ports)
     verdict = judge(outcome)
     if report is not None:
-        _write(report, _report(options, tunables, outcome, verdict))
+        content = _report(options, tunables, outcome, verdict)
+        with _report_file.writing(report):
+            write_report(report, content)
     _print(options, tunables, outcome, verdict)
     if outcome.exit_code is not None:
         return outcome.exit_code
@@ -149,12 +151,3 @@ def _report(
         reproduce=[f"allosaur run {path} -m {plan.multiplier} -d {seconds}{given} --ports {ports} {server}"],
         profile=path.read_text(encoding="utf-8") if path.suffix == ".py" else "",
     )
-
-
-def _write(path: Path, report: Report) -> None:
-    try:
-        write_report(path, report)
-    except OSError as error:
-        raise CommandError(
-            f"cannot write the report {path}: {error.strerror}; name another with --report"
-        ) from error

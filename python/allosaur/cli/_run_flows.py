@@ -12,9 +12,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from allosaur.cli import _flow_hints, _flow_summary, _profile
+from allosaur.cli import _flow_hints, _flow_summary, _profile, _report_file
 from allosaur.cli._access import connected, remote_stateful_client
-from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input
+from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, bad_input
 from allosaur.cli._flow_access import check_clients, load_file, plan_of, put, take_server
 from allosaur.cli._flow_progress import progress
 from allosaur.cli._flows import FlowOutcome, FlowVerdict, drive, judge
@@ -42,7 +42,7 @@ def execute(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     path = Path(options.profile)
     tunables = _profile.merged(options.tunable)
     plan = plan_of(options)
-    report = check_report(options.report)
+    report = _report_file.checked(options.report)
     # Before anything is started: a profile that does not load needs no server.
     profile = load_file(path, tunables)
     with Interrupt() as interrupt, _client(options, own) as client:
@@ -56,23 +56,13 @@ def execute(options: argparse.Namespace, own: OwnServer | None = None) -> int:
             client.clear_profile(pid_input=plan.profile_id)
     verdict = judge(outcome)
     if report is not None:
-        _write(report, _report(options, tunables, outcome, verdict))
+        content = _report(options, tunables, outcome, verdict)
+        with _report_file.writing(report):
+            write_flow_report(report, content)
     _print(options, tunables, outcome, verdict)
     if outcome.exit_code is not None:
         return outcome.exit_code
     return EXIT_OK if verdict.ok else EXIT_FAILED
-
-
-def check_report(name: str | None) -> Path | None:
-    """Return where to write a report, if anywhere. Raises :class:`CommandError` when it cannot be there."""
-    if name is None:
-        return None
-    path = Path(name)
-    if not path.parent.is_dir():
-        raise bad_input(f"--report {path}: no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise bad_input(f"--report {path}: is a folder; name a file in it")
-    return path
 
 
 @contextlib.contextmanager
@@ -100,15 +90,6 @@ def _local_server(options: argparse.Namespace, own: OwnServer | None) -> LocalSe
     else:
         specs = ["memory"] * (2 + max(options.clients or [0]))
     return LocalServer(ports=specs, cores=options.cores, stateful=True)
-
-
-def _write(path: Path, report: FlowReport) -> None:
-    try:
-        write_flow_report(path, report)
-    except OSError as error:
-        raise CommandError(
-            f"cannot write the report {path}: {error.strerror}; name another with --report"
-        ) from error
 
 
 def _report(
