@@ -10,9 +10,11 @@ from allosaur.report._flow_sampling import FlowRates, FlowSampler, SideRates
 from allosaur.report._html import Report, write_report
 from allosaur.report._page import Check, Section
 from allosaur.report._sampling import PortRates, Sample, Sampler
+from allosaur.report._streams import Direction, StreamCounters, StreamLatency, lost_total
 
 __all__ = [
     "Check",
+    "Direction",
     "FlowCounters",
     "FlowRates",
     "FlowReport",
@@ -26,8 +28,11 @@ __all__ = [
     "SideCounters",
     "SideRates",
     "SizeClasses",
+    "StreamCounters",
+    "StreamLatency",
     "difference",
     "flow_sections",
+    "lost_total",
     "total",
     "write_flow_report",
     "write_report",

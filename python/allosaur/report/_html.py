@@ -14,6 +14,7 @@ from typing import Any
 from allosaur.report._counters import PortCounters
 from allosaur.report._page import COLOURS, Check, Page, Section, layout, line, number, table, write_page
 from allosaur.report._sampling import PortRates
+from allosaur.report._streams import Direction, StreamCounters
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,14 @@ class Report:
     profile: str = ""
     """The profile's source."""
     notes: Sequence[str] = field(default_factory=tuple)
+    directions: Sequence[Direction] = ()
+    """What each port sent, and what of it was received: the run's own packets."""
+    streams: Sequence[StreamCounters] = ()
+    """What was counted and measured of single streams."""
+    other_packets: Mapping[int, int | None] = field(default_factory=dict)
+    """What each port received beside the run's own packets; `None` where nobody can tell them apart."""
+    hints: Sequence[str] = ()
+    """What to look at when packets were lost."""
 
 
 def write_report(path: Path, report: Report, more: Sequence[Section] = ()) -> None:
