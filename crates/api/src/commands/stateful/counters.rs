@@ -127,7 +127,7 @@ pub const COMMANDS: &[Command] = &[
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_"}"#,
-            result: r#"{"name": "counter desc", "data": [{"id": 0, "name": "m_active_flows", "help": "flows that there are", "units": "", "info": "info", "zero": true, "abs": true, "real": true}]}"#,
+            result: r#"{"name": "counter desc", "data": [{"id": 0, "name": "m_active_flows", "help": "active flows", "units": "", "info": "info", "zero": true, "abs": true, "real": true}]}"#,
         },
         check: |f| profile_id(f).map(drop),
     },
