@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ import pytest
 from allosaur.server import LocalServer
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED_DATA = ROOT.parent / "shared" / "data"
+RECORDED = ROOT / "tests" / "data"
+LISTINGS = ROOT.parent / "shared" / "data" / "listings"
 
 
 @pytest.fixture
@@ -23,11 +26,29 @@ def server() -> Iterator[LocalServer]:
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The folder of test data that lies beside the checkout; tests that need it are skipped without it."""
-    if not SHARED_DATA.is_dir():
-        pytest.skip(f"no test data at {SHARED_DATA}: put the shared data folder beside the checkout")
-    return SHARED_DATA
+def recorded() -> Path:
+    """The recorded data, a part of the project; its README says what there is. Tests fail without it."""
+    assert RECORDED.is_dir(), f"{RECORDED} is missing: `git restore tests/data` brings it back"
+    return RECORDED
+
+
+@pytest.fixture(scope="session")
+def transcript(recorded: Path) -> Callable[[str], list[Any]]:
+    """Read a recorded conversation with a TRex server: the lines of the one whose name begins so."""
+
+    def read(name: str) -> list[Any]:
+        (path,) = (recorded / "rpc-transcripts").glob(f"{name}*.jsonl.gz")
+        return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def listings() -> Path:
+    """The listings of TRex's paper, which are not ours to ship; tests that need them are skipped without."""
+    if not LISTINGS.is_dir():
+        pytest.skip(f"the listings of TRex's paper are not at {LISTINGS}")
+    return LISTINGS
 
 
 @pytest.fixture(scope="session")

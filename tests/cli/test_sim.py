@@ -73,9 +73,9 @@ def test_a_commands_file_brings_its_own_limit(allosaur: Any, tmp_path: Path) -> 
 
 
 @needs_server
-def test_goldens_are_equal(allosaur: Any, shared_data: Path, tmp_path: Path) -> None:
+def test_goldens_are_equal(allosaur: Any, recorded: Path, tmp_path: Path) -> None:
     """One golden through the command line; the server's own tests compare all of them."""
-    golden = shared_data / "golden-stateless"
+    golden = recorded / "golden-stateless"
     ended = allosaur("sim", "--commands", golden / "imix.json", "-o", "out.pcap")
     assert ended.code == 0, ended
     assert sorted(frames(tmp_path / "out.pcap")) == sorted(frames(golden / "imix.pcap"))

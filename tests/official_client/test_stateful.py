@@ -53,14 +53,14 @@ def test_each_command_and_tunable_is_the_same(theirs: Compile) -> None:
     assert len(words) == 23
 
 
-def test_listings_are_the_same(theirs: Compile, shared_data: Path) -> None:
-    case = (shared_data / "listings" / "listing6.py", dict[str, Any]())
+def test_listings_are_the_same(theirs: Compile, listings: Path) -> None:
+    case = (listings / "listing6.py", dict[str, Any]())
     (made,) = theirs([case])
     assert made["profile"] == ours(*case)
 
 
-def test_captures_are_the_same(theirs: Compile, shared_data: Path) -> None:
-    captures = sorted((shared_data / "pcap").glob("*.pcap"))
+def test_captures_are_the_same(theirs: Compile, recorded: Path) -> None:
+    captures = sorted((recorded / "pcap").glob("*.pcap"))
     good = [path for path in captures if path.name != "rtsp_short.pcap"]
     assert len(good) >= 20
     profile = HERE / "captured.py"
@@ -77,8 +77,8 @@ def test_captures_are_the_same(theirs: Compile, shared_data: Path) -> None:
         assert made.get("profile") == ours(*case), made.get("error")
 
 
-def test_a_capture_of_two_sessions_is_refused_by_both(theirs: Compile, shared_data: Path) -> None:
-    case = (HERE / "captured.py", {"files": str(shared_data / "pcap" / "rtsp_short.pcap")})
+def test_a_capture_of_two_sessions_is_refused_by_both(theirs: Compile, recorded: Path) -> None:
+    case = (HERE / "captured.py", {"files": str(recorded / "pcap" / "rtsp_short.pcap")})
     (made,) = theirs([case])
     assert "error" in made
     with pytest.raises(STLProfileError, match=r"rtsp_short.pcap, packet 12 is of another session: UDP"):

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +40,13 @@ class SlowBox(MockStatefulTransport):
 
 
 @pytest.fixture
-def box(shared_data: Path) -> MockStatefulTransport:
+def box(transcript: Callable[[str], list[Any]]) -> MockStatefulTransport:
     """A box that says of itself what a real server said."""
     made = SlowBox()
     wanted = {"get_system_info", "get_port_xstats_names", "get_port_xstats_values", "get_global_stats"}
     asked: dict[str, str] = {}
-    for line in (shared_data / "rpc-transcripts" / "astf_a01_basic.jsonl").read_text().splitlines():
-        messages = json.loads(line).get("msg")
+    for line in transcript("astf_a01"):
+        messages = line.get("msg")
         for one in messages if isinstance(messages, list) else [messages]:
             if isinstance(one, dict) and one.get("method") in {*wanted, "get_port_status"}:
                 asked[one["id"]] = one["method"]

@@ -152,8 +152,10 @@ def test_what_is_saved_loads_as_the_same_streams(folder: Path, suffix: str, made
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_the_references_survive(folder: Path, suffix: str, shared_data: Path) -> None:
-    for path in sorted((shared_data / "golden-stateless").glob("*.json")):
+def test_the_references_survive(folder: Path, suffix: str, recorded: Path) -> None:
+    paths = sorted((recorded / "golden-stateless").glob("*.json"))
+    assert len(paths) == 42
+    for path in paths:
         commands = json.loads(path.read_text())["commands"]
         found = [command["params"]["stream"] for command in commands if command["method"] == "add_stream"]
         profile, saved = STLProfile.from_json(found), folder / f"{path.stem}.{suffix}"
@@ -179,8 +181,8 @@ def test_the_code_is_as_a_person_would_write_it() -> None:
     assert "action_count" not in code, "what is as usual is left out"
 
 
-def test_a_captured_profile_becomes_code(tmp_path: Path, shared_data: Path) -> None:
-    profile = STLProfile.load(shared_data / "pcap" / "delay_10_sip_0.pcap")
+def test_a_captured_profile_becomes_code(tmp_path: Path, recorded: Path) -> None:
+    profile = STLProfile.load(recorded / "pcap" / "delay_10_sip_0.pcap")
     profile.dump_to_code(tmp_path / "sip.py")
     assert STLProfile.load(tmp_path / "sip.py").to_json() == profile.to_json()
 

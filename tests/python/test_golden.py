@@ -1,6 +1,6 @@
 """Profiles written with our language give the requests that TRex's client sends for the same traffic.
 
-The references are the commands of ../shared/data/golden-stateless: every key, type and value is compared.
+The references are the commands of tests/data/golden-stateless: every key, type and value is compared.
 """
 
 from __future__ import annotations
@@ -273,15 +273,15 @@ def without_packets(commands: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_our_profile_sends_what_trex_sends(name: str, shared_data: Path) -> None:
+def test_our_profile_sends_what_trex_sends(name: str, recorded: Path) -> None:
     made = CASES[name]()
     profile = made if isinstance(made, STLProfile) else STLProfile(made)
-    ours, theirs = profile.to_commands(port_id=0), golden(shared_data, name)
+    ours, theirs = profile.to_commands(port_id=0), golden(recorded, name)
     assert without_packets(ours) == without_packets(theirs)
     assert ours == theirs
 
 
-def test_the_client_sends_the_same_streams(shared_data: Path) -> None:
+def test_the_client_sends_the_same_streams(recorded: Path) -> None:
     """Through ``add_streams``: only what identifies the connection differs."""
     from allosaur import STLClient
 
@@ -290,7 +290,7 @@ def test_the_client_sends_the_same_streams(shared_data: Path) -> None:
         client.reset()
         client.add_streams(CASES["multi_burst_2st_1000pkt"](), ports=[0])
         client.start(ports=[0], mult="1", force=True)
-    theirs = golden(shared_data, "multi_burst_2st_1000pkt")
+    theirs = golden(recorded, "multi_burst_2st_1000pkt")
     streams = [command["params"]["stream"] for command in theirs if command["method"] == "add_stream"]
     sent = transport.requests("add_stream")
     assert [params["stream"] for params in sent] == streams
@@ -299,8 +299,8 @@ def test_the_client_sends_the_same_streams(shared_data: Path) -> None:
     assert start["mul"] == theirs[-1]["params"]["mul"]
 
 
-def test_captures_give_the_packets_that_trex_takes_from_them(shared_data: Path, tmp_path: Path) -> None:
-    theirs = golden(shared_data, "udp_3pkt_pcap")
+def test_captures_give_the_packets_that_trex_takes_from_them(recorded: Path, tmp_path: Path) -> None:
+    theirs = golden(recorded, "udp_3pkt_pcap")
     streams = [command["params"]["stream"] for command in theirs if command["method"] == "add_stream"]
     ours = []
     for number, stream in enumerate(streams):
@@ -320,13 +320,11 @@ def test_captures_give_the_packets_that_trex_takes_from_them(shared_data: Path, 
     assert STLProfile(ours).to_commands() == theirs
 
 
-def test_every_reference_survives_from_json_to_json(shared_data: Path) -> None:
-    names = sorted(path.stem for path in (shared_data / "golden-stateless").glob("*.json"))
+def test_every_reference_survives_from_json_to_json(recorded: Path) -> None:
+    names = sorted(path.stem for path in (recorded / "golden-stateless").glob("*.json"))
     assert len(names) > 40
     for name in names:
-        streams = [
-            cmd["params"]["stream"] for cmd in golden(shared_data, name) if cmd["method"] == "add_stream"
-        ]
+        streams = [cmd["params"]["stream"] for cmd in golden(recorded, name) if cmd["method"] == "add_stream"]
         for stream in streams:
             stream.pop("next_stream_id")
         assert STLProfile.from_json(streams).to_json() == streams, name

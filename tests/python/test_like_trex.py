@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-import json
 import random
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,13 +15,12 @@ MINE, THEIRS = "1.1.1.1", "1.1.1.2"
 
 
 @pytest.fixture
-def conversation(shared_data: Path) -> list[tuple[str, dict[str, Any], Any]]:
+def conversation(transcript: Callable[[str], list[Any]]) -> list[tuple[str, dict[str, Any], Any]]:
     """What TRex's client asked a real server in a service context's scenario: method, parameters, result."""
     asked: dict[str, Any] = {}
     exchanged = []
-    path = shared_data / "rpc-transcripts" / "stl_s10_service_and_port_cfg.jsonl"
-    for line in path.read_text().splitlines():
-        message = json.loads(line).get("msg")
+    for line in transcript("stl_s10"):
+        message = line.get("msg")
         for one in message if isinstance(message, list) else [message]:
             if isinstance(one, dict) and "method" in one:
                 asked[one["id"]] = one

@@ -221,10 +221,10 @@ def test_facts_of_ports_and_cores(live: STLClient) -> None:
     assert names <= set(live.get_server_supported_cmds())
 
 
-def test_listing_4_runs_as_it_is(binary: Path, shared_data: Path) -> None:
+def test_listing_4_runs_as_it_is(binary: Path, listings: Path) -> None:
     """The script connects to ports 4501 and 4500: a loopback address of its own keeps them free."""
     with LocalServer(binary=binary, listen="127.45.1.1", rpc_port=4501, pub_port=4500) as server:
-        script = shared_data / "listings" / "listing4.py"
+        script = listings / "listing4.py"
         run = subprocess.run(
             [sys.executable, script, server.host], capture_output=True, text=True, check=False
         )
@@ -242,8 +242,8 @@ def test_listing_4_runs_as_it_is(binary: Path, shared_data: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["1", "1_three_streams", "2", "3"])
-def test_profiles_of_the_paper_run_as_they_are(live: STLClient, shared_data: Path, number: str) -> None:
-    live.add_profile(shared_data / "listings" / f"listing{number}.py", ports=[0])
+def test_profiles_of_the_paper_run_as_they_are(live: STLClient, listings: Path, number: str) -> None:
+    live.add_profile(listings / f"listing{number}.py", ports=[0])
     live.start(ports=[0], mult="10kpps" if number != "2" else "1", duration=0.3)
     live.wait_on_traffic(timeout=30)
     sent = live.get_stats()[0]["opackets"]

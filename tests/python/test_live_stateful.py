@@ -409,8 +409,8 @@ def test_an_example_runs(live: Any, path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["5", "6"])
-def test_profiles_of_the_paper_run_as_they_are(live: Any, shared_data: Path, number: str) -> None:
-    live.load_profile(shared_data / "listings" / f"listing{number}.py")
+def test_profiles_of_the_paper_run_as_they_are(live: Any, listings: Path, number: str) -> None:
+    live.load_profile(listings / f"listing{number}.py")
     traffic = run_to_the_end(live, duration=1, mult=20)
     no_errors(live, traffic)
     ours, theirs = (traffic[side] for side in SIDES)
@@ -420,9 +420,8 @@ def test_profiles_of_the_paper_run_as_they_are(live: Any, shared_data: Path, num
 
 
 @pytest.mark.parametrize("number", ["5", "6"])
-def test_listing_9_runs_as_it_is(binary: Path, shared_data: Path, number: str) -> None:
+def test_listing_9_runs_as_it_is(binary: Path, listings: Path, number: str) -> None:
     """The script connects to ports 4501 and 4500: a loopback address of its own keeps them free."""
-    listings = shared_data / "listings"
     with LocalServer(
         binary=binary, listen=f"127.45.9.{number}", rpc_port=4501, pub_port=4500, stateful=True
     ) as server:

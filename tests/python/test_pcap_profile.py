@@ -302,17 +302,19 @@ def test_what_is_not_ip_cannot_be_split_by_address(tmp_path: Path) -> None:
         STLProfile.load_pcap(tmp_path / "x.pcap", split_mode="IP")
 
 
-def test_real_captures_load_whole(shared_data: Path) -> None:
+def test_real_captures_load_whole(recorded: Path) -> None:
     from scapy.all import RawPcapReader
 
-    for path in sorted((shared_data / "pcap").glob("*.pcap")):
+    paths = sorted((recorded / "pcap").glob("*.pcap"))
+    assert len(paths) == 21
+    for path in paths:
         wanted = [data for data, _ in RawPcapReader(str(path))]
         assert [stream.get_pkt() for stream in STLProfile.load(path).get_streams()] == wanted, path
 
 
-def test_the_packets_of_the_reference_come_back_from_its_capture(shared_data: Path) -> None:
+def test_the_packets_of_the_reference_come_back_from_its_capture(recorded: Path) -> None:
     """The simulator's reference is a capture itself: as a profile it has the same packets and gaps."""
-    path = shared_data / "golden-stateless" / "udp_3pkt_pcap.pcap"
+    path = recorded / "golden-stateless" / "udp_3pkt_pcap.pcap"
     profile = STLProfile.load(path)
     assert gaps(profile) == pytest.approx([0.0] + [100_000.0] * 9, abs=5)
     assert {stream.get_pkt() for stream in profile.get_streams()} == {

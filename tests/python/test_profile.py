@@ -176,8 +176,8 @@ def test_bad_json_and_yaml_are_refused(tmp_path: Path, name: str, text: str, wor
 
 
 @pytest.mark.parametrize("number", ["1", "1_three_streams", "2", "3"])
-def test_listings_of_the_paper_load_unmodified(shared_data: Path, number: str) -> None:
-    commands = STLProfile.load(shared_data / "listings" / f"listing{number}.py").to_commands()
+def test_listings_of_the_paper_load_unmodified(listings: Path, number: str) -> None:
+    commands = STLProfile.load(listings / f"listing{number}.py").to_commands()
     streams = {"1": 1, "1_three_streams": 3, "2": 2, "3": 1}[number]
     assert [command["method"] for command in commands] == ["add_stream"] * streams + ["start_traffic"]
 

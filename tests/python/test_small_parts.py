@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -91,12 +92,11 @@ def test_ports_and_profiles() -> None:
 
 
 @pytest.fixture
-def transcript(shared_data: Path) -> tuple[list[Any], dict[str, Any]]:
+def statistics(transcript: Callable[[str], list[Any]]) -> tuple[list[Any], dict[str, Any]]:
     """What a TRex server answered to the counters' requests, and what TRex's client made of it."""
     replies: dict[str, Any] = {}
     batch: list[Any] = []
-    for line in (shared_data / "rpc-transcripts" / "stl_s02_basic_traffic.jsonl").read_text().splitlines():
-        entry = json.loads(line)
+    for entry in transcript("stl_s02"):
         message = entry.get("msg")
         if isinstance(message, list) and "method" in message[0]:
             batch = message
@@ -107,9 +107,9 @@ def transcript(shared_data: Path) -> tuple[list[Any], dict[str, Any]]:
     raise AssertionError("the transcript has no result of get_stats")
 
 
-def test_statistics_are_those_that_trex_makes(transcript: tuple[list[Any], dict[str, Any]]) -> None:
+def test_statistics_are_those_that_trex_makes(statistics: tuple[list[Any], dict[str, Any]]) -> None:
     """The same counters of a real server give the same dictionary, to the last key."""
-    (at_clear, at_read), theirs = transcript
+    (at_clear, at_read), theirs = statistics
     book = StatsBook()
     # When cleared, the server was asked for the ports' driver counters too; they come in between.
     book.update([0, 1], [at_clear[0], *at_clear[-2:]])

@@ -289,8 +289,8 @@ def test_captures_are_found_beside_the_profile(capture: Callable[..., Path], tmp
     assert fields["program_list"][1]["commands"][0] == {"name": "rx", "min_bytes": len(REQUEST)}
 
 
-def test_listing_5_of_the_paper_plays_a_capture_of_ours(shared_data: Path) -> None:
-    fields = ASTFProfile.load(shared_data / "listings" / "listing5.py").to_json()
+def test_listing_5_of_the_paper_plays_a_capture_of_ours(listings: Path) -> None:
+    fields = ASTFProfile.load(listings / "listing5.py").to_json()
     assert fields["templates"][0]["client_template"]["port"] == 80
     commands = [command["name"] for command in fields["program_list"][0]["commands"]]
     assert commands == ["tx", "rx"] * 3

@@ -81,13 +81,12 @@ QUESTIONS = ("get_", "sync", "ping", "publish_now", "api_sync", "topo_get")
 class Recording:
     """A conversation of TRex's client: what it asked in each step, what came, and what it returned."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, lines: list[Any]) -> None:
         self.asked: dict[str, list[tuple[str, dict[str, Any], Any]]] = {}
         self.results: dict[str, Any] = {}
         step = ""
         waiting: dict[str, tuple[str, dict[str, Any], str]] = {}
-        for line in path.read_text().splitlines():
-            entry = json.loads(line)
+        for entry in lines:
             if "step" in entry and "msg" not in entry and "zmq_connect" not in entry:
                 step = entry["step"]
             if "client_result" in entry:
@@ -183,12 +182,11 @@ class Answers:
 
 
 @pytest.fixture
-def replay(shared_data: Path) -> Iterator[Callable[[str], Replay]]:
+def replay(transcript: Callable[[str], list[Any]]) -> Iterator[Callable[[str], Replay]]:
     clients = []
 
     def start(name: str) -> Replay:
-        (path,) = (shared_data / "rpc-transcripts").glob(f"astf_{name}_*.jsonl")
-        made = Replay(Recording(path))
+        made = Replay(Recording(transcript(f"astf_{name}")))
         clients.append(made.client)
         return made
 
@@ -264,9 +262,8 @@ def counter_rows(recording: Recording) -> Any:
     )
 
 
-def test_all_counters_of_the_real_server_are_known(shared_data: Path) -> None:
-    (path,) = (shared_data / "rpc-transcripts").glob("astf_a03_*.jsonl")
-    rows = counter_rows(Recording(path))["data"]
+def test_all_counters_of_the_real_server_are_known(transcript: Callable[[str], list[Any]]) -> None:
+    rows = counter_rows(Recording(transcript("astf_a03")))["data"]
     assert len(rows) == 140
     box = MockStatefulTransport()
     box.answer("get_counter_desc", {"data": rows})
@@ -369,12 +366,11 @@ def test_events_have_the_same_words_and_order(replay: Callable[[str], Replay]) -
 
 
 def test_listing_9_of_the_paper_runs_as_it_is(
-    shared_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    listings: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     box = MockStatefulTransport(auto_finish=True)
     box.counters["client"] = {"tcps_connects": 7}
     monkeypatch.setattr("allosaur._client_base.ZmqTransport", lambda *_arguments: box)
-    listings = shared_data / "listings"
     monkeypatch.setattr("sys.argv", ["listing9.py", "box", str(listings / "listing5.py"), "10", "2"])
     runpy.run_path(str(listings / "listing9.py"))
     assert "'tcps_connects'" in capsys.readouterr().out

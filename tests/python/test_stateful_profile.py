@@ -462,15 +462,15 @@ def test_json_is_kept_as_it_is(tmp_path: Path) -> None:
         ASTFProfile.load(tmp_path / "c.yaml")
 
 
-def test_recorded_profiles_are_taken(shared_data: Path) -> None:
-    paths = sorted((shared_data / "profiles-stateful").glob("*.json"))
+def test_recorded_profiles_are_taken(recorded: Path) -> None:
+    paths = sorted((recorded / "profiles-stateful").glob("*.json"))
     assert len(paths) >= 33
     for path in paths:
         assert ASTFProfile.load(path).to_json() == json.loads(path.read_text())
 
 
-def test_the_papers_listing_is_the_same(shared_data: Path) -> None:
-    fields = ASTFProfile.load(shared_data / "listings" / "listing6.py").to_json()
+def test_the_papers_listing_is_the_same(listings: Path) -> None:
+    fields = ASTFProfile.load(listings / "listing6.py").to_json()
     request, response = (base64.b64decode(buffer) for buffer in fields["buf_list"])
     assert (request[:4], response[-1:]) == (b"GET ", b"*")
     assert fields["program_list"][0]["commands"][1] == {"name": "rx", "min_bytes": len(response)}
@@ -482,8 +482,8 @@ def test_print_stats_sums_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert "total bytes:15 cps:2 bps(bytes * cps * 8):240" in printed
 
 
-def test_an_answer_of_a_capture_can_wait(shared_data: Path) -> None:
-    capture = shared_data / "pcap" / "delay_10_dns_0.pcap"
+def test_an_answer_of_a_capture_can_wait(recorded: Path) -> None:
+    capture = recorded / "pcap" / "delay_10_dns_0.pcap"
     server = ASTFProgram(file=capture, side="s", s_delay=ASTFCmdDelay(1_000_000))
     words = [command.word for command in server.commands]
     assert words == ["keepalive", "rx_msg", "delay", "tx_msg"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import inspect
 import json
 import logging
@@ -131,9 +132,10 @@ OURS = {"get_port_stats": {"by_size"}}
 
 
 @pytest.fixture
-def key_sets(shared_data: Path) -> dict[str, list[set[str]]]:
+def key_sets(recorded: Path) -> dict[str, list[set[str]]]:
     """The parameters that TRex's client gave to each method in all recorded scenarios."""
-    index = json.loads((shared_data / "rpc-transcripts" / "methods_index.json").read_text())
+    packed = (recorded / "rpc-transcripts" / "methods_index.json.gz").read_bytes()
+    index = json.loads(gzip.decompress(packed))
     return {
         entry["method"]: [set(keys) for keys in entry["param_key_sets"] if keys is not None]
         for entry in index

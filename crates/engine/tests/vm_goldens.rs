@@ -1,30 +1,16 @@
 //! The field engine against captures of the simulator that users' profiles were written for:
 //! streams that send alone, packet by packet, in all bytes but the MAC addresses.
 
-use std::path::PathBuf;
-
 use allosaur_engine::vm::{
     BURST, Checksums, Flows, Instruction, Layer4, Operation, Program, Range, Sequence, Stage,
     State, Values, Width,
 };
+use allosaur_testkit::data;
 use base64::Engine as _;
 use serde_json::Value;
 
 /// Bytes of the MAC addresses, which the port may give.
 const MAC_BYTES: usize = 12;
-
-fn folder() -> Option<PathBuf> {
-    let folder = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../../shared/data/golden-stateless"
-    );
-    let folder = PathBuf::from(folder);
-    if !folder.is_dir() {
-        eprintln!("skipped: there is no {}", folder.display());
-        return None;
-    }
-    Some(folder)
-}
 
 /// The frames of a little-endian microsecond capture.
 fn frames(capture: &[u8]) -> Vec<&[u8]> {
@@ -186,29 +172,14 @@ fn compare(name: &str, json: &Value, capture: &[u8]) -> bool {
 
 #[test]
 fn single_streams_make_the_captured_packets() {
-    let Some(folder) = folder() else {
-        return;
-    };
     let mut compared = Vec::new();
-    for entry in std::fs::read_dir(&folder).expect("the folder can be read") {
-        let path = entry.expect("an entry can be read").path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "json")
-        {
-            let json = std::fs::read_to_string(&path).expect("a golden can be read");
-            let json: Value = serde_json::from_str(&json).expect("a golden is JSON");
-            let capture = std::fs::read(path.with_extension("pcap")).expect("with its capture");
-            let name = path
-                .file_stem()
-                .expect("a file has a name")
-                .to_string_lossy();
-            if compare(&name, &json, &capture) {
-                compared.push(name.into_owned());
-            }
+    for (name, requests, capture) in data::golden_pairs() {
+        let requests = serde_json::from_str(&data::text(&requests)).expect("a golden is JSON");
+        let capture = std::fs::read(capture).expect("the capture can be read");
+        if compare(&name, &requests, &capture) {
+            compared.push(name);
         }
     }
-    compared.sort();
     for name in [
         "syn_attack",
         "syn_attack_fix_cs_hw",

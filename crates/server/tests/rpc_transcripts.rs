@@ -1,15 +1,13 @@
 //! What TRex's official client asks, in its order, and the shape of what it gets.
 //!
-//! The conversations are read from `../shared/data/rpc-transcripts` where that folder exists.
 //! Each request is put to our control; where TRex answered with a result, ours has at least the
 //! same keys with the same types; where it answered with an error, ours has the same code.
 
 mod rpc_common;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
 
-use rpc_common::transcripts::{Exchange, differences, events, files, read, transcripts};
+use rpc_common::transcripts::{Exchange, differences, events, names, read};
 use rpc_common::{World, capture};
 use serde_json::{Value, json};
 
@@ -167,14 +165,10 @@ impl Replay {
     }
 }
 
-fn replay(path: &Path) -> Replay {
+fn replay(name: &str) -> Replay {
     let mut replay = Replay::new();
-    read(path).iter().for_each(|exchange| replay.put(exchange));
+    read(name).iter().for_each(|exchange| replay.put(exchange));
     replay
-}
-
-fn stateless_files(folder: &Path) -> Vec<PathBuf> {
-    files(folder, "stl_")
 }
 
 /// What that TRex server refused, or divided by zero, and ours can do.
@@ -191,13 +185,11 @@ const CONSEQUENCES: [&str; 2] = [
 
 #[test]
 fn replies_have_trex_s_keys_and_types() {
-    let Some(folder) = transcripts() else { return };
-    let files = stateless_files(&folder);
-    assert!(files.len() >= 18, "transcripts are missing: {files:?}");
+    let names = names("stl_");
+    assert_eq!(names.len(), 18, "transcripts are missing: {names:?}");
     let mut later = BTreeSet::new();
-    for path in files {
-        let result = replay(&path);
-        let name = path.file_stem().expect("a name").to_string_lossy();
+    for name in names {
+        let result = replay(&name);
         println!(
             "{name}: {} answered; later: {:?}",
             result.answered, result.later
@@ -223,7 +215,6 @@ fn replies_have_trex_s_keys_and_types() {
 
 #[test]
 fn the_basic_conversations_are_answered_whole() {
-    let Some(folder) = transcripts() else { return };
     for name in [
         "stl_s01_connect_disconnect",
         "stl_s02_basic_traffic",
@@ -231,7 +222,7 @@ fn the_basic_conversations_are_answered_whole() {
         "stl_s12_ownership_two_clients",
         "stl_s14_pub_raw",
     ] {
-        let result = replay(&folder.join(name).with_extension("jsonl"));
+        let result = replay(name);
         assert!(result.answered > 20, "{name}");
         assert_eq!((result.later, result.refused), Default::default(), "{name}");
     }
@@ -263,19 +254,17 @@ fn comparable(events: &[Value]) -> Vec<Value> {
 
 #[test]
 fn sessions_hear_of_the_same_events_in_the_same_order() {
-    let Some(folder) = transcripts() else { return };
     let mut compared = 0;
-    for path in stateless_files(&folder) {
-        let name = path.file_stem().expect("a name").to_string_lossy();
+    for name in names("stl_") {
         if let Some((_, why)) = OTHER_EVENTS.iter().find(|(other, _)| name == *other) {
             println!("{name} is not compared: {why}");
             continue;
         }
         let mut replay = Replay::new();
-        if OWNED_BEFORE.contains(&&*name) {
+        if OWNED_BEFORE.contains(&name.as_str()) {
             replay.own_all_ports();
         }
-        read(&path).iter().for_each(|exchange| replay.put(exchange));
+        read(&name).iter().for_each(|exchange| replay.put(exchange));
         let (theirs, ours) = (&replay.their_events, &replay.our_events);
         assert!(theirs.keys().eq(ours.keys()), "{name}");
         for (session, theirs) in theirs {
@@ -289,9 +278,7 @@ fn sessions_hear_of_the_same_events_in_the_same_order() {
 
 #[test]
 fn a_capture_that_is_sent_is_heard_of_as_from_trex() {
-    let Some(folder) = transcripts() else { return };
-    let path = folder.join("stl_s09_push_pcap.jsonl");
-    let exchanges = read(&path);
+    let exchanges = read("stl_s09_push_pcap");
     let mut replay = Replay::new();
     let mut pushed = 0;
     for exchange in &exchanges {

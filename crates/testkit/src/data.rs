@@ -1,8 +1,11 @@
-//! Where the data for tests lies: beside the checkout, in `../shared/data`.
+//! The recorded data for tests, in `tests/data`; its README says what is there and where it is from.
 //!
-//! It is not part of the project; a test that finds none says so and ends.
+//! It is part of the project: a test whose data is missing fails.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
 
 /// The root of the workspace.
 pub fn workspace_root() -> PathBuf {
@@ -12,37 +15,68 @@ pub fn workspace_root() -> PathBuf {
         .to_owned()
 }
 
-/// A folder of the data for tests; `None`, and a message on stderr that a test is skipped, when
-/// it is not there.
-pub fn folder(name: &str) -> Option<PathBuf> {
-    let folder = workspace_root().join("../shared/data").join(name);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("skipped: there is no {}", folder.display());
-    None
+/// A folder of the recorded data.
+///
+/// # Panics
+///
+/// When it is not there.
+pub fn folder(name: &str) -> PathBuf {
+    let folder = workspace_root().join("tests/data").join(name);
+    assert!(
+        folder.is_dir(),
+        "tests/data/{name} is missing: it is part of the project, `git restore tests/data` brings it back"
+    );
+    folder
 }
 
-/// The captures of stateless profiles, with the requests that make them; see [`folder`].
-pub fn golden_dir() -> Option<PathBuf> {
-    folder("golden-stateless")
-}
-
-/// Pairs of files `NAME.json` and `NAME.pcap` in a folder, as (name, json, pcap), by name.
-pub fn golden_pairs(folder: &Path) -> Vec<(String, PathBuf, PathBuf)> {
-    let entries = std::fs::read_dir(folder).expect("the folder was found and can be read");
-    let mut pairs: Vec<_> = entries
-        .map(|entry| entry.expect("the folder can be read").path())
-        .filter(|path| path.extension().is_some_and(|e| e == "json"))
-        .map(|json| (json.with_extension("pcap"), json))
-        .filter(|(pcap, _)| pcap.is_file())
-        .filter_map(|(pcap, json)| {
-            let name = json.file_stem()?.to_str()?.to_owned();
-            Some((name, json, pcap))
-        })
+/// The files of a folder of the recorded data whose names end so, by name; see [`folder`].
+///
+/// # Panics
+///
+/// When there is none.
+pub fn files(name: &str, suffix: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder(name)).expect("the folder can be read");
+    let paths = entries.map(|entry| entry.expect("the folder can be read").path());
+    let mut files: Vec<_> = paths
+        .filter(|path| path.to_str().is_some_and(|path| path.ends_with(suffix)))
         .collect();
-    pairs.sort();
-    pairs
+    assert!(!files.is_empty(), "tests/data/{name} has no file *{suffix}");
+    files.sort();
+    files
+}
+
+/// The text of a file, unpacked where its name ends in `.gz`.
+///
+/// # Panics
+///
+/// When it is not there, or is no text.
+pub fn text(path: &Path) -> String {
+    let place = path.display();
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{place}: {error}"));
+    if path.extension().is_none_or(|extension| extension != "gz") {
+        return String::from_utf8(bytes).unwrap_or_else(|error| panic!("{place}: {error}"));
+    }
+    let mut text = String::new();
+    let unpacked = GzDecoder::new(&bytes[..]).read_to_string(&mut text);
+    unpacked.unwrap_or_else(|error| panic!("{place}: {error}"));
+    text
+}
+
+/// The captures of stateless profiles with the requests that make them, `NAME.json` and
+/// `NAME.pcap`, as (name, json, pcap), by name.
+///
+/// # Panics
+///
+/// When there is none, or one of a pair is missing.
+pub fn golden_pairs() -> Vec<(String, PathBuf, PathBuf)> {
+    let pair = |json: PathBuf| {
+        let pcap = json.with_extension("pcap");
+        assert!(pcap.is_file(), "{} is missing", pcap.display());
+        let name = json.file_stem().expect("a file has a name");
+        (name.to_string_lossy().into_owned(), json, pcap)
+    };
+    let requests = files("golden-stateless", ".json");
+    requests.into_iter().map(pair).collect()
 }
 
 #[cfg(test)]
@@ -57,19 +91,36 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_none() {
-        assert_eq!(folder("no-such-folder"), None);
+    #[should_panic(expected = "tests/data/no-such-folder is missing: it is part of the project")]
+    fn a_folder_that_is_not_there_fails_the_test() {
+        folder("no-such-folder");
     }
 
     #[test]
-    fn goldens_come_in_pairs() {
-        let Some(folder) = golden_dir() else { return };
-        let pairs = golden_pairs(&folder);
-        assert!(!pairs.is_empty());
-        assert!(
-            pairs
-                .iter()
-                .all(|(_, json, pcap)| json.is_file() && pcap.is_file())
-        );
+    #[should_panic(expected = "tests/data/pcap has no file *.json")]
+    fn a_kind_of_file_that_is_not_there_fails_the_test() {
+        files("pcap", ".json");
+    }
+
+    #[test]
+    fn everything_that_was_recorded_is_there() {
+        assert_eq!(golden_pairs().len(), 42);
+        let counts = [
+            ("golden-stateless", ".pcap", 42),
+            ("pcap", ".pcap", 21),
+            ("profiles-stateful", ".json", 33),
+            ("rpc-transcripts", ".jsonl.gz", 28),
+        ];
+        for (name, suffix, count) in counts {
+            assert_eq!(files(name, suffix).len(), count, "{name}");
+        }
+    }
+
+    #[test]
+    fn packed_files_are_unpacked() {
+        let packed = folder("rpc-transcripts").join("stl_s01_connect_disconnect.jsonl.gz");
+        assert!(text(&packed).starts_with("{\"scenario\": \"stl_s01_connect_disconnect\""));
+        let plain = folder("golden-stateless").join("imix.json");
+        assert!(text(&plain).contains("\"commands\""));
     }
 }

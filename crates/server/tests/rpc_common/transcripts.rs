@@ -1,8 +1,8 @@
 //! Conversations between TRex's client and a real TRex server, and how replies are compared.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 
+use allosaur_testkit::data;
 use serde_json::Value;
 
 /// Objects whose keys are data, and lists whose elements are.
@@ -17,14 +17,25 @@ const FREE_KEYS: [&str; 7] = [
     "server",
 ];
 
-pub(crate) fn transcripts() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folder = root.join("../shared/data/rpc-transcripts");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("skipped: ../shared/data/rpc-transcripts is not here");
-    None
+/// What the names of files end in.
+const SUFFIX: &str = ".jsonl.gz";
+
+/// The conversations of one kind of traffic, by name.
+pub(crate) fn names(prefix: &str) -> Vec<String> {
+    let paths = data::files("rpc-transcripts", SUFFIX);
+    let names = paths.iter().filter_map(|path| {
+        let name = path.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
+        name.starts_with(prefix).then(|| name.to_owned())
+    });
+    names.collect()
+}
+
+/// The lines of a conversation, messages and remarks.
+pub(crate) fn lines(name: &str) -> Vec<Value> {
+    let file = format!("{name}{SUFFIX}");
+    let text = data::text(&data::folder("rpc-transcripts").join(file));
+    let lines = text.lines().map(serde_json::from_str);
+    lines.map(|line| line.expect("JSON lines")).collect()
 }
 
 /// One request and TRex's reply.
@@ -33,17 +44,12 @@ pub(crate) struct Exchange {
     pub(crate) reply: Value,
 }
 
-/// The requests of a file in order, each with its reply. Raw messages that are no requests are
-/// left out (`rpc_bad_input` has its own).
-pub(crate) fn read(path: &Path) -> Vec<Exchange> {
-    let text = std::fs::read_to_string(path).expect("the transcript can be read");
-    let lines = text
-        .lines()
-        .map(|l| serde_json::from_str(l).expect("JSON lines"));
+/// The requests of a conversation in order, each with its reply. Raw messages that are no requests
+/// are left out (`rpc_bad_input` has its own).
+pub(crate) fn read(name: &str) -> Vec<Exchange> {
     let mut open: Vec<(usize, Value)> = Vec::new();
     let mut exchanges: BTreeMap<usize, Exchange> = BTreeMap::new();
-    for (n, line) in lines.enumerate() {
-        let line: Value = line;
+    for (n, line) in lines(name).into_iter().enumerate() {
         let to_server = line["dir"] == "C>S";
         for (i, message) in messages(&line["msg"]).into_iter().enumerate() {
             if to_server && message["id"] != Value::Null && message["method"].is_string() {
@@ -109,17 +115,4 @@ fn kind(value: &Value) -> &'static str {
 pub(crate) fn events(reply: &Value) -> Vec<Value> {
     let list = reply["result"]["data"].as_array();
     list.cloned().unwrap_or_default()
-}
-
-/// The files of one kind of traffic.
-pub(crate) fn files(folder: &Path, prefix: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).expect("a folder");
-    let paths = entries.map(|entry| entry.expect("an entry").path());
-    let is_one = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with(prefix))
-    };
-    let mut files: Vec<PathBuf> = paths.filter(is_one).collect();
-    files.sort();
-    files
 }

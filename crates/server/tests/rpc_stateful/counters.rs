@@ -3,13 +3,12 @@
 use allosaur_engine::time::SECOND;
 use serde_json::{Value, json};
 
-use crate::rpc_common::transcripts::{read, transcripts};
+use crate::rpc_common::transcripts::read;
 use crate::world::{Owned, profile};
 
 #[test]
 fn the_rows_are_trex_s_in_its_order_and_say_the_same_in_other_words() {
-    let Some(folder) = transcripts() else { return };
-    let exchanges = read(&folder.join("astf_a01_basic.jsonl"));
+    let exchanges = read("astf_a01_basic");
     let theirs = exchanges
         .iter()
         .find(|e| e.request["method"] == "get_counter_desc");

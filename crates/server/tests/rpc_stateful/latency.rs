@@ -1,12 +1,11 @@
 //! Latency beside flows: echo streams, and what the add-on of programs counts.
 
-use std::path::Path;
-
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use allosaur_packet::ethernet::EthernetView;
 use allosaur_packet::frame::{self, Transport};
 use serde_json::{Value, json};
 
+use crate::rpc_common::transcripts::lines;
 use crate::world::{Owned, profile, start_params};
 
 /// A frame on its way: from which port, and its bytes.
@@ -402,15 +401,7 @@ fn kinds(value: &Value, path: &str, found: &mut Vec<(String, &'static str)>) {
 
 #[test]
 fn the_answer_has_the_shape_of_that_of_trex() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/rpc-transcripts");
-    let Ok(text) = std::fs::read_to_string(root.join("astf_a04_latency.jsonl")) else {
-        eprintln!("skipped: ../shared/data/rpc-transcripts is not here");
-        return;
-    };
-    let lines = text
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"));
-    let lines: Vec<Value> = lines.collect();
+    let lines = lines("astf_a04_latency");
     let with = lines
         .iter()
         .filter(|line| line["msg"]["result"]["data"]["port-0"].is_object());

@@ -21,13 +21,9 @@ const FACTS: [(&str, usize, usize, f64, u64); 8] = [
 
 #[test]
 fn all_profiles_of_the_data_are_taken() {
-    let Some(folder) = data::folder("profiles-stateful") else {
-        return;
-    };
     let mut count = 0;
-    for entry in std::fs::read_dir(folder).expect("the folder can be read") {
-        let path = entry.expect("the folder can be read").path();
-        let text = std::fs::read_to_string(&path).expect("a profile is text");
+    for path in data::files("profiles-stateful", ".json") {
+        let text = data::text(&path);
         let compiled = compile(&text, Layout::SMALLEST);
         let compiled = compiled.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert!(compiled.rate_cps() > 0.0 && compiled.rate_bps() > 0.0);
@@ -44,12 +40,9 @@ fn all_profiles_of_the_data_are_taken() {
 
 #[test]
 fn profiles_of_the_data_become_what_they_say() {
-    let Some(folder) = data::folder("profiles-stateful") else {
-        return;
-    };
+    let folder = data::folder("profiles-stateful");
     for (name, templates, programs, rate, bytes) in FACTS {
-        let path = folder.join(name).with_extension("json");
-        let text = std::fs::read_to_string(path).expect("the profile is there");
+        let text = data::text(&folder.join(name).with_extension("json"));
         let (spec, _) = read(&text).expect("the profile is right");
         assert_eq!(spec.programs.len(), programs, "{name}");
         let compiled = compile(&text, Layout::SMALLEST).expect("the profile is right");
@@ -62,10 +55,8 @@ fn profiles_of_the_data_become_what_they_say() {
 
 #[test]
 fn the_add_on_of_the_data_is_known() {
-    let Some(folder) = data::folder("profiles-stateful") else {
-        return;
-    };
-    let text = std::fs::read_to_string(folder.join("udp_latency.json")).expect("it is there");
+    let folder = data::folder("profiles-stateful");
+    let text = data::text(&folder.join("udp_latency.json"));
     let compiled = compile(&text, Layout::SMALLEST).expect("the profile is right");
     let template = compiled.template(TemplateIndex(0));
     let program = compiled.program(template.client.program);

@@ -6,18 +6,14 @@ use allosaur_testkit::data;
 
 #[test]
 fn all_profiles_of_the_data_run_to_the_last_byte() {
-    let Some(folder) = data::folder("profiles-stateful") else {
-        return;
-    };
     let mut wrong = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("the folder can be read") {
-        let path = entry.expect("the folder can be read").path();
+    for path in data::files("profiles-stateful", ".json") {
         let name = path
             .file_stem()
             .expect("a file has a name")
             .to_string_lossy()
             .into_owned();
-        let text = std::fs::read_to_string(&path).expect("a profile is text");
+        let text = data::text(&path);
         let mut plan = Plan {
             duration: Some(2 * SECOND),
             flows: None,
