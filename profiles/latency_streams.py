@@ -1,8 +1,8 @@
 """Latency beside load: a background stream at a high rate, and a few packets whose way is timed.
 
 It tests how long packets take through a device while it works, and whether it drops, doubles or reorders
-them. In Python: client.get_stats()["latency"][7] has the times in microseconds and the errors. The rate
-of timed streams is their own: a multiplier changes only the background.
+them. `allosaur run` shows the times; in Python, client.get_stats()["latency"][7] has them, in microseconds,
+and the errors. The rate of timed streams is their own: a multiplier changes only the background.
 
 Run it:  allosaur run profiles/latency_streams.py -m 200kpps -d 10 --local
 Tunables: pg_id (the number of the timed stream, 7), pps (its packets a second), size (frame size with FCS).

@@ -5,6 +5,8 @@ What does not live here: requests (``_client`` makes them). The states follow th
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +35,25 @@ _PORT_STATES = {
 }
 #: The state of a port in ``get_port_info``, by the words that scripts know.
 _WORDS = {"STREAMS": "IDLE", "TX": "TRANSMITTING", "PCAP_TX": "TRANSMITTING"}
+_LINK_CHANGES_KEPT = 100
 _FLOW_CONTROL = {0: "none", 1: "tx", 2: "rx", 3: "full"}
+
+
+@dataclass(frozen=True)
+class LinkChange:
+    """A link that went down or came back: when, by the clock ``time.monotonic``, and how."""
+
+    at_s: float
+    is_up: bool
+    #: What our own server says of a link that is down, such as "the interface is gone".
+    cause: str = ""
+
+    @property
+    def words(self) -> str:
+        """What happened, as the end of a sentence."""
+        if self.is_up:
+            return "came up"
+        return f"went down ({self.cause})" if self.cause else "went down"
 
 
 @dataclass
@@ -71,6 +91,8 @@ class Port:
     next_stream_id: int = 1
     #: What the port does beside its profiles: it sends a capture that the server reads, for example.
     besides: str = "IDLE"
+    #: The last times that the link went down or came up, as events told.
+    link_changes: deque[LinkChange] = field(default_factory=lambda: deque(maxlen=_LINK_CHANGES_KEPT))
 
     @property
     def is_acquired(self) -> bool:
@@ -96,6 +118,11 @@ class Port:
     def has_capture_port(self) -> bool:
         """Whether the port is joined with a ZeroMQ socket."""
         return bool(self.status.get("rx_info", {}).get("capture_port", {}).get("is_active"))
+
+    @property
+    def is_link_up(self) -> bool:
+        """Whether the link is up, as far as is known."""
+        return bool(self.status.get("attr", {}).get("link", {}).get("up", True))
 
     def has(self, attribute: str) -> bool:
         """Whether an attribute is switched on: "promiscuous" or "multicast"."""
@@ -192,7 +219,11 @@ class Port:
     def take_event(self, kind: EventType, data: dict[str, Any]) -> None:
         """Follow an event of the server."""
         if kind is EventType.PORT_ATTRIBUTE:
+            was_up = self.is_link_up
             self.status.setdefault("attr", {}).update(data.get("attr") or {})
+            if self.is_link_up != was_up:
+                cause = str(self.status["attr"]["link"].get("cause", ""))
+                self.link_changes.append(LinkChange(time.monotonic(), self.is_link_up, cause))
         elif kind in _PROFILE_STATES:
             profile = self.profile(str(data.get("profile_id", DEFAULT_PROFILE)))
             if _PROFILE_STATES[kind]:

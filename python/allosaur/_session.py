@@ -148,7 +148,15 @@ class Session:
                 port.status["owner"] = self.username
             elif event is EventType.PORT_RELEASED:
                 port.status["owner"] = ""
+            links = len(port.link_changes)
             port.take_event(event, data)
+            if len(port.link_changes) > links:
+                change = port.link_changes[-1]
+                self.log.add(
+                    f"the link of port {port.port_id} {change.words}",
+                    "info" if change.is_up else "warning",
+                    origin="server",
+                )
             self.changed.notify_all()
 
     def _take_loss(self, reason: str) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from allosaur.cli import _demo_checks, _demo_flows, _demo_profile
 from allosaur.cli._flows import FlowOutcome, FlowPlan
-from allosaur.cli._traffic import Outcome, Plan, judge
+from allosaur.cli._traffic import Outcome, Plan
+from allosaur.cli._verdict import judge
 from allosaur.report import FlowCounters, PortCounters, SideCounters
 
 RATE_PPS = 12_000.0

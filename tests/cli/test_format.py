@@ -48,10 +48,31 @@ def test_counts_and_what_nobody_counted() -> None:
 def test_a_table_is_aligned() -> None:
     assert _format.table(["port", "sent"], [["0", "1,000"], ["total", "7"]]).splitlines() == [
         "port    sent",
-        "-----  -----",
+        "────────────",
         "0      1,000",
         "total      7",
     ]
+
+
+def test_a_wide_table_is_cut_into_blocks_of_columns() -> None:
+    header = ["", *(f"port {port}" for port in range(32))]
+    text = _format.table(header, [["sent packets", *["1,000,000,000"] * 32]], width=80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert [word for line in text.splitlines() for word in line.split() if word.isdigit()] == [
+        str(port) for port in range(32)
+    ]
+    assert text.count("sent packets") == 8
+
+
+def test_a_verdict_is_in_colour_on_a_terminal_that_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert _format.verdict(False, "3 are lost.") == "FAILED: 3 are lost."
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert _format.verdict(False, "3 are lost.") == "\x1b[1;31mFAILED:\x1b[0m 3 are lost."
+    assert _format.verdict(True, "none is.") == "\x1b[1;32mOK:\x1b[0m none is."
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "31m" not in _format.verdict(False, "3 are lost.")
 
 
 def test_a_sparkline_is_relative_to_its_highest_value() -> None:

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.usefixtures("binary")
 COUNTERS = {
     *("offered_packets", "tx_packets", "tx_bytes", "rx_packets", "rx_bytes", "missed_packets", "queue_full"),
     *("rx_lost_packets", "tx_by_size", "rx_by_size", "offered_pps", "tx_pps", "tx_bps", "rx_pps", "rx_bps"),
+    "rx_overflow_packets",
 }
 
 
@@ -61,10 +62,11 @@ def test_a_burst_arrives_whole(allosaur: Any, profile: Callable[..., Path]) -> N
         *("command", "mode", "profile", "tunables", "server", "sending_ports", "multiplier", "report"),
         "duration_asked_s",
         *("duration_s", "interrupted", "ports", "total", "lost_packets", "missed_packets", "warnings", "ok"),
-        "verdict",
+        *("verdict", "counted_by", "directions", "streams", "duplicate_packets", "hints"),
     }
     assert result["ports"].keys() == {"0", "1"}
-    assert result["ports"]["0"].keys() == result["total"].keys() == COUNTERS
+    assert result["total"].keys() == COUNTERS
+    assert result["ports"]["0"].keys() == {*COUNTERS, "other_packets"}
     assert result["ports"]["0"]["tx_packets"] == result["ports"]["1"]["rx_packets"] == 100
     assert result["ports"]["0"]["tx_bytes"] == result["ports"]["1"]["rx_bytes"] == 6400
     assert result["ports"]["1"]["tx_packets"] == result["ports"]["0"]["rx_packets"] == 0

@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 from allosaur import STLError
+from allosaur._port import Port
 from allosaur.cli import _summary, _traffic
+from allosaur.cli._directions import pair_of
 from allosaur.cli._errors import CommandError
+from allosaur.cli._groups import Grouping
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
-from allosaur.cli._traffic import Moment, Outcome, Plan, drive, judge, pair_of, watched_ports
+from allosaur.cli._traffic import Moment, Outcome, Plan, drive, watched_ports
+from allosaur.cli._verdict import judge
 from allosaur.report import PortCounters, Sampler
 
 
@@ -46,6 +50,13 @@ class ScriptedClient:
     def stop(self, ports: Sequence[int]) -> None:
         self._note("stop")
 
+    def get_port(self, port: int) -> Port:
+        return Port(port, {"driver": "memory"})
+
+    @property
+    def ports(self) -> dict[int, Port]:
+        return {port: self.get_port(port) for port in (0, 1)}
+
     def get_warnings(self) -> list[str]:
         return ["the link is short"]
 
@@ -57,6 +68,10 @@ class ScriptedClient:
 
 def plan(duration_s: float = 1.0) -> Plan:
     return Plan(ports=[0, 1], multiplier="1", duration_s=duration_s, watched=[0, 1])
+
+
+def ports(sending: Sequence[int]) -> Grouping:
+    return Grouping.none(sending, "a test counts ports")
 
 
 def run(client: ScriptedClient, duration_s: float = 1.0) -> Outcome:
@@ -150,12 +165,13 @@ def test_extra_packets_of_one_pair_hide_no_loss_of_another() -> None:
         2: PortCounters(tx_packets=100, rx_packets=0),
         3: PortCounters(tx_packets=0, rx_packets=500),
     }
-    outcome = Outcome(Plan([0, 2], "1", 1.0, [0, 1, 2, 3]), 1.0, counters, {})
+    outcome = Outcome(Plan([0, 2], "1", 1.0, [0, 1, 2, 3]), 1.0, counters, {}, grouping=ports([0, 2]))
     assert judge(outcome).lost_packets == 10
 
 
 def test_a_port_without_a_peer_loses_nothing() -> None:
-    outcome = Outcome(Plan([2], "1", 1.0, [2]), 1.0, {2: PortCounters(tx_packets=9)}, {})
+    counters = {2: PortCounters(tx_packets=9)}
+    outcome = Outcome(Plan([2], "1", 1.0, [2]), 1.0, counters, {}, grouping=ports([2]))
     verdict = judge(outcome)
     assert verdict.ok
     assert verdict.lost_packets is None
@@ -190,6 +206,15 @@ def test_the_summary_has_every_number() -> None:
     assert (result["lost_packets"], result["missed_packets"], result["ok"]) == (2, 4, False)
 
 
+class Reader:
+    """Tells what ports counted."""
+
+    grouping = ports([0])
+
+    def sent_and_received(self, counted: Mapping[int, PortCounters]) -> tuple[int, int]:
+        return counted[0].tx_packets, counted[0].rx_packets
+
+
 def test_late_packets_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_traffic, "_SETTLE_S", 60.0)
     readings = iter([(0, 0), (10, 0), (10, 4), (10, 4), (10, 10)])
@@ -199,7 +224,7 @@ def test_late_packets_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
         return {0: PortCounters(tx_packets=sent, rx_packets=received)}
 
     sampler = Sampler(read)
-    assert not _traffic._settle(sampler)
+    assert not _traffic._settle(sampler, Reader(), 1.0)  # type: ignore[arg-type]
     assert sampler.counted()[0].rx_packets == 10
     assert next(readings, None) is None, "it stopped asking when all had arrived"
 
@@ -207,11 +232,10 @@ def test_late_packets_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_packets_that_still_arrive_at_the_end_of_the_waiting_are_said_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_traffic, "_SETTLE_MAX_S", 0.0)
+    monkeypatch.setattr(_traffic, "SETTLE_MAX_S", 0.0)
     readings = iter([PortCounters(), PortCounters(tx_packets=100, rx_packets=40)])
-    assert _traffic._settle(Sampler(lambda: {0: next(readings)}))
-    outcome = Outcome(
-        Plan([0], "1", 1.0, [0, 1]), 1.0, {0: PortCounters(tx_packets=9), 1: PortCounters()}, {}
-    )
+    assert _traffic._settle(Sampler(lambda: {0: next(readings)}), Reader(), 1.0)  # type: ignore[arg-type]
+    counters = {0: PortCounters(tx_packets=9), 1: PortCounters()}
+    outcome = Outcome(Plan([0], "1", 1.0, [0, 1]), 1.0, counters, {}, grouping=ports([0]))
     assert "still arrived" not in judge(outcome).summary
     assert "still arrived" in judge(replace(outcome, still_arriving=True)).summary

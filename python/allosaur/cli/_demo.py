@@ -20,6 +20,7 @@ from allosaur.cli import (
     _demo_profile,
     _flow_summary,
     _format,
+    _groups,
     _profile,
     _report_file,
     _summary,
@@ -31,7 +32,8 @@ from allosaur.cli._flows import judge as judge_flows
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._progress import progress
-from allosaur.cli._traffic import Outcome, Plan, drive, judge
+from allosaur.cli._traffic import Outcome, Plan, drive
+from allosaur.cli._verdict import judge
 from allosaur.report import Check, Report, write_report
 
 PORTS = (0, 1)
@@ -101,9 +103,11 @@ def _send(duration_s: float, rate_pps: float) -> Outcome:
         client.connect()
         try:
             client.reset(ports=list(PORTS))
+            profiles = [_profile.load(source, port, port, {"rate_pps": rate_pps}) for port in PORTS]
+            streams = {port: profile.get_streams() for port, profile in zip(PORTS, profiles, strict=True)}
+            grouping = _groups.assign(client, streams)
             for port in PORTS:
-                profile = _profile.load(source, port, port, {"rate_pps": rate_pps})
-                client.add_streams(profile.get_streams(), ports=[port])
+                client.add_streams(streams[port], ports=[port])
             rate = _format.rate(rate_pps, "pps")
             print(
                 f"Sending {rate} of IMIX and a chain of bursts each way, for {duration_s:g} s.",
@@ -111,7 +115,7 @@ def _send(duration_s: float, rate_pps: float) -> Outcome:
             )
             with progress("demo") as shown:
                 plan = Plan(PORTS, "1", duration_s, PORTS)
-                return drive(client, plan, interrupt, shown.show)
+                return drive(client, plan, interrupt, shown.show, grouping=grouping)
         finally:
             client.disconnect()
 
@@ -136,6 +140,10 @@ def _report(outcome: Outcome, flows: FlowOutcome, checks: list[Check], rate_pps:
         },
         counters=outcome.counters,
         rates=outcome.rates,
+        directions=judge(outcome).directions,
+        streams=outcome.streams,
+        other_packets=outcome.other_packets,
+        hints=outcome.hints,
         checks=checks,
         reproduce=[
             f"allosaur demo --seconds {seconds} --rate {rate_pps:g}pps",
@@ -153,10 +161,12 @@ def _report(outcome: Outcome, flows: FlowOutcome, checks: list[Check], rate_pps:
 
 
 def _text(outcome: Outcome, flows: FlowOutcome, checks: list[Check], ok: bool, report: Path) -> str:
-    lines = [_summary.totals(outcome), "", _flow_summary.totals(flows.counters, flows.elapsed_s), ""]
+    lines = [_summary.totals(outcome, judge(outcome)), ""]
+    lines += [_flow_summary.totals(flows.counters, flows.elapsed_s), ""]
     lines += [f"  {'ok    ' if check.ok else 'FAILED'}  {check.what}: {check.found}" for check in checks]
     lines += [f"  warning: {warning}" for warning in outcome.warnings]
-    lines += ["", f"{'PASSED' if ok else 'FAILED'}: {_verdict(outcome, flows, checks, ok)}", ""]
+    verdict = _format.verdict(ok, _verdict(outcome, flows, checks, ok), ("PASSED", "FAILED"))
+    lines += ["", verdict, ""]
     lines += [
         f"Report: {report}",
         "Next:",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from allosaur.cli import _demo_profile
-from allosaur.cli._traffic import Outcome, pair_of
+from allosaur.cli._directions import pair_of
+from allosaur.cli._traffic import Outcome
 from allosaur.report import Check, PortCounters
 
 RATE_TOLERANCE = 0.001

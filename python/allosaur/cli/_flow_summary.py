@@ -48,7 +48,7 @@ def text(outcome: FlowOutcome, verdict: FlowVerdict) -> str:
     missed = _format.count(outcome.counters.missed_flows)
     closing = f", closed flows for {_format.seconds(outcome.closing_s)}" if outcome.closing_s >= 0.1 else ""
     parts.append(f"Ran {_format.seconds(outcome.elapsed_s)}{closing}; missed {missed}.")
-    parts.append(f"{'OK' if verdict.ok else 'FAILED'}: {verdict.summary}.")
+    parts.append(_format.verdict(verdict.ok, f"{verdict.summary}."))
     return "\n".join(parts)
 
 

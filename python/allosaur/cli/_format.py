@@ -1,10 +1,22 @@
-"""Numbers, tables and sparklines as people read them. Pure text: no colour, no terminal."""
+"""Numbers, tables, verdicts and sparklines as people read them.
+
+Tables and verdicts are for the standard output: as wide as it is, and in colour where it is a terminal that
+wants colour (the variable NO_COLOR says that it does not).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_GAP = 2
+"""Columns of a table are so far apart."""
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -30,18 +42,73 @@ def seconds(value: float) -> str:
     return f"{_three_digits(value * 1e9)} ns" if value else "0 s"
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return an aligned table: the first column to the left, numbers to the right."""
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
+    """Return an aligned table: the first column to the left, numbers to the right.
+
+    It is as wide as the output, or `width`; columns that do not fit follow in further tables, each with the
+    first column again.
+    """
+    console = _console(width)
     lines = [list(header), *[list(row) for row in rows]]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    text = []
-    for index, line in enumerate(lines):
-        cells = [line[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
-        text.append("  ".join(cells).rstrip())
-        if index == 0:
-            text.append("  ".join("-" * width for width in widths))
-    return "\n".join(text)
+    texts = [_rendered(console, _block(lines, columns)) for columns in _blocks(widths, console.width)]
+    return "\n\n".join(texts)
+
+
+def verdict(ok: bool, summary: str, words: tuple[str, str] = ("OK", "FAILED")) -> str:
+    """Return the line that says whether all went well: green, or red."""
+    from rich.text import Text
+
+    word = words[0] if ok else words[1]
+    style = "bold green" if ok else "bold red"
+    return _rendered(_console(None), Text.assemble((f"{word}:", style), f" {summary}"))
+
+
+def _console(width: int | None) -> Console:
+    """Return what draws for the standard output, into a text."""
+    from rich.console import Console
+
+    return Console(
+        file=io.StringIO(),
+        width=width or Console().width,
+        force_terminal=sys.stdout.isatty(),
+        highlight=False,
+    )
+
+
+def _rendered(console: Console, what: RenderableType) -> str:
+    from rich.text import Text
+
+    with console.capture() as capture:
+        console.print(what, soft_wrap=isinstance(what, Text))
+    return "\n".join(line.rstrip() for line in capture.get().rstrip("\n").splitlines())
+
+
+def _block(lines: Sequence[Sequence[str]], columns: Sequence[int]) -> RenderableType:
+    """Return a table of some of the columns."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for column in columns:
+        justify = "right" if column else "left"
+        drawn.add_column(Text(lines[0][column]), justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for line in lines[1:]:
+        drawn.add_row(*(Text(line[column]) for column in columns))
+    return drawn
+
+
+def _blocks(widths: Sequence[int], room: int) -> Iterator[list[int]]:
+    """Return the columns of each table, so that each fits: the first of all, and as many as have room."""
+    block, used = [0], widths[0]
+    for column, width in enumerate(widths[1:], 1):
+        if len(block) > 1 and used + _GAP + width > room:
+            yield block
+            block, used = [0], widths[0]
+        block.append(column)
+        used += _GAP + width
+    yield block
 
 
 def sparkline(values: Sequence[float], width: int) -> str:

@@ -213,6 +213,13 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N,...",
         help="the ports that send streams (default: 0)",
     )
+    parser.add_argument(
+        "--port-counters",
+        action="store_true",
+        help="send packets as the profile has them, and count ports, where packets of others count too "
+        "(default: each stream has a packet group, known by the identification of IPv4 or the flow label of "
+        "IPv6)",
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--server",

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _summary
 from allosaur.cli._access import check_ports, remote_client, take
+from allosaur.cli._directions import pair_of
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, bad_input, explained
+from allosaur.cli._groups import Grouping
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._progress import progress
-from allosaur.cli._traffic import Outcome, Plan, Verdict, drive, judge, pair_of, watched_ports
+from allosaur.cli._traffic import Outcome, Plan, drive, watched_ports
+from allosaur.cli._verdict import Verdict, judge
 
 if TYPE_CHECKING:
     from allosaur import STLClient
@@ -33,7 +36,8 @@ def execute(options: argparse.Namespace) -> int:
                 client.stop(ports=[f"{port}.*" for port in plan.ports])
         begin = functools.partial(_begin, client, options)
         with progress(Path(options.file).name) as shown:
-            outcome = drive(client, plan, interrupt, shown.show, begin)
+            grouping = Grouping.none(plan.ports, "a capture is sent as it was recorded")
+            outcome = drive(client, plan, interrupt, shown.show, begin, grouping)
         if not options.remote:
             with explained("cannot clear the ports"):
                 client.remove_all_streams(ports=list(plan.ports))

@@ -11,14 +11,16 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _profile, _report_file, _run_flows, _summary
+from allosaur.cli import _groups, _profile, _report_file, _run_flows, _summary
 from allosaur.cli._access import check_ports, connected, remote_client, take
+from allosaur.cli._directions import pair_of
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._profile_kind import is_stateful
 from allosaur.cli._progress import progress
-from allosaur.cli._traffic import Outcome, Plan, Verdict, drive, judge, pair_of, watched_ports
+from allosaur.cli._traffic import Outcome, Plan, drive, watched_ports
+from allosaur.cli._verdict import Verdict, judge
 from allosaur.report import Report, write_report
 
 if TYPE_CHECKING:
@@ -45,11 +47,14 @@ def execute(options: argparse.Namespace) -> int:
     with Interrupt() as interrupt, _client(options) as client:
         plan = _plan(client, options)
         _prepare(client, options)
-        for port, profile in profiles.items():
+        streams = {port: profile.get_streams() for port, profile in profiles.items()}
+        with explained("cannot read the packet groups"):
+            grouping = _groups.assign(client, streams, wanted=not options.port_counters)
+        for port, of_port in streams.items():
             with explained(f"profile {path}, port {port}", EXIT_USAGE):
-                client.add_streams(profile.get_streams(), ports=[port])
+                client.add_streams(of_port, ports=[port])
         with progress(path.name) as shown:
-            outcome = drive(client, plan, interrupt, shown.show)
+            outcome = drive(client, plan, interrupt, shown.show, grouping=grouping)
         with contextlib.suppress(Exception):
             # Only tidying: the result stands, and the next run clears the port anyway.
             client.remove_all_streams(ports=options.ports)
@@ -148,6 +153,10 @@ def _report(
         },
         counters=outcome.counters,
         rates=outcome.rates,
+        directions=verdict.directions,
+        streams=outcome.streams,
+        other_packets=outcome.other_packets,
+        hints=outcome.hints,
         reproduce=[f"allosaur run {path} -m {plan.multiplier} -d {seconds}{given} --ports {ports} {server}"],
         profile=path.read_text(encoding="utf-8") if path.suffix == ".py" else "",
     )

@@ -1,7 +1,7 @@
-"""One run of traffic from start to end: shared by `run` and `demo`.
+"""One run of traffic from start to end: shared by `run`, `push` and `demo`.
 
-What lives here: connecting, putting streams on ports, starting, sampling until the end, stopping, and the
-result with its verdict. What does not: profiles, options and printing.
+What lives here: starting, sampling until the end, stopping, and the result. What does not: profiles, options
+and printing; whose packets are counted (`_groups`); what the result is worth (`_verdict`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from allosaur.cli import _loss_hints
+from allosaur.cli._directions import directions, other_packets, pair_of
 from allosaur.cli._errors import EXIT_USAGE, explained
+from allosaur.cli._groups import Grouping, stream_counters
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
-from allosaur.report import PortCounters, PortRates, Sampler, total
+from allosaur.report import PortCounters, PortRates, Sampler, StreamCounters, total
 
 if TYPE_CHECKING:
     from allosaur import STLClient
@@ -23,10 +26,14 @@ SAMPLE_INTERVAL_S = 0.25
 _POLL_INTERVAL_S = 0.05
 _SETTLE_S = 0.3
 """The end of a run: when nothing arrived for this long, nothing will."""
-_SETTLE_MAX_S = 10.0
+SETTLE_MAX_S = 10.0
 """Waiting for packets that still arrive ends here: a slow link may hold seconds of traffic."""
+_SETTLE_SHARE = 0.01
+"""Counted by ports: what arrives slower than this share of what was sent is of others, and not waited for."""
 _STOP_GRACE_S = 5.0
 """A run that goes on this long after its duration is stopped from here."""
+_READING_SHARE = 4
+"""Samples are at least so many times as far apart as one takes to read: many groups take long."""
 
 
 @dataclass(frozen=True)
@@ -44,20 +51,6 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Whether the run kept its promise, and if not, why.
-
-    `lost_packets` is `None` when there is no port that could have received.
-    """
-
-    ok: bool
-    summary: str
-    lost_packets: int | None
-    missed_packets: int | None
-    reasons: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
 class Outcome:
     """What a run did."""
 
@@ -72,6 +65,19 @@ class Outcome:
     """Packets still came when the waiting for them ended: what is not received is not all lost."""
     exit_code: int | None = None
     """Set when a signal ended the run: what to exit with."""
+    grouping: Grouping = field(default_factory=Grouping)
+    """Which packets are the run's own."""
+    streams: Sequence[StreamCounters] = ()
+    """What was counted of streams that have a packet group."""
+    hints: Sequence[str] = ()
+    """What to look at when a port received none of the packets that were meant for it."""
+    link_changes: Sequence[str] = ()
+    """Links that went down or came back while the traffic ran, in words."""
+
+    @property
+    def other_packets(self) -> dict[int, int | None]:
+        """What each port received beside the run's own packets; `None` where nobody can tell."""
+        return other_packets(self.grouping, self.counters, self.streams)
 
     @property
     def total(self) -> PortCounters:
@@ -89,11 +95,8 @@ class Moment:
     rates: Mapping[int, PortRates]
     history: list[float] = field(default_factory=list)
     """Packets sent per second by all ports, one value a sample."""
-
-
-def pair_of(port: int) -> int:
-    """Return the port at the other end of the wire: 0 and 1, 2 and 3, and so on."""
-    return port ^ 1
+    lost: Mapping[int, int | None] = field(default_factory=dict)
+    """By sending port: packets that were sent until the sample before, and are not there now."""
 
 
 def watched_ports(sending: Sequence[int], port_count: int) -> list[int]:
@@ -108,15 +111,17 @@ def drive(
     interrupt: Interrupt,
     show: Callable[[Moment], None],
     begin: Callable[[], None] | None = None,
+    grouping: Grouping | None = None,
 ) -> Outcome:
     """Start the streams that are on the ports, watch them until they end, and return what happened.
 
-    `begin` starts something else in their place. The traffic is stopped in any case, also when this
-    raises :class:`CommandError`.
+    `begin` starts something else in their place. `grouping` says which packets are the run's own; without it
+    the ports are counted. The traffic is stopped in any case, also when this raises :class:`CommandError`.
     """
     ports = list(plan.ports)
+    reader = _Reader(client, plan, grouping or Grouping.none(ports, "they have no packet groups"))
     with explained("cannot read the port counters"):
-        sampler = Sampler(lambda: _read(client, plan.watched))
+        sampler = Sampler(reader.read)
     try:
         with explained("the traffic did not start", EXIT_USAGE):
             if begin is not None:
@@ -124,14 +129,17 @@ def drive(
             else:
                 client.start(ports=ports, mult=plan.multiplier, duration=plan.duration_s, force=plan.force)
         sampler.started()
+        links = _loss_hints.Links(client, plan.watched)
         with explained("the server stopped answering while the traffic ran"):
-            elapsed_s, overdue = _watch(client, plan, interrupt, sampler, show)
+            elapsed_s, overdue = _watch(client, plan, interrupt, sampler, reader, show)
+        changes = links.changes()
     finally:
         with explained("cannot stop the traffic"):
             client.stop(ports=ports)
     with explained("cannot read the port counters"):
-        still_arriving = _settle(sampler)
+        still_arriving = _settle(sampler, reader, elapsed_s)
         warnings = [str(warning) for warning in client.get_warnings()]
+    found = directions(reader.grouping, ports, sampler.counted(), reader.streams)
     return Outcome(
         plan,
         elapsed_s,
@@ -141,67 +149,62 @@ def drive(
         overdue,
         still_arriving,
         interrupt.exit_code,
+        reader.grouping,
+        reader.streams,
+        _loss_hints.hints(client, found, sampler.counted(), reader.streams),
+        changes,
     )
 
 
-def judge(outcome: Outcome) -> Verdict:
-    """Say whether all that was sent was received, and all that was offered was sent."""
-    lost = _lost(outcome)
-    counted = outcome.total
-    missed = counted.missed_packets
-    reasons = []
-    if counted.tx_packets == 0:
-        reasons.append("nothing was sent")
-    if lost:
-        share = 100 * lost / max(counted.tx_packets, 1)
-        late = f"; packets still arrived {_SETTLE_MAX_S:g} s after the end" if outcome.still_arriving else ""
-        reasons.append(f"{lost:,} packets were sent and not received ({share:.3g} %){late}")
-    if missed:
-        share = 100 * missed / max(counted.offered_packets, 1)
-        reasons.append(f"load not reached: {missed:,} packets were not sent in time ({share:.3g} %)")
-    if outcome.overdue:
-        reasons.append(f"the traffic did not end after {outcome.plan.duration_s:g} s, and was stopped")
-    if reasons:
-        return Verdict(False, "; ".join(reasons), lost, missed, reasons)
-    if lost is None:
-        return Verdict(True, "all that was offered was sent (no port receives it)", None, missed)
-    return Verdict(True, "all that was offered was sent, and all of it was received", lost, missed)
+class _Reader:
+    """Reads the counters of ports and of the run's packet groups, with one request after the other."""
 
+    def __init__(self, client: STLClient, plan: Plan, grouping: Grouping) -> None:
+        self.grouping = grouping
+        self.streams: list[StreamCounters] = []
+        """As they were read last."""
+        self.took_s = 0.0
+        self._client = client
+        self._ports = list(plan.watched)
 
-def _lost(outcome: Outcome) -> int | None:
-    """Count what was sent and not received, pair by pair: extra packets of one hide no loss of another."""
-    lost: int | None = None
-    seen = set()
-    for port in outcome.plan.ports:
-        pair = frozenset((port, pair_of(port)))
-        if pair in seen or not pair <= set(outcome.counters):
-            continue
-        seen.add(pair)
-        both = [outcome.counters[end] for end in pair]
-        missing = sum(end.tx_packets for end in both) - sum(end.rx_packets for end in both)
-        lost = (lost or 0) + max(missing, 0)
-    return lost
+    def read(self) -> dict[int, PortCounters]:
+        """Read the counters; give those of the ports."""
+        before = time.monotonic()
+        stats: Mapping[Any, Any] = self._client.get_stats(ports=self._ports)
+        self.streams = stream_counters(self.grouping, stats)
+        self.took_s = time.monotonic() - before
+        return {port: PortCounters.from_stats(stats[port]) for port in self._ports}
 
-
-def _read(client: STLClient, ports: Sequence[int]) -> dict[int, PortCounters]:
-    stats: Mapping[Any, Any] = client.get_stats(ports=list(ports))
-    return {port: PortCounters.from_stats(stats[port]) for port in ports}
+    def sent_and_received(self, ports: Mapping[int, PortCounters]) -> tuple[int, int]:
+        """Return how much was sent and received of what is waited for: of groups, where there are any."""
+        if self.streams and not self.grouping.ungrouped:
+            sent = sum(one.tx_packets for one in self.streams)
+            return sent, sent - sum(one.lost_packets for one in self.streams)
+        counted = total(ports.values())
+        return counted.tx_packets, counted.rx_packets
 
 
 def _watch(
-    client: STLClient, plan: Plan, interrupt: Interrupt, sampler: Sampler, show: Callable[[Moment], None]
+    client: STLClient,
+    plan: Plan,
+    interrupt: Interrupt,
+    sampler: Sampler,
+    reader: _Reader,
+    show: Callable[[Moment], None],
 ) -> tuple[float, bool]:
     """Sample until the traffic ends, a signal comes, or the run is overdue; return its time, and if it is."""
     history: list[float] = []
     overdue = False
     next_sample_s = SAMPLE_INTERVAL_S
+    losses = _LiveLosses(plan, reader)
     while not interrupt:
         now_s = sampler.elapsed_s()
         if now_s >= next_sample_s:
-            next_sample_s += SAMPLE_INTERVAL_S * (1 + (now_s - next_sample_s) // SAMPLE_INTERVAL_S)
+            interval_s = max(SAMPLE_INTERVAL_S, _READING_SHARE * reader.took_s)
+            next_sample_s += interval_s * (1 + max(now_s - next_sample_s, 0) // interval_s)
             counters = sampler.sample().ports
             history.append(sum(rates.tx_pps for rates in sampler.recent(SAMPLE_INTERVAL_S).values()))
-            show(Moment(plan, now_s, counters, sampler.recent(), history))
+            show(Moment(plan, now_s, counters, sampler.recent(), history, losses.take(counters)))
         if not client.is_traffic_active(ports=list(plan.ports)):
             break
         if plan.duration_s != FOREVER and now_s > plan.duration_s + _STOP_GRACE_S:
@@ -216,20 +219,41 @@ def _watch(
     return elapsed_s, overdue
 
 
-def _settle(sampler: Sampler) -> bool:
+class _LiveLosses:
+    """What is lost while packets are under way: what was sent until the last sample and is not there now."""
+
+    def __init__(self, plan: Plan, reader: _Reader) -> None:
+        self._plan = plan
+        self._reader = reader
+        self._sent_before: dict[int, int] = {}
+
+    def take(self, counters: Mapping[int, PortCounters]) -> dict[int, int | None]:
+        """Return the losses by sending port, now that the counters were read."""
+        found = directions(self._reader.grouping, self._plan.ports, counters, self._reader.streams)
+        losses: dict[int, int | None] = {}
+        for one in found:
+            under_way = one.sent_packets - self._sent_before.get(one.port, 0)
+            losses[one.port] = None if one.lost_packets is None else max(one.lost_packets - under_way, 0)
+        self._sent_before = {one.port: one.sent_packets for one in found}
+        return losses
+
+
+def _settle(sampler: Sampler, reader: _Reader, elapsed_s: float) -> bool:
     """Wait for packets that are still on the wire: until all arrived, or none did for a while.
 
-    Returns whether they still came when this gave up.
+    Returns whether they still came when this gave up. Where ports are counted, packets of others must not
+    make up for lost ones: what arrives much slower than the traffic was is not waited for.
     """
-    deadline = time.monotonic() + _SETTLE_MAX_S
-    quiet_since = time.monotonic()
-    last = total(sampler.sample().ports.values())
-    while last.rx_packets < last.tx_packets and time.monotonic() < deadline:
+    begun = quiet_since = time.monotonic()
+    sent, received = reader.sent_and_received(sampler.sample().ports)
+    # One packet is something to wait for where only own ones are counted.
+    few = _SETTLE_SHARE * sent * _SETTLE_S / max(elapsed_s, _SETTLE_S) if reader.grouping.ungrouped else 0.0
+    counted_from = received
+    while received < sent and time.monotonic() < begun + SETTLE_MAX_S:
         if time.monotonic() - quiet_since > _SETTLE_S:
-            return False
+            if received - counted_from <= few:
+                return False
+            quiet_since, counted_from = time.monotonic(), received
         time.sleep(_POLL_INTERVAL_S)
-        now = total(sampler.sample().ports.values())
-        if now.rx_packets != last.rx_packets:
-            quiet_since = time.monotonic()
-        last = now
-    return last.rx_packets < last.tx_packets
+        sent, received = reader.sent_and_received(sampler.sample().ports)
+    return received < sent

@@ -30,6 +30,8 @@ class PortCounters:
     """Frames that the in-memory link towards this port lost, because it was told to."""
     tx_by_size: SizeClasses | None = None
     rx_by_size: SizeClasses | None = None
+    rx_overflow_packets: int | None = None
+    """Frames that arrived at an interface and that this machine did not take in time: no loss of a device."""
 
     @classmethod
     def from_stats(cls, stats: Mapping[str, Any]) -> PortCounters:
@@ -42,6 +44,7 @@ class PortCounters:
             missed_packets=_optional(stats.get("missed_packets")),
             queue_full=_optional(stats.get("queue_full")),
             rx_lost_packets=_optional(stats.get("rx_lost_packets")),
+            rx_overflow_packets=_optional(stats.get("ierrors")),
             tx_by_size=stats.get("tx_by_size"),
             rx_by_size=stats.get("rx_by_size"),
         )
