@@ -432,13 +432,13 @@ def keep_only(*capabilities: int) -> Callable[[], None]:
     return drop
 
 
-def refused(ports: str, prepare: Callable[[], None] | None = None) -> str:
-    """Start a server that cannot start. Gives what it says."""
+def refused(ports: str, prepare: Callable[[], None] | None = None, code: int = 2) -> str:
+    """Start a server that cannot start: for wrong input, or, 3, for a set-up. Gives what it says."""
     command = [str(find_binary()), "serve", "--ports", ports, "--rpc-port", "0", "--pub-port", "0"]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=20, check=False, preexec_fn=prepare
     )
-    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
     return done.stderr
 
 
@@ -449,7 +449,7 @@ def test_missing_capabilities_are_named(network: Any) -> None:
         ([CAP_NET_ADMIN, CAP_BPF], ["CAP_NET_RAW"]),
         ([CAP_NET_RAW, CAP_NET_ADMIN], ["CAP_BPF"]),
     ]:
-        words = refused(f"af_xdp:{near}", keep_only(*kept))
+        words = refused(f"af_xdp:{near}", keep_only(*kept), code=3)
         problem = words.split("is missing" if len(missing) == 1 else "are missing")[0]
         assert all(name in problem for name in missing), words
         assert "setcap" in words and near in words
@@ -464,7 +464,7 @@ def test_too_little_memory_that_stays_in_place_is_named(network: Any) -> None:
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 20, 1 << 20))
         drop()
 
-    problem = refused(f"af_xdp:{near}", prepare)
+    problem = refused(f"af_xdp:{near}", prepare, code=3)
     assert all(word in problem for word in [near, "memory", "ulimit -l", "CAP_IPC_LOCK"]), problem
     assert not has_program(network, near)
 
@@ -484,7 +484,7 @@ def test_interfaces_and_settings_that_cannot_be_used_are_named_with_the_remedy(n
         problem = refused(ports)
         assert all(word in problem for word in words), problem
     network.run(None, "ip", "link", "set", near, "down")
-    problem = refused(f"af_xdp:{near}")
+    problem = refused(f"af_xdp:{near}", code=3)
     assert "is down" in problem and f"ip link set {near} up" in problem
 
 
@@ -515,7 +515,7 @@ def test_a_program_that_is_there_is_named_and_left_alone(network: Any) -> None:
     near, _ = network.veth()
     link = attach_other(near)
     try:
-        problem = refused(f"af_xdp:{near}")
+        problem = refused(f"af_xdp:{near}", code=3)
         assert "'others'" in problem and f"ip link set dev {near} xdp off" in problem
         assert has_program(network, near)
     finally:

@@ -77,11 +77,14 @@ def ended(server: subprocess.Popen[str]) -> str:
     return log
 
 
-def refused(server: subprocess.Popen[str], *words: str) -> None:
-    """Check that a server ended as wrong input does, never was ready, and said these words in one line."""
+def refused(server: subprocess.Popen[str], *words: str, code: int = 2) -> None:
+    """Check that a server ended with `code`, never was ready, and said these words in one line.
+
+    Code 2 is wrong input, 3 a set-up that does not work.
+    """
     out, err = server.communicate(timeout=PATIENCE_S)
     errors = [line for line in err.splitlines() if line.startswith("error: ")]
-    assert server.returncode == 2, err
+    assert server.returncode == code, err
     assert out == "", out
     assert len(errors) == 1, err
     for word in words:
@@ -98,7 +101,7 @@ def test_an_interface_that_is_not_there(network: Any, serve: Serve) -> None:
 def test_an_interface_that_is_down(network: Any, serve: Serve) -> None:
     near, _ = network.veth()
     network.run(None, "ip", "link", "set", near, "down")
-    refused(serve(near), f"'{near}'", "is down", f"ip link set {near} up")
+    refused(serve(near), f"'{near}'", "is down", f"ip link set {near} up", code=3)
 
 
 def test_an_interface_that_carries_no_ethernet(network: Any, serve: Serve) -> None:
@@ -154,8 +157,8 @@ def test_a_stream_that_is_longer_than_the_mtu(network: Any) -> None:
 def test_an_interface_that_another_server_has(network: Any, serve: Serve) -> None:
     near, other = network.veth()
     first = ready(serve(near))
-    refused(serve(near), f"'{near}'", f"process {first.pid}", f"kill {first.pid}")
-    refused(serve(f"{other},{near}"), f"'{near}'", f"process {first.pid}")
+    refused(serve(near), f"'{near}'", f"process {first.pid}", f"kill {first.pid}", code=3)
+    refused(serve(f"{other},{near}"), f"'{near}'", f"process {first.pid}", code=3)
     # Another interface is free, also one that a refused server had opened already.
     second = ready(serve(other))
     listed = json.loads(subprocess.check_output(command("ports", "--json"), text=True))
@@ -176,7 +179,7 @@ def test_an_interface_that_another_server_has(network: Any, serve: Serve) -> Non
 def test_a_claim_holds_for_all_kinds_of_ports(network: Any, serve: Serve) -> None:
     near, _ = network.veth()
     first = ready(serve(near))
-    refused(serve(f"af_xdp:{near}"), f"'{near}'", f"process {first.pid}")
+    refused(serve(f"af_xdp:{near}"), f"'{near}'", f"process {first.pid}", code=3)
     ended(first)
 
 
@@ -200,7 +203,7 @@ def test_names_of_other_namespaces_do_not_matter(network: Any, serve: Serve) -> 
         for link in ("same0", "same1"):
             network.run(space, "ip", "link", "set", link, "up")
     servers = [ready(serve("same0", space)) for space in spaces]
-    refused(serve("same0", spaces[1]), "'same0'", "another Allosaur server")
+    refused(serve("same0", spaces[1]), "'same0'", "another Allosaur server", code=3)
     for server in servers:
         ended(server)
 
@@ -323,7 +326,7 @@ def open_binary(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_an_ordinary_user_needs_one_capability(network: Any, serve: Serve, open_binary: None) -> None:
     near, _ = network.veth()
-    refused(serve(near, prepare=as_nobody()), f"'{near}'", "CAP_NET_RAW", "setcap cap_net_raw+ep")
+    refused(serve(near, prepare=as_nobody()), f"'{near}'", "CAP_NET_RAW", "setcap cap_net_raw+ep", code=3)
     server = ready(serve(near, prepare=as_nobody(CAP_NET_RAW)))
     status = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii")
     facts = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)

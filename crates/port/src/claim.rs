@@ -37,7 +37,7 @@ impl Claim {
             return Ok(Claim { _socket: None });
         }
         let claimed = Claim::on_name(&format!("{INTERFACE}{}", interface.index));
-        claimed.map_err(|(problem, remedy)| PortError::Interface {
+        claimed.map_err(|(problem, remedy)| PortError::Unavailable {
             name: interface.name.clone(),
             problem,
             remedy,

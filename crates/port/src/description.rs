@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use crate::PortError;
 use crate::af_xdp::settings::XdpSettings;
+use crate::machine;
 use crate::memory::LinkSettings;
 
 pub use dpdk::DpdkDevice;
@@ -91,6 +92,15 @@ impl PortDescription {
 /// What to write instead of a kind that there is not.
 const KINDS: &str = "The kinds are: memory, dummy, an interface such as eth0, af_packet:eth0 or \
                      af_xdp:eth0, and DPDK devices such as vdev:net_null or pci:0000:03:00.0";
+/// The words that name a kind, each before its settings.
+const KIND_NAMES: [&str; 6] = ["memory", "dummy", "af_packet", "af_xdp", "vdev", "pci"];
+
+/// The kind of port that was meant by a misspelt one.
+pub fn kind_like(name: &str) -> Option<&'static str> {
+    let kind = name.split(':').next().unwrap_or_default();
+    machine::nearest(kind, KIND_NAMES).filter(|near| *near != kind)
+}
+
 /// The longest name of an interface, in bytes.
 const INTERFACE_NAME_BYTES_MAX: usize = 15;
 
@@ -123,7 +133,10 @@ impl FromStr for PortDescription {
             },
             _ if is_interface_name(given) => Ok(PortDescription::AfPacket(given.to_owned())),
             _ => Err(error(
-                format!("unknown kind of port '{kind}'"),
+                match kind_like(kind) {
+                    Some(near) => format!("unknown kind of port '{kind}' (did you mean {near}?)"),
+                    None => format!("unknown kind of port '{kind}'"),
+                },
                 KINDS.to_owned(),
             )),
         }
@@ -288,6 +301,7 @@ mod tests {
             ("", "no port", "memory,memory"),
             ("memory,,memory", "unknown kind of port ''", "memory"),
             ("dummy:rate=1gbps", "unknown kind", "dummy"),
+            ("memroy:delay=1ms", "did you mean memory?", "The kinds are"),
             ("memory,eth 0", "unknown kind", "af_packet:eth0"),
             ("isa:0000:03:00.0", "'isa'", "The kinds are: memory"),
             ("pci:03:00", "'03:00'", "pci:0000:03:00.0"),

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use libc::{c_char, c_int, c_ulong, ifreq};
 
-use crate::{PortError, machine};
+use crate::{PortError, description, machine};
 
 pub use control::InterfaceControl;
 
@@ -63,7 +63,7 @@ impl Interface {
         }
         if asker.flags().map_err(refused)? & libc::IFF_UP == 0 {
             let remedy = format!("Bring it up: ip link set {name} up");
-            return Err(problem_with(name, "it is down".to_owned(), &remedy));
+            return Err(unavailable(name, "it is down".to_owned(), &remedy));
         }
         Ok(Interface {
             name: name.to_owned(),
@@ -111,8 +111,21 @@ pub(crate) fn problem_with(name: &str, problem: String, remedy: &str) -> PortErr
     }
 }
 
+/// An error about an interface that is right, and cannot be used now.
+pub(crate) fn unavailable(name: &str, problem: String, remedy: &str) -> PortError {
+    PortError::Unavailable {
+        name: name.to_owned(),
+        problem,
+        remedy: remedy.to_owned(),
+    }
+}
+
 fn missing(name: &str) -> PortError {
-    let hint = machine::suggestion(name, &machine::interface_names());
+    let mut names = machine::interface_names();
+    if machine::nearest(name, names.iter().map(String::as_str)).is_none() {
+        names = description::kind_like(name).map_or(names, |kind| vec![kind.to_owned()]);
+    }
+    let hint = machine::suggestion(name, &names);
     let problem = match hint.is_empty() {
         true => "there is no such interface".to_owned(),
         false => format!("there is no such interface ({hint})"),

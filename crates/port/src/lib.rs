@@ -177,6 +177,17 @@ pub enum PortError {
         /// What to do about it.
         remedy: String,
     },
+    /// A network interface that could be used, and cannot now: a privilege or memory is missing, it
+    /// is down, or another program has it.
+    #[error("interface '{name}': {problem}. {remedy}")]
+    Unavailable {
+        /// Its name.
+        name: String,
+        /// What is missing, or who has it.
+        problem: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// A device of DPDK's that cannot be used.
     #[error("port '{device}': {problem}. {remedy}")]
     Dpdk {

@@ -22,7 +22,7 @@ use std::io;
 use libc::c_int;
 
 use crate::claim::Claim;
-use crate::interface::{Interface, InterfaceControl, VLAN_TAG_BYTES, problem_with};
+use crate::interface::{Interface, InterfaceControl, VLAN_TAG_BYTES, unavailable};
 use crate::memory::FRAME_BYTES_MAX;
 use crate::{Capabilities, PortError, QueueCounts};
 use offloads::OFFLOAD_BYTES;
@@ -184,7 +184,7 @@ fn refusal(name: &str, error: &io::Error) -> PortError {
             "Use another interface, or memory ports",
         ),
     };
-    problem_with(name, problem, remedy)
+    unavailable(name, problem, remedy)
 }
 
 #[cfg(test)]

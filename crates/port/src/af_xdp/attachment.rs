@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use super::bpf::{self, Link, Program, SocketMap};
 use super::settings::Mode;
 use crate::PortError;
-use crate::interface::{Interface, problem_with};
+use crate::interface::{Interface, problem_with, unavailable};
 use crate::machine::netlink;
 
 /// Of an attachment: in the kernel's own code, or in the driver (`include/uapi/linux/if_link.h`).
@@ -112,7 +112,7 @@ fn taken(name: &str, program: Option<u32>) -> PortError {
         Some(program) => format!("the program '{program}' (id {id})"),
         None => format!("a program (id {id})"),
     });
-    problem_with(
+    unavailable(
         name,
         format!("{program} has its XDP already, of another server or another tool"),
         &format!(

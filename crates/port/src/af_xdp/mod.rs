@@ -26,7 +26,9 @@ use std::io;
 use std::sync::Arc;
 
 use crate::claim::Claim;
-use crate::interface::{ETHERNET_BYTES, Interface, InterfaceControl, VLAN_TAG_BYTES, problem_with};
+use crate::interface::{
+    ETHERNET_BYTES, Interface, InterfaceControl, VLAN_TAG_BYTES, problem_with, unavailable,
+};
 use crate::{Capabilities, PortError, QueueCounts};
 use attachment::Attachment;
 use open::{OpenQueue, Plan, open_queue};
@@ -253,7 +255,7 @@ fn refusal(name: &str, error: &io::Error) -> PortError {
             format!("Use af_packet:{name}, or another interface"),
         ),
     };
-    problem_with(name, problem, &remedy)
+    unavailable(name, problem, &remedy)
 }
 
 #[cfg(test)]

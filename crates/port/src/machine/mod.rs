@@ -31,7 +31,7 @@ use tree::Tree;
 
 pub use hugepages::{HugePages, MEMORY_MIB_MIN};
 pub use interface::{Interface, Use};
-pub use names::suggestion;
+pub use names::{nearest, suggestion};
 pub use netlink::{Address, Link};
 pub use pci::{PciDevice, is_address};
 pub use processes::Holder;

@@ -6,20 +6,21 @@ const SHOWN_MAX: usize = 4;
 /// What to say of a name that is not there: `did you mean eth0?`, or which names there are. Empty
 /// when nothing helps.
 pub fn suggestion(given: &str, names: &[String]) -> String {
-    let tolerance = (given.chars().count() / 3).max(1);
-    let mut near: Vec<(usize, &String)> = names
-        .iter()
-        .map(|name| (distance(given, name), name))
-        .collect();
-    near.retain(|(distance, _)| *distance <= tolerance);
-    near.sort();
-    if let Some((_, name)) = near.first() {
+    if let Some(name) = nearest(given, names.iter().map(String::as_str)) {
         return format!("did you mean {name}?");
     }
     match names.len() {
         1..=SHOWN_MAX => format!("there is {}", names.join(", ")),
         _ => String::new(),
     }
+}
+
+/// The name that was meant, as far as a few wrong letters tell.
+pub fn nearest<'n>(given: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let tolerance = ((given.chars().count() + 1) / 3).max(1);
+    let names = names.into_iter().map(|name| (distance(given, name), name));
+    let near = names.filter(|(distance, _)| *distance <= tolerance).min();
+    near.map(|(_, name)| name)
 }
 
 /// How many letters must be added, taken away or changed to make one text the other.
@@ -48,6 +49,7 @@ mod tests {
             ("eth1", "did you mean eth0?"),
             ("ETH0", "did you mean eth0?"),
             ("enp3s0", "did you mean enp3s0f1?"),
+            ("ethh0", "did you mean eth0?"),
             ("wlan7", "there is eth0, enp3s0f1, br-lan"),
         ] {
             assert_eq!(suggestion(given, &names), words);

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{PortError, settings};
+use crate::{PortError, machine, settings};
 
 /// Lowest rate of a link.
 pub const RATE_BPS_MIN: f64 = 1e3;
@@ -66,7 +66,10 @@ impl LinkSettings {
             _ => {
                 let remedy = "A memory port has the settings rate, delay, loss and seed, as in \
                               memory:rate=10gbps:delay=1ms:loss=0.1%:seed=7";
-                return Err((format!("unknown setting '{name}'"), remedy.to_owned()));
+                let meant = machine::nearest(name, ["rate", "delay", "loss", "seed"]);
+                let meant = meant.map(|name| format!(" (did you mean {name}?)"));
+                let problem = format!("unknown setting '{name}'{}", meant.unwrap_or_default());
+                return Err((problem, remedy.to_owned()));
             }
         }
         Ok(())
@@ -74,7 +77,7 @@ impl LinkSettings {
 }
 
 const RATE_UNITS: [(&str, f64); 4] = [("gbps", 1e9), ("mbps", 1e6), ("kbps", 1e3), ("bps", 1.0)];
-const DELAY_UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+const DELAY_UNITS: [(&str, f64); 4] = [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
 
 const RATE_REMEDY: &str = "a rate from 1kbps to 1000gbps with its unit (bps, kbps, mbps or \
                            gbps), as in rate=10gbps, or leave it out for no limit";
@@ -97,10 +100,11 @@ impl fmt::Display for LinkSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if let Some(rate_bps) = self.rate_bps {
-            parts.push(format!("rate={rate_bps}bps"));
+            parts.push(format!("rate={}", in_units(rate_bps, &RATE_UNITS)));
         }
         if self.delay_ns > 0 {
-            parts.push(format!("delay={}ns", self.delay_ns));
+            let delay = in_units(self.delay_ns as f64, &DELAY_UNITS);
+            parts.push(format!("delay={delay}"));
         }
         if self.loss > 0.0 {
             parts.push(format!("loss={}%", self.loss * 100.0));
@@ -120,6 +124,18 @@ fn number_with_unit(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let number: f64 = digits.parse().ok().filter(|_| plain)?;
     Some(number * factor)
+}
+
+/// A value as a user writes it: in the largest of `units`, which fall to one of factor 1, of which it
+/// is one or more, if that text is read as the same value.
+fn in_units(value: f64, units: &[(&str, f64)]) -> String {
+    let texts = units.iter().filter(|(_, factor)| value >= *factor);
+    let mut texts = texts.map(|(unit, factor)| format!("{}{unit}", value / factor));
+    let is_same = |text: &String| number_with_unit(text, units) == Some(value);
+    let base = units.last().map_or("", |(unit, _)| unit);
+    texts
+        .find(is_same)
+        .unwrap_or_else(|| format!("{value}{base}"))
 }
 
 #[cfg(test)]
@@ -142,6 +158,21 @@ mod tests {
         assert_eq!(settings, expected);
         assert_eq!(parse(&settings.to_string()), Ok(settings));
         assert_eq!(parse(""), Ok(LinkSettings::default()));
+    }
+
+    #[test]
+    fn settings_are_shown_as_they_are_written() {
+        for text in [
+            "rate=10gbps:delay=1ms:loss=0.1%:seed=7",
+            "rate=2.5gbps:delay=2.5us",
+            "rate=1500bps:delay=999ns",
+            "rate=1.000000001gbps:delay=1.5s",
+            "delay=10s",
+        ] {
+            let shown = parse(text).expect("well formed").to_string();
+            let written = text.replace("1500bps", "1.5kbps");
+            assert_eq!(shown, written);
+        }
     }
 
     #[test]
@@ -173,6 +204,7 @@ mod tests {
             ("seed=-1", "seed", "whole number"),
             ("seed", "seed", "whole number"),
             ("colour=red", "colour", "rate, delay, loss and seed"),
+            ("delya=1", "delya", "did you mean delay?"),
             ("delay=1ms:", "''", "rate, delay, loss and seed"),
             ("delay=1ms:delay=2ms", "delay", "once"),
             ("rate=1ä", "rate", "1kbps"),

@@ -11,7 +11,7 @@ pub mod prepare;
 pub mod show;
 
 use allosaur_port::PortError;
-use allosaur_port::description::{DpdkDevice, PortDescription};
+use allosaur_port::description::{DpdkDevice, PortDescription, kind_like};
 use allosaur_port::dpdk;
 use allosaur_port::machine::{Interface, Machine, PciDevice, Use, drivers};
 
@@ -234,9 +234,14 @@ pub fn concerns(machine: &Machine, port: &PortDescription) -> Vec<String> {
     if let Some(name) = port.interface() {
         match machine.interface(name) {
             None if name == "lo" => {}
-            None => concerns.push(format!(
-                "there is no interface {name} on this machine. `allosaur ports` lists those that are"
-            )),
+            None => {
+                let meant = kind_like(name).map(|kind| format!(" (did you mean {kind}?)"));
+                let meant = meant.unwrap_or_default();
+                concerns.push(format!(
+                    "there is no interface {name} on this machine{meant}. `allosaur ports` lists those \
+                     that are"
+                ));
+            }
             Some(interface) if !interface.is_up => concerns.push(format!(
                 "interface {name} is switched off. Switch it on: ip link set {name} up"
             )),

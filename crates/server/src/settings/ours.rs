@@ -427,7 +427,7 @@ mod tests {
         let [first, second] = &settings.ports[..] else {
             panic!("{settings:?}");
         };
-        assert_eq!(first.description.to_string(), "memory:delay=1000000ns");
+        assert_eq!(first.description.to_string(), "memory:delay=1ms");
         assert_eq!(first.addresses, StartAddresses::default());
         let addresses = StartAddresses {
             ipv4: Some((Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2))),
