@@ -2,6 +2,7 @@
 //!
 //! What lives here: options, their limits and defaults. What does not: what is done with them.
 
+mod refusal;
 mod simulation;
 
 use std::path::PathBuf;
@@ -14,9 +15,10 @@ use crate::polling::Poll;
 use crate::settings::groups::Group;
 use crate::settings::{PortSettings, RECEIVE_THREADS_MAX, Settings, Surroundings, names};
 use crate::sim::CORES_MAX;
+pub use refusal::one_line;
 pub use simulation::SimStatefulOptions;
 
-/// Allosaur: a realistic traffic generator.
+/// Allosaur, an open, realistic traffic generator.
 #[derive(Debug, Parser)]
 #[command(name = "allosaur-server", version, arg_required_else_help = true)]
 pub struct CommandLine {
@@ -339,10 +341,30 @@ mod tests {
     fn errors_name_the_option_and_the_remedy() {
         for (line, words) in [
             ("serve --ports af_xdp:eth0:queues=0", ["--ports", "queues"]),
+            (
+                "serv",
+                ["there is no command 'serv'", "did you mean serve?"],
+            ),
+            (
+                "serve --port memory",
+                ["there is no option --port", "did you mean --ports?"],
+            ),
+            (
+                "sim --limit 3",
+                ["--commands and --output are missing", "sim --help"],
+            ),
+            ("serve --cores", ["--cores", "a value is missing"]),
+            ("serve now", ["'now'", "serve --help"]),
             ("serve --ports x/y", ["--ports", "The kinds are: memory"]),
             ("serve --ports memory --config f", ["--ports", "--config"]),
             ("serve --ports-max 33", ["--ports-max", "1..=32"]),
-            ("config check", ["FILE", "Usage"]),
+            (
+                "config check",
+                [
+                    "FILE is missing",
+                    "(see allosaur-server config check --help)",
+                ],
+            ),
             ("serve --ports memory:loss=200%,memory", ["--ports", "loss"]),
             ("serve --cores 0", ["--cores", "1..=64"]),
             (
@@ -360,13 +382,13 @@ mod tests {
                 ["--seconds", "0.01 to 3600"],
             ),
         ] {
-            let error = parse(&format!("allosaur-server {line}"))
-                .expect_err(line)
-                .to_string();
+            let error = parse(&format!("allosaur-server {line}")).expect_err(line);
+            let error = one_line(&error);
             assert!(
                 words.iter().all(|word| error.contains(word)),
                 "{line}: {error}"
             );
+            assert!(!error.contains('\n'), "{line}: {error}");
         }
     }
 }

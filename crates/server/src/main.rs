@@ -1,6 +1,8 @@
 //! The server process: reads the command line, opens files, sets the exit code.
 //!
-//! Exit codes: 0 is success, 1 is a run that failed, 2 is wrong usage or input.
+//! Exit codes: 0 is success, 1 is a simulation that failed, 2 is wrong usage or input, 3 is a set-up
+//! that does not work: a socket or a port that cannot be had.
+//! They are those of the `allosaur` command (docs/guide/command-line.md).
 
 mod simulate;
 
@@ -10,12 +12,13 @@ use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 
+use allosaur_port::PortError;
 use allosaur_port::description::PORTS_MAX;
 use allosaur_port::machine::{self, Machine};
 use allosaur_server::bench::{self, BenchError};
 use allosaur_server::config::{
     BenchOptions, CommandLine, ConfigCommand, ConfigOptions, PortsCommand, PortsOptions,
-    ServeOptions, SimOptions, Subcommands,
+    ServeOptions, SimOptions, Subcommands, one_line,
 };
 use allosaur_server::devices::prepare::{Wish, prepare};
 use allosaur_server::devices::show as show_devices;
@@ -27,10 +30,12 @@ use allosaur_server::settings::{self, Loaded, Surroundings, begin, show};
 use allosaur_server::sim::Scenario;
 use allosaur_server::{affinity, devices, service};
 use clap::Parser;
+use clap::error::ErrorKind as Refusal;
 use tracing_subscriber::EnvFilter;
 
 const FAILED: u8 = 1;
 const WRONG_INPUT: u8 = 2;
+const SETUP: u8 = 3;
 
 /// What to print behind `error:`, and the exit code.
 struct Failure(String, u8);
@@ -44,7 +49,8 @@ fn main() -> ExitCode {
         .log_internal_errors(false)
         .with_ansi(stderr().is_terminal())
         .init();
-    let result = match CommandLine::parse().command {
+    let options = CommandLine::try_parse().unwrap_or_else(|error| refuse(&error));
+    let result = match options.command {
         Subcommands::Serve(options) => serve(&options),
         Subcommands::Config(options) => configure(&options),
         Subcommands::Ports(options) => ports(&options),
@@ -61,6 +67,21 @@ fn main() -> ExitCode {
     }
 }
 
+/// Ends the process with help, or with what is wrong with the command line.
+fn refuse(error: &clap::Error) -> ! {
+    match error.kind() {
+        Refusal::DisplayHelp | Refusal::DisplayVersion => error.exit(),
+        Refusal::DisplayHelpOnMissingArgumentOrSubcommand => {
+            print!("{}", error.render());
+            std::process::exit(0);
+        }
+        _ => {
+            eprintln!("error: {}", one_line(error));
+            std::process::exit(WRONG_INPUT.into());
+        }
+    }
+}
+
 fn serve(options: &ServeOptions) -> Result<(), Failure> {
     let around = options.surroundings(affinity::available());
     let file = options.config.as_deref();
@@ -69,10 +90,10 @@ fn serve(options: &ServeOptions) -> Result<(), Failure> {
     // Not locked: another thread writes there too.
     service::serve(&settings, &mut stdout()).map_err(|error| {
         let code = match error {
-            // A port that cannot be opened was named wrongly, or must be prepared first; threads are as
-            // the user said.
+            ServiceError::Port(PortError::Unavailable { .. }) => SETUP,
+            // Any other port was named wrongly; threads are as the user said.
             ServiceError::Port(_) | ServiceError::Layout(_) => WRONG_INPUT,
-            ServiceError::Socket(_) | ServiceError::System(_) => FAILED,
+            ServiceError::Socket(_) | ServiceError::System(_) => SETUP,
         };
         Failure(error.to_string(), code)
     })
@@ -218,7 +239,7 @@ fn ports(options: &PortsOptions) -> Result<(), Failure> {
         // Whoever read it has seen enough.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure(
             format!("the list cannot be written: {error}"),
-            FAILED,
+            SETUP,
         )),
         _ => Ok(()),
     }
@@ -262,7 +283,7 @@ fn measure(options: &BenchOptions) -> Result<(), Failure> {
     }
     if let Some(ends) = options.flows {
         let measured = bench::holding::run(ends / 2 * 2, options.keepalive, seconds);
-        let measured = measured.map_err(|error| Failure(error.to_string(), FAILED))?;
+        let measured = measured.map_err(|error| Failure(error.to_string(), SETUP))?;
         println!("{}", serde_json::json!(measured));
         return Ok(());
     }
@@ -271,7 +292,7 @@ fn measure(options: &BenchOptions) -> Result<(), Failure> {
         Some(ports) => bench::run_on(&ports.0, case, seconds),
         None => bench::run(case, options.receive, seconds).map_err(BenchError::from),
     };
-    let measured = measured.map_err(|error| Failure(error.to_string(), FAILED))?;
+    let measured = measured.map_err(|error| Failure(error.to_string(), SETUP))?;
     println!("{}", serde_json::json!(measured));
     Ok(())
 }

@@ -14,7 +14,7 @@ use allosaur_packet::pcap::Writer;
 use allosaur_server::config::SimStatefulOptions;
 use allosaur_server::sim::stateful::{Passing, Watch, compile, simulate};
 
-use crate::{FAILED, Failure, WRONG_INPUT};
+use crate::{FAILED, Failure, SETUP, WRONG_INPUT};
 
 /// Bytes of a capture that are kept back before they are written.
 const BATCH_BYTES: usize = 1 << 16;
@@ -85,7 +85,7 @@ impl Capture {
             file.write_out()?;
             Ok(file.file.flush()?)
         });
-        result.map_err(|error| Failure(format!("{}: {error}", file.path.display()), FAILED))
+        result.map_err(|error| Failure(format!("{}: {error}", file.path.display()), SETUP))
     }
 }
 
