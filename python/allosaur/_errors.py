@@ -68,6 +68,18 @@ class STLConnectionError(STLError):
     """The server cannot be reached, did not answer in time, or went away."""
 
 
+class ServerStartError(STLConnectionError):
+    """A server that was to be started did not start.
+
+    ``exit_code`` is that of its process, ``None`` when it had to be ended; 2 is wrong input.
+    """
+
+    def __init__(self, reason: str, exit_code: int | None) -> None:
+        super().__init__(f"the server did not start: {reason}")
+        self.reason = reason
+        self.exit_code = exit_code
+
+
 class STLRpcError(STLError):
     """The server refused a request.
 

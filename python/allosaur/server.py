@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._errors import STLConnectionError, STLError
+from ._errors import ServerStartError, STLConnectionError, STLError
 
 if TYPE_CHECKING:
     from ._client import STLClient
@@ -28,6 +28,8 @@ BINARY_NAME = "allosaur-server"
 _READY_TIMEOUT_S = 10.0
 _STOP_TIMEOUT_S = 5.0
 _STDERR_BYTES_SHOWN = 4_000
+_REFUSAL = "\nerror: "
+"""How the server begins to say why it ends. What follows may have several lines, one for each problem."""
 
 # Runs before the server in its process: asks the kernel to end it when its parent ends, however
 # that happens. (1 is PR_SET_PDEATHSIG, 15 is SIGTERM.)
@@ -80,7 +82,7 @@ class LocalServer:
     as long as the server: the kernel ends the server when that thread ends.
 
     ``host``, ``rpc_port`` and ``pub_port`` say where it listens once it runs. Raises
-    ``STLConnectionError`` with what the server wrote to stderr when it does not start.
+    ``ServerStartError``, an ``STLConnectionError``, with the server's own words when it does not start.
     """
 
     def __init__(
@@ -216,18 +218,21 @@ class LocalServer:
         if not line.startswith("ready ") or not {"rpc", "pub"} <= words.keys():
             if self._process is not None and not line:
                 self._process.wait()
-            code = self._process.poll() if self._process else None
-            said = self.stderr.strip()[-_STDERR_BYTES_SHOWN:] or "nothing"
-            how = (
-                f"ended with exit code {code}"
-                if code is not None
-                else f"said '{line}' instead of 'ready ...'"
-            )
-            raise STLConnectionError(f"the server did not start: it {how}. Its log: {said}")
+            raise self._start_error(line)
         self.rpc_port = int(words["rpc"].rsplit(":", 1)[1])
         self.pub_port = int(words["pub"].rsplit(":", 1)[1])
         # Its file may say so, too.
         self.stateful = self.stateful or words.get("mode") == "stateful"
+
+    def _start_error(self, line: str) -> ServerStartError:
+        """Why there is no ready line, in the server's own words where it has some."""
+        code = self._process.poll() if self._process else None
+        log = self.stderr.strip()
+        _, found, refusal = f"\n{log}".rpartition(_REFUSAL)
+        if found and code is not None:
+            return ServerStartError(refusal.strip(), code)
+        how = f"ended with exit code {code}" if code is not None else f"said '{line}' instead of 'ready ...'"
+        return ServerStartError(f"it {how}. Its log: {log[-_STDERR_BYTES_SHOWN:] or 'nothing'}", code)
 
 
 def _is_program(path: Path) -> bool:

@@ -55,14 +55,23 @@ def environment() -> dict[str, str]:
 
 @pytest.fixture
 def allosaur(tmp_path: Path) -> Allosaur:
-    """The command: `allosaur("run", path, "-d", "1")`. Its working folder is the test's own."""
+    """The command: `allosaur("run", path, "-d", "1")`. Its working folder is the test's own.
 
-    def run(*words: object, timeout_s: float = TIMEOUT_S) -> Ended:
+    `prepare` runs in its process before it, `variables` are more of its environment.
+    """
+
+    def run(
+        *words: object,
+        timeout_s: float = TIMEOUT_S,
+        prepare: Callable[[], None] | None = None,
+        variables: dict[str, str] | None = None,
+    ) -> Ended:
         command = [sys.executable, "-m", "allosaur.cli", *map(str, words)]
         done = subprocess.run(
             command,
             cwd=tmp_path,
-            env=environment(),
+            env={**environment(), **(variables or {})},
+            preexec_fn=prepare,
             capture_output=True,
             text=True,
             timeout=timeout_s,

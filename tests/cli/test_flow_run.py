@@ -190,7 +190,7 @@ def test_streams_for_a_stateful_server(allosaur: Any, where: list[str]) -> None:
 
 def test_a_server_that_someone_else_has(allosaur: Any, where: list[str], box: MockStatefulTransport) -> None:
     box._context = "somebody"
-    allosaur("run", HTTP, "-d", "1", *where).failed(1, "cannot take the server", "--force")
+    allosaur("run", HTTP, "-d", "1", *where).failed(3, "cannot take the server", "--force")
     assert allosaur("run", HTTP, "-d", "1", *where, "--force").code == 0
 
 
@@ -205,10 +205,10 @@ def test_a_profile_that_goes_on(allosaur: Any, where: list[str], box: MockStatef
     assert started(box)["dump_interval"] == 1
     assert box._states["web"] == 4, "it goes on"
 
-    allosaur("start", HTTP, "--pid", "web", *where).failed(1, "runs already", "allosaur stop --pid web")
+    allosaur("start", HTTP, "--pid", "web", *where).failed(3, "runs already", "allosaur stop --pid web")
     ended = allosaur("update", "-m", "7", "--pid", "web", *where)
     assert (ended.code, ended.out) == (0, "Profile 'web': now at 7 times the profile's rates.\n")
-    allosaur("clear", "--pid", "web", *where).failed(1, "'web' runs", "stop")
+    allosaur("clear", "--pid", "web", *where).failed(3, "'web' runs", "stop")
     ended = allosaur("stats", "--pid", "web", "--counters", "--flows", "--latency", "--groups", *where)
     assert ended.code == 0, ended
     for shown in ("web", "runs", "tcps_connattempt", "--record-flows", "--latency 10", "has no groups"):
@@ -222,8 +222,8 @@ def test_a_profile_that_goes_on(allosaur: Any, where: list[str], box: MockStatef
 
 def test_names_that_are_not_there(allosaur: Any, where: list[str]) -> None:
     for words in (["stop"], ["update", "-m", "2"], ["clear"], ["stats"]):
-        allosaur(*words, "--pid", "nobody", *where).failed(1, "no profile 'nobody'", "it has: _")
-    allosaur("update", "-m", "2", *where).failed(1, "nothing runs", "allosaur start")
+        allosaur(*words, "--pid", "nobody", *where).refused("no profile 'nobody'", "it has: _")
+    allosaur("update", "-m", "2", *where).failed(3, "nothing runs", "allosaur start")
 
 
 def test_start_refuses_streams(allosaur: Any, where: list[str]) -> None:

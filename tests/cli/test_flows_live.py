@@ -143,13 +143,13 @@ def test_traffic_that_goes_on_by_itself(allosaur: Any, stateful: LocalServer) ->
     assert ended.json()["states"]["web"] == "STATE_TX"
     assert ended.json()["counters"]["client"]["tcps_connects"] > 0
     assert allosaur("update", "-m", "60", "--pid", "web", *address, "--json").json()["updated"] == ["web"]
-    allosaur("start", HTTP, "--pid", "web", *address).failed(1, "runs already")
+    allosaur("start", HTTP, "--pid", "web", *address).failed(3, "runs already")
     assert allosaur("stop", "--pid", "web", *address, "--json").json()["stopped"] == ["web"]
     seen = allosaur("stats", "--pid", "web", *address, "--json").json()
     assert seen["client"]["active_flows"] == 0
     assert seen["client"]["closed_flows"] == seen["client"]["begun_flows"] > 0
     assert allosaur("clear", "--pid", "web", *address).code == 0
-    allosaur("stats", "--pid", "web", *address).failed(1, "no profile 'web'")
+    allosaur("stats", "--pid", "web", *address).refused("no profile 'web'")
 
 
 def test_ctrl_c_stops_the_flows_and_says_what_came_of_them(start: Start, stateful: LocalServer) -> None:

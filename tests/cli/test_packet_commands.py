@@ -121,7 +121,7 @@ def test_a_port_of_somebody_else_is_left_alone(
     allosaur: Any, server: LocalServer, neighbor: STLClient
 ) -> None:
     asked = ("arp", "--port", "1", "--source", THEIRS, "--gateway", MINE, *where(server))
-    allosaur(*asked).failed(1, "cannot take port 1", "bob", "--force takes the ports over")
+    allosaur(*asked).failed(3, "cannot take port 1", "bob", "--force takes the ports over")
     assert neighbor.get_acquired_ports() == [1]
 
 
@@ -263,7 +263,7 @@ def test_what_the_server_refuses(allosaur: Any, server: LocalServer, tmp_path: P
     allosaur("capture", "--rx", "7", *at).refused("--rx", "ports 0 to 1")
     allosaur("capture", "-o", "nowhere/out.pcap", *at).refused("nowhere/out.pcap", "cannot be written")
     allosaur("ping", THEIRS, "--port", "7", *at).refused("--port", "ports 0 to 1")
-    allosaur("ping", THEIRS, *at).failed(1, "port 0", "--source and --gateway")
+    allosaur("ping", THEIRS, *at).refused("port 0", "--source and --gateway")
     allosaur("push", "/nowhere.pcap", "--remote", *at).refused("port 0", "/nowhere.pcap")
     (tmp_path / "x.pcap").write_bytes(b"nothing")
     allosaur("push", "x.pcap", *at).refused("x.pcap")
@@ -271,4 +271,4 @@ def test_what_the_server_refuses(allosaur: Any, server: LocalServer, tmp_path: P
 
 
 def test_no_server(allosaur: Any) -> None:
-    allosaur("ping", THEIRS, "--server", "localhost:1").failed(1, "no server answers at localhost:1")
+    allosaur("ping", THEIRS, "--server", "localhost:1").failed(3, "no server answers at localhost:1")

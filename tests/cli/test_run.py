@@ -275,7 +275,7 @@ def test_a_server_that_does_not_answer(allosaur: Any, profile: Callable[..., Pat
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     ended = allosaur("run", profile(), "--server", f"127.0.0.1:{port}")
-    ended.failed(1, f"127.0.0.1:{port}", "allosaur server", "--local")
+    ended.failed(3, f"127.0.0.1:{port}", "allosaur server", "--local")
 
 
 def test_an_unknown_port(allosaur: Any, server: LocalServer, profile: Callable[..., Path]) -> None:
@@ -288,7 +288,7 @@ def test_a_port_that_someone_else_has(
     with server.client(username="somebody") as other:
         other.acquire(ports=[0])
         ended = allosaur("run", profile(mode=BURST), *where(server))
-        ended.failed(1, "cannot take port 0", "somebody", "--force")
+        ended.failed(3, "cannot take port 0", "somebody", "--force")
         assert other.get_acquired_ports() == [0], "whoever had the port still has it"
         assert allosaur("run", profile(mode=BURST), *where(server), "--force").code == 0
 
@@ -301,7 +301,7 @@ def test_options_of_a_local_server_need_one(allosaur: Any, profile: Callable[...
 
 def test_a_bad_local_port(allosaur: Any, profile: Callable[..., Path]) -> None:
     ended = allosaur("run", profile(), "--local", "--local-ports", "ethernet")
-    ended.failed(1, "ethernet")
+    ended.refused("ethernet", "no such interface")
 
 
 def wait_for_traffic(server: LocalServer) -> None:

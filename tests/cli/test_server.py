@@ -95,7 +95,7 @@ def test_the_port_is_taken(start: Start) -> None:
         port = other.getsockname()[1]
         process = start("--rpc-port", str(port))
         out, err = process.communicate(timeout=20)
-    assert process.returncode != 0
+    assert process.returncode == 3
     assert str(port) in err
     assert "ready" not in out
 

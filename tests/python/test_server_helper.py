@@ -47,6 +47,10 @@ def test_the_ready_line_says_where_it_listens(tmp_path: Path) -> None:
             "sys.exit('no such port kind: memry')",
             r"ended with exit code 1\. Its log: (.|\n)*no such port kind",
         ),
+        (
+            "print('error: port x: no such kind', file=sys.stderr, flush=True); sys.exit(2)",
+            r"^the server did not start: port x: no such kind$",
+        ),
         ("print('hello', flush=True); signal.pause()", r"said 'hello' instead of 'ready"),
     ],
 )

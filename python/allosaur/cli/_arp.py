@@ -28,7 +28,7 @@ def execute(options: argparse.Namespace) -> int:
             port = client.get_port(options.port)
             if options.source is None and not port.is_l3:
                 raise bad_input(f"port {options.port} has no IPv4 address: give --source and --gateway")
-            with explained(f"port {options.port}"):
+            with explained(f"port {options.port}", EXIT_FAILED):
                 _ask(client, options)
         result = {
             "command": "arp",

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from allosaur.cli._errors import CommandError, brief
+from allosaur.cli._errors import EXIT_SETUP, EXIT_USAGE, CommandError, brief
 
 
 def server_binary() -> str:
@@ -29,6 +29,11 @@ def become_server_binary(words: Sequence[str]) -> NoReturn:
         os.execv(binary, [binary, *words])
     except OSError as error:
         raise CommandError(f"cannot start {binary}: {error.strerror}") from error
+
+
+def exit_code_of(returncode: int) -> int:
+    """Return our exit code for a binary that was refused its input, or that did not work."""
+    return EXIT_USAGE if returncode == EXIT_USAGE else EXIT_SETUP
 
 
 def last_words(text: str) -> str:

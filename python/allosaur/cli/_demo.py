@@ -81,10 +81,7 @@ def execute(options: argparse.Namespace) -> int:
 def _check_options(options: argparse.Namespace, report: Path) -> None:
     if options.seconds == FOREVER or options.seconds < DURATION_MIN_S:
         raise bad_input(f"--seconds: the demo needs {DURATION_MIN_S:g} s at least, and an end")
-    if not report.parent.is_dir():
-        raise bad_input(f"--report {report}: no folder {report.parent}; make it first")
-    if report.is_dir():
-        raise bad_input(f"--report {report}: is a folder; name a file in it")
+    _report_file.checked(str(report))
 
 
 def _send(duration_s: float, rate_pps: float) -> Outcome:

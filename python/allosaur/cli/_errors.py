@@ -10,9 +10,11 @@ from contextlib import contextmanager
 
 EXIT_OK = 0
 EXIT_FAILED = 1
-"""The run lost packets, did not reach its load, or failed on the way."""
+"""The device under test failed: packets were lost, the load was not reached, or nobody answered."""
 EXIT_USAGE = 2
-"""The command line, or a file it names, is wrong. Nothing was sent."""
+"""The input is wrong: an option, a profile, a file. Nothing was sent."""
+EXIT_SETUP = 3
+"""The test could not be made: no server, a port that somebody else owns, a missing privilege."""
 EXIT_INTERRUPTED = 130
 """Ctrl-C, as a shell counts it: 128 + SIGINT."""
 EXIT_TERMINATED = 143
@@ -25,7 +27,7 @@ class CommandError(Exception):
     `exit_code` is what the process ends with.
     """
 
-    def __init__(self, message: str, exit_code: int = EXIT_FAILED) -> None:
+    def __init__(self, message: str, exit_code: int = EXIT_SETUP) -> None:
         super().__init__(message)
         self.exit_code = exit_code
 
@@ -44,14 +46,37 @@ def brief(error: BaseException) -> str:
 
 
 @contextmanager
-def explained(doing: str, exit_code: int = EXIT_FAILED) -> Iterator[None]:
-    """Turn the client's errors inside the block into a :class:`CommandError` that says what was done."""
+def explained(doing: str, exit_code: int = EXIT_SETUP) -> Iterator[None]:
+    """Turn the client's errors inside the block into a :class:`CommandError` that says what was done.
+
+    `exit_code` is for what the server refuses; for its absence it is always that of the set-up.
+    """
     from allosaur import STLConnectionError, STLError
 
     try:
         yield
     except STLConnectionError as error:
-        # Whoever is to blame for a server that went away: it is not the command line.
-        raise CommandError(f"{doing}: {brief(error)}", EXIT_FAILED) from error
+        raise CommandError(f"{doing}: {brief(error)}", _of_connection(error)) from error
     except STLError as error:
         raise CommandError(f"{doing}: {brief(error)}", exit_code) from error
+
+
+def refusal(error: BaseException) -> CommandError | None:
+    """Return an error that no command expected as one for the user, or `None` when it is a defect."""
+    if isinstance(error, CommandError):
+        return error
+    if isinstance(error, OSError) and error.filename is not None:
+        return CommandError(f"{error.filename}: {error.strerror or brief(error)}")
+    from allosaur import STLConnectionError, STLError
+    from allosaur._errors import STLArgumentError, STLPacketError, STLProfileError, STLTypeError
+
+    if isinstance(error, STLConnectionError):
+        return CommandError(brief(error), _of_connection(error))
+    if isinstance(error, (STLArgumentError, STLPacketError, STLProfileError, STLTypeError)):
+        return bad_input(brief(error))
+    return CommandError(brief(error)) if isinstance(error, STLError) else None
+
+
+def _of_connection(error: BaseException) -> int:
+    """Return the exit code for a server that is not there, unless it says that its input is wrong."""
+    return EXIT_USAGE if getattr(error, "exit_code", None) == EXIT_USAGE else EXIT_SETUP

@@ -169,7 +169,7 @@ def _chosen(client: ASTFClient, options: argparse.Namespace) -> list[str]:
 def _known(client: ASTFClient, name: str) -> None:
     states = client.get_profiles_state()
     if name not in states:
-        raise CommandError(f"the server has no profile '{name}'; it has: {', '.join(states) or 'none'}")
+        raise bad_input(f"the server has no profile '{name}'; it has: {', '.join(states) or 'none'}")
 
 
 def _state(client: ASTFClient, name: str) -> str:

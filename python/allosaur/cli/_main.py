@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from allosaur.cli import _arguments_flows, _arguments_ports, _arguments_sim, _options
-from allosaur.cli._errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, bad_input
+from allosaur.cli._errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_SETUP, bad_input, refusal
 
 _COMMANDS = {
     "server": ("_server", "start a server on this machine"),
@@ -66,19 +66,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _explain(error: BaseException, debug: bool) -> tuple[int, str]:
     """Return the exit code and the message of whatever ended a command."""
-    if isinstance(error, CommandError):
-        return error.exit_code, str(error)
     if isinstance(error, KeyboardInterrupt):
         return EXIT_INTERRUPTED, "stopped"
+    known = refusal(error)
+    if known is not None:
+        return known.exit_code, str(known)
     hint = "" if debug else "; this is a defect: run again with --debug and report what it prints"
-    return EXIT_FAILED, f"{type(error).__name__}: {error}{hint}"
+    return EXIT_SETUP, f"{type(error).__name__}: {error}{hint}"
 
 
 def _execute(words: Sequence[str]) -> int:
     try:
         options = _parser().parse_args(words)
     except SystemExit as stop:  # --help ends this way
-        return stop.code if isinstance(stop.code, int) else EXIT_FAILED
+        return stop.code if isinstance(stop.code, int) else EXIT_SETUP
     command: Callable[[argparse.Namespace], int] = import_module(f"allosaur.cli.{options.module}").execute
     exit_code = command(options)
     sys.stdout.flush()

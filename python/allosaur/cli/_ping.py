@@ -85,7 +85,9 @@ def _once(client: STLClient, options: argparse.Namespace) -> list[Any]:
         )
     except STLError as error:
         if "set_l3_mode" in str(error) or "resolve()" in str(error):
-            raise STLError("it needs an address and a gateway: give --source and --gateway") from error
+            raise bad_input(
+                f"port {options.port} needs an address and a gateway: give --source and --gateway"
+            ) from error
         raise
     if not options.json:
         print(records[0], flush=True)

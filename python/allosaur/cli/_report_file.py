@@ -6,19 +6,15 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from allosaur.cli._errors import CommandError, bad_input
+from allosaur.cli import _output_file
+from allosaur.cli._errors import CommandError
 
 
 def checked(name: str | None) -> Path | None:
     """Return where to write a report, if anywhere. Raises :class:`CommandError` when it cannot be there."""
     if name is None:
         return None
-    path = Path(name)
-    if not path.parent.is_dir():
-        raise bad_input(f"--report {path}: no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise bad_input(f"--report {path}: is a folder; name a file in it")
-    return path
+    return _output_file.checked("--report", name)
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from allosaur.cli._directions import pair_of
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
+from allosaur.cli._own_server import started
 from allosaur.cli._profile_kind import is_stateful
 from allosaur.cli._progress import progress
 from allosaur.cli._traffic import Outcome, Plan, drive, watched_ports
@@ -97,7 +98,7 @@ def _client(options: argparse.Namespace) -> Iterator[STLClient]:
             yield client
         return
     with (
-        _local_server(options) as server,
+        started(_local_server(options)) as server,
         connected(server.client(), "the server of this run") as client,
     ):
         yield client

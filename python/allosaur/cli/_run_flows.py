@@ -20,6 +20,7 @@ from allosaur.cli._flow_progress import progress
 from allosaur.cli._flows import FlowOutcome, FlowVerdict, drive, judge
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
+from allosaur.cli._own_server import started
 from allosaur.report import Check, FlowReport, write_flow_report
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _client(options: argparse.Namespace, own: OwnServer | None) -> Iterator[ASTF
             yield client
         return
     with (
-        _local_server(options, own) as server,
+        started(_local_server(options, own)) as server,
         connected(server.client(), "the server of this run") as client,
     ):
         yield cast("ASTFClient", client)

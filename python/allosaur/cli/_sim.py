@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from allosaur.cli import _format, _profile, _sim_flows
-from allosaur.cli._binary import last_words, server_binary
-from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, CommandError, bad_input, explained
+from allosaur.cli import _format, _output_file, _profile, _sim_flows
+from allosaur.cli._binary import exit_code_of, last_words, server_binary
+from allosaur.cli._errors import EXIT_OK, EXIT_USAGE, CommandError, bad_input, explained
 from allosaur.cli._pcap import CaptureSummary, summarize
 from allosaur.cli._profile_kind import is_stateful
 
@@ -33,8 +33,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.output is None:
         raise bad_input("-o is missing: name the capture file to write, such as -o out.pcap")
     output = Path(options.output)
-    if not output.parent.is_dir():
-        raise bad_input(f"-o {output}: no folder {output.parent}; make it first")
+    _output_file.checked("-o", options.output)
     source = options.commands or options.profile
     with _commands_file(options) as commands:
         _simulate(commands, output, options, source)
@@ -84,7 +83,7 @@ def _simulate(commands: Path, output: Path, options: argparse.Namespace, source:
         # The user knows the source, not the file of requests that was made from it.
         message = last_words(done.stderr).replace(str(commands), source)
         known = source in message or str(output) in message
-        raise CommandError(message if known else f"{source}: {message}", max(done.returncode, EXIT_FAILED))
+        raise CommandError(message if known else f"{source}: {message}", exit_code_of(done.returncode))
 
 
 def _text(output: Path, written: CaptureSummary) -> str:

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allosaur.cli import _format, _profile
-from allosaur.cli._binary import last_words, server_binary
+from allosaur.cli import _format, _output_file, _profile
+from allosaur.cli._binary import exit_code_of, last_words, server_binary
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input
 from allosaur.cli._flow_access import load_file
 from allosaur.cli._options import FOREVER
@@ -67,10 +67,11 @@ def capture_files(output: str | None) -> dict[str, Path]:
     if output is None:
         return {}
     path = Path(output)
-    if not path.parent.is_dir():
-        raise bad_input(f"-o {path}: no folder {path.parent}; make it first")
     stem = path.stem if path.suffix == ".pcap" else path.name
-    return {side: path.with_name(f"{stem}_{side[0]}.pcap") for side in ("client", "server")}
+    files = {side: path.with_name(f"{stem}_{side[0]}.pcap") for side in ("client", "server")}
+    for file in files.values():
+        _output_file.checked("-o", str(file))
+    return files
 
 
 def _words(options: argparse.Namespace) -> list[str]:
@@ -107,7 +108,7 @@ def _simulate(words: list[str], files: Mapping[str, Path], profile: Path, source
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if not done.stdout:
         message = last_words(done.stderr).replace(str(profile), source)
-        raise CommandError(message, max(done.returncode, EXIT_FAILED))
+        raise CommandError(message, exit_code_of(done.returncode))
     outcome: dict[str, Any] = json.loads(done.stdout)
     return outcome
 
