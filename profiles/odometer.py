@@ -31,10 +31,8 @@ class Odometer:
         """Return the stream."""
         program = STLScVmRaw(
             [
-                STLVmFlowVar(
-                    "host", min_value=1, max_value=hosts, size=1, split_to_cores=False, next_var="net"
-                ),
-                STLVmFlowVar("net", value_list=NETS, size=1, split_to_cores=False),
+                STLVmFlowVar("host", min_value=1, max_value=hosts, size=1, next_var="net"),
+                STLVmFlowVar("net", value_list=NETS, size=1),
                 STLVmWrFlowVar("net", "IP.src", offset_fixup=2),
                 STLVmWrFlowVar("host", "IP.src", offset_fixup=3),
                 STLVmFixIpv4("IP"),

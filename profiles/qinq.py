@@ -21,9 +21,8 @@ class QinQ:
     def get_streams(self, direction=0, customers=10, providers=3):
         """Return the stream; `next_var` names the variable that moves when this one begins again."""
         vm = STLVM()
-        chain = {"size": 2, "op": "inc", "split_to_cores": False}
-        vm.var(name="customer", min_value=1, max_value=customers, next_var="provider", **chain)
-        vm.var(name="provider", min_value=1, max_value=providers, **chain)
+        vm.var(name="customer", min_value=1, max_value=customers, size=2, op="inc", next_var="provider")
+        vm.var(name="provider", min_value=1, max_value=providers, size=2, op="inc")
         vm.write(fv_name="provider", pkt_offset=OUTER_TAG)
         vm.write(fv_name="customer", pkt_offset=INNER_TAG)
         tags = Dot1AD(vlan=1) / Dot1Q(vlan=1)

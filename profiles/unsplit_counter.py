@@ -1,7 +1,8 @@
-"""Two ways to count over many cores: shared out among the data threads, or not shared.
+"""Two ways to count over many cores: all cores together, or each core alone.
 
-It tests that N threads send what one would. Whatever `split_to_cores` says, the packets of all threads
-together are the same; the source counts with it, the destination without.
+It tests a device that keeps flows by destination. The source address is shared: all cores together count as
+one would. The destination is not (`split_to_cores=False`): each core counts through all of them, so N cores
+send each one N times in a row.
 
 Run it:  allosaur run profiles/unsplit_counter.py -m 100kpps -d 10 --local
 See it:  allosaur sim profiles/unsplit_counter.py -o split.pcap --cores 4 --limit 100

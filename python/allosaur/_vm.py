@@ -48,9 +48,10 @@ class STLVmFlowVar(Instruction):
     """A variable that counts up or down or is random, from a range or a list of values.
 
     ``size`` is 1, 2, 4 or 8 bytes; ``op`` is inc, dec or random. Values may be IPv4 addresses.
-    Without ``init_value`` it starts at the minimum (dec: at the maximum). ``split_to_cores``
-    shares the values among the data cores; ``next_var`` names a variable that moves when this
-    one wraps.
+    Without ``init_value`` it starts at the minimum (dec: at the maximum). With ``split_to_cores``
+    all data cores together send what one would; without, each core counts alone, so N cores send
+    each value N times. ``next_var`` names a variable that moves when this one wraps; that one is
+    shared by the cores as this one is. What is random is always shared.
     """
 
     def __init__(
@@ -116,7 +117,10 @@ class STLVmFlowVar(Instruction):
 
 
 class STLVmFlowVarRepeatableRandom(Instruction):
-    """A random variable that repeats after ``limit`` values; the same ``seed`` gives the same values."""
+    """A random variable that repeats after ``limit`` values; the same ``seed`` gives the same values.
+
+    ``split_to_cores`` and ``next_var`` are as those of ``STLVmFlowVar``.
+    """
 
     def __init__(
         self,

@@ -64,6 +64,8 @@ def test_an_example_sends_correct_packets(path: Path, simulate: Simulate) -> Non
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
 def test_two_threads_send_what_one_sends(path: Path, simulate: Simulate) -> None:
+    if path.stem == "unsplit_counter":
+        pytest.skip("here each thread counts alone, which test_profiles_more looks at")
     one = [(float(packet.time), bytes(packet)) for packet in simulate(path.stem, limit=200)]
     two = [(float(packet.time), bytes(packet)) for packet in simulate(path.stem, "--cores", 2, limit=200)]
     assert Counter(frame for _, frame in one) == Counter(frame for _, frame in two)

@@ -72,6 +72,50 @@ def test_a_commands_file_brings_its_own_limit(allosaur: Any, tmp_path: Path) -> 
     )
 
 
+ALONE = """
+from allosaur.api import *
+
+class Profile:
+    def get_streams(self, direction=0, limit=5):
+        vm = STLVM()
+        vm.var("shared", 1, 7, size=1, op="inc")
+        vm.var("alone", 1, 7, size=1, op="inc", split_to_cores=False)
+        vm.repeatable_random_var("drawn", size=1, limit=limit, seed=7, split_to_cores=False)
+        vm.var("digit", 1, 3, size=1, op="inc", next_var="tens", split_to_cores=False)
+        vm.var("tens", 1, 9, size=1, op="inc")
+        for at, name in enumerate(("shared", "alone", "drawn", "digit", "tens")):
+            vm.write(name, 42 + at)
+        frame = Ether() / IP() / UDP(chksum=0) / bytes(18)
+        return [STLStream(packet=STLPktBuilder(pkt=frame, vm=vm), mode=STLTXCont(pps=1000))]
+
+def register():
+    return Profile()
+"""
+
+
+@needs_server
+@pytest.mark.parametrize("cores", [1, 2, 3])
+def test_each_core_counts_alone_where_the_profile_says_so(allosaur: Any, tmp_path: Path, cores: int) -> None:
+    from scapy.all import rdpcap
+
+    path = tmp_path / "alone.py"
+    path.write_text(ALONE)
+    ended = allosaur("sim", path, "-o", "out.pcap", "--cores", cores, "--limit", 12 * cores)
+    assert ended.code == 0, ended
+    packets = [bytes(packet) for packet in rdpcap(str(tmp_path / "out.pcap"))]
+    columns = [[packet[42 + at] for packet in packets] for at in range(5)]
+
+    def times(values: list[int]) -> list[int]:
+        """Each value once for each core."""
+        return [value for value in values for _ in range(cores)]
+
+    assert columns[0] == [number % 7 + 1 for number in range(12 * cores)]
+    assert columns[1] == times([number % 7 + 1 for number in range(12)])
+    assert columns[2] == times((columns[2][::cores][:5] * 3)[:12])
+    assert columns[3] == times([1, 2, 3] * 4)
+    assert columns[4] == times([number // 3 + 1 for number in range(12)])
+
+
 @needs_server
 def test_goldens_are_equal(allosaur: Any, recorded: Path, tmp_path: Path) -> None:
     """One golden through the command line; the server's own tests compare all of them."""

@@ -212,6 +212,7 @@ fn variable(name: &str, width: Width, operation: Operation, min: u64, max: u64) 
         width,
         values: Values::Range(range),
         next: None,
+        each_core: false,
     }
 }
 
@@ -245,6 +246,7 @@ fn chained(name: &str, min: u64, next: Option<&str>) -> Instruction {
         width: Width::Four,
         values: Values::Range(range),
         next: next.map(str::to_owned),
+        each_core: false,
     }
 }
 
@@ -260,6 +262,7 @@ fn repeated(length: u64) -> Instruction {
         width: Width::Four,
         values: Values::Sequence(sequence),
         next: None,
+        each_core: false,
     }
 }
 

@@ -26,6 +26,7 @@ fn variable(name: &str, width: Width, range: Range) -> Instruction {
         width,
         values: Values::Range(range),
         next: None,
+        each_core: false,
     }
 }
 
@@ -39,6 +40,7 @@ fn list(width: Width, values: Vec<u64>, step: u64) -> Instruction {
             step,
         },
         next: None,
+        each_core: false,
     }
 }
 
@@ -287,6 +289,7 @@ fn a_repeated_sequence_must_make_sense() {
             width: Width::One,
             values,
             next: None,
+            each_core: false,
         }]
     };
     assert!(Program::compile(&sequence(0, 255, u64::MAX), &template()).is_ok());

@@ -35,6 +35,7 @@ fn instruction(json: &Value) -> Option<Instruction> {
             width: Width::from_bytes(number("size")?)?,
             values: values(json)?,
             next: text("next_var"),
+            each_core: json["split_to_cores"] == false,
         }),
         "flow_var_rand_limit" => Some(Instruction::Variable {
             name: text("name")?,
@@ -46,6 +47,7 @@ fn instruction(json: &Value) -> Option<Instruction> {
                 max: number("max_value")?,
             }),
             next: text("next_var"),
+            each_core: json["split_to_cores"] == false,
         }),
         "write_flow_var" => Some(Instruction::Write {
             variable: text("name")?,

@@ -63,6 +63,7 @@ fn random() -> Vec<Instruction> {
             width: Width::Four,
             values,
             next: None,
+            each_core: false,
         },
         Instruction::Write {
             variable: name,

@@ -121,9 +121,10 @@ impl<'a> Compiler<'a> {
                 width,
                 values,
                 next,
+                each_core,
             } => {
                 self.add_variable(name, *width, values);
-                self.link(next.is_some());
+                self.link(next.is_some(), *each_core);
             }
             Instruction::Tuple { name, flows } => self.add_tuple(name, flows),
             Instruction::WriteMask { .. } => {
@@ -197,9 +198,9 @@ impl<'a> Compiler<'a> {
         let ip = digit(flows.ip_min.into(), 1, ips);
         let port = digit(flows.port_min.into(), ips, ports);
         self.push_variable(format!("{name}.ip"), Width::Four, walk, ip);
-        self.link(false);
+        self.link(false, false);
         self.push_variable(format!("{name}.port"), Width::Two, walk, port);
-        self.link(false);
+        self.link(false, false);
     }
 
     fn push_variable(&mut self, name: String, width: Width, walk: Walk, values: Mapping) {
@@ -214,17 +215,19 @@ impl<'a> Compiler<'a> {
             walk,
             follows: false,
             leads: false,
+            each_core: false,
             values,
         });
     }
 
     /// Links the last variable to the one before it, when that one leads.
-    fn link(&mut self, leads: bool) {
+    fn link(&mut self, leads: bool, each_core: bool) {
         if let [.., before, last] = &mut self.program.variables[..] {
             last.follows = before.leads;
         }
         if let Some(last) = self.program.variables.last_mut() {
             last.leads = leads;
+            last.each_core = each_core && !last.follows;
         }
     }
 

@@ -112,6 +112,9 @@ fn write_variable(
     if let Some(before) = before.filter(|_| variable.follows) {
         write!(text, ", when {} passes its end", before.name)?;
     }
+    if variable.each_core {
+        write!(text, ", on each core alone")?;
+    }
     writeln!(text)
 }
 

@@ -31,6 +31,10 @@ pub enum Instruction {
         /// The variable that moves only when this one comes to its end, as the digits of an
         /// odometer do. It is declared by the next instruction.
         next: Option<String>,
+        /// Each core counts alone, from the first value: N cores send each value N times. Otherwise
+        /// all cores together count as one would. Random values and variables that follow another
+        /// have no choice: the former are the stream's, the latter move with the one before.
+        each_core: bool,
     },
     /// `tuple_flow_var`: declares the variables `name.ip` of 4 bytes and `name.port` of 2 bytes,
     /// the source of a flow, another one with each packet.

@@ -53,6 +53,8 @@ pub(super) struct Variable {
     pub(super) follows: bool,
     /// The variable after it follows it.
     pub(super) leads: bool,
+    /// Each core walks the whole cycle; it does not follow another variable.
+    pub(super) each_core: bool,
     /// The value at a position.
     pub(super) values: Mapping,
 }

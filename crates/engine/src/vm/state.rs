@@ -12,7 +12,8 @@ use super::program::{Program, Walk};
 ///
 /// With N cores, core k makes the packets k, k + N, k + 2·N, ... of the stream: each of its
 /// steps is N steps of every variable and every draw. All cores together make exactly the
-/// packets that one core would.
+/// packets that one core would. A variable of each core's own takes one step with each of the
+/// core's packets instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// One of each variable; those of random variables stay zero.
@@ -51,7 +52,10 @@ impl State {
                 continue;
             };
             if !variable.follows {
-                (steps, steps_each) = (first_packet, stride);
+                (steps, steps_each) = match variable.each_core {
+                    true => (first_packet / stride, 1),
+                    false => (first_packet, stride),
+                };
             }
             let Cycle { start, step, last } = cycle;
             let (position, turns_before) = turn(start, steps, step, last);

@@ -79,6 +79,7 @@ impl Verifier<'_> {
                 width,
                 values,
                 next,
+                ..
             } => {
                 self.check_name(name)?;
                 match values {

@@ -63,6 +63,7 @@ fn counting(operation: Operation) -> Vec<Instruction> {
             width: Width::One,
             values: Values::Range(range),
             next: None,
+            each_core: false,
         },
         Instruction::Write {
             variable: name,

@@ -67,21 +67,22 @@ fn values(width: Width) -> impl Strategy<Value = Values> {
     prop_oneof![4 => range, 1 => list, 1 => sequence]
 }
 
-/// Variables, and whether the next one follows each.
-fn variables() -> impl Strategy<Value = Vec<(Width, Values, bool)>> {
+/// Variables, whether the next one follows each, and whether each core counts alone.
+fn variables() -> impl Strategy<Value = Vec<(Width, Values, bool, bool)>> {
     let small = Just(Width::Two).prop_flat_map(|width| (Just(width), small_values()));
     let variable = width().prop_flat_map(|width| (Just(width), values(width)));
-    let variable = (prop_oneof![variable, small], any::<bool>());
+    let variable = (prop_oneof![variable, small], any::<bool>(), any::<bool>());
     let variables = prop::collection::vec(variable, 1..6);
     variables.prop_map(|variables| {
         let may_chain: Vec<bool> = variables
             .iter()
-            .map(|((_, values), _)| may_chain(values))
+            .map(|((_, values), ..)| may_chain(values))
             .collect();
         let variables = variables.into_iter().enumerate();
-        let link = |(i, ((width, values), leads)): (usize, ((Width, Values), bool))| {
+        let link = |(i, variable): (usize, ((Width, Values), bool, bool))| {
+            let ((width, values), leads, each_core) = variable;
             let both = may_chain[i] && may_chain.get(i + 1) == Some(&true);
-            (width, values, leads && both)
+            (width, values, leads && both, each_core)
         };
         variables.map(link).collect()
     })
@@ -310,12 +311,15 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
             let fix = fix.map(|(_, fix)| fix);
             let declared = variables.iter().enumerate();
             let mut instructions: Vec<Instruction> = declared
-                .map(|(i, (width, values, leads))| Instruction::Variable {
-                    name: format!("v{i}"),
-                    width: *width,
-                    values: values.clone(),
-                    next: leads.then(|| format!("v{}", i + 1)),
-                })
+                .map(
+                    |(i, (width, values, leads, each_core))| Instruction::Variable {
+                        name: format!("v{i}"),
+                        width: *width,
+                        values: values.clone(),
+                        next: leads.then(|| format!("v{}", i + 1)),
+                        each_core: *each_core,
+                    },
+                )
                 .collect();
             let mut names: Vec<(String, Width)> = instructions
                 .iter()
@@ -356,6 +360,7 @@ pub(crate) fn declare(name: &str, width: Width, values: Values) -> Instruction {
         width,
         values,
         next: None,
+        each_core: false,
     }
 }
 

@@ -70,7 +70,8 @@ proptest! {
         };
         prop_assert!(!leaves_its_width(instructions));
         let per_core = 150;
-        let expected = Naive::new(instructions, template, *seed).packets(cores * per_core);
+        let naive = Naive::new(instructions, template, *seed).on_cores(cores as u64);
+        let expected = naive.packets(cores * per_core);
         let mut stage = Stage::default();
         for core in 0..cores {
             let mut state = State::new(&program, *seed, core as u64, cores as u64);
@@ -292,6 +293,7 @@ fn a_list_in_a_chain_may_pass_its_end_twice_at_once() {
             step,
         },
         next: next.map(str::to_owned),
+        each_core: false,
     };
     let instructions = [
         list("a", vec![1, 2], 1, Some("b")),
@@ -310,6 +312,71 @@ fn a_list_in_a_chain_may_pass_its_end_twice_at_once() {
         let made = run(&mut stage, (&program, &mut state), &template, &[64], 100);
         let share = expected.iter().skip(core as usize).step_by(3);
         assert!(made.iter().eq(share), "core {core}");
+    }
+}
+
+#[test]
+fn each_core_counts_alone_where_that_is_wanted() {
+    let range = |init, max| {
+        Values::Range(Range {
+            operation: Operation::Increment,
+            init,
+            min: 1,
+            max,
+            step: 1,
+        })
+    };
+    let sequence = Values::Sequence(Sequence {
+        seed: 3,
+        length: 4,
+        min: 0,
+        max: 255,
+    });
+    let variable = |name: &str, values, next: Option<&str>, each_core| Instruction::Variable {
+        name: name.to_owned(),
+        width: Width::One,
+        values,
+        next: next.map(str::to_owned),
+        each_core,
+    };
+    let instructions = [
+        variable("shared", range(5, 9), None, false),
+        variable("alone", range(5, 9), None, true),
+        variable("drawn", sequence, None, true),
+        variable("digit", range(1, 2), Some("tens"), true),
+        variable("tens", range(1, 9), None, false),
+        write("shared", 20, 0, true),
+        write("alone", 21, 0, true),
+        write("drawn", 22, 0, true),
+        write("digit", 23, 0, true),
+        write("tens", 24, 0, true),
+    ];
+    let template = [0; 60];
+    let program = Program::compile(&instructions, &template).expect("a valid program");
+    assert!(
+        program
+            .disassemble()
+            .contains("variable alone: u8 from 5 up by 1 in 1..=9, on each core alone\n")
+    );
+    let mut stage = Stage::default();
+    for cores in 1..=3 {
+        let mut made = |core| {
+            let mut state = State::new(&program, 0, core, cores);
+            run(&mut stage, (&program, &mut state), &template, &[4], 8)
+        };
+        let one: Vec<Vec<u8>> = (0..cores).flat_map(&mut made).collect();
+        let column = |at: usize| one.iter().map(|packet| packet[at]).collect::<Vec<u8>>();
+        let alone = [5, 6, 7, 8, 9, 1, 2, 3].repeat(cores as usize);
+        assert_eq!(column(21), alone, "{cores} cores");
+        assert_eq!(column(23), [1, 2].repeat(4 * cores as usize));
+        assert_eq!(column(24), [1, 1, 2, 2, 3, 3, 4, 4].repeat(cores as usize));
+        let drawn = column(22);
+        assert!(drawn.chunks(4).all(|chunk| chunk == &drawn[..4]));
+        let shared: Vec<u8> = (0..cores)
+            .flat_map(|core| (0..8).map(move |i| u8::try_from((4 + core + i * cores) % 9 + 1)))
+            .map(|value| value.expect("a digit"))
+            .collect();
+        assert_eq!(column(20), shared);
     }
 }
 
@@ -496,6 +563,7 @@ fn one_of_each() -> Vec<Instruction> {
             width: Width::Four,
             values: range(Operation::Increment, 10, 15, 4),
             next: Some("seq".to_owned()),
+            each_core: false,
         },
         declare(
             "seq",

@@ -10,6 +10,8 @@ struct NaiveVariable {
     next: u128,
     /// Moves only when the variable before passes its end.
     follows: bool,
+    /// Moves only once all cores have sent a packet.
+    each_core: bool,
 }
 
 /// A packet-by-packet reading of a program, with no thought of speed.
@@ -20,6 +22,8 @@ pub(crate) struct Naive<'a> {
     seed: u32,
     /// Number of the next packet.
     packet: u64,
+    /// Cores that send it, one packet each in turn.
+    cores: u64,
 }
 
 impl<'a> Naive<'a> {
@@ -33,6 +37,7 @@ impl<'a> Naive<'a> {
                     width,
                     values,
                     next,
+                    each_core,
                 } => {
                     let is_length = instructions.iter().any(|other| {
                     matches!(other, Instruction::TrimPacketSize { variable } if variable == name)
@@ -43,7 +48,9 @@ impl<'a> Naive<'a> {
                         u64::MAX
                     };
                     let follows = std::mem::replace(&mut follows, next.is_some());
-                    Some(NaiveVariable::new(*width, values.clone(), limit, follows))
+                    let mut variable = NaiveVariable::new(*width, values.clone(), limit, follows);
+                    variable.each_core = *each_core && !follows;
+                    Some(variable)
                 }
                 _ => None,
             });
@@ -53,7 +60,13 @@ impl<'a> Naive<'a> {
             variables: variables.collect(),
             seed: seed.max(1).wrapping_mul(514_229),
             packet: 0,
+            cores: 1,
         }
+    }
+
+    /// The same packets as so many cores send in turn.
+    pub(crate) fn on_cores(self, cores: u64) -> Naive<'a> {
+        Naive { cores, ..self }
     }
 
     fn draw(&mut self) -> u64 {
@@ -151,13 +164,13 @@ impl<'a> Naive<'a> {
         }
         packet.truncate(length);
         self.fix_last(&mut packet);
+        self.packet += 1;
         let mut passed = false;
         for variable in &mut self.variables {
-            if !variable.follows || passed {
-                passed = variable.step();
-            }
+            let turn = !variable.each_core || self.packet.is_multiple_of(self.cores);
+            let moves = if variable.follows { passed } else { turn };
+            passed = moves && variable.step();
         }
-        self.packet += 1;
         packet
     }
 
@@ -296,6 +309,7 @@ impl NaiveVariable {
             values,
             next,
             follows,
+            each_core: false,
         }
     }
 

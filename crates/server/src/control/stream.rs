@@ -187,6 +187,7 @@ fn instruction(instruction: &json::Instruction) -> Result<Instruction, Problem> 
                 max: variable.max,
             }),
             next: variable.next_var.clone(),
+            each_core: !variable.split_to_cores,
         },
         json::Instruction::TupleFlowVar(tuple) => self::tuple(tuple)?,
         json::Instruction::WriteMaskFlowVar(write) => Instruction::WriteMask {
@@ -249,6 +250,7 @@ fn variable(variable: &json::FlowVar) -> Result<Instruction, Problem> {
         width: width(&variable.name, variable.size)?,
         values: values(&variable.values, operation, step),
         next: variable.next_var.clone(),
+        each_core: !variable.split_to_cores,
     })
 }
 

@@ -177,6 +177,8 @@ pub struct FlowVar {
     pub values: FlowVarValues,
     /// The variable that moves when this one wraps.
     pub next_var: Option<String>,
+    /// All cores together count as one would; otherwise each core counts alone.
+    pub split_to_cores: bool,
 }
 
 /// The instruction `flow_var_rand_limit`: a variable with random values that repeat.
@@ -196,6 +198,8 @@ pub struct FlowVarRandLimit {
     pub max: u64,
     /// The variable that moves when this one begins again.
     pub next_var: Option<String>,
+    /// All cores together draw as one would; otherwise each core draws alone.
+    pub split_to_cores: bool,
 }
 
 /// The instruction `tuple_flow_var`: addresses and ports of flows.
@@ -431,7 +435,6 @@ impl Instruction {
 
 impl FlowVar {
     fn parse(fields: &Fields<'_>) -> Result<FlowVar, FieldError> {
-        fields.optional("split_to_cores", Fields::boolean)?;
         let op = match fields.one_of("op", &["inc", "dec", "random"])? {
             "inc" => Operation::Inc,
             "dec" => Operation::Dec,
@@ -446,13 +449,13 @@ impl FlowVar {
             next_var: fields
                 .optional("next_var", Fields::string)?
                 .map(str::to_owned),
+            split_to_cores: split_to_cores(fields)?,
         })
     }
 }
 
 impl FlowVarRandLimit {
     fn parse(fields: &Fields<'_>) -> Result<FlowVarRandLimit, FieldError> {
-        fields.optional("split_to_cores", Fields::boolean)?;
         Ok(FlowVarRandLimit {
             name: fields.string("name")?.to_owned(),
             size: fields.byte("size")?,
@@ -463,8 +466,15 @@ impl FlowVarRandLimit {
             next_var: fields
                 .optional("next_var", Fields::string)?
                 .map(str::to_owned),
+            split_to_cores: split_to_cores(fields)?,
         })
     }
+}
+
+fn split_to_cores(fields: &Fields<'_>) -> Result<bool, FieldError> {
+    Ok(fields
+        .optional("split_to_cores", Fields::boolean)?
+        .unwrap_or(true))
 }
 
 impl TupleFlowVar {
