@@ -1,7 +1,8 @@
 """Where headers and fields lie in a packet: "IP.src" to a number of bytes.
 
-What does not live here: the building of the packet (``_packet``). Names are those of Scapy's
-classes and fields; a second header of a kind is "IP:1".
+What does not live here: the building of the packet (``_packet``). A header's name is that of Scapy's class
+("Ether", "ICMPv6ND_NS") or the one that Scapy shows ("Ethernet", "ICMPv6 Neighbor Discovery - Neighbor
+Solicitation"; "802.1Q" may be written "802|1Q"); a second header of a kind is "IP:1".
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from ._errors import STLPacketError
 if TYPE_CHECKING:
     from scapy.packet import Packet
 
-_NAME = re.compile(r"(?P<layer>\w+)(?::(?P<count>\d+))?(?:\.(?P<field>\w+))?")
+_LAYER = re.compile(r"(?P<layer>[^:]*[^:\s])(?::(?P<count>\d+))?")
+_FIELD = re.compile(_LAYER.pattern + r"\.(?P<field>\w+)")
 
 
 class Layers:
@@ -29,8 +31,8 @@ class Layers:
         """Bytes from the start of the packet to a field like "IP.src". Raises ``STLPacketError``."""
         if isinstance(name, int):
             return name
-        shape = _NAME.fullmatch(name)
-        if shape is None or shape["field"] is None:
+        shape = _FIELD.fullmatch(name)
+        if shape is None:
             raise STLPacketError(
                 f"'{name}' is not a field: give a number of bytes, or a name like IP.src or IP:1.src"
             )
@@ -41,21 +43,29 @@ class Layers:
         """Bytes from the start of the packet to a header like "IP" or "IP:1"."""
         if isinstance(name, int):
             return name
-        shape = _NAME.fullmatch(name)
-        if shape is None or shape["field"] is not None:
+        shape = _LAYER.fullmatch(name)
+        field = _FIELD.fullmatch(name)
+        if shape is None or (field is not None and not self._has(shape["layer"])):
             raise STLPacketError(
                 f"'{name}' is not a header: give a number of bytes, or a name like IP or IP:1"
             )
         return self._find(name, shape["layer"], int(shape["count"] or 0))[0]
 
+    def _has(self, wanted: str) -> bool:
+        return self._packet is not None and any(wanted in _names(layer) for _, layer in _walk(self._packet))
+
     def _find(self, name: str, wanted: str, count: int) -> tuple[int, Packet]:
         if self._packet is None:
             raise STLPacketError(f"'{name}' cannot be found in raw bytes: give a number of bytes")
+        wanted = wanted.replace("|", ".")
         names = []
+        before = 0
         for start, layer in _walk(self._packet):
             names.append(type(layer).__name__)
-            if names[-1] == wanted and names.count(wanted) == count + 1:
-                return start, layer
+            if wanted in _names(layer):
+                if before == count:
+                    return start, layer
+                before += 1
         which = f"{wanted}:{count}" if count else wanted
         raise STLPacketError(f"'{name}': the packet has no {which}, its headers are {'/'.join(names)}")
 
@@ -68,6 +78,11 @@ def _walk(packet: Packet) -> Iterator[tuple[int, Packet]]:
         yield start, layer
         start += len(bytes(layer)) - len(bytes(layer.payload))
         layer = layer.payload
+
+
+def _names(layer: Packet) -> set[str]:
+    """What a layer may be called: by its class, and as Scapy shows it."""
+    return {type(layer).__name__, str(layer.name), *(kind.__name__ for kind in layer.aliastypes)}
 
 
 def _field_offset(layer: Packet, wanted: str, name: str) -> int:

@@ -70,6 +70,10 @@ class STLScVmRaw:
         instructions = [command.to_json(layers) for command in _ordered(self.commands)]
         for command, fields in zip(_ordered(self.commands), instructions, strict=True):
             _check(command, fields, sizes, layers)
+        followers = {command.next_var for command in self.commands if command.next_var}
+        for fields in instructions:
+            if fields.get("name") in followers and "split_to_cores" in fields:
+                fields["split_to_cores"] = False  # It moves with the one before; servers refuse true.
         program: dict[str, Any] = {"instructions": instructions}
         if self.cache_size:
             program["cache"] = self.cache_size

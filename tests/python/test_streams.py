@@ -27,12 +27,13 @@ from allosaur import (
     STLVmFixChecksumHw,
     STLVmFixIpv4,
     STLVmFlowVar,
+    STLVmFlowVarRepeatableRandom,
     STLVmTrimPktSize,
     STLVmTupleGen,
     STLVmWrFlowVar,
 )
 from allosaur._stream import link
-from allosaur.api import ARP, IP, UDP, VXLAN, Dot3, Ether, IPv6, Raw, conf, wrpcap
+from allosaur.api import ARP, IP, UDP, VXLAN, Dot1Q, Dot3, Ether, ICMPv6ND_NS, IPv6, Raw, conf, wrpcap
 
 
 def udp(payload: str = "x" * 18) -> Any:
@@ -328,6 +329,59 @@ def test_stl_vm_writes_what_the_list_writes() -> None:
         {"type": "fix_checksum_ipv4", "pkt_offset": 14},
         {"type": "fix_checksum_hw", "l2_len": 14, "l3_len": 20, "l4_type": 11},
         {"type": "fix_checksum_icmpv6", "l2_len": 14, "l3_len": 20},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "field", "at"),
+    [
+        ("Ether", "src", 6),
+        ("Ethernet", "src", 6),
+        ("802.1Q", "vlan", 14),
+        ("802|1Q:1", "vlan", 18),
+        ("Dot1Q:1", "vlan", 18),
+        ("IPv6", "dst", 46),
+        ("ICMPv6ND_NS", "tgt", 70),
+        ("ICMPv6 Neighbor Discovery - Neighbor Solicitation", "tgt", 70),
+        ("ICMPv6 Neighbor Discovery - Neighbor Solicitation:0", "tgt", 70),
+    ],
+)
+def test_a_header_has_the_name_of_its_class_and_the_one_that_scapy_shows(
+    header: str, field: str, at: int
+) -> None:
+    frame = Ether() / Dot1Q(vlan=1) / Dot1Q(vlan=2) / IPv6(dst="::5") / ICMPv6ND_NS(tgt="::7")
+    vm = STLVM()
+    vm.var("a", 0, 5, size=1, op="inc")
+    vm.write("a", f"{header}.{field}")
+    if "ICMPv6" in header:
+        vm.fix_chksum_icmpv6("IPv6", header)
+    lines = STLPktBuilder(pkt=frame, vm=vm).vm_json()["instructions"]
+    assert lines[1]["pkt_offset"] == at
+    if "ICMPv6" in header:
+        assert lines[2] == {"type": "fix_checksum_icmpv6", "l2_len": 22, "l3_len": 40}
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_variables_that_follow_another_are_not_split(raw: bool) -> None:
+    """A TRex server refuses a follower with true: it moves as the one before it does."""
+    program = STLScVmRaw(
+        [
+            STLVmFlowVar("last", size=1),
+            STLVmFlowVar("first", size=1, next_var="second"),
+            STLVmFlowVarRepeatableRandom("second", size=1, seed=1, next_var="last"),
+            STLVmWrFlowVar("first", 30),
+        ]
+    )
+    if raw:
+        lines = STLPktBuilder(pkt=udp(), vm=program).vm_json()
+        for line in lines["instructions"][:3]:
+            line["split_to_cores"] = True
+        program = STLScVmRaw.from_json(lines)
+    instructions = STLPktBuilder(pkt=udp(), vm=program).vm_json()["instructions"]
+    assert [(line["name"], line["split_to_cores"]) for line in instructions[:3]] == [
+        ("first", True),
+        ("second", False),
+        ("last", False),
     ]
 
 
