@@ -35,7 +35,8 @@ class STLPktBuilder:
     ``pkt_buffer`` is bytes. ``vm`` is an ``STLVM``, an ``STLScVmRaw`` or a list of instructions. With
     ``path_relative_to_profile`` the path starts at the directory of the calling file.
     ``build_raw`` takes a Scapy packet as it is: addresses that it leaves open are then not set to
-    fixed values. ``remove_fcs`` drops a correct frame check sequence at the end of bytes.
+    fixed values. ``remove_fcs`` drops a correct frame check sequence at the end of bytes; when the
+    program gives places by name, it drops all that comes behind the IP datagram.
 
     Raises ``STLPacketError``.
     """
@@ -58,6 +59,7 @@ class STLPktBuilder:
         self.vm = vm
         self.pkt: Packet | None = None
         self._explicit_macs = (False, False)
+        self._remove_fcs = remove_fcs
         if pkt_buffer is not None:
             self._bytes = _bytes(pkt_buffer, remove_fcs)
         elif isinstance(pkt, (str, Path)):
@@ -65,8 +67,9 @@ class STLPktBuilder:
             self._bytes = _bytes(first_frame(path), remove_fcs)
         else:
             self._take_scapy(pkt, build_raw)
+        layers = None if vm is None else self._layers(vm)
         self._check_size()
-        self._vm_json = {"instructions": []} if vm is None else vm.to_json(self._layers(vm))
+        self._vm_json = {"instructions": []} if vm is None or layers is None else vm.to_json(layers)
 
     def to_json(self) -> dict[str, Any]:
         """The ``packet`` and ``vm`` objects of the protocol."""
@@ -136,7 +139,18 @@ class STLPktBuilder:
             from ._scapy import Ether
 
             packet = Ether(self._bytes)
+            if self._remove_fcs:
+                self._drop_padding(packet)
         return Layers(packet, len(self._bytes))
+
+    def _drop_padding(self, packet: Packet) -> None:
+        """Drop what is behind the headers' payload: a recorded FCS, right or wrong, or padding."""
+        from ._scapy import Padding
+
+        last = packet.lastlayer()
+        if isinstance(last, Padding) and last.underlayer is not None:
+            self._bytes = self._bytes[: -len(last.load)]
+            last.underlayer.remove_payload()
 
     def _check_size(self) -> None:
         if not PACKET_BYTES_MIN <= len(self._bytes) <= PACKET_BYTES_MAX:

@@ -57,25 +57,26 @@ class PcapOptions:
 
 def load_pcap(path: Path, options: PcapOptions) -> STLProfile:
     """All packets of a capture as one profile. Raises ``STLProfileError``."""
-    packets, gaps = _read(path, options)
-    return STLProfile(_chain(path, packets, gaps, options))
+    found = _frames(path)
+    return STLProfile(_chain(path, _packets(path, found, options), _gaps(found, options), options))
 
 
 def load_pcap_split(path: Path, options: PcapOptions) -> tuple[STLProfile, STLProfile]:
-    """The two directions of a capture: of whoever sent first, and of the other.
+    """The two sides of a capture: that which sent first, and the other.
 
     Both take the same time, so that they stay together over many rounds. Raises ``STLProfileError``.
     """
-    packets, gaps = _read(path, options)
+    found = _frames(path)
+    packets, gaps = _packets(path, found, options), _gaps(found, options)
     start = gaps[0] or _SPLIT_START_USEC
     times, now = [], start
     for gap in gaps:
         now += gap
         times.append(now)
-    senders = [_sender(path, number, data, options.split_mode) for number, data in enumerate(packets, 1)]
+    on_first = _sides(path, [frame.data for frame in found], options.split_mode)
     sides = []
-    for is_first in (True, False):
-        chosen = [at for at, sender in enumerate(senders) if (sender == senders[0]) is is_first]
+    for side in (on_first[0], not on_first[0]):
+        chosen = [at for at, is_first in enumerate(on_first) if is_first is side]
         if not chosen:
             raise STLProfileError(
                 f"the capture {path} has packets of one direction only: load it without split_mode"
@@ -87,8 +88,8 @@ def load_pcap_split(path: Path, options: PcapOptions) -> tuple[STLProfile, STLPr
     return sides[0], sides[1]
 
 
-def _read(path: Path, options: PcapOptions) -> tuple[list[bytes], list[float]]:
-    """The packets, and the gap before each in microseconds."""
+def _frames(path: Path) -> list[Frame]:
+    """What was recorded. Raises ``STLProfileError``."""
     found: list[Frame] = []
     try:
         for frame in frames(path):
@@ -104,8 +105,12 @@ def _read(path: Path, options: PcapOptions) -> tuple[list[bytes], list[float]]:
         raise STLProfileError(str(error)) from error
     if not found:
         raise STLProfileError(str(no_frames(path)))
-    packets = [_packet(path, number, frame.data, options) for number, frame in enumerate(found, 1)]
-    return packets, _gaps(found, options)
+    return found
+
+
+def _packets(path: Path, found: Sequence[Frame], options: PcapOptions) -> list[bytes]:
+    """The packets to send."""
+    return [_packet(path, number, frame.data, options) for number, frame in enumerate(found, 1)]
 
 
 def _packet(path: Path, number: int, data: bytes, options: PcapOptions) -> bytes:
@@ -125,7 +130,7 @@ def _packet(path: Path, number: int, data: bytes, options: PcapOptions) -> bytes
 
 
 def _gaps(found: Sequence[Frame], options: PcapOptions) -> list[float]:
-    """The gap before each packet. One that seems to be earlier than the one before follows at once."""
+    """Microseconds before each packet. One that seems earlier than the one before follows at once."""
     if options.ipg_usec is not None:
         recorded = [float(options.ipg_usec)] * len(found)
     else:
@@ -148,7 +153,7 @@ def _chain(
             streams.append(
                 STLStream(
                     name=str(number),
-                    packet=STLPktBuilder(pkt_buffer=data, vm=options.vm, remove_fcs=False),
+                    packet=STLPktBuilder(pkt_buffer=data, vm=options.vm, remove_fcs=options.vm is not None),
                     mode=STLTXSingleBurst(total_pkts=1, percentage=100),
                     self_start=number == 1,
                     isg=gap,
@@ -180,22 +185,74 @@ def _rest(rest_usec: float, loop_count: int) -> STLStream:
     )
 
 
-def _sender(path: Path, number: int, data: bytes, split_mode: str | None) -> bytes:
-    """The source address of a packet, by which the two sides are told apart."""
+def _sides(path: Path, frames: Sequence[bytes], split_mode: str | None) -> list[bool]:
+    """Whether each frame is of the side that holds whoever is seen first.
+
+    Who sends to whom is a graph, which falls into two sides: no two hosts of a side send to each other. Hosts
+    that never meet are on the side of those who were seen first. A frame without addresses is on the
+    first side. Raises ``STLProfileError``.
+    """
+    ends = [_ends(data, split_mode) for data in frames]
+    colors = _two_colors([pair for pair in ends if pair]) or _two_colors(
+        [pair for pair in ends if pair and not _is_group(pair[1], split_mode)]
+    )
+    if colors is None:
+        other = "IP" if split_mode == "MAC" else "MAC"
+        raise STLProfileError(
+            f"the capture {path} has no two sides by {split_mode} addresses: hosts of one side send to each "
+            f"other; try split_mode='{other}', or load it without split_mode"
+        )
+    return [pair is None or colors.get(pair[0], True) for pair in ends]
+
+
+def _two_colors(edges: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bool] | None:
+    """A side for each host, so that each edge joins both sides; None when there is no such way."""
+    neighbors: dict[bytes, set[bytes]] = {}
+    for source, target in edges:
+        neighbors.setdefault(source, set()).add(target)
+        neighbors.setdefault(target, set()).add(source)
+    colors: dict[bytes, bool] = {}
+    for first in neighbors:
+        if first in colors:
+            continue
+        colors[first] = True
+        waiting = [first]
+        while waiting:
+            host = waiting.pop()
+            for other in neighbors[host] - {host}:
+                if other not in colors:
+                    colors[other] = not colors[host]
+                    waiting.append(other)
+                elif colors[other] == colors[host]:
+                    return None
+    return colors
+
+
+def _ends(data: bytes, split_mode: str | None) -> tuple[bytes, bytes] | None:
+    """The addresses that a frame is from and to; None when it has none of this kind."""
     if split_mode == "MAC":
-        return data[6:12]
+        return data[6:12], data[:6]
+    if len(data) < PACKET_BYTES_MIN:
+        return None
     at = 12
     (kind,) = struct.unpack_from("!H", data, at)
     while kind in (0x8100, 0x88A8) and len(data) >= at + 6:
         at += 4
         (kind,) = struct.unpack_from("!H", data, at)
-    start, end = {0x0800: (12, 16), 0x86DD: (8, 24)}.get(kind, (0, 0))
-    source = data[at + 2 + start : at + 2 + end]
-    if not end or len(source) < end - start:
-        raise STLProfileError(
-            f"the capture {path}, packet {number} is not IP: split it with split_mode='MAC'"
-        )
-    return source
+    start, size = {0x0800: (12, 4), 0x86DD: (8, 16)}.get(kind, (0, 0))
+    addresses = data[at + 2 + start : at + 2 + start + 2 * size]
+    if not size or len(addresses) < 2 * size:
+        return None
+    return addresses[:size], addresses[size:]
+
+
+def _is_group(address: bytes, split_mode: str | None) -> bool:
+    """Whether it is an address of many: multicast or broadcast."""
+    if split_mode == "MAC":
+        return bool(address[0] & 1)
+    if len(address) == 4:
+        return address[0] >> 4 == 0xE or address == b"\xff" * 4
+    return address[0] == 0xFF
 
 
 def _is_number(value: object) -> bool:

@@ -163,8 +163,10 @@ class STLProfile:
         program for every packet, ``packet_hook`` a function that gets the bytes of each packet and
         returns those to send. MAC addresses are the port's, unless ``src_mac_pcap`` and
         ``dst_mac_pcap`` say that they are the capture's. ``split_mode`` gives two profiles, one for
-        each side of the conversation: those of whoever sent the first packet, told by its source
-        address ("MAC" or "IP"), and all others. Raises ``STLProfileError``.
+        each side, told by the addresses of who sends to whom ("MAC" or "IP"): the side of whoever
+        sent the first packet, and the other. Any number of hosts may be on a side. With a ``vm`` that
+        gives places by name, what is behind the IP datagram (a recorded FCS, padding) is not sent.
+        Raises ``STLProfileError``.
         """
         from ._pcap_profile import PcapOptions, load_pcap, load_pcap_split
 

@@ -16,7 +16,7 @@ logging.getLogger("scapy.runtime").setLevel(logging.ERROR)
 from scapy.layers.inet import IP  # noqa: E402
 from scapy.layers.inet6 import IPv6  # noqa: E402
 from scapy.layers.l2 import ARP, Ether  # noqa: E402
-from scapy.packet import Packet  # noqa: E402
+from scapy.packet import Packet, Padding  # noqa: E402
 
 #: What a field gets that the profile leaves open. The same values as TRex has.
 _ADDRESSES: dict[type[Packet], dict[str, str]] = {
@@ -26,7 +26,7 @@ _ADDRESSES: dict[type[Packet], dict[str, str]] = {
     ARP: {"hwsrc": "00:00:00:00:00:00", "psrc": "16.0.0.1", "hwdst": "00:00:00:00:00:00", "pdst": "0.0.0.0"},
 }
 
-__all__ = ["ARP", "IP", "Ether", "IPv6", "Packet", "explicit_macs", "with_fixed_addresses"]
+__all__ = ["ARP", "IP", "Ether", "IPv6", "Packet", "Padding", "explicit_macs", "with_fixed_addresses"]
 
 
 def with_fixed_addresses(packet: Packet) -> Packet:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from allosaur import STLArgumentError, STLPktBuilder, STLProfile, STLProfileError
-from allosaur.api import STLVM, UDP, Dot1Q, Ether, IPv6
+from allosaur.api import IP, STLVM, UDP, Dot1Q, Ether, IPv6
 
 ETHERNET, COOKED = 1, 113
 CLIENT, SERVER = b"\x02" * 6, b"\x04" * 6
@@ -155,8 +156,8 @@ def test_a_fixed_gap_holds_for_both_sides_together(capture: Path) -> None:
 def test_ipv6_and_tags_are_told_apart_by_address(tmp_path: Path) -> None:
     path = tmp_path / "six.pcap"
     data = pcap(())
-    for source in ("2001:db8::1", "2001:db8::2", "2001:db8::1"):
-        packet = bytes(Ether() / Dot1Q(vlan=5) / Dot1Q(vlan=6) / IPv6(src=source, dst="::1") / UDP())
+    for source, target in (("::1", "::2"), ("::2", "::1"), ("::1", "::2")):
+        packet = bytes(Ether() / Dot1Q(vlan=5) / Dot1Q(vlan=6) / IPv6(src=source, dst=target) / UDP())
         data += struct.pack("<4I", 0, 0, len(packet), len(packet)) + packet
     path.write_bytes(data)
     first, second = STLProfile.load_pcap(path, split_mode="IP")
@@ -295,11 +296,85 @@ def test_one_direction_cannot_be_split(tmp_path: Path) -> None:
         STLProfile.load_pcap(tmp_path / "x.pcap", split_mode="MAC")
 
 
-def test_what_is_not_ip_cannot_be_split_by_address(tmp_path: Path) -> None:
+def exchange(path: Path, *pairs: tuple[str, str]) -> Path:
+    """A capture of IPv4 packets from host to host, all through one router's MAC address."""
+    data = pcap(())
+    for source, target in pairs:
+        numbers = b"".join(bytes([10, 0, 0, int(host)]) for host in (source, target))
+        packet = SERVER + CLIENT + b"\x08\x00\x45" + bytes(11) + numbers + bytes(30)
+        data += struct.pack("<4I", 0, 0, len(packet), len(packet)) + packet
+    path.write_bytes(data)
+    return path
+
+
+def senders(profile: STLProfile) -> list[int]:
+    return [stream.get_pkt()[29] for stream in profile.get_streams() if not stream.is_dummy()]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "first", "second"),
+    [
+        ("1>9 9>1 2>9 9>2 3>9", [1, 2, 3], [9, 9]),
+        ("1>9 2>8 9>1 8>2", [1, 2], [9, 8]),
+        ("1>9 8>1 9>1 2>8", [1, 2], [8, 9]),
+        ("1>9 9>1 5>5", [1, 5], [9]),
+        ("1>9 7>9 9>7 7>6 6>7", [1, 7, 7], [9, 6]),
+    ],
+)
+def test_hosts_of_a_side_stay_together(
+    tmp_path: Path, pairs: str, first: list[int], second: list[int]
+) -> None:
+    """Who sends to whom says the side, not who sent first."""
+    words = [(pair[0], pair[2]) for pair in pairs.split()]
+    sides = STLProfile.load_pcap(exchange(tmp_path / "x.pcap", *words), split_mode="IP")
+    assert [senders(side) for side in sides] == [first, second]
+
+
+def test_a_circle_of_three_hosts_has_no_two_sides(tmp_path: Path) -> None:
+    path = exchange(tmp_path / "x.pcap", ("1", "2"), ("2", "3"), ("3", "1"))
+    with pytest.raises(STLProfileError, match=r"no two sides by IP addresses.*split_mode='MAC'"):
+        STLProfile.load_pcap(path, split_mode="IP")
+
+
+def test_what_all_hear_does_not_join_the_sides(tmp_path: Path) -> None:
+    """Both sides send to the broadcast address; that makes them no circle."""
+    data = pcap(())
+    for source, target in ((CLIENT, b"\xff" * 6), (SERVER, b"\xff" * 6), (CLIENT, SERVER), (SERVER, CLIENT)):
+        packet = target + source + b"\x08\x06" + bytes(46)
+        data += struct.pack("<4I", 0, 0, len(packet), len(packet)) + packet
+    (tmp_path / "x.pcap").write_bytes(data)
+    for side, mac in zip(
+        STLProfile.load_pcap(tmp_path / "x.pcap", split_mode="MAC"), (CLIENT, SERVER), strict=True
+    ):
+        packets = [stream.get_pkt() for stream in side.get_streams() if not stream.is_dummy()]
+        assert [packet[6:12] for packet in packets] == [mac, mac]
+
+
+def test_a_hook_does_not_change_the_sides(capture: Path) -> None:
+    sides = STLProfile.load_pcap(capture, split_mode="IP", packet_hook=lambda data: data[:26] + bytes(34))
+    assert [len(chain(side)) for side in sides] == [3, 3]
+
+
+def test_what_is_not_ip_goes_with_the_first_host(tmp_path: Path) -> None:
     arp = bytes(12) + b"\x08\x06" + bytes(46)
     (tmp_path / "x.pcap").write_bytes(pcap() + struct.pack("<4I", 0, 0, len(arp), len(arp)) + arp)
-    with pytest.raises(STLProfileError, match="packet 6 is not IP: split it with split_mode='MAC'"):
-        STLProfile.load_pcap(tmp_path / "x.pcap", split_mode="IP")
+    first, _ = STLProfile.load_pcap(tmp_path / "x.pcap", split_mode="IP")
+    assert first.get_streams()[-1].get_pkt() == arp
+
+
+@pytest.mark.parametrize("place", ["IP.src", 26])
+def test_a_recorded_fcs_is_not_sent_as_payload(tmp_path: Path, place: str | int) -> None:
+    whole = bytes(Ether() / IP(src="10.0.0.1", dst="10.0.0.2") / UDP() / bytes(30))
+    fcs = zlib.crc32(whole).to_bytes(4, "little") if place == 26 else b"\xde\xad\xbe\xef"
+    data = pcap(()) + struct.pack("<4I", 0, 0, len(whole) + 4, len(whole) + 4) + whole + fcs
+    (tmp_path / "x.pcap").write_bytes(data)
+    vm = STLVM()
+    vm.var("client", "10.0.0.1", "10.0.0.9", size=4, op="inc")
+    vm.write("client", place)
+    (changed,) = STLProfile.load_pcap(tmp_path / "x.pcap", vm=vm).get_streams()
+    assert changed.get_pkt() == whole
+    (recorded,) = STLProfile.load_pcap(tmp_path / "x.pcap").get_streams()
+    assert recorded.get_pkt() == whole + fcs
 
 
 def test_real_captures_load_whole(recorded: Path) -> None:
