@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -44,11 +45,17 @@ def transcript(recorded: Path) -> Callable[[str], list[Any]]:
 
 
 @pytest.fixture(scope="session")
-def listings() -> Path:
-    """The listings of TRex's paper, which are not ours to ship; tests that need them are skipped without."""
+def listings(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The listings of TRex's paper, which are not ours to ship; tests that need them are skipped without.
+
+    The capture that one of them names as ``../avl/...`` lies there.
+    """
     if not LISTINGS.is_dir():
         pytest.skip(f"the listings of TRex's paper are not at {LISTINGS}")
-    return LISTINGS
+    scripts = tmp_path_factory.mktemp("scripts")
+    (scripts / "avl").mkdir()
+    shutil.copy(recorded / "pcap" / "delay_10_http_browsing_0.pcap", scripts / "avl")
+    return Path(shutil.copytree(LISTINGS, scripts / "astf"))
 
 
 @pytest.fixture(scope="session")

@@ -376,4 +376,4 @@ def test_listing_9_of_the_paper_runs_as_it_is(
     assert "'tcps_connects'" in capsys.readouterr().out
     (started,) = box.requests("start")
     assert (started["mult"], started["duration"], started["nc"]) == (10.0, 2.0, True)
-    assert box.methods()[-2] == "release"
+    assert "release" in box.methods()

@@ -22,13 +22,12 @@ _CPS_MAX = 1e9
 class ASTFCapInfo:
     """A capture (pcap, pcapng) of one conversation, as a template of a profile.
 
-    ``file`` is looked for beside the profile, in the current folder, and by its name among the captures
-    that come with this package. ``cps`` flows begin each second (1). ``l7_percent`` in place of ``cps``
-    for all captures of a profile, 100 in all: then the captures have ``cps`` by their share of all
-    payload, as in TRex. ``port`` or ``assoc`` say how the server is found, else the port of the capture.
-    ``ip_gen`` are other pools than the profile's, ``c_glob_info`` and ``s_glob_info`` tunables of the
-    sides, ``limit`` and ``cont`` as in ``ASTFTCPClientTemplate``, ``tg_name`` the template group,
-    ``s_delay`` and ``udp_mtu`` as in ``ASTFProgram``.
+    ``file`` is looked for as ``ASTFProgram`` does. ``cps`` flows begin each second (1). ``l7_percent`` in
+    place of ``cps`` for all captures of a profile, 100 in all: then the captures have ``cps`` by their
+    share of all payload, as in TRex. ``port`` or ``assoc`` say how the server is found, else the port
+    of the capture. ``ip_gen`` are other pools than the profile's, ``c_glob_info`` and ``s_glob_info``
+    tunables of the sides, ``limit`` and ``cont`` as in ``ASTFTCPClientTemplate``, ``tg_name`` the
+    template group, ``s_delay`` and ``udp_mtu`` as in ``ASTFProgram``.
 
     ``headers`` and ``patterns`` change fields of the application on the client's side:
     ``headers={"Host": "example.com", "User-Agent": ["one", "two"]}``; see ``ASTFProgram.replace_header``

@@ -67,7 +67,8 @@ class ASTFProgram:
 
     With ``file`` the program is made from a capture (pcap, pcapng) of one conversation: that of
     ``side`` "c" (client: whoever sent the first packet) or "s" (server). A relative name is looked for
-    beside the profile, in the current folder, and among the captures that come with this package.
+    beside the profile and in the current folder; a name without a folder also among the captures that
+    come with this package.
     ``commands`` are commands to begin with. ``stream`` is True for TCP and False for UDP.
 
     ``s_delay`` (``ASTFCmdDelay`` or ``ASTFCmdDelayRnd``) is what the server of a capture waits before
