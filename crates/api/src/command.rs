@@ -196,6 +196,7 @@ pub enum Method {
     SetGlobalConfig,
     GlobalConfig,
     Shutdown,
+    Status,
     PortStatus,
     Owner,
     SetPortAttribute,

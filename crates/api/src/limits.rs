@@ -18,6 +18,10 @@ pub const VXLAN_PORTS_MAX: usize = 8;
 pub const STREAMS_MAX: usize = 20_000;
 /// Longest name of a user, in bytes.
 pub const USER_BYTES_MAX: usize = 256;
+/// Shortest lease of a port or a server, in seconds.
+pub const LEASE_S_MIN: f64 = 1.0;
+/// Longest lease of a port or a server, in seconds.
+pub const LEASE_S_MAX: f64 = 3600.0;
 /// Most packet groups in one request.
 pub const PGIDS_MAX: usize = 1152;
 /// Longest JSON of a stateful profile, in bytes.
@@ -112,6 +116,11 @@ fn stateless_table() -> Vec<(&'static str, String, &'static str)> {
         (
             "the name of a user",
             format!("{USER_BYTES_MAX} bytes"),
+            "an error",
+        ),
+        (
+            "a lease",
+            format!("{LEASE_S_MIN} to {LEASE_S_MAX} s"),
             "an error",
         ),
     ]

@@ -5,12 +5,13 @@
 use crate::command::{Command, Mode};
 use crate::commands::{
     captures, changes, events, groups, layers, ports, remote, server, service, stateful,
-    statistics, streams, traffic,
+    statistics, status, streams, traffic,
 };
 
 /// The commands of each noun, in the order of the reference page.
 pub const NOUNS: &[(&str, &[Command])] = &[
     ("Server", server::COMMANDS),
+    ("Status", status::COMMANDS),
     ("Ports", ports::COMMANDS),
     ("Addresses and pushed packets", layers::COMMANDS),
     ("Service mode", service::COMMANDS),

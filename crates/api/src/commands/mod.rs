@@ -11,5 +11,6 @@ pub mod server;
 pub mod service;
 pub mod stateful;
 pub mod statistics;
+pub mod status;
 pub mod streams;
 pub mod traffic;

@@ -2,7 +2,7 @@
 
 use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, PROFILE_ID, Param};
 use crate::fields::{FieldError, Fields};
-use crate::limits::{USER_BYTES_MAX, VXLAN_PORTS_MAX};
+use crate::limits::{LEASE_S_MAX, LEASE_S_MIN, USER_BYTES_MAX, VXLAN_PORTS_MAX};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -16,6 +16,30 @@ pub fn profile_id(fields: &Fields<'_>) -> Result<String, FieldError> {
     let name = fields.optional(PROFILE_ID.name, Fields::string)?;
     Ok(name.unwrap_or("_").to_owned())
 }
+
+/// Reads the parameter `lease_s`: after how many seconds without a word of the owner what it owns
+/// is stopped and released. `None` is never.
+pub fn lease_s(fields: &Fields<'_>) -> Result<Option<f64>, FieldError> {
+    let Some(lease_s) = fields.optional(LEASE_S.name, Fields::double)? else {
+        return Ok(None);
+    };
+    if (LEASE_S_MIN..=LEASE_S_MAX).contains(&lease_s) {
+        return Ok(Some(lease_s));
+    }
+    let problem = format!("is {lease_s}; give {LEASE_S_MIN} to {LEASE_S_MAX} seconds");
+    Err(fields.bad(LEASE_S.name, problem))
+}
+
+/// The parameter of `acquire` that TRex's clients do not know.
+pub const LEASE_S: Param = Param::optional(
+    "lease_s",
+    Kind::Double,
+    "no end",
+    "For how many seconds, 1 to 3600, the server waits for the next request of the owner: one with \
+     the `handler`, or `get_async_events` with the session. Without any, it stops the traffic \
+     that this session has started, releases what was acquired (events 1 and 6) and logs why. Time in which the server itself \
+     stands still does not count.",
+);
 
 /// Parameters of `get_port_status`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +120,7 @@ fn vxlan_ports(attributes: &Fields<'_>, name: &str) -> Result<Vec<u16>, FieldErr
 }
 
 /// Parameters of `acquire`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Acquire {
     /// The port.
     pub port: u8,
@@ -106,6 +130,8 @@ pub struct Acquire {
     pub session: u32,
     /// Even when it belongs to somebody.
     pub force: bool,
+    /// How long the owner may be silent, in seconds.
+    pub lease_s: Option<f64>,
 }
 
 impl Acquire {
@@ -129,6 +155,7 @@ impl Acquire {
             user: user.to_owned(),
             session,
             force: fields.boolean("force")?,
+            lease_s: lease_s(fields)?,
         })
     }
 }
@@ -285,6 +312,7 @@ pub const COMMANDS: &[Command] = &[
             Param::required("user", Kind::String, "Who takes it."),
             Param::required("session_id", Kind::Uint32, "The user's session, above 0."),
             Param::required("force", Kind::Boolean, "Even when it belongs to somebody."),
+            LEASE_S,
         ],
         reply: "The handler, a string: commands that change the port must carry it.",
         errors: &[

@@ -257,7 +257,7 @@ fn check_pausable(run: &Run, name: &str) -> Result<(), Error> {
              with pause_streams"
         )));
     }
-    if run.has_duration {
+    if run.duration_s.is_some() {
         return Err(Error::execution(format!(
             "profile_id({name}) was started with a duration, and only profiles without can be \
              paused: start it with duration -1"

@@ -15,7 +15,7 @@
 //! [`Control::handle_timeout`].
 //!
 //! One file a noun: [`stream`] (JSON to stream), `port` and `session` (state), `rates`,
-//! `statistics`, and the commands by noun: `server`, `ports`, `layers`, `service`, `captures`,
+//! `statistics`, and the commands by noun: `server`, `status`, `ports`, `lease`, `layers`, `service`, `captures`,
 //! `streams`, `traffic`, `changes`, `pgid`; those of stateful mode in [`stateful`].
 
 mod captures;
@@ -23,6 +23,7 @@ mod changes;
 mod config;
 mod files;
 mod layers;
+mod lease;
 mod lost;
 mod percentiles;
 mod pgid;
@@ -36,6 +37,7 @@ mod service;
 mod session;
 pub mod stateful;
 mod statistics;
+mod status;
 pub mod stream;
 mod streams;
 mod traffic;
@@ -124,6 +126,8 @@ pub struct Control {
     api_handle: String,
     next_profile_key: u32,
     heard_ns: Option<Nanos>,
+    started_ns: Nanos,
+    ticked_ns: Nanos,
     events_queued: bool,
     /// Stateful traffic; empty in stateless mode.
     room: Room,
@@ -132,7 +136,7 @@ pub struct Control {
 
 impl Control {
     /// A server without owners, streams or traffic.
-    pub fn new(config: ControlConfig, _now_ns: Nanos) -> Control {
+    pub fn new(config: ControlConfig, now_ns: Nanos) -> Control {
         let mut secrets = Secrets::new(config.seed);
         Control {
             ports: config.ports.iter().cloned().map(Port::new).collect(),
@@ -144,6 +148,8 @@ impl Control {
             secrets,
             next_profile_key: 0,
             heard_ns: None,
+            started_ns: now_ns,
+            ticked_ns: now_ns,
             events_queued: false,
             room: Room::default(),
             actions: VecDeque::new(),
@@ -158,6 +164,7 @@ impl Control {
             .ok_or_else(|| Error::method_not_found(&request.method))?;
         let fields = Fields::new(&request.params);
         self.check_access(command.access, &fields)?;
+        self.renew_leases(command.access, command.method, &fields);
         let reply = self.call(command.method, &fields, view);
         self.ring_doorbell();
         reply
@@ -194,6 +201,8 @@ impl Control {
         self.groups.read(view);
         self.read_flows(view);
         self.note_gateways(view);
+        self.run_leases(view);
+        self.ring_doorbell();
         let audience = |heard_ns| view.now_ns.saturating_sub(heard_ns) <= AUDIENCE_MAX;
         if self.heard_ns.is_some_and(audience) {
             self.publish_statistics(view, false);
@@ -281,6 +290,7 @@ impl Control {
             Method::SetGlobalConfig => self.set_global_config(fields),
             Method::GlobalConfig => self.global_config(),
             Method::Shutdown => self.shutdown(fields, view),
+            Method::Status => self.status(view),
             Method::PortStatus => self.port_status(fields, view),
             Method::Owner => self.owner(fields),
             Method::SetPortAttribute => self.set_port_attribute(fields, view),

@@ -10,6 +10,7 @@ use allosaur_engine::time::Nanos;
 
 use super::config::{LinkOwner, PortConfig};
 use super::layers::Layers;
+use super::lease::Lease;
 use super::remote::Playing;
 use crate::observe::{Reception, ServiceMode};
 
@@ -47,6 +48,8 @@ pub(super) struct Owner {
     pub(super) user: String,
     pub(super) session: u32,
     pub(super) handler: String,
+    /// Until when it may be silent.
+    pub(super) lease: Option<Lease>,
 }
 
 /// A profile: streams, and their run while they are sent.
@@ -82,7 +85,11 @@ pub(super) struct Run {
     pub(super) factor: f64,
     /// Of streams that were updated by themselves.
     pub(super) stream_factors: BTreeMap<StreamId, f64>,
-    pub(super) has_duration: bool,
+    /// The session that started it.
+    pub(super) session: u32,
+    pub(super) start_at: Nanos,
+    /// How long it lasts; `None` until it is stopped.
+    pub(super) duration_s: Option<f64>,
     pub(super) paused: bool,
     /// The data threads that have not answered yet that a change has taken effect, and when it
     /// does.
@@ -139,6 +146,14 @@ impl Port {
         }
         let states = self.profiles.values().map(Profile::state);
         states.max().unwrap_or(State::Idle)
+    }
+
+    /// Whether anything runs that this session has started.
+    pub(super) fn sends_for(&self, session: u32) -> bool {
+        let runs = self.profiles.values().filter_map(|p| p.run.as_ref());
+        let mut starters = runs.map(|run| run.session);
+        let playing = self.playing.as_ref().map(|playing| playing.session);
+        starters.any(|starter| starter == session) || playing == Some(session)
     }
 
     /// Refuses to send into a link that is down.

@@ -13,6 +13,7 @@ use allosaur_engine::time::Nanos;
 use serde_json::{Map, Value, json};
 
 use super::captures::ask;
+use super::lease::Lease;
 use super::port::{ALL_PROFILES, Owner, Port, Profile};
 use super::service::receive_features;
 use super::{Action, Control, LinkOwner, Reply, View, owns_a_port, reply};
@@ -140,8 +141,13 @@ impl Control {
     pub(super) fn acquire(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = Acquire::parse(fields)?;
         let owner = self.port(params.port)?.owner.clone();
+        let lease = params.lease_s.map(Lease::new);
         if let (Some(owner), false) = (&owner, params.force) {
             check_same_session(owner, &params)?;
+            self.port_mut(params.port)?.owner = Some(Owner {
+                lease,
+                ..owner.clone()
+            });
             return Ok(json!(owner.handler));
         }
         let ports = &self.ports;
@@ -152,6 +158,7 @@ impl Control {
             user: params.user.clone(),
             session: params.session,
             handler: handler.clone(),
+            lease,
         });
         let event = Event::PortAcquired {
             port: params.port,

@@ -22,6 +22,8 @@ use super::{Action, Control, Reply, View, check_owner};
 #[derive(Clone, Debug)]
 pub(super) struct Playing {
     pub(super) key: ProfileKey,
+    /// Who started it.
+    pub(super) session: u32,
     /// The data thread that sends it.
     pub(super) core: usize,
     /// It was told to stop.
@@ -140,11 +142,13 @@ impl Control {
     ) {
         let found = &mut self.ports[usize::from(port)];
         // The two directions run on two data threads where there are two.
+        let session = found.owner.as_ref().map_or(0, |owner| owner.session);
         let cores = &found.config.cores;
         let turn = usize::from(port != params.port);
         let core = cores[turn % cores.len()];
         found.playing = Some(Playing {
             key,
+            session,
             core,
             stopping: false,
             awaited: false,
@@ -194,6 +198,7 @@ impl Control {
             ApiEvent::PortFinished { port }
         };
         self.queue_event(event, now_ns);
+        self.release_at_rest(port, now_ns);
         true
     }
 }

@@ -84,6 +84,7 @@ impl Control {
         }
         let port = &mut self.ports[usize::from(params.port)];
         let first = port.state() != State::Transmit;
+        let session = port.owner.as_ref().map_or(0, |owner| owner.session);
         port.profiles.entry(params.profile.clone()).or_default().run = Some(Run {
             key,
             running: shares.iter().map(|share| share.core).collect(),
@@ -93,7 +94,9 @@ impl Control {
             compiled: Arc::new(compiled),
             factor,
             stream_factors: BTreeMap::new(),
-            has_duration: params.duration_s.is_some(),
+            session,
+            start_at,
+            duration_s: params.duration_s,
             paused: false,
             changing: Vec::new(),
             changing_at: 0,
@@ -114,9 +117,15 @@ impl Control {
 
     pub(super) fn stop_traffic(&mut self, fields: &Fields<'_>) -> Reply {
         let params = ProfileParams::parse(fields)?;
-        let port = self.port_mut(params.port)?;
+        self.stop_profiles(params.port, &params.profile)?;
+        Ok(json!({}))
+    }
+
+    /// Tells the data threads to stop a profile of a port, or all for `*`.
+    pub(super) fn stop_profiles(&mut self, id: u8, profile: &str) -> Result<(), Error> {
+        let port = self.port_mut(id)?;
         let mut commands = Vec::new();
-        for name in port.profile_names(&params.profile)? {
+        for name in port.profile_names(profile)? {
             if let Some(run) = &mut port.profile_mut(&name)?.run {
                 run.stopping = true;
                 run.awaited = true;
@@ -125,14 +134,13 @@ impl Control {
             }
         }
         for (core, profile) in commands {
-            let port = params.port;
-            let command = Command::StopProfile { port, profile };
+            let command = Command::StopProfile { port: id, profile };
             self.actions.push_back(Action::Command { core, command });
         }
-        if [ALL_PROFILES, DEFAULT_PROFILE].contains(&params.profile.as_str()) {
-            self.stop_playing(params.port);
+        if [ALL_PROFILES, DEFAULT_PROFILE].contains(&profile) {
+            self.stop_playing(id);
         }
-        Ok(json!({}))
+        Ok(())
     }
 
     /// A data thread is through with a profile. When all are, the profile is.
@@ -173,6 +181,7 @@ impl Control {
         } else if after == State::Pause && before != Some(after) {
             self.queue_event(ApiEvent::PortPaused { port }, now_ns);
         }
+        self.release_at_rest(port, now_ns);
     }
 
     /// The profile that runs by that key.

@@ -8,6 +8,7 @@ mod bad_input;
 mod counters;
 mod fuzz;
 mod latency;
+mod leases;
 mod life;
 mod loading;
 mod modes;

@@ -1,11 +1,12 @@
 //! Commands about the server as a whole in stateful mode: its owner, its state, service mode.
 
 use crate::command::{Access, Command, Example, Kind, Method, Param, Stateful};
+use crate::commands::ports::{LEASE_S, lease_s};
 use crate::fields::{FieldError, Fields};
 use crate::limits::USER_BYTES_MAX;
 
 /// Parameters of `acquire` in stateful mode.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AcquireContext {
     /// Who takes the server.
     pub user: String,
@@ -13,6 +14,8 @@ pub struct AcquireContext {
     pub session: u32,
     /// Take it from whoever has it.
     pub force: bool,
+    /// How long the owner may be silent, in seconds.
+    pub lease_s: Option<f64>,
 }
 
 impl AcquireContext {
@@ -31,6 +34,7 @@ impl AcquireContext {
             user: user.to_owned(),
             session,
             force: fields.boolean("force")?,
+            lease_s: lease_s(fields)?,
         })
     }
 }
@@ -101,6 +105,7 @@ pub const COMMANDS: &[Command] = &[
                 Kind::Boolean,
                 "Take it from whoever has it, oneself included.",
             ),
+            LEASE_S,
         ],
         reply: "`handler`: the string that commands of the server's owner carry. `ports`: by number, \
                 the one that commands of a port's owner carry.",

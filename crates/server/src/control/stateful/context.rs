@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::Room;
 use crate::control::captures::ask;
+use crate::control::lease::Lease;
 use crate::control::port::Owner;
 use crate::control::{Control, Reply, View, owns_a_port};
 use crate::observe::{Request, ServiceMask, ServiceMode};
@@ -37,20 +38,40 @@ impl Control {
             user: params.user,
             session: params.session,
             handler: self.secrets.draw(),
+            lease: params.lease_s.map(Lease::new),
         };
+        let before = self.room.owner.take();
         let mut handlers = Map::new();
         for (number, port) in self.ports.iter_mut().enumerate() {
             let handler = self.secrets.draw();
             handlers.insert(number.to_string(), json!(handler));
             port.owner = Some(Owner {
                 handler,
+                // That of the server is for all.
+                lease: None,
                 ..owner.clone()
             });
         }
         let handler = owner.handler.clone();
+        if before.is_some_and(|before| before.session != owner.session) {
+            self.tell_of_takeover(&owner, view.now_ns);
+        }
         self.room.owner = Some(owner);
         self.forget_unread_profiles(view.now_ns);
         Ok(json!({"handler": handler, "ports": handlers}))
+    }
+
+    /// Whoever had the server hears who has it now. A server of TRex's tells nobody.
+    fn tell_of_takeover(&mut self, owner: &Owner, now_ns: u64) {
+        for port in 0..self.ports.len() as u8 {
+            let event = Event::PortAcquired {
+                port,
+                who: owner.user.clone(),
+                session: owner.session,
+                force: true,
+            };
+            self.queue_event(event, now_ns);
+        }
     }
 
     pub(super) fn release_context(&mut self) -> Reply {

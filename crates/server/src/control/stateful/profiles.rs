@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use allosaur_api::commands::ports::profile_id;
 use allosaur_api::commands::stateful::profiles::{Fragment, StatefulProfileList};
+use allosaur_api::commands::status::{ProfileUse, RunUse};
 use allosaur_api::events::{Event, StatefulPhase};
 use allosaur_api::limits::{
     PROFILE_NAME_BYTES_MAX, STATEFUL_PROFILE_BYTES_MAX, STATEFUL_PROFILES_BYTES_MAX,
@@ -27,6 +28,7 @@ use super::Room;
 use super::run::Run;
 use super::upload::{Text, Upload, not_begun};
 use crate::control::port::{ALL_PROFILES, DEFAULT_PROFILE};
+use crate::control::status::seconds_since;
 use crate::control::{Control, Reply, View};
 use crate::orders::FlowOrder;
 
@@ -69,6 +71,12 @@ impl Profile {
     fn text_bytes(&self) -> usize {
         let whole = self.text.as_ref().map_or(0, |text| text.text.len());
         whole + self.upload.as_ref().map_or(0, Upload::bytes)
+    }
+
+    /// Whether it has flows, or may begin some, because this session has started it.
+    pub(super) fn is_sending_for(&self, session: u32) -> bool {
+        let run = self.run.as_ref();
+        self.is_busy() && run.is_some_and(|run| run.session == session)
     }
 
     /// Whether it has flows, or may begin some.
@@ -137,6 +145,27 @@ impl Room {
 }
 
 impl Control {
+    /// What each profile does, for `get_status`.
+    pub(in crate::control) fn stateful_profiles(&self, now_ns: Nanos) -> Vec<ProfileUse> {
+        if !self.config.stateful {
+            return Vec::new();
+        }
+        let profiles = self.room.profiles.iter().map(|(name, profile)| {
+            let run = profile.run.as_ref().filter(|_| profile.is_busy());
+            ProfileUse {
+                profile_id: name.clone(),
+                state: json!(profile.phase as u8),
+                streams: None,
+                run: run.map(|run| RunUse {
+                    running_s: seconds_since(run.start_at, now_ns),
+                    duration_s: run.duration_s,
+                    multiplier: run.factor,
+                }),
+            }
+        });
+        profiles.collect()
+    }
+
     pub(super) fn profile_fragment(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let fragment = Fragment::parse(fields)?;
         if fragment.is_first {

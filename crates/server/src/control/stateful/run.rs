@@ -33,7 +33,11 @@ pub(super) struct Run {
     pub(super) has_close_limit: bool,
     /// When flows of a run that was stopped are ended.
     pub(super) abort_at: Option<Nanos>,
+    /// The session that started it.
+    pub(super) session: u32,
     pub(super) start_at: Nanos,
+    /// How long flows begin; `None` until it is stopped.
+    pub(super) duration_s: Option<f64>,
     /// When all data threads were through.
     pub(super) ended_at: Option<Nanos>,
     /// Why it ended.

@@ -153,7 +153,9 @@ impl Control {
             no_close: params.no_close && params.close_s_max.is_none(),
             has_close_limit: params.close_s_max.is_some(),
             abort_at: None,
+            session: self.room.owner.as_ref().map_or(0, |owner| owner.session),
             start_at,
+            duration_s: params.duration_s,
             ended_at: None,
             cause: EndCause::Done,
             room_epoch: self.room.epoch,
@@ -178,22 +180,47 @@ impl Control {
 
     pub(super) fn stop_profile(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let name = profile_id(fields)?;
-        let profile = self.room.profile(&name)?;
+        self.room.profile(&name)?;
+        self.stop_flows(&name, view);
+        Ok(Value::Null)
+    }
+
+    /// Stops the stateful traffic that a session has started, as `stop` does.
+    pub(in crate::control) fn stop_flows_of(&mut self, session: u32, view: &View<'_>) {
+        let profiles = self.room.profiles.iter();
+        let its = profiles.filter(|(_, profile)| profile.is_sending_for(session));
+        let its: Vec<String> = its.map(|(name, _)| name.clone()).collect();
+        for name in its {
+            if profile_is(self, &name, StatefulPhase::Transmit) {
+                self.stop_flows(&name, view);
+            }
+        }
+    }
+
+    /// Whether there are flows of profiles that a session has started.
+    pub(in crate::control) fn has_flows_of(&self, session: u32) -> bool {
+        let mut profiles = self.room.profiles.values();
+        profiles.any(|profile| profile.is_sending_for(session))
+    }
+
+    fn stop_flows(&mut self, name: &str, view: &View<'_>) {
+        let Some(profile) = self.room.profiles.get(name) else {
+            return;
+        };
         let Some(run) = profile.run.as_ref().filter(|_| profile.is_busy()) else {
-            self.repeat_the_end(&name, view.now_ns);
-            return Ok(Value::Null);
+            self.repeat_the_end(name, view.now_ns);
+            return;
         };
         // Who stops what is stopping already does not want to wait for its flows.
         let abort = run.no_close || profile.phase == StatefulPhase::Cleanup;
         let patient = !abort && !run.has_close_limit;
         let abort_at = patient.then_some(view.now_ns + STOPPED_CLOSE_MAX);
-        self.order_stop(&name, abort, abort_at);
-        self.end_latency_with(&name);
+        self.order_stop(name, abort, abort_at);
+        self.end_latency_with(name);
         self.settle_latency(view);
-        if profile_is(self, &name, StatefulPhase::Transmit) {
-            self.set_phase(&name, StatefulPhase::Cleanup, view.now_ns);
+        if profile_is(self, name, StatefulPhase::Transmit) {
+            self.set_phase(name, StatefulPhase::Cleanup, view.now_ns);
         }
-        Ok(Value::Null)
     }
 
     /// Ends the flows of runs that were stopped long enough ago.

@@ -1,0 +1,84 @@
+//! The command that tells what a server does: who owns what, and what runs since when.
+
+use crate::command::{Access, Command, Example, Method};
+use serde::Serialize;
+
+/// Reply of `get_status`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// `STL` or `ASTF`.
+    pub mode: &'static str,
+    /// How long the server runs, in seconds.
+    pub uptime_s: f64,
+    /// The ports, in order.
+    pub ports: Vec<PortUse>,
+    /// Stateful profiles; none in stateless mode.
+    pub profiles: Vec<ProfileUse>,
+}
+
+/// Who owns a port, and what it does.
+#[derive(Clone, Debug, Serialize)]
+pub struct PortUse {
+    /// Its number.
+    pub port_id: u8,
+    /// Who owns it, if somebody does.
+    pub owner: Option<PortOwner>,
+    /// As `get_port_status` calls it.
+    pub state: &'static str,
+    /// Its profiles that have streams.
+    pub profiles: Vec<ProfileUse>,
+}
+
+/// Who owns a port.
+#[derive(Clone, Debug, Serialize)]
+pub struct PortOwner {
+    /// The user.
+    pub user: String,
+    /// The user's session.
+    pub session_id: u32,
+    /// How long it may be silent, in seconds; `null` for ever.
+    pub lease_s: Option<f64>,
+}
+
+/// What a profile does.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProfileUse {
+    /// Its name.
+    pub profile_id: String,
+    /// As `get_port_status` calls it; of a stateful one as `sync` does, a number.
+    pub state: serde_json::Value,
+    /// Its streams; `null` of a stateful one.
+    pub streams: Option<usize>,
+    /// What runs of it, if something does.
+    pub run: Option<RunUse>,
+}
+
+/// What runs.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct RunUse {
+    /// Since how many seconds; negative before a start that lies ahead.
+    pub running_s: f64,
+    /// For how many seconds in all; `null` until it is stopped.
+    pub duration_s: Option<f64>,
+    /// What its rates are multiplied by.
+    pub multiplier: f64,
+}
+
+/// The items of the command table.
+pub const COMMANDS: &[Command] = &[Command {
+    method: Method::Status,
+    name: "get_status",
+    access: Access::Api,
+    doc: "Tells who owns which port, and what runs since when. TRex's servers do not have it.",
+    params: &[],
+    reply: "`mode`; `uptime_s` of the server; `ports`: `port_id`, `owner` (`null` or `user`, \
+            `session_id`, `lease_s`), `state`, and `profiles` that have streams; `profiles` of stateful \
+            mode. A profile has `profile_id`, `state`, `streams` and `run`: `null`, or `running_s`, \
+            `duration_s` (`null`: until it is stopped) and `multiplier`.",
+    errors: &[],
+    example: Example {
+        params: "{}",
+        result: r#"{"mode": "STL", "uptime_s": 61.5, "ports": [{"port_id": 0, "owner": {"user": "ann", "session_id": 1734, "lease_s": 10.0}, "state": "TX", "profiles": [{"profile_id": "_", "state": "TX", "streams": 3, "run": {"running_s": 4.2, "duration_s": 10.0, "multiplier": 2.0}}]}], "profiles": []}"#,
+    },
+    check: |_| Ok(()),
+}];

@@ -1,0 +1,221 @@
+//! Leases: when a client that acquired with `lease_s` is silent for so long, because it was killed or cut
+//! off, what it started is stopped, and what it acquired is released. Traffic of others goes on.
+//!
+//! What lives here: how long an owner was silent, and what is done then. What does not: who owns what
+//! (`ports`, `stateful::context`). Silence is added up at ticks, and one tick adds at most
+//! [`TICK_COUNTED_MAX`]: when the server itself stood still, the requests that wait are read before
+//! anybody is taken for silent.
+
+use allosaur_api::events::Event;
+use allosaur_api::{Access, Fields, Method};
+use allosaur_engine::time::{Nanos, SECOND};
+
+use super::port::Owner;
+use super::{Control, View};
+
+/// What one tick adds to the silence of an owner at most; ticks are half a second apart.
+const TICK_COUNTED_MAX: Nanos = SECOND;
+/// Traffic that does not end delays the release of its port so long at most. Flows that are closed get
+/// five seconds.
+const RELEASE_DELAY_MAX: Nanos = 10 * SECOND;
+
+/// How long an owner may be silent, and is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lease {
+    length: Nanos,
+    silent: Nanos,
+    /// It is over, and since then so much time has passed: the traffic was told to stop.
+    over: Option<Nanos>,
+}
+
+/// What a tick means for a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Holds,
+    /// It ended just now.
+    Ends,
+    /// It ended before, and what it was for may still run.
+    IsOver,
+    /// It ended long ago.
+    IsOverdue,
+}
+
+impl Lease {
+    /// A lease of so many seconds.
+    pub(super) fn new(length_s: f64) -> Lease {
+        Lease {
+            length: (length_s * SECOND as f64) as Nanos,
+            silent: 0,
+            over: None,
+        }
+    }
+
+    /// How long it is, in seconds.
+    pub(super) fn length_s(&self) -> f64 {
+        self.length as f64 / SECOND as f64
+    }
+
+    fn pass(&mut self, time: Nanos) -> Step {
+        if let Some(over) = &mut self.over {
+            *over += time;
+            return match *over >= RELEASE_DELAY_MAX {
+                true => Step::IsOverdue,
+                false => Step::IsOver,
+            };
+        }
+        self.silent += time;
+        if self.silent < self.length {
+            return Step::Holds;
+        }
+        self.over = Some(0);
+        Step::Ends
+    }
+}
+
+impl Owner {
+    fn pass(&mut self, time: Nanos) -> Step {
+        self.lease
+            .as_mut()
+            .map_or(Step::Holds, |lease| lease.pass(time))
+    }
+}
+
+impl Control {
+    /// The owner who makes this request is there: its leases begin anew. One that is over stays over.
+    pub(super) fn renew_leases(&mut self, access: Access, method: Method, fields: &Fields<'_>) {
+        let session = match access {
+            Access::Owner => fields
+                .byte("port_id")
+                .ok()
+                .and_then(|id| self.ports.get(usize::from(id)))
+                .and_then(|port| Some(port.owner.as_ref()?.session)),
+            Access::Context => self.room.owner.as_ref().map(|owner| owner.session),
+            _ if method == Method::AsyncEvents => fields.uint32("session_id").ok(),
+            _ => None,
+        };
+        let Some(session) = session else { return };
+        let of_ports = self.ports.iter_mut().map(|port| &mut port.owner);
+        let owners = of_ports.chain([&mut self.room.owner]).flatten();
+        for owner in owners.filter(|owner| owner.session == session) {
+            if let Some(lease) = &mut owner.lease {
+                lease.silent = 0;
+            }
+        }
+    }
+
+    /// Ends the leases of owners that have been silent too long; to be called at each tick.
+    pub(super) fn run_leases(&mut self, view: &View<'_>) {
+        let passed = view.now_ns.saturating_sub(self.ticked_ns);
+        let passed = passed.min(TICK_COUNTED_MAX);
+        self.ticked_ns = view.now_ns;
+        for id in 0..self.ports.len() as u8 {
+            let owner = self.ports[usize::from(id)].owner.as_mut();
+            match owner.map_or(Step::Holds, |owner| owner.pass(passed)) {
+                Step::Holds => {}
+                Step::Ends => self.end_lease_of_port(id, view.now_ns),
+                Step::IsOver => self.release_at_rest(id, view.now_ns),
+                Step::IsOverdue => self.release_port(id, view.now_ns),
+            }
+        }
+        let owner = self.room.owner.as_mut();
+        match owner.map_or(Step::Holds, |owner| owner.pass(passed)) {
+            Step::Holds => {}
+            Step::Ends => self.end_lease_of_server(view),
+            Step::IsOver => self.release_server_at_rest(view.now_ns),
+            Step::IsOverdue => self.release_server(view.now_ns),
+        }
+    }
+
+    /// The data threads are through with what a port sent: if its lease is over, it is released.
+    pub(super) fn release_at_rest(&mut self, id: u8, now_ns: Nanos) {
+        let Some(port) = self.ports.get(usize::from(id)) else {
+            return;
+        };
+        let Some(owner) = &port.owner else { return };
+        let is_over = owner.lease.is_some_and(|lease| lease.over.is_some());
+        if is_over && !port.sends_for(owner.session) {
+            self.release_port(id, now_ns);
+        }
+    }
+
+    fn end_lease_of_port(&mut self, id: u8, now_ns: Nanos) {
+        let Some(owner) = self.ports[usize::from(id)].owner.clone() else {
+            return;
+        };
+        tracing::warn!(
+            port = id,
+            user = owner.user,
+            session = owner.session,
+            "the lease of a port is over, its owner was not heard for {} s: what it started is \
+             stopped, and the port is released",
+            owner.lease.map_or(0.0, |lease| lease.length_s())
+        );
+        self.halt_port(id, owner.session);
+        self.release_at_rest(id, now_ns);
+    }
+
+    /// Stops all that a port sends because a session has started it.
+    fn halt_port(&mut self, id: u8, session: u32) {
+        let port = &self.ports[usize::from(id)];
+        let profiles = port.profiles.iter();
+        let runs = profiles.filter_map(|(name, profile)| Some((name, profile.run.as_ref()?)));
+        let its = runs.filter(|(_, run)| run.session == session);
+        let its: Vec<String> = its.map(|(name, _)| name.clone()).collect();
+        let plays = port.playing.as_ref();
+        let plays = plays.is_some_and(|playing| playing.session == session);
+        for name in its {
+            let stopped = self.stop_profiles(id, &name);
+            stopped.expect("the profile is there, as it runs");
+        }
+        if plays {
+            self.stop_playing(id);
+        }
+    }
+
+    fn end_lease_of_server(&mut self, view: &View<'_>) {
+        let Some(owner) = self.room.owner.clone() else {
+            return;
+        };
+        tracing::warn!(
+            user = owner.user,
+            session = owner.session,
+            "the lease of the server is over, its owner was not heard for {} s: what it started is stopped, \
+             and the server is released",
+            owner.lease.map_or(0.0, |lease| lease.length_s())
+        );
+        for id in 0..self.ports.len() as u8 {
+            self.halt_port(id, owner.session);
+        }
+        self.stop_flows_of(owner.session, view);
+        self.release_server_at_rest(view.now_ns);
+    }
+
+    fn release_server_at_rest(&mut self, now_ns: Nanos) {
+        let Some(owner) = &self.room.owner else {
+            return;
+        };
+        let session = owner.session;
+        let sends = self.ports.iter().any(|port| port.sends_for(session));
+        if !sends && !self.has_flows_of(session) {
+            self.release_server(now_ns);
+        }
+    }
+
+    fn release_port(&mut self, id: u8, now_ns: Nanos) {
+        if let Some(owner) = self.ports[usize::from(id)].owner.take() {
+            let event = Event::PortReleased {
+                port: id,
+                who: owner.user,
+                session: owner.session,
+            };
+            self.queue_event(event, now_ns);
+        }
+    }
+
+    fn release_server(&mut self, now_ns: Nanos) {
+        self.room.owner = None;
+        for id in 0..self.ports.len() as u8 {
+            self.release_port(id, now_ns);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What the server does: who owns what, and what runs since when.
+
+use allosaur_api::commands::status::{PortOwner, PortUse, ProfileUse, RunUse, Status};
+use allosaur_engine::time::{Nanos, SECOND};
+use serde_json::json;
+
+use super::port::{Owner, Port, State};
+use super::{Control, Reply, View, reply};
+
+impl Control {
+    pub(super) fn status(&self, view: &View<'_>) -> Reply {
+        let now_ns = view.now_ns;
+        let ports = (0_u8..).zip(&self.ports);
+        let ports = ports.map(|(id, port)| PortUse {
+            port_id: id,
+            owner: self.room.owner.as_ref().or(port.owner.as_ref()).map(owner),
+            state: self.flow_state().unwrap_or(port.state().name()),
+            profiles: profiles(port, now_ns),
+        });
+        reply(&Status {
+            mode: if self.config.stateful { "ASTF" } else { "STL" },
+            uptime_s: seconds_since(self.started_ns, now_ns),
+            ports: ports.collect(),
+            profiles: self.stateful_profiles(now_ns),
+        })
+    }
+}
+
+fn owner(owner: &Owner) -> PortOwner {
+    PortOwner {
+        user: owner.user.clone(),
+        session_id: owner.session,
+        lease_s: owner.lease.map(|lease| lease.length_s()),
+    }
+}
+
+fn profiles(port: &Port, now_ns: Nanos) -> Vec<ProfileUse> {
+    let there = port.profiles.iter();
+    let there = there.filter(|(_, profile)| profile.state() != State::Idle);
+    let used = there.map(|(name, profile)| ProfileUse {
+        profile_id: name.clone(),
+        state: json!(profile.state().name()),
+        streams: Some(profile.streams.len()),
+        run: profile.run.as_ref().map(|run| RunUse {
+            running_s: seconds_since(run.start_at, now_ns),
+            duration_s: run.duration_s,
+            multiplier: run.factor,
+        }),
+    });
+    used.collect()
+}
+
+/// From one time to another, which may be before it.
+pub(super) fn seconds_since(then: Nanos, now_ns: Nanos) -> f64 {
+    let seconds = |nanos: Nanos| nanos as f64 / SECOND as f64;
+    if now_ns >= then {
+        seconds(now_ns - then)
+    } else {
+        -seconds(then - now_ns)
+    }
+}
