@@ -75,7 +75,7 @@ pub struct ServeOptions {
     /// TCP port of requests; 0 picks a free one [default: 4501]
     #[arg(long)]
     pub rpc_port: Option<u16>,
-    /// TCP port of events; 0 picks a free one [default: 4500]
+    /// TCP port of events; 0 picks a free one [default: one below that of requests]
     #[arg(long)]
     pub pub_port: Option<u16>,
     /// Address to listen on, or * for all. The RPC has no password: everyone who can reach it may
@@ -128,7 +128,7 @@ impl ServeOptions {
             settings.listen.clone_from(listen);
         }
         settings.rpc_port = self.rpc_port.unwrap_or(settings.rpc_port);
-        settings.pub_port = self.pub_port.unwrap_or(settings.pub_port);
+        settings.pub_port = self.pub_port.or(settings.pub_port);
         settings.poll = self.poll.or(settings.poll);
         settings.table = self.table;
         settings
@@ -298,10 +298,27 @@ mod tests {
         let settings = options.settings(None);
         assert_eq!(settings.listen, "127.0.0.1");
         assert_eq!(
-            (settings.rpc_port, settings.pub_port, settings.cores()),
+            (settings.rpc_port, settings.events_port(), settings.cores()),
             (4501, 4500, 1)
         );
         assert_eq!(settings.ports.len(), 2);
+    }
+
+    #[test]
+    fn the_port_of_events_follows_that_of_requests() {
+        let port = |line: &str, file: Option<Settings>| match parse(line).expect("right").command {
+            Subcommands::Serve(options) => options.settings(file).events_port(),
+            other => panic!("not serve: {other:?}"),
+        };
+        let line = "allosaur-server serve --rpc-port 4600";
+        assert_eq!(port(line, None), 4599);
+        assert_eq!(port(&format!("{line} --pub-port 4700"), None), 4700);
+        assert_eq!(port("allosaur-server serve --rpc-port 0", None), 0);
+        let file = Settings {
+            pub_port: Some(4400),
+            ..Settings::default()
+        };
+        assert_eq!(port(line, Some(file)), 4400, "the file says so");
     }
 
     #[test]

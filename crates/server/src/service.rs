@@ -62,7 +62,7 @@ pub enum ServiceError {
 pub fn serve(settings: &Settings, ready: &mut impl Write) -> Result<(), ServiceError> {
     // Before any thread starts: threads inherit what is blocked.
     let signals = end_signals()?;
-    let sockets = Sockets::bind(&settings.listen, settings.rpc_port, settings.pub_port)?;
+    let sockets = Sockets::bind(&settings.listen, settings.rpc_port, settings.events_port())?;
     // Before ports are opened: their own programs and sockets are nothing to warn of.
     let warnings = warnings(settings)?;
     let mut service = Service::start(settings, sockets)?;

@@ -68,8 +68,8 @@ pub struct Settings {
     pub listen: String,
     /// TCP port of requests; 0 picks a free one.
     pub rpc_port: u16,
-    /// TCP port of events; 0 picks a free one.
-    pub pub_port: u16,
+    /// TCP port of events; 0 picks a free one, `None` is one below that of requests.
+    pub pub_port: Option<u16>,
     /// Whether counters are written to the standard output every second.
     pub table: bool,
 }
@@ -142,7 +142,7 @@ impl Default for Settings {
             flows_max: FLOWS,
             listen: "127.0.0.1".to_owned(),
             rpc_port: RPC_PORT,
-            pub_port: PUB_PORT,
+            pub_port: None,
             table: false,
         }
     }
@@ -153,6 +153,12 @@ impl Settings {
     pub fn cores(&self) -> usize {
         let threads = self.groups.iter().map(|group| usize::from(group.threads));
         threads.sum()
+    }
+
+    /// The TCP port of events: where clients look for it when they know that of requests only. 0
+    /// picks a free one.
+    pub fn events_port(&self) -> u16 {
+        self.pub_port.unwrap_or(self.rpc_port.saturating_sub(1))
     }
 
     /// The CPUs that threads which send are bound to, of all groups.

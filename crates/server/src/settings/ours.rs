@@ -11,7 +11,7 @@ use super::groups::{self, Group, cpu};
 use super::read::{Findings, Item, Key, Map, flag, ipv4, mac, number, text, unicast_mac};
 use super::yaml::{Node, Value};
 use super::{
-    FLOWS, FLOWS_MAX, FLOWS_MIN, PUB_PORT, PortSettings, RECEIVE_THREADS_MAX, RPC_PORT, Settings,
+    FLOWS, FLOWS_MAX, FLOWS_MIN, PortSettings, RECEIVE_THREADS_MAX, RPC_PORT, Settings,
     Surroundings, check_ports, names,
 };
 use crate::control::StartAddresses;
@@ -118,7 +118,7 @@ pub const SERVER_KEYS: [Key; 14] = [
     Key {
         name: "pub_port",
         value: "0 to 65535",
-        default: "4500",
+        default: "one below `rpc_port`",
         meaning: "the TCP port of events; 0 picks a free one",
         example: "14500",
     },
@@ -206,8 +206,10 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
         settings.listen = listen;
     }
     settings.rpc_port = read_tcp_port("rpc_port", RPC_PORT, &map, findings);
-    settings.pub_port = read_tcp_port("pub_port", PUB_PORT, &map, findings);
-    let same = settings.rpc_port == settings.pub_port && settings.rpc_port != 0;
+    settings.pub_port = map
+        .find("pub_port")
+        .map(|_| read_tcp_port("pub_port", 0, &map, findings));
+    let same = settings.pub_port == Some(settings.rpc_port) && settings.rpc_port != 0;
     if let (true, Some(item)) = (same, map.find("pub_port").or(map.find("rpc_port"))) {
         item.refuse(findings, "both TCP ports are the same: write another");
     }
@@ -414,7 +416,7 @@ mod tests {
              destination_mac: 02:00:00:00:00:02\n    source_mac: 02:00:00:00:00:01\n",
         );
         assert_eq!(
-            (&*settings.listen, settings.rpc_port, settings.pub_port),
+            (&*settings.listen, settings.rpc_port, settings.events_port()),
             ("*", 14501, 0)
         );
         assert_eq!((settings.cores(), settings.poll), (2, Some(Poll::Busy)));
@@ -703,7 +705,6 @@ mod tests {
         ("listen: 'a b'", "1:9", "listen", "such as 127.0.0.1"),
         ("rpc_port: 70000", "1:11", "rpc_port", "0 to 65535"),
         ("pub_port: 4501", "1:11", "pub_port", "the same"),
-        ("rpc_port: 4500", "1:11", "rpc_port", "the same"),
     ];
 
     #[test]

@@ -26,7 +26,7 @@ pub fn summary(loaded: &Loaded) -> String {
         settings.cores(),
         settings.listen,
         settings.rpc_port,
-        settings.pub_port,
+        settings.events_port(),
     )
 }
 
@@ -72,7 +72,7 @@ fn settings(settings: &Settings) -> Value {
         "flows_max": settings.flows_max,
         "listen": settings.listen,
         "rpc_port": settings.rpc_port,
-        "pub_port": settings.pub_port,
+        "pub_port": settings.events_port(),
     })
 }
 

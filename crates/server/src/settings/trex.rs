@@ -240,8 +240,10 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
     let rpc_port = map.read("zmq_rpc_port", findings, &port);
     settings.rpc_port = rpc_port.map_or(RPC_PORT, |port| port as u16);
     let pub_port = map.read("zmq_pub_port", findings, &port);
-    settings.pub_port = pub_port.map_or(PUB_PORT, |port| port as u16);
-    if settings.rpc_port == settings.pub_port && settings.rpc_port != 0 {
+    // As in TRex, it does not follow a port of requests that the file names.
+    let default = rpc_port.map(|_| PUB_PORT);
+    settings.pub_port = pub_port.map(|port| port as u16).or(default);
+    if settings.pub_port == Some(settings.rpc_port) && settings.rpc_port != 0 {
         first.refuse(
             findings,
             "zmq_rpc_port and zmq_pub_port are the same: write another",
@@ -561,7 +563,7 @@ mod tests {
         );
         let settings = &loaded.settings;
         assert_eq!(
-            (settings.rpc_port, settings.pub_port, settings.cores()),
+            (settings.rpc_port, settings.events_port(), settings.cores()),
             (24501, 24500, 4)
         );
         let group = |ports: [usize; 2], cpus: [usize; 2], node| Group {
