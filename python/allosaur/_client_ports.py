@@ -8,7 +8,8 @@ from typing import Any
 from ._client_base import ClientBase
 from ._errors import STLArgumentError, STLRpcError
 from ._pgid import active_pgids
-from ._places import PortProfileID, Ports
+from ._places import PortProfileID, Ports, numbers
+from ._port import PortLoss
 from ._session import at_place
 from ._stream import STLStream
 
@@ -40,21 +41,33 @@ class PortMethods(ClientBase):
         """Whether this client owns every port."""
         return self.get_acquired_ports() == self.get_all_ports()
 
-    def acquire(self, ports: Ports = None, force: bool = False, sync_streams: bool = True) -> None:
+    def acquire(
+        self,
+        ports: Ports = None,
+        force: bool = False,
+        sync_streams: bool = True,
+        lease_s: float | None = None,
+    ) -> None:
         """Own ports; ``force`` takes them from others. ``sync_streams`` learns the streams they have.
 
+        With ``lease_s``, 1 to 3600, the server stops what this client has started and releases the ports
+        when it does not hear of the client for so many seconds, because it was killed or cut off. A client
+        that is connected is heard by itself.
         Raises ``STLError`` when a port belongs to someone else: all that were free stay acquired.
         """
         session = self._session()
         chosen = self._ports(ports, self.get_all_ports, owned=False)
         # What happened to the ports until now must not be taken for something newer.
         session.drain_events()
-        who = {"user": self.username, "session_id": session.session_id, "force": force}
+        who: dict[str, Any] = {"user": self.username, "session_id": session.session_id, "force": force}
+        session.lease_s = lease_s
+        if lease_s is not None:
+            who["lease_s"] = lease_s
         replies = session.rpc.batch(("acquire", {"port_id": port_id, **who}) for port_id in chosen)
         refused: STLRpcError | None = None
         for port_id, reply in zip(chosen, replies, strict=True):
             if reply.error is None:
-                self._port(port_id).handler = str(reply.result)
+                self._port(port_id).handler, self._port(port_id).loss = str(reply.result), None
                 session.refresh(self._port(port_id))
                 if sync_streams:
                     self._sync_streams(port_id)
@@ -68,7 +81,38 @@ class PortMethods(ClientBase):
         chosen = self._ports(ports, self.get_acquired_ports)
         self._each("release", chosen)
         for port_id in chosen:
-            self._port(port_id).handler = None
+            self._port(port_id).handler = self._port(port_id).loss = None
+
+    def why_lost(self, ports: Ports = None) -> str | None:
+        """Why what was acquired is ours no more, in a sentence with the time; None while all is well.
+
+        Somebody took a port over, the server released it because a lease was over, or the server is gone.
+        """
+        if self._live is None:
+            return None
+        session = self._live
+        if session.lost_reason is not None:
+            when = time.strftime("%H:%M:%S", time.localtime(session.lost_at))
+            _, stopped, cause = session.lost_reason.partition("it stopped: ")
+            return f"the server stopped at {when}: {cause}" if stopped else f"the server was lost at {when}"
+        chosen = list(session.ports) if ports is None else numbers(ports)
+        lost = {port_id: session.ports[port_id].loss for port_id in chosen if port_id in session.ports}
+        losses = {port_id: loss for port_id, loss in lost.items() if loss is not None}
+        if not losses:
+            return None
+        return self._loss_words(list(losses), next(iter(losses.values())))
+
+    def _loss_words(self, ports: list[int], loss: PortLoss) -> str:
+        what = self._what_is_owned(ports)
+        when = time.strftime("%H:%M:%S", time.localtime(loss.ts))
+        if loss.who is not None:
+            return f"user {loss.who} (session {loss.session_id}) took {what} over at {when}"
+        lease_s = self._session().lease_s
+        silence = "" if lease_s is None else f": it had not heard of this program for {lease_s:g} s"
+        return f"the server released {what} at {when}{silence}"
+
+    def _what_is_owned(self, ports: list[int]) -> str:
+        return f"port{'s' if len(ports) > 1 else ''} {', '.join(str(port_id) for port_id in ports)}"
 
     def get_port_info(self, ports: Ports = None) -> list[dict[str, Any]]:
         """Facts, settings and state of ports, read from the server now."""

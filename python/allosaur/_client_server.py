@@ -31,6 +31,18 @@ class ServerMethods(ClientBase):
         finally:
             transport.close()
 
+    def get_status(self) -> dict[str, Any]:
+        """Who owns which port, and what runs since when: ``mode``, ``uptime_s``, ``ports``, ``profiles``.
+
+        A port has ``port_id``, ``owner`` (None, or ``user``, ``session_id``, ``lease_s``), ``state`` and
+        ``profiles``; a profile ``profile_id``, ``state``, ``streams`` and ``run`` (None, or ``running_s``,
+        ``duration_s``, ``multiplier``). Raises ``STLError`` on a server of TRex's, which has no such command.
+        """
+        if "get_status" not in self._session().supported_commands:
+            raise STLError("the server does not tell what runs: it is not a server of Allosaur's")
+        status: dict[str, Any] = self._session().rpc.call("get_status")
+        return status
+
     def set_global_cfg(self, params: dict[str, Any]) -> None:
         """Change settings of the whole server.
 

@@ -78,6 +78,18 @@ class PortProfile:
         self.state = "STREAMS" if self.streams else "IDLE"
 
 
+@dataclass(frozen=True)
+class PortLoss:
+    """How a port that was acquired came to be ours no more.
+
+    ``who`` and ``session_id`` are those who have it now; ``who`` is None when the server released it.
+    """
+
+    who: str | None
+    session_id: int
+    ts: float
+
+
 @dataclass
 class Port:
     """One port of the server."""
@@ -87,6 +99,8 @@ class Port:
     status: dict[str, Any] = field(default_factory=dict)
     #: The key that the server gave for the port; None while it is not ours.
     handler: str | None = None
+    #: How it was lost, if it was ours and is so no more without having been released by us.
+    loss: PortLoss | None = None
     profiles: dict[str, PortProfile] = field(default_factory=lambda: {DEFAULT_PROFILE: PortProfile()})
     next_stream_id: int = 1
     #: What the port does beside its profiles: it sends a capture that the server reads, for example.

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ._errors import STLConnectionError, STLRpcError, WrongModeError
 from ._events import EventLog, EventPump, EventType, describe
 from ._places import DEFAULT_PROFILE, PortProfileID
-from ._port import Port
+from ._port import Port, PortLoss
 from ._rpc import Rpc
 from ._stats import StatsBook
 from ._transport import Transport
@@ -40,6 +41,10 @@ class Session:
         self.supported_commands: frozenset[str] = frozenset()
         #: Why the connection is gone, if it is.
         self.lost_reason: str | None = None
+        #: When that was noticed.
+        self.lost_at = 0.0
+        #: After how many seconds without a word of ours the server releases what we have, if it does.
+        self.lease_s: float | None = None
         # Guards the ports' states; told whenever one changes.
         self.changed = threading.Condition()
         self._timeout_s = timeout_s
@@ -142,11 +147,13 @@ class Session:
         event = EventType(kind)
         with self.changed:
             if event is EventType.PORT_ACQUIRED and data.get("session_id") != self.session_id:
-                port.handler = None
+                self._lose(port, PortLoss(str(data.get("who", "")), data.get("session_id", 0), time.time()))
                 port.status["owner"] = data.get("who", "")
             elif event is EventType.PORT_ACQUIRED:
                 port.status["owner"] = self.username
             elif event is EventType.PORT_RELEASED:
+                if data.get("session_id") == self.session_id:
+                    self._lose(port, PortLoss(None, self.session_id, time.time()))
                 port.status["owner"] = ""
             links = len(port.link_changes)
             port.take_event(event, data)
@@ -159,9 +166,14 @@ class Session:
                 )
             self.changed.notify_all()
 
+    def _lose(self, port: Port, loss: PortLoss) -> None:
+        if port.is_acquired:
+            port.handler, port.loss = None, loss
+
     def _take_loss(self, reason: str) -> None:
         self.log.add(f"lost the server: {reason}", "warning")
         with self.changed:
+            self.lost_at = time.time()
             self.lost_reason = reason
             self.changed.notify_all()
 

@@ -34,21 +34,30 @@ class StatefulBase(STLClient):
         """The kind of traffic that this client is for: "ASTF", stateful."""
         return "ASTF"
 
-    def acquire(self, force: bool = False) -> None:  # type: ignore[override]
+    def acquire(  # type: ignore[override]
+        self, force: bool = False, lease_s: float | None = None
+    ) -> None:
         """Own the server with all its ports; ``force`` takes it from whoever has it.
 
+        With ``lease_s``, 1 to 3600, the server stops what this client has started, and is released, when
+        it does not hear of the client for so many seconds, because it was killed or cut off. A client that
+        is connected is heard by itself.
         Raises ``STLError`` when it belongs to somebody, also when that is us from another place.
         """
         session = self._stateful()
         # What happened to the ports until now must not be taken for something newer.
         session.drain_events()
-        who = {"user": self.username, "session_id": session.session_id}
+        who: dict[str, Any] = {"user": self.username, "session_id": session.session_id}
+        session.lease_s = lease_s
+        if lease_s is not None:
+            who["lease_s"] = lease_s
         answer = session.rpc.call("acquire", force=force, **who)
         with session.changed:
             session.handler = answer["handler"]
             for port_id, handler in answer["ports"].items():
                 port = self._port(int(port_id))
                 port.handler, port.status["owner"] = str(handler), self.username
+                port.loss = None
         for profile_id, text in (answer.get("exception") or {}).items():
             self._say(logging.WARNING, f"profile '{profile_id}': {text}")
         session.sync()
@@ -85,6 +94,9 @@ class StatefulBase(STLClient):
         """Read the states of all profiles, as numbers; see ``get_profiles_state`` for their names."""
         self._stateful().sync()
         return dict(self._stateful().profiles)
+
+    def _what_is_owned(self, ports: list[int]) -> str:
+        return "the server"
 
     def _stop_everything(self) -> None:
         raise NotImplementedError

@@ -109,8 +109,11 @@ class StatefulSession(Session):
     def _take_event(self, kind: int, data: dict[str, Any]) -> None:
         super()._take_event(kind, data)
         with self.changed:
-            if kind == EventType.PORT_ACQUIRED and data.get("session_id") != self.session_id:
-                # Somebody else owns the server now: there is one owner for all ports.
+            is_ours = data.get("session_id") == self.session_id
+            if (kind == EventType.PORT_ACQUIRED and not is_ours) or (
+                kind == EventType.PORT_RELEASED and is_ours
+            ):
+                # Somebody else owns the server now, or nobody: there is one owner for all ports.
                 self.handler = None
             elif kind == EventType.STATE_CHANGED:
                 self.state, self.epoch = data["state"], data.get("epoch", self.epoch)

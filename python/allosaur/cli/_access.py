@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Client = TypeVar("Client", bound="STLClient")
 
+LEASE_S = 10.0
+"""When a command is killed, what it had started goes on so long at most: then the server stops it."""
+
 
 @contextlib.contextmanager
 def remote_client(options: argparse.Namespace) -> Iterator[STLClient]:
@@ -103,12 +106,12 @@ def check_ports(client: STLClient, ports: Sequence[int], option: str = "--ports"
 
 
 def take(client: STLClient, ports: Sequence[int], force: bool) -> None:
-    """Own ports, with a hint when somebody else does."""
+    """Own ports for as long as this program lives, with a hint when somebody else does."""
     from allosaur import STLError
 
     hint = "" if force else " (--force takes the ports over)"
     try:
-        client.acquire(ports=list(ports), force=force)
+        client.acquire(ports=list(ports), force=force, lease_s=LEASE_S)
     except STLError as error:
         raise CommandError(f"cannot take port {names(ports)}: {brief(error)}{hint}") from error
 

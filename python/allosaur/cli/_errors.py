@@ -17,6 +17,8 @@ EXIT_SETUP = 3
 """The test could not be made: no server, a port that somebody else owns, a missing privilege."""
 EXIT_INTERRUPTED = 130
 """Ctrl-C, as a shell counts it: 128 + SIGINT."""
+EXIT_HUNG_UP = 129
+"""The terminal was closed, as a shell counts it: 128 + SIGHUP."""
 EXIT_TERMINATED = 143
 """SIGTERM, as a shell counts it: 128 + SIGTERM."""
 

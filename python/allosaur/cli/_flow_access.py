@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from allosaur.cli._access import LEASE_S
 from allosaur.cli._errors import EXIT_USAGE, CommandError, bad_input, brief, explained
 from allosaur.cli._flows import ALL_CLIENTS, RESTING, FlowPlan
 from allosaur.cli._options import Tunable
@@ -69,12 +70,12 @@ def load_file(path: Path, tunables: Mapping[str, Tunable]) -> ASTFProfile | ASTF
 
 
 def take_server(client: ASTFClient, force: bool) -> None:
-    """Own the server, with a hint when somebody else does."""
+    """Own the server for as long as this program lives, with a hint when somebody else does."""
     from allosaur import STLError
 
     hint = "" if force else " (--force takes the server over)"
     try:
-        client.acquire(force=force)
+        client.acquire(force=force, lease_s=LEASE_S)
     except STLError as error:
         raise CommandError(f"cannot take the server: {brief(error)}{hint}") from error
 

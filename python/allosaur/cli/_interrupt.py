@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while traffic runs: noticed between two calls to the server, never in one.
+"""Ctrl-C, SIGTERM and a terminal that closes (SIGHUP) while traffic runs: noticed between two calls to the server, never in one.
 
 An exception in the middle of a call would leave the socket waiting for an answer, and then the traffic
 could not be stopped. So the signal only sets a flag here; the loop that drives the traffic looks at it.
@@ -7,27 +7,38 @@ A second Ctrl-C means it: it raises `KeyboardInterrupt` where the program stands
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
+import sys
 import time
 from types import FrameType, TracebackType
 from typing import Any
 
-from allosaur.cli._errors import EXIT_INTERRUPTED, EXIT_TERMINATED
+from allosaur.cli._errors import EXIT_HUNG_UP, EXIT_INTERRUPTED, EXIT_TERMINATED
 
-_EXIT_CODES = {signal.SIGINT: EXIT_INTERRUPTED, signal.SIGTERM: EXIT_TERMINATED}
+_EXIT_CODES = {
+    signal.SIGINT: EXIT_INTERRUPTED,
+    signal.SIGTERM: EXIT_TERMINATED,
+    signal.SIGHUP: EXIT_HUNG_UP,
+}
 _NAP_S = 0.05
 
 
 class Interrupt:
-    """Catches Ctrl-C and SIGTERM inside a `with` block."""
+    """Catches Ctrl-C, SIGTERM and SIGHUP inside a `with` block. A SIGHUP that `nohup` ignores stays so."""
 
     def __init__(self) -> None:
         self.exit_code: int | None = None
         """What to exit with, once a signal came; `None` before."""
         self._before: dict[int, Any] = {}
+        self._terminals: list[Any] = []
 
     def __enter__(self) -> Interrupt:
+        self._terminals = [stream for stream in (sys.stdout, sys.stderr) if _is_terminal(stream)]
         for number in _EXIT_CODES:
+            if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+                continue
             self._before[number] = signal.signal(number, self._note)
         return self
 
@@ -48,6 +59,26 @@ class Interrupt:
             time.sleep(min(left, _NAP_S))
 
     def _note(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            # More of them come when a session ends. What cannot be written must not stop the tidying.
+            _leave_closed(self._terminals)
+            self.exit_code = self.exit_code or _EXIT_CODES[number]
+            return
         if self.exit_code is not None:
             raise KeyboardInterrupt
         self.exit_code = _EXIT_CODES[signal.Signals(number)]
+
+
+def _is_terminal(stream: Any) -> bool:
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):  # closed, or none at all
+        return False
+
+
+def _leave_closed(terminals: list[Any]) -> None:
+    """Let what is written to a terminal that is gone go nowhere: writing to it would be an error."""
+    for stream in terminals:
+        if not _is_terminal(stream):
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -153,7 +153,7 @@ def _server_arguments(parser: argparse.ArgumentParser) -> None:
         "--pub-port",
         type=int,
         metavar="PORT",
-        help=f"where clients hear events (default: {_options.DEFAULT_PUB_PORT}; 0 picks a free one)",
+        help="where clients hear events (default: one below --rpc-port; 0 picks a free one)",
     )
     parser.add_argument(
         "--listen",

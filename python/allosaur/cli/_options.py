@@ -14,7 +14,6 @@ from dataclasses import dataclass
 Tunable = int | float | bool | str
 
 DEFAULT_RPC_PORT = 4501
-DEFAULT_PUB_PORT = 4500
 FOREVER = -1.0
 """The duration that means: until it is stopped."""
 
@@ -94,15 +93,17 @@ def port_list(text: str) -> list[int]:
 
 
 def server_address(text: str) -> ServerAddress:
-    """Read `HOST`, `HOST:PORT` or `[IPV6]:PORT`."""
-    match = re.fullmatch(r"(?:\[(?P<six>[^\]]+)\]|(?P<host>[^:\s]+))(?::(?P<port>\d{1,5}))?", text.strip())
+    """Read `HOST`, `HOST:PORT`, `[IPV6]:PORT`, or `:PORT` of this machine."""
+    match = re.fullmatch(
+        r"(?:\[(?P<six>[^\]]+)\]|(?P<host>[^:\s]+)|(?=:))(?::(?P<port>\d{1,5}))?", text.strip()
+    )
     port = int(match["port"]) if match and match["port"] else DEFAULT_RPC_PORT
     if match is None or not 1 <= port <= 65535:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a server; write HOST or HOST:PORT, such as localhost:4501, "
             "with a port of 1 to 65535"
         )
-    return ServerAddress(match["six"] or match["host"], port)
+    return ServerAddress(match["six"] or match["host"] or "localhost", port)
 
 
 def whole_number(text: str) -> int:
