@@ -11,7 +11,7 @@ import getpass
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from allosaur.cli._errors import CommandError, bad_input, brief, explained
+from allosaur.cli._errors import EXIT_SETUP, CommandError, bad_input, brief, explained
 
 if TYPE_CHECKING:
     from allosaur import ASTFClient, STLClient
@@ -29,6 +29,30 @@ def remote_client(options: argparse.Namespace) -> Iterator[STLClient]:
 
     with _remote(options, STLClient) as client:
         yield client
+
+
+@contextlib.contextmanager
+def remote_client_of_any_mode(options: argparse.Namespace) -> Iterator[STLClient]:
+    """As `remote_client`, for a server of either kind of traffic; an `ASTFClient` for stateful traffic."""
+    from allosaur._errors import WrongModeError
+
+    with contextlib.ExitStack() as stack:
+        try:
+            client = stack.enter_context(remote_client(options))
+        except CommandError as error:
+            cause = error.__cause__
+            # `connected` says it in its own words.
+            if not isinstance(cause.__cause__ if cause else None, WrongModeError):
+                raise
+            client = stack.enter_context(remote_stateful_client(options))
+        yield client
+
+
+def refuse_options(options: argparse.Namespace, kind: str, *names: str) -> None:
+    """Refuse options that the kind of traffic of the server does not have."""
+    given = [name for name in names if getattr(options, name.replace("-", "_"), None) not in (None, False)]
+    if given:
+        raise bad_input(f"--{given[0]} is for {kind}, and the server at {options.server} has none")
 
 
 @contextlib.contextmanager
@@ -114,6 +138,17 @@ def take(client: STLClient, ports: Sequence[int], force: bool) -> None:
         client.acquire(ports=list(ports), force=force, lease_s=LEASE_S)
     except STLError as error:
         raise CommandError(f"cannot take port {names(ports)}: {brief(error)}{hint}") from error
+
+
+def refuse_running(client: STLClient, ports: Sequence[int], force: bool) -> None:
+    """Refuse ports that send already: somebody started that to go on."""
+    running = [port for port in ports if port in client.get_active_ports(owned=False)]
+    if running and not force:
+        raise CommandError(
+            f"port {names(running)} sends already; see `allosaur status`, stop it with `allosaur stop`, "
+            "or give --force to replace it",
+            EXIT_SETUP,
+        )
 
 
 @contextlib.contextmanager

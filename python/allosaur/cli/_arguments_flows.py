@@ -1,4 +1,4 @@
-"""The arguments of stateful traffic: those of `run`, and those of the commands for it alone."""
+"""The arguments of stateful traffic for `run`, and those of short commands, for both kinds of traffic."""
 
 from __future__ import annotations
 
@@ -54,14 +54,15 @@ def of_runs(parser: argparse._ActionsContainer) -> None:
 
 def start(parser: argparse.ArgumentParser) -> None:
     """`allosaur start`."""
-    parser.add_argument("profile", metavar="PROFILE", help="a stateful profile: a .py or .json file")
+    parser.add_argument("profile", metavar="PROFILE", help="a profile: a .py, .json, .yaml or .pcap file")
     parser.add_argument(
         "-m",
         "--multiplier",
         type=_options.multiplier,
         default="1",
-        metavar="FACTOR",
-        help="what the flows a second of the profile are multiplied by (default: 1)",
+        metavar="RATE",
+        help="how fast: a factor of the profile's rate (2); of streams also a rate of each port (5mpps, "
+        "1gbps, 40%%) (default: 1)",
     )
     parser.add_argument(
         "-d",
@@ -69,7 +70,7 @@ def start(parser: argparse.ArgumentParser) -> None:
         type=_options.duration_s,
         default="forever",
         metavar="TIME",
-        help="how long flows begin: seconds (10), or 500ms, 2m, 1h, or forever (default: %(default)s)",
+        help="how long: seconds (10), or 500ms, 2m, 1h, or forever (default: %(default)s)",
     )
     parser.add_argument(
         "-t",
@@ -80,6 +81,7 @@ def start(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE,...",
         help="a value for the profile; may be given more than once",
     )
+    _ports(parser, "that send streams (default: 0)")
     of_runs(parser)
     parser.add_argument(
         "--record-flows",
@@ -104,8 +106,8 @@ def update(parser: argparse.ArgumentParser) -> None:
         "--multiplier",
         type=_options.multiplier,
         required=True,
-        metavar="FACTOR",
-        help="what the flows a second of the profile are multiplied by from now on",
+        metavar="RATE",
+        help="a factor of the profile's rate (2); of streams also a rate of each port (5mpps, 1gbps, 40%%)",
     )
     _which(parser, "change")
     _server(parser, force=True)
@@ -120,19 +122,32 @@ def clear(parser: argparse.ArgumentParser) -> None:
 def stats(parser: argparse.ArgumentParser) -> None:
     """`allosaur stats`."""
     parser.add_argument(
-        "--pid", metavar="NAME", help="the profile whose counters to show (default: the sum of all)"
+        "--pid", metavar="NAME", help="the stateful profile whose counters to show (default: the sum of all)"
     )
+    _ports(parser, "whose counters to show (default: all)")
     parser.add_argument("--counters", action="store_true", help="show every counter that is not zero")
-    parser.add_argument("--groups", action="store_true", help="show the template groups of the profile")
+    parser.add_argument(
+        "--groups", action="store_true", help="show the packet groups, or the template groups of the profile"
+    )
     parser.add_argument("--flows", action="store_true", help="show what TCP knows of each flow")
-    parser.add_argument("--latency", action="store_true", help="show what echo requests measure")
+    parser.add_argument("--latency", action="store_true", help="show what streams or echo requests measure")
+    _server(parser, force=False)
+
+
+def status(parser: argparse.ArgumentParser) -> None:
+    """`allosaur status`."""
     _server(parser, force=False)
 
 
 def _which(parser: argparse.ArgumentParser, verb: str) -> None:
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--pid", metavar="NAME", help=f"the profile to {verb} (default: _)")
-    which.add_argument("--all", action="store_true", help="all profiles")
+    which.add_argument("--pid", metavar="NAME", help=f"the stateful profile to {verb} (default: _)")
+    which.add_argument("--all", action="store_true", help="all stateful profiles")
+    _ports(which, "whose streams are meant (default: all that have some)")
+
+
+def _ports(parser: argparse._ActionsContainer, which: str) -> None:
+    parser.add_argument("--ports", type=_options.port_list, metavar="N,...", help=f"the ports {which}")
 
 
 def _server(parser: argparse.ArgumentParser, force: bool) -> None:

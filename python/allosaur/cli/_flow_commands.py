@@ -1,17 +1,15 @@
-"""`allosaur start`, `stop`, `update`, `stats` and `clear`: stateful traffic that outlives this program."""
+"""What `allosaur start`, `stop`, `update`, `stats` and `clear` do on a server for stateful traffic."""
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from allosaur.cli import _flow_summary, _flow_tables, _profile
+from allosaur.cli import _answer, _flow_summary, _flow_tables, _gateways, _profile
 from allosaur.cli._access import remote_stateful_client
-from allosaur.cli._errors import EXIT_OK, EXIT_USAGE, CommandError, bad_input, explained
+from allosaur.cli._answer import Answer, listed
+from allosaur.cli._errors import EXIT_USAGE, bad_input, explained
 from allosaur.cli._flow_access import (
     DEFAULT_PROFILE,
     check_clients,
@@ -23,138 +21,126 @@ from allosaur.cli._flow_access import (
     take_server,
 )
 from allosaur.cli._flows import RESTING, begin, latencies, read, read_groups
+from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
-from allosaur.cli._profile_kind import is_stateful
 
 if TYPE_CHECKING:
-    from allosaur import ASTFClient
+    from allosaur import ASTFClient, STLClient
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Do what the command says; return the exit code."""
-    commands: dict[str, Callable[[argparse.Namespace], tuple[str, dict[str, Any]]]] = {
-        "start": _start,
-        "stop": _stop,
-        "update": _update,
-        "stats": _stats,
-        "clear": _clear,
-    }
-    text, result = commands[options.command](options)
-    if options.json:
-        print(json.dumps({"command": options.command, "server": str(options.server), **result}, indent=2))
-    else:
-        print(text)
-    return EXIT_OK
-
-
-def _start(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+def start(options: argparse.Namespace) -> Answer:
+    """Start a profile, and come back."""
     path = Path(options.profile)
-    if path.is_file() and not is_stateful(path):
-        raise bad_input(f"{path} is no stateful profile; `allosaur run {path}` sends streams")
     plan = plan_of(options)
     profile = load_file(path, _profile.merged(options.tunable))
-    with _owned(options) as client:
+    with Interrupt() as interrupt, remote_stateful_client(options) as client:
         check_clients(client, options)
+        take_server(client, options.force)
         put(client, plan, path, profile, options.force)
+        _gateways.wait(client, _gateways.of_flows(client, plan.client_mask), interrupt)
         with explained("the traffic did not start", EXIT_USAGE):
             begin(client, plan, options.record_flows or 0.0)
     name = plan.profile_id
     how_long = "until it is stopped" if plan.duration_s == FOREVER else f"for {plan.duration_s:g} s"
-    again = _where(options) + ("" if name == DEFAULT_PROFILE else f" --pid {name}")
+    again = _answer.where(options) + ("" if name == DEFAULT_PROFILE else f" --pid {name}")
     text = (
         f"Profile '{name}' runs, {how_long}.\n"
         f"  allosaur stats{again}    shows what it counts\n"
         f"  allosaur stop{again}     stops it"
     )
-    return text, {
-        "ok": True,
-        "profile": options.profile,
-        "profile_id": name,
-        "multiplier": plan.multiplier,
-        "duration_asked_s": None if plan.duration_s == FOREVER else plan.duration_s,
-    }
+    return Answer(
+        text,
+        {
+            "profile": options.profile,
+            "profile_id": name,
+            "multiplier": plan.multiplier,
+            "duration_asked_s": None if plan.duration_s == FOREVER else plan.duration_s,
+        },
+    )
 
 
-def _stop(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    with _owned(options) as client:
-        chosen = _chosen(client, options)
-        running = [name for name in chosen if _state(client, name) not in RESTING]
-        with explained("cannot stop the traffic"):
-            client.stop(pid_input=chosen, is_remove=options.clear)
+def stop(client: STLClient, options: argparse.Namespace) -> Answer:
+    """Stop profiles."""
+    flows = _owned(client, options)
+    chosen = _chosen(flows, options)
+    running = [name for name in chosen if _state(flows, name) not in RESTING]
+    with explained("cannot stop the traffic"):
+        flows.stop(pid_input=chosen, is_remove=options.clear)
     names = ", ".join(f"'{name}'" for name in running)
     text = f"Stopped {names}." if running else "Nothing ran."
     if options.clear:
         text += f" Took {_listed(chosen, 'profile')} off the server."
-    return text, {"ok": True, "stopped": running, "cleared": chosen if options.clear else []}
+    return Answer(text, {"stopped": running, "cleared": chosen if options.clear else []})
 
 
-def _update(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+def update(client: STLClient, options: argparse.Namespace) -> Answer:
+    """Change the rate of profiles that run."""
     wanted = factor(options.multiplier)
-    with _owned(options) as client:
-        running = [name for name in _chosen(client, options) if _state(client, name) not in RESTING]
-        if not running:
-            raise CommandError("nothing runs; start a profile with `allosaur start PROFILE`")
-        with explained("cannot change the rate"):
-            client.update(wanted, pid_input=running)
-    return f"{_listed(running)}: now at {wanted:g} times the profile's rates.", {
-        "ok": True,
-        "updated": running,
-        "multiplier": wanted,
-    }
+    flows = _owned(client, options)
+    running = [name for name in _chosen(flows, options) if _state(flows, name) not in RESTING]
+    if not running:
+        raise bad_input("nothing runs; start a profile with `allosaur start PROFILE`")
+    with explained("cannot change the rate"):
+        flows.update(wanted, pid_input=running)
+    return Answer(
+        f"{_listed(running)}: now at {wanted:g} times the profile's rates.",
+        {"updated": running, "multiplier": wanted},
+    )
 
 
-def _clear(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    with _owned(options) as client:
-        chosen = _chosen(client, options)
-        running = [name for name in chosen if _state(client, name) not in RESTING]
-        if running:
-            raise CommandError(f"profile '{running[0]}' runs; stop it first: `allosaur stop --clear`")
-        with explained("cannot clear the profile"):
-            client.clear_profile(pid_input=chosen)
-    return f"Took {_listed(chosen, 'profile')} off the server.", {"ok": True, "cleared": chosen}
+def clear(client: STLClient, options: argparse.Namespace) -> Answer:
+    """Take profiles off the server."""
+    flows = _owned(client, options)
+    chosen = _chosen(flows, options)
+    running = [name for name in chosen if _state(flows, name) not in RESTING]
+    if running:
+        raise bad_input(f"profile '{running[0]}' runs; stop it first: `allosaur stop --clear`")
+    with explained("cannot clear the profile"):
+        flows.clear_profile(pid_input=chosen)
+    return Answer(f"Took {_listed(chosen, 'profile')} off the server.", {"cleared": chosen})
 
 
-def _stats(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+def stats(client: STLClient, options: argparse.Namespace) -> Answer:
+    """Tell what profiles count."""
+    flows = cast("ASTFClient", client)
     is_sum = options.pid is None
     name = profile_name(options)
-    with remote_stateful_client(options) as client, explained("cannot read the counters"):
+    with explained("cannot read the counters"):
         if not is_sum:
-            _known(client, name)
-        states = client.get_profiles_state()
-        counters = read(client, name, is_sum)
+            _known(flows, name)
+        states = flows.get_profiles_state()
+        counters = read(flows, name, is_sum)
         parts = [_flow_tables.states(states), _flow_summary.totals(counters)]
         result: dict[str, Any] = {
-            "ok": True,
             "profile_id": None if is_sum else name,
             "states": states,
             **_flow_summary.counters_json(counters),
         }
         if options.counters:
-            every = client.get_traffic_stats(pid_input=name, is_sum=is_sum)
+            every = flows.get_traffic_stats(pid_input=name, is_sum=is_sum)
             parts.append(_flow_tables.counters(every))
             result["counters"] = every
         if options.groups:
-            groups = read_groups(client, name)
+            groups = read_groups(flows, name)
             parts.append(_flow_summary.groups(groups) if groups else f"Profile '{name}' has no groups.")
             result["groups"] = {one: _flow_summary.counters_json(found) for one, found in groups.items()}
         if options.latency:
-            found = latencies(client)
+            found = latencies(flows)
             parts.append(_flow_summary.latency(found) if found else _flow_tables.NO_LATENCY)
             result["latency"] = {str(port): one for port, one in found.items()}
         if options.flows:
-            flows = client.get_flow_info(name)
-            parts.append(_flow_tables.flows(flows) if flows else _flow_tables.NO_FLOWS)
-            result["flows"] = flows
+            records = flows.get_flow_info(name)
+            parts.append(_flow_tables.flows(records) if records else _flow_tables.NO_FLOWS)
+            result["flows"] = records
     parts.append("\n".join(_flow_summary.errors(counters)) or "No counter of errors has grown.")
-    return "\n\n".join(parts), result
+    return Answer("\n\n".join(parts), result)
 
 
-@contextmanager
-def _owned(options: argparse.Namespace) -> Iterator[ASTFClient]:
-    """Own the server inside the block. What runs goes on after it."""
-    with remote_stateful_client(options) as client:
-        take_server(client, options.force)
-        yield client
+def _owned(client: STLClient, options: argparse.Namespace) -> ASTFClient:
+    """Own the server. What runs goes on when it is released."""
+    flows = cast("ASTFClient", client)
+    take_server(flows, options.force)
+    return flows
 
 
 def _chosen(client: ASTFClient, options: argparse.Namespace) -> list[str]:
@@ -177,10 +163,4 @@ def _state(client: ASTFClient, name: str) -> str:
 
 
 def _listed(names: list[str], word: str = "Profile") -> str:
-    return f"{word if len(names) == 1 else word + 's'} {', '.join(repr(name) for name in names)}"
-
-
-def _where(options: argparse.Namespace) -> str:
-    address = options.server
-    given = "" if str(address) == "localhost:4501" else f" --server {address}"
-    return given + ("" if options.pub_port is None else f" --pub-port {options.pub_port}")
+    return listed([repr(name) for name in names], word)

@@ -1,4 +1,6 @@
-"""Ctrl-C, SIGTERM and a terminal that closes (SIGHUP) while traffic runs: noticed between two calls to the server, never in one.
+"""Signals while traffic runs: noticed between two calls to the server, never in one.
+
+They are Ctrl-C, SIGTERM, and SIGHUP, which comes when the terminal is closed.
 
 An exception in the middle of a call would leave the socket waiting for an answer, and then the traffic
 could not be stopped. So the signal only sets a flag here; the loop that drives the traffic looks at it.
@@ -62,7 +64,7 @@ class Interrupt:
         if number == signal.SIGHUP:
             # More of them come when a session ends. What cannot be written must not stop the tidying.
             _leave_closed(self._terminals)
-            self.exit_code = self.exit_code or _EXIT_CODES[number]
+            self.exit_code = self.exit_code or EXIT_HUNG_UP
             return
         if self.exit_code is not None:
             raise KeyboardInterrupt

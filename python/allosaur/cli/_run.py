@@ -39,7 +39,7 @@ def execute(options: argparse.Namespace) -> int:
     path = Path(options.profile)
     if is_stateful(path):
         return _run_flows.execute(options)
-    _refuse_options_of_flows(options)
+    refuse_options_of_flows(options)
     options.ports = [0] if options.ports is None else options.ports
     report = _report_file.checked(options.report)
     tunables = _profile.merged(options.tunable)
@@ -70,7 +70,8 @@ def execute(options: argparse.Namespace) -> int:
     return EXIT_OK if verdict.ok else EXIT_FAILED
 
 
-def _refuse_options_of_flows(options: argparse.Namespace) -> None:
+def refuse_options_of_flows(options: argparse.Namespace) -> None:
+    """Refuse options that mean nothing for streams."""
     given = [name for name in _OPTIONS_OF_FLOWS if getattr(options, name.replace("-", "_")) is not None]
     if given:
         raise bad_input(f"--{given[0]} is for stateful profiles, and {options.profile} has streams")

@@ -1,0 +1,131 @@
+"""`allosaur status`: what a server is, who owns its ports, and what runs since when."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from allosaur.cli import _answer, _format
+from allosaur.cli._access import remote_client_of_any_mode
+from allosaur.cli._answer import Answer
+from allosaur.cli._errors import explained
+
+if TYPE_CHECKING:
+    from allosaur import STLClient
+
+_STATES = {
+    "IDLE": "idle",
+    "STREAMS": "has streams",
+    "TX": "sends",
+    "PAUSE": "paused",
+    "PCAP_TX": "sends a capture",
+    "ASTF_PARSE": "starting",
+    "ASTF_BUILD": "starting",
+    "ASTF_CLEANUP": "closing flows",
+}
+_PHASES = ("empty", "loaded", "starting", "starting", "runs", "closing flows", "being removed")
+_CLOCK = "%Y-%m-%d %H:%M:%S"
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Do what `allosaur status` says; return the exit code."""
+    with remote_client_of_any_mode(options) as client, explained("cannot read what the server does"):
+        version = client.get_server_version()
+        status = client.get_status() if _tells(client) else _of_ports(client)
+        drivers = {number: str(port.info.get("description", "")) for number, port in client.ports.items()}
+    return _answer.give(options, _answer_of(options, version, status, drivers))
+
+
+def _tells(client: STLClient) -> bool:
+    return "get_status" in client.get_server_supported_cmds()
+
+
+def _of_ports(client: STLClient) -> dict[str, Any]:
+    """Return what can be known of a server of TRex's: owners and states, not since when."""
+    ports: list[dict[str, Any]] = []
+    for number in client.ports:
+        client.get_port_attr(number)  # reads it anew
+        port = client.ports[number]
+        user = port.status.get("owner")
+        owner = {"user": user, "session_id": None, "lease_s": None} if user else None
+        ports.append({"port_id": number, "owner": owner, "state": port.state, "profiles": []})
+    return {"mode": client.get_mode(), "uptime_s": None, "ports": ports, "profiles": []}
+
+
+def _answer_of(
+    options: argparse.Namespace,
+    version: Mapping[str, Any],
+    status: Mapping[str, Any],
+    drivers: Mapping[int, str],
+) -> Answer:
+    is_stateful = status["mode"] == "ASTF"
+    now = time.time()
+    uptime_s = status["uptime_s"]
+    up = "" if uptime_s is None else f", up since {_clock(now - uptime_s)}"
+    mode = "stateful" if is_stateful else "stateless"
+    head = f"{options.server}: {version.get('version', '?')}, {mode}, {len(status['ports'])} ports{up}"
+    runs = [
+        row for port in status["ports"] for row in _runs(f"port {port['port_id']}", port["profiles"], now)
+    ]
+    runs += _runs("flows", status["profiles"], now)
+    text = [
+        head,
+        _format.table(["port", "kind", "state", "owner"], [_row(p, drivers) for p in status["ports"]]),
+    ]
+    if runs:
+        text.append(_format.table(["what", "profile", "state", "multiplier", "since", "for"], runs))
+    return Answer(
+        "\n\n".join(text),
+        {
+            "version": version.get("version"),
+            "mode": mode,
+            "started": None if uptime_s is None else _clock(now - uptime_s),
+            "uptime_s": uptime_s,
+            "ports": [
+                {**port, "kind": drivers[port["port_id"]], "profiles": _with_start(port["profiles"], now)}
+                for port in status["ports"]
+            ],
+            "profiles": _with_start(status["profiles"], now),
+        },
+    )
+
+
+def _row(port: Mapping[str, Any], drivers: Mapping[int, str]) -> list[str]:
+    owner = port["owner"]
+    words = "nobody"
+    if owner is not None:
+        session = "" if owner["session_id"] is None else f" (session {owner['session_id']})"
+        words = f"{owner['user']}{session}"
+    state = _STATES.get(port["state"], port["state"])
+    return [str(port["port_id"]), drivers.get(port["port_id"], ""), state, words]
+
+
+def _runs(what: str, profiles: list[dict[str, Any]], now: float) -> list[list[str]]:
+    rows = []
+    for profile in profiles:
+        run, state = profile["run"], profile["state"]
+        word = _PHASES[state] if isinstance(state, int) else _STATES.get(state, state)
+        if run is None:
+            rows.append([what, profile["profile_id"], word, "", "", ""])
+            continue
+        duration_s = run["duration_s"]
+        how_long = "until stopped" if duration_s is None else f"{duration_s:g} s"
+        since = _clock(now - run["running_s"])
+        rows.append([what, profile["profile_id"], word, f"{run['multiplier']:g}", since, how_long])
+    return rows
+
+
+def _with_start(profiles: list[dict[str, Any]], now: float) -> list[dict[str, Any]]:
+    """Return profiles with the time of day at which they were started."""
+    return [
+        profile
+        if profile["run"] is None
+        else {**profile, "run": {"since": _clock(now - profile["run"]["running_s"]), **profile["run"]}}
+        for profile in profiles
+    ]
+
+
+def _clock(seconds: float) -> str:
+    return time.strftime(_CLOCK, time.localtime(seconds))
