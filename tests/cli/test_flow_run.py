@@ -181,7 +181,7 @@ def test_a_server_for_streams(allosaur: Any, serve: Any) -> None:
     with serve(MockTransport()) as served:
         address = ["--server", f"{served.host}:{served.rpc_port}", "--pub-port", str(served.pub_port)]
         allosaur("run", HTTP, *address).refused("sends streams", "allosaur server --stateful", "--local")
-        allosaur("stats", *address).refused("sends streams", "allosaur server --stateful")
+        allosaur("stats", "--counters", *address).refused("--counters", "stateful profiles")
 
 
 def test_streams_for_a_stateful_server(allosaur: Any, where: list[str]) -> None:
@@ -227,7 +227,7 @@ def test_names_that_are_not_there(allosaur: Any, where: list[str]) -> None:
 
 
 def test_start_refuses_streams(allosaur: Any, where: list[str]) -> None:
-    allosaur("start", ROOT / "profiles" / "imix.py", *where).refused("no stateful profile", "allosaur run")
+    allosaur("start", ROOT / "profiles" / "imix.py", *where).refused("runs conversations", "allosaur server")
 
 
 # The parts

@@ -174,7 +174,7 @@ def test_each_kind_of_profile_wants_its_kind_of_server(
     streams = ROOT / "profiles" / "imix.py"
     allosaur("run", streams, *where(stateful)).refused("runs conversations", "allosaur server")
     allosaur("run", HTTP, *where(server)).refused("sends streams", "allosaur server --stateful")
-    allosaur("stop", *where(server)).refused("sends streams", "allosaur server --stateful")
+    allosaur("stop", "--pid", "web", *where(server)).refused("--pid", "stateful profiles")
     allosaur("ping", "192.0.2.1", *where(stateful)).refused("runs conversations")
 
 

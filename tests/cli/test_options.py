@@ -67,7 +67,7 @@ def test_servers() -> None:
     assert read["[::1]"].host == "::1"
 
 
-@pytest.mark.parametrize("text", ["", ":4501", "lab:", "lab:0", "lab:65536", "a b", "::1:1", "lab:x"])
+@pytest.mark.parametrize("text", ["", ":", ":0", "lab:", "lab:0", "lab:65536", "a b", "::1:1", "lab:x"])
 def test_servers_that_are_none(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match="is not a server; write HOST or HOST:PORT"):
         _options.server_address(text)

@@ -62,7 +62,7 @@ def test_a_burst_arrives_whole(allosaur: Any, profile: Callable[..., Path]) -> N
         *("command", "mode", "profile", "tunables", "server", "sending_ports", "multiplier", "report"),
         "duration_asked_s",
         *("duration_s", "interrupted", "ports", "total", "lost_packets", "missed_packets", "warnings", "ok"),
-        *("verdict", "counted_by", "directions", "streams", "duplicate_packets", "hints"),
+        *("cut_short", "verdict", "counted_by", "directions", "streams", "duplicate_packets", "hints"),
     }
     assert result["ports"].keys() == {"0", "1"}
     assert result["total"].keys() == COUNTERS

@@ -137,7 +137,7 @@ def take(client: STLClient, ports: Sequence[int], force: bool) -> None:
     try:
         client.acquire(ports=list(ports), force=force, lease_s=LEASE_S)
     except STLError as error:
-        raise CommandError(f"cannot take port {names(ports)}: {brief(error)}{hint}") from error
+        raise CommandError(f"cannot take port {names(ports)}: {brief(error)}{hint}", EXIT_SETUP) from error
 
 
 def refuse_running(client: STLClient, ports: Sequence[int], force: bool) -> None:

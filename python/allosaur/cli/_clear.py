@@ -7,7 +7,7 @@ import argparse
 from allosaur.cli import _answer, _flow_commands
 from allosaur.cli._access import names, refuse_options, remote_client_of_any_mode, take
 from allosaur.cli._answer import Answer
-from allosaur.cli._errors import bad_input, explained
+from allosaur.cli._errors import CommandError, explained
 from allosaur.cli._stream_ports import chosen, loaded_ports, sending_ports
 
 
@@ -20,11 +20,11 @@ def execute(options: argparse.Namespace) -> int:
         refuse_options(options, "stateful profiles", "pid")
         running = chosen(client, options, sending_ports)
         if running:
-            raise bad_input(f"port {names(running)} sends; stop it first: `allosaur stop --clear`")
+            raise CommandError(f"port {names(running)} sends; stop it first: `allosaur stop --clear`")
         cleared = chosen(client, options, loaded_ports)
         if cleared:
             take(client, cleared, options.force)
-        with explained("cannot remove the streams"):
-            client.remove_all_streams(ports=[f"{port}.*" for port in cleared])
+            with explained("cannot remove the streams"):
+                client.remove_all_streams(ports=[f"{port}.*" for port in cleared])
     text = f"Removed the streams of {_answer.listed(cleared, 'port')}." if cleared else "No port has streams."
     return _answer.give(options, Answer(text, {"cleared": cleared}))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allosaur.cli._access import LEASE_S
-from allosaur.cli._errors import EXIT_USAGE, CommandError, bad_input, brief, explained
+from allosaur.cli._errors import EXIT_SETUP, EXIT_USAGE, CommandError, bad_input, brief, explained
 from allosaur.cli._flows import ALL_CLIENTS, RESTING, FlowPlan
 from allosaur.cli._options import Tunable
 
@@ -77,7 +77,7 @@ def take_server(client: ASTFClient, force: bool) -> None:
     try:
         client.acquire(force=force, lease_s=LEASE_S)
     except STLError as error:
-        raise CommandError(f"cannot take the server: {brief(error)}{hint}") from error
+        raise CommandError(f"cannot take the server: {brief(error)}{hint}", EXIT_SETUP) from error
 
 
 def put(
@@ -89,7 +89,8 @@ def put(
         if not force:
             raise CommandError(
                 f"profile '{name}' runs already; stop it with `allosaur stop --pid {name}`, "
-                "give this one another name with --pid, or --force to replace it"
+                "give this one another name with --pid, or --force to replace it",
+                EXIT_SETUP,
             )
         with explained(f"cannot stop profile '{name}'"):
             client.stop(pid_input=name)

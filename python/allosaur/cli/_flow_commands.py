@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from allosaur.cli import _answer, _flow_summary, _flow_tables, _gateways, _profile
 from allosaur.cli._access import remote_stateful_client
 from allosaur.cli._answer import Answer, listed
-from allosaur.cli._errors import EXIT_USAGE, bad_input, explained
+from allosaur.cli._errors import EXIT_USAGE, CommandError, bad_input, explained
 from allosaur.cli._flow_access import (
     DEFAULT_PROFILE,
     check_clients,
@@ -79,7 +79,7 @@ def update(client: STLClient, options: argparse.Namespace) -> Answer:
     flows = _owned(client, options)
     running = [name for name in _chosen(flows, options) if _state(flows, name) not in RESTING]
     if not running:
-        raise bad_input("nothing runs; start a profile with `allosaur start PROFILE`")
+        raise CommandError("nothing runs; start a profile with `allosaur start PROFILE`")
     with explained("cannot change the rate"):
         flows.update(wanted, pid_input=running)
     return Answer(
@@ -94,7 +94,7 @@ def clear(client: STLClient, options: argparse.Namespace) -> Answer:
     chosen = _chosen(flows, options)
     running = [name for name in chosen if _state(flows, name) not in RESTING]
     if running:
-        raise bad_input(f"profile '{running[0]}' runs; stop it first: `allosaur stop --clear`")
+        raise CommandError(f"profile '{running[0]}' runs; stop it first: `allosaur stop --clear`")
     with explained("cannot clear the profile"):
         flows.clear_profile(pid_input=chosen)
     return Answer(f"Took {_listed(chosen, 'profile')} off the server.", {"cleared": chosen})

@@ -127,6 +127,7 @@ def json_object(outcome: FlowOutcome, verdict: FlowVerdict) -> dict[str, Any]:
         "duration_s": round(elapsed_s, 3),
         "closing_s": round(outcome.closing_s, 3),
         "interrupted": outcome.exit_code is not None,
+        "cut_short": outcome.cut_short or None,
         "offered_fps": round(offered, 1),
         **result,
         "lost_messages": verdict.lost_messages,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from allosaur.cli._cut_short import UNTIL_THEN, CutShort
 from allosaur.cli._errors import EXIT_USAGE, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
@@ -96,6 +97,8 @@ class FlowOutcome:
     """Flows still began, or were open, long after the end."""
     exit_code: int | None = None
     """Set when a signal ended the run: what to exit with."""
+    cut_short: str = ""
+    """Who or what ended the run before its time, and when; the counters are those until then."""
 
 
 @dataclass(frozen=True)
@@ -119,20 +122,28 @@ def drive(
     with explained("cannot read the counters"):
         client.clear_stats(pid_input=plan.profile_id)
     sampler = FlowSampler(lambda: read(client, plan.profile_id))
+    cut = CutShort(client)
+    watched = _Watched()
+    latency: Mapping[int, Mapping[str, Any]] = {}
+    groups: Mapping[str, FlowCounters] = {}
     try:
         with explained("the traffic did not start", EXIT_USAGE):
             begin(client, plan)
         sampler.started()
-        with explained("the server stopped answering while the traffic ran"):
-            watched = _watch(client, plan, interrupt, sampler, show)
+        with cut.noticed("the server stopped answering while the traffic ran"):
+            _watch(client, plan, interrupt, sampler, show, cut, watched)
     finally:
-        with explained("cannot stop the traffic"):
-            client.stop(pid_input=plan.profile_id)
-    with explained("cannot read the counters"):
-        sampler.sample()
-        latency = latencies(client) if plan.latency_pps else {}
-        groups = read_groups(client, plan.profile_id)
-        warnings = [str(warning) for warning in client.get_warnings()]
+        if not cut.reason:
+            with explained("cannot stop the traffic"):
+                client.stop(pid_input=plan.profile_id)
+    if cut.reason:
+        watched.elapsed_s = watched.elapsed_s or sampler.samples[-1].time_s
+    else:
+        with explained("cannot read the counters"):
+            sampler.sample()
+            latency = latencies(client) if plan.latency_pps else {}
+            groups = read_groups(client, plan.profile_id)
+    warnings = [str(warning) for warning in client.get_warnings()]
     return FlowOutcome(
         plan,
         watched.elapsed_s,
@@ -144,6 +155,7 @@ def drive(
         warnings,
         watched.overdue,
         interrupt.exit_code,
+        cut.reason,
     )
 
 
@@ -200,8 +212,11 @@ def latencies(client: ASTFClient) -> dict[int, dict[str, Any]]:
 
 def judge(outcome: FlowOutcome) -> FlowVerdict:
     """Say whether all flows that were offered began, found their other end, and went well."""
-    reasons = [*_missing(outcome), *_errors(outcome)]
     lost = lost_messages(outcome.counters)
+    if outcome.cut_short:
+        reasons = [outcome.cut_short, UNTIL_THEN]
+        return FlowVerdict(False, "; ".join(reasons), reasons, lost)
+    reasons = [*_missing(outcome), *_errors(outcome)]
     if lost and not outcome.plan.no_close:
         reasons.append(f"{lost:,} UDP messages were sent and not received")
     if outcome.overdue:
@@ -283,13 +298,15 @@ def _watch(
     interrupt: Interrupt,
     sampler: FlowSampler,
     show: Callable[[FlowMoment], None],
-) -> _Watched:
+    cut: CutShort,
+    watched: _Watched,
+) -> None:
     """Sample until the profile rests, a signal comes, or the run is overdue."""
     history: list[float] = []
-    watched = _Watched()
     ended_s: float | None = None
     next_sample_s = SAMPLE_INTERVAL_S
     while not interrupt:
+        cut.check()
         now_s = sampler.elapsed_s()
         state = client.get_profiles_state().get(plan.profile_id, RESTING[0])
         if ended_s is None:
@@ -309,7 +326,6 @@ def _watch(
         time.sleep(_POLL_INTERVAL_S)
     watched.elapsed_s = sampler.elapsed_s() if ended_s is None else ended_s
     watched.closing_s = sampler.elapsed_s() - watched.elapsed_s
-    return watched
 
 
 def _is_overdue(plan: FlowPlan, now_s: float, ended_s: float | None) -> bool:

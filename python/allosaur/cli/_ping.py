@@ -23,7 +23,7 @@ def execute(options: argparse.Namespace) -> int:
     with Interrupt() as interrupt, remote_client(options) as client:
         check_ports(client, [options.port], "--port")
         with (
-            service_ports(client, [options.port], options.force),
+            service_ports(client, _answering(client, options), options.force),
             explained(f"cannot ping from port {options.port}"),
         ):
             _give_address(client, options)
@@ -40,6 +40,19 @@ def execute(options: argparse.Namespace) -> int:
     if interrupt.exit_code is not None:
         return interrupt.exit_code
     return EXIT_OK if result["received"] else EXIT_FAILED
+
+
+def _answering(client: STLClient, options: argparse.Namespace) -> list[int]:
+    """Return the ports that must be in service mode: also one of the same server that has the address.
+
+    A port answers pings only in service mode, as TRex's do.
+    """
+    theirs = [
+        number
+        for number, port in client.ports.items()
+        if options.address in (port.src_ipv4, port.src_ipv6) and not port.is_service
+    ]
+    return list(dict.fromkeys([options.port, *theirs]))
 
 
 def _give_address(client: STLClient, options: argparse.Namespace) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _summary
 from allosaur.cli._access import check_ports, remote_client, take
+from allosaur.cli._cut_short import exit_code
 from allosaur.cli._directions import pair_of
-from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, bad_input, explained
+from allosaur.cli._errors import bad_input, explained
 from allosaur.cli._groups import Grouping
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._progress import progress
@@ -38,14 +39,12 @@ def execute(options: argparse.Namespace) -> int:
         with progress(Path(options.file).name) as shown:
             grouping = Grouping.none(plan.ports, "a capture is sent as it was recorded")
             outcome = drive(client, plan, interrupt, shown.show, begin, grouping)
-        if not options.remote:
+        if not options.remote and not outcome.cut_short:
             with explained("cannot clear the ports"):
                 client.remove_all_streams(ports=list(plan.ports))
     verdict = judge(outcome)
     _print(options, outcome, verdict)
-    if outcome.exit_code is not None:
-        return outcome.exit_code
-    return EXIT_OK if verdict.ok else EXIT_FAILED
+    return exit_code(outcome, verdict.ok)
 
 
 def _plan(client: STLClient, options: argparse.Namespace) -> Plan:

@@ -11,10 +11,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _groups, _profile, _report_file, _run_flows, _summary
-from allosaur.cli._access import check_ports, connected, remote_client, take
+from allosaur.cli import _gateways, _groups, _profile, _report_file, _run_flows, _summary
+from allosaur.cli._access import check_ports, connected, refuse_running, remote_client, take
+from allosaur.cli._cut_short import exit_code
 from allosaur.cli._directions import pair_of
-from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, bad_input, explained
+from allosaur.cli._errors import EXIT_USAGE, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._own_server import started
@@ -54,6 +55,7 @@ def execute(options: argparse.Namespace) -> int:
         for port, of_port in streams.items():
             with explained(f"profile {path}, port {port}", EXIT_USAGE):
                 client.add_streams(of_port, ports=[port])
+        _gateways.wait(client, _gateways.of_streams(client, options.ports), interrupt, options.force)
         with progress(path.name) as shown:
             outcome = drive(client, plan, interrupt, shown.show, grouping=grouping)
         with contextlib.suppress(Exception):
@@ -65,9 +67,7 @@ def execute(options: argparse.Namespace) -> int:
         with _report_file.writing(report):
             write_report(report, content)
     _print(options, tunables, outcome, verdict)
-    if outcome.exit_code is not None:
-        return outcome.exit_code
-    return EXIT_OK if verdict.ok else EXIT_FAILED
+    return exit_code(outcome, verdict.ok)
 
 
 def refuse_options_of_flows(options: argparse.Namespace) -> None:
@@ -85,6 +85,7 @@ def _plan(client: STLClient, options: argparse.Namespace) -> Plan:
 
 def _prepare(client: STLClient, options: argparse.Namespace) -> None:
     """Take the ports, and take away what an earlier run left on them."""
+    refuse_running(client, options.ports, options.force)
     take(client, options.ports, options.force)
     with explained("cannot clear the ports"):
         client.stop(ports=options.ports)

@@ -12,9 +12,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from allosaur.cli import _flow_hints, _flow_summary, _profile, _report_file
+from allosaur.cli import _flow_hints, _flow_summary, _gateways, _profile, _report_file
 from allosaur.cli._access import connected, remote_stateful_client
-from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, bad_input
+from allosaur.cli._cut_short import exit_code
+from allosaur.cli._errors import bad_input
 from allosaur.cli._flow_access import check_clients, load_file, plan_of, put, take_server
 from allosaur.cli._flow_progress import progress
 from allosaur.cli._flows import FlowOutcome, FlowVerdict, drive, judge
@@ -50,6 +51,7 @@ def execute(options: argparse.Namespace, own: OwnServer | None = None) -> int:
         check_clients(client, options)
         take_server(client, options.force)
         put(client, plan, path, profile, options.force)
+        _gateways.wait(client, _gateways.of_flows(client, plan.client_mask), interrupt)
         with progress(path.name) as shown:
             outcome = drive(client, plan, interrupt, shown.show)
         with contextlib.suppress(Exception):
@@ -61,9 +63,7 @@ def execute(options: argparse.Namespace, own: OwnServer | None = None) -> int:
         with _report_file.writing(report):
             write_flow_report(report, content)
     _print(options, tunables, outcome, verdict)
-    if outcome.exit_code is not None:
-        return outcome.exit_code
-    return EXIT_OK if verdict.ok else EXIT_FAILED
+    return exit_code(outcome, verdict.ok)
 
 
 @contextlib.contextmanager

@@ -23,10 +23,12 @@ def execute(options: argparse.Namespace) -> int:
         both = sorted({*running, *cleared})
         if both:
             take(client, both, options.force)
-        with explained("cannot stop the traffic"):
-            client.stop(ports=[f"{port}.*" for port in running])
-        with explained("cannot remove the streams"):
-            client.remove_all_streams(ports=[f"{port}.*" for port in cleared])
+        if running:
+            with explained("cannot stop the traffic"):
+                client.stop(ports=[f"{port}.*" for port in running])
+        if cleared:
+            with explained("cannot remove the streams"):
+                client.remove_all_streams(ports=[f"{port}.*" for port in cleared])
     text = f"Stopped {_answer.listed(running, 'port')}." if running else "Nothing ran."
     if options.clear:
         text += f" Removed the streams of {_answer.listed(cleared, 'port')}." if cleared else ""

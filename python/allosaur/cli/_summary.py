@@ -163,6 +163,7 @@ def json_object(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
         "duration_asked_s": None if asked == FOREVER else asked,
         "duration_s": round(outcome.elapsed_s, 3),
         "interrupted": outcome.exit_code is not None,
+        "cut_short": outcome.cut_short or None,
         "ports": {
             str(port): {**_with_rates(one, outcome.elapsed_s), "other_packets": other[port]}
             for port, one in sorted(outcome.counters.items())

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _loss_hints
+from allosaur.cli._cut_short import CutShort
 from allosaur.cli._directions import directions, other_packets, pair_of
 from allosaur.cli._errors import EXIT_USAGE, explained
 from allosaur.cli._groups import Grouping, stream_counters
@@ -73,6 +74,8 @@ class Outcome:
     """What to look at when a port received none of the packets that were meant for it."""
     link_changes: Sequence[str] = ()
     """Links that went down or came back while the traffic ran, in words."""
+    cut_short: str = ""
+    """Who or what ended the run before its time, and when; the counters are those until then."""
 
     @property
     def other_packets(self) -> dict[int, int | None]:
@@ -122,6 +125,9 @@ def drive(
     reader = _Reader(client, plan, grouping or Grouping.none(ports, "they have no packet groups"))
     with explained("cannot read the port counters"):
         sampler = Sampler(reader.read)
+    cut = CutShort(client)
+    changes: Sequence[str] = ()
+    watched = _Watched()
     try:
         with explained("the traffic did not start", EXIT_USAGE):
             if begin is not None:
@@ -130,30 +136,46 @@ def drive(
                 client.start(ports=ports, mult=plan.multiplier, duration=plan.duration_s, force=plan.force)
         sampler.started()
         links = _loss_hints.Links(client, plan.watched)
-        with explained("the server stopped answering while the traffic ran"):
-            elapsed_s, overdue = _watch(client, plan, interrupt, sampler, reader, show)
-        changes = links.changes()
+        with cut.noticed("the server stopped answering while the traffic ran"):
+            _watch(client, plan, interrupt, sampler, reader, show, cut, watched)
+            changes = links.changes()
     finally:
-        with explained("cannot stop the traffic"):
-            client.stop(ports=ports)
-    with explained("cannot read the port counters"):
-        still_arriving = _settle(sampler, reader, elapsed_s)
-        warnings = [str(warning) for warning in client.get_warnings()]
-    found = directions(reader.grouping, ports, sampler.counted(), reader.streams)
+        if not cut.reason:
+            with explained("cannot stop the traffic"):
+                client.stop(ports=ports)
+    still_arriving = False
+    hints: Sequence[str] = ()
+    if cut.reason:
+        watched.elapsed_s = sampler.samples[-1].time_s
+    else:
+        with explained("cannot read the port counters"):
+            still_arriving = _settle(sampler, reader, watched.elapsed_s)
+        found = directions(reader.grouping, ports, sampler.counted(), reader.streams)
+        hints = _loss_hints.hints(client, found, sampler.counted(), reader.streams)
+    warnings = [str(warning) for warning in client.get_warnings()]
     return Outcome(
         plan,
-        elapsed_s,
+        watched.elapsed_s,
         sampler.counted(),
         {port: sampler.rates(port) for port in plan.watched},
         warnings,
-        overdue,
+        watched.overdue,
         still_arriving,
         interrupt.exit_code,
         reader.grouping,
         reader.streams,
-        _loss_hints.hints(client, found, sampler.counted(), reader.streams),
+        hints,
         changes,
+        cut.reason,
     )
+
+
+@dataclass
+class _Watched:
+    """How long the traffic ran, and whether it was longer than it should."""
+
+    elapsed_s: float = 0.0
+    overdue: bool = False
 
 
 class _Reader:
@@ -191,13 +213,15 @@ def _watch(
     sampler: Sampler,
     reader: _Reader,
     show: Callable[[Moment], None],
-) -> tuple[float, bool]:
-    """Sample until the traffic ends, a signal comes, or the run is overdue; return its time, and if it is."""
+    cut: CutShort,
+    watched: _Watched,
+) -> None:
+    """Sample until the traffic ends, a signal comes, or the run is overdue; note its time, and if it is."""
     history: list[float] = []
-    overdue = False
     next_sample_s = SAMPLE_INTERVAL_S
     losses = _LiveLosses(plan, reader)
     while not interrupt:
+        cut.check()
         now_s = sampler.elapsed_s()
         if now_s >= next_sample_s:
             interval_s = max(SAMPLE_INTERVAL_S, _READING_SHARE * reader.took_s)
@@ -208,15 +232,16 @@ def _watch(
         if not client.is_traffic_active(ports=list(plan.ports)):
             break
         if plan.duration_s != FOREVER and now_s > plan.duration_s + _STOP_GRACE_S:
-            overdue = True
+            watched.overdue = True
             break
         interrupt.sleep(_POLL_INTERVAL_S)
-    elapsed_s = sampler.elapsed_s()
+    watched.elapsed_s = sampler.elapsed_s()
+    # Who takes a port over stops its traffic: what is counted from then on is not ours.
+    cut.check()
     sampler.sample()
-    if plan.duration_s != FOREVER and not overdue:
+    if plan.duration_s != FOREVER and not watched.overdue:
         # The end is noticed a poll later than it was.
-        elapsed_s = min(elapsed_s, plan.duration_s)
-    return elapsed_s, overdue
+        watched.elapsed_s = min(watched.elapsed_s, plan.duration_s)
 
 
 class _LiveLosses:

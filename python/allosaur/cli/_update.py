@@ -7,7 +7,7 @@ import argparse
 from allosaur.cli import _answer, _flow_commands
 from allosaur.cli._access import refuse_options, remote_client_of_any_mode, take
 from allosaur.cli._answer import Answer
-from allosaur.cli._errors import EXIT_USAGE, bad_input, explained
+from allosaur.cli._errors import EXIT_USAGE, CommandError, explained
 from allosaur.cli._stream_ports import chosen, sending_ports
 
 
@@ -20,7 +20,7 @@ def execute(options: argparse.Namespace) -> int:
         refuse_options(options, "stateful profiles", "pid")
         running = chosen(client, options, sending_ports)
         if not running:
-            raise bad_input("nothing runs; start a profile with `allosaur start PROFILE`")
+            raise CommandError("nothing runs; start a profile with `allosaur start PROFILE`")
         take(client, running, options.force)
         with explained("cannot change the rate", EXIT_USAGE):
             client.update(ports=running, mult=options.multiplier, force=options.force)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from allosaur.cli._cut_short import UNTIL_THEN
 from allosaur.cli._directions import directions
 from allosaur.cli._traffic import SETTLE_MAX_S, Outcome
 from allosaur.report import Direction, lost_total
@@ -38,6 +39,9 @@ def judge(outcome: Outcome) -> Verdict:
     found = directions(outcome.grouping, outcome.plan.ports, outcome.counters, outcome.streams)
     lost, duplicates = lost_total(found), sum(one.duplicate_packets for one in found)
     missed = outcome.total.missed_packets
+    if outcome.cut_short:
+        reasons = [outcome.cut_short, UNTIL_THEN]
+        return Verdict(False, "; ".join(reasons), lost, missed, reasons, duplicates, found)
     reasons = [*_losses(outcome, found), *_duplicates(outcome, found), *_shortfalls(outcome)]
     if outcome.total.tx_packets == 0:
         reasons.insert(0, "nothing was sent")
