@@ -55,7 +55,7 @@ def test_ports_that_are_none(text: str) -> None:
 def test_servers() -> None:
     read = {
         text: _options.server_address(text)
-        for text in ("lab", "lab:4600", "10.0.0.1:1", "[::1]:4501", "[::1]")
+        for text in ("lab", "lab:4600", "10.0.0.1:1", "[::1]:4501", "[::1]", ":4600")
     }
     assert [str(address) for address in read.values()] == [
         "lab:4501",
@@ -63,6 +63,7 @@ def test_servers() -> None:
         "10.0.0.1:1",
         "[::1]:4501",
         "[::1]:4501",
+        "localhost:4600",
     ]
     assert read["[::1]"].host == "::1"
 

@@ -91,6 +91,11 @@ def connected(client: Client, name: str, local_hint: bool = True) -> Iterator[Cl
     except CommandError as error:
         if isinstance(error.__cause__, WrongModeError):
             raise bad_input(_other_kind(name, error.__cause__.is_stateful)) from error
+        if "publisher" in str(error):
+            raise CommandError(
+                f"the server at {name} answers, and no events come from where they should: give the "
+                "--pub-port that it was started with"
+            ) from error
         if isinstance(error.__cause__, STLConnectionError):
             hint = ", name another with --server HOST:PORT, or use --local" if local_hint else ""
             hint = hint or ", or name another with --server HOST:PORT"
