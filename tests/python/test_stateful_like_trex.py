@@ -16,7 +16,7 @@ from allosaur.testing import MockStatefulTransport
 #: Every public method of TRex's stateful client that its stateless client has not, or has with other
 #: parameters, and that is no console command; what ours takes after them is not listed.
 SURFACE = {
-    "acquire": "force",
+    "acquire": "force lease_s",  # the last is our own
     "activate_tunnel": "tunnel_type activate loopback",
     "clear_dynamic_traffic_stats": "pid_input clear_all",
     "clear_profile": "block pid_input",

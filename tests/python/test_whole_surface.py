@@ -16,7 +16,7 @@ from allosaur.testing import MockTransport
 #: Every public method of TRex's stateless client that is no console command, with its parameters (and what
 #: ours takes after them), except those of tagged packet groups.
 SURFACE = {
-    "acquire": "ports force sync_streams",
+    "acquire": "ports force sync_streams lease_s",  # the last is our own
     "add_profile": "filename ports",
     "add_streams": "streams ports",
     "clear_events": "",
