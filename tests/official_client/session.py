@@ -171,7 +171,7 @@ def changes(connect):
     client.pause(ports=["0"])
     wait_until(lambda: client.get_paused_ports() == [0])
     seen["paused"] = client.get_paused_ports()
-    seen["paused_still"] = stands_still()
+    seen["paused_still"] = wait_until(stands_still)
     client.resume(ports=["0"])
     wait_until(lambda: client.get_transmitting_ports() == [0])
     seen["transmitting"] = client.get_transmitting_ports()
@@ -179,7 +179,7 @@ def changes(connect):
     for mult in ("1kpps+", "500pps-", "10kpps"):
         client.update(ports=["0"], mult=mult)
     client.pause_streams(0, ids)
-    seen["streams_still"] = stands_still()
+    seen["streams_still"] = wait_until(stands_still)
     client.update_streams(0, mult="5kpps", stream_ids=[ids[1]])
     client.resume_streams(0, [ids[1]])
     seen["stream_resumes"] = goes_on()

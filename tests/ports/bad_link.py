@@ -35,8 +35,9 @@ class BadLink:
     """A bad link between two interfaces of a namespace, while the ``with`` block lasts.
 
     ``delay_ms`` is each way; ``loss``, ``duplicate`` and ``reorder`` are of a thousand frames; what is
-    reordered comes up to ``delay_ms`` later. ``passed`` says in the end what became of the frames:
-    "carried", "lost", "duplicated", "late" and "refused" (that could not be sent).
+    reordered comes up to ``delay_ms`` later. When the block ends, what is under way is carried still.
+    ``passed`` says then what became of the frames: "carried", "lost", "duplicated", "late" and "refused"
+    (that could not be sent).
     """
 
     def __init__(self, namespace: str, ends: tuple[str, str], **faults: float) -> None:
@@ -88,17 +89,32 @@ class Carrier:
         ready, _, _ = select.select(self._ends, [], [], wait_s)
         now = time.monotonic()
         for end in ready:
-            self._take(now, self._ends.index(end))
+            self._take(self._ends.index(end))
+        self._send_due(now)
+
+    def empty(self) -> None:
+        """Take what has arrived by now, and carry all that is under way."""
+        for end in range(len(self._ends)):
+            while self._take(end):
+                pass
+        while self._under_way:
+            time.sleep(max(0.0, self._under_way[0][0] - time.monotonic()))
+            self._send_due(time.monotonic())
+
+    def _send_due(self, now: float) -> None:
         while self._under_way and self._under_way[0][0] <= now:
             _, _, to, frame = heapq.heappop(self._under_way)
             self._send(to, frame)
 
-    def _take(self, now: float, end: int) -> None:
+    def _take(self, end: int) -> bool:
+        """Take some of the frames that arrived at an end; whether there may be more."""
         for _ in range(64):
             try:
                 frame = self._ends[end].recv(1 << 16)
             except BlockingIOError:
-                return
+                return False
+            # Read for each frame: one that arrived after the clock was read would be early.
+            now = time.monotonic()
             draw = self._random.random() * 1000
             if draw < self._faults.loss:
                 self.passed["lost"] += 1
@@ -115,6 +131,7 @@ class Carrier:
             for _ in range(copies):
                 self._number += 1
                 heapq.heappush(self._under_way, (due, self._number, 1 - end, frame))
+        return True
 
     def _send(self, to: int, frame: bytes) -> None:
         try:
@@ -154,6 +171,7 @@ def main(words: Sequence[str]) -> None:
     print("ready", flush=True)
     while goes_on:
         carrier.turn()
+    carrier.empty()
     print(json.dumps(carrier.passed))
 
 

@@ -17,7 +17,9 @@ from allosaur.server import LocalServer, find_binary
 from scapy.all import IP, TCP, UDP, Dot1AD, Dot1Q, Ether
 
 CAP_NET_RAW = 13
-SETTLE_S = 5.0
+SETTLE_S = 10.0
+#: Readings in which nothing came: a thread of a busy machine may stand still for a while.
+STILL = 5
 
 
 def burst(packet: Any, packets: int, pps: float = 100_000, **options: Any) -> STLStream:
@@ -41,13 +43,17 @@ def run(client: STLClient, streams: list[STLStream], port: int = 0) -> dict[Any,
 
 
 def settled(client: STLClient) -> dict[Any, Any]:
+    """The statistics when all that was sent has arrived, or nothing has come for a while."""
     until = time.monotonic() + SETTLE_S
     stats: dict[Any, Any] = client.get_stats()
-    while time.monotonic() < until:
+    still = 0
+    while still < STILL and time.monotonic() < until:
         time.sleep(0.15)
-        before, stats = stats, client.get_stats()
-        if stats["total"]["ipackets"] == before["total"]["ipackets"]:
+        before, stats = stats["total"]["ipackets"], client.get_stats()
+        total = stats["total"]
+        if total["ipackets"] == before and before >= total["opackets"]:
             break
+        still = still + 1 if total["ipackets"] == before else 0
     return stats
 
 
@@ -197,15 +203,17 @@ def test_an_interface_that_goes_down_holds_traffic_up_and_loses_none(network: An
     near, other = network.veth(far)
     with LocalServer(ports=[near]) as server, server.client() as client:
         client.reset()
-        stream = STLStream(packet=STLPktBuilder(pkt=udp()), mode=STLTXCont(pps=50_000))
+        stream = STLStream(packet=STLPktBuilder(pkt=udp()), mode=STLTXCont(pps=20_000))
         client.add_streams(stream, ports=[0])
-        client.start(ports=[0], duration=0.8)
+        client.start(ports=[0], duration=2)
         network.run(None, "ip", "link", "set", near, "down")
-        time.sleep(0.3)
+        until = time.monotonic() + SETTLE_S
+        while client.get_stats()[0]["missed_packets"] == 0:
+            assert time.monotonic() < until, "the link is down, and nothing is missed"
+            time.sleep(0.05)
         network.run(None, "ip", "link", "set", near, "up")
         client.wait_on_traffic(ports=[0])
         stats = settled(client)
-        assert stats[0]["missed_packets"] > 0
         assert stats[0]["opackets"] + stats[0]["missed_packets"] == 40_000
         assert network.received(far, other)[0] == stats[0]["opackets"]
 

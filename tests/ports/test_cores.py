@@ -99,7 +99,15 @@ def threads_of(server: LocalServer) -> list[str]:
     """The names of the threads of a server, but the first."""
     tasks = Path(f"/proc/{server.pid}/task").iterdir()
     names = [(task / "comm").read_text().strip() for task in tasks]
-    return [name for name in names if name.startswith(("data-", "receive"))]
+    return sorted(name for name in names if name.startswith(("data-", "receive")))
+
+
+def wait_for_threads(server: LocalServer, expected: list[str]) -> None:
+    """Wait until the threads of a server are these: a thread names itself when it first runs."""
+    until = time.monotonic() + SETTLE_S
+    while (names := threads_of(server)) != sorted(expected):
+        assert time.monotonic() < until, names
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("receivers", [1, 2, 3])
@@ -111,7 +119,7 @@ def test_groups_and_several_receivers_count_as_one(write: Write, receivers: int)
     )
     with LocalServer(config=config) as server, server.client() as client:
         more = [f"receive-{number}" for number in range(1, receivers)]
-        assert sorted(threads_of(server)) == sorted(["data-0", "data-1", "data-2", "receive", *more])
+        wait_for_threads(server, ["data-0", "data-1", "data-2", "receive", *more])
         stats = send(client, [0, 2, 3])
         check(stats, [0, 2, 3], lambda port: port ^ 1)
         assert client.get_server_system_info()["dp_core_count"] == 3

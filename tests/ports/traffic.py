@@ -12,7 +12,9 @@ from typing import Any
 from allosaur import STLClient, STLFlowLatencyStats, STLFlowStats, STLPktBuilder, STLStream, STLTXSingleBurst
 from scapy.all import IP, TCP, UDP, Ether, IPv6
 
-SETTLE_S = 5.0
+SETTLE_S = 10.0
+#: Readings in which nothing came: a thread of a busy machine may stand still for a while.
+STILL = 5
 
 
 def udp(size: int = 60, to: str = "10.0.1.2", source: str = "10.0.0.2", sport: int = 1025, **ip: Any) -> Any:
@@ -60,14 +62,17 @@ def run(client: STLClient, streams: Mapping[int, Sequence[STLStream]]) -> Any:
 
 
 def settled(client: STLClient) -> Any:
-    """The statistics when packets that are under way have arrived."""
+    """The statistics when all that was sent has arrived, or nothing has come for a while."""
     until = time.monotonic() + SETTLE_S
     stats: Any = client.get_stats()
-    while time.monotonic() < until:
+    still = 0
+    while still < STILL and time.monotonic() < until:
         time.sleep(0.15)
-        before, stats = stats, client.get_stats()
-        if stats["total"]["ipackets"] == before["total"]["ipackets"]:
+        before, stats = stats["total"]["ipackets"], client.get_stats()
+        total = stats["total"]
+        if total["ipackets"] == before and before >= total["opackets"]:
             break
+        still = still + 1 if total["ipackets"] == before else 0
     return stats
 
 
