@@ -99,10 +99,10 @@ def test_a_bad_file_leaves_the_port_as_it_was(
     path = tmp_path / "bad.pcap"
     if data is not None:
         path.write_bytes(data)
-    before = transport.methods()
+    before = len(transport.methods())
     with pytest.raises(STLError, match=words):
         owner.push_pcap(path, ports=[0])
-    assert transport.methods() == before
+    assert set(transport.methods()[before:]) <= {"get_async_events"}, "events come by themselves"
 
 
 def test_a_truncated_file_is_named(owner: STLClient, tmp_path: Path) -> None:
