@@ -7,12 +7,15 @@ module imports Scapy (about a fifth of a second); nothing imports it before a pa
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
-# Scapy says on import that it found no default route; that is of no concern here.
-logging.getLogger("scapy.runtime").setLevel(logging.ERROR)
+from ._errors import STLPacketError
+from ._scapy_log import silence_routes
 
+# Scapy says on import, too, that it found no default route.
+silence_routes()
+
+from scapy.fields import BitField  # noqa: E402
 from scapy.layers.inet import IP  # noqa: E402
 from scapy.layers.inet6 import IPv6  # noqa: E402
 from scapy.layers.l2 import ARP, Ether  # noqa: E402
@@ -26,7 +29,17 @@ _ADDRESSES: dict[type[Packet], dict[str, str]] = {
     ARP: {"hwsrc": "00:00:00:00:00:00", "psrc": "16.0.0.1", "hwdst": "00:00:00:00:00:00", "pdst": "0.0.0.0"},
 }
 
-__all__ = ["ARP", "IP", "Ether", "IPv6", "Packet", "Padding", "explicit_macs", "with_fixed_addresses"]
+__all__ = [
+    "ARP",
+    "IP",
+    "Ether",
+    "IPv6",
+    "Packet",
+    "Padding",
+    "check_bit_fields",
+    "explicit_macs",
+    "with_fixed_addresses",
+]
 
 
 def with_fixed_addresses(packet: Packet) -> Packet:
@@ -44,6 +57,20 @@ def with_fixed_addresses(packet: Packet) -> Packet:
 def _copy(packet: Packet) -> Packet:
     twin: Packet = packet.copy()
     return twin
+
+
+def check_bit_fields(packet: Packet) -> None:
+    """Refuse values that Scapy would cut to the bits of their field. Raises ``STLPacketError``."""
+    layer: Any = packet
+    while layer and type(layer).__name__ != "NoPayload":
+        for field in layer.fields_desc:
+            value = layer.fields.get(field.name)
+            if isinstance(field, BitField) and type(value) is int and value >> field.size > 0:
+                raise STLPacketError(
+                    f"{type(layer).__name__}({field.name}={value}): the field has {field.size} bits, "
+                    f"give 0 to {(1 << field.size) - 1}"
+                )
+        layer = layer.payload
 
 
 def explicit_macs(packet: Packet) -> tuple[bool, bool]:
