@@ -10,14 +10,16 @@ import json
 import sys
 import traceback
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ._errors import STLError, STLProfileError
 from ._profile import STLProfile
+from ._scapy_log import silence_routes
 from ._stream import STLStream
+from ._tunable_names import did_you_mean, warn_of_unread
 
 _REGISTER_HELP = "define register() that returns an object with get_streams()"
 
@@ -120,6 +122,7 @@ def located_module(path: Path) -> Iterator[types.ModuleType]:
     Raises ``STLProfileError``.
     """
     source = read_text(path)
+    silence_routes()
     path = path.resolve()
     try:
         code = compile(source, str(path), "exec")
@@ -163,10 +166,25 @@ def _arguments(
     keywords = as_keywords(path, tunables)
     takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
     unknown = [name for name in keywords if name not in parameters]
+    known = [name for name in named(parameters) if name not in context]
     if unknown and not takes_all:
-        known = ", ".join(name for name in parameters if name not in context) or "none"
-        raise STLProfileError(f"profile {path} has no tunable '{unknown[0]}', its tunables are: {known}")
+        raise no_tunable(path, unknown[0], known)
+    warn_of_unread(path, get_streams, unknown, known)
     return {**_accepted(parameters, context), **keywords}
+
+
+def named(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
+    """The parameters that have names of their own."""
+    several = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return [name for name, parameter in parameters.items() if parameter.kind not in several]
+
+
+def no_tunable(path: Path, name: str, known: Sequence[str]) -> STLProfileError:
+    """The error for a tunable that a profile does not have."""
+    return STLProfileError(
+        f"profile {path} has no tunable '{name}', "
+        f"its tunables are: {', '.join(known) or 'none'}{did_you_mean(name, known)}"
+    )
 
 
 def _accepted(parameters: Any, values: dict[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ PACKET_BYTES_MAX = 9238
 
 _LINKTYPE_ETHERNET = 1
 _HERE = str(Path(__file__).parent)
+_PROFILES = f"{_HERE}/profiles/"
 
 
 class STLPktBuilder:
@@ -122,10 +123,11 @@ class STLPktBuilder:
         """Does nothing: a builder is complete once it is made. Existing scripts call it."""
 
     def _take_scapy(self, pkt: object, build_raw: bool) -> None:
-        from ._scapy import Packet, explicit_macs, with_fixed_addresses
+        from ._scapy import Packet, check_bit_fields, explicit_macs, with_fixed_addresses
 
         if not isinstance(pkt, Packet):
             raise STLTypeError("pkt", type(pkt), ("Packet", str))
+        check_bit_fields(pkt)
         self._explicit_macs = explicit_macs(pkt)
         self.pkt = pkt.copy() if build_raw else with_fixed_addresses(pkt)
         try:
@@ -171,8 +173,12 @@ def _bytes(pkt_buffer: bytes, remove_fcs: bool) -> bytes:
 
 
 def _caller_directory() -> Path:
-    """The directory of the first file on the stack that is not of this package: the profile's."""
+    """The directory of the first file on the stack that is not this package's own code: the profile's."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+    while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     return Path(frame.f_code.co_filename).parent
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(_HERE) and not file.startswith(_PROFILES)

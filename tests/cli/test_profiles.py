@@ -48,7 +48,7 @@ def test_an_example_is_short_and_says_how_to_run_it(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
     assert len(source.splitlines()) < LINES_MAX
     description = ast.get_docstring(ast.parse(source)) or ""
-    assert f"allosaur run profiles/{path.name}" in description
+    assert f"allosaur run {path.stem}" in description
     assert "It tests" in description
 
 

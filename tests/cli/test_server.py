@@ -133,8 +133,8 @@ def test_a_stateful_server_says_what_it_is_for(
     text = welcome(start(*(["--config", str(config)] if by_file else ["--stateful"])))
     assert "mode=stateful" in text
     assert "ASTFClient(server=" in text
-    example = re.search(r"allosaur run profiles/(stateful/http.py) (.*)", text)
+    example = re.search(r"allosaur run (http) (.*)", text)
     assert example is not None, text
     options = example[2].replace("-d 10", "-d 1").split()
-    ended = allosaur("run", Path(__file__).resolve().parents[2] / "profiles" / example[1], *options)
+    ended = allosaur("run", example[1], *options)
     assert ended.code == 0 or "load not reached" in ended.out, ended

@@ -38,11 +38,14 @@ def test_help(allosaur: Any, command: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "COMMAND"),
-        (["ran"], "invalid choice: 'ran'"),
+        (["rum"], "there is no command 'rum'; did you mean run?"),
+        (["config", "chek"], "did you mean check?"),
         (["run"], "PROFILE"),
-        (["run", "x.py", "--speed", "5"], "--speed"),
-        (["version", "extra"], "extra"),
+        (["run", "x.py", "--speed", "5"], "there is no option --speed"),
+        (["run", "x.py", "--locl"], "there is no option --locl; did you mean --local?"),
+        (["run", "x.py", "-d"], "-d/--duration: a value is missing"),
+        (["run", "x.py", "--local", "--server", "x"], "--server: not allowed with --local"),
+        (["version", "extra"], "'extra' is one word too many"),
     ],
 )
 def test_a_wrong_command_line(allosaur: Any, words: list[str], said: str) -> None:
@@ -85,3 +88,50 @@ def test_help_loads_nothing_heavy(allosaur: Any, tmp_path: Path) -> None:
     loaded = done.stderr.splitlines()[-1]
     assert [name for name in HEAVY if f"'{name}'" in loaded] == []
     assert "'argparse'" in loaded
+
+
+@pytest.mark.parametrize("words", [[], ["help"]])
+def test_the_command_alone_shows_help(allosaur: Any, words: list[str]) -> None:
+    ended = allosaur(*words)
+    assert ended.code == 0, ended
+    assert ended.out == allosaur("--help").out
+    assert "Allosaur, an open, realistic traffic generator." in ended.out
+
+
+def test_help_of_a_command(allosaur: Any) -> None:
+    assert allosaur("help", "run").out == allosaur("run", "--help").out
+    allosaur("help", "rum").refused("did you mean run?")
+
+
+def test_the_version_as_an_option(allosaur: Any) -> None:
+    assert allosaur("--version").out == allosaur("version").out.splitlines()[0] + "\n"
+
+
+def test_debug_before_the_command(allosaur: Any) -> None:
+    ended = allosaur("--debug", "run", "missing.py")
+    assert ended.code == 2
+    assert "Traceback" in ended.err and "argparse" not in ended.err
+
+
+def test_no_color(allosaur: Any, binary: str) -> None:
+    # `rich` colors also where nobody can see it when FORCE_COLOR is set, but not with NO_COLOR.
+    run = ["run", "single_burst", "--local", "--local-ports", "memory:loss=90%:seed=1,memory"]
+    force = {"FORCE_COLOR": "1", "COLUMNS": "100"}
+    assert "\x1b[3" not in allosaur("--no-color", *run, variables=force).out
+    assert "\x1b[3" not in allosaur(*run, variables={**force, "NO_COLOR": "1"}).out
+
+
+@pytest.mark.parametrize(
+    "words", [["serv"], ["serve", "--port", "x"], ["serve", "--cores"], ["config", "check"]]
+)
+def test_errors_of_the_server_s_binary_are_one_line_too(binary: str, words: list[str]) -> None:
+    done = subprocess.run([binary, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("error: ")
+
+
+def test_both_programs_have_one_slogan(allosaur: Any, binary: str) -> None:
+    done = subprocess.run([binary], capture_output=True, text=True, check=True)
+    assert "Allosaur, an open, realistic traffic generator" in done.stdout

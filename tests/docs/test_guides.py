@@ -121,3 +121,23 @@ def test_the_stateful_guide_compiles_and_runs(tmp_path: Path, monkeypatch: pytes
     assert fields["program_list"][0]["commands"][1] == {"name": "rx", "min_bytes": 5000}
     monkeypatch.chdir(ROOT)
     exec(next(block for block in blocks if "MockStatefulTransport" in block), {})
+
+
+def test_sudo_of_the_guides_finds_the_command(tmp_path: Path) -> None:
+    """Debian's sudo looks into the folders of its secure_path only: `sudo allosaur` is not found there."""
+    sudo = tmp_path / "sudo"
+    folders = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    sudo.write_text(f'#!/bin/sh\nPATH={folders}\nexport PATH\nexec "$@"\n', encoding="utf-8")
+    sudo.chmod(0o755)
+    bin_folder = Path(sys.executable).parent
+    path = f"{tmp_path}:{bin_folder}:{folders}"
+    used = 0
+    for page in GUIDES:
+        for line in re.findall(r"(sudo [^`\n]*allosaur (?:server|run)\b)", page.read_text(encoding="utf-8")):
+            command = re.sub(r"allosaur (server|run)$", "allosaur version", line)
+            done = subprocess.run(
+                ["sh", "-c", command], env={"PATH": path}, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, f"{page.name}: {line}: {done.stderr}"
+            used += 1
+    assert used > 3

@@ -69,9 +69,9 @@ def test_what_a_run_prints_is_what_the_guide_shows(stateful: LocalServer) -> Non
 def test_the_server_s_command_is_the_server_s(stateful: LocalServer) -> None:
     (command,) = [command for command in COMMANDS if command.startswith(SERVER)]
     words = shlex.split(command)[2:]
-    from allosaur.cli import _main
+    from allosaur.cli import _parser
 
-    options = _main._parser().parse_args(["server", *words])
+    options = _parser.build().parse_args(["server", *words])
     assert options.stateful
     assert options.ports == "memory,memory"
 

@@ -38,6 +38,24 @@ def test_wheel_has_all_import_names_and_types() -> None:
     assert "allosaur/captures/http_browsing.pcap" in files
 
 
+def test_wheel_has_all_profiles(tmp_path: Path) -> None:
+    files = {str(file) for file in distribution("allosaur").files or []}
+    folder = Path(__file__).resolve().parents[2] / "python" / "allosaur" / "profiles"
+    ours = {
+        f"allosaur/profiles/{path.relative_to(folder)}"
+        for path in folder.rglob("*")
+        if path.suffix in (".py", ".pcap")
+    }
+    assert len(ours) > 95
+    assert ours <= files
+    # In a folder without a checkout around, as after `pip install`.
+    for words in (["sim", "imix", "-o", "out.pcap", "--limit", "3"], ["sim", "http"]):
+        done = subprocess.run(
+            [COMMANDS / "allosaur", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
 def test_server_and_package_have_one_version() -> None:
     done = subprocess.run(
         [COMMANDS / "allosaur-server", "--version"], capture_output=True, text=True, check=True

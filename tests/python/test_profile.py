@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 import yaml
 from allosaur import STLProfile, STLProfileError
+from allosaur._tunable_names import UnreadTunableWarning
 
 STREAM = """
 from allosaur import STLStream, STLPktBuilder, STLTXCont
@@ -56,6 +58,42 @@ def test_an_unknown_tunable_is_named_with_the_known_ones(tmp_path: Path) -> None
     path = profile(tmp_path, ", direction=0, size=1, rate=1")
     with pytest.raises(STLProfileError, match="has no tunable 'sice', its tunables are: size, rate"):
         STLProfile.load(path, sice=64)
+
+
+def test_the_nearest_tunable_is_named(tmp_path: Path) -> None:
+    path = profile(tmp_path, ", direction=0, size=1, rate=1")
+    with pytest.raises(STLProfileError, match=r"are: size, rate; did you mean size\?$"):
+        STLProfile.load(path, sice=64)
+
+
+@pytest.mark.parametrize(
+    ("signature", "body", "warned"),
+    [
+        (", direction=0, size=1, **kwargs", "pass", True),
+        (
+            ", **kwargs",
+            "size = kwargs.get('size', 64); rate = kwargs['rate'] if 'rate' in kwargs else 1",
+            True,
+        ),
+        (", **kwargs", "size = kwargs.get('sice', 64)", False),
+        (", **kwargs", "dict(kwargs)", False),
+        (", **kwargs", "[name for name in kwargs]", False),
+        (", **kwargs", "words = kwargs.get('tunables', [])", False),
+    ],
+    ids=["ignored", "others are read", "this is read", "passed on", "listed", "all through the list"],
+)
+def test_a_tunable_that_is_never_read_is_warned_of(
+    tmp_path: Path, signature: str, body: str, warned: bool
+) -> None:
+    path = profile(tmp_path, signature, body)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        STLProfile.load(path, sice=64)
+    told = [str(one.message) for one in caught if one.category is UnreadTunableWarning]
+    assert bool(told) == warned, told
+    if warned:
+        assert "never reads the tunable 'sice'" in told[0]
+        assert "did you mean size?" in told[0]
 
 
 def test_a_tunable_without_a_value_is_named(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from allosaur import ASTFProfile, STLProfileError
 from allosaur._loader import located_module
 from allosaur._stateful._commands import BufferCmd
 from allosaur._stateful._templates import ASTFTemplate
+from allosaur.cli import _options
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = sorted((ROOT / "profiles" / "stateful").glob("*.py"))
@@ -39,7 +40,7 @@ def test_it_says_what_it_is_for(path: Path) -> None:
     text = description(path)
     for beginning in (
         "It tests ",
-        f'Load it:  client.load_profile("profiles/stateful/{path.name}"',
+        f"Run it:  allosaur run {path.stem} ",
         "Tunables: ",
     ):
         assert beginning in text
@@ -62,9 +63,8 @@ def test_it_takes_the_tunables_that_it_names(path: Path) -> None:
         assert [name for name in parameters if not re.search(rf"\b{name}\b", named)] == []
         with pytest.raises(STLProfileError, match="has no tunable 'nonsense'"):
             loaded(path, nonsense=1)
-    call = re.search(r"load_profile\(\"[^\"]*\"(?:, (\{.*?\}))?\)", description(path))
-    assert call is not None
-    tunables = ast.literal_eval(call[1]) if call[1] else {}
+    given = re.search(r"allosaur run \w+ -t (\S+)", description(path))
+    tunables = _options.tunables(given[1]) if given else {}
     assert loaded(path, **tunables).to_json()["templates"]
 
 

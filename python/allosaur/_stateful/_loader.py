@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from .._errors import STLProfileError
-from .._loader import as_keywords, as_list, located_module, read_text
+from .._loader import as_keywords, as_list, located_module, named, no_tunable, read_text
+from .._tunable_names import warn_of_unread
 from ._profile import ASTFProfile, ASTFProfileLight
 
 _REGISTER_HELP = "define register() that returns an object with get_profile()"
@@ -75,9 +76,10 @@ def _arguments(path: Path, get_profile: Callable[..., Any], tunables: dict[str, 
         return {**kept, "tunables": as_list(tunables)}
     keywords = as_keywords(path, tunables)
     unknown = [name for name in keywords if name not in parameters]
+    known = named(parameters)
     if unknown and not takes_all:
-        known = ", ".join(parameters) or "none"
-        raise STLProfileError(f"profile {path} has no tunable '{unknown[0]}', its tunables are: {known}")
+        raise no_tunable(path, unknown[0], known)
+    warn_of_unread(path, get_profile, unknown, known)
     # With **kwargs alone a profile may look for the list itself, as it comes from TRex's client.
     return {**keywords, "tunables": as_list(tunables)} if takes_all else keywords
 

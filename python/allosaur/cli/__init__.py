@@ -1,4 +1,4 @@
-"""The `allosaur` command line: `server`, `run`, `sim`, `demo` and `version`.
+"""The `allosaur` command line: its commands are listed in `_commands`.
 
 Only :func:`main` is public. Each command has a private module, which is imported when the command is
 used, so that `allosaur --help` answers at once.

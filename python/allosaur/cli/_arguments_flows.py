@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from allosaur.cli import _options
+from allosaur.cli import _options, _shipped
 
 
 def of_runs(parser: argparse._ActionsContainer) -> None:
@@ -54,7 +54,7 @@ def of_runs(parser: argparse._ActionsContainer) -> None:
 
 def start(parser: argparse.ArgumentParser) -> None:
     """`allosaur start`."""
-    parser.add_argument("profile", metavar="PROFILE", help="a profile: a .py, .json, .yaml or .pcap file")
+    _shipped.add_profile(parser, _shipped.PROFILE_HELP)
     parser.add_argument(
         "-m",
         "--multiplier",
@@ -168,4 +168,4 @@ def _server(parser: argparse.ArgumentParser, force: bool) -> None:
         parser.add_argument(
             "--force", action="store_true", help="take the server over even if someone else has it"
         )
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    _options.add_json(parser)

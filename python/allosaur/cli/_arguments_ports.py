@@ -196,4 +196,4 @@ def _server(parser: argparse.ArgumentParser) -> None:
         help="the server's event port (default: one below its RPC port)",
     )
     parser.add_argument("--force", action="store_true", help="take the ports over from whoever has them")
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    _options.add_json(parser)

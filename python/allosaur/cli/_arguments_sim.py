@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from allosaur.cli import _options
+from allosaur.cli import _options, _shipped
 
 FAULTS = (
     *("syn-lost", "syn-ack-lost", "syn-refused", "syn-blind-reset", "wrong-port", "reset-middle"),
@@ -15,9 +15,7 @@ FAULTS = (
 
 def of_streams(parser: argparse.ArgumentParser) -> None:
     """What is simulated, and what only streams have."""
-    parser.add_argument(
-        "profile", metavar="PROFILE", nargs="?", help="a profile: a .py, .json, .yaml or .pcap file"
-    )
+    _shipped.add_profile(parser, _shipped.PROFILE_HELP, nargs="?")
     parser.add_argument(
         "--commands", metavar="FILE", help="instead of a profile: a JSON file of RPC requests"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import NoReturn
 
+from allosaur.cli import _output
 from allosaur.cli._binary import become_server_binary
 
 
@@ -15,5 +16,6 @@ def execute(options: argparse.Namespace) -> NoReturn:
         words.append("--force")
     if options.action == "check" and options.json:
         words.append("--json")
+        _output.become_file(options)
     # Behind --, so that a file may be called anything; - is the standard output.
     become_server_binary([*words, "--", options.file])

@@ -168,9 +168,10 @@ def _text(outcome: Outcome, flows: FlowOutcome, checks: list[Check], ok: bool, r
         f"Report: {report}",
         "Next:",
         "  allosaur server                       start a server that stays",
-        "  allosaur run PROFILE -m 100kpps -d 10 send a profile of your own, or one of profiles/",
-        "  allosaur run profiles/stateful/http.py --local -m 1000 -d 10   conversations over TCP",
-        "  allosaur sim PROFILE -o out.pcap      see its packets without sending them",
+        "  allosaur run imix -m 100kpps -d 10    send a profile there; `allosaur profiles` lists them",
+        "  allosaur run http --local -m 1000 -d 10   connections over TCP, on a server of its own",
+        "  allosaur sim imix -o out.pcap         see its packets without sending them",
+        "  allosaur new mine.py                  write a profile of your own",
     ]
     return "\n".join(lines)
 

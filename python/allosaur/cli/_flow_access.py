@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from allosaur.cli import _shipped
 from allosaur.cli._access import LEASE_S
 from allosaur.cli._errors import EXIT_SETUP, EXIT_USAGE, CommandError, bad_input, brief, explained
 from allosaur.cli._flows import ALL_CLIENTS, RESTING, FlowPlan
@@ -57,8 +58,7 @@ def profile_name(options: argparse.Namespace) -> str:
 def load_file(path: Path, tunables: Mapping[str, Tunable]) -> ASTFProfile | ASTFProfileLight:
     """Load a stateful profile. Raises :class:`CommandError` with the line that is wrong."""
     if not path.is_file():
-        what = "is a folder, not a profile" if path.is_dir() else "no such file"
-        raise bad_input(f"profile {path}: {what}; give the path of a .py or .json file")
+        raise bad_input(_shipped.missing(path))
     from allosaur import ASTFProfile, STLError
 
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import NoReturn
 
+from allosaur.cli import _output
 from allosaur.cli._binary import become_server_binary
 
 
@@ -14,6 +15,7 @@ def execute(options: argparse.Namespace) -> NoReturn:
     if options.action is None:
         if options.json:
             words.append("--json")
+            _output.become_file(options)
     else:
         words.append(options.action)
         if options.driver is not None:

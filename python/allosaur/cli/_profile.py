@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from allosaur.cli import _shipped
 from allosaur.cli._errors import bad_input, brief
 from allosaur.cli._options import Tunable
 
@@ -23,8 +24,7 @@ def merged(tunables: Iterable[Mapping[str, Tunable]]) -> dict[str, Tunable]:
 def load(path: Path, direction: int, port: int, tunables: Mapping[str, Tunable]) -> STLProfile:
     """Load a profile for one port. Raises :class:`CommandError` with the line that is wrong."""
     if not path.is_file():
-        what = "is a folder, not a profile" if path.is_dir() else "no such file"
-        raise bad_input(f"profile {path}: {what}; give the path of a .py, .json, .yaml or .pcap file")
+        raise bad_input(_shipped.missing(path))
     from allosaur import STLError, STLProfile
 
     try:

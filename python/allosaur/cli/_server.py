@@ -81,13 +81,13 @@ def _welcome(facts: dict[str, str]) -> str:
     options = "" if (rpc_port, host) == ("4501", "127.0.0.1") else f" --server {host}:{rpc_port}"
     if not rpc_port.isdecimal() or pub_port != str(int(rpc_port) - 1):
         options += f" --pub-port {pub_port}"
-    profile, rate, client = ("imix.py", "100kpps", "STLClient")
+    profile, rate, client = ("imix", "100kpps", "STLClient")
     if facts.get("mode") == "stateful":
-        profile, rate, client = ("stateful/http.py", "100", "ASTFClient")
+        profile, rate, client = ("http", "100", "ASTFClient")
     lines = [
         f"Allosaur is ready: {facts.get('ports', '?')} ports, {facts.get('cores', '?')} sending thread(s).",
         "Send something from another terminal:",
-        f"  allosaur run profiles/{profile} -m {rate} -d 10{options}",
+        f"  allosaur run {profile} -m {rate} -d 10{options}",
         "or from Python:",
         f'  {client}(server="{host}", sync_port={rpc_port}, async_port={pub_port})',
         "Ctrl-C stops the server.",

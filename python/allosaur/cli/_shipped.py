@@ -1,0 +1,126 @@
+"""The profiles that come with the package: finding one by its name, and what each says of itself.
+
+Not here: loading one (`_profile`, `_flow_access`). Nothing of a profile is run to describe it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+FOLDER = Path(__file__).resolve().parents[1] / "profiles"
+PROFILE_HELP = "a profile: a .py, .json, .yaml or .pcap file, or a name of `allosaur profiles`"
+_STATEFUL = "stateful"
+_METHODS = ("get_streams", "get_profile")
+_CONTEXT = ("self", "direction", "port_id", "tunables")
+"""Parameters that are no tunables."""
+_DESCRIBED = re.compile(r"(\w+) \(((?:[^()]|\([^()]*\))*)\)")
+"""A tunable in the docstring of a profile: `size (frame size in bytes, with FCS)`."""
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """A value that `-t` gives to a profile."""
+
+    name: str
+    default: Any
+    description: str
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.default}"
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """What a profile says of itself."""
+
+    name: str
+    path: Path
+    is_stateful: bool
+    summary: str
+    text: str
+    tunables: tuple[Tunable, ...]
+
+
+@cache
+def files() -> dict[str, Path]:
+    """Return the profiles that come with the package, by name."""
+    found = [*sorted(FOLDER.glob("*.py")), *sorted((FOLDER / _STATEFUL).glob("*.py"))]
+    return {path.stem: path for path in found}
+
+
+def located(text: str) -> str:
+    """Return the file that PROFILE means: a file if there is one, else the profile of that name.
+
+    What is neither comes back as it is.
+    """
+    if Path(text).exists():
+        return text
+    found = files().get(_name(text) or "")
+    return text if found is None else str(found)
+
+
+def add_profile(parser: argparse.ArgumentParser, text: str, nargs: Literal["?"] | None = None) -> None:
+    """Give a parser the argument PROFILE, as `options.profile`."""
+    parser.add_argument("profile", metavar="PROFILE", type=located, nargs=nargs, help=text)
+
+
+def missing(path: Path) -> str:
+    """Return what to say of a profile that is not there, or is a folder."""
+    if path.is_dir():
+        return f"profile {path}: is a folder, not a profile; give a .py, .json, .yaml or .pcap file"
+    near = difflib.get_close_matches(path.stem, files(), n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return (
+        f"profile {path}: no such file, and no profile of that name comes with allosaur{hint} "
+        "(`allosaur profiles` lists them)"
+    )
+
+
+def described(path: Path) -> Shipped:
+    """Read what a profile says of itself."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    text = ast.get_docstring(tree) or ""
+    summary = " ".join(text.split("\n\n", 1)[0].split())
+    descriptions = dict(_DESCRIBED.findall(" ".join(text.partition("Tunables:")[2].split())))
+    defaults = _defaults(tree)
+    tunables = tuple(Tunable(name, defaults[name], descriptions.get(name, "")) for name in defaults)
+    return Shipped(path.stem, path, path.parent.name == _STATEFUL, summary, text, tunables)
+
+
+def _name(text: str) -> str | None:
+    """Return the name in `imix`, `imix.py` or `stateful/http`; a path to anywhere else is none."""
+    name = text.removesuffix(".py").removeprefix(f"{_STATEFUL}/")
+    return None if "/" in name else name
+
+
+def _defaults(tree: ast.Module) -> dict[str, Any]:
+    """Return the tunables and their defaults: those of the method, or of the parser that it makes."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    method = next((function for function in functions if function.name in _METHODS), None)
+    if method is None:
+        return {}
+    plain = dict(zip(reversed(method.args.args), reversed(method.args.defaults), strict=False))
+    found = {
+        one.arg: _value(plain[one]) for one in method.args.args if one in plain and one.arg not in _CONTEXT
+    }
+    calls = [node for node in ast.walk(method) if isinstance(node, ast.Call)]
+    for call in calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
+            name = _value(call.args[0]).removeprefix("--").replace("-", "_")
+            found[name] = next((_value(one.value) for one in call.keywords if one.arg == "default"), None)
+    return found
+
+
+def _value(node: ast.expr) -> Any:
+    """Return a constant, or the text of an expression such as `32 * 1024`."""
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return ast.unparse(node)
