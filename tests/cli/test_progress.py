@@ -15,7 +15,9 @@ def moment(elapsed_s: float, duration_s: float = 10.0) -> Moment:
     busy = PortRates(elapsed_s, 148_809_523.0, 99_999_999_999.0, 148_809_523.0, 99_999_999_999.0)
     counters = PortCounters(tx_packets=987_654_321_000, missed_packets=123_456_789)
     plan = Plan([0, 1], "100%", duration_s, [0, 1])
-    return Moment(plan, elapsed_s, {0: counters, 1: counters}, {0: busy, 1: busy}, [1.0, 5e6, 297e6] * 40)
+    ports = {0: counters, 1: counters}
+    lost = {0: 1_234_567, 1: None}
+    return Moment(plan, elapsed_s, ports, {0: busy, 1: busy}, [1.0, 5e6, 297e6] * 40, lost)
 
 
 def test_the_live_table_fits_80_columns() -> None:
@@ -26,7 +28,7 @@ def test_the_live_table_fits_80_columns() -> None:
     lines = stream.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     text = "\n".join(lines)
-    for shown in ("3.2 of 10 s", "149 Mpps", "100 Gbps", "987,654,321,000", "123,456,789", "█"):
+    for shown in ("3.2 of 10 s", "149 Mpps", "100 Gbps", "987,654,321,000", "123,456,789", "1,234,567", "█"):
         assert shown in text, shown
 
 
@@ -37,7 +39,7 @@ def test_plain_lines_come_every_two_seconds() -> None:
             shown.show(moment(quarter * 0.25))
     lines = stream.getvalue().splitlines()
     assert [line.split(":")[0] for line in lines] == ["2.0 of 10 s", "4.0 of 10 s"]
-    assert "sending 298 Mpps, 200 Gbps; receiving 298 Mpps; missed 246,913,578" in lines[0]
+    assert "sending 298 Mpps, 200 Gbps; receiving 298 Mpps; lost 1,234,567, missed 246,913,578" in lines[0]
 
 
 def test_a_run_without_end_shows_only_the_time() -> None:

@@ -22,6 +22,36 @@ pub(crate) const ETHERNET_BYTES: usize = 14;
 /// Bytes of a VLAN tag.
 pub(crate) const VLAN_TAG_BYTES: usize = 4;
 
+/// How the link of a port is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// Frames can pass.
+    Up,
+    /// Up, and the other end is not: a cable that is pulled, a peer that is down.
+    NoCarrier,
+    /// Somebody set the interface down.
+    SetDown,
+    /// The interface was removed, or went to another network namespace.
+    Gone,
+}
+
+impl LinkState {
+    /// Whether frames can pass.
+    pub fn is_up(self) -> bool {
+        self == LinkState::Up
+    }
+
+    /// Why not; empty when they can.
+    pub fn cause(self) -> &'static str {
+        match self {
+            LinkState::Up => "",
+            LinkState::NoCarrier => "no carrier",
+            LinkState::SetDown => "the interface was set down",
+            LinkState::Gone => "the interface is gone",
+        }
+    }
+}
+
 /// What a port must know about its interface.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interface {
@@ -204,8 +234,20 @@ impl Asker {
         })
     }
 
-    /// Whether the interface is up and has a link.
-    pub(crate) fn has_link(&self) -> bool {
+    /// How the link of the interface is that has the number `index`. One that was made anew under
+    /// the same name is another: sockets stay with the one that is gone.
+    pub(crate) fn link(&self, index: c_int) -> LinkState {
+        match (self.index(), self.flags()) {
+            (Ok(found), Ok(_)) if found != index => LinkState::Gone,
+            (Ok(_), Ok(flags)) if flags & libc::IFF_UP == 0 => LinkState::SetDown,
+            (Ok(_), Ok(_)) if self.has_carrier() => LinkState::Up,
+            (Ok(_), Ok(_)) => LinkState::NoCarrier,
+            _ => LinkState::Gone,
+        }
+    }
+
+    /// Whether there is somebody at the other end.
+    fn has_carrier(&self) -> bool {
         let mut link = EthtoolValue {
             command: ETHTOOL_GLINK,
             data: 0,
@@ -309,6 +351,16 @@ mod tests {
         assert!(loopback.index > 0);
         assert_eq!(loopback.mac, [0; 6]);
         assert_eq!(loopback.frame_bytes_max(), loopback.mtu_bytes + 14);
+    }
+
+    #[test]
+    fn an_interface_that_is_another_one_is_gone() {
+        let loopback = Interface::find("lo").expect("a loopback that is up");
+        let asker = Asker::new("lo").expect("a socket");
+        assert_eq!(asker.link(loopback.index), LinkState::Up);
+        assert_eq!(asker.link(loopback.index + 1), LinkState::Gone);
+        let nobody = Asker::new("no-such-one").expect("a socket");
+        assert_eq!(nobody.link(1), LinkState::Gone);
     }
 
     #[test]

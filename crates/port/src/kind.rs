@@ -12,7 +12,7 @@ use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx};
 use crate::af_xdp::{AfXdpPort, AfXdpRx, AfXdpTx};
 use crate::description::{DpdkDevice, PortDescription};
 use crate::dpdk::{DpdkControl, DpdkPort, DpdkRx, DpdkTx};
-use crate::interface::InterfaceControl;
+use crate::interface::{InterfaceControl, LinkState};
 use crate::memory::{self, FRAME_BYTES_MAX, MemoryRx, MemoryTx};
 use crate::{Capabilities, FrameId, Port, PortError, QueueCounts, RxQueue, TxQueue};
 
@@ -196,11 +196,20 @@ pub enum PortControl {
 }
 
 impl PortControl {
-    /// Whether it has a link.
-    pub fn has_link(&self) -> bool {
+    /// How its link is.
+    pub fn link(&self) -> LinkState {
         match self {
-            PortControl::Interface(interface) => interface.has_link(),
-            PortControl::Dpdk(device) => device.has_link(),
+            PortControl::Interface(interface) => interface.link(),
+            PortControl::Dpdk(device) if device.has_link() => LinkState::Up,
+            PortControl::Dpdk(_) => LinkState::NoCarrier,
+        }
+    }
+
+    /// What it is called: the name of an interface.
+    pub fn name(&self) -> &str {
+        match self {
+            PortControl::Interface(interface) => interface.name(),
+            PortControl::Dpdk(_) => "a device of DPDK's",
         }
     }
 

@@ -29,11 +29,18 @@ impl Attached {
         }
     }
 
-    /// Tells control how the links are.
+    /// Tells control how the links are, and the log how they change.
     pub fn watch_links(&self, control: &mut Control, now_ns: u64) {
         for (port, attached) in (0..).zip(&self.ports) {
-            if let Some(attached) = attached {
-                control.handle_link(port, attached.has_link(), now_ns);
+            let Some(attached) = attached else { continue };
+            let link = attached.link();
+            if !control.handle_link(port, link.is_up(), link.cause(), now_ns) {
+                continue;
+            }
+            let name = attached.name();
+            match link.cause() {
+                "" => tracing::info!(port, "the link of {name} came up"),
+                cause => tracing::warn!(port, "the link of {name} went down: {cause}"),
             }
         }
     }

@@ -65,6 +65,39 @@ fn a_link_goes_down_and_up_for_both_its_ports() {
 }
 
 #[test]
+fn an_interface_that_goes_away_is_an_event_that_says_so() {
+    let mut world = World::on_interfaces(1);
+    let user = User::with_port(&mut world, "ann", 1);
+    user.events(&mut world);
+    let gone = "the interface is gone";
+    for (is_up, cause, is_news) in [
+        (true, "", false),
+        (false, "no carrier", true),
+        (false, gone, true),
+        (false, gone, false),
+        (true, "", true),
+    ] {
+        assert_eq!(world.control.handle_link(1, is_up, cause, 0), is_news);
+        let told = changed(&mut world, &user);
+        assert_eq!(told.len(), usize::from(is_news));
+        for (port, attr) in told {
+            assert_eq!((port, &attr["link"]["up"]), (json!(1), &json!(is_up)));
+            let said = attr["link"].get("cause").map_or(json!(""), Value::clone);
+            assert_eq!(said, cause);
+        }
+        let link = attributes(&mut world, &user, 1)["link"].take();
+        assert_eq!(link["up"], is_up);
+    }
+    // TRex's fields alone while all is well.
+    assert_eq!(
+        attributes(&mut world, &user, 1)["link"],
+        json!({"up": true})
+    );
+    let mut memory = World::new(1);
+    assert!(!memory.control.handle_link(1, false, gone, 0));
+}
+
+#[test]
 fn traffic_does_not_start_into_a_link_that_is_down_unless_it_is_forced() {
     let (mut world, user) = world();
     let add = user.params(json!({"stream_id": 1, "stream": stream()}));

@@ -6,17 +6,18 @@ All of it goes to the error stream, so that the standard output stays for the re
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TextIO, TypeVar
 
 from allosaur.cli import _format
 from allosaur.cli._options import FOREVER
 from allosaur.cli._traffic import Moment
-from allosaur.report import total
+from allosaur.report import PortCounters, PortRates, total
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
 PLAIN_INTERVAL_S = 2.0
 SPARKLINE_WIDTH = 40
@@ -120,41 +121,67 @@ def _line(moment: Moment) -> str:
         f"{_clock(moment)}: sending {_format.rate(sum(r.tx_pps for r in rates), 'pps')}, "
         f"{_format.rate(sum(r.tx_bps for r in rates), 'bps')}; "
         f"receiving {_format.rate(sum(r.rx_pps for r in rates), 'pps')}; "
-        f"missed {_format.count(counted.missed_packets)}"
+        f"lost {_format.count(_sum(moment.lost.values()))}, missed {_format.count(counted.missed_packets)}"
     )
 
 
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
 def live_view(title: str, moment: Moment) -> RenderableType:
-    """Return the table of one moment, with the sparkline of the sending rate under it."""
+    """Return the table of one moment, under the sparkline of the sending rate.
+
+    What sums up stands first: of many ports the last ones may find no room on the terminal.
+    """
     from rich import box
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), title_justify="left")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title_justify="left")
     table.add_column("port")
-    for name in ("sending", "", "receiving", "", "sent", "missed"):
+    for name in ("sending", "", "receiving", "sent", "lost", "missed"):
         table.add_column(name, justify="right", no_wrap=True)
+    if len(moment.counters) > 1:
+        table.add_row(
+            "all", *_cells(_total(moment), total(moment.counters.values()), _sum(moment.lost.values()))
+        )
     for port, counters in sorted(moment.counters.items()):
-        table.add_row(str(port), *_cells(moment.rates[port], counters))
+        table.add_row(str(port), *_cells(moment.rates[port], counters, moment.lost.get(port)))
     bars = _format.sparkline(moment.history, SPARKLINE_WIDTH)
     now = moment.history[-1] if moment.history else 0.0
     return Group(
         Text(f"{title}  {_clock(moment)}  (Ctrl-C stops)", no_wrap=True, overflow="ellipsis"),
-        table,
         Text(f"sent  {bars}  {_format.rate(now, 'pps')}", no_wrap=True, overflow="crop"),
+        table,
     )
 
 
-def _cells(rates: Any, counters: Any) -> list[str]:
+def _cells(rates: PortRates, counters: PortCounters, lost: int | None) -> list[Text]:
+    from rich.text import Text
+
+    missed = counters.missed_packets
     return [
-        _format.rate(rates.tx_pps, "pps"),
-        _format.rate(rates.tx_bps, "bps"),
-        _format.rate(rates.rx_pps, "pps"),
-        _format.rate(rates.rx_bps, "bps"),
-        _format.count(counters.tx_packets),
-        _format.count(counters.missed_packets),
+        Text(_format.rate(rates.tx_pps, "pps")),
+        Text(_format.rate(rates.tx_bps, "bps")),
+        Text(_format.rate(rates.rx_pps, "pps")),
+        Text(_format.count(counters.tx_packets)),
+        Text(_format.count(lost), style="bold red" if lost else ""),
+        Text(_format.count(missed), style="bold red" if missed else ""),
     ]
+
+
+def _total(moment: Moment) -> PortRates:
+    rates = list(moment.rates.values())
+    return PortRates(
+        moment.elapsed_s,
+        tx_pps=sum(one.tx_pps for one in rates),
+        tx_bps=sum(one.tx_bps for one in rates),
+        rx_pps=sum(one.rx_pps for one in rates),
+        rx_bps=sum(one.rx_bps for one in rates),
+    )
 
 
 def _clock(moment: Moment) -> str:

@@ -219,6 +219,9 @@ pub struct Enabled {
 pub struct Link {
     /// Up.
     pub up: bool,
+    /// Why it is down, where that is known.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub cause: &'static str,
 }
 
 /// The items of the command table.

@@ -7,7 +7,7 @@ use std::io;
 
 use libc::{c_int, c_ushort};
 
-use super::{Asker, Interface, counters};
+use super::{Asker, Interface, LinkState, counters};
 use crate::af_packet::socket::PacketSocket;
 use crate::claim::Claim;
 
@@ -48,9 +48,14 @@ impl InterfaceControl {
         }
     }
 
-    /// Whether the interface is up and has a link.
-    pub fn has_link(&self) -> bool {
-        self.asker.has_link()
+    /// How its link is.
+    pub fn link(&self) -> LinkState {
+        self.asker.link(self.index)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// What the kernel counts of the interface: names and values.

@@ -33,6 +33,8 @@ pub(super) struct Port {
     pub(super) multicast: bool,
     /// Its link, and the UDP ports that carry VXLAN.
     pub(super) reception: Reception,
+    /// Why the link is down, where the system says so.
+    pub(super) link_cause: &'static str,
     pub(super) layers: Layers,
     /// The most that users may send, at layer 1, also when forced.
     pub(super) load_max_bps: Option<f64>,
@@ -134,6 +136,7 @@ impl Port {
             promiscuous: false,
             multicast: false,
             reception: Reception::default(),
+            link_cause: "",
             profiles: BTreeMap::from([(DEFAULT_PROFILE.to_owned(), Profile::default())]),
             playing: None,
         }

@@ -94,16 +94,21 @@ impl Control {
         Ok(json!({}))
     }
 
-    /// The system tells how the link of a port is; sessions hear of it when it has changed.
-    pub fn handle_link(&mut self, id: u8, is_up: bool, now_ns: Nanos) {
+    /// The system tells how the link of a port is, and `cause`, why it is down. Sessions hear of it
+    /// when it has changed; returns whether it has.
+    pub fn handle_link(&mut self, id: u8, is_up: bool, cause: &'static str, now_ns: Nanos) -> bool {
         let Some(port) = self.ports.get_mut(usize::from(id)) else {
-            return;
+            return false;
         };
-        if port.config.link == LinkOwner::System && port.reception.link_up != is_up {
-            port.reception.link_up = is_up;
-            let event = attributes_changed(id, port);
-            self.queue_event(event, now_ns);
+        let is_same = port.reception.link_up == is_up && port.link_cause == cause;
+        if port.config.link != LinkOwner::System || is_same {
+            return false;
         }
+        port.reception.link_up = is_up;
+        port.link_cause = cause;
+        let event = attributes_changed(id, port);
+        self.queue_event(event, now_ns);
+        true
     }
 
     /// Tells the receive thread how a port shall receive from now on, and its peer, which has the
@@ -208,6 +213,7 @@ fn attributes(port: &Port) -> PortAttributes {
         },
         link: Link {
             up: port.reception.link_up,
+            cause: port.link_cause,
         },
         speed: config.line_rate_bps / 1e9,
         rx_filter_mode: "all",

@@ -165,6 +165,15 @@ impl World {
         World::of(config(cores), of_ports)
     }
 
+    /// Two ports on interfaces, whose links the system has.
+    pub(crate) fn on_interfaces(cores: usize) -> World {
+        let mut config = config(cores);
+        for port in &mut config.ports {
+            port.link = LinkOwner::System;
+        }
+        World::of(config, [(0..cores).collect(), (0..cores).collect()])
+    }
+
     /// Two ports and so many data threads, in stateful mode.
     pub(crate) fn stateful(cores: usize) -> World {
         World::stateful_on(cores, ["memory", "memory"])
