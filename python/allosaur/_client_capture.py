@@ -80,7 +80,7 @@ class CaptureMethods(ServiceModeMethods):
         """Take packets out of a capture, oldest first, while it goes on or after it was stopped.
 
         ``output`` is a list, which then holds a ``CapturedPacket`` for each; or the name of a file to
-        write, whose times begin with the capture: pcapng when it ends in ".pcapng", else pcap.
+        write, whose times are those of day: pcapng when it ends in ".pcapng", else pcap.
         ``pkt_count`` is how many at most, ``fetch_limit`` how many to ask for at once, ``snaplen``
         how many bytes of each, 0 is all.
         """
@@ -122,6 +122,15 @@ class CaptureMethods(ServiceModeMethods):
         """
         return {capture["id"]: capture for capture in self._capture("status")}
 
+    def clock_offset_s(self) -> float:
+        """What must be added to the server's times to make them times of day, in seconds since 1970.
+
+        By this machine's clock, as right as the server answers quickly.
+        """
+        before_s = time.time()
+        server_s = float(self.ping_rpc_server()["ts"])
+        return (before_s + time.time()) / 2 - server_s
+
     def remove_all_captures(self) -> None:
         """Remove all captures of the server, those of others included."""
         self._remove_captures(list(self.get_capture_status()))
@@ -152,25 +161,26 @@ class CaptureMethods(ServiceModeMethods):
         pages = self._pages(capture_id, count, fetch_limit, snaplen)
         if isinstance(output, list):
             output.clear()
-            for packets, _start in pages:
+            for packets in pages:
                 output.extend(packets)
             return
+        offset_s = self.clock_offset_s()
         with CaptureFile(output) as file:
-            for packets, start_s in pages:
+            for packets in pages:
                 for packet in packets:
-                    file.write(packet, packet["ts"] - start_s)
+                    file.write(packet, packet["ts"] + offset_s)
 
     def _pages(
         self, capture_id: int, count: int, fetch_limit: int, snaplen: int
-    ) -> Iterator[tuple[list[CapturedPacket], float]]:
-        """Packets as the server hands them out, and when the capture began."""
+    ) -> Iterator[list[CapturedPacket]]:
+        """Packets as the server hands them out."""
         while count > 0:
             answer = self._capture(
                 "fetch", capture_id=capture_id, pkt_limit=min(fetch_limit, count), snaplen=snaplen
             )
             packets = [decoded(packet) for packet in answer["pkts"]]
             count -= len(packets)
-            yield packets, answer["start_ts"]
+            yield packets
             if not packets or not answer["pending"]:
                 return
 

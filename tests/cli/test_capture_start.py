@@ -13,7 +13,7 @@ from allosaur.cli import _capture
 from allosaur.cli._errors import CommandError
 from allosaur.testing import MockTransport
 
-OPTIONS = Namespace(filter="udp", snaplen=None, force=False)
+OPTIONS = Namespace(filter="udp", snaplen=None, force=False, limit=None)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur import PacketBuffer, STLClient
+from allosaur import PacketBuffer, STLClient, STLPktBuilder, STLStream, STLTXCont
 from allosaur._capture import frames
 from allosaur._capture_file import CaptureFile
 from allosaur.server import LocalServer
@@ -140,6 +140,25 @@ def test_capture_into_a_file(
     assert (result["packets"], result["bytes"], result["lost_packets"]) == (70, 70 * 60, 0)
     assert [frame.data for frame in frames(tmp_path / name)] == [FRAME] * 70
     assert neighbor.get_capture_status() == {}
+
+
+def test_what_comes_after_the_packets_that_were_asked_for_is_not_missing(
+    allosaur: Any, server: LocalServer, neighbor: STLClient, tmp_path: Path
+) -> None:
+    packet = STLPktBuilder(pkt_buffer=FRAME)
+    neighbor.add_streams(STLStream(packet=packet, mode=STLTXCont(pps=100_000)), ports=[1])
+    neighbor.start(ports=[1], force=True)
+    before_s = time.time()
+    for asked in (["-n", "20"], ["-n", "2000", "-o", "out.pcapng"]):
+        ended = allosaur("capture", "--rx", "0", *asked, "--json", *where(server))
+        result = ended.json()
+        wanted = (0, int(asked[1]), 0, True)
+        assert (ended.code, result["packets"], result["lost_packets"], result["ok"]) == wanted
+    # Times are those of day, and an interface says whose it is.
+    times_s = [frame.time_ns / 1e9 for frame in frames(tmp_path / "out.pcapng")]
+    assert len(times_s) == 2000
+    assert before_s - 60 < times_s[0] <= times_s[-1] < time.time() + 60
+    assert b"port 0" in (tmp_path / "out.pcapng").read_bytes()
 
 
 def test_capture_line_by_line(allosaur: Any, server: LocalServer, neighbor: STLClient) -> None:

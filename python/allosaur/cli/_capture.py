@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _BUFFER_PACKETS = 10_000
 """What the server keeps until it is fetched."""
+_FIXED_PACKETS_MAX = 100_000
+"""With -n: so many packets the server keeps for it. Of more some may be missing when they come too fast."""
 _FETCH_PACKETS = 1_000
 _INTERVAL_S = 0.02
 _STDOUT = "-"
@@ -46,9 +48,13 @@ class _Recording:
     options: argparse.Namespace
     file: CaptureFile | None
     start_s: float = 0.0
+    clock_offset_s: float = 0.0
+    """What the server's clock must be added to be the time of day."""
     packets: int = 0
     bytes: int = 0
     lost: int = 0
+    last_index: int = 0
+    """The number of the last packet among all that matched."""
     listed: list[dict[str, Any]] = field(default_factory=list)
 
     def take(self, packets: Sequence[CapturedPacket]) -> None:
@@ -56,8 +62,9 @@ class _Recording:
         for packet in packets:
             self.packets += 1
             self.bytes += packet["wirelen"]
+            self.last_index = packet["index"]
             if self.file is not None:
-                self.file.write(packet, packet["ts"] - self.start_s)
+                self.file.write(packet, packet["ts"] + self.clock_offset_s)
             else:
                 self._show(packet)
         if packets and self.file is not None:
@@ -104,6 +111,8 @@ def execute(options: argparse.Namespace) -> int:
         recording = _Recording(options, file)
         capture = _start(client, options, rx, tx, stack)
         recording.start_s = capture["ts"]
+        with explained("cannot ask the server for its time"):
+            recording.clock_offset_s = client.clock_offset_s()
         with explained("the capture ended early"):
             _record(client, capture["id"], recording, interrupt)
     _print(recording, rx, tx)
@@ -135,7 +144,7 @@ def _start(
         return client.start_capture(
             tx_ports=list(tx),
             rx_ports=list(rx),
-            limit=_BUFFER_PACKETS,
+            limit=_buffer_packets(options.limit),
             bpf_filter=options.filter,
             snaplen=options.snaplen or 0,
         )
@@ -152,6 +161,11 @@ def _start(
         return start()
 
 
+def _buffer_packets(limit: int | None) -> int:
+    """Return what the server shall keep: of the first `limit` packets all, as a rule."""
+    return _BUFFER_PACKETS if limit is None else min(limit, _FIXED_PACKETS_MAX)
+
+
 def _record(client: STLClient, capture: int, recording: _Recording, interrupt: Interrupt) -> None:
     options = recording.options
     begun_s = next_line_s = time.monotonic()
@@ -166,8 +180,12 @@ def _record(client: STLClient, capture: int, recording: _Recording, interrupt: I
                 _progress(recording, elapsed_s)
             if not fetched:
                 interrupt.sleep(_INTERVAL_S)
-        status = client.get_capture_status()[capture]
-        recording.lost = status["matched"] - status["fetched"] - status["count"]
+        if recording.room() > 0:
+            status = client.get_capture_status()[capture]
+            recording.lost = status["matched"] - status["fetched"] - status["count"]
+        else:
+            # What came after the packets that were asked for is nobody's loss.
+            recording.lost = max(recording.last_index - recording.packets, 0)
     finally:
         rest: list[CapturedPacket] = []
         client.stop_capture(capture, rest)
