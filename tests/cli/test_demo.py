@@ -33,8 +33,8 @@ def test_the_demo_passes_and_writes_its_report(allosaur: Any, binary: str, tmp_p
     assert flows["ok"] is True
     assert flows["offered_flows"] == pytest.approx(1500, abs=1)
     assert (
-        flows["server"]["tx_data_bytes"]
-        == flows["client"]["rx_data_bytes"]
+        flows["servers"]["tx_data_bytes"]
+        == flows["clients"]["rx_data_bytes"]
         == (flows["offered_flows"] * 32_000)
     )
     assert "Flows over time" in page

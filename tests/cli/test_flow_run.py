@@ -90,7 +90,7 @@ def test_what_is_asked_reaches_the_server(
     result = ended.json()
     assert result["profile_id"] == "web"
     assert result["tunables"] == {"response": 500}
-    assert result["client"]["begun_flows"] == result["offered_flows"] == 100
+    assert result["clients"]["begun_flows"] == result["offered_flows"] == 100
     assert result["missed_flows"] == 0
 
 

@@ -80,23 +80,23 @@ def test_a_run_of_its_own_server(allosaur: Any) -> None:
     result = good(allosaur("run", HTTP, "--local", "-m", "200", "-d", "1", "-t", "response=20000", "--json"))
     assert result["mode"] == "stateful"
     assert result["offered_flows"] == pytest.approx(200, abs=1)
-    flows = result["client"]["begun_flows"]
+    flows = result["clients"]["begun_flows"]
     assert flows + result["missed_flows"] == result["offered_flows"]
-    assert flows == result["server"]["begun_flows"] == result["client"]["closed_flows"]
-    assert result["client"]["tx_data_bytes"] == result["server"]["rx_data_bytes"] == flows * 100
-    assert result["server"]["tx_data_bytes"] == result["client"]["rx_data_bytes"] == flows * 20_000
-    assert result["client"]["tx_packets"] == result["server"]["rx_packets"] > flows * 5
+    assert flows == result["servers"]["begun_flows"] == result["clients"]["closed_flows"]
+    assert result["clients"]["tx_data_bytes"] == result["servers"]["rx_data_bytes"] == flows * 100
+    assert result["servers"]["tx_data_bytes"] == result["clients"]["rx_data_bytes"] == flows * 20_000
+    assert result["clients"]["tx_packets"] == result["servers"]["rx_packets"] > flows * 5
     assert result["duration_s"] == 1.0
 
 
 @pytest.mark.parametrize("name", ["dns", "template_groups", "http_browsing", "http_ipv6"])
 def test_other_profiles(allosaur: Any, name: str) -> None:
     result = good(allosaur("run", STATEFUL / f"{name}.py", "--local", "-m", "20", "-d", "1", "--json"))
-    assert result["client"]["connected_flows"] > 0
+    assert result["clients"]["connected_flows"] > 0
     if name == "template_groups":
         assert set(result["groups"]) == {"down", "up"}
-        groups = sum(one["client"]["begun_flows"] for one in result["groups"].values())
-        assert groups == result["client"]["begun_flows"]
+        groups = sum(one["clients"]["begun_flows"] for one in result["groups"].values())
+        assert groups == result["clients"]["begun_flows"]
     if name == "dns":
         assert result["lost_messages"] == 0
 
@@ -112,7 +112,7 @@ def test_a_profile_in_json(allosaur: Any, tmp_path: Path) -> None:
 def test_latency_and_two_pairs_of_ports(allosaur: Any) -> None:
     words = ["--local", "--local-ports", "memory,memory,memory,memory", "--clients", "2", "--latency", "100"]
     result = good(allosaur("run", HTTP, *words, "-m", "50", "-d", "1.5", "--json"))
-    assert result["client"]["connected_flows"] > 0
+    assert result["clients"]["connected_flows"] > 0
     assert result["latency"]
     for one in result["latency"].values():
         assert 0 < one["received"] <= one["sent"]
@@ -146,8 +146,8 @@ def test_traffic_that_goes_on_by_itself(allosaur: Any, stateful: LocalServer) ->
     allosaur("start", HTTP, "--pid", "web", *address).failed(3, "runs already")
     assert allosaur("stop", "--pid", "web", *address, "--json").json()["stopped"] == ["web"]
     seen = allosaur("stats", "--pid", "web", *address, "--json").json()
-    assert seen["client"]["active_flows"] == 0
-    assert seen["client"]["closed_flows"] == seen["client"]["begun_flows"] > 0
+    assert seen["clients"]["active_flows"] == 0
+    assert seen["clients"]["closed_flows"] == seen["clients"]["begun_flows"] > 0
     assert allosaur("clear", "--pid", "web", *address).code == 0
     allosaur("stats", "--pid", "web", *address).refused("no profile 'web'")
 
@@ -163,7 +163,7 @@ def test_ctrl_c_stops_the_flows_and_says_what_came_of_them(start: Start, statefu
         assert running.returncode == 130, err
         result = json.loads(out)
         assert result["interrupted"] is True
-        assert result["client"]["closed_flows"] == result["client"]["begun_flows"] >= 10
+        assert result["clients"]["closed_flows"] == result["clients"]["begun_flows"] >= 10
         client.sync()
         assert client.get_profiles_state() == {"_": "STATE_IDLE"}
 

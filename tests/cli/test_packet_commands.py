@@ -135,7 +135,7 @@ def test_capture_into_a_file(
     result = ended.json()
     assert result.keys() == {
         *("command", "ok", "server", "rx_ports", "tx_ports", "filter", "output", "packets", "bytes"),
-        "lost_packets",
+        *("lost_packets", "tool", "schema", "started", "host"),
     }
     assert (result["packets"], result["bytes"], result["lost_packets"]) == (70, 70 * 60, 0)
     assert [frame.data for frame in frames(tmp_path / name)] == [FRAME] * 70

@@ -103,6 +103,27 @@ def test_samples_in_quick_succession_are_one_rate() -> None:
     assert [round(point.tx_pps, 6) for point in sampler.rates(0)] == [100.0, 100.0]
 
 
+def test_an_interval_that_the_traffic_filled_in_part_is_no_rate() -> None:
+    clock = Clock()
+    readings = iter([0, 60, 160, 260, 340, 340])
+    sampler = Sampler(lambda: {0: PortCounters(tx_packets=next(readings))}, clock)
+    for _ in range(5):
+        clock.now += 1.0
+        sampler.sample()
+    assert [point.tx_pps for point in sampler.rates(0)] == [60, 100, 100, 80, 0]
+    assert [point.tx_pps for point in sampler.rates(0, 3.8)] == [100, 100]
+
+
+def test_a_burst_at_the_start_is_shown() -> None:
+    clock = Clock()
+    readings = iter([0, 500, 500, 500])
+    sampler = Sampler(lambda: {0: PortCounters(tx_packets=next(readings))}, clock)
+    for _ in range(3):
+        clock.now += 1.0
+        sampler.sample()
+    assert [point.tx_pps for point in sampler.rates(0, 0.1)] == [500, 0, 0]
+
+
 def test_a_long_run_keeps_its_ends_and_a_limit() -> None:
     clock = Clock()
     sampler = Sampler(lambda: {0: PortCounters(tx_packets=int(clock.now))}, clock)

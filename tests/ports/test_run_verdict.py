@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -81,35 +83,40 @@ def drop_every_hundredth(router: Any) -> None:
     )
 
 
-def run(router: Any, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Send the profile both ways through the router, by the command line."""
+def start(
+    server: LocalServer, router: Any, folder: Path, *options: str, packets: int = PACKETS
+) -> subprocess.Popen[str]:
+    """Begin to send the profile both ways through the router, by the command line."""
     profile = folder / "bursts.py"
     macs = [router.mac(0), router.mac(1)]
-    profile.write_text(PROFILE.format(macs=macs, packets=PACKETS), encoding="utf-8")
+    profile.write_text(PROFILE.format(macs=macs, packets=packets), encoding="utf-8")
+    where = ["--server", f"127.0.0.1:{server.rpc_port}", "--pub-port", str(server.pub_port)]
+    command = [sys.executable, "-m", "allosaur.cli", "run", str(profile), "--ports", "0,1", *where]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*command, *options], stdout=pipe, stderr=pipe, text=True, env=environment, cwd=folder
+    )
+
+
+def run(router: Any, folder: Path, *options: str) -> tuple[int, str]:
+    """Do that to the end; give the exit code and what was printed."""
     with LocalServer(ports=router.ports) as server:
-        where = ["--server", f"127.0.0.1:{server.rpc_port}", "--pub-port", str(server.pub_port)]
-        command = [sys.executable, "-m", "allosaur.cli", "run", str(profile), "--ports", "0,1", *where]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        return subprocess.run(
-            [*command, *options],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env=environment,
-            cwd=folder,
-        )
+        begun = start(server, router, folder, *options)
+        out, err = begun.communicate(timeout=120)
+    assert begun.returncode in (0, 1), err
+    return begun.returncode, out
 
 
 def test_packets_of_others_hide_no_loss(router: Any, tmp_path: Path) -> None:
     drop_every_hundredth(router)
     report = tmp_path / "report.html"
     with noise(router):
-        ended = run(router, tmp_path, "--json", "--report", str(report))
+        code, out = run(router, tmp_path, "--json", "--report", str(report))
     dropped = router.counters()
     assert (dropped["unlucky0"], dropped["unlucky1"]) == (LOST, LOST)
-    assert ended.returncode == 1, ended.stderr
-    result = json.loads(ended.stdout)
+    assert code == 1
+    result = json.loads(out)
     assert (result["ok"], result["counted_by"]) == (False, "groups")
     assert result["lost_packets"] == 2 * LOST
     assert [one["lost_packets"] for one in result["directions"]] == [LOST, LOST]
@@ -129,17 +136,52 @@ def test_packets_of_others_hide_no_loss(router: Any, tmp_path: Path) -> None:
 def test_the_table_says_who_lost_what(router: Any, tmp_path: Path) -> None:
     drop_every_hundredth(router)
     with noise(router):
-        ended = run(router, tmp_path)
-    assert ended.returncode == 1, ended.stderr
-    rows = {line[:24].strip(): line.split() for line in ended.stdout.splitlines() if line.strip()}
+        code, out = run(router, tmp_path)
+    assert code == 1
+    rows = {line[:24].strip(): line.split() for line in out.splitlines() if line.strip()}
     assert rows["sent and lost"][-3:] == [str(LOST), str(LOST), str(2 * LOST)]
     assert int(rows["other packets received"][-1].replace(",", "")) > 2 * LOST
-    assert f"FAILED: {2 * LOST} packets were sent and not received (1 %)" in ended.stdout
+    assert f"FAILED: {2 * LOST} packets were sent and not received (1 %)" in out
 
 
 def test_packets_of_others_are_no_failure(router: Any, tmp_path: Path) -> None:
     with noise(router):
-        ended = run(router, tmp_path, "--json")
-    result = json.loads(ended.stdout)
-    assert (ended.returncode, result["ok"], result["lost_packets"]) == (0, True, 0), result
+        code, out = run(router, tmp_path, "--json")
+    result = json.loads(out)
+    assert (code, result["ok"], result["lost_packets"]) == (0, True, 0), result
     assert all(result["ports"][port]["other_packets"] > 0 for port in ("0", "1"))
+
+
+def test_an_interface_that_goes_away_is_named(network: Any, router: Any, tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    with LocalServer(ports=router.ports) as server, server.client(username="watcher") as client:
+        options = ["-d", "forever", "--json", "--report", str(report)]
+        begun = start(server, router, tmp_path, *options, packets=10_000_000)
+        assert begun.stderr is not None
+        assert "sending" in begun.stderr.readline()
+        # The whole pair goes, as when a card is pulled.
+        network.run(None, "ip", "link", "del", router.ports[1])
+        deadline = time.monotonic() + 30
+        while client.get_port(1).is_link_up and time.monotonic() < deadline:
+            time.sleep(0.05)
+        begun.send_signal(signal.SIGINT)
+        out, err = begun.communicate(timeout=60)
+        log = server.stderr
+    result = json.loads(out)
+    assert not result["ok"], err
+    assert "the link of port 1 went down (the interface is gone)" in result["verdict"]
+    assert any("link of port 1 went down" in warning for warning in result["warnings"])
+    assert "the link of port 1 went down" in report.read_text(encoding="utf-8")
+    assert f"the link of {router.ports[1]} went down: the interface is gone" in log
+
+
+def test_what_to_look_at_when_all_is_lost(router: Any, tmp_path: Path) -> None:
+    router.run("ip", "route", "del", "10.0.1.0/24")
+    code, out = run(router, tmp_path, "--json")
+    result = json.loads(out)
+    assert (code, result["directions"][0]["lost_percent"]) == (1, 100.0)
+    hints = "\n".join(result["hints"])
+    assert f"frames of port 0 go to {router.mac(0)}, as the profile says" in hints
+    assert "allosaur capture --rx 1" in hints
+    # The router says by ICMP that it knows no way.
+    assert "port 0 received" in hints and "allosaur capture --rx 0 -f icmp" in hints

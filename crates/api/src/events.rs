@@ -278,7 +278,11 @@ pub const TYPES: &[(u32, &str, &str)] = &[
         "a data thread broke down while the port transmitted",
         "port_id, thread_id",
     ),
-    (8, "an attribute of a port changed", "port_id, attr"),
+    (
+        8,
+        "an attribute of a port changed; `attr.link.cause` says why a link is down",
+        "port_id, attr",
+    ),
     (10, "a profile started", "port_id, profile_id"),
     (11, "a profile was stopped", "port_id, profile_id"),
     (12, "a profile was paused", "port_id, profile_id"),

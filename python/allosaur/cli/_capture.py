@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _format
+from allosaur.cli import _format, _result
 from allosaur.cli._access import check_ports, names, remote_client, service_ports
 from allosaur.cli._errors import (
     EXIT_FAILED,
@@ -208,7 +208,7 @@ def _print(recording: _Recording, rx: Sequence[int], tx: Sequence[int]) -> None:
     options = recording.options
     if options.json:
         result: dict[str, Any] = {
-            "command": "capture",
+            **_result.heading("capture"),
             "ok": not recording.lost,
             "server": str(options.server),
             "rx_ports": list(rx),

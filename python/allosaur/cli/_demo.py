@@ -23,6 +23,7 @@ from allosaur.cli import (
     _groups,
     _profile,
     _report_file,
+    _result,
     _summary,
 )
 from allosaur.cli._binary import server_binary
@@ -64,7 +65,7 @@ def execute(options: argparse.Namespace) -> int:
         write_report(report_path, report, _demo_flows.sections(flows))
     if options.json:
         result = {
-            "command": "demo",
+            **_result.heading("demo"),
             "rate_asked_pps": rate_pps,
             **_summary.json_object(outcome, verdict),
             "conversations": _flow_summary.json_object(flows, judge_flows(flows)),

@@ -116,7 +116,7 @@ def json_object(outcome: FlowOutcome, verdict: FlowVerdict) -> dict[str, Any]:
     elapsed_s = outcome.elapsed_s
     result = counters_json(counters)
     for side in ("client", "server"):
-        result[side] |= {
+        result[f"{side}s"] |= {
             name: round(value, 1) for name, value in _averages(counters.side(side), elapsed_s).items()
         }
     offered = counters.offered_flows / elapsed_s if elapsed_s else 0.0
@@ -140,8 +140,12 @@ def json_object(outcome: FlowOutcome, verdict: FlowVerdict) -> dict[str, Any]:
 
 
 def counters_json(counters: FlowCounters) -> dict[str, Any]:
-    """Return counters as plain data, each error with what to do about it."""
+    """Return counters as plain data, each error with what to do about it.
+
+    The sides are `clients` and `servers`: the key `server` of a result is the address of the server.
+    """
     values = counters.to_json()
+    values |= {f"{side}s": values.pop(side) for side in ("client", "server")}
     values["errors"] = error_objects(counters.error_list())
     return values
 

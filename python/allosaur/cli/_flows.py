@@ -149,7 +149,7 @@ def drive(
         watched.elapsed_s,
         watched.closing_s,
         sampler.counters,
-        sampler.rates(),
+        sampler.rates(watched.elapsed_s),
         latency,
         groups,
         warnings,

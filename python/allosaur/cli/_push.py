@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _summary
+from allosaur.cli import _result, _summary
 from allosaur.cli._access import check_ports, remote_client, take
 from allosaur.cli._cut_short import exit_code
 from allosaur.cli._directions import pair_of
@@ -82,7 +82,7 @@ def _print(options: argparse.Namespace, outcome: Outcome, verdict: Verdict) -> N
         print(_summary.text(outcome, verdict))
         return
     result = {
-        "command": "push",
+        **_result.heading("push"),
         "file": options.file,
         "remote": options.remote,
         "server": str(options.server),

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _gateways, _groups, _profile, _report_file, _run_flows, _summary
+from allosaur.cli import _gateways, _groups, _profile, _report_file, _result, _run_flows, _summary
 from allosaur.cli._access import check_ports, connected, refuse_running, remote_client, take
 from allosaur.cli._cut_short import exit_code
 from allosaur.cli._directions import pair_of
@@ -123,7 +123,7 @@ def _print(options: argparse.Namespace, tunables: dict[str, Any], outcome: Outco
             print(f"Report: {options.report}")
         return
     result = {
-        "command": "run",
+        **_result.heading("run"),
         "mode": "stateless",
         "profile": options.profile,
         "tunables": tunables,

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from allosaur.cli import _flow_hints, _flow_summary, _gateways, _profile, _report_file
+from allosaur.cli import _flow_hints, _flow_summary, _gateways, _profile, _report_file, _result
 from allosaur.cli._access import connected, remote_stateful_client
 from allosaur.cli._cut_short import exit_code
 from allosaur.cli._errors import bad_input
@@ -153,7 +153,7 @@ def _print(
             print(f"Report: {options.report}")
         return
     result = {
-        "command": "run",
+        **_result.heading("run"),
         "mode": "stateful",
         "profile": options.profile,
         "tunables": tunables,

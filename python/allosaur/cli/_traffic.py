@@ -157,7 +157,7 @@ def drive(
         plan,
         watched.elapsed_s,
         sampler.counted(),
-        {port: sampler.rates(port) for port in plan.watched},
+        {port: sampler.rates(port, watched.elapsed_s) for port in plan.watched},
         warnings,
         watched.overdue,
         still_arriving,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from allosaur.report._flow_counters import FlowCounters, SideCounters
-from allosaur.report._sampling import RATE_INTERVAL_MIN_S, SAMPLES_MAX
+from allosaur.report._sampling import RATE_INTERVAL_MIN_S, SAMPLES_MAX, whole_bins
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,22 @@ class FlowSampler:
                 break
         return between(first, last)
 
-    def rates(self) -> list[FlowRates]:
-        """Return the rates between samples, in the order of time; samples that are too near count as one."""
-        rates = []
+    def rates(self, end_s: float | None = None) -> list[FlowRates]:
+        """Return the rates between samples, in the order of time; samples that are too near count as one.
+
+        With `end_s`, when the last flow began, intervals in which flows began in part only are left out.
+        """
+        bins = []
         earlier = self.samples[0]
         for later in self.samples[1:]:
             if later.time_s - earlier.time_s >= RATE_INTERVAL_MIN_S:
-                rates.append(between(earlier, later))
+                bins.append((earlier, later))
                 earlier = later
-        return rates
+        rates = [between(*one) for one in bins]
+        if end_s is None:
+            return rates
+        begun = [one.begun_fps + one.server.connected_fps for one in rates]
+        return [between(*one) for one in whole_bins(bins, begun, end_s)]
 
 
 def between(earlier: FlowSample, later: FlowSample) -> FlowRates:

@@ -7,8 +7,9 @@ clock and the server, which are given.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from allosaur.report._counters import PortCounters, difference
 
@@ -88,22 +89,52 @@ class Sampler:
                 break
         return {port: _rates(first, last, port) for port in last.ports}
 
-    def rates(self, port: int) -> list[PortRates]:
+    def rates(self, port: int, end_s: float | None = None) -> list[PortRates]:
         """Return the rates of one port between samples, in the order of time.
 
         Samples nearer to each other than `RATE_INTERVAL_MIN_S` are taken together: in so short a time a few
-        packets more or less look like another rate.
+        packets more or less look like another rate. With `end_s`, when the traffic ended, intervals in which
+        it ran in part only are left out; they would look like another rate, too.
         """
-        rates = []
+        bins = []
         earlier = self.samples[0]
         for later in self.samples[1:]:
             if later.time_s - earlier.time_s >= RATE_INTERVAL_MIN_S:
-                rates.append(_rates(earlier, later, port))
+                bins.append((earlier, later))
                 earlier = later
-        return rates
+        if end_s is not None:
+            bins = whole_bins(bins, [_packets_a_second(*one) for one in bins], end_s)
+        return [_rates(*one, port) for one in bins]
 
     def _reading(self, ports: Mapping[int, PortCounters], time_s: float) -> Sample:
         return Sample(time_s, {port: difference(now, self._base[port]) for port, now in ports.items()})
+
+
+class _Timed(Protocol):
+    @property
+    def time_s(self) -> float: ...
+
+
+_Bin = TypeVar("_Bin", bound=tuple[_Timed, _Timed])
+
+
+def whole_bins(bins: Sequence[_Bin], rates: Sequence[float], end_s: float) -> list[_Bin]:
+    """Return the bins without those at both ends that the traffic filled only in part.
+
+    Nobody knows to the millisecond when it began, and it ended within a bin: these bins are partial when
+    they are lower than their neighbor. A burst at the beginning is higher, and stays.
+    """
+    first, last = 0, len(bins)
+    while last - first > 1 and bins[last - 1][1].time_s > end_s and rates[last - 1] < rates[last - 2]:
+        last -= 1
+    if last - first > 1 and rates[first] < rates[first + 1]:
+        first += 1
+    return list(bins[first:last])
+
+
+def _packets_a_second(earlier: Sample, later: Sample) -> float:
+    counted = [difference(later.ports[port], earlier.ports[port]) for port in later.ports]
+    return sum(one.tx_packets + one.rx_packets for one in counted) / (later.time_s - earlier.time_s)
 
 
 def _rates(earlier: Sample, later: Sample, port: int) -> PortRates:
