@@ -57,6 +57,12 @@ class ScriptedClient:
     def ports(self) -> dict[int, Port]:
         return {port: self.get_port(port) for port in (0, 1)}
 
+    def get_acquired_ports(self) -> list[int]:
+        return [0, 1]
+
+    def why_lost(self, ports: Sequence[int]) -> str | None:
+        return None
+
     def get_warnings(self) -> list[str]:
         return ["the link is short"]
 
