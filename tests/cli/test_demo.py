@@ -28,7 +28,7 @@ def test_the_demo_passes_and_writes_its_report(allosaur: Any, binary: str, tmp_p
     assert result["total"]["tx_packets"] == pytest.approx(mix_and_bursts, rel=0.001)
     page = (tmp_path / "here.html").read_text(encoding="utf-8")
     assert "Passed." in page
-    assert "Plotly.newPlot" in page
+    assert len(page) < 200_000
     flows = result["conversations"]
     assert flows["ok"] is True
     assert flows["offered_flows"] == pytest.approx(1500, abs=1)
@@ -157,7 +157,7 @@ def talked(**changes: Any) -> FlowOutcome:
         (replace(talked(), counters=replace(talked().counters, missed_flows=3)), ["flows that were missed"]),
         (
             replace(talked(), counters=replace(talked().counters, errors={"client": {"tcps_conndrops": 1}})),
-            ["counters of errors"],
+            ["error counters"],
         ),
     ],
 )

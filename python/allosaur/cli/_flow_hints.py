@@ -1,6 +1,11 @@
-"""What to do about each counter that should be zero: a sentence by the counter's name."""
+"""Error counters in plain words: what each one counts, and what to do about it, by the counter's name.
+
+The words for what is counted are those of BSD's TCP.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 _LOST = (
     "packets were dropped or delayed on the path: compare the port counters with those of the device, "
@@ -68,6 +73,88 @@ _HINTS = {
     "err_redirect_rx": "packets were dropped between threads: use fewer flows, or more cores",
     "rss_redirect_drops": "packets were dropped between threads: use fewer flows, or more cores",
 }
+
+_MEANINGS = {
+    "tcps_conndrops": "connections that failed before they were established",
+    "tcps_timeoutdrop": "connections dropped after retransmission timeouts",
+    "tcps_rexmttimeo": "retransmission timeouts",
+    "tcps_rexmttimeo_syn": "retransmission timeouts of SYN, which opens a connection",
+    "tcps_persisttimeo": "persist timeouts before a closed window",
+    "tcps_persistdrop": "connections dropped before a closed window",
+    "tcps_keeptimeo": "keepalive timeouts",
+    "tcps_keepprobe": "keepalive probes sent",
+    "tcps_keepdrops": "connections dropped by keepalive",
+    "tcps_sndrexmitpack": "data segments retransmitted",
+    "tcps_sndrexmitbyte": "data bytes retransmitted",
+    "tcps_sndprobe": "window probes sent",
+    "tcps_sndurg": "segments sent with urgent data only",
+    "tcps_rcvbadsum": "segments received with a bad checksum",
+    "tcps_rcvbadoff": "segments received with a bad data offset",
+    "tcps_rcvshort": "segments received too short",
+    "tcps_rcvduppack": "duplicate segments received",
+    "tcps_rcvdupbyte": "duplicate bytes received",
+    "tcps_rcvpartduppack": "segments received with some duplicate data",
+    "tcps_rcvpartdupbyte": "duplicate bytes in partly duplicate segments",
+    "tcps_rcvoopackdrop": "out-of-order segments dropped",
+    "tcps_rcvoobytesdrop": "out-of-order bytes dropped",
+    "tcps_rcvoopack": "out-of-order segments received",
+    "tcps_rcvoobyte": "out-of-order bytes received",
+    "tcps_rcvpackafterwin": "segments received with data after the window",
+    "tcps_rcvbyteafterwin": "bytes received after the window",
+    "tcps_rcvafterclose": "segments received after the connection was closed",
+    "tcps_rcvwinprobe": "window probes received",
+    "tcps_rcvdupack": "duplicate acknowledgments received",
+    "tcps_rcvacktoomuch": "acknowledgments received for data that was never sent",
+    "tcps_rcvwinupd": "window updates received",
+    "tcps_pawsdrop": "segments dropped for an old timestamp (PAWS)",
+    "tcps_badsyn": "invalid SYN segments received",
+    "tcps_reasalloc": "connections that began to reassemble out-of-order data",
+    "tcps_reasfree": "connections that ended reassembling out-of-order data",
+    "tcps_nombuf": "segments not sent for lack of memory",
+    "tcps_sack_recovery_episode": "recoveries by selective acknowledgment (SACK)",
+    "tcps_sack_rexmits": "segments retransmitted in SACK recoveries",
+    "tcps_sack_rexmit_bytes": "bytes retransmitted in SACK recoveries",
+    "tcps_sack_rcv_blocks": "SACK options received",
+    "tcps_sack_send_blocks": "SACK options sent",
+    "udps_keepdrops": "UDP flows dropped by keepalive",
+    "udps_nombuf": "UDP messages not sent for lack of memory",
+    "udps_pkt_toobig": "UDP messages too long for a packet",
+    "err_cwf": "packets for a client without such a flow",
+    "err_no_syn": "segments without SYN for a server without such a flow",
+    "err_len_err": "packets with wrong lengths",
+    "err_fragments_ipv4_drop": "IPv4 fragments dropped",
+    "err_no_template": "packets for which no server is defined",
+    "err_no_memory": "flows refused for lack of memory",
+    "err_dct": "flows refused because both ends had one already",
+    "err_l3_cs": "packets with a bad IPv4 checksum",
+    "err_l4_cs": "packets with a bad TCP or UDP checksum",
+    "err_c_nf_throttled": "client flows held back",
+    "err_c_tuple_err": "flows without a free source port",
+    "err_s_nf_throttled": "server flows held back",
+    "err_flow_overflow": "flows above the limit of flows at a time",
+    "err_redirect_rx": "packets lost on the way to the receive thread",
+    "rss_redirect_drops": "packets lost between threads",
+    "err_defer_no_template": "flows whose first bytes fit no template",
+}
+_TOLD_MAX = 3
+
+
+def meaning(name: str) -> str:
+    """Return what a counter counts, in plain words; its name when there are none."""
+    return _MEANINGS.get(name, name)
+
+
+def told(side: str, name: str, count: int) -> str:
+    """Return what was counted, as one says it, with the counter's name for those who look it up."""
+    words = _MEANINGS.get(name)
+    return f"{name} at {side}s: {count:,}" if words is None else f"{words}, at {side}s: {count:,} ({name})"
+
+
+def told_shortly(errors: Sequence[tuple[str, str, int]]) -> str:
+    """Return the first few of what was counted, and how many more there are."""
+    shown = "; ".join(told(*one) for one in errors[:_TOLD_MAX])
+    more = len(errors) - _TOLD_MAX
+    return f"{shown}; and {more} more" if more > 0 else shown
 
 
 def hint(name: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from allosaur.cli._cut_short import UNTIL_THEN, CutShort
 from allosaur.cli._errors import EXIT_USAGE, explained
+from allosaur.cli._flow_hints import told_shortly
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.report import FlowCounters, FlowRates, FlowSampler, SideCounters
@@ -224,9 +225,9 @@ def judge(outcome: FlowOutcome) -> FlowVerdict:
     if reasons:
         return FlowVerdict(False, "; ".join(reasons), reasons, lost)
     if outcome.plan.servers_only:
-        return FlowVerdict(True, "all flows that came were served, and no counter of errors grew", (), lost)
+        return FlowVerdict(True, "all flows that came were served, and no errors were counted", (), lost)
     return FlowVerdict(
-        True, "all flows that were offered began and were answered, and no counter of errors grew", (), lost
+        True, "all flows that were offered began and were answered, and no errors were counted", (), lost
     )
 
 
@@ -262,8 +263,7 @@ def _missing(outcome: FlowOutcome) -> list[str]:
 def _errors(outcome: FlowOutcome) -> list[str]:
     expected = _CUT_OFF if outcome.plan.no_close else ()
     errors = [one for one in outcome.counters.error_list() if one[1] not in expected]
-    found = [f"{side} {name} {count:,}" for side, name, count in errors]
-    return [f"counters of errors grew: {', '.join(found)}"] if found else []
+    return [f"errors were counted: {told_shortly(errors)}"] if errors else []
 
 
 def _missed(client: ASTFClient, profiles: Sequence[str]) -> int | None:
