@@ -1,16 +1,11 @@
-"""Counters over time, and the page that shows them."""
+"""Counters over time."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
-from pathlib import Path
-from typing import Any
 
 import pytest
-from allosaur.report import Check, PortCounters, PortRates, Report, Sampler, difference, total, write_report
+from allosaur.report import PortCounters, PortRates, Sampler, difference, total
 from allosaur.report._sampling import SAMPLES_MAX
 
 
@@ -133,94 +128,3 @@ def test_a_long_run_keeps_its_ends_and_a_limit() -> None:
     assert len(sampler.samples) <= SAMPLES_MAX
     assert (sampler.samples[0].time_s, sampler.samples[-1].time_s) == (0.0, 3.0 * SAMPLES_MAX)
     assert all(point.tx_pps == pytest.approx(1.0) for point in sampler.rates(0))
-
-
-class Page(HTMLParser):
-    """Collects what a reader of the page meets: elements, their attributes and the text in them."""
-
-    def __init__(self, source: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text: list[str] = []
-        self._inside = ""
-        self.feed(source)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._inside = tag
-
-    def handle_data(self, data: str) -> None:
-        if self._inside not in ("script", "style") and data.strip():
-            self.text.append(data.strip())
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> str:
-    ports = {port: counters_of(port, 1_234_567) for port in (0, 1)}
-    report = Report(
-        title="A <run>",
-        verdict="nothing was lost",
-        ok=True,
-        facts={"Machine": "a & b"},
-        counters=ports,
-        rates={port: [PortRates(1.0, 10.0, 5120.0, 9.0, 4608.0)] for port in ports},
-        checks=[Check("all received", True, "all 7"), Check("none missed", False, "3 missed")],
-        reproduce=["allosaur demo"],
-        profile="if a < b: pass </script>",
-    )
-    path = tmp_path / "report.html"
-    write_report(path, report)
-    return path.read_text(encoding="utf-8")
-
-
-def test_the_report_needs_no_network(source: str) -> None:
-    page = Page(source)
-    loaded = [attrs for _, attrs in page.elements if "src" in attrs or attrs.get("rel") == "stylesheet"]
-    assert loaded == []
-    assert "Plotly.newPlot" in source
-    assert len(source) > 1_000_000, "the plotting library is inside"
-    assert len(source) < 8_000_000
-
-
-def test_the_report_shows_its_numbers_as_text(source: str) -> None:
-    text = Page(source).text
-    for shown in (
-        "A <run>",
-        "a & b",
-        "1,234,567",
-        "all 7",
-        "FAILED",
-        "allosaur demo",
-        "if a < b: pass </script>",
-    ):
-        assert any(shown in part for part in text), shown
-
-
-def test_every_plot_has_a_description(source: str) -> None:
-    page = Page(source)
-    plots = [attrs for tag, attrs in page.elements if attrs.get("role") == "img"]
-    assert [plot["id"] for plot in plots] == ["rate", "sizes"]
-    identifiers = {attrs.get("id") for _, attrs in page.elements}
-    assert all(plot["aria-labelledby"] in identifiers for plot in plots)
-
-
-def test_sent_and_received_differ_by_more_than_colour(source: str) -> None:
-    figures = figures_of(source)
-    dashes = {trace["name"]: trace["line"]["dash"] for trace in figures["rate"]["data"]}
-    assert dashes["port 0 sent"] != dashes["port 0 received"]
-    assert figures["rate"]["data"][0]["y"] == [10.0]
-    assert figures["sizes"]["data"][0]["x"] == ["64"]
-
-
-def test_plotly_knows_every_word_of_the_plots(source: str) -> None:
-    import plotly.graph_objects
-
-    for figure in figures_of(source).values():
-        plotly.graph_objects.Figure(figure)  # raises for what it does not know
-
-
-def figures_of(source: str) -> dict[str, Any]:
-    match = re.search(r'<script type="application/json" id="figures">(.*?)</script>', source, re.DOTALL)
-    assert match is not None
-    figures: dict[str, Any] = json.loads(match[1])
-    return figures

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-HEAVY = ("scapy", "zmq", "rich", "plotly", "yaml")
+HEAVY = ("scapy", "zmq", "rich", "yaml")
 
 
 def test_version(allosaur: Any, binary: str) -> None:

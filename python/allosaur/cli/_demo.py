@@ -62,7 +62,7 @@ def execute(options: argparse.Namespace) -> int:
     ok = verdict.ok and judge_flows(flows).ok and all(check.ok for check in checks)
     report = _report(outcome, flows, checks, rate_pps, ok)
     with _report_file.writing(report_path):
-        write_report(report_path, report, _demo_flows.sections(flows))
+        write_report(report_path, report, _demo_flows.sections(flows), _demo_flows.headlines(flows))
     if options.json:
         result = {
             **_result.heading("demo"),
@@ -131,8 +131,7 @@ def _report(outcome: Outcome, flows: FlowOutcome, checks: list[Check], rate_pps:
             "Ports": "two in-memory ports, joined to each other, one sending thread",
             "Asked": f"{rate} of IMIX each way, and {bursts:,} packets in bursts",
             "Duration": f"{seconds} s",
-            "Conversations": f"{_demo_flows.RATE_CPS} connections of HTTP a second, "
-            f"for {_demo_flows.DURATION_S:g} s",
+            "Flows": f"{_demo_flows.RATE_CPS} HTTP connections a second, for {_demo_flows.DURATION_S:g} s",
             "Machine": f"{_processor()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}",
             "Python": platform.python_version(),
         },
@@ -151,10 +150,7 @@ def _report(outcome: Outcome, flows: FlowOutcome, checks: list[Check], rate_pps:
             f"-d {_demo_flows.DURATION_S:g}",
         ],
         profile=source.read_text(encoding="utf-8"),
-        notes=[
-            "Missed: packets whose time had come and that were not sent. "
-            "Queue full: how often a port had no room for a packet."
-        ],
+        duration_s=outcome.elapsed_s,
     )
 
 

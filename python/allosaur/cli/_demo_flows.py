@@ -14,7 +14,7 @@ from allosaur.cli._flow_access import load_file
 from allosaur.cli._flow_progress import progress
 from allosaur.cli._flows import FlowOutcome, FlowPlan, drive, judge
 from allosaur.cli._interrupt import Interrupt
-from allosaur.report import Check, FlowReport, Section, flow_sections
+from allosaur.report import Check, FlowReport, Headline, Section, flow_headlines, flow_sections
 from allosaur.server import LocalServer
 
 RATE_CPS = 500
@@ -53,10 +53,23 @@ def check(outcome: FlowOutcome) -> list[Check]:
 
 def sections(outcome: FlowOutcome) -> list[Section]:
     """Return the part of the report that shows them."""
+    return flow_sections(_report(outcome))
+
+
+def headlines(outcome: FlowOutcome) -> list[Headline]:
+    """Return their headline numbers."""
+    return flow_headlines(_report(outcome))
+
+
+def _report(outcome: FlowOutcome) -> FlowReport:
     counters = outcome.counters
-    hints = {name: _flow_hints.hint(name) for _, name, _ in counters.error_list()}
-    facts = FlowReport("", "", True, {}, counters, outcome.rates, hints=hints)
-    return flow_sections(facts)
+    names = [name for _, name, _ in counters.error_list()]
+    return FlowReport(
+        *("", "", True, {}, counters, outcome.rates),
+        hints={name: _flow_hints.hint(name) for name in names},
+        meanings={name: _flow_hints.meaning(name) for name in names},
+        duration_s=outcome.elapsed_s,
+    )
 
 
 def _checks(outcome: FlowOutcome) -> Iterator[Check]:

@@ -144,7 +144,7 @@ def _report(
     server = "--local" if options.local else f"--server {options.server}"
     given = "".join(f" -t {key}={value}" for key, value in tunables.items())
     return Report(
-        title=f"Allosaur: {path.name}",
+        title=path.name,
         verdict=f"{verdict.summary}.",
         ok=verdict.ok,
         facts={
@@ -160,6 +160,8 @@ def _report(
         streams=outcome.streams,
         other_packets=outcome.other_packets,
         hints=outcome.hints,
+        reasons=verdict.reasons,
+        duration_s=outcome.elapsed_s,
         reproduce=[f"allosaur run {path} -m {plan.multiplier} -d {seconds}{given} --ports {ports} {server}"],
         profile=path.read_text(encoding="utf-8") if path.suffix == ".py" else "",
     )

@@ -102,7 +102,7 @@ def _report(
     words = [f"-m {plan.multiplier:g}", f"-d {seconds}", *(f"-t {key}={tunables[key]}" for key in tunables)]
     server = "--local" if options.local else f"--server {options.server}"
     return FlowReport(
-        title=f"Allosaur: {path.name}",
+        title=path.name,
         verdict=f"{verdict.summary}.",
         ok=verdict.ok,
         facts={
@@ -117,6 +117,10 @@ def _report(
         groups=outcome.groups,
         latency=outcome.latency,
         hints={name: _flow_hints.hint(name) for _, name, _ in counters.error_list()},
+        meanings={name: _flow_hints.meaning(name) for _, name, _ in counters.error_list()},
+        reasons=verdict.reasons,
+        duration_s=outcome.elapsed_s,
+        lost_messages=verdict.lost_messages,
         checks=checks(outcome, verdict),
         reproduce=[f"allosaur run {path} {' '.join(words)} {server}"],
         profile=path.read_text(encoding="utf-8") if path.suffix == ".py" else "",
@@ -136,8 +140,8 @@ def checks(outcome: FlowOutcome, verdict: FlowVerdict) -> list[Check]:
         found.append(Check("flows that were missed", not missed and begun > 0, text))
         is_whole = plan.no_close or begun == connected_flows
         found.append(Check("flows that were answered", is_whole, f"{connected_flows:,} of {begun:,}"))
-    wrong = [f"{side} {name} {count:,}" for side, name, count in counters.error_list()]
-    found.append(Check("counters of errors", not wrong, ", ".join(wrong) or "all are zero"))
+    wrong = _flow_hints.told_shortly(counters.error_list())
+    found.append(Check("error counters", not wrong, wrong or "all are zero"))
     if verdict.lost_messages is not None and not plan.no_close:
         lost = verdict.lost_messages
         found.append(Check("UDP messages that were lost", lost == 0, f"{lost:,}"))

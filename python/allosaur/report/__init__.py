@@ -5,10 +5,10 @@ Nothing here talks to a server: a sampler is given the function that reads the c
 
 from allosaur.report._counters import PortCounters, SizeClasses, difference, total
 from allosaur.report._flow_counters import FlowCounters, SideCounters
-from allosaur.report._flow_report import FlowReport, flow_sections, write_flow_report
+from allosaur.report._flow_report import FlowReport, flow_headlines, flow_sections, write_flow_report
 from allosaur.report._flow_sampling import FlowRates, FlowSampler, SideRates
 from allosaur.report._html import Report, write_report
-from allosaur.report._page import Check, Section
+from allosaur.report._page import Check, Headline, Section
 from allosaur.report._sampling import PortRates, Sample, Sampler
 from allosaur.report._streams import Direction, StreamCounters, StreamLatency, lost_total
 
@@ -19,6 +19,7 @@ __all__ = [
     "FlowRates",
     "FlowReport",
     "FlowSampler",
+    "Headline",
     "PortCounters",
     "PortRates",
     "Report",
@@ -31,6 +32,7 @@ __all__ = [
     "StreamCounters",
     "StreamLatency",
     "difference",
+    "flow_headlines",
     "flow_sections",
     "lost_total",
     "total",

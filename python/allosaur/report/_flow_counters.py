@@ -93,6 +93,11 @@ class FlowCounters:
         """Return what went wrong as (side, name, how often)."""
         return [(side, name, count) for side in SIDES for name, count in self.errors.get(side, {}).items()]
 
+    @property
+    def error_events(self) -> int:
+        """How often something went wrong: error counters together, without those that count bytes."""
+        return sum(count for _, name, count in self.error_list() if "byte" not in name)
+
     def to_json(self) -> dict[str, Any]:
         """Return the counters as plain data, with `offered_flows`."""
         return {

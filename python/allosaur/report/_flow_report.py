@@ -1,4 +1,4 @@
-"""The HTML report of stateful traffic: flows, bits and errors over time, and the totals.
+"""The HTML report of stateful traffic: flows, open flows, data and errors over time, and the totals.
 
 What does not live here: the page around it (`_page`).
 """
@@ -10,13 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from allosaur.report._chart import Chart, Line, charts_html, over_time
 from allosaur.report._flow_counters import SIDES, FlowCounters
 from allosaur.report._flow_sampling import FlowRates
-from allosaur.report._page import Check, Page, Section, layout, line, number, table, write_page
+from allosaur.report._latency import LatencyRow, latency_headline, latency_section
+from allosaur.report._numbers import count, share, short
+from allosaur.report._over_time import END_SHARE
+from allosaur.report._page import Check, Headline, Page, Section, write_page
+from allosaur.report._streams import StreamLatency
+from allosaur.report._table import number, table, text
 
-_TIME = "seconds since the start"
 _ROWS = (
-    ("begun flows", "begun_flows"),
+    ("opened flows", "begun_flows"),
     ("connected flows", "connected_flows"),
     ("closed flows", "closed_flows"),
     ("active flows at the end", "active_flows"),
@@ -26,6 +31,11 @@ _ROWS = (
     ("UDP messages received", "rx_messages"),
     ("packets sent", "tx_packets"),
     ("packets received", "rx_packets"),
+)
+_NOTE = (
+    "Offered: flows whose time had come. Not opened in time: those of them that were late. Connected: flows "
+    "of which both ends know. Data are the bytes of applications; packets are those of the ports, whatever "
+    "they carry."
 )
 
 
@@ -45,148 +55,244 @@ class FlowReport:
     latency: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     """Of each port, in microseconds."""
     hints: Mapping[str, str] = field(default_factory=dict)
-    """What to do about counters of errors, by name."""
+    """What to do about error counters, by name."""
     checks: Sequence[Check] = ()
     reproduce: Sequence[str] = ()
     profile: str = ""
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    """What error counters count, in plain words, by name."""
+    reasons: Sequence[str] = ()
+    """Why it failed, one sentence each."""
+    duration_s: float | None = None
+    """How long flows were opened; without it, until the last sample."""
+    lost_messages: int | None = None
+    """UDP messages that did not arrive; `None` without any."""
 
 
 def write_flow_report(path: Path, report: FlowReport) -> None:
     """Write the report to `path`, replacing what is there. Raises `OSError` when it cannot be written."""
-    notes = [
-        "Offered: flows whose time had come. Missed: those of them that were not begun in time. "
-        "Connected: flows of which both ends knew.",
-        "Data are the bytes of applications; packets are those of the ports, whatever they carry.",
-    ]
     page = Page(
         report.title,
         report.verdict,
         report.ok,
         report.facts,
         flow_sections(report),
+        flow_headlines(report),
+        report.reasons,
+        _look_at(report),
         report.checks,
         report.reproduce,
         report.profile,
-        notes,
     )
     write_page(path, page)
 
 
 def flow_sections(report: FlowReport) -> list[Section]:
     """Return the sections of such a report, for a page that shows other things, too."""
-    tables = [_totals(report.counters), _errors(report)]
+    data = [_data_chart(report, sender, receiver) for sender, receiver in (SIDES, SIDES[::-1])]
+    charts = [_flows_chart(report), _open_chart(report), *data, _errors_chart(report)]
     return [
-        _flows_section(report),
-        _open_section(report),
-        _bits_section(report),
-        Section("Totals of flows", tables=[one for one in tables if one]),
-        *([Section("Template groups", tables=[_groups(report)])] if report.groups else []),
-        *([Section("Latency", tables=[_latency(report)])] if report.latency else []),
+        Section("Flows over time", [charts_html(charts)]),
+        Section("Errors", [_errors(report)]),
+        latency_section("Latency of echo requests", "echo", _latency_rows(report.latency)),
+        Section("Totals of flows", [_totals(report.counters)], note=_NOTE),
+        Section("Template groups", [_groups(report)]),
     ]
 
 
-def _flows_section(report: FlowReport) -> Section:
+def flow_headlines(report: FlowReport) -> list[Headline]:
+    """Return the headline numbers, for a page that shows other things, too."""
+    counters = report.counters
+    side = counters.client if counters.client.begun_flows else counters.server
+    opened, connected = side.begun_flows, side.connected_flows
+    found = [
+        Headline("Flows opened" if side is counters.client else "Flows that came", count(opened)),
+        Headline(
+            "Flows connected", count(connected), f"{share(connected, opened)} of them", connected < opened
+        ),
+    ]
+    if counters.missed_flows is not None:
+        missed = counters.missed_flows
+        note = f"{share(missed, counters.offered_flows)} of the load" if missed else "the load was reached"
+        found.append(Headline("Not opened in time", count(missed), note, missed > 0))
+    errors = counters.error_events
+    found.append(
+        Headline("Errors counted", count(errors), "" if errors else "all counters are zero", errors > 0)
+    )
+    if report.lost_messages is not None:
+        found.append(Headline("UDP messages lost", count(report.lost_messages), "", report.lost_messages > 0))
+    duration_s = _duration_s(report)
+    if duration_s:
+        both = 8 * (counters.client.tx_data_bytes + counters.server.tx_data_bytes) / duration_s
+        note = f"{short(both, 'bps')} of data"
+        found.append(Headline("Flows a second, average", short(connected / duration_s), note))
+    return found + latency_headline(_latency_rows(report.latency))
+
+
+def whole(rates: Sequence[FlowRates], duration_s: float | None) -> list[FlowRates]:
+    """Return the rates of the intervals that lie wholly within the time in which flows are opened.
+
+    Of an interval in which that time begins or ends, the rate would look like another load.
+    """
+    inside = []
+    earlier_s = 0.0
+    for one in rates:
+        if duration_s is None or one.time_s <= duration_s - END_SHARE * (one.time_s - earlier_s):
+            inside.append(one)
+        earlier_s = one.time_s
+    return inside[1:]
+
+
+def _flows_chart(report: FlowReport) -> Chart:
     lines: list[tuple[str, Callable[[FlowRates], float]]] = [
         ("offered", lambda one: one.offered_fps),
-        ("begun", lambda one: one.begun_fps),
+        ("opened", lambda one: one.begun_fps),
         ("connected, clients", lambda one: one.client.connected_fps),
         ("connected, servers", lambda one: one.server.connected_fps),
     ]
-    counters, top = report.counters, max((one.client.connected_fps for one in report.rates), default=0.0)
-    missed = "not counted" if counters.missed_flows is None else f"{counters.missed_flows:,} were missed"
-    sentence = (
-        f"Flows a second: {counters.offered_flows:,} were offered in all, "
-        f"{counters.client.begun_flows:,} began, {missed}; clients connected up to {top:,.0f} a second."
+    counters, duration_s = report.counters, _duration_s(report)
+    missed = (
+        "late ones were not counted"
+        if counters.missed_flows is None
+        else f"{counters.missed_flows:,} were late"
     )
-    return Section("Flows over time", "flows", sentence, _figure(report.rates, lines, "flows per second"))
+    average = counters.client.connected_flows / duration_s if duration_s else 0.0
+    sentence = (
+        f"{counters.offered_flows:,} flows were offered, {counters.client.begun_flows:,} were opened, "
+        f"{missed}; clients connected {short(average)} a second on average."
+    )
+    if not counters.client.begun_flows:
+        sentence = (
+            f"{counters.server.begun_flows:,} flows came, {counters.server.connected_flows:,} were connected."
+        )
+    points = whole(report.rates, report.duration_s)
+    return over_time("flows", "Flows", "per second", sentence, _lines(points, lines), _end_s(report))
 
 
-def _open_section(report: FlowReport) -> Section:
+def _open_chart(report: FlowReport) -> Chart:
     lines: list[tuple[str, Callable[[FlowRates], float]]] = [
         ("active", lambda one: one.active_flows),
         ("established", lambda one: one.established_flows),
     ]
     top = max((one.active_flows for one in report.rates), default=0)
-    sentence = f"Open flows: up to {top:,} at a time. Active ones have begun, established ones are answered."
-    return Section("Open flows", "open", sentence, _figure(report.rates, lines, "flows"))
+    sentence = (
+        f"Up to {top:,} flows were open at a time. Active ones are opened, established ones are answered."
+    )
+    drawn = _lines(_from_zero(report.rates), lines)
+    return over_time("open", "Open flows", "at a time", sentence, drawn, _end_s(report), is_whole=True)
 
 
-def _bits_section(report: FlowReport) -> Section:
-    lines: list[tuple[str, Callable[[FlowRates], float]]] = []
-    sentences = []
-    for side in SIDES:
-        for word, name in (("sent", "tx_data_bps"), ("received", "rx_data_bps")):
-            lines.append(
-                (f"{side}s {word}", lambda one, side=side, name=name: getattr(one.side(side), name))  # type: ignore[misc]
-            )
-        top = max((one.side(side).tx_data_bps for one in report.rates), default=0.0)
-        sentences.append(f"{side}s sent up to {top / 1e6:,.1f} Mbps")
-    sentence = f"Bits per second of data: {'; '.join(sentences)}."
-    return Section("Bits over time", "bits", sentence, _figure(report.rates, lines, "bits per second"))
-
-
-def _figure(
-    rates: Sequence[FlowRates], lines: Sequence[tuple[str, Callable[[FlowRates], float]]], unit: str
-) -> dict[str, Any]:
-    times = [one.time_s for one in rates]
-    traces = [
-        line(name, times, [value(one) for one in rates], place, place % 2)
-        for place, (name, value) in enumerate(lines)
+def _data_chart(report: FlowReport, sender: str, receiver: str) -> Chart:
+    lines: list[tuple[str, Callable[[FlowRates], float]]] = [
+        (f"{sender}s sent", lambda one: one.side(sender).tx_data_bps),
+        (f"{receiver}s received", lambda one: one.side(receiver).rx_data_bps),
     ]
-    return {"data": traces, "layout": layout(_TIME, unit)}
+    duration_s = _duration_s(report)
+    average = 8 * report.counters.side(sender).tx_data_bytes / duration_s if duration_s else 0.0
+    sentence = f"The {sender}s' applications sent {short(average, 'bps')} on average."
+    # Data go on until the last flow is closed, so only the first interval is not whole.
+    title, drawn = f"Data of {sender}s", _lines(report.rates[1:], lines)
+    return over_time(f"data-{sender}", title, "bits per second", sentence, drawn, _end_s(report))
+
+
+def _errors_chart(report: FlowReport) -> Chart:
+    """Return how often errors were counted; a chart without points when there were none."""
+    errors = report.counters.error_events
+    rates = _from_zero(report.rates) if errors else []
+    lines = _lines(rates, [("errors", lambda one: one.errors)])
+    sentence = f"{errors:,} errors were counted in all; the table below has each kind."
+    return over_time("errors", "Errors so far", "counted", sentence, lines, _end_s(report), is_whole=True)
+
+
+def _from_zero(rates: Sequence[FlowRates]) -> list[FlowRates]:
+    """Return the rates, and before them the start, at which nothing was there yet."""
+    return [FlowRates(0.0), *rates] if rates else []
+
+
+def _lines(
+    rates: Sequence[FlowRates], lines: Sequence[tuple[str, Callable[[FlowRates], float]]]
+) -> list[Line]:
+    """Return lines of values; those that are zero all the time are left out, as a side that is not ours."""
+    drawn = [(name, [(one.time_s, float(value(one))) for one in rates]) for name, value in lines]
+    told = [(name, points) for name, points in drawn if any(value for _, value in points)] or drawn[:1]
+    return [
+        Line(name, [*points], place, place, is_filled=place == 0) for place, (name, points) in enumerate(told)
+    ]
+
+
+def _duration_s(report: FlowReport) -> float:
+    return _end_s(report) if report.duration_s is None else report.duration_s
+
+
+def _end_s(report: FlowReport) -> float:
+    return report.rates[-1].time_s if report.rates else 0.0
 
 
 def _totals(counters: FlowCounters) -> str:
-    rows: list[tuple[str, ...]] = [
-        ("offered flows", number(counters.offered_flows), ""),
-        ("missed flows", number(counters.missed_flows), ""),
-    ]
+    rows: list[tuple[str, ...]] = [("offered flows", count(counters.offered_flows), "")]
+    if counters.missed_flows:
+        rows.append(("flows not opened in time", count(counters.missed_flows), ""))
     for label, name in _ROWS:
-        rows.append((label, *(number(getattr(counters.side(side), name)) for side in SIDES)))
-    return table("Totals (bytes without headers; packets of the ports)", ("", "clients", "servers"), rows)
+        values = [getattr(counters.side(side), name) for side in SIDES]
+        if any(values) or "UDP" not in label:
+            rows.append((label, *map(count, values)))
+    return table("Totals of both sides", [text(""), number("clients"), number("servers")], rows)
 
 
 def _errors(report: FlowReport) -> str:
     rows = [
-        (name, side, number(count), report.hints.get(name, ""))
-        for side, name, count in report.counters.error_list()
+        (report.meanings.get(name, name), side + "s", count(number), report.hints.get(name, ""), name)
+        for side, name, number in report.counters.error_list()
     ]
-    return table("Counters of errors", ("counter", "side", "count", "what to do"), rows) if rows else ""
+    columns = [
+        text("what was counted"),
+        text("side"),
+        number("how often"),
+        text("what to do"),
+        text("counter"),
+    ]
+    return table("Error counters that are not zero", columns, rows)
 
 
 def _groups(report: FlowReport) -> str:
-    header = ("group", "begun", "connected", "clients sent", "servers sent", "errors")
+    columns = [
+        text("group"),
+        *map(number, ("opened", "connected", "bytes clients sent", "bytes servers sent")),
+        text("errors"),
+    ]
     rows = [
         (
             name,
-            number(one.client.begun_flows),
-            number(one.client.connected_flows),
-            f"{one.client.tx_data_bytes:,} B",
-            f"{one.server.tx_data_bytes:,} B",
-            ", ".join(dict.fromkeys(name for _, name, _ in one.error_list())) or "none",
+            count(one.client.begun_flows),
+            count(one.client.connected_flows),
+            count(one.client.tx_data_bytes),
+            count(one.server.tx_data_bytes),
+            ", ".join(dict.fromkeys(report.meanings.get(name, name) for _, name, _ in one.error_list()))
+            or "none",
         )
         for name, one in report.groups.items()
     ]
-    return table("Template groups", header, rows)
+    return table("What was counted of each group", columns, rows)
 
 
-def _latency(report: FlowReport) -> str:
-    columns = {
-        "sent": "sent",
-        "received": "received",
-        "least": "min_us",
-        "median": "p50_us",
-        "average": "average_us",
-        "99 %": "p99_us",
-        "most": "max_us",
-        "jitter": "jitter_us",
-    }
-    rows = [
-        (f"port {port}", *(f"{one[name]:,.0f}" if name in one else "" for name in columns.values()))
-        for port, one in report.latency.items()
+def _look_at(report: FlowReport) -> list[str]:
+    found = (report.hints.get(name, "") for _, name, _ in report.counters.error_list())
+    return list(dict.fromkeys(hint for hint in found if hint))[:3]
+
+
+def _latency_rows(latency: Mapping[int, Mapping[str, Any]]) -> list[LatencyRow]:
+    return [
+        LatencyRow(
+            f"port {port}",
+            int(one.get("received", 0)),
+            StreamLatency(
+                float(one["min_us"]),
+                float(one["average_us"]),
+                float(one["max_us"]),
+                float(one["jitter_us"]),
+                *(one.get(f"{name}_us") for name in ("p50", "p90", "p99", "p99_9")),
+            ),
+        )
+        for port, one in sorted(latency.items())
+        if one.get("received")
     ]
-    return table(
-        "Echo requests and their times (µs)",
-        ("", *columns),
-        rows,
-    )

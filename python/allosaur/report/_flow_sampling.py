@@ -41,6 +41,8 @@ class FlowRates:
     active_flows: int = 0
     """At the later end, of clients; of servers where there are no clients."""
     established_flows: int = 0
+    errors: int = 0
+    """How often something went wrong since the start, on both sides together."""
 
     def side(self, name: str) -> SideRates:
         """Return the rates of `client` or `server`."""
@@ -135,6 +137,7 @@ def between(earlier: FlowSample, later: FlowSample) -> FlowRates:
         server=_side(a.server, b.server, span_s),
         active_flows=gauge.active_flows,
         established_flows=gauge.established_flows,
+        errors=b.error_events,
     )
 
 

@@ -1,7 +1,7 @@
-"""The HTML report of streams: what ports sent and received, as plots and tables.
+"""The HTML report of streams: what ports sent and received, as headline numbers, charts and tables.
 
 What lives here: the data that such a report shows, and its sections. What does not: the page around them
-(`_page`).
+(`_page`), and what there is over time (`_over_time`).
 """
 
 from __future__ import annotations
@@ -9,12 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from allosaur.report._counters import PortCounters
-from allosaur.report._page import COLOURS, Check, Page, Section, layout, line, number, table, write_page
+from allosaur.report import _over_time
+from allosaur.report._chart import charts_html
+from allosaur.report._counters import PortCounters, total
+from allosaur.report._latency import LatencyRow, latency_headline, latency_section
+from allosaur.report._numbers import NOT_COUNTED, count, share, short
+from allosaur.report._page import Check, Headline, Page, Section, write_page
 from allosaur.report._sampling import PortRates
-from allosaur.report._streams import Direction, StreamCounters
+from allosaur.report._streams import Direction, StreamCounters, lost_total
+from allosaur.report._table import Column, bar, number, table, text
+
+_ROWS_MAX = 100
+"""Rows of a table of streams. Those that lost most come first."""
 
 
 @dataclass(frozen=True)
@@ -44,32 +51,28 @@ class Report:
     """What each port received beside the run's own packets; `None` where nobody can tell them apart."""
     hints: Sequence[str] = ()
     """What to look at when packets were lost."""
+    reasons: Sequence[str] = ()
+    """Why it failed, one sentence each."""
+    duration_s: float | None = None
+    """How long the traffic was sent; without it, until the last sample."""
 
 
-def write_report(path: Path, report: Report, more: Sequence[Section] = ()) -> None:
-    """Write the report to `path`, replacing what is there, with `more` sections after its own.
+def write_report(
+    path: Path, report: Report, more: Sequence[Section] = (), headlines: Sequence[Headline] = ()
+) -> None:
+    """Write the report to `path`, replacing what is there. Raises `OSError` when it cannot be written.
 
-    Raises `OSError` when it cannot be written.
+    `more` sections and `headlines` come after its own.
     """
-    sizes = _sizes_table(report.counters)
-    sections = [
-        Section("Rate over time", "rate", _rate_sentence(report.rates), _rate_figure(report.rates)),
-        Section(
-            "Packet sizes",
-            "sizes",
-            _size_sentence(report.counters),
-            _size_figure(report.counters),
-            [sizes] if sizes else [],
-        ),
-        Section("Totals", tables=[_totals_table(report.counters)]),
-        *more,
-    ]
     page = Page(
         report.title,
         report.verdict,
         report.ok,
         report.facts,
-        sections,
+        [*_sections(report), *more],
+        [*_headlines(report), *headlines],
+        report.reasons,
+        report.hints,
         report.checks,
         report.reproduce,
         report.profile,
@@ -78,95 +81,206 @@ def write_report(path: Path, report: Report, more: Sequence[Section] = ()) -> No
     write_page(path, page)
 
 
-def _rate_figure(rates: Mapping[int, Sequence[PortRates]]) -> dict[str, Any]:
-    traces = []
-    for index, (port, series) in enumerate(sorted(rates.items())):
-        for dash, (word, value) in enumerate((("sent", "tx_pps"), ("received", "rx_pps"))):
-            times = [point.time_s for point in series]
-            packets = [getattr(point, value) for point in series]
-            # A port is a colour; sent and received are different dashes.
-            traces.append(line(f"port {port} {word}", times, packets, index, dash))
-    return {"data": traces, "layout": layout("seconds since the start", "packets per second")}
+def _sections(report: Report) -> list[Section]:
+    directions = _directions(report)
+    charts = _over_time.charts(report.rates, directions, report.duration_s)
+    parts = [charts_html(charts.shown)]
+    return [
+        Section("Over time", parts, note=charts.note),
+        latency_section("Latency of streams", "streams", _latency_rows(report.streams)),
+        _streams_section(report.streams),
+        Section(
+            "Totals", [_directions_table(report, directions), _ports_table(report)], note=_totals_note(report)
+        ),
+        Section("Frame sizes", [_sizes_table(report.counters)]),
+    ]
 
 
-def _size_figure(counters: Mapping[int, PortCounters]) -> dict[str, Any]:
-    traces = []
-    classes = _size_classes(counters)
-    for index, (port, one) in enumerate(sorted(counters.items())):
-        colour = COLOURS[index % len(COLOURS)]
-        for word, sizes, shape in (("sent", one.tx_by_size, ""), ("received", one.rx_by_size, "/")):
-            if sizes is None:
-                continue
-            traces.append(
-                {
-                    "type": "bar",
-                    "name": f"port {port} {word}",
-                    "x": classes,
-                    "y": [sizes.get(name, 0) for name in classes],
-                    "marker": {"color": colour, "pattern": {"shape": shape}},
-                }
+def _headlines(report: Report) -> list[Headline]:
+    directions, summed = _directions(report), total(report.counters.values())
+    sent = sum(one.sent_packets for one in directions)
+    lost, duration_s = lost_total(directions), _duration_s(report)
+    found = [Headline("Packets sent", count(sent))]
+    if lost is None:
+        found.append(Headline("Packets received", NOT_COUNTED, "no port receives them"))
+    else:
+        received = sum(one.received_packets for one in directions)
+        found += [
+            Headline("Packets received", count(received)),
+            Headline(
+                "Packets lost",
+                count(lost),
+                f"{share(lost, sent)} of those sent" if lost else "none at all",
+                lost > 0,
+            ),
+        ]
+    twice = sum(one.duplicate_packets for one in directions)
+    if twice:
+        found.append(Headline("Received twice", count(twice), "more than were sent", is_bad=True))
+    if summed.missed_packets is not None:
+        missed = summed.missed_packets
+        note = f"{share(missed, summed.offered_packets)} of the load" if missed else "the load was reached"
+        found.append(Headline("Not sent in time", count(missed), note, missed > 0))
+    if duration_s:
+        bits = short(8 * summed.tx_bytes / duration_s, "bps")
+        found.append(Headline("Rate sent, average", short(sent / duration_s, "pps"), bits))
+    return found + latency_headline(_latency_rows(report.streams))
+
+
+def _directions(report: Report) -> Sequence[Direction]:
+    """Return the directions; of a report without them, what ports in pairs counted."""
+    if report.directions:
+        return report.directions
+    return [
+        _pair(port, one, report.counters.get(port ^ 1))
+        for port, one in sorted(report.counters.items())
+        if one.tx_packets
+    ]
+
+
+def _pair(port: int, sender: PortCounters, receiver: PortCounters | None) -> Direction:
+    if receiver is None:
+        return Direction(port, sender.tx_packets, 0)
+    received = receiver.rx_packets
+    lost = max(sender.tx_packets - received, 0)
+    return Direction(port, sender.tx_packets, received, {port ^ 1: received}, lost)
+
+
+def _duration_s(report: Report) -> float:
+    if report.duration_s is not None:
+        return report.duration_s
+    return max((series[-1].time_s for series in report.rates.values() if series), default=0.0)
+
+
+def _directions_table(report: Report, directions: Sequence[Direction]) -> str:
+    columns = [
+        text("from"),
+        text("received by"),
+        *map(number, ("offered", "sent", "received", "lost", "lost", "not sent in time", "twice")),
+        text("counted by"),
+    ]
+    some_lost = any(one.lost_packets for one in directions)
+    rows = []
+    for one in directions:
+        counters = report.counters.get(one.port)
+        missed = None if counters is None else counters.missed_packets
+        lost = one.lost_packets
+        rows.append(
+            (
+                f"port {one.port}",
+                ", ".join(f"port {port}" for port in sorted(one.received_by_port)) or "no port",
+                count(one.sent_packets + (missed or 0)) if missed else "",
+                count(one.sent_packets),
+                count(one.received_packets) if lost is not None else NOT_COUNTED,
+                count(lost),
+                share(lost, one.sent_packets) if lost is not None and some_lost else "",
+                count(missed) if missed else "",
+                count(one.duplicate_packets) if one.duplicate_packets else "",
+                "the ports' counters" if report.directions and one.ungrouped else "",
             )
-    shape_of = layout("frame size in bytes, with FCS", "packets")
-    return {
-        "data": traces,
-        "layout": {**shape_of, "barmode": "group", "xaxis": {**shape_of["xaxis"], "type": "category"}},
-    }
+        )
+    return table("Packets from port to port", columns, rows)
 
 
-def _size_classes(counters: Mapping[int, PortCounters]) -> list[str]:
-    seen: dict[str, None] = {}
-    for one in counters.values():
-        for sizes in (one.tx_by_size, one.rx_by_size):
-            seen.update(dict.fromkeys(name for name, packets in (sizes or {}).items() if packets))
-    return sorted(seen, key=lambda name: int(name.split("-")[0]))
-
-
-def _rate_sentence(rates: Mapping[int, Sequence[PortRates]]) -> str:
-    parts = []
-    for port, series in sorted(rates.items()):
-        if series:
-            sent, received = max(p.tx_pps for p in series), max(p.rx_pps for p in series)
-            parts.append(
-                f"port {port} sent up to {sent:,.0f} and received up to {received:,.0f} packets per second"
+def _ports_table(report: Report) -> str:
+    header = (
+        "sent",
+        "bytes sent",
+        "received",
+        "bytes received",
+        "packets of others",
+        "not taken in time",
+        "queue full",
+        "lost by the link",
+    )
+    rows = []
+    for port, one in sorted(report.counters.items()):
+        others = report.other_packets.get(port)
+        rows.append(
+            (
+                f"port {port}",
+                *map(count, (one.tx_packets, one.tx_bytes, one.rx_packets, one.rx_bytes)),
+                count(others) if others else "",
+                count(one.rx_overflow_packets) if one.rx_overflow_packets else "",
+                count(one.queue_full),
+                count(one.rx_lost_packets) if one.rx_lost_packets else "",
             )
-    return "Rate over time: " + ("; ".join(parts) or "nothing was measured") + "."
+        )
+    return table(
+        "What each port counted (bytes with frame check sequence)", [text("port"), *map(number, header)], rows
+    )
 
 
-def _size_sentence(counters: Mapping[int, PortCounters]) -> str:
-    if not _size_classes(counters):
-        return "Packet sizes: this server does not count them."
-    return "Packets by frame size, sent beside received. The table below has the same numbers."
+def _totals_note(report: Report) -> str:
+    said = []
+    if any(one.ungrouped for one in report.directions):
+        said.append("Counted by the ports' counters: packets of other programs count, too.")
+    if any(report.other_packets.values()):
+        said.append("Packets of others: what arrived beside the packets of this run.")
+    if any(one.rx_overflow_packets for one in report.counters.values()):
+        said.append("Not taken in time: packets that arrived faster than this machine takes them.")
+    if any(one.queue_full for one in report.counters.values()):
+        said.append(
+            "Queue full: how often a port had no room for a packet; it was sent later, or not in time."
+        )
+    return " ".join(said)
 
 
-def _totals_table(counters: Mapping[int, PortCounters]) -> str:
-    header = ("port", "offered", "sent", "bytes sent", "received", "bytes received", "missed", "queue full")
+def _latency_rows(streams: Sequence[StreamCounters]) -> list[LatencyRow]:
+    return [
+        LatencyRow(f"{one.name}, port {one.port}", one.rx_packets, one.latency)
+        for one in streams
+        if one.latency is not None and one.rx_packets
+    ]
+
+
+def _streams_section(streams: Sequence[StreamCounters]) -> Section:
+    columns = [
+        text("stream"),
+        text("from"),
+        *map(number, ("sent", "received", "lost", "lost", "not sent in time", "twice", "out of order")),
+    ]
+    some_lost = any(one.lost_packets for one in streams)
+    shown = sorted(streams, key=lambda one: -one.lost_percent)[:_ROWS_MAX]
+    if len(streams) <= _ROWS_MAX:
+        shown = list(streams)
     rows = [
         (
-            str(port),
-            *(
-                number(value)
-                for value in (
-                    one.offered_packets,
-                    one.tx_packets,
-                    one.tx_bytes,
-                    one.rx_packets,
-                    one.rx_bytes,
-                    one.missed_packets,
-                    one.queue_full,
-                )
-            ),
+            one.name,
+            f"port {one.port}",
+            count(one.tx_packets),
+            count(one.rx_packets),
+            count(one.lost_packets),
+            share(one.lost_packets, one.tx_packets) if some_lost else "",
+            count(one.missed_packets) if one.missed_packets else "",
+            count(one.duplicate_packets) if one.duplicate_packets else "",
+            count(one.out_of_order_packets) if one.out_of_order_packets else "",
         )
-        for port, one in sorted(counters.items())
+        for one in shown
     ]
-    return table("Totals (packets; bytes with FCS)", header, rows)
+    note = (
+        f"{len(shown)} of {len(streams):,} rows: those that lost most." if len(shown) < len(streams) else ""
+    )
+    return Section("Streams", [table("What was counted of each stream", columns, rows)], note=note)
 
 
 def _sizes_table(counters: Mapping[int, PortCounters]) -> str:
-    classes = _size_classes(counters)
-    if not classes:
+    """Return the packets by frame size; nothing when all are of one class, which says nothing new."""
+    summed = total(counters.values())
+    sent, received = summed.tx_by_size or {}, summed.rx_by_size or {}
+    classes = [name for name in {**sent, **received} if sent.get(name) or received.get(name)]
+    if len(classes) < 2:
         return ""
-    rows = []
-    for port, one in sorted(counters.items()):
-        for word, sizes in (("sent", one.tx_by_size), ("received", one.rx_by_size)):
-            rows.append((f"{port} {word}", *(number((sizes or {}).get(name, 0)) for name in classes)))
-    return table("Packets by frame size in bytes", ("port", *classes), rows)
+    all_sent = sum(sent.values())
+    columns: list[Column] = [text("bytes"), *map(number, ("sent", "received", "of all sent")), bar()]
+    rows = [
+        (
+            name.rstrip("-") + (" and more" if name.endswith("-") else ""),
+            count(sent.get(name, 0)),
+            count(received.get(name, 0)),
+            share(sent.get(name, 0), all_sent),
+            str(sent.get(name, 0) / max(all_sent, 1)),
+        )
+        for name in sorted(classes, key=lambda name: int(name.split("-")[0]))
+    ]
+    return table("Packets of all ports, by frame size with frame check sequence", columns, rows)

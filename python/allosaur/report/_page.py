@@ -1,23 +1,25 @@
-"""The page of a report: one HTML file with everything inside, that opens without a network.
+"""The page of a report: one HTML file that opens without a network, and without scripts.
 
-What lives here: the page, its sections, and the tables and plots that they are made of. What does not: what
-there is to show (`_html` for streams, `_flow_report` for flows). Plotly draws the plots; every plot also has
-a sentence that says what it shows, so that neither sight nor colour is needed to read the report.
+What lives here: the page, its headline numbers, sections and checks. What does not: what there is to show
+(`_html` for streams, `_flow_report` for flows), tables (`_table`), charts (`_chart`), and how all of it looks
+(`report.css`, `report.html`).
 """
 
 from __future__ import annotations
 
-import json
+import base64
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
-"""Blue, orange, green, purple: distinct for most eyes."""
-DASHES = ("solid", "dash", "dot", "dashdot")
+from allosaur.report import _table
+
+WHEN = "When"
+"""The fact that stands at the top of the page."""
 
 
 @dataclass(frozen=True)
@@ -30,25 +32,39 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Headline:
+    """One of the numbers that stand at the top of the page."""
+
+    label: str
+    value: str
+    note: str = ""
+    is_bad: bool = False
+
+
+@dataclass(frozen=True)
 class Section:
-    """A part of the page: a plot with its sentence, tables, or both."""
+    """A part of the page: charts and tables below a title, with a sentence before and a note after them."""
 
     title: str
-    name: str = ""
-    """The element of the plot; empty without one."""
+    parts: Sequence[str] = ()
+    """HTML, as `_chart.charts_html` and `_table.table` make it. A section without any is not shown."""
     sentence: str = ""
-    figure: Mapping[str, Any] | None = None
-    tables: Sequence[str] = ()
-    """HTML, as `table` makes it."""
+    note: str = ""
+    is_folded: bool = False
+    """Whether the reader has to open it."""
 
     def html(self) -> str:
         """Return the section as it stands in the page."""
-        parts = [f"<h2>{escape(self.title)}</h2>"]
-        if self.sentence:
-            parts.append(f'<p id="{self.name}-text">{escape(self.sentence)}</p>')
-        if self.figure is not None:
-            parts.append(f'<div id="{self.name}" role="img" aria-labelledby="{self.name}-text"></div>')
-        return "\n".join([*parts, *self.tables])
+        parts = [part for part in self.parts if part]
+        if not parts:
+            return ""
+        title = escape(self.title)
+        before = f"<p>{escape(self.sentence)}</p>" if self.sentence else ""
+        after = f'<p class="note">{escape(self.note)}</p>' if self.note else ""
+        inside = before + "\n".join(parts) + after
+        if self.is_folded:
+            return f"<section><details><summary><h2>{title}</h2></summary>{inside}</details></section>"
+        return f"<section><h2>{title}</h2>{inside}</section>"
 
 
 @dataclass(frozen=True)
@@ -61,6 +77,11 @@ class Page:
     facts: Mapping[str, str]
     """What was run and where: shown as a list of names and values."""
     sections: Sequence[Section]
+    headlines: Sequence[Headline] = ()
+    reasons: Sequence[str] = ()
+    """Why it failed: each a line below the verdict, when there are several."""
+    hints: Sequence[str] = ()
+    """What to look at next."""
     checks: Sequence[Check] = ()
     reproduce: Sequence[str] = ()
     """Commands, one a line."""
@@ -71,129 +92,133 @@ class Page:
 
 def write_page(path: Path, page: Page) -> None:
     """Write a page to `path`, replacing what is there. Raises `OSError` when it cannot be written."""
-    # Imported here: reading the 5 MB of the plotting library is of no use to a run without a report.
-    from plotly.offline import get_plotlyjs
+    path.write_text(page_html(page), encoding="utf-8")
 
-    figures = {one.name: one.figure for one in page.sections if one.figure is not None}
-    text = _PAGE.substitute(
+
+def page_html(page: Page) -> str:
+    """Return the whole page."""
+    logo = _resource("logo.svg")
+    body = [
+        _verdict(page),
+        _headlines(page.headlines),
+        _facts(page.facts),
+        *(section.html() for section in _in_order(page)),
+        _again(page.reproduce, page.notes),
+        _source(page.profile),
+    ]
+    return Template(_resource("report.html")).substitute(
         title=escape(page.title),
-        verdict=escape(page.verdict),
-        verdict_class="ok" if page.ok else "failed",
-        verdict_word="Passed" if page.ok else "Failed",
-        facts=_definitions(page.facts),
-        checks=_checks_table(page.checks),
-        sections="\n".join(one.html() for one in page.sections),
-        notes="".join(f"<p>{escape(note)}</p>" for note in page.notes),
-        reproduce=escape("\n".join(page.reproduce)),
-        profile=escape(page.profile),
-        plotly=get_plotlyjs(),
-        figures=_script_json(figures),
+        word="Passed" if page.ok else "Failed",
+        style=_small(_resource("report.css")),
+        logo=logo,
+        icon=base64.b64encode(logo.replace("currentColor", "#0a7a5a").encode()).decode(),
+        when=escape(page.facts.get(WHEN, "")),
+        body="\n".join(part for part in body if part),
+        version=escape(_version()),
     )
-    path.write_text(text, encoding="utf-8")
 
 
-def line(name: str, x: Sequence[float], y: Sequence[float], colour: int, dash: int) -> dict[str, Any]:
-    """Return one line of a plot. Colour never stands alone: lines of one colour differ in their dashes."""
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": [round(value, 3) for value in x],
-        "y": [round(value, 1) for value in y],
-        "line": {
-            "color": COLOURS[colour % len(COLOURS)],
-            "dash": DASHES[dash % len(DASHES)],
-            "width": 2 + dash,
-        },
-    }
+_TICK, _CROSS = "M4 12.5l5 5L20 6.5", "M5 5l14 14M19 5L5 19"
 
 
-def layout(x_title: str, y_title: str) -> dict[str, Any]:
-    """Return the layout that all plots share."""
-    return {
-        "xaxis": {"title": {"text": x_title}, "rangemode": "tozero"},
-        "yaxis": {"title": {"text": y_title}, "rangemode": "tozero"},
-        "legend": {"orientation": "h", "y": -0.25},
-        "margin": {"l": 70, "r": 20, "t": 20, "b": 60},
-        "height": 420,
-    }
-
-
-def number(value: int | None) -> str:
-    """Return a count for a table."""
-    return "not counted" if value is None else f"{value:,}"
-
-
-def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in HTML; the first cell of each row names it."""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-    body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>'
-        + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
-        + "</tr>"
-        for row in rows
+def _verdict(page: Page) -> str:
+    kind, word, sign = ("ok", "Passed", _TICK) if page.ok else ("failed", "Failed", _CROSS)
+    reasons = page.reasons if len(page.reasons) > 1 else ()
+    listed = "".join(f"<li>{escape(_sentence(one))}</li>" for one in reasons)
+    said = f"<ul>{listed}</ul>" if listed else f"<p>{escape(_sentence(page.verdict))}</p>"
+    hints = "".join(f"<li>{escape(_sentence(one))}</li>" for one in page.hints)
+    look = f'<div class="look"><p>What to look at:</p><ul>{hints}</ul></div>' if hints else ""
+    return (
+        f'<section class="verdict {kind}" aria-label="Verdict"><p class="word">'
+        f'<svg width="20" height="20" viewBox="0 0 24 24" aria-hidden="true"><path d="{sign}" fill="none" '
+        f'stroke="currentColor" stroke-width="3.2" stroke-linecap="round" stroke-linejoin="round"/></svg>'
+        f"{word}.</p><div>{said}{look}</div></section>"
     )
-    top = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
-    return f"<table>{top}<tbody>{body}</tbody></table>"
 
 
-def _definitions(facts: Mapping[str, str]) -> str:
-    return "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
+def _headlines(headlines: Sequence[Headline]) -> str:
+    if not headlines:
+        return ""
+    cells = "".join(
+        f'<div class="{"bad" if one.is_bad else "plain"}"><dt>{escape(one.label)}</dt>'
+        f"<dd><b>{escape(one.value)}</b><span>{escape(one.note)}</span></dd></div>"
+        for one in headlines
+    )
+    # As many columns as leave the fewest places empty.
+    columns = min(range(5, 2, -1), key=lambda columns: -len(headlines) % columns)
+    by = min(columns, len(headlines))
+    return f'<section aria-label="Headline numbers"><dl class="headlines by{by}">{cells}</dl></section>'
 
 
-def _checks_table(checks: Sequence[Check]) -> str:
-    rows = [("ok" if check.ok else "FAILED", check.what, check.found) for check in checks]
-    return table("What was checked", ("result", "what must hold", "what was found"), rows)
+def _facts(facts: Mapping[str, str]) -> str:
+    # The time stands at the top of the page.
+    cells = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+        for name, value in facts.items()
+        if name != WHEN
+    )
+    return f'<section aria-label="What was run"><dl class="facts">{cells}</dl></section>' if cells else ""
 
 
-def _script_json(value: Any) -> str:
-    """Return JSON that cannot end the script element it stands in."""
-    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+def _in_order(page: Page) -> list[Section]:
+    """Return the sections: checks that failed before all others, and checks that all hold after them."""
+    checks = _checks(page.checks)
+    if all(one.ok for one in page.checks):
+        return [*page.sections, checks]
+    return [checks, *page.sections]
 
 
-_PAGE = Template("""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$title</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 60rem;
-  margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
-.verdict { border-left: .5rem solid; padding: .5rem 1rem; background: #f4f4f4; }
-.ok { border-color: #009e73; } .failed { border-color: #d55e00; }
-table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
-caption { text-align: left; font-weight: 600; padding: .3rem 0; }
-th, td { border: 1px solid #ccc; padding: .25rem .6rem; text-align: right;
-  font-variant-numeric: tabular-nums; }
-th[scope="row"], td:last-child { text-align: left; } thead th { background: #f4f4f4; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; }
-dt { font-weight: 600; } dd { margin: 0; }
-pre { background: #f4f4f4; padding: .8rem; overflow-x: auto; }
-</style>
-</head>
-<body>
-<main>
-<h1>$title</h1>
-<p class="verdict $verdict_class"><strong>$verdict_word.</strong> $verdict</p>
-<dl>$facts</dl>
-<h2>Checks</h2>
-$checks
-$sections
-$notes
-<h2>How to run it again</h2>
-<pre>$reproduce</pre>
-<details><summary>The profile</summary><pre>$profile</pre></details>
-</main>
-<script>$plotly</script>
-<script type="application/json" id="figures">$figures</script>
-<script>
-const figures = JSON.parse(document.getElementById("figures").textContent);
-for (const name of Object.keys(figures)) {
-  Plotly.newPlot(name, figures[name].data, figures[name].layout, {responsive: true, displaylogo: false});
-}
-</script>
-</body>
-</html>
-""")
+def _checks(checks: Sequence[Check]) -> Section:
+    """Return the checks: those that failed in the open, those that hold folded behind their number."""
+    failed = [("failed", one.what, one.found) for one in checks if not one.ok]
+    held = [("ok", one.what, one.found) for one in checks if one.ok]
+    columns = [_table.text("result"), _table.text("what must hold"), _table.text("what was found")]
+    parts = [_table.table("Checks that failed", columns, failed)]
+    if held:
+        rest = f"{'All' if not failed else 'The other'} {len(held):,} checks passed"
+        if len(held) == 1:
+            rest = "One check passed" if not failed else "The other check passed"
+        table = _table.table("Checks that passed", columns, held)
+        parts.append(f"<details><summary>{rest}</summary>{table}</details>")
+    return Section("Checks", parts)
+
+
+def _again(commands: Sequence[str], notes: Sequence[str]) -> str:
+    said = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
+    if not commands:
+        return said
+    listed = escape("\n".join(commands))
+    return f'{said}<section><h2>How to run it again</h2><pre tabindex="0">{listed}</pre></section>'
+
+
+def _source(profile: str) -> str:
+    if not profile:
+        return ""
+    return (
+        '<section class="screen"><details><summary><h2>The profile</h2></summary>'
+        f'<pre tabindex="0">{escape(profile)}</pre></details></section>'
+    )
+
+
+def _sentence(text: str) -> str:
+    """Return the text as a sentence: with a capital and a full stop."""
+    text = text.strip()
+    if not text:
+        return ""
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
+
+
+def _small(style: str) -> str:
+    """Return a style sheet without its comments and indents."""
+    style = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
+    return "\n".join(line.strip() for line in style.splitlines() if line.strip())
+
+
+def _resource(name: str) -> str:
+    return files("allosaur.report").joinpath(name).read_text(encoding="utf-8").strip()
+
+
+def _version() -> str:
+    import allosaur
+
+    return allosaur.__version__

@@ -1,0 +1,130 @@
+"""Latency in the report: the percentiles as curves, and all that was measured as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from allosaur.report import _scale
+from allosaur.report._chart import COLOURS, Chart, Line, charts_html
+from allosaur.report._numbers import count, microseconds
+from allosaur.report._page import Headline, Section
+from allosaur.report._streams import StreamLatency
+from allosaur.report._table import number, table, text
+
+LINES_MAX = 8
+"""Curves in one chart, of those with the longest times. The table has them all."""
+_ROWS_MAX = 100
+_CURVE = {
+    "least": "min_us",
+    "50 %": "p50_us",
+    "90 %": "p90_us",
+    "99 %": "p99_us",
+    "99.9 %": "p99_9_us",
+    "most": "max_us",
+}
+_COLUMNS = {
+    "least": "min_us",
+    "average": "average_us",
+    "50 %": "p50_us",
+    "90 %": "p90_us",
+    "99 %": "p99_us",
+    "99.9 %": "p99_9_us",
+    "most": "max_us",
+    "jitter": "jitter_us",
+}
+_LINEAR_UP_TO = 20.0
+"""From how many times the least on the times are drawn by powers of ten."""
+
+
+@dataclass(frozen=True)
+class LatencyRow:
+    """What was measured of one stream or port."""
+
+    name: str
+    received: int
+    latency: StreamLatency
+
+
+def latency_headline(rows: Sequence[LatencyRow]) -> list[Headline]:
+    """Return the highest 99 % of all; where the server tells no percentiles, the longest time of all."""
+    known = [one.latency.p99_us for one in rows if one.latency.p99_us is not None]
+    of = f"the highest of {len(rows)}" if len(rows) > 1 else ""
+    if known:
+        return [Headline("Latency, 99 %", microseconds(max(known)), of or "99 of 100 packets were as fast")]
+    if rows:
+        return [Headline("Latency, most", microseconds(max(one.latency.max_us for one in rows)), of)]
+    return []
+
+
+def latency_section(title: str, name: str, rows: Sequence[LatencyRow]) -> Section:
+    """Return the section of what was measured; `name` tells its chart from others in the page."""
+    slowest = sorted(rows, key=_slowness, reverse=True)
+    shown = list(rows) if len(rows) <= _ROWS_MAX else slowest[:_ROWS_MAX]
+    cells = [
+        (one.name, count(one.received), *(_cell(one.latency, field) for field in _COLUMNS.values()))
+        for one in shown
+    ]
+    columns = [text(""), number("received"), *map(number, _COLUMNS)]
+    note = "50 % of the packets took no longer than the time in that column, and so on."
+    if len(shown) < len(rows):
+        note += f" {len(shown)} of {len(rows):,} rows: those with the longest times."
+    chart = _chart(name, slowest[:LINES_MAX], len(rows))
+    return Section(title, [charts_html([chart]), table("Times from port to port", columns, cells)], note=note)
+
+
+def _chart(name: str, rows: Sequence[LatencyRow], of: int) -> Chart:
+    # Without percentiles three points are no curve.
+    told = [one for one in rows if one.latency.p50_us is not None]
+    lines = [
+        Line(
+            one.name,
+            [
+                (place + 0.5, value)
+                for place, field in enumerate(_CURVE.values())
+                if (value := getattr(one.latency, field)) is not None
+            ],
+            index % COLOURS,
+            (index + index // COLOURS) % COLOURS,
+        )
+        for index, one in enumerate(told)
+    ]
+    values = [value for line in lines for _, value in _scale.known(line.points)]
+    least, most = min(values, default=0.0), max(values, default=0.0)
+    is_wide = least > 0 and most / least > _LINEAR_UP_TO
+    names = list(_CURVE)
+    return Chart(
+        f"latency-{name}",
+        "Percentiles of latency",
+        "logarithmic" if is_wide else "",
+        _sentence(told, of),
+        lines,
+        _scale.named_axis(names),
+        _scale.log_axis(least, most) if is_wide else _scale.linear_axis(most, say=microseconds),
+        say_x=lambda x: names[min(int(x), len(names) - 1)],
+        say_y=microseconds,
+        has_dots=True,
+    )
+
+
+def _sentence(rows: Sequence[LatencyRow], of: int) -> str:
+    said = []
+    for one in rows[:2]:
+        latency = one.latency
+        times = [
+            f"{microseconds(value)} for {word}"
+            for word, value in (("half of the packets", latency.p50_us), ("99 %", latency.p99_us))
+            if value is not None
+        ]
+        said.append(f"{one.name}: up to {', '.join(times)}")
+    rest = f" The {len(rows)} with the longest times of {of}." if len(rows) < of else ""
+    return f"{'; '.join(said)}.{rest}"
+
+
+def _slowness(one: LatencyRow) -> float:
+    return one.latency.max_us if one.latency.p99_us is None else one.latency.p99_us
+
+
+def _cell(latency: StreamLatency, field: str) -> str:
+    value = getattr(latency, field)
+    return "" if value is None else microseconds(value)
