@@ -67,6 +67,22 @@ def test_a_packet_that_came_twice_is_no_other_packet() -> None:
     assert (verdict.ok, verdict.lost_packets, verdict.duplicate_packets) == (False, 4, 4)
 
 
+def test_what_this_machine_did_not_take_in_time_is_no_loss_of_the_device() -> None:
+    counters = {0: PortCounters(tx_packets=100), 1: PortCounters(rx_packets=90, rx_overflow_packets=10)}
+    verdict = judge(outcome(counters, [row(0, 100, {1: 90})]))
+    assert (verdict.ok, verdict.lost_packets) == (False, 10)
+    assert "10 that arrived at port 1 were not taken in time by this machine" in verdict.summary
+
+
+def test_a_link_that_went_down_is_named_with_the_loss() -> None:
+    change = "the link of port 1 went down (no carrier) 0.5 s after the start"
+    counters = {0: PortCounters(tx_packets=100), 1: PortCounters(rx_packets=50)}
+    run = replace(outcome(counters, [row(0, 100, {1: 50})]), link_changes=[change])
+    assert change in judge(run).summary
+    whole = replace(outcome(counters, [row(0, 100, {1: 100})]), link_changes=[change])
+    assert judge(whole).ok
+
+
 def test_packets_may_come_back_at_any_port() -> None:
     counters = {0: PortCounters(tx_packets=10), 1: PortCounters()}
     verdict = judge(outcome(counters, [row(0, 10, {1: 4, 2: 6})]))
