@@ -9,18 +9,19 @@
 
 Its parts: ``_client_base`` (connection), ``_client_ports``, ``_client_service`` (service mode),
 ``_client_capture``, ``_client_traffic``, ``_client_changes``, ``_client_pcap``, ``_client_layers``
-(addresses), ``_client_neighbors`` (ARP, ping), ``_client_server``; the handshake and the state are in
-``_session``.
+(addresses), ``_client_neighbors`` (ARP, ping), ``_client_server``, ``_client_line`` (the console's words);
+the handshake and the state are in ``_session``.
 """
 
 from __future__ import annotations
 
 from ._client_changes import ChangeMethods
+from ._client_line import LineMethods
 from ._client_neighbors import NeighborMethods
 from ._client_pcap import PcapMethods
 
 
-class STLClient(ChangeMethods, PcapMethods, NeighborMethods):
+class STLClient(LineMethods, PcapMethods, NeighborMethods):
     """A connection to a server, to own its ports and send traffic.
 
     ``username`` is who owns the ports (default: the user of this process). ``server`` is a host

@@ -1,5 +1,8 @@
 """Names that only existing TRex scripts use; new scripts need none of them."""
 
+from typing import Any
+
+from ._client_service import NO_TCP_UDP_MASK
 from ._compat_addresses import (
     increase_ip,
     increase_ipv6,
@@ -15,6 +18,15 @@ from ._compat_addresses import (
     mac_str_to_num,
 )
 from ._errors import CTRexPacketBuildException, TRexArgumentError, TRexError, TRexTimeoutError, TRexTypeError
+from ._places import ALL_PROFILES as ALL_PROFILE_ID
+from ._places import DEFAULT_PROFILE as DEFAULT_PROFILE_ID
+from ._services._arp import STLServiceARP as ServiceARP
+from ._services._context import ServiceContext as ServiceCtx
+from ._services._icmp import STLServiceICMP as ServiceICMP
+from ._services._icmpv6 import STLServiceICMPv6 as ServiceICMPv6
+from ._services._scan6 import STLServiceIPv6Scan as ServiceIPv6Scan
+from ._services._service import STLService as Service
+from ._services._service import STLServiceFilter as ServiceFilter
 from ._stateful._errors import (
     ASTFErrorBadIp,
     ASTFErrorBadIpRange,
@@ -27,6 +39,9 @@ from ._stateful._errors import (
 )
 
 __all__ = [
+    "ALL_PROFILE_ID",
+    "DEFAULT_PROFILE_ID",
+    "NO_TCP_UDP_MASK",
     "ASTFErrorBadIp",
     "ASTFErrorBadIpRange",
     "ASTFErrorBadMac",
@@ -37,6 +52,13 @@ __all__ = [
     "ASTFErrorWrongType",
     "CTRexPacketBuildException",
     "CTRexVmInsFixHwCs",
+    "Service",
+    "ServiceARP",
+    "ServiceCtx",
+    "ServiceFilter",
+    "ServiceICMP",
+    "ServiceICMPv6",
+    "ServiceIPv6Scan",
     "TRexArgumentError",
     "TRexError",
     "TRexTimeoutError",
@@ -53,7 +75,14 @@ __all__ = [
     "is_valid_mac",
     "mac2int",
     "mac_str_to_num",
+    "stl_map_ports",
 ]
+
+
+def stl_map_ports(client: Any) -> dict[str, Any]:
+    """Which ports are linked: ``client.map_ports()``."""
+    linked: dict[str, Any] = client.map_ports()
+    return linked
 
 
 class CTRexVmInsFixHwCs:

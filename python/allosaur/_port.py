@@ -258,8 +258,13 @@ class Port:
                 profile.rest()
         self.next_stream_id = 1
 
+    def get_layer_cfg(self) -> dict[str, Any]:
+        """The addresses of the port, in the words of the protocol: "ether", "ipv4", "ipv6"."""
+        layers: dict[str, Any] = self.status.get("attr", {}).get("layer_cfg", {})
+        return layers
+
     def _layer(self, name: str) -> dict[str, Any]:
-        layer: dict[str, Any] = self.status.get("attr", {}).get("layer_cfg", {}).get(name, {})
+        layer: dict[str, Any] = self.get_layer_cfg().get(name, {})
         return layer
 
     def _take_whole(self, state: str) -> None:

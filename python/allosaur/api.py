@@ -12,8 +12,14 @@ from typing import Any
 
 import allosaur as _allosaur
 
-from . import _compat_names
+from . import _compat_missing, _compat_missing_names, _compat_names, _compat_text, _compat_tools
 
+#: Modules of Python that TRex's star has, too: profiles use them without an import.
+_PYTHON_MODULES = (
+    *("array", "base64", "binascii", "calendar", "collections", "copy", "functools", "gzip", "hashlib"),
+    *("inspect", "io", "json", "logging", "math", "operator", "os", "random", "re", "select", "socket"),
+    *("string", "struct", "subprocess", "sys", "tempfile", "threading", "time", "traceback", "types"),
+)
 _SCAPY_MODULES = (
     *(
         "config",
@@ -64,7 +70,10 @@ def _collect() -> dict[str, Any]:
     for module in _SCAPY_MODULES:
         found = vars(importlib.import_module(f"scapy.{module}"))
         names.update({name: value for name, value in found.items() if not name.startswith("_")})
-    names.update({name: getattr(_compat_names, name) for name in _compat_names.__all__})
+    names.update({name: importlib.import_module(name) for name in _PYTHON_MODULES})
+    for compat in (_compat_text, _compat_tools, _compat_names):
+        names.update({name: getattr(compat, name) for name in compat.__all__})
+    names.update({name: _compat_missing.missing(name) for name in _compat_missing_names.STARRED})
     names.update({name: getattr(_allosaur, name) for name in _allosaur.__all__ if not name.startswith("_")})
     return names
 
@@ -75,7 +84,11 @@ __all__ = sorted(_names)
 
 
 def __getattr__(name: str) -> Any:
-    """A name of Scapy that is not in the star."""
+    """A name that is not in the star: of Scapy, of TRex's client (it says what it lacks), or PyYAML."""
+    if name == "yaml":
+        return importlib.import_module("yaml")
+    if name in _compat_missing_names.NAMES:
+        return _compat_missing.missing(name)
     if not name.startswith("_"):
         import scapy.all
 

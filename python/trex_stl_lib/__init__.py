@@ -1,1 +1,10 @@
 """The import name ``trex_stl_lib`` of existing scripts: everything comes from ``allosaur``."""
+
+from allosaur._compat_missing import from_api
+from allosaur._compat_missing import install as _install
+
+_install()
+
+
+def __getattr__(name: str) -> object:
+    return from_api(__name__, name)

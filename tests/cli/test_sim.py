@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,31 @@ def test_a_commands_file_brings_its_own_limit(allosaur: Any, tmp_path: Path) -> 
     assert (
         allosaur("sim", "--commands", path, "-o", "out.pcap", "--limit", "3", "--json").json()["packets"] == 3
     )
+
+
+@pytest.mark.parametrize("command", ["sim", "run"])
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("topo.py", "def get_topo():\n    return None\n", "is a topology .* not traffic: .*topo_load"),
+        ("topo.json", '{"vifs": [], "gws": []}', "is a topology .* not traffic: .*topo_load"),
+        ("topo.yaml", "vifs: []\ngws: []\n", "is a topology .* not traffic: .*topo_load"),
+        (
+            "tags.py",
+            "class T:\n    def get_tpg_conf(self):\n        return []\n",
+            "is a list of tags for tagged packet groups, which are not in Allosaur yet",
+        ),
+    ],
+)
+def test_a_file_that_is_no_traffic_says_what_it_is(
+    allosaur: Any, tmp_path: Path, command: str, name: str, text: str, words: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    ended = allosaur(command, path)
+    assert ended.code == 2, ended
+    assert re.search(words, ended.err), ended.err
+    assert str(path) in ended.err
 
 
 ALONE = """

@@ -1,6 +1,11 @@
 """``trex.astf.trex_astf_client`` of existing scripts."""
 
 from allosaur import ASTFClient
+from allosaur._compat_missing import from_api
 from allosaur._stateful._client_tunnels import Tunnel
 
 __all__ = ["ASTFClient", "Tunnel"]
+
+
+def __getattr__(name: str) -> object:
+    return from_api(__name__, name)

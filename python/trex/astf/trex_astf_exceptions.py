@@ -1,5 +1,6 @@
 """``trex.astf.trex_astf_exceptions`` of existing scripts."""
 
+from allosaur._compat_missing import from_api
 from allosaur._stateful._errors import (
     ASTFError,
     ASTFErrorBadIp,
@@ -23,3 +24,7 @@ __all__ = [
     "ASTFErrorOverlapIP",
     "ASTFErrorWrongType",
 ]
+
+
+def __getattr__(name: str) -> object:
+    return from_api(__name__, name)

@@ -9,6 +9,7 @@ from allosaur._client_service import (
     NO_TCP_UDP_MASK,
     TRANSPORT_MASK,
 )
+from allosaur._compat_missing import from_api
 from allosaur._packets import PacketBuffer
 
 __all__ = [
@@ -21,3 +22,7 @@ __all__ = [
     "TRANSPORT_MASK",
     "PacketBuffer",
 ]
+
+
+def __getattr__(name: str) -> object:
+    return from_api(__name__, name)

@@ -1,5 +1,10 @@
 """``trex.common.trex_vlan`` of existing scripts."""
 
+from allosaur._compat_missing import from_api
 from allosaur._vlan import VLAN
 
 __all__ = ["VLAN"]
+
+
+def __getattr__(name: str) -> object:
+    return from_api(__name__, name)

@@ -1,1 +1,7 @@
 """The import name ``trex.stl`` of existing scripts: everything comes from ``allosaur``."""
+
+from allosaur._compat_missing import from_api
+
+
+def __getattr__(name: str) -> object:
+    return from_api(__name__, name)

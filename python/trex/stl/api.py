@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import allosaur.api as _api
+from allosaur._compat_missing import from_api
 from allosaur.api import *
 
 __all__ = _api.__all__
 
 
-def __getattr__(name: str) -> Any:
-    return getattr(_api, name)
+def __getattr__(name: str) -> object:
+    return from_api(__name__, name)

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import allosaur.api as _api
+from allosaur._compat_missing import from_api
 from allosaur.api import *
 
 __all__ = _api.__all__
+
+
+def __getattr__(name: str) -> object:
+    return from_api(__name__, name)

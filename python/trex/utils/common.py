@@ -14,6 +14,7 @@ from allosaur._compat_addresses import (
     mac2int,
     mac_str_to_num,
 )
+from allosaur._compat_missing import from_api
 
 __all__ = [
     "increase_ip",
@@ -29,3 +30,7 @@ __all__ = [
     "mac2int",
     "mac_str_to_num",
 ]
+
+
+def __getattr__(name: str) -> object:
+    return from_api(__name__, name)

@@ -1,5 +1,10 @@
 """``trex_stl_lib.services.trex_stl_service_arp`` of existing scripts."""
 
 from allosaur import STLServiceARP
+from allosaur._compat_missing import from_api
 
 __all__ = ["STLServiceARP"]
+
+
+def __getattr__(name: str) -> object:
+    return from_api(__name__, name)

@@ -1,5 +1,10 @@
 """``trex_stl_lib.services.trex_stl_service_icmp`` of existing scripts."""
 
 from allosaur import STLServiceICMP
+from allosaur._compat_missing import from_api
 
 __all__ = ["STLServiceICMP"]
+
+
+def __getattr__(name: str) -> object:
+    return from_api(__name__, name)

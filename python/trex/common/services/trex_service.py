@@ -1,6 +1,11 @@
 """``trex.common.services.trex_service`` of existing scripts."""
 
+from allosaur._compat_missing import from_api
 from allosaur._services._service import STLService as Service
 from allosaur._services._service import STLServiceFilter as ServiceFilter
 
 __all__ = ["Service", "ServiceFilter"]
+
+
+def __getattr__(name: str) -> object:
+    return from_api(__name__, name)
