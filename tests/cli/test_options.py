@@ -23,6 +23,12 @@ def test_multipliers_that_are_none(text: str) -> None:
         _options.multiplier(text)
 
 
+def test_connections_a_second_are_a_factor() -> None:
+    with pytest.raises(ArgumentTypeError, match="'1kcps' is not a rate; write a factor") as caught:
+        _options.multiplier("1kcps")
+    assert "kpps" not in str(caught.value)
+
+
 @pytest.mark.parametrize("text", ["0", "0.0", "0mpps", "0%", "00.00gbps"])
 def test_a_rate_of_zero_is_refused(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match="sends nothing; give a rate above zero"):

@@ -51,10 +51,15 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def multiplier(text: str) -> str:
     """Check a multiplier such as `2`, `5mpps`, `1.5gbps`, `10gbpsl1` or `40%`; return it in lower case."""
     match = _MULTIPLIER.fullmatch(text.strip())
+    if match is None and text.strip().lower().endswith("cps"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a rate; write a factor: stateful profiles have connections a second of their own, "
+            "and `-m 100` makes it a hundred times as many"
+        )
     if match is None:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a rate; write a factor of the profile's own rate (2), or a rate such as "
-            "10kpps, 5mpps, 1gbps, 1gbpsl1 or 40%"
+            f"{text!r} is not a rate; write a factor of the profile's own rate (2), or, of streams, a rate "
+            "such as 10kpps, 5mpps, 1gbps, 1gbpsl1 or 40%"
         )
     if float(match["number"]) == 0:
         raise argparse.ArgumentTypeError(
