@@ -53,8 +53,8 @@ def multiplier(text: str) -> str:
     match = _MULTIPLIER.fullmatch(text.strip())
     if match is None and text.strip().lower().endswith("cps"):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a rate; write a factor: stateful profiles have connections a second of their own, "
-            "and `-m 100` makes it a hundred times as many"
+            f"{text!r} is not a rate; write a factor: a stateful profile has connections a second of its "
+            "own, and `-m 100` makes them a hundred times as many"
         )
     if match is None:
         raise argparse.ArgumentTypeError(
