@@ -348,7 +348,8 @@ def test_rates_are_differences() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "profiles").rglob("*.py")), ids=lambda path: path.stem)
 def test_profiles_of_each_kind_are_known(path: Path) -> None:
-    assert is_stateful(path) == (path.parent.name == "stateful")
+    has_flows = path.parent.name == "stateful" or (path.parent.name, path.stem) == ("new", "flows")
+    assert is_stateful(path) == has_flows
 
 
 def test_kinds_that_the_text_does_not_tell(tmp_path: Path) -> None:

