@@ -175,7 +175,10 @@ class ASTFProgram:
         self.commands.append(ASTFCmdDelayRnd(min_usec, max_usec))
 
     def connect(self) -> None:
-        """Wait until the connection is established (TCP): a client's first command."""
+        """Wait until the connection is established (TCP): a client's first command.
+
+        The acknowledgment that completes the connection leaves by itself, before what the next command sends.
+        """
         self.commands.append(ASTFCmdConnect())
 
     def accept(self) -> None:
@@ -187,7 +190,7 @@ class ASTFProgram:
         self.commands.append(ASTFCmdReset())
 
     def wait_for_peer_close(self) -> None:
-        """Wait until the peer closes, and close then (TCP)."""
+        """Wait until the peer closes, acknowledge that, and close then (TCP)."""
         self.commands.append(ASTFCmdNoClose())
 
     def set_var(self, var_id: str | int, val: int) -> None:

@@ -42,6 +42,10 @@ pub enum Action {
         /// Only what arrives breaks the silence, not what is sent.
         received_only: bool,
     },
+    /// TCP: an acknowledgment that is due leaves before the program goes on. So it does in TRex
+    /// after `connect` and `wait_for_peer_close`, whose next command runs when the segment that
+    /// they waited for has been answered.
+    Acknowledge,
     /// TCP: send a FIN after what was sent. UDP: the flow is over.
     Close,
     /// TCP: reset the connection.
@@ -285,7 +289,6 @@ impl Application {
                 self.wait = Wait::PeerClosed;
                 return None;
             }
-            Step::WaitForPeerClose => return Some(self.end(Action::Close)),
             Step::Reset => return Some(self.end(Action::Reset)),
             _ => self.step += 1,
         }
@@ -311,6 +314,8 @@ impl Application {
                 timeout_ms,
                 received_only,
             }),
+            // After the last of these the program is at its end, and closes.
+            Step::Connect | Step::WaitForPeerClose => Some(Action::Acknowledge),
             Step::CloseMessage => Some(self.end(Action::Close)),
             Step::ExecuteTemplate if self.group != 0 => Some(self.execute(cx)),
             Step::SendMode { blocking } => {

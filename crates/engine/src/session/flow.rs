@@ -488,6 +488,10 @@ impl Session {
                 break;
             };
             acted = true;
+            if action == Action::Acknowledge {
+                // The caller sends now; then the program goes on.
+                break;
+            }
             self.act(cx, action);
         }
         acted
@@ -520,8 +524,8 @@ impl Session {
                 self.note_abort(cx.now);
             }
             (Action::Reset, Carrier::Udp(_)) => self.is_closing = true,
-            // Who called sees it by `executes`.
-            (Action::Execute { .. }, _) => {}
+            // Who called sees it by `executes`, or has seen to it.
+            (Action::Execute { .. } | Action::Acknowledge, _) => {}
             // Programs are checked for their transport.
             (Action::Send { .. } | Action::SendMessage { .. } | Action::Keepalive { .. }, _) => {}
         }

@@ -11,6 +11,7 @@ mod floods;
 mod fuzz;
 mod links;
 mod outside;
+mod packets;
 mod world;
 
 use proptest::prelude::ProptestConfig;
