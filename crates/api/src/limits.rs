@@ -28,8 +28,8 @@ pub const PGIDS_MAX: usize = 1152;
 pub const STATEFUL_PROFILE_BYTES_MAX: usize = 64 << 20;
 /// Longest JSON of all stateful profiles that are loaded, in bytes.
 pub const STATEFUL_PROFILES_BYTES_MAX: usize = 512 << 20;
-/// Most stateful profiles.
-pub const STATEFUL_PROFILES_MAX: usize = 128;
+/// Most stateful profiles, the default one among them.
+pub const STATEFUL_PROFILES_MAX: usize = 1024;
 /// Longest JSON of a topology, in bytes.
 pub const TOPOLOGY_BYTES_MAX: usize = 64 << 20;
 /// Most virtual interfaces, and most gateways, of a topology.

@@ -7,7 +7,7 @@ use allosaur_packet::frame::{self, Layout};
 use allosaur_packet::tcp::TcpFlags;
 
 use super::held::{Held, Mark};
-use super::run::place;
+use super::run::{Run, place};
 use super::work::{Newcomer, PortWay};
 use super::{PortFacts, RunIndex, Stateful, Taken};
 use crate::app::Transport;
@@ -312,29 +312,26 @@ impl Stateful {
         Taken::Stray
     }
 
-    /// Who serves this flow: of all profiles that run, the first that has a template for it.
+    /// Who serves this flow: of all profiles that run, the first that was started and has a template
+    /// for it. One that this core is through with serves only when no other does: clients of other
+    /// cores may still ask for it.
     fn host(&self, key: &FlowKey, data: &[u8]) -> Option<Host> {
-        let transport = transport(key);
-        let runs = self.runs.iter().zip(0..=u8::MAX);
-        let runs = runs.filter_map(|(run, number)| Some((run.as_ref()?, number)));
-        let mut hosts = runs.filter_map(|(run, number)| {
-            let servers = run.profile.servers();
-            let host = |template, is_deferred| Host {
-                run: RunIndex(number),
-                template,
-                is_deferred,
+        let mut through = None;
+        for &number in &self.active {
+            let Some(run) = self.run(number) else {
+                continue;
             };
-            match servers.find(transport, key.local_port, key.local)? {
-                Server::Template(template) => Some(host(template, false)),
-                Server::Payload(template) if transport == Transport::Stream => {
-                    Some(host(template, true))
-                }
-                Server::Payload(_) => servers
-                    .by_payload(transport, key.local_port, key.local, data)
-                    .map(|template| host(template, false)),
+            if run.has_ended && through.is_some() {
+                continue;
             }
-        });
-        hosts.next()
+            let host = host_of_run(number, run, key, data);
+            match host {
+                Some(_) if run.has_ended => through = host,
+                Some(_) => return host,
+                None => {}
+            }
+        }
+        through
     }
 
     fn accept(
@@ -392,7 +389,9 @@ impl Stateful {
         let Arrival::Tcp(segment) = frame.received.arrival else {
             return;
         };
-        let run = self.runs.iter().flatten().next();
+        let mut active = self.active.iter();
+        let run = active.find_map(|run| self.run(*run));
+        let run = run.or_else(|| self.runs.iter().flatten().next());
         let blackhole = run.map_or(Blackhole::Never, |run| {
             run.profile.tunables(facts.side).blackhole
         });
@@ -412,6 +411,25 @@ impl Stateful {
         };
         frame.answer(&reset, facts, &mut way);
     }
+}
+
+/// Who serves a flow among the templates of one profile.
+fn host_of_run(number: RunIndex, run: &Run, key: &FlowKey, data: &[u8]) -> Option<Host> {
+    let transport = transport(key);
+    let servers = run.profile.servers();
+    let (template, is_deferred) = match servers.find(transport, key.local_port, key.local)? {
+        Server::Template(template) => (template, false),
+        Server::Payload(template) if transport == Transport::Stream => (template, true),
+        Server::Payload(_) => {
+            let found = servers.by_payload(transport, key.local_port, key.local, data);
+            (found?, false)
+        }
+    };
+    Some(Host {
+        run: number,
+        template,
+        is_deferred,
+    })
 }
 
 /// Whether a frame has the first bytes of its flow, and not others that came before them.

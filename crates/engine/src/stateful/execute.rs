@@ -100,7 +100,7 @@ impl Stateful {
         if held.side() == Side::Server {
             return None;
         }
-        let (run, clients, key) = (held.run, held.clients, *held.session.key());
+        let (run, clients, key) = (held.run, held.clients(), *held.session.key());
         let template = self.template_of(run, group)?;
         let tuple = Tuple {
             client: key.local,

@@ -1,6 +1,6 @@
 //! A flow in its place: what a core knows of it, in as little memory as may be.
 //!
-//! What lives here: the facts, and the marks in one byte. What does not: what follows from them
+//! What lives here: the facts, packed, and the marks in one byte. What does not: what follows from them
 //! (`work`).
 
 use super::RunIndex;
@@ -35,9 +35,9 @@ pub(super) struct Held {
     pub(super) session: Session,
     pub(super) run: RunIndex,
     marks: u8,
+    /// The clients that it belongs to, in its run: 24 bits.
+    clients: [u8; 3],
     pub(super) template: TemplateIndex,
-    /// The clients that it belongs to, in its run.
-    pub(super) clients: u32,
     /// When it began, in ms.
     pub(super) began_ms: u32,
 }
@@ -56,7 +56,7 @@ impl Held {
             run,
             marks: 0,
             template,
-            clients,
+            clients: pack(clients),
             began_ms: (now / MILLISECOND) as u32,
         };
         held.set(Mark::Server, side == Side::Server);
@@ -71,6 +71,13 @@ impl Held {
         } else {
             Side::Client
         }
+    }
+
+    /// The clients that it belongs to, in its run.
+    #[inline]
+    pub(super) fn clients(&self) -> u32 {
+        let [low, middle, high] = self.clients;
+        u32::from_le_bytes([low, middle, high, 0])
     }
 
     /// Whether this is true of it.
@@ -102,6 +109,13 @@ impl Held {
             self.unmark(mark);
         }
     }
+}
+
+/// A run has clients of each template on each of its ports: 20,000 times 16, far below 24 bits.
+fn pack(clients: u32) -> [u8; 3] {
+    let [low, middle, high, rest] = clients.to_le_bytes();
+    debug_assert_eq!(rest, 0, "a run has fewer clients");
+    [low, middle, high]
 }
 
 /// Millions of them are held at once: with 12 bytes in the table and 12 of a timer, 256 in all.

@@ -63,7 +63,9 @@ pub use run::GroupCounters;
 use run::Run;
 use topology::Topology;
 use unproven::Unproven;
-pub use words::{Command, Config, EndCause, Event, PortFacts, RunIndex, RunLimits, Taken};
+pub use words::{
+    Command, Config, EndCause, Event, PortFacts, RUNS_MAX, RunIndex, RunLimits, Taken,
+};
 use work::Sent;
 
 /// Flows of a profile that begin in a turn at most.
@@ -94,6 +96,9 @@ pub struct Stateful {
     connections: HashMap<u32, FlowIndex>,
     /// Up to the highest number that was ever used.
     runs: Vec<Option<Run>>,
+    /// Those of `runs` that work or serve, in the order of their start. Only these are looked at in
+    /// each turn: there may be a thousand that are over.
+    active: Vec<RunIndex>,
     rng: Lcg,
     seed: u64,
     /// Of each port, the flows that wait for room.
@@ -133,6 +138,7 @@ impl Stateful {
             unproven: Unproven::default(),
             connections: HashMap::new(),
             runs: Vec::new(),
+            active: Vec::new(),
             rng: Lcg::new(config.seed as u32),
             seed: config.seed,
             counters: Default::default(),
@@ -182,6 +188,8 @@ impl Stateful {
                     self.runs.resize_with(place + 1, || None);
                 }
                 self.runs[place] = Some(Run::new(profile, &ports, until, limits, clients == 0));
+                self.retire(run);
+                self.active.push(run);
             }
             Command::Update { run, factor } => {
                 let ports = self.client_ports(u32::MAX, factor, now, None);
@@ -198,7 +206,9 @@ impl Stateful {
                     self.cut_off(run);
                 }
             }
+            Command::Retire { run } => self.retire(run),
             Command::Remove { run } => {
+                self.retire(run);
                 self.cut_off(run);
                 self.cut_off_some(now, run, usize::MAX, outlets);
                 self.forget_flows(now, run, outlets);
@@ -246,6 +256,15 @@ impl Stateful {
         self.lets_strays = ports;
     }
 
+    /// A run serves nobody any more, and has nothing to do.
+    fn retire(&mut self, run: RunIndex) {
+        self.active.retain(|active| *active != run);
+    }
+
+    fn run(&self, run: RunIndex) -> Option<&Run> {
+        self.runs.get(usize::from(run.0))?.as_ref()
+    }
+
     fn run_mut(&mut self, run: RunIndex) -> Option<&mut Run> {
         self.runs.get_mut(usize::from(run.0))?.as_mut()
     }
@@ -289,18 +308,25 @@ impl Stateful {
             self.wake(now, flow, outlets);
         }
         self.execute(now, outlets);
-        for run in 0..self.runs.len() {
+        for place in 0..self.active.len() {
+            let run = self.active[place];
             self.begin_due(now, run, begun_max, outlets);
         }
         std::mem::take(&mut self.sent.in_turn)
     }
 
     /// Begins the flows of a profile that are due, and sees to its end.
-    fn begin_due(&mut self, now: Nanos, number: usize, begun_max: u32, outlets: &mut impl Outlets) {
+    fn begin_due(
+        &mut self,
+        now: Nanos,
+        index: RunIndex,
+        begun_max: u32,
+        outlets: &mut impl Outlets,
+    ) {
+        let number = usize::from(index.0);
         let Some(run) = &mut self.runs[number] else {
             return;
         };
-        let index = RunIndex(number as u8);
         if run.watch_the_end(now) {
             self.cut_off(index);
         }
@@ -327,7 +353,8 @@ impl Stateful {
 
     /// When the next turn has something to do.
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        let runs = self.runs.iter().flatten().filter_map(Run::next_due);
+        let runs = self.active.iter().filter_map(|run| self.run(*run));
+        let runs = runs.filter_map(Run::next_due);
         let executions = self.executions.has_work().then_some(0);
         runs.chain(self.timers.next_due()).chain(executions).min()
     }
@@ -345,8 +372,7 @@ impl Stateful {
     /// What the groups of a profile count: client and server of each; the first has the templates
     /// without a group. `None` when it does not run.
     pub fn groups(&self, run: RunIndex) -> Option<&[[GroupCounters; 2]]> {
-        let run = self.runs.get(usize::from(run.0))?.as_ref();
-        run.map(|run| run.groups.as_slice())
+        self.run(run).map(|run| run.groups.as_slice())
     }
 
     /// What the flow table counts: clients, servers.

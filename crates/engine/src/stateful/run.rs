@@ -76,7 +76,7 @@ pub(super) struct Run {
     /// Why it began no more flows.
     cause: EndCause,
     /// Its end was told.
-    has_ended: bool,
+    pub(super) has_ended: bool,
 }
 
 impl Run {

@@ -12,9 +12,12 @@ use crate::template::{CompiledProfile, PoolShare, Side};
 use crate::time::Nanos;
 use crate::transmit::PortIndex;
 
-/// A profile that runs, as control numbers it: 256 at the same time.
+/// Numbers that runs of profiles may have: 0 to this, without it.
+pub const RUNS_MAX: u16 = 2048;
+
+/// A profile that runs, as control numbers it: below [`RUNS_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RunIndex(pub u8);
+pub struct RunIndex(pub u16);
 
 /// What the engine must know of a port.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +70,12 @@ pub enum Command {
         run: RunIndex,
         /// Ends the flows that there are at once.
         abort: bool,
+    },
+    /// All cores have told the end of a profile: from now on it serves nobody. Until then a core
+    /// serves also after its own end, because clients of other cores may still ask.
+    Retire {
+        /// Which.
+        run: RunIndex,
     },
     /// Forgets a profile, its counters and what is left of its flows.
     Remove {

@@ -234,7 +234,7 @@ impl Stateful {
             run.resting -= u64::from(rested);
             lingers |= run.is_finishing;
             if side == Side::Client && !held.is(Mark::Executed) {
-                run.handle_end(held.clients, now);
+                run.handle_end(held.clients(), now);
             }
         }
         if lingers {

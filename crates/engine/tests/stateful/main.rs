@@ -10,6 +10,7 @@ mod executions;
 mod floods;
 mod fuzz;
 mod links;
+mod many;
 mod outside;
 mod packets;
 mod world;

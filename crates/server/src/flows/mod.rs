@@ -168,8 +168,8 @@ impl Flows {
     fn take_flow_order(&mut self, now: Nanos, order: FlowOrder) {
         match order {
             FlowOrder::Command(command) => {
-                if let Command::Remove { run } = command {
-                    // Nobody can look at its counters afterwards.
+                if let Command::Remove { run } | Command::Retire { run } = command {
+                    // Nobody can look at its counters afterwards, or they change no more.
                     self.news.forget(run, &self.engine);
                 }
                 self.engine.handle_command(now, command, &mut self.queues);

@@ -40,7 +40,10 @@ fn all_data_threads_hear_of_links_then_counters_then_the_start() {
     // Who does not want to wait for the flows stops it once more.
     server.ok("stop", json!({}));
     assert_eq!(server.words(), ["0 stop true", "1 stop true"]);
-    server.end_all(run);
+    server.end(0, run);
+    assert_eq!(server.words(), [] as [&str; 0]);
+    server.end(1, run);
+    assert_eq!(server.words(), ["0 retire", "1 retire"]);
     server.start("_", json!({}));
     let words = server.words();
     assert_eq!(&words[..2], ["0 remove", "1 remove"]);

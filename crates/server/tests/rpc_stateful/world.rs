@@ -131,7 +131,7 @@ impl Owned {
 
     /// The run that data threads were told to start last; any, when there was none.
     pub(crate) fn newest_run(&self) -> RunIndex {
-        let mut newest = RunIndex(u8::MAX);
+        let mut newest = RunIndex(u16::MAX);
         for (_, order) in &self.told {
             if let FlowOrder::Command(Command::Start { run, .. }) = order {
                 newest = *run;
@@ -148,6 +148,7 @@ impl Owned {
                 FlowOrder::Command(Command::Start { clients, .. }) => format!("start {clients:x}"),
                 FlowOrder::Command(Command::Update { factor, .. }) => format!("update {factor}"),
                 FlowOrder::Command(Command::Stop { abort, .. }) => format!("stop {abort}"),
+                FlowOrder::Command(Command::Retire { .. }) => "retire".to_owned(),
                 FlowOrder::Command(Command::Remove { .. }) => "remove".to_owned(),
                 FlowOrder::Command(Command::SetLink { port, .. }) => format!("link {port}"),
                 FlowOrder::Command(Command::SetTopology(_)) => "topology".to_owned(),

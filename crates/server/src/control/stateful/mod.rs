@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 
 use allosaur_api::events::StatefulPhase;
 use allosaur_api::{Fields, Stateful as Method};
-use allosaur_engine::stateful;
+use allosaur_engine::stateful::{self, RUNS_MAX, RunIndex};
 use allosaur_engine::time::Nanos;
 
 use super::port::{DEFAULT_PROFILE, Owner};
@@ -69,7 +69,7 @@ pub(super) struct Room {
     topology: Topology,
     echo: EchoStreams,
     /// The number that a run got last.
-    last_index: u8,
+    last_index: RunIndex,
 }
 
 impl Default for Room {
@@ -85,7 +85,7 @@ impl Default for Room {
             clients: ClientTerms::default(),
             topology: Topology::default(),
             echo: EchoStreams::default(),
-            last_index: u8::MAX,
+            last_index: RunIndex(RUNS_MAX - 1),
         }
     }
 }

@@ -3,13 +3,15 @@
 //! What lives here: the commands, and the orders to data threads that follow. What does not: how a
 //! run ends (`run`).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use allosaur_api::commands::ports::profile_id;
 use allosaur_api::commands::stateful::runs::{StartProfile, UpdateProfile};
 use allosaur_api::events::StatefulPhase;
+use allosaur_api::limits::STATEFUL_PROFILES_MAX;
 use allosaur_api::{Error, Fields};
-use allosaur_engine::stateful::{Command, EndCause, RunIndex, RunLimits};
+use allosaur_engine::stateful::{Command, EndCause, RUNS_MAX, RunIndex, RunLimits};
 use allosaur_engine::template::{CompiledProfile, Layout, Tunable};
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::Value;
@@ -23,6 +25,9 @@ use crate::control::traffic::START_LEAD;
 use crate::control::{Control, Reply, View};
 use crate::counters::RunBlock;
 use crate::orders::FlowOrder;
+
+// A start finds a number as long as not all of them are taken.
+const _: () = assert!(STATEFUL_PROFILES_MAX < RUNS_MAX as usize);
 
 /// For so long after its end, who stops traffic is told that it ended.
 const END_REPEATED_MAX: Nanos = 2 * SECOND;
@@ -169,11 +174,11 @@ impl Control {
     /// A number that no run has. There are more numbers than profiles.
     fn free_run_index(&mut self) -> RunIndex {
         let runs = self.room.profiles.values();
-        let used: Vec<u8> = runs.filter_map(|p| Some(p.run.as_ref()?.index.0)).collect();
+        let used: HashSet<RunIndex> = runs.filter_map(|p| Some(p.run.as_ref()?.index)).collect();
         loop {
-            self.room.last_index = self.room.last_index.wrapping_add(1);
+            self.room.last_index = RunIndex((self.room.last_index.0 + 1) % RUNS_MAX);
             if !used.contains(&self.room.last_index) {
-                return RunIndex(self.room.last_index);
+                return self.room.last_index;
             }
         }
     }
