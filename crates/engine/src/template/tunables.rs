@@ -149,24 +149,14 @@ pub enum Blackhole {
 }
 
 /// What IPv6 addresses begin with; the last 32 bits come from pools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// The default is `::`, as TRex's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ipv6Prefixes {
     /// A client's.
     pub client: [u8; 12],
     /// A server's.
     pub server: [u8; 12],
-}
-
-impl Default for Ipv6Prefixes {
-    /// fd00::/96 (RFC 4193), where nobody else is.
-    fn default() -> Ipv6Prefixes {
-        let mut prefix = [0; 12];
-        prefix[0] = 0xfd;
-        Ipv6Prefixes {
-            client: prefix,
-            server: prefix,
-        }
-    }
 }
 
 /// How one side of one template behaves.
