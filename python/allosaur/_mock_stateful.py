@@ -105,6 +105,8 @@ class MockStatefulTransport(MockTransport):
             raise _refused(f"Profile {name} is active, stop it first")
         if params.get("frag_first"):
             self._parts[name] = ""
+            if name not in self._states:
+                self._change(name, _IDLE)
             loaded = self._texts.get(name, "")
             known = _md5(loaded)
             if loaded and params.get("md5") == known:

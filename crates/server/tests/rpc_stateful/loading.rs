@@ -52,6 +52,15 @@ fn a_profile_comes_in_parts_and_is_not_sent_again() {
         "{told}"
     );
     assert!(told.contains("'p'"), "{told}");
+    // Its name is known all the same, as with TRex: a client that goes on with it finds it.
+    assert_eq!(server.told_of(), ["60 q 0"]);
+    assert_eq!(
+        server.ok("get_profile_list", json!({})),
+        json!(["_", "p", "q"])
+    );
+    server.ok("stop", json!({"profile_id": "q"}));
+    server.ok("profile_clear", json!({"profile_id": "q"}));
+    assert_eq!(server.told_of(), ["61 q"]);
     // Another text has to wait for its end.
     let other = parts("p", &profile(&["x"]), "00");
     let (_, told) = server.refused("profile_fragment", other[0].clone());

@@ -88,7 +88,8 @@ pub const COMMANDS: &[Command] = &[
         name: "profile_fragment",
         access: Access::Context,
         doc: "Loads a profile, as JSON in parts. With the first part it begins anew; with the last it \
-              is loaded (event 60 with state 1). It is read when it is started. The JSON has \
+              is loaded (event 60 with state 1). A name that is new is known from then on, also when its text \
+              is refused. It is read when it is started. The JSON has \
               `buf_list`, `ip_gen_dist_list`, `program_list`, `templates`, and may have `tg_names`, \
               `c_glob_info` and `s_glob_info`.",
         params: &FRAGMENT,

@@ -169,6 +169,8 @@ impl Control {
     pub(super) fn profile_fragment(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let fragment = Fragment::parse(fields)?;
         if fragment.is_first {
+            // Also before its text is refused, so that a client that goes on with the name finds it.
+            self.make_profile(&fragment.profile, view.now_ns)?;
             if self.is_loaded(&fragment)? {
                 return Ok(json!({"matches_loaded": true}));
             }
@@ -201,30 +203,30 @@ impl Control {
         Ok(text.is_some_and(|text| text.md5 == md5))
     }
 
+    /// Makes a profile that is not there, without a text, and tells of it.
+    fn make_profile(&mut self, name: &str, now_ns: Nanos) -> Result<(), Error> {
+        if !self.room.profiles.contains_key(name) {
+            self.room.check_new(name)?;
+            let profile = Profile::default();
+            self.room.profiles.insert(name.to_owned(), profile);
+            self.tell_phase(name, None, now_ns);
+        }
+        Ok(())
+    }
+
     /// Takes the first part of a text; what the profile had is gone.
     fn begin_upload(&mut self, fragment: &Fragment<'_>, now_ns: Nanos) -> Result<(), Error> {
         let name = &fragment.profile;
-        let is_new = match self.room.profiles.get(name) {
-            None => {
-                self.room.check_new(name)?;
-                true
-            }
-            Some(profile) if profile.is_busy() => {
-                return Err(wrong_state("profile_fragment", profile, name));
-            }
-            Some(_) => false,
-        };
-        if let Some(profile) = self.room.profiles.get_mut(name) {
-            profile.upload = None;
-            profile.text = None;
+        let profile = self.room.profile_mut(name)?;
+        if profile.is_busy() {
+            return Err(wrong_state("profile_fragment", profile, name));
         }
+        profile.upload = None;
+        profile.text = None;
         self.room.check_room(name, fragment.text.len())?;
-        let profile = self.room.profiles.entry(name.clone()).or_default();
+        let profile = self.room.profile_mut(name)?;
         profile.upload = Some(Upload::begin(fragment));
         profile.compiled = [None, None];
-        if is_new {
-            self.tell_phase(name, None, now_ns);
-        }
         self.set_phase(name, StatefulPhase::Idle, now_ns);
         Ok(())
     }
