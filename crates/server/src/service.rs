@@ -232,10 +232,13 @@ impl Service {
                 let limited = self.control.limit_load(port, max_bps);
                 limited.expect("the port is there");
             }
+            let view = self.sight.view(self.sight.now_ns());
+            if let Err(error) = self.control.begin_mac_filter(port, &view) {
+                tracing::error!(port, "the MAC filter of a port was not set: {error:?}");
+            }
             if settings.addresses == StartAddresses::default() {
                 continue;
             }
-            let view = self.sight.view(self.sight.now_ns());
             let set = self
                 .control
                 .set_start_addresses(port, &settings.addresses, &view);

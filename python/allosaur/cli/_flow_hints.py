@@ -12,7 +12,8 @@ _LOST = (
     "or lower -m"
 )
 _SILENT = (
-    "the peer did not answer: check that it listens, and find where packets are dropped (allosaur capture)"
+    "the peer did not answer: check that it listens, the MAC address that packets go to, and where packets "
+    "are dropped (allosaur capture)"
 )
 _ORDER = "packets arrived out of order: the device or the path reorders"
 _CHECKSUM = "bad checksums: a device that rewrites packets must update their checksums"

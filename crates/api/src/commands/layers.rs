@@ -302,7 +302,8 @@ pub const COMMANDS: &[Command] = &[
         name: "set_vlan",
         access: Access::Owner,
         doc: "The VLAN tags that the client puts on its own packets (ARP, ping) on this port. \
-              Streams have the tags of their packets.",
+              Streams have the tags of their packets. In stateful mode flows have it too, and there is \
+              one at most.",
         params: &[
             PORT_ID,
             Param::required(
@@ -317,6 +318,7 @@ pub const COMMANDS: &[Command] = &[
             "no such port",
             "the port is not yours",
             "the port transmits",
+            "two tags in stateful mode",
         ],
         example: Example {
             params: r#"{"port_id": 0, "vlan": [100, 200], "block": false}"#,

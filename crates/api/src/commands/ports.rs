@@ -274,8 +274,11 @@ pub const COMMANDS: &[Command] = &[
         method: Method::SetPortAttribute,
         name: "set_port_attr",
         access: Access::Api,
-        doc: "Sets attributes of a port. In-memory ports take every frame, whatever \
-              `promiscuous` and `multicast` say; both are remembered. `link_status` switches the \
+        doc: "Sets attributes of a port. In stateful mode a port that is not `promiscuous` takes frames \
+              to its own MAC address, broadcasts, and multicast to all hosts, all nodes and solicited \
+              nodes, or with `multicast` all of it; others are dropped and counted nowhere. With streams \
+              alone, in-memory ports take every frame, and interfaces what their drivers let through. \
+              `link_status` switches the \
               link, which the two ports of a pair share: while it is down, what is sent is lost \
               and counted as lost, in both directions, and so is what was under way. `vxlan_fs` \
               are UDP ports that carry VXLAN besides 4789, for `flow_stats.vxlan`: streams of \

@@ -65,6 +65,11 @@ impl Layers {
         self.vlan.first().copied()
     }
 
+    /// The VLAN tags of its frames, the outer first.
+    pub(super) fn tags(&self) -> &[u16] {
+        &self.vlan
+    }
+
     /// The gateway whose MAC address is not known yet.
     pub(super) fn unresolved_gateway(&self) -> Option<Ipv4Addr> {
         self.ipv4
@@ -78,8 +83,8 @@ impl Layers {
         seeking.map(|layer| layer.destination)
     }
 
-    /// The port as a host on its network.
-    pub(super) fn host(&self, mac: [u8; 6], service: ServiceMode) -> HostSettings {
+    /// The port as a host on its network, which answers ping or not.
+    pub(super) fn host(&self, mac: [u8; 6], answers_echo: bool) -> HostSettings {
         let link_local = link_local(mac);
         let mut ipv6: Vec<Ipv6Addr> = self.ipv6.into_iter().collect();
         if self.ipv6.is_some_and(|address| address != link_local) {
@@ -91,7 +96,7 @@ impl Layers {
             ipv4: self.ipv4.map(|layer| layer.source),
             gateway: self.sought_gateway(),
             ipv6,
-            answers_echo: service.is_on(),
+            answers_echo,
         }
     }
 
@@ -229,6 +234,12 @@ impl Control {
 
     pub(super) fn set_vlan(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = SetVlan::parse(fields)?;
+        if self.config.stateful && params.tags.len() > 1 {
+            return Err(Error::execution(format!(
+                "'vlan' has {} tags, and stateful mode carries one: give one tag, or none",
+                params.tags.len()
+            )));
+        }
         self.set_layers(params.port, "set_vlan", view, |layers, _| {
             layers.vlan = params.tags;
         })
@@ -242,10 +253,11 @@ impl Control {
         view: &View<'_>,
         change: impl FnOnce(&mut Layers, [u8; 6]),
     ) -> Reply {
+        let is_stateful = self.config.stateful;
         let port = self.quiet_port(id, command)?;
         let mut layers = port.layers.clone();
         change(&mut layers, port.config.hw_mac);
-        let settings = layers.host(port.config.hw_mac, port.service);
+        let settings = layers.host(port.config.hw_mac, answers_echo(is_stateful, port.service));
         ask(view, Request::SetHost { port: id, settings })?;
         port.layers = layers;
         self.relay_link(id);
@@ -338,6 +350,11 @@ fn pushed_streams(params: &PushPackets<'_>) -> Result<Vec<StreamSpec>, Error> {
         })
     };
     numbered.map(stream).collect()
+}
+
+/// Whether a port answers ping: with streams in service mode only, with flows always. So does TRex.
+pub(super) fn answers_echo(is_stateful: bool, service: ServiceMode) -> bool {
+    is_stateful || service.is_on()
 }
 
 /// The link-local address of a MAC address (RFC 4291, appendix A).

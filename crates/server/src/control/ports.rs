@@ -17,7 +17,7 @@ use super::lease::Lease;
 use super::port::{ALL_PROFILES, Owner, Port, Profile};
 use super::service::receive_features;
 use super::{Action, Control, LinkOwner, Reply, View, owns_a_port, reply};
-use crate::observe::{Answer, PortState, Reception, Request, ServiceMode};
+use crate::observe::{Answer, MacFilter, PortState, Reception, Request, ServiceMode};
 
 /// Attributes that exist, and that no port of this version can change; the link of an interface
 /// is changed by the system.
@@ -73,14 +73,17 @@ impl Control {
             reception.vxlan =
                 VxlanPorts::with(ports).expect("the RPC lets in no more than there is room for");
         }
+        let before = (port.promiscuous, port.multicast);
+        let promiscuous = params.promiscuous.unwrap_or(port.promiscuous);
+        let multicast = params.multicast.unwrap_or(port.multicast);
+        if self.config.stateful {
+            reception.mac_filter = MacFilter::new(port.config.hw_mac, promiscuous, multicast);
+        }
         let mut changed = self.set_reception(params.port, reception, view)?;
         let port = self.port_mut(params.port)?;
-        let before = (port.promiscuous, port.multicast);
-        port.promiscuous = params.promiscuous.unwrap_or(port.promiscuous);
-        port.multicast = params.multicast.unwrap_or(port.multicast);
-        if before != (port.promiscuous, port.multicast) {
+        (port.promiscuous, port.multicast) = (promiscuous, multicast);
+        if before != (promiscuous, multicast) {
             changed.insert(params.port);
-            let (promiscuous, multicast) = (port.promiscuous, port.multicast);
             self.actions.push_back(Action::SetReceive {
                 port: params.port,
                 promiscuous,
@@ -92,6 +95,18 @@ impl Control {
             self.queue_event(event, view.now_ns);
         }
         Ok(json!({}))
+    }
+
+    /// Lets a port with flows take its own frames only, as long as it is not promiscuous; before the
+    /// first request.
+    pub fn begin_mac_filter(&mut self, id: u8, view: &View<'_>) -> Result<(), Error> {
+        if !self.config.stateful {
+            return Ok(());
+        }
+        let port = self.port(id)?;
+        let mut reception = port.reception;
+        reception.mac_filter = MacFilter::new(port.config.hw_mac, port.promiscuous, port.multicast);
+        self.set_reception(id, reception, view).map(drop)
     }
 
     /// The system tells how the link of a port is, and `cause`, why it is down. Sessions hear of it
@@ -132,12 +147,17 @@ impl Control {
             wanted.link_up = reception.link_up;
             if port == id {
                 wanted.vxlan = reception.vxlan;
+                wanted.mac_filter = reception.mac_filter;
             }
-            if wanted != found.reception {
+            let before = found.reception;
+            if wanted != before {
                 let reception = wanted;
                 ask(view, Request::SetReception { port, reception })?;
                 found.reception = wanted;
-                changed.insert(port);
+                // The filter is no attribute: it follows from two, which the caller looks at.
+                if (wanted.link_up, wanted.vxlan) != (before.link_up, before.vxlan) {
+                    changed.insert(port);
+                }
             }
         }
         Ok(changed)

@@ -8,12 +8,14 @@ use allosaur_engine::time::SECOND;
 use serde_json::{Value, json};
 
 use super::captures::{ask, fetched};
+use super::layers::answers_echo;
 use super::{Control, Reply, View};
 use crate::observe::{Answer, PortState, Request, ServiceMask, ServiceMode};
 
 impl Control {
     pub(super) fn service(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = Service::parse(fields)?;
+        let is_stateful = self.config.stateful;
         let port = self.port_mut(params.port)?;
         let mode = match (params.filtered, params.enabled) {
             (true, _) => ServiceMode::Filtered(ServiceMask(params.mask)),
@@ -21,7 +23,8 @@ impl Control {
             (false, false) => ServiceMode::Off,
         };
         let id = params.port;
-        let settings = port.layers.host(port.config.hw_mac, mode);
+        let answers_echo = answers_echo(is_stateful, mode);
+        let settings = port.layers.host(port.config.hw_mac, answers_echo);
         ask(view, Request::SetService { port: id, mode })?;
         ask(view, Request::SetHost { port: id, settings })?;
         port.service = mode;

@@ -16,7 +16,7 @@ use allosaur_port::spread::{Sharing, SpreadEnd, SpreadReader, spread_by};
 use crate::clock::Clock;
 use crate::counters::ArrivalBlock;
 use crate::mailbox::Alarm;
-use crate::observe::{Reception, ServiceMode};
+use crate::observe::{MacFilter, Reception, ServiceMode};
 use crate::receive::arrivals::{Arrivals, Passing};
 use crate::receive::gather::FarEnd;
 
@@ -132,6 +132,8 @@ pub(super) struct Inlet {
     arrivals: Arrivals,
     /// Which frames are for watchers, not for flows.
     service: ServiceMode,
+    /// Which frames are taken at all; others count nowhere, as on a network card.
+    mac_filter: MacFilter,
     /// Frames that were.
     redirected: u64,
     /// Frames in all turns.
@@ -160,6 +162,7 @@ impl Inlet {
             queue,
             arrivals: Arrivals::default(),
             service: ServiceMode::Off,
+            mac_filter: MacFilter::Any,
             redirected: 0,
             arrived_ever: 0,
             told_ever: 0,
@@ -177,6 +180,7 @@ impl Inlet {
         }
         self.arrivals.vxlan = reception.vxlan;
         self.service = reception.service;
+        self.mac_filter = reception.mac_filter;
     }
 
     /// Hands what has arrived to the engine; what is no flow's, and all that somebody wants to see,
@@ -202,8 +206,12 @@ impl Inlet {
             knows_arrivals: self.queue.knows_arrivals(),
         };
         let (service, redirected) = (self.service, &mut self.redirected);
+        let mac_filter = self.mac_filter;
         let (mut is_measured, mut others) = (false, 0usize);
         let arrived = self.queue.receive(now, BUDGET, |at, frame| {
+            if !mac_filter.takes(frame) {
+                return;
+            }
             if service.redirects(frame) {
                 (others, *redirected) = (others + 1, *redirected + 1);
                 is_measured |= arrivals.take(at, frame, &mut way);

@@ -4,6 +4,7 @@
 //! What lives here: what can be asked ([`Request`], [`Answer`]), by what way ([`Observe`]), and in
 //! [`observer`] the state machine that does it. What does not: threads, files and sockets.
 
+mod mac_filter;
 pub mod observer;
 mod service;
 
@@ -17,6 +18,7 @@ use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 
 use crate::filter::Filter;
+pub use mac_filter::MacFilter;
 pub use observer::Observer;
 pub use service::{ServiceMask, ServiceMode};
 
@@ -119,6 +121,8 @@ pub struct Reception {
     pub vxlan: VxlanPorts,
     /// Which frames are for watchers, not for flows.
     pub service: ServiceMode,
+    /// With flows: which frames the port takes at all.
+    pub mac_filter: MacFilter,
 }
 
 impl Default for Reception {
@@ -127,6 +131,7 @@ impl Default for Reception {
             link_up: true,
             vxlan: VxlanPorts::STANDARD,
             service: ServiceMode::Off,
+            mac_filter: MacFilter::Any,
         }
     }
 }

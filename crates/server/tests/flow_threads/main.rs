@@ -18,7 +18,7 @@ use allosaur_port::memory::LinkSettings;
 use allosaur_server::counters::GroupReadout;
 use allosaur_server::filter::Filter;
 use allosaur_server::mailbox::Report;
-use allosaur_server::observe::{Answer, Request, ServiceMask, ServiceMode};
+use allosaur_server::observe::{Answer, MacFilter, Reception, Request, ServiceMask, ServiceMode};
 use allosaur_server::orders::{FlowOrder, FlowReport};
 use world::{AHEAD, REQUEST_BYTES, RESPONSE_BYTES, RUN, World, mac, profile};
 
@@ -380,4 +380,35 @@ fn service_mode_takes_its_classes_before_flows_and_answers_no_strays() {
     assert_eq!(run(&mut world, 80), 10);
     assert_eq!(world.table_counter("redirect_rx_ok"), redirected);
     assert_eq!(world.table_counter("err_no_template"), 0);
+}
+
+#[test]
+fn frames_for_other_stations_are_dropped_while_a_port_is_not_promiscuous() {
+    // Port 0 sends to port 1's address; who is somebody else takes nothing.
+    let somebody_else = [2, 0, 0, 0, 0, 0x99];
+    for (filter, is_taken) in [
+        (MacFilter::new(mac(1), false, false), true),
+        (MacFilter::new(somebody_else, false, true), false),
+        (MacFilter::new(somebody_else, true, false), true),
+    ] {
+        for (cores, link) in [(1, LinkSettings::default()), (3, delayed())] {
+            let mut world = World::new(cores, link);
+            let reception = Reception {
+                mac_filter: filter,
+                ..Reception::default()
+            };
+            let port = 1;
+            let answer = ask(&world, Request::SetReception { port, reception });
+            assert_eq!(answer, Answer::Done);
+            world.start(&profile(10_000.0, Some(12)), None);
+            let until = world.clock.now_ns() + 300 * MILLISECOND;
+            world.until("0.3 s", |world| world.clock.now_ns() >= until);
+            let [client, server] = world.totals();
+            assert_eq!(client.flows.tcp.connattempt, 12);
+            let served = server.flows.tcp.accepts;
+            assert_eq!(served > 0, is_taken, "{filter:?}, {cores} threads");
+            let received = world.snapshot().ports[1].receive.packets;
+            assert_eq!(received > 0, is_taken, "what is not taken is not counted");
+        }
+    }
 }

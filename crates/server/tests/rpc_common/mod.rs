@@ -367,6 +367,23 @@ impl World {
         }
     }
 
+    /// Does to the MAC filters what a server does when it starts.
+    pub(crate) fn begin_mac_filters(&mut self) {
+        let view = View {
+            now_ns: self.now_ns,
+            snapshot: &self.snapshot,
+            groups: &self.counters,
+            time: &self.now_ns,
+            files: &self.files,
+            observer: &self.watchers,
+            devices: &(),
+        };
+        for port in 0..2 {
+            let begun = self.control.begin_mac_filter(port, &view);
+            begun.expect("the port is there");
+        }
+    }
+
     /// Gives a port the addresses of a configuration.
     pub(crate) fn set_start_addresses(&mut self, port: u8, addresses: &StartAddresses) {
         let view = View {

@@ -12,6 +12,7 @@ mod leases;
 mod life;
 mod loading;
 mod modes;
+mod receiving;
 mod records;
 mod runs;
 mod transcripts;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::Room;
 use crate::control::captures::ask;
+use crate::control::layers::answers_echo;
 use crate::control::lease::Lease;
 use crate::control::port::Owner;
 use crate::control::{Control, Reply, View, owns_a_port};
@@ -106,7 +107,8 @@ impl Control {
             (false, false) => ServiceMode::Off,
         };
         for (id, port) in (0..).zip(&mut self.ports) {
-            let settings = port.layers.host(port.config.hw_mac, mode);
+            let answers_echo = answers_echo(self.config.stateful, mode);
+            let settings = port.layers.host(port.config.hw_mac, answers_echo);
             ask(view, Request::SetService { port: id, mode })?;
             ask(view, Request::SetHost { port: id, settings })?;
             port.service = mode;

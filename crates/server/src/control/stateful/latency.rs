@@ -280,13 +280,12 @@ fn echo_ports(
             Side::Client => (asker(number, port)?, client, server),
             Side::Server => (EchoRole::Answers, server, client),
         };
-        let host = port.layers.host(port.config.hw_mac, port.service);
         chosen.push(EchoPort {
             port: number,
             partner: number ^ 1,
             role,
             own_mac: own,
-            vlans: host.vlan,
+            vlans: port.layers.tags().to_vec(),
             own_address,
             other_address,
         });
