@@ -87,6 +87,9 @@ fn serve(options: &ServeOptions) -> Result<(), Failure> {
     let file = options.config.as_deref();
     let loaded = file.map(|file| load(file, &around)).transpose()?;
     let settings = options.settings(loaded.map(|loaded| loaded.settings));
+    if let Some(problem) = settings.problem() {
+        return Err(Failure(problem, WRONG_INPUT));
+    }
     // Not locked: another thread writes there too.
     service::serve(&settings, &mut stdout()).map_err(|error| {
         let code = match error {

@@ -161,6 +161,14 @@ impl Settings {
         self.pub_port.unwrap_or(self.rpc_port.saturating_sub(1))
     }
 
+    /// What of it does not go together, also when a part came from options.
+    pub fn problem(&self) -> Option<String> {
+        let mut ports = (0..).zip(&self.ports).filter(|_| self.stateful);
+        ports.find_map(|(id, port): (u8, _)| {
+            Some(format!("port {id}: vlan: {}", port.tags_problem()?))
+        })
+    }
+
     /// The CPUs that threads which send are bound to, of all groups.
     pub fn data_cpus(&self) -> Vec<usize> {
         let cpus = self.groups.iter().flat_map(|group| &group.cpus);
@@ -176,6 +184,13 @@ impl PortSettings {
             addresses: StartAddresses::default(),
             load_max_bps: None,
         }
+    }
+
+    /// What is wrong with its VLAN tags where threads have flows, whose frames carry one.
+    fn tags_problem(&self) -> Option<String> {
+        let tags = self.addresses.vlan.len();
+        let problem = || format!("{tags} tags, and stateful mode carries one: write one tag");
+        (tags > 1).then(problem)
     }
 }
 

@@ -151,7 +151,7 @@ pub const PORT_KEYS: [Key; 7] = [
         name: "vlan",
         value: "1 to 4094, or a list of two for QinQ, outer first",
         default: "none",
-        meaning: "the VLAN that the port's host is in",
+        meaning: "the VLAN that the port's host is in; one with `stateful`",
         example: "100",
     },
     Key {
@@ -198,6 +198,12 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
     read_threads(&map, ports, around, &mut settings, findings);
     groups::truncate(&mut settings.groups, settings.ports.len());
     settings.stateful = map.read("stateful", findings, flag) == Some(true);
+    if settings.stateful && findings.problems.is_empty() {
+        let marks = settings.ports.iter().zip(&findings.ports);
+        let wrong = marks.filter_map(|(port, mark)| Some((mark.clone(), port.tags_problem()?)));
+        let wrong = wrong.map(|(mark, text)| mark.problem("vlan", text));
+        findings.problems.extend(wrong.collect::<Vec<_>>());
+    }
     let flows = number(FLOWS_MIN as u64..=FLOWS_MAX as u64);
     let flows_max = map.read("flows_max", findings, flows);
     settings.flows_max = flows_max.map_or(FLOWS, |flows| flows as usize);

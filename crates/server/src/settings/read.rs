@@ -73,6 +73,15 @@ pub struct Mark {
 }
 
 impl Mark {
+    /// What is wrong with a key there.
+    pub(super) fn problem(&self, key: &str, text: String) -> Problem {
+        Problem {
+            place: self.place,
+            key: format!("{}.{key}", self.key),
+            text,
+        }
+    }
+
     /// What is worth a warning there.
     pub fn warning(&self, text: String) -> Problem {
         Problem {
