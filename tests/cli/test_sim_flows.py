@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from allosaur.cli import _arguments_sim, _astf_sim
 from allosaur.cli._pcap import summarize
+from scapy.utils import rdpcap
 
 from .conftest import environment
 
@@ -116,6 +117,50 @@ def test_limits_threads_and_addresses(allosaur: Any) -> None:
     assert (ended.code, ended.json()["client"]["flows"]) == (0, 20), ended
 
 
+JUMBO = """
+from allosaur import *
+
+class Jumbo:
+    def get_profile(self, tunables=None, **kwargs):
+        ip_gen = ASTFIPGen(
+            dist_client=ASTFIPGenDist(["16.0.0.1", "16.0.0.9"]),
+            dist_server=ASTFIPGenDist(["48.0.0.1", "48.0.0.9"]),
+        )
+        asks, answers = ASTFProgram(), ASTFProgram()
+        asks.send(b"?")
+        asks.recv(100_000)
+        answers.recv(1)
+        answers.send(b"!", size=100_000)
+        info = ASTFGlobalInfo()
+        info.tcp.mss = 8000
+        return ASTFProfile(
+            default_ip_gen=ip_gen,
+            default_c_glob_info=info,
+            default_s_glob_info=info,
+            templates=ASTFTemplate(
+                client_template=ASTFTCPClientTemplate(program=asks, ip_gen=ip_gen),
+                server_template=ASTFTCPServerTemplate(program=answers),
+            ),
+        )
+
+def register():
+    return Jumbo()
+"""
+
+
+@needs_server
+@pytest.mark.parametrize(("words", "longest"), [((), 8054), (("--mtu", "1500"), 1514)])
+def test_frames_are_as_long_as_profile_and_mtu_allow(
+    allosaur: Any, tmp_path: Path, words: tuple[str, ...], longest: int
+) -> None:
+    profile = tmp_path / "jumbo.py"
+    profile.write_text(JUMBO)
+    ended = allosaur("sim", profile, *words, "-o", tmp_path / "out.pcap")
+    assert ended.code == 0, ended
+    frames = rdpcap(str(tmp_path / "out_s.pcap"))
+    assert max(map(len, frames)) == longest
+
+
 def test_wrong_words(allosaur: Any) -> None:
     allosaur("sim", "--stateful", "missing.py").refused("missing.py", "no such file")
     allosaur("sim", HTTP, "--queue", "1000").refused("--queue", "--rate")
@@ -124,6 +169,8 @@ def test_wrong_words(allosaur: Any) -> None:
     allosaur("sim", HTTP, "-o", "no/such/out.pcap").refused("no/such", "make it first")
     allosaur("sim", HTTP, "--loss", "200%").refused("--loss", "share")
     allosaur("sim", HTTP, "--rate", "10").refused("--rate", "10mbps")
+    for mtu in ("67", "9225", "big"):
+        allosaur("sim", HTTP, "--mtu", mtu).refused("--mtu", "68 to 9224")
     allosaur("sim", HTTP, "--fault", "rst-middle").refused("rst-middle", "reset-middle")
     allosaur("sim", HTTP, "--fault", "pad:x").refused("--fault", "share")
 

@@ -11,6 +11,8 @@ FAULTS = (
     *("reset-client", "reset-server", "blind-reset", "fin-lost", "silence", "truncate", "corrupt", "pad"),
 )
 """What a device on the way can do; docs/guide/stateful.md says what each is."""
+MTU_MIN = 68
+MTU_MAX = 9224
 
 
 def of_streams(parser: argparse.ArgumentParser) -> None:
@@ -87,6 +89,14 @@ def of_link(parser: argparse._ActionsContainer) -> None:
         help="how long a packet and its answer are under way, such as 50ms (default: 1ms)",
     )
     parser.add_argument(
+        "--mtu",
+        type=mtu,
+        default=MTU_MAX,
+        metavar="BYTES",
+        help=f"the longest IP packet that the ports take, {MTU_MIN} to {MTU_MAX} (default: {MTU_MAX}, as the "
+        "server's ports in memory)",
+    )
+    parser.add_argument(
         "--rate", type=_options.rate_bps, metavar="RATE", help="bits a second, such as 10mbps (default: any)"
     )
     parser.add_argument(
@@ -112,6 +122,13 @@ def of_link(parser: argparse._ActionsContainer) -> None:
         help="what a device on the way does, to all flows or a share of them (of packets: truncate, corrupt, "
         f"pad); may be given more than once: {', '.join(FAULTS)}",
     )
+
+
+def mtu(text: str) -> int:
+    """Read an MTU."""
+    if not text.strip().isdecimal() or not MTU_MIN <= int(text) <= MTU_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is no MTU; give {MTU_MIN} to {MTU_MAX} bytes")
+    return int(text)
 
 
 def fault(text: str) -> str:

@@ -95,6 +95,7 @@ def _words(options: argparse.Namespace) -> list[str]:
         words += [f"--{name}", f"{value!r}"] if value is not None else []
     for name in ("loss", "reorder", "duplicate"):
         words += [f"--{name}", f"{getattr(options, name)!r}"]
+    words += ["--mtu", str(options.mtu)]
     words += ["--ipv6"] if options.ipv6 else []
     for fault in options.fault:
         words += ["--fault", fault]

@@ -8,7 +8,7 @@ use allosaur_engine::time::{Nanos, SECOND};
 use clap::Args;
 
 use crate::sim::CORES_MAX;
-use crate::sim::stateful::{FaultShare, LinkSettings, Plan, Settings};
+use crate::sim::stateful::{FaultShare, LinkSettings, MTU_MAX, MTU_MIN, Plan, Settings};
 
 /// Flows at the same time, of each core and side.
 const FLOWS_MAX: usize = 1 << 22;
@@ -40,6 +40,9 @@ pub struct SimStatefulOptions {
     /// Data cores of each side
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=CORES_MAX as i64))]
     pub cores: u32,
+    /// The longest IP packet that the ports take, in bytes
+    #[arg(long, default_value_t = MTU_MAX, value_parser = clap::value_parser!(u16).range(i64::from(MTU_MIN)..=i64::from(MTU_MAX)))]
+    pub mtu: u16,
     /// How long a frame and its answer are under way, in seconds
     #[arg(long, default_value_t = 0.001, value_parser = round_trip)]
     pub rtt: f64,
@@ -87,6 +90,7 @@ impl SimStatefulOptions {
                 seed: self.seed,
                 cores: self.cores,
                 flows_max: FLOWS_MAX,
+                mtu: self.mtu,
                 room: usize::MAX,
                 link: LinkSettings {
                     round_trip: nanos(self.rtt),

@@ -1,6 +1,7 @@
 //! Stateful traffic in the simulator: any profile over any link, by seeds.
 
 mod faults;
+mod mtu;
 mod profiles;
 mod seeds;
 mod witness;

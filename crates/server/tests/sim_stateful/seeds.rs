@@ -132,6 +132,8 @@ fn settings(chance: &mut Chance, seed: u64) -> Settings {
         seed,
         cores: 1 + chance.below(2) as u32,
         flows_max: 1024,
+        // Without a draw, so that seeds stay what they were.
+        mtu: [1500, 9000][(seed % 2) as usize],
         room: if chance.happens(0.2) {
             1 + chance.below(6) as usize
         } else {

@@ -35,7 +35,7 @@ pub use faults::{Fault, FaultShare};
 pub use link::{LinkCounters, LinkSettings};
 pub use outcome::{GroupOutcome, Outcome, SideOutcome, Verdict};
 pub use watch::{Passing, Watch};
-pub use world::{CLIENT_MAC, SERVER_MAC, Settings, World};
+pub use world::{CLIENT_MAC, MTU_MAX, MTU_MIN, SERVER_MAC, Settings, World};
 
 /// How long flows that are cut off may take to say so.
 const CUT: Nanos = SECOND;

@@ -17,6 +17,7 @@ use allosaur_packet::MacAddress;
 use allosaur_packet::frame::{self, Transport};
 use allosaur_packet::tcp::TcpView;
 use allosaur_packet::udp::UdpView;
+use allosaur_port::memory::FRAME_BYTES_MAX;
 
 use super::chance::Chance;
 use super::faults::{Device, Fault, FaultShare};
@@ -32,8 +33,12 @@ const START: Nanos = SECOND;
 pub const CLIENT_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 /// The MAC address of the servers' port.
 pub const SERVER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
-/// The longest frame, without FCS: what Ethernet carries.
-const FRAME_BYTES_MAX: usize = 1514;
+/// Bytes of an Ethernet header.
+const ETHERNET_BYTES: usize = 14;
+/// The largest MTU, which is that of a server's memory ports.
+pub const MTU_MAX: u16 = (FRAME_BYTES_MAX - ETHERNET_BYTES) as u16;
+/// The smallest MTU: what every station forwards in one piece (RFC 791, section 3.2).
+pub const MTU_MIN: u16 = 68;
 /// The purpose of the random numbers of faults; those of links and engines count from 0.
 const FAULTS: u64 = 1 << 32;
 /// How long a turn takes at least.
@@ -50,6 +55,8 @@ pub struct Settings {
     pub cores: u32,
     /// Flows at the same time, of each core and side.
     pub flows_max: usize,
+    /// The longest IP packet that the ports take: [`MTU_MIN`] to [`MTU_MAX`].
+    pub mtu: u16,
     /// Frames that a port takes in a turn: fewer than there are lets flows wait.
     pub room: usize,
     /// The link.
@@ -65,6 +72,7 @@ impl Settings {
             seed,
             cores: 1,
             flows_max: 1 << 20,
+            mtu: MTU_MAX,
             room: usize::MAX,
             link: LinkSettings::perfect(round_trip),
             faults: Vec::new(),
@@ -380,7 +388,7 @@ impl Host {
             own_mac: [CLIENT_MAC, SERVER_MAC][place(side)],
             peer_mac: [SERVER_MAC, CLIENT_MAC][place(side)],
             vlan: None,
-            frame_bytes_max: FRAME_BYTES_MAX,
+            frame_bytes_max: ETHERNET_BYTES + usize::from(settings.mtu),
             share: PoolShare {
                 rank,
                 cores: settings.cores,
