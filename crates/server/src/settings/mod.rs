@@ -255,6 +255,27 @@ mod tests {
         assert_eq!(form(trex), Ok(Form::Trex));
     }
 
+    #[test]
+    fn two_tags_do_not_go_with_flows_that_an_option_asks_for() {
+        let around = Surroundings::default();
+        let tags = |tags: &str| format!("ports: [{{port: memory, vlan: {tags}}}, memory]");
+        let load = |text: &str| load(text, &around).expect("it is right by itself").settings;
+        for (vlan, is_stateful, is_wrong) in [
+            ("[1, 2]", true, true),
+            ("[1, 2]", false, false),
+            ("1", true, false),
+        ] {
+            let mut settings = load(&tags(vlan));
+            settings.stateful = is_stateful;
+            let problem = settings.problem().unwrap_or_default();
+            assert_eq!(
+                problem.starts_with("port 0: vlan: 2 tags"),
+                is_wrong,
+                "{problem}"
+            );
+        }
+    }
+
     proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "\\PC*") {

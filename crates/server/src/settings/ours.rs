@@ -582,6 +582,12 @@ mod tests {
             "one or two",
         ),
         (
+            "stateful: true\nports:\n- port: memory\n- port: memory\n  vlan: [1, 2]\n",
+            "4:9",
+            "ports[1].vlan",
+            "stateful mode carries one",
+        ),
+        (
             "ports:\n- port: memory\n  ip: 10.0.0\n",
             "3:7",
             "ports[0].ip",

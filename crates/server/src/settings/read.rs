@@ -73,11 +73,12 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// What is wrong with a key there.
+    /// What is wrong with another key of that port.
     pub(super) fn problem(&self, key: &str, text: String) -> Problem {
+        let port = self.key.strip_suffix(".port").unwrap_or(&self.key);
         Problem {
             place: self.place,
-            key: format!("{}.{key}", self.key),
+            key: format!("{port}.{key}"),
             text,
         }
     }
