@@ -154,16 +154,14 @@ impl Timers {
 
     /// The next fine tick where there is something to do: what lies between is empty.
     fn next_stop(&self) -> u64 {
-        let spread = (self.coarse_tick - AHEAD_TICKS) * FINE_PER_COARSE;
         let fine = self.next_fine();
         let coarse = self.next_filled(COARSE, self.coarse_tick);
         let coarse = coarse.map(|tick| (tick - AHEAD_TICKS) * FINE_PER_COARSE);
         let slow = self.next_filled(SLOW, self.slow_tick);
         let slow = slow.map(|tick| (tick - 1) * COARSE_PER_SLOW * FINE_PER_COARSE);
-        // Without any, the wheels still have to keep up: once a turn is enough.
-        let turn = spread + TICKS as u64 * FINE_PER_COARSE;
         let stops = [fine, coarse, slow].into_iter().flatten();
-        stops.min().unwrap_or(turn)
+        // Empty wheels go to any time in one step.
+        stops.min().unwrap_or(u64::MAX)
     }
 
     /// When the first flow is due, or a little before; `None` when there is no timer.
