@@ -25,6 +25,7 @@ fn counted(id: u32) -> StreamSpec {
             width: Width::One,
             values: Values::Range(range),
             next: None,
+            each_core: false,
         },
         Instruction::Write {
             variable: name,

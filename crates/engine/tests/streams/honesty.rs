@@ -79,6 +79,7 @@ fn packets_keep_their_time_and_number_over_what_is_missed() {
             width: Width::One,
             values: Values::Range(range),
             next: None,
+            each_core: false,
         },
         Instruction::Write {
             variable: "n".to_owned(),
@@ -153,6 +154,7 @@ fn what_a_full_queue_refuses_is_sent_later_and_the_same() {
             width: Width::One,
             values,
             next: None,
+            each_core: false,
         },
         Instruction::Write {
             variable: "n".to_owned(),

@@ -47,6 +47,7 @@ fn variable(name: &str, width: Width, operation: Operation, min: u64, max: u64) 
         width,
         values,
         next: None,
+        each_core: false,
     }
 }
 
