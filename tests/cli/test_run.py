@@ -73,7 +73,7 @@ def test_a_burst_arrives_whole(allosaur: Any, profile: Callable[..., Path]) -> N
     assert result["ports"]["1"]["tx_packets"] == result["ports"]["0"]["rx_packets"] == 0
     assert result["ports"]["0"]["tx_by_size"]["64"] == result["ports"]["1"]["rx_by_size"]["64"] == 100
     assert (result["lost_packets"], result["missed_packets"], result["ok"]) == (0, 0, True)
-    assert result["duration_s"] < 5, "a burst ends by itself, before its 10 s are over"
+    assert result["duration_s"] < 10, "a burst ends by itself, before its 10 s are over"
 
 
 def test_both_directions_and_a_multiplier(allosaur: Any) -> None:
