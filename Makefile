@@ -18,7 +18,7 @@ FEATURES := $(if $(filter yes,$(DPDK)),--features dpdk)
 RUST_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml $(shell find crates -type f \( -name '*.rs' -o -name '*.c' -o -name '*.toml' \) 2>/dev/null)
 PYTHON_SOURCES := $(shell find python scripts/wheel-data -type f ! -name '*.py[co]' 2>/dev/null)
 
-.PHONY: help demo test bench lint install clean
+.PHONY: help demo test bench fuzz lint install clean
 
 help: ## list the targets
 	@printf 'Allosaur. Type "make TARGET":\n\n'
@@ -44,8 +44,11 @@ lint: .build/dev.stamp ## rustfmt, clippy, ruff, mypy
 bench: .build/install.stamp ## measure packets per second on in-memory ports (ARGS=--quick for a short run)
 	@$(STEP) --show bench 'Benchmarks' $(BIN)/python bench/run.py $(ARGS)
 
+fuzz: .build/setup.stamp ## look for inputs that break something, a while for each target (ARGS="--time 300 stateful tcp")
+	@scripts/fuzz.sh $(ARGS)
+
 clean: ## remove everything that was built
-	rm -rf .build .venv target dist report.html .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .build .venv target fuzz/target fuzz/corpus fuzz/artifacts dist report.html .mypy_cache .ruff_cache .pytest_cache
 	find python tests bench scripts profiles -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- what the targets stand on; each stamp says that the step is done -----------------------------------------

@@ -4,49 +4,9 @@
 
 #![no_main]
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+#[path = "../../crates/engine/tests/host/anything.rs"]
+mod host;
 
-use allosaur_engine::host::{Host, HostSettings};
-use allosaur_packet::frame::{self, Health};
 use libfuzzer_sys::fuzz_target;
 
-const MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
-
-fuzz_target!(|bytes: &[u8]| {
-    let Some((&choice, bytes)) = bytes.split_first() else {
-        return;
-    };
-    let vlan = [100, 200][..usize::from(choice) % 3].to_vec();
-    let host = Host::new(settings(vlan.clone()), 0);
-    let mut given = Vec::new();
-    if choice & 0x80 != 0 {
-        given.extend(MAC);
-        given.extend([2, 0, 0, 0, 0, 9]);
-        for &identifier in &vlan {
-            given.extend([0x81, 0, 0, identifier as u8]);
-        }
-    }
-    given.extend(bytes);
-    let mut reply = vec![0xee; 3];
-    if !host.handle_frame(&given, &mut reply) {
-        assert!(reply.is_empty());
-        return;
-    }
-    let layout = frame::parse(&reply);
-    assert_eq!(layout.health, Health::Whole, "{layout}");
-    assert!(reply.len() >= 60 && reply[6..12] == MAC && reply[..6] != MAC);
-    assert!(layout.vlans().iter().map(|tag| tag & 0xfff).eq(vlan));
-    // An answer is no question: two hosts never keep each other busy.
-    assert!(!host.handle_frame(&reply, &mut Vec::new()));
-});
-
-fn settings(vlan: Vec<u16>) -> HostSettings {
-    HostSettings {
-        mac: MAC,
-        vlan,
-        ipv4: Some(Ipv4Addr::new(10, 0, 0, 1)),
-        gateway: None,
-        ipv6: vec![Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1)],
-        answers_echo: true,
-    }
-}
+fuzz_target!(|bytes: &[u8]| host::check(bytes));

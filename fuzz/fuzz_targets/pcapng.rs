@@ -3,23 +3,9 @@
 
 #![no_main]
 
-use allosaur_packet::capture::{self, LinkType};
-use allosaur_packet::pcapng::{Reader, SNAP_LENGTH, Writer};
+#[path = "../../crates/packet/tests/anything/pcapng.rs"]
+mod pcapng;
+
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
-    let _ = capture::read(bytes).map_err(|error| error.to_string());
-    let mut file = Writer::new(LinkType::ETHERNET).into_bytes();
-    file.extend_from_slice(bytes);
-    let mut writer = Writer::new(LinkType::ETHERNET);
-    let mut records = Vec::new();
-    let reader = Reader::new(&file).expect("the start of the file is good");
-    for packet in reader.map_while(Result::ok) {
-        if packet.record.data.len() <= SNAP_LENGTH as usize {
-            writer.write(&packet.record);
-            records.push(packet.record);
-        }
-    }
-    let again = capture::read(writer.bytes()).expect("a written file is good");
-    assert_eq!(again.records, records);
-});
+fuzz_target!(|bytes: &[u8]| pcapng::check(bytes));

@@ -35,14 +35,35 @@ pub fn folder(name: &str) -> PathBuf {
 ///
 /// When there is none.
 pub fn files(name: &str, suffix: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder(name)).expect("the folder can be read");
-    let paths = entries.map(|entry| entry.expect("the folder can be read").path());
-    let mut files: Vec<_> = paths
-        .filter(|path| path.to_str().is_some_and(|path| path.ends_with(suffix)))
-        .collect();
+    let mut files = listed(&folder(name));
+    files.retain(|path| path.to_str().is_some_and(|path| path.ends_with(suffix)));
     assert!(!files.is_empty(), "tests/data/{name} has no file *{suffix}");
-    files.sort();
     files
+}
+
+/// The inputs that a fuzz target begins with, each with its name.
+///
+/// # Panics
+///
+/// When there are none.
+pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
+    let files = listed(&workspace_root().join("fuzz/seeds").join(target));
+    assert!(!files.is_empty(), "fuzz/seeds/{target} is empty");
+    let named = files.into_iter().map(|path| {
+        let bytes = std::fs::read(&path).expect("a seed can be read");
+        (path.display().to_string(), bytes)
+    });
+    named.collect()
+}
+
+/// The files in a folder, by name.
+fn listed(folder: &Path) -> Vec<PathBuf> {
+    let place = folder.display();
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{place}: {error}"));
+    let paths = entries.map(|entry| entry.expect("the folder can be read").path());
+    let mut paths: Vec<_> = paths.collect();
+    paths.sort();
+    paths
 }
 
 /// The text of a file, unpacked where its name ends in `.gz`.

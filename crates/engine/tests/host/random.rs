@@ -8,8 +8,10 @@ use allosaur_packet::icmpv6::Icmpv6View;
 use allosaur_packet::ip_protocol::IpProtocol;
 use allosaur_packet::ipv4::Ipv4View;
 use allosaur_packet::ipv6::Ipv6View;
+use allosaur_testkit::data;
 use proptest::prelude::*;
 
+use crate::anything;
 use crate::requests::*;
 
 /// A request of each kind, behind tags.
@@ -159,5 +161,13 @@ proptest! {
         if let Some(reply) = ask(&in_vlans(&vlans), &frame) {
             check(&reply, &vlans)?;
         }
+    }
+}
+
+#[test]
+fn seeds_of_the_fuzz_target_are_right() {
+    for (name, bytes) in data::seeds("host") {
+        println!("{name}");
+        anything::check(&bytes);
     }
 }

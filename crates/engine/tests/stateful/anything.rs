@@ -18,8 +18,10 @@ use crate::world::{RUN, World, profile, receive, send};
 const FRAME_BYTES_MAX: usize = 1514;
 /// By then all is over that lost its other side: 13 timeouts of a minute at most, or 8 questions.
 const END_MAX: Nanos = 7_200 * SECOND;
-/// How long a life takes before its end.
+/// How long a life takes before its end, in virtual time and in turns of the core: what runs on and
+/// on without anything from outside takes most of the time and finds nothing.
 const TIME_MAX: Nanos = 60 * SECOND;
+const TURNS_MAX: u32 = 1_000;
 /// Frames that are remembered, to be sent again.
 const REMEMBERED_MAX: usize = 256;
 /// A second profile beside the first.
@@ -58,6 +60,7 @@ impl Life<'_> {
         world.delay = bytes.pick(&[1, 1, 20, 200]) * MILLISECOND / 10;
         world.lost_ppm = bytes.pick(&[0, 0, 0, 20_000, 200_000]);
         world.heard = Some(Vec::new());
+        world.turns_left = TURNS_MAX;
         let (profile, may_wait) = any_profile(&mut bytes);
         world.start(&profile, 1.0, None);
         Life {
@@ -225,6 +228,7 @@ impl Life<'_> {
     /// However it stands: after the stop all ends, and nothing is left.
     fn end(mut self) {
         self.world.limit_room(usize::MAX);
+        self.world.turns_left = u32::MAX;
         for run in [RUN, BESIDE] {
             self.world.tell(Command::Stop { run, abort: false });
         }

@@ -1,5 +1,6 @@
-//! Random lives of a core (`anything`), as a property.
+//! Random lives of a core (`anything`), as a property; and those that the fuzz target begins with.
 
+use allosaur_testkit::data;
 use proptest::prelude::*;
 
 use crate::anything::live;
@@ -11,6 +12,14 @@ proptest! {
     fn nothing_that_arrives_breaks_a_core(
         bytes in prop::collection::vec(any::<u8>(), 0..1_200),
     ) {
+        live(&bytes);
+    }
+}
+
+#[test]
+fn seeds_are_right() {
+    for (name, bytes) in data::seeds("stateful") {
+        println!("{name}");
         live(&bytes);
     }
 }

@@ -82,6 +82,8 @@ pub(crate) struct World {
     pub(crate) events: Vec<Event>,
     /// The ports whose clients begin flows, as bits.
     pub(crate) clients: u32,
+    /// No time passes after so many turns: see [`World::run_for`].
+    pub(crate) turns_left: u32,
 }
 
 impl World {
@@ -123,6 +125,7 @@ impl World {
             heard: None,
             events: Vec::new(),
             clients: u32::MAX,
+            turns_left: u32::MAX,
         }
     }
 
@@ -177,7 +180,7 @@ impl World {
         self.carry();
     }
 
-    /// Lets `span` pass, or less when nothing is due any more.
+    /// Lets `span` pass, or less when no turns are left for it: then time stands still.
     pub(crate) fn run_for(&mut self, span: Nanos) {
         let until = self.now + span;
         loop {
@@ -196,6 +199,10 @@ impl World {
             let Some(next) = due.min().filter(|next| *next <= until) else {
                 break;
             };
+            if self.turns_left == 0 {
+                return;
+            }
+            self.turns_left -= 1;
             self.now = next.max(self.now + MICROSECOND);
         }
         self.now = self.now.max(until);

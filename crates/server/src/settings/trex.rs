@@ -75,7 +75,10 @@ pub const KEYS: [TrexKey; 29] = [
         "nothing needs it here: servers on one machine share nothing but TCP ports",
     ),
     used("enable_zmq_pub", "`true` only: events are always published"),
-    used("stack", "`legacy` only: the ports answer ARP, and ping in service mode"),
+    used(
+        "stack",
+        "`legacy` only: the ports answer ARP, and ping in service mode",
+    ),
     unused("telnet_port", "is of no use in TRex either"),
     unused(
         "ezqm_ch_port",
