@@ -73,7 +73,7 @@ def noise(router: Any) -> Iterator[None]:
 
 def drop_every_hundredth(router: Any) -> None:
     rules = [
-        f'iifname "{router.far(link)}" meta l4proto udp numgen inc mod 100 == 0 '
+        f'iifname "{router.far(link)}" udp dport 12 numgen inc mod 100 == 0 '
         f'counter name "unlucky{link}" drop'
         for link in (0, 1)
     ]
