@@ -73,8 +73,7 @@ def noise(router: Any) -> Iterator[None]:
 
 def drop_every_hundredth(router: Any) -> None:
     rules = [
-        f'iifname "{router.far(link)}" udp dport 12 numgen inc mod 100 == 0 '
-        f'counter name "unlucky{link}" drop'
+        f'iifname "{router.far(link)}" udp dport 12 numgen inc mod 100 == 0 counter name "unlucky{link}" drop'
         for link in (0, 1)
     ]
     router.rules(
