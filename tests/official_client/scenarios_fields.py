@@ -62,6 +62,11 @@ PROGRAMS = {
         STLVmWrMaskFlowVar(fv_name="v", pkt_offset="UDP.sport", pkt_cast_size=2, mask=0x0F00, shift=8),
         HARDWARE,
     ],
+    "write_mask_wide": [
+        STLVmFlowVar("v", min_value=1001 << 32 | 7, max_value=1003 << 32 | 7, size=8, op="inc", step=1 << 32),
+        STLVmWrMaskFlowVar(fv_name="v", pkt_offset="UDP.sport", pkt_cast_size=2, mask=0xFFFF),
+        HARDWARE,
+    ],
     "tuple": [
         STLVmTupleGen("v", ip_min="16.0.0.1", ip_max="16.0.0.2", port_min=2000, port_max=2002, limit_flows=6),
         STLVmWrFlowVar(fv_name="v.ip", pkt_offset="IP.src"),

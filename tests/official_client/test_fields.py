@@ -60,6 +60,8 @@ SOURCE_PORTS = {
     "value_list": repeated(5, 9, 7),
     # The template's source port is 1025, 0x401: only the four bits of the mask change.
     "write_mask": [(step << 8) | 0x01 for step in range(PACKETS)],
+    # Of a variable of eight bytes, what is written in network order is its upper half.
+    "write_mask_wide": repeated(1001, 1002, 1003),
     "tuple": repeated(2000, 2000, 2001, 2001, 2002, 2002),
     "cache": [1000 + n for n in range(PACKETS)],
 }

@@ -143,9 +143,10 @@ impl Columns {
         };
         let to = bits.write.source.column;
         if width == Width::Eight {
+            let half = if bits.upper_half { 32 } else { 0 };
             let results = &mut self.narrow[to][..n];
             for (result, &value) in results.iter_mut().zip(&self.wide[column]) {
-                *result = shifted(low32(value));
+                *result = shifted(low32(value >> half));
             }
             return;
         }

@@ -311,6 +311,7 @@ impl<'a> Compiler<'a> {
         };
         Bits {
             from,
+            upper_half: width == Width::Eight && *big_endian,
             shift: i32::try_from(*shift).expect("the verifier bounds shifts"),
             write: Write {
                 source,

@@ -6,6 +6,7 @@
 use std::fmt::{self, Write as _};
 
 use super::cycle::Cycle;
+use super::instruction::Width;
 use super::program::{
     Action, Bits, Checksum, Digit, Draw, Mapping, Program, Sequence, Variable, Walk, Write,
 };
@@ -58,9 +59,14 @@ impl Program {
         let write = bits.write;
         let bytes = write.source.width.bytes();
         let digits = 2 * bytes;
+        let half = match (bits.from.width, bits.upper_half) {
+            (Width::Eight, true) => " (upper 4 bytes)",
+            (Width::Eight, false) => " (lower 4 bytes)",
+            _ => "",
+        };
         write!(
             text,
-            "bits {:0digits$x} of bytes {}..{} = {}",
+            "bits {:0digits$x} of bytes {}..{} = {}{half}",
             write.mask,
             write.offset,
             write.offset + bytes,

@@ -58,7 +58,8 @@ pub enum Instruction {
     /// `write_mask_flow_var`: writes some bits of `(variable + add) << shift`, computed in 32
     /// bits, and leaves the other bits of the field as they are.
     WriteMask {
-        /// The variable's name; of 8 bytes it is the lower 4.
+        /// The variable's name. Of one of 8 bytes it is the upper 4 when `big_endian`, and the
+        /// lower 4 otherwise, as in TRex.
         variable: String,
         /// Offset of the field's first byte, from the start of the frame.
         offset: usize,

@@ -158,6 +158,8 @@ pub(super) struct Write {
 pub(super) struct Bits {
     /// The variable's value, with its own width, and what is added in 32 bits.
     pub(super) from: Source,
+    /// Of a variable of 8 bytes it is the upper 4, otherwise the lower 4.
+    pub(super) upper_half: bool,
     /// To the left; to the right when negative.
     pub(super) shift: i32,
     /// The write of the result.

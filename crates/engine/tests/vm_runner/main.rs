@@ -516,6 +516,43 @@ fn bits_are_computed_in_32_bits() {
     assert_eq!(make(0x00ab, 0, 0x0ff0_0000, 20), 0x1ab1_1111);
 }
 
+/// TRex reads the upper half in network order, and users of it count on that for MAC addresses.
+#[test]
+fn of_a_variable_of_8_bytes_the_byte_order_says_which_half_is_written() {
+    let values = Values::List {
+        values: vec![0x1122_3344_5566_7788],
+        operation: Operation::Increment,
+        step: 1,
+    };
+    let template = [0; 60];
+    let make = |big_endian, add| {
+        let instructions = [
+            declare("mac", Width::Eight, values.clone()),
+            Instruction::WriteMask {
+                variable: "mac".to_owned(),
+                offset: 20,
+                field: Width::Four,
+                mask: u32::MAX,
+                shift: 0,
+                add,
+                big_endian,
+            },
+        ];
+        let program = Program::compile(&instructions, &template).expect("a valid program");
+        let mut state = State::new(&program, 0, 0, 1);
+        let mut stage = Stage::default();
+        let packets = run(&mut stage, (&program, &mut state), &template, &[1], 1);
+        let field = packets[0][20..24].to_vec();
+        (field, program.disassemble())
+    };
+    let (field, text) = make(true, 1);
+    assert_eq!(field, [0x11, 0x22, 0x33, 0x45]);
+    assert!(text.contains("= mac (upper 4 bytes) + 0x1"), "{text}");
+    let (field, text) = make(false, 0);
+    assert_eq!(field, [0x88, 0x77, 0x66, 0x55]);
+    assert!(text.contains("= mac (lower 4 bytes),"), "{text}");
+}
+
 #[test]
 fn a_disassembly_reads_like_the_program() {
     let mut template = [0; 60];

@@ -137,7 +137,11 @@ impl<'a> Naive<'a> {
                     add,
                     big_endian,
                 } => {
-                    let value = (find(variable).1 as u32).wrapping_add(*add as u32);
+                    let value = match find(variable) {
+                        (Width::Eight, value) if *big_endian => value >> 32,
+                        (_, value) => value,
+                    };
+                    let value = (value as u32).wrapping_add(*add as u32);
                     let field = &mut packet[*offset..offset + field.bytes()];
                     merge(field, value, (*mask, *shift), *big_endian);
                 }
