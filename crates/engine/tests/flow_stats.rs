@@ -124,6 +124,24 @@ proptest! {
         }
     }
 
+    /// TRex asks for the type and 20 or 40 bytes, and its users send headers with an IHL of 0.
+    #[test]
+    fn what_an_ip_header_says_of_itself_does_not_matter(
+        n in 0..FLOW_GROUPS, tags in 0..=2_usize, ipv6: bool, first: u8, lengths: u16, last: u16,
+    ) {
+        let mut packet = frame(tags, ipv6, last, 80, &[7; 30]);
+        let at = 14 + 4 * tags;
+        packet[at] = first;
+        let length_at = if ipv6 { at + 4 } else { at + 2 };
+        packet[length_at..length_at + 2].copy_from_slice(&lengths.to_be_bytes());
+        let mut counted = packet.clone();
+        let marked = mark(&mut counted, rule(n), Marking::Server, &VxlanPorts::STANDARD);
+        prop_assert_eq!(marked, Ok(()));
+        prop_assert_eq!(sign_of(&counted, &VxlanPorts::STANDARD), Group::flow(n).map(Sign::Flow));
+        clear(&mut packet, Marking::Server);
+        prop_assert_eq!(sign_of(&packet, &VxlanPorts::STANDARD), None);
+    }
+
     #[test]
     fn any_bytes_are_looked_at(bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0..4) {
         let mut bytes = bytes;
@@ -168,6 +186,23 @@ fn packets_without_a_place_for_the_sign_are_refused() {
         &VxlanPorts::STANDARD,
     );
     assert_eq!(refused, Err(MarkError::NotVxlan));
+}
+
+#[test]
+fn a_trailer_is_not_written_over_a_header_whose_length_is_0() {
+    let rule = Rule {
+        group: Group::latency(3).expect("a group"),
+        vxlan: false,
+        run: 1,
+    };
+    let mut packet = frame(0, false, 1, 80, &[]);
+    packet[14] = 0x40;
+    let mut mark_with = |bytes: usize| {
+        packet.resize(bytes, 0);
+        mark(&mut packet, rule, Marking::Server, &VxlanPorts::STANDARD)
+    };
+    assert_eq!(mark_with(34 + 15), Err(MarkError::NoRoom));
+    assert_eq!(mark_with(34 + 16), Ok(()));
 }
 
 #[test]

@@ -129,6 +129,17 @@ fn one_group_more_than_there_are_places_is_refused() {
     );
 }
 
+/// As TRex takes it: pcap4j's packets of trex-java-sdk have such headers.
+#[test]
+fn packets_with_an_ihl_of_0_are_counted() {
+    let (mut world, user) = world();
+    let mut stream = counted(7);
+    let packet = stream["packet"]["binary"].as_str().expect("base64");
+    stream["packet"]["binary"] = json!(packet.replacen("CABF", "CABA", 1));
+    world.ok("add_stream", add(&user, 1, stream));
+    assert_eq!(active(&mut world, &user), json!([7]));
+}
+
 #[test]
 fn a_stream_that_is_refused_leaves_no_group_behind() {
     let (mut world, user) = world();

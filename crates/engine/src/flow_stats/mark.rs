@@ -6,8 +6,9 @@
 
 use std::ops::Range;
 
-use allosaur_packet::checksum;
+use allosaur_packet::ethernet::EtherType;
 use allosaur_packet::frame::{self, Layout, Network, Transport};
+use allosaur_packet::{checksum, ipv4, ipv6};
 use thiserror::Error;
 
 use super::Group;
@@ -169,29 +170,36 @@ pub fn clear(packet: &mut [u8], marking: Marking) {
 /// Where the sign goes in a packet.
 struct Place {
     network: Network,
-    /// The network header.
-    header: Range<usize>,
+    /// Where the network header starts.
+    start: usize,
     /// Where the payload starts.
     headers_end: usize,
 }
 
 impl Place {
-    fn new(layout: &Layout, offset: usize) -> Option<Place> {
+    /// The place in the frame that begins at `offset`. A header counts as one by its type, and
+    /// needs its least bytes only: what it says of itself, its version and lengths, may be
+    /// anything. TRex takes such packets, and who receives looks at no more than that either.
+    fn find(packet: &[u8], offset: usize) -> Option<Place> {
+        let layout = frame::parse(&packet[offset..]);
         let start = offset + usize::from(layout.network_offset);
-        let header = start..offset + usize::from(layout.transport_offset);
-        let headers_end = offset + usize::from(layout.payload_offset);
-        let network = layout.network;
-        matches!(network, Network::Ipv4 | Network::Ipv6).then_some(Place {
+        let (network, bytes_min) = match layout.ether_type {
+            EtherType::IPV4 => (Network::Ipv4, ipv4::HEADER_BYTES_MIN),
+            EtherType::IPV6 => (Network::Ipv6, ipv6::HEADER_BYTES),
+            _ => return None,
+        };
+        let end_min = start + bytes_min;
+        (end_min <= packet.len()).then(|| Place {
             network,
-            header,
-            headers_end,
+            start,
+            headers_end: end_min.max(offset + usize::from(layout.payload_offset)),
         })
     }
 
     /// The bytes of the sign.
     fn field(&self) -> Range<usize> {
         let offset = if self.network == Network::Ipv4 { 4 } else { 2 };
-        let start = self.header.start + offset;
+        let start = self.start + offset;
         start..start + 2
     }
 
@@ -210,7 +218,7 @@ impl Place {
 
     /// Sets the lowest bit of TOS, or of the traffic class.
     fn set_lowest_class_bit(&self, packet: &mut [u8]) {
-        let start = self.header.start;
+        let start = self.start;
         if self.network == Network::Ipv6 {
             packet[start + 1] |= 0x10;
             return;
@@ -221,7 +229,7 @@ impl Place {
     }
 
     fn update_checksum(&self, packet: &mut [u8], old: u16, new: u16) {
-        let sum = &mut packet[self.header.start + 10..][..2];
+        let sum = &mut packet[self.start + 10..][..2];
         let updated = checksum::update_u16(u16::from_be_bytes([sum[0], sum[1]]), old, new);
         sum.copy_from_slice(&updated.to_be_bytes());
     }
@@ -229,13 +237,12 @@ impl Place {
 
 /// The place in the packet, or in the one within VXLAN when its ports are given.
 fn place(packet: &[u8], vxlan: Option<&VxlanPorts>) -> Result<Place, MarkError> {
-    let outer = frame::parse(packet);
     let Some(vxlan) = vxlan else {
-        return Place::new(&outer, 0).ok_or(MarkError::NotIp);
+        return Place::find(packet, 0).ok_or(MarkError::NotIp);
     };
+    let outer = frame::parse(packet);
     let inner = vxlan_offset(packet, &outer, vxlan).ok_or(MarkError::NotVxlan)?;
-    let layout = frame::parse(&packet[inner..]);
-    Place::new(&layout, inner).ok_or(MarkError::NotVxlan)
+    Place::find(packet, inner).ok_or(MarkError::NotVxlan)
 }
 
 /// Where the frame within VXLAN begins.
