@@ -1,7 +1,8 @@
 //! Strict reading of JSON objects: each field by name and type, errors that name the field.
 //!
 //! The rules are TRex's: a missing field and an explicit `null` are the same; integers have a
-//! range and are never rounded from fractions; a `double` accepts integers; a `boolean` does not
+//! range and are never rounded from fractions, but may be written with a fraction of zero (20.0),
+//! as Python writes the result of a division; a `double` accepts integers; a `boolean` does not
 //! accept 0 and 1.
 
 use serde_json::{Map, Value};
@@ -149,9 +150,7 @@ impl<'a> Fields<'a> {
     /// −2⁶³ to 2⁶³−1.
     pub fn int(&self, name: &str) -> Result<i64, FieldError> {
         let value = self.value(name)?;
-        value
-            .as_i64()
-            .ok_or_else(|| type_error(self.full(name), value, "int"))
+        whole_signed(value).ok_or_else(|| type_error(self.full(name), value, "int"))
     }
 
     /// Any number.
@@ -182,7 +181,7 @@ impl<'a> Fields<'a> {
         expected: &'static str,
     ) -> Result<Vec<u64>, FieldError> {
         let read = |(i, value): (usize, &Value)| {
-            let number = value.as_u64().filter(|v| *v <= max);
+            let number = whole_unsigned(value).filter(|v| *v <= max);
             number.ok_or_else(|| type_error(format!("{}[{i}]", self.full(name)), value, expected))
         };
         self.array(name)?.iter().enumerate().map(read).collect()
@@ -198,7 +197,7 @@ impl<'a> Fields<'a> {
 
     fn unsigned(&self, name: &str, max: u64, expected: &'static str) -> Result<u64, FieldError> {
         let value = self.value(name)?;
-        match value.as_u64() {
+        match whole_unsigned(value) {
             Some(number) if number <= max => Ok(number),
             Some(number) => Err(self.bad(
                 name,
@@ -213,6 +212,30 @@ impl<'a> Fields<'a> {
         format!("{}{name}", self.path)
     }
 }
+
+/// A whole number from 0 to 2⁶⁴−1, also one that is written as 20.0 or 1e6. From 2⁵³ on every
+/// `double` is whole, so there it is taken as the nearest one that JSON could hold.
+pub(crate) fn whole_unsigned(value: &Value) -> Option<u64> {
+    let written_as_double = || {
+        let number = value.as_f64().filter(|_| value.is_f64())?;
+        let fits = number.fract() == 0.0 && (0.0..TWO_TO_63 * 2.0).contains(&number);
+        fits.then_some(number as u64)
+    };
+    value.as_u64().or_else(written_as_double)
+}
+
+/// The same from −2⁶³ to 2⁶³−1.
+fn whole_signed(value: &Value) -> Option<i64> {
+    let written_as_double = || {
+        let number = value.as_f64().filter(|_| value.is_f64())?;
+        let fits = number.fract() == 0.0 && (-TWO_TO_63..TWO_TO_63).contains(&number);
+        fits.then_some(number as i64)
+    };
+    value.as_i64().or_else(written_as_double)
+}
+
+/// The first number that an `i64` cannot hold. (`i64::MAX as f64` is this too, not `i64::MAX`.)
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
 fn type_error(name: String, value: &Value, expected: &'static str) -> FieldError {
     let found = match value {
@@ -251,7 +274,7 @@ mod tests {
 
     #[test]
     fn integers_are_strict() {
-        let value = json!({"s": "1", "n": -1, "f": 1.5, "one": 1.0, "big": 4_294_967_296_u64});
+        let value = json!({"s": "1", "n": -1, "f": 1.5, "big": 4_294_967_296_u64});
         let map = value.as_object().expect("an object");
         let fields = Fields::new(map);
         assert_eq!(
@@ -263,12 +286,45 @@ mod tests {
             text(fields.uint32("f")),
             "'f' is 'double', expecting 'uint32'"
         );
-        assert_eq!(
-            text(fields.uint32("one")),
-            "'one' is 'double', expecting 'uint32'"
-        );
         assert!(text(fields.uint32("big")).contains("at most 4294967295"));
         assert_eq!(fields.double("n"), Ok(-1.0));
+    }
+
+    /// TRex asks whether the number is whole, not how it is written.
+    #[test]
+    fn whole_numbers_may_have_a_fraction_of_zero() {
+        let text_of = r#"{"a": 20.0, "e": 1e3, "zero": -0.0, "minus": -2.0, "half": -1.5,
+            "byte": 256.0, "list": [1.0, 2, 3.5], "exact": 9007199254740992.0,
+            "most": 18446744073709549568.0, "two_to_64": 18446744073709551616.0,
+            "two_to_63": 9223372036854775808.0, "least": -9223372036854775808.0,
+            "whole_two_to_63": 9223372036854775808, "whole_two_to_64": 18446744073709551616}"#;
+        let value: Value = serde_json::from_str(text_of).expect("JSON");
+        let fields = Fields::new(value.as_object().expect("an object"));
+        assert_eq!(fields.byte("a"), Ok(20));
+        assert_eq!(fields.uint16("e"), Ok(1000));
+        assert_eq!(fields.uint32("zero"), Ok(0));
+        assert_eq!(fields.uint64("exact"), Ok(1 << 53));
+        assert_eq!(fields.uint64("most"), Ok(u64::MAX - 2047));
+        assert_eq!(fields.uint64("two_to_63"), Ok(1 << 63));
+        assert_eq!(fields.int("minus"), Ok(-2));
+        assert_eq!(fields.int("least"), Ok(i64::MIN));
+        let wrong = [
+            (text(fields.uint64("half")), "'half' is 'double'"),
+            (text(fields.int("half")), "'half' is 'double'"),
+            (text(fields.uint32("minus")), "'minus' is 'double'"),
+            (text(fields.byte("byte")), "'byte' is 256; it must be"),
+            (text(fields.uint64("two_to_64")), "'two_to_64' is 'double'"),
+            (text(fields.uint64("whole_two_to_64")), "is 'double'"),
+            (text(fields.int("two_to_63")), "'two_to_63' is 'double'"),
+            (text(fields.int("whole_two_to_63")), "is 'int', expecting"),
+            (
+                text(fields.uint_array("list", 9, "byte")),
+                "'list[2]' is 'double'",
+            ),
+        ];
+        for (found, expected) in wrong {
+            assert!(found.contains(expected), "{found}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! of ports. What does not: files (see `main`) and anything that the server does differently,
 //! for there is nothing.
 
-use allosaur_api::Request;
+use allosaur_api::{Fields, Request};
 use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::stream::spec::PACKET_BYTES_MAX;
 use allosaur_engine::time::{Due, Gap, MICROSECOND, Nanos};
@@ -165,7 +165,7 @@ impl Scenario {
 
 /// The highest port that a request needs.
 fn port_of(request: &Request) -> Option<u64> {
-    let port = request.params.get("port_id")?.as_u64()?;
+    let port = Fields::new(&request.params).uint64("port_id").ok()?;
     let last = if is_dual(&request.params) {
         port | 1
     } else {

@@ -18,14 +18,12 @@ pub mod tunnels;
 
 use serde_json::Value;
 
-use crate::fields::{FieldError, Fields};
+use crate::fields::{FieldError, Fields, whole_unsigned};
 
-/// A number from 0 on. Python writes some of them with a fraction of zero, and so may this.
+/// A number from 0 on.
 pub(crate) fn number(fields: &Fields<'_>, name: &str) -> Result<u64, FieldError> {
     let value = fields.value(name)?;
-    let whole = value.as_f64().filter(|number| number.fract() == 0.0);
-    let whole = whole.filter(|number| (0.0..1.8e19).contains(number));
-    match value.as_u64().or(whole.map(|number| number as u64)) {
+    match whole_unsigned(value) {
         Some(number) => Ok(number),
         None => Err(fields.bad(
             name,
@@ -55,7 +53,7 @@ pub(crate) fn duration(fields: &Fields<'_>, name: &str) -> Result<f64, FieldErro
 /// Yes or no: a boolean, or 0 or 1 as Python may write it.
 pub(crate) fn flag(fields: &Fields<'_>, name: &str) -> Result<bool, FieldError> {
     let value = fields.value(name)?;
-    match (value.as_bool(), value.as_u64()) {
+    match (value.as_bool(), whole_unsigned(value)) {
         (Some(flag), _) => Ok(flag),
         (None, Some(number @ (0 | 1))) => Ok(number == 1),
         _ => Err(fields.bad(name, format!("is {value}; it must be true or false"))),
