@@ -1,6 +1,6 @@
-"""Captures: the frames of a pcap or pcapng file, with their times.
+"""Captures: the frames of a pcap, pcapng or ERF file, with their times.
 
-What lives here: the two formats, read frame by frame, and what can be wrong with a file. What does
+What lives here: the formats, read frame by frame, and what can be wrong with a file. What does
 not: what is made of the frames (``_packet``, ``_pcap_profile``).
 """
 
@@ -28,6 +28,9 @@ _PCAP_KINDS = {
 }
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET = 0x0A0D0D0A, 1, 2, 3, 6
 _RESOLUTION_OPTION = 9
+#: Type 2 of Endace's record format: the header, two bytes of padding, and a frame with its FCS.
+_ERF_ETHERNET, _ERF_HEADER_BYTES, _FCS_BYTES = 2, 16, 4
+_ERF_FRAME_AT = _ERF_HEADER_BYTES + 2
 _NS = 1_000_000_000
 
 
@@ -95,9 +98,11 @@ class _Reader:
             self._file.seek(0)
             yield from self._pcapng()
         elif not magic:
-            raise STLPacketError(f"the capture {self._path} is empty: give a pcap or pcapng file")
+            raise STLPacketError(f"the capture {self._path} is empty: give a pcap, pcapng or ERF file")
+        elif _is_erf(head := magic + self._file.read(_ERF_HEADER_BYTES - len(magic))):
+            yield from self._erf(head)
         else:
-            raise STLPacketError(f"{self._path} is not a pcap or pcapng file: it begins with {magic.hex()}")
+            raise STLPacketError(f"{self._path} is not a pcap, pcapng or ERF file: it begins with {magic.hex()}")
 
     def _pcap(self, order: str, unit_ns: int) -> Iterator[Frame]:
         (link_type,) = struct.unpack(f"{order}16xI", self._exactly(20))
@@ -106,6 +111,15 @@ class _Reader:
         while head := self._file.read(16):
             seconds, units, captured, _ = struct.unpack(f"{order}4I", self._whole(head, 16))
             yield self._frame(seconds * _NS + units * unit_ns, self._exactly(self._length(captured)))
+
+    def _erf(self, head: bytes) -> Iterator[Frame]:
+        while head:
+            if not _is_erf(self._whole(head, _ERF_HEADER_BYTES)):
+                raise self._damaged(f"packet {self._count + 1} is no Ethernet record (type 2)")
+            units, record_bytes, wire_bytes = struct.unpack("<Q", head[:8])[0], *struct.unpack(">2xH2xH", head[8:])
+            body = self._exactly(record_bytes - _ERF_HEADER_BYTES)[_ERF_FRAME_AT - _ERF_HEADER_BYTES :]
+            yield self._frame(units * _NS >> 32, body[: wire_bytes - _FCS_BYTES])
+            head = self._file.read(_ERF_HEADER_BYTES)
 
     def _pcapng(self) -> Iterator[Frame]:
         section = _Section()
@@ -201,3 +215,12 @@ class _Reader:
 
     def _damaged(self, what: str) -> STLPacketError:
         return STLPacketError(f"the capture {self._path} is damaged: {what}, capture it again")
+
+
+def _is_erf(head: bytes) -> bool:
+    """Whether these bytes are the header of an Ethernet record of ERF, which has no magic number."""
+    if len(head) < _ERF_HEADER_BYTES:
+        return False
+    kind, flags, record_bytes, wire_bytes = struct.unpack(">8xBBH2xH", head)
+    is_ethernet = kind == _ERF_ETHERNET and flags & 0xC0 == 0
+    return bool(is_ethernet and record_bytes >= _ERF_FRAME_AT and wire_bytes >= _FCS_BYTES)

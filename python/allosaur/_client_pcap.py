@@ -41,7 +41,7 @@ class PcapMethods(TrafficMethods):
         src_mac_pcap: bool = False,
         dst_mac_pcap: bool = False,
     ) -> None:
-        """Send a capture of this machine (pcap or pcapng) from ports, in place of their streams.
+        """Send a capture of this machine (pcap, pcapng or ERF) from ports, in place of their streams.
 
         ``count`` is how often, 0 is forever; ``duration`` in seconds, -1 is without a limit. The
         others are as for ``STLProfile.load_pcap``. With ``is_dual`` a port sends what came from

@@ -33,6 +33,7 @@ def load(path: Path, direction: int, port_id: int, tunables: dict[str, Any]) -> 
         ".yml": lambda: load_yaml(path),
         ".pcap": lambda: load_capture(path, direction, tunables),
         ".pcapng": lambda: load_capture(path, direction, tunables),
+        ".erf": lambda: load_capture(path, direction, tunables),
         ".cap": lambda: load_capture(path, direction, tunables),
     }
     if path.suffix not in kinds:
@@ -67,7 +68,7 @@ def load_yaml(path: Path) -> STLProfile:
 
 
 def load_capture(path: Path, direction: int, tunables: dict[str, Any]) -> STLProfile:
-    """A profile from a pcap or pcapng file; tunables are as ``load_pcap`` takes them.
+    """A profile from a pcap, pcapng or ERF file; tunables are as ``load_pcap`` takes them.
 
     With ``split_mode`` it is the profile of one direction. Raises ``STLProfileError``.
     """

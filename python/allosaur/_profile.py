@@ -155,7 +155,7 @@ class STLProfile:
         src_mac_pcap: bool = False,
         dst_mac_pcap: bool = False,
     ) -> STLProfile | tuple[STLProfile, STLProfile]:
-        """A profile from a capture (pcap or pcapng): each packet is a stream that starts the next.
+        """A profile from a capture (pcap, pcapng or ERF): each packet is a stream that starts the next.
 
         ``ipg_usec`` is the gap between packets in microseconds; without it the gaps are the
         recorded ones. ``speedup`` divides the gaps; none gets shorter than ``min_ipg_usec``.

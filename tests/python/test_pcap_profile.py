@@ -208,8 +208,8 @@ def test_load_takes_the_same_options_and_the_direction(capture: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "is empty: give a pcap or pcapng file"),
-        (b"not a capture at all", "is not a pcap or pcapng file"),
+        (b"", "is empty: give a pcap, pcapng or ERF file"),
+        (b"not a capture at all", "is not a pcap, pcapng or ERF file"),
         (pcap()[:20], "is truncated: it ends within packet 1"),
         (pcap(()), "has no packet: give one with at least one"),
         (pcap()[:-1], "is truncated: it ends within packet 5"),

@@ -216,7 +216,7 @@ def test_a_capture_that_is_no_session_is_refused(capture: Callable[..., Path], n
 
 def test_no_capture_at_all(tmp_path: Path) -> None:
     (tmp_path / "text.pcap").write_text("no capture")
-    with pytest.raises(ASTFError, match="not a pcap or pcapng"):
+    with pytest.raises(ASTFError, match="not a pcap, pcapng or ERF"):
         ASTFProgram(file=tmp_path / "text.pcap")
     with pytest.raises(ASTFError, match=r"nowhere.pcap was not found .* names dns.pcap, http_browsing.pcap"):
         ASTFProgram(file="nowhere.pcap")

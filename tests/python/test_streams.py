@@ -280,7 +280,7 @@ def test_pcapng_is_read_too(tmp_path: Any) -> None:
 def test_a_file_that_is_no_capture_is_refused(tmp_path: Any) -> None:
     (tmp_path / "text.pcap").write_text("not a capture, but long enough to look like the header of one")
     (tmp_path / "empty.pcap").write_bytes(bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000"))
-    with pytest.raises(STLPacketError, match="is not a pcap or pcapng file"):
+    with pytest.raises(STLPacketError, match="is not a pcap, pcapng or ERF file"):
         STLPktBuilder(pkt=tmp_path / "text.pcap")
     with pytest.raises(STLPacketError, match="has no packet: give one with at least one"):
         STLPktBuilder(pkt=tmp_path / "empty.pcap")

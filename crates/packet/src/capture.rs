@@ -1,11 +1,11 @@
 //! What the capture formats have in common: records, link types, errors, and reading a file of
-//! either format. The formats themselves live in `pcap` and `pcapng`.
+//! any format. The formats themselves live in `pcap`, `pcapng` and `erf`.
 
 use std::fmt;
 
 use thiserror::Error;
 
-use crate::{pcap, pcapng};
+use crate::{erf, pcap, pcapng};
 
 /// What kind of frames a capture holds (the LINKTYPE_ numbers of the pcap formats).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -179,20 +179,23 @@ impl CaptureError {
     /// Says what bytes that are no capture look like.
     pub(crate) fn not_a_capture(bytes: &[u8]) -> CaptureError {
         let (found, remedy) = match bytes {
-            [] => ("an empty file".to_owned(), "Give a pcap or pcapng file"),
+            [] => (
+                "an empty file".to_owned(),
+                "Give a pcap, pcapng or ERF file",
+            ),
             [0x1f, 0x8b, ..] => ("a gzip file".to_owned(), "Unpack it first (gunzip)"),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => ("a zstd file".to_owned(), "Unpack it first (unzstd)"),
             _ => {
                 let start: Vec<_> = bytes.iter().take(4).map(|b| format!("{b:02x}")).collect();
                 let found = format!("a file that begins with {}", start.join(" "));
-                (found, "Give a pcap or pcapng file")
+                (found, "Give a pcap, pcapng or ERF file")
             }
         };
         CaptureError::NotACapture { found, remedy }
     }
 }
 
-/// Reads a capture file of either format.
+/// Reads a capture file of any format.
 ///
 /// # Errors
 /// When the bytes are no capture, or a damaged one; the error says where and what to do.
@@ -203,6 +206,15 @@ pub fn read(bytes: &[u8]) -> Result<Capture<'_>, CaptureError> {
         return Ok(Capture {
             link_type,
             records: reader.collect::<Result<_, _>>()?,
+        });
+    }
+    if !pcapng::is_pcapng(bytes) && erf::is_erf(bytes) {
+        let reader = erf::Reader::new(bytes)?;
+        let link_type = reader.link_type();
+        let records = reader.map(|packet| packet.map(|packet| packet.record));
+        return Ok(Capture {
+            link_type,
+            records: records.collect::<Result<_, _>>()?,
         });
     }
     read_pcapng(bytes)
@@ -242,14 +254,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn either_format_is_recognised() {
+    fn each_format_is_recognised() {
         let mut pcap = pcap::Writer::new(Resolution::Nanoseconds);
         pcap.write_frame(7, &[1, 2]).unwrap();
         let mut pcapng = pcapng::Writer::new(LinkType::ETHERNET);
         pcapng.write_frame(7, &[1, 2]);
         let capture = read(pcap.bytes()).unwrap();
         assert_eq!(capture.records, [Record::whole(7, &[1, 2])]);
-        assert_eq!(read(pcapng.bytes()), Ok(capture));
+        assert_eq!(read(pcapng.bytes()).as_ref(), Ok(&capture));
+        // 31 of 2^32 parts of a second are 7 ns; the FCS is 4 bytes of zeros.
+        let erf = [
+            31, 0, 0, 0, 0, 0, 0, 0, 2, 4, 0, 24, 0, 0, 0, 6, 0, 0, 1, 2, 0, 0, 0, 0,
+        ];
+        assert_eq!(read(&erf), Ok(capture));
     }
 
     #[test]

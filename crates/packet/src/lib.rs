@@ -4,7 +4,7 @@
 //! its extension headers, [`icmpv4`], [`icmpv6`], [`tcp`], [`udp`]), the internet [`checksum`],
 //! what a card is told of checksums that are left to it ([`offload`]),
 //! the one-pass parser of whole frames ([`frame`]) and capture files over byte slices
-//! ([`capture`], [`pcap`], [`pcapng`]). What does not: files, clocks, threads, and any decision
+//! ([`capture`], [`pcap`], [`pcapng`], [`erf`]). What does not: files, clocks, threads, and any decision
 //! about what to send. Everybody above may call this crate; it calls nobody.
 //!
 //! Every protocol file has the same order: the byte positions as named ranges, the *view* (over
@@ -20,6 +20,7 @@ pub mod address;
 pub mod arp;
 pub mod capture;
 pub mod checksum;
+pub mod erf;
 pub mod ethernet;
 pub mod frame;
 pub mod icmpv4;

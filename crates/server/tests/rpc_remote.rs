@@ -279,7 +279,7 @@ fn files_that_cannot_be_sent_are_named() {
         ("missing.pcap", "there is no such file"),
         (
             "empty",
-            "this is an empty file, not a capture. Give a pcap or pcapng file",
+            "this is an empty file, not a capture. Give a pcap, pcapng or ERF file",
         ),
         (
             "cut",

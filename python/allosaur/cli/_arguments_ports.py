@@ -9,7 +9,7 @@ from allosaur.cli import _options
 
 def push(parser: argparse.ArgumentParser) -> None:
     """Describe `allosaur push`."""
-    parser.add_argument("file", metavar="FILE", help="a pcap or pcapng file")
+    parser.add_argument("file", metavar="FILE", help="a pcap, pcapng or ERF file")
     parser.add_argument(
         "--remote",
         action="store_true",

@@ -102,14 +102,14 @@ pub const COMMANDS: &[Command] = &[Command {
     method: Method::PushRemote,
     name: "push_remote",
     access: Access::Owner,
-    doc: "Sends the packets of a capture file (pcap or pcapng, Ethernet), which the server reads \
+    doc: "Sends the packets of a capture file (pcap, pcapng or ERF, Ethernet), which the server reads \
           itself, once or again and again. The port's state is `PCAP_TX` until all are sent or \
           `stop_traffic` stops it; nothing else runs on the port meanwhile, and it cannot be \
           paused or updated. Packets leave at their planned times or later, never stretched: \
           those of a counted run are all sent however late, a run without end gives up what is \
           more than 100 ms late, and what is given up is counted as missed. With `is_dual`, \
           packets of one direction leave by this port and those of the other by its peer (port \
-          `port_id` ^ 1). When the file is a pcapng with packets of two interfaces, those of the \
+          `port_id` ^ 1). When the file is a pcapng or ERF with packets of two interfaces, those of the \
           lower interface leave by this port. Otherwise the sender of the first packet stands on \
           the side of this port and its receiver on that of the peer; each sender that is seen \
           later stands opposite to whom it sends to, where that is known, and on this side where \

@@ -1,7 +1,7 @@
 //! From the bytes of a capture file to what is sent again: the order and the times of its frames,
 //! their addresses, and in which direction each goes.
 //!
-//! Two directions are told apart like this. When the file is a pcapng with the frames of two
+//! Two directions are told apart like this. When the file is a pcapng or ERF with the frames of two
 //! interfaces, those of the interface with the lower number go in the first direction. Otherwise
 //! by addresses: the sender of the first frame stands on the first side and its receiver on the
 //! other; each sender that is seen later stands opposite to whom it sends to, where that is known,
@@ -17,7 +17,7 @@ use std::num::NonZeroU32;
 
 use allosaur_packet::capture::{CaptureError, LinkType};
 use allosaur_packet::frame::{self, Network};
-use allosaur_packet::{pcap, pcapng};
+use allosaur_packet::{erf, pcap, pcapng};
 use thiserror::Error;
 
 use super::replay::{Macs, Replay};
@@ -127,7 +127,7 @@ pub fn both_ways(
     Ok([first, second])
 }
 
-/// One packet of a capture of either format.
+/// One packet of a capture of any format.
 struct Packet<'a> {
     time_ns: u64,
     data: &'a [u8],
@@ -138,15 +138,18 @@ struct Packet<'a> {
 enum Packets<'a> {
     Pcap(pcap::Reader<'a>),
     Pcapng(pcapng::Reader<'a>),
+    Erf(erf::Reader<'a>),
 }
 
 impl<'a> Packets<'a> {
     fn new(bytes: &'a [u8]) -> Result<Packets<'a>, CaptureError> {
         match pcap::Reader::new(bytes) {
-            Err(CaptureError::NotACapture { .. }) => {
-                pcapng::Reader::new(bytes).map(Packets::Pcapng)
-            }
-            reader => reader.map(Packets::Pcap),
+            Err(CaptureError::NotACapture { .. }) => {}
+            reader => return reader.map(Packets::Pcap),
+        }
+        match pcapng::Reader::new(bytes) {
+            Err(CaptureError::NotACapture { .. }) => erf::Reader::new(bytes).map(Packets::Erf),
+            reader => reader.map(Packets::Pcapng),
         }
     }
 }
@@ -164,6 +167,17 @@ impl<'a> Iterator for Packets<'a> {
                         data: record.data,
                         link_type,
                         interface: 0,
+                    })
+                })
+            }
+            Packets::Erf(reader) => {
+                let link_type = reader.link_type();
+                reader.next().map(|packet| {
+                    packet.map(|packet| Packet {
+                        time_ns: packet.record.time_ns,
+                        data: packet.record.data,
+                        link_type,
+                        interface: packet.interface,
                     })
                 })
             }

@@ -315,6 +315,42 @@ fn two_interfaces_are_two_directions() {
     assert_eq!(second, [(0, 0), (2, 2)]);
 }
 
+/// A record of ERF at a time in 2^-32 seconds; the frame has an FCS of zeros.
+fn erf_record(time: u64, interface: u8, frame: &[u8]) -> Vec<u8> {
+    let wire_bytes = frame.len() as u16 + 4;
+    let mut record = time.to_le_bytes().to_vec();
+    record.extend([2, 4 | interface]);
+    record.extend((18 + wire_bytes).to_be_bytes());
+    record.extend([0, 0]);
+    record.extend(wire_bytes.to_be_bytes());
+    record.extend([0, 0]);
+    record.extend(frame);
+    record.extend([0; 4]);
+    record
+}
+
+#[test]
+fn two_interfaces_of_an_erf_file_are_two_directions() {
+    // Half a microsecond apart; by their addresses all would go one way.
+    let record = |number: u8| {
+        let (time, interface) = (u64::from(number) * 2148, 3 - number % 2);
+        erf_record(time, interface, &packet(A, B, number))
+    };
+    let bytes = (0..4).flat_map(record).collect::<Vec<u8>>();
+    let [first, second] = ways(&bytes).expect("both directions");
+    let numbers = |sent: &[(Nanos, u8)]| sent.iter().map(|(_, n)| *n).collect::<Vec<_>>();
+    assert_eq!(
+        (numbers(&first), numbers(&second)),
+        (vec![1, 3], vec![0, 2])
+    );
+    let all = one_way(&bytes, &AS_IT_WAS, Macs::default()).expect("it can be sent");
+    let frames = [0, 1, 2, 3].map(|number| packet(A, B, number));
+    assert!(
+        all.packets().eq(frames.iter().map(Vec::as_slice)),
+        "no FCS is sent"
+    );
+}
+
 fn refusal(bytes: &[u8], pace: Pace) -> String {
     let one = one_way(bytes, &pace, Macs::default()).expect_err("it cannot be sent");
     let both = both_ways(bytes, &pace, [Macs::default(); 2]).expect_err("it cannot be sent");
