@@ -13,8 +13,12 @@ use super::link::Arrival;
 use super::{HostSettings, arp, link};
 use crate::time::{Nanos, SECOND};
 
-/// Time between requests (RFC 1122 section 2.3.2.1 recommends at most one a second).
+/// Time between requests, once the first few had no answer (RFC 1122 section 2.3.2.1 recommends at
+/// most one a second).
 const INTERVAL: Nanos = SECOND;
+/// Time between the first two requests; each pause is twice the one before. Both ends of a link are
+/// often switched on together, and the first request comes before the gateway can answer.
+const INTERVAL_MIN: Nanos = SECOND / 10;
 
 /// Whom to find, and what came of it.
 #[derive(Clone, Debug)]
@@ -23,6 +27,10 @@ pub(super) struct Seeker {
     whom: Option<(Ipv4Addr, Ipv4Addr)>,
     /// When the next request is due.
     due: Nanos,
+    /// How long to wait after it.
+    interval: Nanos,
+    /// When the last request was sent.
+    asked_at: Option<Nanos>,
     found: Option<MacAddress>,
     /// The tags of each frame, with their types.
     tags: Vec<u8>,
@@ -36,6 +44,8 @@ impl Seeker {
         Seeker {
             whom: settings.ipv4.zip(settings.gateway),
             due: now,
+            interval: INTERVAL_MIN,
+            asked_at: None,
             found: None,
             tags,
         }
@@ -68,24 +78,35 @@ impl Seeker {
             return false;
         };
         arp::ask(settings.mac(), own, gateway, &self.tags, frame);
-        self.due = now.saturating_add(INTERVAL);
+        self.asked_at = Some(now);
+        self.due = now.saturating_add(self.interval);
+        self.interval = (2 * self.interval).min(INTERVAL);
         true
     }
 
-    /// Takes note of the gateway's answer.
-    pub(super) fn hear(&mut self, settings: &HostSettings, arrival: &Arrival<'_>) {
+    /// Takes note of the gateway's answer. Anything else that the gateway says of itself by ARP, as
+    /// when it announces its address, tells that it is there now: it is asked again at once.
+    pub(super) fn hear(&mut self, settings: &HostSettings, arrival: &Arrival<'_>, now: Nanos) {
         let Some((_, gateway)) = self.whom else {
             return;
         };
-        if arrival.ether_type != EtherType::ARP || !settings.is_addressed(arrival) {
+        if arrival.ether_type != EtherType::ARP {
             return;
         }
         let Ok(told) = ArpHeader::parse(arrival.payload) else {
             return;
         };
-        let is_answer = told.operation == ArpOperation::REPLY && told.sender_ip == gateway;
-        if is_answer && told.sender_mac.is_unicast() {
+        if told.sender_ip != gateway || !told.sender_mac.is_unicast() {
+            return;
+        }
+        if told.operation == ArpOperation::REPLY && settings.is_addressed(arrival) {
             self.found = Some(told.sender_mac);
+        } else if told.operation == ArpOperation::REQUEST {
+            // Who announces itself without end is not asked without end.
+            let again = self
+                .asked_at
+                .map_or(now, |at| at.saturating_add(INTERVAL_MIN));
+            self.due = self.due.min(again.max(now));
         }
     }
 }

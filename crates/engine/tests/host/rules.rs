@@ -453,16 +453,18 @@ fn a_gateway_is_asked_for_until_it_answers() {
     let mut host = Host::new(seeking.clone(), 0);
     let mut sent = Vec::new();
     let mut frame = Vec::new();
-    for now in [0, second / 2, second, 2 * second] {
+    let tenth = second / 10;
+    for now in (0..40).map(|n| n * tenth) {
         while host.poll_transmit(now, &mut frame) {
             sent.push((now, frame[38..42].to_vec()));
         }
     }
     let (own, gateway) = (OWN_V4.octets().to_vec(), PEER_V4.octets().to_vec());
-    let asked = |now| (now, gateway.clone());
-    let expected = [(0, own), asked(0), asked(second), asked(2 * second)];
+    // After 0.1, 0.2, 0.4 and 0.8 seconds, and then once a second.
+    let asked = [0, 1, 3, 7, 15, 25, 35].map(|n| (n * tenth, gateway.clone()));
+    let expected = [&[(0, own)][..], &asked].concat();
     assert_eq!(sent, expected);
-    assert_eq!(host.poll_timeout(), Some(3 * second));
+    assert_eq!(host.poll_timeout(), Some(45 * tenth));
 
     // The gateway's answer to the request at hand, and others that are not it.
     let gateway_host = HostSettings {
@@ -470,18 +472,18 @@ fn a_gateway_is_asked_for_until_it_answers() {
         ipv4: Some(PEER_V4),
         ..settings()
     };
-    let answer = ask(&gateway_host, &frame_of_request(&mut host, 3 * second)).expect("an answer");
+    let answer = ask(&gateway_host, &frame_of_request(&mut host, 45 * tenth)).expect("an answer");
     for spoil in [0, 21, 31, 12] {
         let mut other = answer.clone();
         other[spoil] ^= 1;
-        host.hear_gateway(&other);
+        host.hear_gateway(46 * tenth, &other);
         assert!(host.is_seeking(), "byte {spoil}");
     }
     for end in 0..42 {
-        host.hear_gateway(&answer[..end]);
+        host.hear_gateway(46 * tenth, &answer[..end]);
     }
     assert_eq!(host.gateway_mac(), None);
-    host.hear_gateway(&answer);
+    host.hear_gateway(46 * tenth, &answer);
     assert_eq!(host.gateway_mac(), Some(PEER_MAC));
     assert!(!host.is_seeking());
     assert_eq!(host.poll_timeout(), Some(ANNOUNCE_INTERVAL));
@@ -490,9 +492,55 @@ fn a_gateway_is_asked_for_until_it_answers() {
             gateway: None,
             ..seeking
         },
-        4 * second,
+        5 * second,
     );
     assert_eq!((host.gateway_mac(), host.is_seeking()), (None, false));
+}
+
+#[test]
+fn a_gateway_that_announces_itself_is_asked_at_once_and_not_too_often() {
+    let second = 1_000_000_000;
+    let seeking = HostSettings {
+        gateway: Some(PEER_V4),
+        ipv6: Vec::new(),
+        ..settings()
+    };
+    let mut host = Host::new(seeking, 0);
+    let mut frame = Vec::new();
+    let mut now = 0;
+    while now < 10 * second {
+        while host.poll_transmit(now, &mut frame) {}
+        now = host.poll_timeout().expect("it seeks");
+    }
+    // Its last request is older than a tenth of a second, and the next is due in a second.
+    let last = now - second;
+    let announcing = |address| HostSettings {
+        mac: PEER_MAC,
+        ipv4: Some(address),
+        ipv6: Vec::new(),
+        ..settings()
+    };
+    let announcement = |of: HostSettings| {
+        let mut frame = Vec::new();
+        assert!(Host::new(of, 0).poll_transmit(0, &mut frame));
+        frame
+    };
+    let heard_at = last + second / 2;
+    host.hear_gateway(
+        heard_at,
+        &announcement(announcing(Ipv4Addr::new(10, 9, 9, 9))),
+    );
+    assert_eq!(host.poll_timeout(), Some(now), "another host");
+    let gateway = announcement(announcing(PEER_V4));
+    host.hear_gateway(heard_at, &gateway);
+    assert_eq!(host.poll_timeout(), Some(heard_at));
+    assert_eq!(
+        frame_of_request(&mut host, heard_at)[38..42],
+        PEER_V4.octets()
+    );
+    assert!(host.is_seeking(), "an announcement is no answer");
+    host.hear_gateway(heard_at + 1, &gateway);
+    assert_eq!(host.poll_timeout(), Some(heard_at + second / 10));
 }
 
 fn frame_of_request(host: &mut Host, now: u64) -> Vec<u8> {

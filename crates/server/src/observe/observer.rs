@@ -203,7 +203,7 @@ impl Observer {
     /// Shows a frame that a port received.
     pub fn handle_received(&mut self, at: Nanos, port: PortIndex, frame: &[u8]) {
         if !self.is_echo(at, port, frame) {
-            self.answer_as_host(port, frame);
+            self.answer_as_host(at, port, frame);
         }
         let side = &mut self.ports[usize::from(port)];
         if !side.mode.shows(frame) {
@@ -291,12 +291,12 @@ impl Observer {
         }
     }
 
-    fn answer_as_host(&mut self, port: PortIndex, frame: &[u8]) {
+    fn answer_as_host(&mut self, at: Nanos, port: PortIndex, frame: &[u8]) {
         let Some(host) = &mut self.ports[usize::from(port)].host else {
             return;
         };
         if host.is_seeking() {
-            host.hear_gateway(frame);
+            host.hear_gateway(at, frame);
         }
         if host.is_silent() || self.replies.len() >= REPLIES_MAX {
             return;
