@@ -216,7 +216,16 @@ fn bursts_and_durations_cannot_be_paused() {
     );
     let ids = json!({"stream_ids": [1, 7]});
     let (_, text) = world.refused("pause_streams", user.params(ids));
-    assert!(text.starts_with("stream 7 is not continuous"), "{text}");
+    assert!(
+        text.starts_with("stream 7 of profile_id(_) is not continuous"),
+        "{text}"
+    );
+    // As in TRex, a burst beside it is enough.
+    let (_, text) = world.refused("pause_streams", user.params(json!({"stream_ids": [1]})));
+    assert!(
+        text.starts_with("stream 7 of profile_id(_) is not continuous"),
+        "{text}"
+    );
     let (_, text) = world.refused("pause_streams", user.params(json!({"stream_ids": [9]})));
     assert!(
         text.starts_with("stream 9 is not sent by profile_id(_)"),
@@ -231,6 +240,33 @@ fn bursts_and_durations_cannot_be_paused() {
     world.ok("start_traffic", params);
     let (_, text) = world.refused("pause_traffic", of_profile(&user, "_"));
     assert!(text.contains("start it with duration -1"), "{text}");
+    let (_, text) = world.refused("pause_streams", user.params(json!({"stream_ids": [1]})));
+    assert!(text.contains("start it with duration -1"), "{text}");
+}
+
+#[test]
+fn an_update_of_streams_leaves_the_rate_of_measured_ones() {
+    let (mut world, user) = world_with_streams(2);
+    let mut measured = stream();
+    measured["flow_stats"] = json!({
+        "enabled": true, "stream_id": 7, "rule_type": "latency", "vxlan": false,
+    });
+    add(&mut world, &user, "_", 3, measured);
+    run(&mut world, &user, "_");
+    let mut update = |ids: Value| {
+        let mut params = update(&user, "abs", "pps", 600.0);
+        params["stream_ids"] = ids;
+        world.ok("update_streams", params)["multiplier"].take()
+    };
+    assert_eq!(update(json!([2, 3])), 2.0);
+    // Nothing changes, and the factor is that of the profile.
+    assert_eq!(update(json!([3])), 1.0);
+    let told: Vec<Change> = changes(&mut world).into_iter().map(|(_, c)| c).collect();
+    let expected = [
+        Change::UpdateStreams([(2, 2.0)].into()),
+        Change::UpdateStreams([].into()),
+    ];
+    assert_eq!(told, expected);
 }
 
 #[test]

@@ -205,8 +205,8 @@ pub const COMMANDS: &[Command] = &[
         method: Method::PauseStreams,
         name: "pause_streams",
         access: Access::Owner,
-        doc: "Lets single continuous streams of a profile stand still while the others go on. \
-              The reply comes when nothing more of them leaves. The profile's state stays as it \
+        doc: "Lets single streams of a profile stand still while the others go on. As in TRex, all \
+              streams of the profile must be continuous. The reply comes when nothing more of them leaves. The profile's state stays as it \
               is.",
         params: &[PORT_ID, PROFILE_ID, STREAM_IDS],
         reply: "`{}`.",
@@ -214,7 +214,8 @@ pub const COMMANDS: &[Command] = &[
             "the port is not yours",
             NOT_RUNNING,
             NO_STREAM,
-            "a stream is not continuous: the text names it",
+            "a stream of the profile, be it another one, is not continuous: the text names it",
+            "the profile was started with a duration",
         ],
         example: Example {
             params: r#"{"port_id": 0, "profile_id": "_", "stream_ids": [1]}"#,
@@ -241,7 +242,8 @@ pub const COMMANDS: &[Command] = &[
         method: Method::UpdateStreams,
         name: "update_streams",
         access: Access::Owner,
-        doc: "Changes the rate of single continuous streams, until the next `update_traffic`.",
+        doc: "Changes the rate of single continuous streams, until the next `update_traffic`. Of \
+              streams whose latency is measured the rate stays as it is: they may be named.",
         params: &[
             PORT_ID,
             PROFILE_ID,
@@ -253,7 +255,7 @@ pub const COMMANDS: &[Command] = &[
             FORCE,
             STREAM_IDS,
         ],
-        reply: "`multiplier`: the new factor of the first of the streams.",
+        reply: "`multiplier`: the new factor of the first of the streams that change; that of the profile when none does.",
         errors: &[
             "the port is not yours",
             NOT_RUNNING,

@@ -4,6 +4,8 @@
 //! All data threads are told the same time, a little ahead, from when on the change holds. A pause
 //! is answered when they have said that it does.
 
+use std::collections::BTreeSet;
+
 use allosaur_api::commands::changes::{
     Operation, StreamsParams, UpdateStreams, UpdateTraffic, Updated,
 };
@@ -90,7 +92,7 @@ impl Control {
     pub(super) fn pause_streams(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = StreamsParams::parse(fields)?;
         let run = self.run_for_streams(&params, "pause_streams")?;
-        check_continuous(run, &params.stream_ids, "paused")?;
+        check_pausable(run, &params.profile)?;
         let change = Change::PauseStreams(params.stream_ids.into());
         self.change(params.port, &params.profile, change, Wait::Yes, view);
         Ok(json!({}))
@@ -108,14 +110,17 @@ impl Control {
         let params = UpdateStreams::parse(fields)?;
         let streams = &params.streams;
         let run = self.run_for_streams(streams, "update_streams")?;
-        check_continuous(run, &streams.stream_ids, "updated")?;
-        check_not_fixed(run, &streams.stream_ids)?;
+        check_updatable(run, &streams.stream_ids)?;
         let port = self.port(streams.port)?;
         let (_, run) = to_update(port, &streams.profile)?;
         let mut factors = run.stream_factors.clone();
         let mut changed = Vec::with_capacity(streams.stream_ids.len());
         let rates = run.compiled.stream_rates();
-        for (id, rates) in rates.filter(|(id, _)| streams.stream_ids.binary_search(id).is_ok()) {
+        let fixed_ids: BTreeSet<StreamId> = run.compiled.fixed_streams().collect();
+        // As in TRex, the rate of a stream whose latency is measured stays as it is.
+        let changes =
+            |id: &StreamId| streams.stream_ids.binary_search(id).is_ok() && !fixed_ids.contains(id);
+        for (id, rates) in rates.filter(|(id, _)| changes(id)) {
             let fixed = ProfileRates::default();
             let factor = factor(port, params.multiplier, &rates, &fixed)?;
             factors.insert(id, factor);
@@ -249,41 +254,31 @@ fn others_bps(port: &Port, run: &Run) -> f64 {
     others.map(|other| other.l1_bps).sum()
 }
 
+/// As in TRex, pausing is for profiles that would go on until they are stopped.
 fn check_pausable(run: &Run, name: &str) -> Result<(), Error> {
     if let Some(stream) = run.compiled.bursts().next() {
         return Err(Error::execution(format!(
-            "stream {stream} of profile_id({name}) is not continuous, and only profiles whose \
-             streams all are can be paused: stop the traffic, or pause its continuous streams \
-             with pause_streams"
+            "stream {stream} of profile_id({name}) is not continuous, and nothing of a profile can \
+             be paused unless all its streams are: stop the traffic, or put its bursts into \
+             another profile"
         )));
     }
     if run.duration_s.is_some() {
         return Err(Error::execution(format!(
-            "profile_id({name}) was started with a duration, and only profiles without can be \
+            "profile_id({name}) was started with a duration, and nothing of such a profile can be \
              paused: start it with duration -1"
         )));
     }
     Ok(())
 }
 
-fn check_continuous(run: &Run, ids: &[StreamId], what: &str) -> Result<(), Error> {
+fn check_updatable(run: &Run, ids: &[StreamId]) -> Result<(), Error> {
     let mut bursts = run.compiled.bursts();
     match bursts.find(|id| ids.binary_search(id).is_ok()) {
         None => Ok(()),
         Some(id) => Err(Error::execution(format!(
-            "stream {id} is not continuous, and only continuous streams can be {what}: leave it \
+            "stream {id} is not continuous, and only continuous streams can be updated: leave it \
              out of stream_ids"
-        ))),
-    }
-}
-
-fn check_not_fixed(run: &Run, ids: &[StreamId]) -> Result<(), Error> {
-    let mut fixed = run.compiled.fixed_streams();
-    match fixed.find(|id| ids.binary_search(id).is_ok()) {
-        None => Ok(()),
-        Some(id) => Err(Error::execution(format!(
-            "the latency of stream {id} is measured, so its rate is fixed: leave it out of \
-             stream_ids"
         ))),
     }
 }
