@@ -116,7 +116,7 @@ pub enum CompileError {
     },
     /// A stream that is measured for latency and pinned.
     #[error(
-        "stream {0}: core_id cannot be set for a stream whose latency is measured, which the lowest core sends: leave core_id -1"
+        "stream {0}: core_id cannot be set for a stream whose latency is measured, which the first core of the port sends: leave core_id -1"
     )]
     SequencedCore(StreamId),
     /// A chain of streams of which some are measured for latency.

@@ -169,15 +169,30 @@ impl Profile {
             .filter_map(|stream| stream.core.map(|core| (stream.id, core)))
     }
 
-    /// What one core of those that share the profile has to send, at `factor` times the rates.
+    /// What one core of those that share the profile has to send, at `factor` times the rates. The
+    /// first of them sends the streams whose latency is measured, which cannot be shared.
     pub fn core_program(&self, factor: f64, share: CoreShare) -> CoreProgram {
-        let runs_here = |stream: &Compiled| {
-            stream
-                .core
-                .map_or(!stream.sequenced || share.rank == 0, |core| {
-                    usize::from(core) == share.core
-                })
-        };
+        let sends =
+            |stream: &Compiled| stream.is_shared_with(share) || stream.sequenced && share.rank == 0;
+        self.program_of(factor, share, sends)
+    }
+
+    /// The same without the streams whose latency is measured: another core sends those.
+    pub fn shared_program(&self, factor: f64, share: CoreShare) -> CoreProgram {
+        self.program_of(factor, share, |stream| stream.is_shared_with(share))
+    }
+
+    /// Only the streams whose latency is measured.
+    pub fn measured_program(&self) -> CoreProgram {
+        self.program_of(1.0, CoreShare::ONLY, |stream| stream.sequenced)
+    }
+
+    fn program_of(
+        &self,
+        factor: f64,
+        share: CoreShare,
+        runs_here: impl Fn(&Compiled) -> bool,
+    ) -> CoreProgram {
         // Streams of a chain are pinned or measured together, so a successor is here if its stream is.
         let mut position = vec![usize::MAX; self.streams.len()];
         let here = self
@@ -201,6 +216,12 @@ impl Profile {
 }
 
 impl Compiled {
+    /// Whether a core sends the stream or a share of it, unless one core must send it alone.
+    fn is_shared_with(&self, share: CoreShare) -> bool {
+        let is_there = |core| usize::from(core) == share.core;
+        !self.sequenced && self.core.is_none_or(is_there)
+    }
+
     fn load(&self, factor: f64) -> Load {
         let factor = if self.sequenced { 1.0 } else { factor };
         let pace_pps = self.rate_pps * factor;
@@ -258,6 +279,13 @@ impl Compiled {
 pub struct CoreProgram {
     pub(crate) streams: Vec<StreamRun>,
     pub(crate) replay: Option<Replay>,
+}
+
+impl CoreProgram {
+    /// Whether there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.streams.is_empty() && self.replay.is_none()
+    }
 }
 
 impl From<Replay> for CoreProgram {

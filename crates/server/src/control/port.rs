@@ -159,6 +159,13 @@ impl Port {
         starters.any(|starter| starter == session) || playing == Some(session)
     }
 
+    /// Whether a data thread sends on it, streams or a capture.
+    pub(super) fn is_sent_on_by(&self, core: usize) -> bool {
+        let mut runs = self.profiles.values().filter_map(|p| p.run.as_ref());
+        let plays = |playing: &Playing| playing.core == core;
+        runs.any(|run| run.running.contains(&core)) || self.playing.as_ref().is_some_and(plays)
+    }
+
     /// Refuses to send into a link that is down.
     pub(super) fn check_link_up(&self) -> Result<(), Error> {
         let remedy = match (self.reception.link_up, self.config.link) {

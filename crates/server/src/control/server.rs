@@ -101,13 +101,21 @@ impl Control {
         port.state() >= State::Transmit || self.flow_state().is_some()
     }
 
-    /// The first two ports that a data thread transmits on.
+    /// The first two ports that a data thread transmits on. As in TRex the places have a meaning: of
+    /// a single one, which of the thread's pair of ports it is.
     fn busy_ports(&self, core: usize) -> [i32; 2] {
-        let busy =
-            |(_, port): &(usize, &Port)| self.is_busy(port) && port.config.cores.contains(&core);
-        let mut busy = self.ports.iter().enumerate().filter(busy);
-        let mut next = || busy.next().map_or(-1, |(index, _)| index as i32);
-        [next(), next()]
+        let served = self.ports.iter().enumerate();
+        let served = served.filter(|(_, port)| port.config.cores.contains(&core));
+        let busy = served
+            .enumerate()
+            .filter(|(_, (_, port))| port.is_sent_on_by(core) || self.flow_state().is_some());
+        let mut busy = busy.map(|(place, (index, _))| (place, index as i32));
+        match (busy.next(), busy.next()) {
+            (None, _) => [-1, -1],
+            (Some((place, port)), None) if place % 2 == 1 => [-1, port],
+            (Some((_, port)), None) => [port, -1],
+            (Some((_, first)), Some((_, second))) => [first, second],
+        }
     }
 
     pub(super) fn set_global_config(&mut self, fields: &Fields<'_>) -> Reply {

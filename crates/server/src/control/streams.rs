@@ -128,7 +128,9 @@ fn check_stream(
     let threads = port.threads.len();
     if let Some(core) = spec.core.filter(|core| usize::from(*core) >= threads) {
         return Err(problem(format!(
-            "field 'core_id' is {core}; the port has {threads} data threads, counted from 0"
+            "field 'core_id' is {core}. It must be an integer between 0 and {} (inclusive), which \
+             counts the data threads of the port",
+            threads.saturating_sub(1)
         )));
     }
     if !spec.program.is_empty() {

@@ -11,8 +11,8 @@ use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Error, Fields};
 use allosaur_engine::engine::{Command, Event};
 use allosaur_engine::stream::{
-    CoreShare, DestinationMac, PortFacts, Profile as Compiled, ProfileKey, ProfileRates, RateEvent,
-    StreamSpec,
+    CoreProgram, CoreShare, DestinationMac, PortFacts, Profile as Compiled, ProfileKey,
+    ProfileRates, RateEvent, StreamSpec,
 };
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::json;
@@ -71,15 +71,17 @@ impl Control {
     ) {
         let key = self.next_key();
         let seconds = params.duration_s.map(|s| (s * SECOND as f64) as Nanos);
-        for share in shares {
+        let port = &self.ports[usize::from(params.port)];
+        let mut running = Vec::with_capacity(shares.len() + 1);
+        for (core, program) in programs(port, &compiled, factor, shares) {
             let command = Command::StartProfile {
                 port: params.port,
                 profile: key,
-                program: Box::new(compiled.core_program(factor, *share)),
+                program: Box::new(program),
                 start_at,
                 duration: seconds,
             };
-            let core = share.core;
+            running.push(core);
             self.actions.push_back(Action::Command { core, command });
         }
         let port = &mut self.ports[usize::from(params.port)];
@@ -87,7 +89,7 @@ impl Control {
         let session = port.owner.as_ref().map_or(0, |owner| owner.session);
         port.profiles.entry(params.profile.clone()).or_default().run = Some(Run {
             key,
-            running: shares.iter().map(|share| share.core).collect(),
+            running,
             stopping: false,
             awaited: false,
             l1_bps: l1_bps(&compiled, factor),
@@ -155,6 +157,7 @@ impl Control {
                 return;
             }
         };
+        self.pushing.retain(|key| *key != profile);
         if self.note_played(port, profile, now_ns) {
             return;
         }
@@ -303,15 +306,40 @@ fn core_shares(port: &Port, mask: u64) -> Result<Vec<CoreShare>, Error> {
         .map(|(_, core)| *core)
         .collect();
     if chosen.is_empty() {
+        let threads = match cores.len() {
+            1 => "1 data thread, the lowest bit: set it".to_owned(),
+            count => format!("{count} data threads, the lowest bits: set one of them"),
+        };
         return Err(Error::execution(format!(
-            "core_mask {mask:#x} selects no data thread: the port has {}, which are the lowest \
-             bits",
-            cores.len()
+            "core_mask {mask:#x} selects no data thread: the port has {threads}, or start the \
+             server with more (--cores)"
         )));
     }
     let cores = chosen.len();
     let share = |(rank, core)| CoreShare { core, rank, cores };
     Ok(chosen.into_iter().enumerate().map(share).collect())
+}
+
+/// What each data thread sends that has anything to send. Streams whose latency is measured leave
+/// from the port's first one, also when the core mask leaves it out.
+fn programs(
+    port: &Port,
+    compiled: &Compiled,
+    factor: f64,
+    shares: &[CoreShare],
+) -> Vec<(usize, CoreProgram)> {
+    let first = port.config.cores.first().copied();
+    let is_in_mask = shares.first().map(|share| share.core) == first;
+    let mut programs = Vec::with_capacity(shares.len() + 1);
+    if let Some(first) = first.filter(|_| !is_in_mask) {
+        programs.push((first, compiled.measured_program()));
+    }
+    programs.extend(shares.iter().map(|share| match is_in_mask {
+        true => (share.core, compiled.core_program(factor, *share)),
+        false => (share.core, compiled.shared_program(factor, *share)),
+    }));
+    programs.retain(|(_, program)| !program.is_empty());
+    programs
 }
 
 fn check_pinned(port: &Port, compiled: &Compiled, shares: &[CoreShare]) -> Result<(), Error> {
