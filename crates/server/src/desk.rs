@@ -84,6 +84,11 @@ impl AskingEnd {
 }
 
 impl AnsweringEnd {
+    /// The question that [`answer`](AnsweringEnd::answer) answers next.
+    pub fn question(&self) -> Option<&Request> {
+        self.questions.peek().ok().map(|(_, request)| request)
+    }
+
     /// Answers the next question, if there is one. What follows from it is done before the one after
     /// it is answered: who has stopped something and then reads its counters shall have them all.
     /// Returns whether there was one.

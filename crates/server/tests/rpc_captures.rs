@@ -513,7 +513,17 @@ fn a_port_finds_the_gateway_of_its_configuration_by_itself() {
         2, 0, 0, 0, 0, 9, 1, 1, 1, 2, 2, 0xa1, 5, 0, 0, 0, 1, 1, 1, 1,
     ]);
     assert_eq!(answers(&world, &answer), []);
+    user.events(&mut world);
+    world.doorbells();
     world.pass(SECOND);
+    // Who connected before hears of it, with the addresses.
+    let events = user.events(&mut world);
+    assert_eq!(events.len(), 1, "{events:?}");
+    let (id, data, _) = &events[0];
+    assert_eq!((*id, &data["port_id"]), (8, &json!(0)));
+    assert_eq!(data["attr"], status(&mut world, &user)["attr"]);
+    assert_eq!(data["attr"]["layer_cfg"]["ipv4"]["state"], "resolved");
+    assert_eq!(world.doorbells(), 1);
     let found = layers(&mut world);
     assert_eq!(
         (&found["ipv4"]["state"], &found["ether"]["dst"]),

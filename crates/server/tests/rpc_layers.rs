@@ -263,3 +263,46 @@ fn the_scheduler_s_switches_are_remembered_and_checked() {
     }
     assert_eq!(world.ok("get_global_cfg", set(json!({}))), now);
 }
+
+/// TRex asks for no handler here, and some of its clients send none.
+#[test]
+fn addresses_are_set_without_a_handler() {
+    let mut world = World::new(1);
+    let stranger = User::connect(&mut world, "bob", 2);
+    for (method, more) in [
+        ("set_l2", json!({"dst_mac": "02:00:00:00:00:aa"})),
+        (
+            "set_l3",
+            json!({"src_addr": "192.0.2.1", "dst_addr": "192.0.2.2"}),
+        ),
+        ("conf_ipv6", json!({"enabled": true})),
+        ("set_vlan", json!({"vlan": [5]})),
+    ] {
+        let mut params = json!({"api_h": stranger.api_h, "port_id": 0});
+        let object = params.as_object_mut().expect("an object");
+        object.extend(more.as_object().expect("an object").clone());
+        assert_eq!(world.ok(method, params), json!({}), "{method}");
+    }
+    let status = world.ok("get_port_status", stranger.params(json!({})));
+    assert_eq!(status["attr"]["vlan"]["tags"], json!([5]));
+}
+
+#[test]
+fn pushed_packets_leave_at_once_and_before_the_answer() {
+    let (mut world, user) = world();
+    let mut params = pushed(20, PACKET);
+    params["ipg_usec"] = json!(20.0);
+    world.obedient = false;
+    let reply = world.call("push_pkts", user.params(params.clone()));
+    assert_eq!(reply["result"]["sent"], 20);
+    assert_eq!(world.started[0].start_at, world.now_ns);
+    // While they leave, the answer waits; a test that does not obey gave up waiting.
+    world.obedient = true;
+    world.ok("push_pkts", user.params(params.clone()));
+    assert!(!world.control.awaits_workers());
+    // Packets that take long are not waited for: nobody answers here.
+    world.obedient = false;
+    params["ipg_usec"] = json!(1000);
+    world.ok("push_pkts", user.params(params));
+    assert_eq!(world.gave_up, [true, false]);
+}

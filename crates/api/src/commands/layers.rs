@@ -218,20 +218,16 @@ pub const COMMANDS: &[Command] = &[
     Command {
         method: Method::SetL2,
         name: "set_l2",
-        access: Access::Owner,
+        access: Access::Api,
         doc: "Layer 2 mode: frames of the port go to this MAC address, unless a stream has its \
-              own. Ends layer 3 mode.",
+              own. Ends layer 3 mode. As in TRex, it takes no handler.",
         params: &[
             PORT_ID,
             Param::required("dst_mac", Kind::String, "As `aa:bb:cc:dd:ee:ff`."),
             BLOCK,
         ],
         reply: "`{}`.",
-        errors: &[
-            "no such port",
-            "the port is not yours",
-            "the port transmits",
-        ],
+        errors: &["no such port", "the port transmits"],
         example: Example {
             params: r#"{"port_id": 0, "dst_mac": "02:00:00:00:00:02", "block": false}"#,
             result: "{}",
@@ -241,10 +237,10 @@ pub const COMMANDS: &[Command] = &[
     Command {
         method: Method::SetL3,
         name: "set_l3",
-        access: Access::Owner,
+        access: Access::Api,
         doc: "Layer 3 mode: the port has an IPv4 address, and its frames go to another, whose \
               MAC address the client finds by ARP. Until it is given, streams that take the \
-              port's destination cannot start.",
+              port's destination cannot start. As in TRex, it takes no handler.",
         params: &[
             PORT_ID,
             Param::required("src_addr", Kind::String, "The port's own IPv4 address."),
@@ -258,11 +254,7 @@ pub const COMMANDS: &[Command] = &[
             BLOCK,
         ],
         reply: "`{}`.",
-        errors: &[
-            "no such port",
-            "the port is not yours",
-            "the port transmits",
-        ],
+        errors: &["no such port", "the port transmits"],
         example: Example {
             params: r#"{"port_id": 0, "src_addr": "192.0.2.1", "dst_addr": "192.0.2.2", "resolved_mac": "02:00:00:00:00:02", "block": false}"#,
             result: "{}",
@@ -272,8 +264,8 @@ pub const COMMANDS: &[Command] = &[
     Command {
         method: Method::ConfigureIpv6,
         name: "conf_ipv6",
-        access: Access::Owner,
-        doc: "Switches IPv6 of the port on or off.",
+        access: Access::Api,
+        doc: "Switches IPv6 of the port on or off. As in TRex, it takes no handler.",
         params: &[
             PORT_ID,
             Param::required("enabled", Kind::Boolean, "On or off."),
@@ -286,11 +278,7 @@ pub const COMMANDS: &[Command] = &[
             BLOCK,
         ],
         reply: "`{}`.",
-        errors: &[
-            "no such port",
-            "the port is not yours",
-            "the port transmits",
-        ],
+        errors: &["no such port", "the port transmits"],
         example: Example {
             params: r#"{"port_id": 0, "enabled": true, "src_ipv6": "2001:db8::1", "block": false}"#,
             result: "{}",
@@ -300,10 +288,10 @@ pub const COMMANDS: &[Command] = &[
     Command {
         method: Method::SetVlan,
         name: "set_vlan",
-        access: Access::Owner,
+        access: Access::Api,
         doc: "The VLAN tags that the client puts on its own packets (ARP, ping) on this port. \
               Streams have the tags of their packets. In stateful mode flows have it too, and there is \
-              one at most.",
+              one at most. As in TRex, it takes no handler.",
         params: &[
             PORT_ID,
             Param::required(
@@ -316,7 +304,6 @@ pub const COMMANDS: &[Command] = &[
         reply: "`{}`.",
         errors: &[
             "no such port",
-            "the port is not yours",
             "the port transmits",
             "two tags in stateful mode",
         ],
@@ -349,11 +336,7 @@ pub const COMMANDS: &[Command] = &[
             Param::optional("force", Kind::Boolean, "false", "Accepted."),
         ],
         reply: "`sent`: how many; `ts`: when the first leaves, in seconds of the server's clock.",
-        errors: &[
-            "no such port",
-            "the port is not yours",
-            "a packet is too short or too long",
-        ],
+        errors: &["no such port", "a packet is too short or too long"],
         example: Example {
             params: r#"{"port_id": 0, "pkts": [{"binary": "////////AgAAAAABCAYAAQgABgQAAQIAAAAAAQEBAQEAAAAAAAABAQEC", "use_port_dst_mac": false, "use_port_src_mac": false}], "ipg_usec": 1000}"#,
             result: r#"{"sent": 1, "ts": 29.216}"#,

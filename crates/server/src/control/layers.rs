@@ -12,19 +12,24 @@ use allosaur_engine::host::HostSettings;
 use allosaur_engine::stream::{
     CoreShare, DestinationMac, Mode, PortFacts, Profile, Rate, StreamId, StreamSpec,
 };
-use allosaur_engine::time::MICROSECOND;
+use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use serde_json::{Value, json};
 
 use super::captures::ask;
 use super::config::mac_text;
 use super::port::{Port, State};
+use super::ports::layers_changed;
 use super::stream::decode_packet;
-use super::traffic::{START_LEAD, check_frames};
+use super::traffic::check_frames;
 use super::{Action, Control, Reply, StartAddresses, View};
 use crate::observe::{Answer, PortState, Request, ServiceMode};
 
 /// What changes addresses when a gateway has answered.
 const RESOLVE: &str = "resolve";
+
+/// Who pushes packets that last no longer is answered when they have left: what watches them may be
+/// stopped then. Other requests wait meanwhile.
+const PUSH_WAIT_MAX: Nanos = 10 * MILLISECOND;
 
 /// The addresses of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -188,7 +193,11 @@ impl Control {
                 }
             });
             match noted {
-                Ok(_) => tracing::info!(port = id, mac = mac_text(mac), "found the gateway"),
+                Ok(_) => {
+                    tracing::info!(port = id, mac = mac_text(mac), "found the gateway");
+                    let event = layers_changed(id, &self.ports[usize::from(id)]);
+                    self.queue_event(event, view.now_ns);
+                }
                 // The port transmits: at a later tick.
                 Err(error) => tracing::debug!(port = id, "{error}"),
             }
@@ -287,11 +296,15 @@ impl Control {
             rank: 0,
             cores: 1,
         };
-        let start_at = view.now_ns + START_LEAD;
+        let start_at = view.now_ns;
+        let key = self.next_key();
+        let gaps = streams.len().saturating_sub(1) as u64;
+        if gaps * u64::from(params.gap_us) * MICROSECOND <= PUSH_WAIT_MAX {
+            self.pushing.push(key);
+        }
         let command = Command::StartProfile {
             port: params.port,
-            // Nobody waits for its end: the key is known to no profile.
-            profile: self.next_key(),
+            profile: key,
             program: Box::new(profile.core_program(1.0, share)),
             start_at,
             duration: None,

@@ -129,6 +129,8 @@ pub struct Control {
     started_ns: Nanos,
     ticked_ns: Nanos,
     events_queued: bool,
+    /// Packets that clients pushed and that have not left; their requests wait for that.
+    pushing: Vec<ProfileKey>,
     /// Stateful traffic; empty in stateless mode.
     room: Room,
     actions: VecDeque<Action>,
@@ -151,6 +153,7 @@ impl Control {
             started_ns: now_ns,
             ticked_ns: now_ns,
             events_queued: false,
+            pushing: Vec::new(),
             room: Room::default(),
             actions: VecDeque::new(),
             config,
@@ -207,6 +210,7 @@ impl Control {
         if self.heard_ns.is_some_and(audience) {
             self.publish_statistics(view, false);
         }
+        self.ring_doorbell();
     }
 
     /// The next thing to do, in order.
@@ -218,11 +222,14 @@ impl Control {
     /// data threads.
     pub fn awaits_workers(&self) -> bool {
         let mut playing = self.ports.iter().filter_map(|port| port.playing.as_ref());
-        self.runs().any(|run| run.awaited) || playing.any(|playing| playing.awaited)
+        self.runs().any(|run| run.awaited)
+            || playing.any(|playing| playing.awaited)
+            || !self.pushing.is_empty()
     }
 
     /// The data threads did not answer in time: answer the request without them.
     pub fn give_up_waiting(&mut self) {
+        self.pushing.clear();
         let profiles = self.ports.iter_mut().flat_map(|p| p.profiles.values_mut());
         for run in profiles.filter_map(|profile| profile.run.as_mut()) {
             run.awaited = false;

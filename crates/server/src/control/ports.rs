@@ -244,6 +244,14 @@ fn attributes(port: &Port) -> PortAttributes {
     }
 }
 
+/// What sessions hear when a port has found its gateway: all attributes, with the addresses. A
+/// client that connected before would otherwise take the port for unresolved until it asks.
+pub(super) fn layers_changed(id: u8, port: &Port) -> Event {
+    let attributes = json!(attributes(port));
+    let port = id;
+    Event::PortAttributesChanged { port, attributes }
+}
+
 /// What sessions hear of a change: all attributes that are the port's own.
 fn attributes_changed(id: u8, port: &Port) -> Event {
     let mut attributes = json!(attributes(port));

@@ -112,6 +112,17 @@ pub enum Request {
     ReadEcho,
 }
 
+impl Request {
+    /// Whether the answer is about frames of the past: those that had arrived when it was asked
+    /// are shown to watchers before.
+    pub fn looks_back(&self) -> bool {
+        matches!(
+            self,
+            Request::StopCapture(_) | Request::FetchCapture { .. } | Request::TakeQueue(_)
+        )
+    }
+}
+
 /// What the receive thread must know of a port's link and frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reception {

@@ -34,6 +34,9 @@ use watch::Watch;
 
 /// Frames taken from one port before the next has its turn.
 const BUDGET: usize = 256;
+/// Budgets that are taken at most before control is answered about frames of the past: as much as
+/// the ring of a port in memory holds of the shortest frames.
+const LOOKS_MAX: usize = 256;
 
 /// The receive side of all ports, or the first share of it.
 #[derive(Debug)]
@@ -155,6 +158,7 @@ impl Receiver {
     /// One turn of the loop. Returns how many frames arrived, or were sent or seen for watchers.
     pub fn turn(&mut self) -> usize {
         let now = self.clock.now_ns();
+        let mut arrived = self.look_back();
         let ports = &mut self.ports;
         let gathered = &mut self.gathered;
         // All threads are told before control gets its answer.
@@ -170,19 +174,8 @@ impl Receiver {
                 gathered.tell();
             }
         };
-        let mut arrived = self.watch.as_mut().map_or(0, |w| w.attend(now, set));
-        let (copies, counted) = self.take_gathered();
-        arrived += copies;
-        for (number, port) in self.ports.iter_mut().enumerate() {
-            let watch = self.watch.as_mut().filter(|w| w.observer.watches(number));
-            let watch = watch.map(|watch| (watch, number as PortIndex));
-            // Read again: what was done since would be taken for the age of frames.
-            let n = port.receive(self.clock.now_ns(), &mut self.meters, watch);
-            if port.is_news(n) || (counted >> number) & 1 == 1 {
-                port.arrivals.publish(number, &self.block.arrivals);
-                arrived += n;
-            }
-        }
+        arrived += self.watch.as_mut().map_or(0, |w| w.attend(now, set));
+        arrived += self.take_frames();
         if let Some(watch) = &mut self.watch {
             // Read again: what is measured carries the time.
             arrived += watch.send(self.clock.now_ns(), &self.block);
@@ -197,6 +190,39 @@ impl Receiver {
             busy_ns: self.busy_ns,
             total_ns,
         });
+        arrived
+    }
+
+    /// When control asks about frames of the past: takes what is there now. Returns how many frames.
+    fn look_back(&mut self) -> usize {
+        let mut frames = 0;
+        let must_look = |watch: &Watch| watch.must_look_first();
+        if self.watch.as_ref().is_some_and(must_look) {
+            for _ in 0..LOOKS_MAX {
+                let shown = self.watch.as_mut().map_or(0, Watch::show_sent);
+                let taken = shown + self.take_frames();
+                frames += taken;
+                if taken == 0 {
+                    break;
+                }
+            }
+        }
+        frames
+    }
+
+    /// Takes what has arrived, here and at other receive threads. Returns how many frames.
+    fn take_frames(&mut self) -> usize {
+        let (mut arrived, counted) = self.take_gathered();
+        for (number, port) in self.ports.iter_mut().enumerate() {
+            let watch = self.watch.as_mut().filter(|w| w.observer.watches(number));
+            let watch = watch.map(|watch| (watch, number as PortIndex));
+            // Read again: what was done since would be taken for the age of frames.
+            let n = port.receive(self.clock.now_ns(), &mut self.meters, watch);
+            if port.is_news(n) || (counted >> number) & 1 == 1 {
+                port.arrivals.publish(number, &self.block.arrivals);
+                arrived += n;
+            }
+        }
         arrived
     }
 

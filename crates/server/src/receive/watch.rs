@@ -15,7 +15,7 @@ use allosaur_port::tap::{TapOut, TapSwitch};
 use crate::counters::ReceiveBlock;
 use crate::desk::AnsweringEnd;
 use crate::mailbox::Alarm;
-use crate::observe::Observer;
+use crate::observe::{Observer, Request};
 
 /// Copies taken from one data thread's tap before the next has its turn.
 const TAP_BUDGET: usize = 256;
@@ -72,6 +72,11 @@ impl Watch {
         self
     }
 
+    /// Whether what has arrived must be shown before the next answer.
+    pub(super) fn must_look_first(&self) -> bool {
+        self.desk.question().is_some_and(Request::looks_back)
+    }
+
     /// Answers control, tells `set` what is watched before each answer leaves, and shows what
     /// the data threads sent. Returns how many frames, and an answer counts as one.
     pub(super) fn attend(&mut self, now: Nanos, mut set: impl FnMut(&Observer)) -> usize {
@@ -82,6 +87,12 @@ impl Watch {
             set(observer);
             answer
         });
+        self.show_sent() + usize::from(has_answered)
+    }
+
+    /// Shows what the data threads sent. Returns how many frames.
+    pub(super) fn show_sent(&mut self) -> usize {
+        let observer = &mut self.observer;
         let mut show = |at, port, frame: &[u8]| observer.handle_sent(at, port, frame);
         let taps = self.taps.iter_mut();
         let shown: usize = taps.map(|tap| tap.receive(TAP_BUDGET, &mut show)).sum();
@@ -91,7 +102,7 @@ impl Watch {
                 .note_lost(Origin::Transmitted, lost - self.lost);
             self.lost = lost;
         }
-        shown + usize::from(has_answered)
+        shown
     }
 
     /// Whether frames wait for another [`send`](Watch::send).

@@ -62,6 +62,8 @@ pub(crate) struct World {
     pub(crate) shut_down: bool,
     /// Data threads answer a stop at once.
     pub(crate) obedient: bool,
+    /// Of each request while they do not answer: whether control waited for it, in vain.
+    pub(crate) gave_up: Vec<bool>,
     /// Answers that data threads owe.
     answers: Vec<(usize, Event)>,
     next_id: u64,
@@ -219,6 +221,7 @@ impl World {
             receive: Vec::new(),
             shut_down: false,
             obedient: true,
+            gave_up: Vec::new(),
             next_id: 0,
         }
     }
@@ -243,12 +246,23 @@ impl World {
         let reply = self.control.handle(request, &view);
         self.drain();
         while self.obedient && self.control.awaits_workers() {
-            let (core, event) = self.answers.pop().expect("a stop or a change was sent");
+            let (core, event) = self.answers.pop().unwrap_or_else(|| self.end_of_push());
             self.control.handle_event(core, event, self.now_ns);
             self.drain();
         }
+        if !self.obedient {
+            self.gave_up.push(self.control.awaits_workers());
+        }
         self.control.give_up_waiting();
         reply
+    }
+
+    /// Pushed packets have left.
+    fn end_of_push(&self) -> (usize, Event) {
+        let started = self.started.last();
+        let started = started.expect("a stop, a change or pushed packets were sent");
+        let (port, profile, at) = (started.port, started.profile, self.now_ns);
+        (started.core, Event::ProfileDone { port, profile, at })
     }
 
     /// Does all that control wants done.
