@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx};
 use crate::af_xdp::{AfXdpPort, AfXdpRx, AfXdpTx};
+use crate::buffers::Gauge;
 use crate::description::{DpdkDevice, PortDescription};
 use crate::dpdk::{DpdkControl, DpdkPort, DpdkRx, DpdkTx};
 use crate::interface::{InterfaceControl, LinkState};
@@ -175,6 +176,16 @@ fn memory_peer(descriptions: &[PortDescription], number: usize) -> Option<usize>
 }
 
 impl PortTx {
+    /// Its room, for others to look at.
+    pub(crate) fn gauge(&self) -> Gauge {
+        match self {
+            PortTx::Memory(queue) => queue.gauge(),
+            PortTx::AfPacket(queue) => queue.gauge(),
+            PortTx::AfXdp(queue) => queue.gauge(),
+            PortTx::Dpdk(queue) => queue.gauge(),
+        }
+    }
+
     /// The longest frame, in bytes without FCS.
     pub fn frame_bytes_max(&self) -> usize {
         match self {

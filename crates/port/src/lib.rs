@@ -3,12 +3,13 @@
 //! What lives here: the traits that every kind of port has ([`Port`], [`TxQueue`], [`RxQueue`]),
 //! the kinds themselves ([`memory`], [`af_packet`], [`af_xdp`], [`dpdk`]), ports of any kind ([`kind`]),
 //! the wrapper that copies what is sent ([`tap`]), facts about the kernel's interfaces
-//! ([`interface`]), one receive queue shared out over several threads ([`spread`]), how a user names
+//! ([`interface`]), how much room transmit queues have ([`buffers`]), one receive queue shared out over several threads ([`spread`]), how a user names
 //! ports ([`description`]), what the machine has ([`machine`]) and who may use it ([`claim`]), and tap
 //! devices for tests ([`tuntap`]). What does not: what is sent, and when. The home of `unsafe`.
 
 pub mod af_packet;
 pub mod af_xdp;
+pub mod buffers;
 pub mod claim;
 pub mod description;
 #[cfg_attr(not(feature = "dpdk"), path = "dpdk/absent.rs")]

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use allosaur_port::buffers::{Buffers, Room};
 use allosaur_port::kind::PortControl;
 
 use crate::control::{Control, DeviceCounters};
@@ -13,19 +14,22 @@ use crate::control::{Control, DeviceCounters};
 #[derive(Debug)]
 pub struct Attached {
     ports: Vec<Option<PortControl>>,
+    /// The room of each port's transmit queues, also in memory.
+    buffers: Vec<Buffers>,
     /// Of the counters of all, each once.
     names: Vec<String>,
 }
 
 impl Attached {
-    /// What is attached to each port.
-    pub fn new(ports: Vec<Option<PortControl>>) -> Attached {
+    /// What is attached to each port, and the room of its transmit queues.
+    pub fn new(ports: Vec<Option<PortControl>>, buffers: Vec<Buffers>) -> Attached {
         let mut seen = HashSet::new();
         let counters = ports.iter().flatten().flat_map(PortControl::counters);
         let names = counters.map(|(name, _)| name);
         Attached {
             names: names.filter(|name| seen.insert(name.clone())).collect(),
             ports,
+            buffers,
         }
     }
 
@@ -63,5 +67,10 @@ impl DeviceCounters for Attached {
     fn read(&self, port: u8) -> Vec<(String, u64)> {
         let attached = self.ports.get(usize::from(port)).and_then(Option::as_ref);
         attached.map_or_else(Vec::new, PortControl::counters)
+    }
+
+    fn room(&self, port: u8, frame_bytes: usize) -> Room {
+        let buffers = self.buffers.get(usize::from(port));
+        buffers.map_or(Room::default(), |buffers| buffers.room(frame_bytes))
     }
 }

@@ -9,6 +9,7 @@ use std::os::fd::AsRawFd;
 
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_port::PortError;
+use allosaur_port::buffers::Buffers;
 use allosaur_port::kind;
 use allosaur_port::machine::Machine;
 use nix::sys::signal::{SigSet, Signal};
@@ -199,8 +200,9 @@ impl Service {
             .then(|| flow_configs(&config, &descriptions, &layout, settings.flows_max))
             .transpose()?;
         let control = Control::new(config, clock.now_ns());
+        let buffers = ports.iter().map(|port| Buffers::of(&port.tx)).collect();
         let attached = ports.iter_mut().map(|port| port.control.take());
-        let attached = Attached::new(attached.collect());
+        let attached = Attached::new(attached.collect(), buffers);
         let (threads, outlook) = Threads::start(ports, &layout, flows, &counters, &clock)?;
         if let Some(cpu) = layout.control {
             // After all threads have started, which would run there too.

@@ -216,7 +216,7 @@ pub struct RxInfo {
 pub struct Utilization {
     /// One element a data thread.
     pub cpu: Vec<CoreUtilization>,
-    /// Packet memory by kind; this server keeps none, so the sockets are empty.
+    /// By NUMA node and frame size: frames that the transmit queues have room for, now and in all.
     pub mbuf_stats: serde_json::Value,
 }
 
@@ -342,15 +342,21 @@ pub const COMMANDS: &[Command] = &[
         method: Method::Utilization,
         name: "get_utilization",
         access: Access::Api,
-        doc: "How busy the data threads were.",
+        doc: "How busy the data threads were, and how much room transmit queues have.",
         params: &[],
         reply: "`cpu`: for each data thread `history` (percent, newest first, at most 20, about \
                 one a half second) and `ports` (the two first ports it transmits on, −1 for \
-                none). `mbuf_stats`: packet memory by socket; empty, as this server keeps none.",
+                none; a single one has its place in the thread's pair of ports). `mbuf_stats`: \
+                for the NUMA nodes of ports' devices (ports without one are with the first), and \
+                for each of eight frame sizes, `[free, total]`: how many frames of that size, or \
+                of the longest that a port sends if that is less, its transmit queues have room \
+                for, now and when nothing waits in them. Memory ports have a ring where short \
+                frames take less room, interfaces places of one size, and DPDK's devices the \
+                pools of their transmit queues. In place of TRex's pools, which have a size each.",
         errors: &[],
         example: Example {
             params: "{}",
-            result: r#"{"cpu": [{"history": [5, 2, 0], "ports": [0, -1]}], "mbuf_stats": {"cpu-socket-0": {}}}"#,
+            result: r#"{"cpu": [{"history": [5, 2, 0], "ports": [0, -1]}], "mbuf_stats": {"cpu-socket-0": {"64b": [131070, 131072], "128b": [43690, 43690], "256b": [26214, 26214], "512b": [14563, 14563], "1024b": [7710, 7710], "2048b": [3971, 3971], "4096b": [2016, 2016], "9kb": [903, 903]}}}"#,
         },
         check: |_| Ok(()),
     },

@@ -134,6 +134,11 @@ impl Ring {
         Ok(Ring { memory, geometry })
     }
 
+    /// How many frames it holds.
+    pub(super) fn frames(&self) -> usize {
+        self.geometry.frames()
+    }
+
     /// The place behind a place.
     #[inline]
     pub(super) fn next(&self, place: Place) -> Place {

@@ -9,10 +9,13 @@
 //! costs a third of the rate.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::offloads::{OFFLOAD_BYTES, Offloads};
 use super::ring::{Place, Ring};
 use super::socket::PacketSocket;
+use crate::buffers::Gauge;
 use crate::registered::Registered;
 use crate::{FrameId, TxQueue};
 
@@ -34,6 +37,8 @@ pub struct AfPacketTx {
     unsent: usize,
     frame_bytes_max: usize,
     registered: Registered,
+    /// `unsent`, for others to look at.
+    waiting: Arc<AtomicU64>,
 }
 
 impl AfPacketTx {
@@ -48,6 +53,15 @@ impl AfPacketTx {
             unsent: 0,
             frame_bytes_max,
             registered: Registered::default(),
+            waiting: Arc::default(),
+        }
+    }
+
+    /// Its room, for others to look at.
+    pub(crate) fn gauge(&self) -> Gauge {
+        Gauge::Places {
+            count: self.ring.frames() as u64,
+            waiting: Arc::clone(&self.waiting),
         }
     }
 
@@ -152,6 +166,7 @@ impl TxQueue for AfPacketTx {
         // had no room (ENOBUFS), the socket none (EAGAIN), or the interface is down (ENETDOWN).
         let _: io::Result<()> = self.socket.kick();
         self.note_taken();
+        self.waiting.store(self.unsent as u64, Ordering::Relaxed);
     }
 
     fn has_unsent(&self) -> bool {

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use libc::xdp_desc;
 
@@ -16,6 +17,7 @@ use super::completions::Completions;
 use super::mapping::Chunks;
 use super::ring::Producer;
 use super::socket::XdpSocket;
+use crate::buffers::Gauge;
 use crate::registered::Registered;
 use crate::{FrameId, TxQueue};
 
@@ -33,6 +35,8 @@ pub struct AfXdpTx {
     registered: Registered,
     stamped: Stamped,
     has_unsent: bool,
+    /// Frames that the kernel had not taken after the last flush, for others to look at.
+    waiting: Arc<AtomicU64>,
 }
 
 /// The chunks of a queue, and how often each was given to the kernel.
@@ -150,6 +154,15 @@ impl AfXdpTx {
             },
             limits,
             has_unsent: false,
+            waiting: Arc::default(),
+        }
+    }
+
+    /// Its room, for others to look at.
+    pub(crate) fn gauge(&self) -> Gauge {
+        Gauge::Places {
+            count: self.limits.slots as u64,
+            waiting: Arc::clone(&self.waiting),
         }
     }
 
@@ -287,6 +300,8 @@ impl TxQueue for AfXdpTx {
             return;
         }
         self.ring_doorbell();
+        self.waiting
+            .store(u64::from(self.ring.untaken()), Ordering::Relaxed);
         self.outgoing.completions.look();
         // Where all is sent at once, the same few chunks serve each turn, and stay in the cache.
         let last = self.next.checked_sub(1).unwrap_or(self.limits.slots - 1);

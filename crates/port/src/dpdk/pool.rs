@@ -9,10 +9,12 @@
 
 use std::ffi::CString;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ffi;
 use super::ffi::{HEADROOM_BYTES, Left, Mbuf, Mempool};
+use crate::buffers::Room;
 
 /// Mbufs that a thread keeps at hand, of each pool. DPDK allows 512.
 const CACHE_MBUFS: u32 = 256;
@@ -114,6 +116,23 @@ impl Pool {
     /// For the setup of a receive queue, which takes mbufs as long as its device runs.
     pub(super) fn as_ptr(&self) -> *mut Mempool {
         self.pool.as_ptr()
+    }
+}
+
+/// A pool that frames are written into, seen from any thread.
+#[derive(Clone, Debug)]
+pub struct PoolGauge(pub(super) Arc<Pool>);
+
+impl PoolGauge {
+    /// How many of its mbufs are home, and how many there are; each holds any frame of the port. While
+    /// threads take some and bring them home, the count may be off by those.
+    pub fn room(&self) -> Room {
+        // SAFETY: the pool lives as long as `self`, and DPDK's pools may be asked from any thread.
+        let home = unsafe { ffi::rte_mempool_avail_count(self.0.pool.as_ptr()) };
+        Room {
+            free: home.min(self.0.mbufs).into(),
+            total: self.0.mbufs.into(),
+        }
     }
 }
 

@@ -15,7 +15,8 @@ use super::device::{DESCRIPTORS, Device};
 use super::eal;
 use super::ffi;
 use super::ffi::{HEADROOM_BYTES, Left, Mbuf};
-use super::pool::{self, Pool};
+use super::pool::{self, Pool, PoolGauge};
+use crate::buffers::Gauge;
 use crate::{FrameId, TxQueue};
 
 /// Mbufs that are handed to the device at once.
@@ -36,7 +37,7 @@ pub struct DpdkTx {
     empty: Hand,
     frame_bytes_max: usize,
     queue: u16,
-    pool: Pool,
+    pool: Arc<Pool>,
     frames: Vec<Registered>,
     device: Arc<Device>,
 }
@@ -104,7 +105,7 @@ impl DpdkTx {
             empty: Hand::new(),
             frame_bytes_max,
             queue: device.tx_queue(thread),
-            pool,
+            pool: Arc::new(pool),
             frames: Vec::new(),
             device,
         })
@@ -113,6 +114,11 @@ impl DpdkTx {
     /// The longest frame, in bytes without FCS.
     pub fn frame_bytes_max(&self) -> usize {
         self.frame_bytes_max
+    }
+
+    /// Its room, for others to look at.
+    pub(crate) fn gauge(&self) -> Gauge {
+        Gauge::Pool(PoolGauge(Arc::clone(&self.pool)))
     }
 
     /// Hands to the device what is pending. Returns whether there is room for more.

@@ -20,7 +20,7 @@ mod transmit;
 use crate::Capabilities;
 
 pub use receive::MemoryRx;
-pub use ring::FRAME_BYTES_MAX;
+pub use ring::{FRAME_BYTES_MAX, RingGauge};
 pub use settings::{DELAY_NS_MAX, LinkSettings, RATE_BPS_MAX, RATE_BPS_MIN};
 pub use sink::SinkTx;
 pub use transmit::{MemoryTx, REGISTERED_BYTES_MAX, RingTx};

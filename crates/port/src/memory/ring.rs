@@ -30,6 +30,8 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::buffers::Room;
+
 /// Bytes of a line.
 pub(super) const LINE_BYTES: usize = 64;
 /// Bytes in front of a frame.
@@ -87,6 +89,28 @@ pub(crate) fn ring(bytes: usize) -> (Producer, Consumer) {
         shared,
     };
     (producer, consumer)
+}
+
+/// The room of a ring, seen from any thread.
+#[derive(Clone, Debug)]
+pub struct RingGauge {
+    shared: Arc<Shared>,
+    capacity: u64,
+}
+
+impl RingGauge {
+    /// How many frames of so many bytes find room.
+    pub fn room(&self, frame_bytes: usize) -> Room {
+        // In this order: what is released was published before.
+        let released = self.shared.released.0.load(Ordering::Acquire);
+        let published = self.shared.published.0.load(Ordering::Acquire);
+        let waiting = published.saturating_sub(released).min(self.capacity);
+        let lines = lines_of(frame_bytes);
+        Room {
+            free: (self.capacity - waiting) / lines,
+            total: self.capacity / lines,
+        }
+    }
 }
 
 /// What both sides hold.
@@ -196,6 +220,14 @@ pub(crate) struct Producer {
 unsafe impl Send for Producer {}
 
 impl Producer {
+    /// Its room, for others to look at.
+    pub(super) fn gauge(&self) -> RingGauge {
+        RingGauge {
+            shared: Arc::clone(&self.shared),
+            capacity: self.capacity,
+        }
+    }
+
     /// Room for a frame of `len` bytes that is sent at `now_ns`; `None` when the ring is full.
     /// The frame is published by the next [`flush`](Producer::flush).
     #[inline(always)]

@@ -9,6 +9,8 @@ use crate::{FrameId, TxQueue};
 /// Frames are written behind each other into this much memory, over and over: little enough to
 /// stay in the nearest cache.
 const AREA_BYTES: usize = 16 * 1024;
+/// The same, for who asks how much room there is.
+pub(super) const SINK_BYTES: u64 = AREA_BYTES as u64;
 /// Frames begin at multiples of this.
 const ALIGNMENT_BYTES: usize = 64;
 

@@ -4,7 +4,8 @@
 //! the memory of the ring (`ring`).
 
 use super::ring::{FRAME_BYTES_MAX, Producer, Record};
-use super::sink::SinkTx;
+use super::sink::{SINK_BYTES, SinkTx};
+use crate::buffers::Gauge;
 use crate::{FrameId, TxQueue};
 
 /// What the frames that a queue keeps ready have together at most, in rounded up bytes.
@@ -19,6 +20,16 @@ pub enum MemoryTx {
     Ring(RingTx),
     /// Of a port without.
     Sink(SinkTx),
+}
+
+impl MemoryTx {
+    /// Its room, for others to look at.
+    pub(crate) fn gauge(&self) -> Gauge {
+        match self {
+            MemoryTx::Ring(queue) => Gauge::Ring(queue.ring.gauge()),
+            MemoryTx::Sink(_) => Gauge::Bytes(SINK_BYTES),
+        }
+    }
 }
 
 impl TxQueue for MemoryTx {

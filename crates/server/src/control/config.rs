@@ -6,6 +6,7 @@ use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::Checksums;
+use allosaur_port::buffers::Room;
 
 use super::files::CaptureFiles;
 use crate::clock::Clock;
@@ -183,6 +184,9 @@ pub trait DeviceCounters: std::fmt::Debug {
 
     /// The counters of one port: names and values.
     fn read(&self, port: PortIndex) -> Vec<(String, u64)>;
+
+    /// How many frames of so many bytes its transmit queues have room for.
+    fn room(&self, port: PortIndex, frame_bytes: usize) -> Room;
 }
 
 /// Nothing is attached to any port.
@@ -193,6 +197,11 @@ impl DeviceCounters for () {
 
     fn read(&self, _port: PortIndex) -> Vec<(String, u64)> {
         Vec::new()
+    }
+
+    /// One frame leaves at once, and then there is room for the next.
+    fn room(&self, _port: PortIndex, _frame_bytes: usize) -> Room {
+        Room { free: 1, total: 1 }
     }
 }
 

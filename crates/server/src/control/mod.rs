@@ -293,7 +293,7 @@ impl Control {
             Method::ApiSyncV2 => self.api_sync_v2(fields),
             Method::SupportedCommands => self.supported_commands(),
             Method::SystemInfo => self.system_info(),
-            Method::Utilization => self.utilization(),
+            Method::Utilization => self.utilization(view),
             Method::SetGlobalConfig => self.set_global_config(fields),
             Method::GlobalConfig => self.global_config(),
             Method::Shutdown => self.shutdown(fields, view),

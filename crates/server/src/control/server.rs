@@ -1,5 +1,7 @@
 //! Commands about the server itself, and about its asynchronous channel.
 
+use std::collections::BTreeMap;
+
 use allosaur_api::commands::events::{Events, PublishNow, session_id};
 use allosaur_api::commands::groups::TpgStatus;
 use allosaur_api::commands::server::{
@@ -21,6 +23,18 @@ const STATEFUL_API: Api = Api("ASTF", (2, 3));
 /// The name of a mode, and the version of its RPC.
 #[derive(Clone, Copy)]
 struct Api(&'static str, (i64, i64));
+
+/// The frame sizes that `mbuf_stats` tells of, by TRex's names for its pools.
+const BUFFER_SIZES: [(&str, usize); 8] = [
+    ("64b", 64),
+    ("128b", 128),
+    ("256b", 256),
+    ("512b", 512),
+    ("1024b", 1024),
+    ("2048b", 2048),
+    ("4096b", 4096),
+    ("9kb", 9 << 10),
+];
 
 impl Control {
     fn api(&self) -> Api {
@@ -82,7 +96,7 @@ impl Control {
         })
     }
 
-    pub(super) fn utilization(&self) -> Reply {
+    pub(super) fn utilization(&self, view: &View<'_>) -> Reply {
         let core = |core: usize| {
             let load = self.rates.cores().get(core);
             CoreUtilization {
@@ -92,8 +106,25 @@ impl Control {
         };
         reply(&Utilization {
             cpu: (0..self.config.data_cores).map(core).collect(),
-            mbuf_stats: json!({"cpu-socket-0": {}}),
+            mbuf_stats: self.buffer_stats(view),
         })
+    }
+
+    /// The room of all transmit queues, for the frame sizes of TRex's pools; ports by the NUMA node
+    /// of their device, and those without one with the first.
+    fn buffer_stats(&self, view: &View<'_>) -> Value {
+        let mut sockets: BTreeMap<String, BTreeMap<&str, [u64; 2]>> = BTreeMap::new();
+        for (id, port) in (0..).zip(&self.ports) {
+            let node = port.config.numa_node.unwrap_or(0);
+            let socket = sockets.entry(format!("cpu-socket-{node}")).or_default();
+            for (name, frame_bytes) in BUFFER_SIZES {
+                let room = view.devices.room(id, frame_bytes);
+                let [free, total] = socket.entry(name).or_default();
+                *free += room.free;
+                *total += room.total;
+            }
+        }
+        json!(sockets)
     }
 
     /// Whether a port sends streams, or has flows.
