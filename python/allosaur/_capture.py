@@ -102,7 +102,9 @@ class _Reader:
         elif _is_erf(head := magic + self._file.read(_ERF_HEADER_BYTES - len(magic))):
             yield from self._erf(head)
         else:
-            raise STLPacketError(f"{self._path} is not a pcap, pcapng or ERF file: it begins with {magic.hex()}")
+            raise STLPacketError(
+                f"{self._path} is not a pcap, pcapng or ERF file: it begins with {magic.hex()}"
+            )
 
     def _pcap(self, order: str, unit_ns: int) -> Iterator[Frame]:
         (link_type,) = struct.unpack(f"{order}16xI", self._exactly(20))
@@ -116,7 +118,10 @@ class _Reader:
         while head:
             if not _is_erf(self._whole(head, _ERF_HEADER_BYTES)):
                 raise self._damaged(f"packet {self._count + 1} is no Ethernet record (type 2)")
-            units, record_bytes, wire_bytes = struct.unpack("<Q", head[:8])[0], *struct.unpack(">2xH2xH", head[8:])
+            units, record_bytes, wire_bytes = (
+                struct.unpack("<Q", head[:8])[0],
+                *struct.unpack(">2xH2xH", head[8:]),
+            )
             body = self._exactly(record_bytes - _ERF_HEADER_BYTES)[_ERF_FRAME_AT - _ERF_HEADER_BYTES :]
             yield self._frame(units * _NS >> 32, body[: wire_bytes - _FCS_BYTES])
             head = self._file.read(_ERF_HEADER_BYTES)

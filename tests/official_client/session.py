@@ -32,6 +32,7 @@ from steps import PORTS, WAIT_SECONDS, counters, packet, refusal, run_once, sett
 import scenarios_devices
 import scenarios_fields
 import scenarios_ports
+import scenarios_suites
 
 
 def multipliers(connect):
@@ -228,6 +229,7 @@ SCENARIOS = {
         *scenarios_devices.SCENARIOS,
         *scenarios_fields.SCENARIOS,
         *scenarios_ports.SCENARIOS,
+        *scenarios_suites.SCENARIOS,
     )
 }
 

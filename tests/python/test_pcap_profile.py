@@ -192,6 +192,27 @@ def test_pcapng_packets_without_a_time_follow_at_once(tmp_path: Path) -> None:
     assert gaps(STLProfile.load(tmp_path / "x.pcapng"))[-2:] == [0, 900]
 
 
+def erf(padding: int = 0) -> bytes:
+    """Times are in 2^-32 seconds; each frame has its FCS."""
+    data = b""
+    for number, (time_us, packet) in enumerate(zip(TIMES_US, FRAMES, strict=True)):
+        wire = len(packet) + 4
+        time = (1_700_000_000 << 32) + time_us * 4295
+        head = struct.pack(">BB3H", 2, 4 | number % 2, 18 + wire + padding, 0, wire)
+        data += struct.pack("<Q", time) + head + bytes(2) + packet + b"\xfc" * 4 + bytes(padding)
+    return data
+
+
+@pytest.mark.parametrize("padding", [0, 6])
+def test_an_erf_capture_is_a_profile_too(tmp_path: Path, padding: int) -> None:
+    (tmp_path / "x.erf").write_bytes(erf(padding))
+    (tmp_path / "x.pcap").write_bytes(pcap())
+    found, expected = (STLProfile.load(tmp_path / f"x.{kind}") for kind in ("erf", "pcap"))
+    assert [round(gap) for gap in gaps(found)] == gaps(expected)
+    packets = [[stream["packet"] for stream in profile.to_json()] for profile in (found, expected)]
+    assert packets[0] == packets[1]
+
+
 def test_a_packet_that_seems_earlier_follows_at_once(tmp_path: Path) -> None:
     (tmp_path / "x.pcap").write_bytes(pcap((500, 100, 300)))
     assert gaps(STLProfile.load(tmp_path / "x.pcap")) == [0, 0, 200]
@@ -210,6 +231,8 @@ def test_load_takes_the_same_options_and_the_direction(capture: Path) -> None:
     [
         (b"", "is empty: give a pcap, pcapng or ERF file"),
         (b"not a capture at all", "is not a pcap, pcapng or ERF file"),
+        (erf()[:-1], "is truncated: it ends within packet 5"),
+        (erf() + bytes(20), r"is damaged: packet 6 is no Ethernet record \(type 2\)"),
         (pcap()[:20], "is truncated: it ends within packet 1"),
         (pcap(()), "has no packet: give one with at least one"),
         (pcap()[:-1], "is truncated: it ends within packet 5"),
