@@ -5,10 +5,10 @@
 
 use std::collections::HashSet;
 
-use allosaur_port::buffers::{Buffers, Room};
+use allosaur_port::buffers::Buffers;
 use allosaur_port::kind::PortControl;
 
-use crate::control::{Control, DeviceCounters};
+use crate::control::{Control, DeviceCounters, FrameRoom};
 
 /// What the ports are attached to, in order; memory ports are not.
 #[derive(Debug)]
@@ -69,8 +69,12 @@ impl DeviceCounters for Attached {
         attached.map_or_else(Vec::new, PortControl::counters)
     }
 
-    fn room(&self, port: u8, frame_bytes: usize) -> Room {
+    fn room(&self, port: u8, frame_bytes: usize) -> FrameRoom {
         let buffers = self.buffers.get(usize::from(port));
-        buffers.map_or(Room::default(), |buffers| buffers.room(frame_bytes))
+        let room = buffers.map(|buffers| buffers.room(frame_bytes));
+        room.map_or(FrameRoom::default(), |room| FrameRoom {
+            free: room.free,
+            total: room.total,
+        })
     }
 }

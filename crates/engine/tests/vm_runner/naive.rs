@@ -137,11 +137,7 @@ impl<'a> Naive<'a> {
                     add,
                     big_endian,
                 } => {
-                    let value = match find(variable) {
-                        (Width::Eight, value) if *big_endian => value >> 32,
-                        (_, value) => value,
-                    };
-                    let value = (value as u32).wrapping_add(*add as u32);
+                    let value = half(find(variable), *big_endian).wrapping_add(*add as u32);
                     let field = &mut packet[*offset..offset + field.bytes()];
                     merge(field, value, (*mask, *shift), *big_endian);
                 }
@@ -258,6 +254,12 @@ fn flow(flows: &Flows, packet: u64) -> (u64, u64) {
         u64::from(flows.ip_min) + ip,
         u64::from(flows.port_min) + port,
     )
+}
+
+/// What a masked write takes of a variable, as TRex does.
+fn half((width, value): (Width, u64), big_endian: bool) -> u32 {
+    let is_upper = width == Width::Eight && big_endian;
+    (if is_upper { value >> 32 } else { value }) as u32
 }
 
 /// Writes the bits of `mask` of the shifted value; the others stay.

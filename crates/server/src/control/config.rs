@@ -6,7 +6,6 @@ use allosaur_engine::flow_stats::Marking;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::Checksums;
-use allosaur_port::buffers::Room;
 
 use super::files::CaptureFiles;
 use crate::clock::Clock;
@@ -186,7 +185,16 @@ pub trait DeviceCounters: std::fmt::Debug {
     fn read(&self, port: PortIndex) -> Vec<(String, u64)>;
 
     /// How many frames of so many bytes its transmit queues have room for.
-    fn room(&self, port: PortIndex, frame_bytes: usize) -> Room;
+    fn room(&self, port: PortIndex, frame_bytes: usize) -> FrameRoom;
+}
+
+/// Frames that transmit queues have room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameRoom {
+    /// Now.
+    pub free: u64,
+    /// When nothing waits in them.
+    pub total: u64,
 }
 
 /// Nothing is attached to any port.
@@ -200,8 +208,8 @@ impl DeviceCounters for () {
     }
 
     /// One frame leaves at once, and then there is room for the next.
-    fn room(&self, _port: PortIndex, _frame_bytes: usize) -> Room {
-        Room { free: 1, total: 1 }
+    fn room(&self, _port: PortIndex, _frame_bytes: usize) -> FrameRoom {
+        FrameRoom { free: 1, total: 1 }
     }
 }
 

@@ -56,8 +56,8 @@ use serde_json::Value;
 use crate::counters::LatencyTerms;
 use crate::orders::{FlowOrder, FlowReport};
 pub use config::{
-    BuildFacts, ControlConfig, DeviceCounters, LinkOwner, PortConfig, StartAddresses, TimeSource,
-    View,
+    BuildFacts, ControlConfig, DeviceCounters, FrameRoom, LinkOwner, PortConfig, StartAddresses,
+    TimeSource, View,
 };
 pub use files::{CaptureFiles, FileError};
 use pgid::Groups;
