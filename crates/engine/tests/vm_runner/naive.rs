@@ -167,7 +167,7 @@ impl<'a> Naive<'a> {
         self.packet += 1;
         let mut passed = false;
         for variable in &mut self.variables {
-            let turn = !variable.each_core || self.packet.is_multiple_of(self.cores);
+            let turn = !variable.each_core || self.packet % self.cores == 0;
             let moves = if variable.follows { passed } else { turn };
             passed = moves && variable.step();
         }
