@@ -11,13 +11,13 @@ use allosaur_engine::stateful::{
     Command, Config, Event, FlowTableCounters, GroupCounters, Holdings, PortFacts, RunIndex,
     RunLimits, Stateful,
 };
+use allosaur_engine::stream::spec::PACKET_BYTES_MAX;
 use allosaur_engine::template::{CompiledProfile, PoolShare, Side};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::frame::{self, Transport};
 use allosaur_packet::tcp::TcpView;
 use allosaur_packet::udp::UdpView;
-use allosaur_port::memory::FRAME_BYTES_MAX;
 
 use super::chance::Chance;
 use super::faults::{Device, Fault, FaultShare};
@@ -36,7 +36,7 @@ pub const SERVER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 /// Bytes of an Ethernet header.
 const ETHERNET_BYTES: usize = 14;
 /// The largest MTU, which is that of a server's memory ports.
-pub const MTU_MAX: u16 = (FRAME_BYTES_MAX - ETHERNET_BYTES) as u16;
+pub const MTU_MAX: u16 = (PACKET_BYTES_MAX - ETHERNET_BYTES) as u16;
 /// The smallest MTU: what every station forwards in one piece (RFC 791, section 3.2).
 pub const MTU_MIN: u16 = 68;
 /// The purpose of the random numbers of faults; those of links and engines count from 0.
