@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -57,13 +58,27 @@ def test_what_a_run_prints_is_what_the_guide_shows(stateful: LocalServer) -> Non
     command = next(command for command in COMMANDS if "--local" in command)
     printed = run(shlex.split(command)[1:]).splitlines()
     shown = GUIDE.split(f"$ {command}\n", 1)[1].split("```", 1)[0].splitlines()
-    labels = [" ".join(word for word in line.split() if not word[0].isdigit()) for line in printed]
-    for line in (line for line in shown[:-2] if not line.startswith("-")):
-        words = [word for word in line.split() if not word[0].isdigit()]
-        assert " ".join(words) in labels, f"{line}\n{printed}"
-    assert printed[2].split() == shown[2].split() == ["offered", "flows", "200"]
     assert shown[-2] == "..."
-    assert shown[-1] in printed or printed[-1].startswith("FAILED: load not reached")
+    was_reached = not printed[-1].startswith("FAILED: load not reached")
+    assert not was_reached or printed[-1] == shown[-1]
+    rows, expected = table_rows(printed), table_rows(shown[:-2])
+    assert list(rows)[: len(expected)] == list(expected)
+    for label, values in expected.items():
+        # How many of them a busy machine misses is no matter of the guide; all others are fixed.
+        if was_reached or label in ("", "offered flows"):
+            assert rows[label] == values, label
+
+
+def table_rows(lines: list[str]) -> dict[str, list[str]]:
+    """The first table in some lines: the cells of each row, by its label, whatever the columns' widths."""
+    rows: dict[str, list[str]] = {}
+    for line in lines:
+        if not line.strip():
+            break
+        if line.strip("─ "):
+            label, *values = re.split(r"\s{2,}", line.rstrip())
+            rows[label] = values
+    return rows
 
 
 def test_the_server_s_command_is_the_server_s(stateful: LocalServer) -> None:
@@ -91,4 +106,24 @@ def test_the_script_runs_as_it_is(stateful: LocalServer) -> None:
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0 or missed_only(done.stderr), done.stderr
+
+
+def missed_only(text: str) -> bool:
+    """Whether a script stopped because its machine stood still and missed flows, and for nothing else."""
+    told = text.rstrip().rpartition("\nAssertionError: ")[2]
+    try:
+        errors, rates = ast.literal_eval(told)
+    except (SyntaxError, ValueError):
+        return False
+    # The other part of the assertion: no error was counted.
+    return not any(errors.values()) and rates["missed"] > 0 and rates["begun"] > 0
+
+
+def test_only_missed_flows_are_forgiven() -> None:
+    assert missed_only("Traceback\nAssertionError: ({}, {'missed': 3, 'begun': 197})")
+    assert not missed_only(
+        "Traceback\nAssertionError: ({'client': {'tcps_conndrops': 1}}, {'missed': 3, 'begun': 197})"
+    )
+    assert not missed_only("Traceback\nAssertionError: ({}, {'missed': 0, 'begun': 200})")
+    assert not missed_only("Traceback\nNameError: name 'client' is not defined")
