@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur.cli import _flow_progress, _flow_summary
+from allosaur.cli import _flow_progress, _flow_summary, _flows
 from allosaur.cli._flow_hints import hint
 from allosaur.cli._flows import FlowMoment, FlowOutcome, FlowPlan, judge
+from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._profile_kind import is_stateful
 from allosaur.report import FlowCounters, FlowRates, FlowSampler, SideCounters, SideRates
@@ -361,3 +362,37 @@ def test_kinds_that_the_text_does_not_tell(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     found = [name for name in ("a.json", "b.json", "c.json", "d.py", "e.py") if is_stateful(tmp_path / name)]
     assert found == ["a.json"]
+
+
+def test_flows_that_end_by_themselves_began_for_as_long_as_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client learns of the start 60 ms late, and so counts 9.94 s of 10."""
+    now_s = [1000.0]
+
+    def begin(client: Any, plan: FlowPlan) -> None:
+        now_s[0] += 0.06
+
+    class Client:
+        def get_profiles_state(self) -> dict[str, str]:
+            now_s[0] += 0.007
+            return {"_": "STATE_TX" if now_s[0] < 1010.0 else "STATE_ASTF_LOADED"}
+
+        def get_acquired_ports(self) -> list[int]:
+            return [0, 1]
+
+        def get_warnings(self) -> list[str]:
+            return []
+
+        def nothing(self, *_: Any, **__: Any) -> None:
+            return None
+
+        clear_stats = stop = why_lost = get_tg_names = nothing
+
+    monkeypatch.setattr(_flows, "begin", begin)
+    monkeypatch.setattr(_flows, "read", lambda client, name: flows(100, 100))
+    monkeypatch.setattr(_flows.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(_flows.time, "sleep", lambda _: None)
+    monkeypatch.setattr(_flows, "FlowSampler", lambda read: FlowSampler(read, lambda: now_s[0]))
+    with Interrupt() as interrupt:
+        done = _flows.drive(Client(), FlowPlan(duration_s=10.0), interrupt, lambda _: None)  # type: ignore[arg-type]
+    assert done.elapsed_s == 10.0
+    assert done.closing_s == 0.0

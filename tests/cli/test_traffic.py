@@ -164,6 +164,37 @@ def test_traffic_that_does_not_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -
     assert "stop" in client.calls
 
 
+def test_a_run_that_ends_by_itself_ran_as_long_as_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    client = ScriptedClient(active_polls=10**9)
+    begins, asks = client.start, client.is_traffic_active
+
+    def start(**options: Any) -> None:
+        """The server starts the traffic at once; its answer comes 60 ms later."""
+        begins(**options)
+        clock.started_s = clock.now_s
+        clock.now_s += 0.06
+
+    def is_traffic_active(ports: Sequence[int]) -> bool:
+        clock.now_s += 0.007
+        return asks(ports) and clock.now_s - clock.started_s < ends_after_s
+
+    monkeypatch.setattr(client, "start", start)
+    monkeypatch.setattr(client, "is_traffic_active", is_traffic_active)
+    monkeypatch.setattr(_traffic.time, "monotonic", lambda: clock.now_s)
+    monkeypatch.setattr(_traffic, "Sampler", lambda read: Sampler(read, lambda: clock.now_s))
+    ends_after_s = 10.0
+    assert run(client, duration_s=10.0).elapsed_s == 10.0
+    # A burst: it ended long before, and nobody knows better than the client's clock.
+    ends_after_s = 2.0
+    assert run(client, duration_s=10.0).elapsed_s == pytest.approx(1.94, abs=0.01)
+
+
+class Clock:
+    now_s = 1000.0
+    started_s = 0.0
+
+
 def test_extra_packets_of_one_pair_hide_no_loss_of_another() -> None:
     counters = {
         0: PortCounters(tx_packets=100, rx_packets=0),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli._cut_short import UNTIL_THEN, CutShort
+from allosaur.cli._elapsed import ran_s
 from allosaur.cli._errors import EXIT_USAGE, explained
 from allosaur.cli._flow_hints import told_shortly
 from allosaur.cli._interrupt import Interrupt
@@ -128,8 +129,10 @@ def drive(
     latency: Mapping[int, Mapping[str, Any]] = {}
     groups: Mapping[str, FlowCounters] = {}
     try:
+        asked_at_s = time.monotonic()
         with explained("the traffic did not start", EXIT_USAGE):
             begin(client, plan)
+        watched.start_took_s = time.monotonic() - asked_at_s
         sampler.started()
         with cut.noticed("the server stopped answering while the traffic ran"):
             _watch(client, plan, interrupt, sampler, show, cut, watched)
@@ -287,6 +290,8 @@ def _counters(
 
 @dataclass
 class _Watched:
+    start_took_s: float = 0.0
+    """From asking for the start until its confirmation."""
     elapsed_s: float = 0.0
     closing_s: float = 0.0
     overdue: bool = False
@@ -309,9 +314,9 @@ def _watch(
         cut.check()
         now_s = sampler.elapsed_s()
         state = client.get_profiles_state().get(plan.profile_id, RESTING[0])
-        if ended_s is None:
+        if ended_s is None and (state != TX or now_s >= plan.until_s):
             # A server goes on with TX until the last flow is closed.
-            ended_s = min(now_s, plan.until_s) if state != TX or now_s >= plan.until_s else None
+            ended_s = ran_s(plan.until_s, now_s, watched.start_took_s)
         if now_s >= next_sample_s:
             next_sample_s += SAMPLE_INTERVAL_S * (1 + (now_s - next_sample_s) // SAMPLE_INTERVAL_S)
             counters = sampler.sample().counters
@@ -325,7 +330,7 @@ def _watch(
             break
         time.sleep(_POLL_INTERVAL_S)
     watched.elapsed_s = sampler.elapsed_s() if ended_s is None else ended_s
-    watched.closing_s = sampler.elapsed_s() - watched.elapsed_s
+    watched.closing_s = max(sampler.elapsed_s() - watched.elapsed_s, 0.0)
 
 
 def _is_overdue(plan: FlowPlan, now_s: float, ended_s: float | None) -> bool:

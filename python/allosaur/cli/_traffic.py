@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from allosaur.cli import _loss_hints
 from allosaur.cli._cut_short import CutShort
 from allosaur.cli._directions import directions, other_packets, pair_of
+from allosaur.cli._elapsed import ran_s
 from allosaur.cli._errors import EXIT_USAGE, explained
 from allosaur.cli._groups import Grouping, stream_counters
 from allosaur.cli._interrupt import Interrupt
@@ -129,11 +130,13 @@ def drive(
     changes: Sequence[str] = ()
     watched = _Watched()
     try:
+        asked_at_s = time.monotonic()
         with explained("the traffic did not start", EXIT_USAGE):
             if begin is not None:
                 begin()
             else:
                 client.start(ports=ports, mult=plan.multiplier, duration=plan.duration_s, force=plan.force)
+        watched.start_took_s = time.monotonic() - asked_at_s
         sampler.started()
         links = _loss_hints.Links(client, plan.watched)
         with cut.noticed("the server stopped answering while the traffic ran"):
@@ -174,6 +177,8 @@ def drive(
 class _Watched:
     """How long the traffic ran, and whether it was longer than it should."""
 
+    start_took_s: float = 0.0
+    """From asking for the start until its confirmation."""
     elapsed_s: float = 0.0
     overdue: bool = False
 
@@ -218,6 +223,7 @@ def _watch(
 ) -> None:
     """Sample until the traffic ends, a signal comes, or the run is overdue; note its time, and if it is."""
     history: list[float] = []
+    has_ended = False
     next_sample_s = SAMPLE_INTERVAL_S
     losses = _LiveLosses(plan, reader)
     while not interrupt:
@@ -230,6 +236,7 @@ def _watch(
             history.append(sum(rates.tx_pps for rates in sampler.recent(SAMPLE_INTERVAL_S).values()))
             show(Moment(plan, now_s, counters, sampler.recent(), history, losses.take(counters)))
         if not client.is_traffic_active(ports=list(plan.ports)):
+            has_ended = True
             break
         if plan.duration_s != FOREVER and now_s > plan.duration_s + _STOP_GRACE_S:
             watched.overdue = True
@@ -240,8 +247,9 @@ def _watch(
     cut.check()
     sampler.sample()
     if plan.duration_s != FOREVER and not watched.overdue:
-        # The end is noticed a poll later than it was.
-        watched.elapsed_s = min(watched.elapsed_s, plan.duration_s)
+        # Who is interrupted stops it from here: no request was under way then.
+        start_took_s = watched.start_took_s if has_ended else 0.0
+        watched.elapsed_s = ran_s(plan.duration_s, watched.elapsed_s, start_took_s)
 
 
 class _LiveLosses:
