@@ -316,7 +316,7 @@ def _watch(
         state = client.get_profiles_state().get(plan.profile_id, RESTING[0])
         if ended_s is None and (state != TX or now_s >= plan.until_s):
             # A server goes on with TX until the last flow is closed.
-            ended_s = ran_s(plan.until_s, now_s, watched.start_took_s)
+            ended_s = ran_s(plan.until_s, sampler.elapsed_s(), watched.start_took_s)
         if now_s >= next_sample_s:
             next_sample_s += SAMPLE_INTERVAL_S * (1 + (now_s - next_sample_s) // SAMPLE_INTERVAL_S)
             counters = sampler.sample().counters
