@@ -98,6 +98,11 @@ def duration_s(text: str) -> float:
     return value
 
 
+def plain_seconds(value: float) -> str:
+    """Return seconds as `duration_s` and `seconds` read them: without an exponent, to the nanosecond."""
+    return f"{value:.9f}".rstrip("0").rstrip(".")
+
+
 def port_list(text: str) -> list[int]:
     """Read port numbers such as `0` or `0,1`; return them without doubles, in the order given."""
     numbers = [word.strip() for word in text.split(",")]

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _gateways, _groups, _profile, _report_file, _result, _run_flows, _summary
+from allosaur.cli import _again, _gateways, _groups, _profile, _report_file, _result, _run_flows, _summary
 from allosaur.cli._access import check_ports, connected, refuse_running, remote_client, take
 from allosaur.cli._cut_short import exit_code
 from allosaur.cli._directions import pair_of
@@ -63,7 +63,7 @@ def execute(options: argparse.Namespace) -> int:
             client.remove_all_streams(ports=options.ports)
     verdict = judge(outcome)
     if report is not None:
-        content = _report(options, tunables, outcome, verdict)
+        content = _report(options, outcome, verdict)
         with _report_file.writing(report):
             write_report(report, content)
     _print(options, tunables, outcome, verdict)
@@ -135,14 +135,10 @@ def _print(options: argparse.Namespace, tunables: dict[str, Any], outcome: Outco
     print(json.dumps(result, indent=2))
 
 
-def _report(
-    options: argparse.Namespace, tunables: dict[str, Any], outcome: Outcome, verdict: Verdict
-) -> Report:
+def _report(options: argparse.Namespace, outcome: Outcome, verdict: Verdict) -> Report:
     path, plan = Path(options.profile), outcome.plan
     seconds = "forever" if plan.duration_s == FOREVER else f"{plan.duration_s:g}"
     ports = ",".join(map(str, plan.ports))
-    server = "--local" if options.local else f"--server {options.server}"
-    given = "".join(f" -t {key}={value}" for key, value in tunables.items())
     return Report(
         title=path.name,
         verdict=f"{verdict.summary}.",
@@ -162,6 +158,6 @@ def _report(
         hints=outcome.hints,
         reasons=verdict.reasons,
         duration_s=outcome.elapsed_s,
-        reproduce=[f"allosaur run {path} -m {plan.multiplier} -d {seconds}{given} --ports {ports} {server}"],
+        reproduce=[_again.command(options)],
         profile=path.read_text(encoding="utf-8") if path.suffix == ".py" else "",
     )

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from allosaur.cli import _flow_hints, _flow_summary, _gateways, _profile, _report_file, _result
+from allosaur.cli import _again, _flow_hints, _flow_summary, _gateways, _profile, _report_file, _result
 from allosaur.cli._access import connected, remote_stateful_client
 from allosaur.cli._cut_short import exit_code
 from allosaur.cli._errors import bad_input
@@ -59,7 +59,7 @@ def execute(options: argparse.Namespace, own: OwnServer | None = None) -> int:
             client.clear_profile(pid_input=plan.profile_id)
     verdict = judge(outcome)
     if report is not None:
-        content = _report(options, tunables, outcome, verdict)
+        content = _report(options, outcome, verdict)
         with _report_file.writing(report):
             write_flow_report(report, content)
     _print(options, tunables, outcome, verdict)
@@ -93,14 +93,10 @@ def _local_server(options: argparse.Namespace, own: OwnServer | None) -> LocalSe
     return LocalServer(ports=specs, cores=options.cores, stateful=True)
 
 
-def _report(
-    options: argparse.Namespace, tunables: dict[str, Any], outcome: FlowOutcome, verdict: FlowVerdict
-) -> FlowReport:
+def _report(options: argparse.Namespace, outcome: FlowOutcome, verdict: FlowVerdict) -> FlowReport:
     plan, counters = outcome.plan, outcome.counters
     path = Path(options.profile)
     seconds = "forever" if plan.duration_s == FOREVER else f"{plan.duration_s:g}"
-    words = [f"-m {plan.multiplier:g}", f"-d {seconds}", *(f"-t {key}={tunables[key]}" for key in tunables)]
-    server = "--local" if options.local else f"--server {options.server}"
     return FlowReport(
         title=path.name,
         verdict=f"{verdict.summary}.",
@@ -122,7 +118,7 @@ def _report(
         duration_s=outcome.elapsed_s,
         lost_messages=verdict.lost_messages,
         checks=checks(outcome, verdict),
-        reproduce=[f"allosaur run {path} {' '.join(words)} {server}"],
+        reproduce=[_again.command(options)],
         profile=path.read_text(encoding="utf-8") if path.suffix == ".py" else "",
     )
 

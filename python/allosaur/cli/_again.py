@@ -1,0 +1,41 @@
+"""The command line that does a run again: all options that change what it does, as a shell takes them."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import Any
+
+from allosaur.cli import _parser
+from allosaur.cli._options import FOREVER, plain_seconds
+
+_ALWAYS = ("multiplier", "duration")
+"""Told even where nobody gave them: what a run did is read from its command."""
+_NEVER = ("profile", "report", "json", "debug", "quiet", "no_color", "help")
+"""What a run prints and writes is not what it does."""
+
+
+def command(options: argparse.Namespace) -> str:
+    """Return the command line for the options of `allosaur run`."""
+    usual = _parser.build().parse_args([options.command, options.profile])
+    words = ["allosaur", options.command, options.profile]
+    for action in options.parser._actions:
+        name, value = action.dest, getattr(options, action.dest, None)
+        is_told = name in _ALWAYS or (name == "server" and not options.local)
+        if name not in _NEVER and (is_told or value != getattr(usual, name)):
+            words += _words(action, value)
+    return shlex.join(words)
+
+
+def _words(action: argparse.Action, value: Any) -> list[str]:
+    name = action.option_strings[0]
+    if action.nargs == 0:
+        return [name]
+    if isinstance(value, float):
+        return [name, "forever" if value == FOREVER else plain_seconds(value)]
+    if not isinstance(value, list):
+        return [name, str(value)]
+    if value and isinstance(value[0], dict):
+        texts = [",".join(f"{key}={one[key]}" for key in one) for one in value]
+        return [word for text in texts for word in (name, text)]
+    return [name, ",".join(map(str, value))]
