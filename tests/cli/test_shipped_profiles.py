@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
@@ -126,6 +127,24 @@ def test_a_tunable_that_is_never_read_is_told(allosaur: Any, binary: str, tmp_pa
     assert "never reads the tunable 'frist'" in ended.err
     assert "did you mean first?" in ended.err
     assert _main.main(["sim", "vlan", "-o", str(tmp_path / "x.pcap"), "-t", "frist=5"]) == 2
+
+
+@pytest.mark.parametrize(("name", "signature"), [("vlan", "priority=0)"), ("stateful/http", "rate=1)")])
+def test_a_tunable_that_is_never_read_is_in_the_result(
+    allosaur: Any, binary: str, tmp_path: Path, name: str, signature: str
+) -> None:
+    source = (SHIPPED / f"{name}.py").read_text(encoding="utf-8")
+    assert signature in source
+    loose = source.replace(signature, f"{signature[:-1]}, **kwargs)")
+    (tmp_path / "loose.py").write_text(loose, encoding="utf-8")
+    ports = ["--ports", "0,1"] if name == "vlan" else []
+    words = ("--local", "-d", "0.2", *ports, "-t", "nobody=5", "--report", "r.html")
+    ended = allosaur("run", "loose.py", *words, "--json")
+    (told,) = [text for text in ended.json()["warnings"] if "never reads" in text]
+    assert "the tunable 'nobody'" in told
+    assert ended.err.count("never reads the tunable 'nobody'") == 1
+    page = html.unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert page.count(told) == 1
 
 
 def test_json_goes_to_a_file(allosaur: Any, binary: str, tmp_path: Path) -> None:

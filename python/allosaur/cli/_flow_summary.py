@@ -133,7 +133,7 @@ def json_object(outcome: FlowOutcome, verdict: FlowVerdict) -> dict[str, Any]:
         "lost_messages": verdict.lost_messages,
         "groups": {name: counters_json(one) for name, one in outcome.groups.items()},
         "latency": {str(port): dict(one) for port, one in sorted(outcome.latency.items())},
-        "warnings": list(outcome.warnings),
+        "warnings": outcome.all_warnings,
         "ok": verdict.ok,
         "verdict": verdict.summary,
     }

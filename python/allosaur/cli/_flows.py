@@ -101,6 +101,13 @@ class FlowOutcome:
     """Set when a signal ended the run: what to exit with."""
     cut_short: str = ""
     """Who or what ended the run before its time, and when; the counters are those until then."""
+    profile_warnings: Sequence[str] = ()
+    """What the profile was warned of when it was loaded, which is printed already."""
+
+    @property
+    def all_warnings(self) -> list[str]:
+        """The warnings of the profile and of the server."""
+        return [*self.profile_warnings, *self.warnings]
 
 
 @dataclass(frozen=True)

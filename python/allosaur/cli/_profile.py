@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _shipped
 from allosaur.cli._errors import bad_input, brief
@@ -19,6 +20,28 @@ if TYPE_CHECKING:
 def merged(tunables: Iterable[Mapping[str, Tunable]]) -> dict[str, Tunable]:
     """Return all `-t` options together; the last one of a name counts."""
     return {key: value for one in tunables for key, value in one.items()}
+
+
+@contextlib.contextmanager
+def noted_warnings() -> Iterator[list[str]]:
+    """Give the list of what a profile is warned of while it loads; each is printed once, as before."""
+    from allosaur._tunable_names import UnreadTunableWarning
+
+    noted: list[str] = []
+    shown = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, UnreadTunableWarning):
+            # A profile is loaded for each port.
+            if str(message) in noted:
+                return
+            noted.append(str(message))
+        shown(message, category, *where, **more)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UnreadTunableWarning)
+        warnings.showwarning = show
+        yield noted
 
 
 def load(path: Path, direction: int, port: int, tunables: Mapping[str, Tunable]) -> STLProfile:

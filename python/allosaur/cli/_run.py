@@ -7,6 +7,7 @@ import contextlib
 import json
 import platform
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,8 @@ def execute(options: argparse.Namespace) -> int:
     report = _report_file.checked(options.report)
     tunables = _profile.merged(options.tunable)
     # Before anything is started: a profile that does not load needs no server.
-    profiles = {port: _profile.load(path, port % 2, port, tunables) for port in options.ports}
+    with _profile.noted_warnings() as noted:
+        profiles = {port: _profile.load(path, port % 2, port, tunables) for port in options.ports}
     with Interrupt() as interrupt, _client(options) as client:
         plan = _plan(client, options)
         _prepare(client, options)
@@ -61,6 +63,7 @@ def execute(options: argparse.Namespace) -> int:
         with contextlib.suppress(Exception):
             # Only tidying: the result stands, and the next run clears the port anyway.
             client.remove_all_streams(ports=options.ports)
+    outcome = replace(outcome, profile_warnings=noted)
     verdict = judge(outcome)
     if report is not None:
         content = _report(options, outcome, verdict)
@@ -159,5 +162,6 @@ def _report(options: argparse.Namespace, outcome: Outcome, verdict: Verdict) -> 
         reasons=verdict.reasons,
         duration_s=outcome.elapsed_s,
         reproduce=[_again.command(options)],
+        notes=[f"Warning: {text}" for text in outcome.all_warnings],
         profile=path.read_text(encoding="utf-8") if path.suffix == ".py" else "",
     )

@@ -7,7 +7,7 @@ import contextlib
 import json
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -46,7 +46,8 @@ def execute(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     plan = plan_of(options)
     report = _report_file.checked(options.report)
     # Before anything is started: a profile that does not load needs no server.
-    profile = load_file(path, tunables)
+    with _profile.noted_warnings() as noted:
+        profile = load_file(path, tunables)
     with Interrupt() as interrupt, _client(options, own) as client:
         check_clients(client, options)
         take_server(client, options.force)
@@ -57,6 +58,7 @@ def execute(options: argparse.Namespace, own: OwnServer | None = None) -> int:
         with contextlib.suppress(Exception):
             # Only tidying: the result stands, and the next run loads its profile anyway.
             client.clear_profile(pid_input=plan.profile_id)
+    outcome = replace(outcome, profile_warnings=noted)
     verdict = judge(outcome)
     if report is not None:
         content = _report(options, outcome, verdict)
@@ -119,6 +121,7 @@ def _report(options: argparse.Namespace, outcome: FlowOutcome, verdict: FlowVerd
         lost_messages=verdict.lost_messages,
         checks=checks(outcome, verdict),
         reproduce=[_again.command(options)],
+        notes=[f"Warning: {text}" for text in outcome.all_warnings],
         profile=path.read_text(encoding="utf-8") if path.suffix == ".py" else "",
     )
 

@@ -175,7 +175,7 @@ def json_object(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
         "lost_packets": verdict.lost_packets,
         "duplicate_packets": verdict.duplicate_packets,
         "missed_packets": verdict.missed_packets,
-        "warnings": list(outcome.warnings),
+        "warnings": outcome.all_warnings,
         "hints": list(outcome.hints),
         "ok": verdict.ok,
         "verdict": verdict.summary,

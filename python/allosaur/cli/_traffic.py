@@ -77,6 +77,13 @@ class Outcome:
     """Links that went down or came back while the traffic ran, in words."""
     cut_short: str = ""
     """Who or what ended the run before its time, and when; the counters are those until then."""
+    profile_warnings: Sequence[str] = ()
+    """What the profile was warned of when it was loaded, which is printed already."""
+
+    @property
+    def all_warnings(self) -> list[str]:
+        """The warnings of the profile and of the server."""
+        return [*self.profile_warnings, *self.warnings]
 
     @property
     def other_packets(self) -> dict[int, int | None]:

@@ -67,6 +67,7 @@ class FlowReport:
     """How long flows were opened; without it, until the last sample."""
     lost_messages: int | None = None
     """UDP messages that did not arrive; `None` without any."""
+    notes: Sequence[str] = ()
 
 
 def write_flow_report(path: Path, report: FlowReport) -> None:
@@ -83,6 +84,7 @@ def write_flow_report(path: Path, report: FlowReport) -> None:
         report.checks,
         report.reproduce,
         report.profile,
+        report.notes,
     )
     write_page(path, page)
 
