@@ -128,7 +128,7 @@ fn what_core_sends_a_stream_is_consistent() {
         (
             vec![with(stream(), &[core(2)])],
             "stream 1: field 'core_id' is 2",
-            "has 2 data threads, counted from 0",
+            "must be an integer between 0 and 1 (inclusive)",
         ),
         (
             vec![with(stream(), &[measured(7), ("flags", json!(8))])],
