@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _TAGGED = "tagged packet groups come later"
+_HLT = "the commands of the high-level traffic API come later; its streams are there (STLHltStream)"
 _NAMESPACES = "network namespaces with emulated nodes come later"
 _BUILDING = "an inner part of TRex's packet builder; use STLPktBuilder and STLVM"
 _CONSOLE = "a part of TRex's console"
@@ -13,6 +14,10 @@ _TEXT = "text of TRex's console; use a library such as rich"
 
 _FEATURES: dict[str, str] = {
     _TAGGED: "STLTaggedPktGroup STLTaggedPktGroupTagConf TPGState",
+    _HLT: (
+        "CStreamsPerPort CTRexHltApi HLT_ERR HLT_OK check_res cleanup_session_kwargs connect_kwargs error "
+        "print_brief_stats traffic_control_kwargs traffic_stats_kwargs wait_with_progress"
+    ),
     _NAMESPACES: "NSCmd NSCmds NSCmdResult CNsStats",
     _BUILDING: (
         "CTRexScFieldRangeBase CTRexScFieldRangeValue CTRexScIpv4SimpleRange CTRexScIpv4TupleGen "
@@ -31,7 +36,9 @@ _FEATURES: dict[str, str] = {
         "PortStateValidator PortStatsSum Profiler_Context RC RC_ERR RC_OK RC_WARN STLPort "
         "ScreenLogger StatsBatch TRexClient TRexCtx TXBuffer UtilStats BoundClass client_api "
         "validate_port_input simpy DHCPParser parser ipv4_num_to_str MacsIpsMngr "
-        "set_window_always_on_top pretty_exceptions"
+        "set_window_always_on_top pretty_exceptions "
+        "correct_direction correct_macs correct_sizes generate_packet get_TOS is_true merge_kwargs "
+        "packet_cache split_vlan_arg split_vlan_args vlan_in_args format_error"
     ),
     _STATEFUL: (
         "ASTFCmdAddStatsBase ASTFCmdJMPBase ASTFCmdSetTickValBase ASTFCmdSetValBase "
@@ -61,6 +68,8 @@ _FEATURES: dict[str, str] = {
 NAMES = {name: what for what, names in _FEATURES.items() for name in names.split()}
 #: Those that profiles may use; ``from trex.stl.api import *`` gives them, too.
 STARRED = [name for what in (_TAGGED, _NAMESPACES, _BUILDING) for name in _FEATURES[what].split()]
+#: Those of the high-level traffic API, for the star of its module.
+HLT = _FEATURES[_HLT].split()
 
 _EMULATED = "emulated clients (EMU) come later"
 _WIRELESS = "access points and wireless clients are not planned"
@@ -75,7 +84,6 @@ MODULES = {
     "trex.wireless": _WIRELESS,
     "trex.common.services.trex_service_ap": _WIRELESS,
     "trex.stl.trex_stl_wlc": _WIRELESS,
-    "trex.stl.trex_stl_hltapi": "the high-level traffic API (HLTAPI, STLHltStream) comes later",
     "trex.stl.trex_stl_sim": _SIMULATOR,
     "trex.astf.sim": _SIMULATOR,
     "trex.astf.sim_utl": _SIMULATOR,

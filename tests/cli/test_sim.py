@@ -142,6 +142,33 @@ def test_each_core_counts_alone_where_the_profile_says_so(allosaur: Any, tmp_pat
     assert columns[4] == times([number // 3 + 1 for number in range(12)])
 
 
+HIGH_LEVEL = """
+from trex_stl_lib.trex_stl_hltapi import STLHltStream
+
+class Profile:
+    def get_streams(self, direction=0):
+        return STLHltStream(
+            l3_protocol="ipv4", l4_protocol="udp", rate_pps=1000, direction=direction,
+            udp_src_port=123, udp_src_port_mode="decrement", udp_src_port_count=45, udp_src_port_step=20,
+            udp_dst_port=65000, udp_dst_port_mode="increment", udp_dst_port_count=100, udp_dst_port_step=300,
+        )
+
+def register():
+    return Profile()
+"""
+
+
+@needs_server
+def test_streams_of_the_high_level_api_send_what_trex_sends(
+    allosaur: Any, recorded: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "ports.py").write_text(HIGH_LEVEL)
+    ended = allosaur("sim", tmp_path / "ports.py", "-o", "out.pcap", "--limit", 20)
+    assert ended.code == 0, ended
+    golden = recorded / "golden-stateless" / "hlt_udp_ports.pcap"
+    assert frames(tmp_path / "out.pcap") == frames(golden)
+
+
 @needs_server
 def test_goldens_are_equal(allosaur: Any, recorded: Path, tmp_path: Path) -> None:
     """One golden through the command line; the server's own tests compare all of them."""
