@@ -47,7 +47,10 @@ fn main() -> ExitCode {
         .with_writer(stderr)
         // Without this, a log that nobody reads any more ends the server.
         .log_internal_errors(false)
-        .with_ansi(stderr().is_terminal())
+        // <https://no-color.org>: not empty, whatever it is.
+        .with_ansi(
+            stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        )
         .init();
     let options = CommandLine::try_parse().unwrap_or_else(|error| refuse(&error));
     let result = match options.command {
