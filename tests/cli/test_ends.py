@@ -232,6 +232,29 @@ def test_a_gateway_that_does_not_answer_is_named(allosaur: Any, tmp_path: Path, 
             ended.failed(3, "port 0: gateway 1.1.1.9 did not answer ARP for 10 s", "allosaur arp --port 0")
 
 
+def test_push_waits_for_the_gateway_that_its_frames_go_to(allosaur: Any, tmp_path: Path) -> None:
+    config, capture = tmp_path / "allosaur.yaml", tmp_path / "send.pcap"
+    assert allosaur("sim", IMIX, "-o", capture, "--limit", "5").code == 0
+    config.write_text(
+        "version: 1\nports:\n  - {port: memory, ip: 1.1.1.1, default_gateway: 1.1.1.9}\n  - {port: memory}\n",
+        encoding="utf-8",
+    )
+    with LocalServer(config=config) as server:
+        push = ("push", capture, *where(server))
+        for remote in ((), ("--remote",)):
+            ended = allosaur(*push, *remote)
+            ended.failed(3, "port 0: gateway 1.1.1.9 did not answer ARP for 10 s", "allosaur arp --port 0")
+        # With the addresses of the capture there is nothing to wait for.
+        ended = allosaur(*push, "--dst-mac-pcap")
+        assert ended.code == 0, ended
+        with server.client() as client:
+            client.acquire([1])
+            client.set_service_mode([1])
+            client._configure("set_l3", [1], src_addr="1.1.1.9", dst_addr="1.1.1.1")
+            ended = allosaur(*push)
+            assert ended.code == 0, ended
+
+
 def test_a_ping_to_a_port_of_the_same_server_is_answered(allosaur: Any, tmp_path: Path) -> None:
     config = tmp_path / "allosaur.yaml"
     config.write_text(

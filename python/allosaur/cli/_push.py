@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _result, _summary
+from allosaur.cli import _gateways, _result, _summary
 from allosaur.cli._access import check_ports, remote_client, take
 from allosaur.cli._cut_short import exit_code
 from allosaur.cli._directions import pair_of
@@ -35,6 +35,7 @@ def execute(options: argparse.Namespace) -> int:
         if options.force:
             with explained("cannot stop what runs on the ports"):
                 client.stop(ports=[f"{port}.*" for port in plan.ports])
+        _gateways.wait(client, [] if options.dst_mac_pcap else plan.ports, interrupt, options.force)
         begin = functools.partial(_begin, client, options)
         with progress(Path(options.file).name) as shown:
             grouping = Grouping.none(plan.ports, "a capture is sent as it was recorded")
