@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from allosaur import STLClient
+from allosaur import ASTFClient, STLClient
 from allosaur.cli import _trex_options
 
 pytestmark = pytest.mark.usefixtures("binary")
@@ -125,6 +125,27 @@ def test_a_start_script_s_server_serves_clients_and_stops_cleanly(launch: Launch
     out, err = ended(process)
     assert process.returncode == 0, err
     assert "-Per port stats table" not in out
+    assert "warning:" not in err
+
+
+@pytest.mark.parametrize("kind", [STLClient, ASTFClient])
+@pytest.mark.parametrize("is_promiscuous", [True, False])
+def test_prom_is_promiscuous_mode_from_the_start(
+    launch: Launch, config: Path, kind: type[STLClient | ASTFClient], is_promiscuous: bool
+) -> None:
+    mode = ["--astf"] if kind is ASTFClient else []
+    process = launch("-i", "--cfg", config, "--iom", "0", *mode, *["--prom"] * is_promiscuous)
+    rpc_port, pub_port = ready(process)
+    client = kind(server="127.0.0.1", sync_port=rpc_port, async_port=pub_port)
+    client.connect()
+    try:
+        modes = [client.get_port_attr(port)["prom"] for port in (0, 1)]
+    finally:
+        client.disconnect()
+    assert modes == (["on", "on"] if is_promiscuous else ["off", "off"])
+    process.send_signal(signal.SIGTERM)
+    _, err = ended(process)
+    assert process.returncode == 0, err
     assert "warning:" not in err
 
 

@@ -86,6 +86,9 @@ pub struct ServeOptions {
     /// [default: busy for threads that send on CPUs of their own, else adaptive]
     #[arg(long)]
     pub poll: Option<Poll>,
+    /// Take all frames on all ports from the start, until a client switches promiscuous mode off
+    #[arg(long)]
+    pub promiscuous: bool,
     /// Write a table of counters to the standard output every second
     #[arg(long)]
     pub table: bool,
@@ -130,6 +133,7 @@ impl ServeOptions {
         settings.rpc_port = self.rpc_port.unwrap_or(settings.rpc_port);
         settings.pub_port = self.pub_port.or(settings.pub_port);
         settings.poll = self.poll.or(settings.poll);
+        settings.promiscuous = self.promiscuous;
         settings.table = self.table;
         settings
     }

@@ -27,7 +27,7 @@ use crate::files::DiskFiles;
 use crate::layout::{self, LayoutError, plan};
 use crate::mailbox::Report;
 use crate::rpc::{Codec, SocketError, Sockets, dispatch};
-use crate::settings::{PortSettings, Settings};
+use crate::settings::Settings;
 use crate::table;
 use crate::threads::{Outlook, Refusal, Threads, refused};
 
@@ -223,19 +223,20 @@ impl Service {
             },
             ending: false,
         };
-        service.introduce(&settings.ports);
+        service.introduce(settings);
         Ok(service)
     }
 
-    /// Gives the ports the addresses that they have from the start.
-    fn introduce(&mut self, ports: &[PortSettings]) {
-        for (port, settings) in (0..).zip(ports) {
+    /// Gives the ports the addresses and attributes that they have from the start.
+    fn introduce(&mut self, all: &Settings) {
+        for (port, settings) in (0..).zip(&all.ports) {
             if let Some(max_bps) = settings.load_max_bps {
                 let limited = self.control.limit_load(port, max_bps);
                 limited.expect("the port is there");
             }
             let view = self.sight.view(self.sight.now_ns());
-            if let Err(error) = self.control.begin_mac_filter(port, &view) {
+            let begun = self.control.begin_mac_filter(port, all.promiscuous, &view);
+            if let Err(error) = begun {
                 tracing::error!(port, "the MAC filter of a port was not set: {error:?}");
             }
             if settings.addresses == StartAddresses::default() {

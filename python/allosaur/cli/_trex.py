@@ -156,6 +156,8 @@ def _server_options(given: dict[str, str]) -> list[str]:
     ports = _number("--limit-ports", given, 1, _PORTS_MAX)
     if ports is not None:
         words += ["--ports-max", str(ports)]
+    if "--prom" in given:
+        words.append("--promiscuous")
     if "--sleeps" in given:
         words += ["--poll", "adaptive"]
     if _number("--iom", given, 0, 2) != 0 and "-f" not in given:

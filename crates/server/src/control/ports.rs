@@ -99,7 +99,22 @@ impl Control {
 
     /// Lets a port with flows take its own frames only, as long as it is not promiscuous; before the
     /// first request.
-    pub fn begin_mac_filter(&mut self, id: u8, view: &View<'_>) -> Result<(), Error> {
+    pub fn begin_mac_filter(
+        &mut self,
+        id: u8,
+        promiscuous: bool,
+        view: &View<'_>,
+    ) -> Result<(), Error> {
+        if promiscuous {
+            let port = self.port_mut(id)?;
+            port.promiscuous = true;
+            let multicast = port.multicast;
+            self.actions.push_back(Action::SetReceive {
+                port: id,
+                promiscuous,
+                multicast,
+            });
+        }
         if !self.config.stateful {
             return Ok(());
         }

@@ -70,6 +70,8 @@ pub struct Settings {
     pub rpc_port: u16,
     /// TCP port of events; 0 picks a free one, `None` is one below that of requests.
     pub pub_port: Option<u16>,
+    /// Whether ports are promiscuous from the start.
+    pub promiscuous: bool,
     /// Whether counters are written to the standard output every second.
     pub table: bool,
 }
@@ -143,6 +145,7 @@ impl Default for Settings {
             listen: "127.0.0.1".to_owned(),
             rpc_port: RPC_PORT,
             pub_port: None,
+            promiscuous: false,
             table: false,
         }
     }

@@ -382,7 +382,7 @@ impl World {
     }
 
     /// Does to the MAC filters what a server does when it starts.
-    pub(crate) fn begin_mac_filters(&mut self) {
+    pub(crate) fn begin_mac_filters(&mut self, promiscuous: bool) {
         let view = View {
             now_ns: self.now_ns,
             snapshot: &self.snapshot,
@@ -393,7 +393,7 @@ impl World {
             devices: &(),
         };
         for port in 0..2 {
-            let begun = self.control.begin_mac_filter(port, &view);
+            let begun = self.control.begin_mac_filter(port, promiscuous, &view);
             begun.expect("the port is there");
         }
     }

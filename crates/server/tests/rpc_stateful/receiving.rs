@@ -35,7 +35,7 @@ fn own(port: usize, multicast: bool) -> MacFilter {
 #[test]
 fn a_port_takes_its_own_frames_until_it_is_promiscuous() {
     let mut server = Owned::new(1);
-    server.world.begin_mac_filters();
+    server.world.begin_mac_filters(false);
     assert_eq!(filters(&server.world), [own(0, false), own(1, false)]);
     set(&mut server, 0, json!({"promiscuous": {"enabled": true}}));
     assert_eq!(filters(&server.world), [MacFilter::Any, own(1, false)]);
@@ -46,9 +46,20 @@ fn a_port_takes_its_own_frames_until_it_is_promiscuous() {
 }
 
 #[test]
+fn ports_that_begin_promiscuous_take_everything_until_a_client_says_otherwise() {
+    let mut server = Owned::new(1);
+    server.world.begin_mac_filters(true);
+    assert_eq!(filters(&server.world), [MacFilter::Any; 2]);
+    let status = server.ok("get_port_status", json!({"port_id": 0}));
+    assert_eq!(status["attr"]["promiscuous"]["enabled"], true);
+    set(&mut server, 0, json!({"promiscuous": {"enabled": false}}));
+    assert_eq!(filters(&server.world), [own(0, false), MacFilter::Any]);
+}
+
+#[test]
 fn ports_with_streams_alone_take_everything() {
     let mut world = World::new(1);
-    world.begin_mac_filters();
+    world.begin_mac_filters(false);
     let user = User::with_port(&mut world, "ann", 1);
     let on = json!({"enabled": true});
     let attributes = json!({"port_id": 0, "attr": {"multicast": on}});
