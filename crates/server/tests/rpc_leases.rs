@@ -143,6 +143,32 @@ fn what_others_started_on_the_port_goes_on() {
 }
 
 #[test]
+fn the_service_mode_of_a_silent_owner_ends_and_that_of_others_stays() {
+    let mut world = World::new(1);
+    let (ann, bob) = leased(&mut world);
+    let service = |world: &mut World| {
+        let params = json!({"api_h": bob.api_h, "port_id": 0});
+        world.ok("get_port_status", params)["service"].clone()
+    };
+    let on = || json!({"enabled": true, "filtered": false, "mask": 0});
+    world.ok("service", ann.params(on()));
+    world.pass((LEASE_S - 1) * SECOND);
+    assert_eq!(service(&mut world), true);
+    world.pass(SECOND);
+    assert_eq!(service(&mut world), false);
+
+    let mut cat = User::connect(&mut world, "cat", 3);
+    acquire(&mut world, &mut cat, json!({}));
+    world.ok("service", cat.params(on()));
+    world.ok("release", cat.params(json!({})));
+    let mut ann = ann;
+    acquire(&mut world, &mut ann, json!({"lease_s": LEASE_S}));
+    world.pass(LEASE_S * SECOND);
+    assert_eq!(owner_of_port(&mut world, &bob), Value::Null);
+    assert_eq!(service(&mut world), true, "it is of somebody else");
+}
+
+#[test]
 fn time_in_which_the_server_stood_still_does_not_count() {
     let mut world = World::new(1);
     let (ann, _) = leased(&mut world);

@@ -112,7 +112,7 @@ impl Control {
             let owner = self.ports[usize::from(id)].owner.as_mut();
             match owner.map_or(Step::Holds, |owner| owner.pass(passed)) {
                 Step::Holds => {}
-                Step::Ends => self.end_lease_of_port(id, view.now_ns),
+                Step::Ends => self.end_lease_of_port(id, view),
                 Step::IsOver => self.release_at_rest(id, view.now_ns),
                 Step::IsOverdue => self.release_port(id, view.now_ns),
             }
@@ -138,7 +138,7 @@ impl Control {
         }
     }
 
-    fn end_lease_of_port(&mut self, id: u8, now_ns: Nanos) {
+    fn end_lease_of_port(&mut self, id: u8, view: &View<'_>) {
         let Some(owner) = self.ports[usize::from(id)].owner.clone() else {
             return;
         };
@@ -150,12 +150,13 @@ impl Control {
              stopped, and the port is released",
             owner.lease.map_or(0.0, |lease| lease.length_s())
         );
-        self.halt_port(id, owner.session);
-        self.release_at_rest(id, now_ns);
+        self.halt_port(id, owner.session, view);
+        self.release_at_rest(id, view.now_ns);
     }
 
-    /// Stops all that a port sends because a session has started it.
-    fn halt_port(&mut self, id: u8, session: u32) {
+    /// Stops all that a port does because a session has started it.
+    fn halt_port(&mut self, id: u8, session: u32, view: &View<'_>) {
+        self.end_service_of(id, session, view);
         let port = &self.ports[usize::from(id)];
         let profiles = port.profiles.iter();
         let runs = profiles.filter_map(|(name, profile)| Some((name, profile.run.as_ref()?)));
@@ -184,9 +185,10 @@ impl Control {
             owner.lease.map_or(0.0, |lease| lease.length_s())
         );
         for id in 0..self.ports.len() as u8 {
-            self.halt_port(id, owner.session);
+            self.halt_port(id, owner.session, view);
         }
         self.stop_flows_of(owner.session, view);
+        self.stop_latency_of(owner.session, view);
         self.release_server_at_rest(view.now_ns);
     }
 

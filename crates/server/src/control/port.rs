@@ -39,6 +39,8 @@ pub(super) struct Port {
     /// The most that users may send, at layer 1, also when forced.
     pub(super) load_max_bps: Option<f64>,
     pub(super) service: ServiceMode,
+    /// Who set it last.
+    pub(super) service_session: Option<u32>,
     pub(super) profiles: BTreeMap<String, Profile>,
     /// What it sends of a capture; no profile runs then.
     pub(super) playing: Option<Playing>,
@@ -131,6 +133,7 @@ impl Port {
             layers: Layers::new(config.destination_mac),
             load_max_bps: None,
             service: ServiceMode::Off,
+            service_session: None,
             config,
             owner: None,
             promiscuous: false,

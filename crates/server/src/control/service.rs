@@ -15,20 +15,35 @@ use crate::observe::{Answer, PortState, Request, ServiceMask, ServiceMode};
 impl Control {
     pub(super) fn service(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = Service::parse(fields)?;
-        let is_stateful = self.config.stateful;
-        let port = self.port_mut(params.port)?;
         let mode = match (params.filtered, params.enabled) {
             (true, _) => ServiceMode::Filtered(ServiceMask(params.mask)),
             (false, true) => ServiceMode::On,
             (false, false) => ServiceMode::Off,
         };
-        let id = params.port;
-        let answers_echo = answers_echo(is_stateful, mode);
+        self.set_service(params.port, mode, view)?;
+        Ok(json!({}))
+    }
+
+    fn set_service(&mut self, id: u8, mode: ServiceMode, view: &View<'_>) -> Result<(), Error> {
+        let answers_echo = answers_echo(self.config.stateful, mode);
+        let port = self.port_mut(id)?;
         let settings = port.layers.host(port.config.hw_mac, answers_echo);
         ask(view, Request::SetService { port: id, mode })?;
         ask(view, Request::SetHost { port: id, settings })?;
         port.service = mode;
-        Ok(json!({}))
+        port.service_session = port.owner.as_ref().map(|owner| owner.session);
+        Ok(())
+    }
+
+    /// Ends the service mode that a session switched on.
+    pub(super) fn end_service_of(&mut self, id: u8, session: u32, view: &View<'_>) {
+        let port = &self.ports[usize::from(id)];
+        if port.service == ServiceMode::Off || port.service_session != Some(session) {
+            return;
+        }
+        if let Err(error) = self.set_service(id, ServiceMode::Off, view) {
+            tracing::warn!(port = id, "service mode did not end: {error:?}");
+        }
     }
 
     pub(super) fn set_rx_feature(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {

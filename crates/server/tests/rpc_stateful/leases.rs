@@ -58,6 +58,25 @@ fn a_silent_owner_s_flows_are_stopped_and_the_server_is_released() {
 }
 
 #[test]
+fn the_echo_streams_of_a_silent_owner_end() {
+    let mut owned = Owned::new(1);
+    lease(&mut owned, SESSION, json!(10));
+    let terms = json!({
+        "mult": 100, "src_addr": "16.0.0.1", "dst_addr": "48.0.0.1", "mask": 0x7fff_ffff_u32,
+        "dual_port_addr": "1.0.0.0", "port_s_offset": "1.0.0.0",
+    });
+    owned.ok("start_latency", terms);
+    owned.world.pass(9 * SECOND);
+    owned.world.ok("get_status", json!({"api_h": owned.api_h}));
+    assert!(!owner(&mut owned).is_null());
+    owned.world.pass(SECOND);
+    assert_eq!(owner(&mut owned), Value::Null);
+    lease(&mut owned, SESSION, Value::Null);
+    let (_, text) = owned.refused("update_latency", json!({"mult": 10}));
+    assert!(text.contains("start_latency first"), "{text}");
+}
+
+#[test]
 fn commands_and_fetched_events_keep_the_lease() {
     let mut owned = Owned::new(1);
     lease(&mut owned, SESSION, json!(10));

@@ -35,6 +35,8 @@ pub(super) struct EchoStreams {
 struct Running {
     /// The profile that they were started with.
     profile: Option<String>,
+    /// Who started them.
+    session: Option<u32>,
     /// When they end by themselves.
     until: Option<Nanos>,
     /// The receive thread shall be told that they end.
@@ -77,6 +79,16 @@ impl Control {
             ask(view, Request::StopEcho)?;
         }
         Ok(json!({"stopped": true}))
+    }
+
+    /// Ends the streams that a session started without a profile.
+    pub(in crate::control) fn stop_latency_of(&mut self, session: u32, view: &View<'_>) {
+        let running = self.room.echo.running.as_mut();
+        let its = running.filter(|one| one.profile.is_none() && one.session == Some(session));
+        if let Some(running) = its {
+            running.is_ending = true;
+            self.settle_latency(view);
+        }
     }
 
     pub(super) fn update_latency(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
@@ -189,6 +201,7 @@ impl Control {
         self.room.echo.epoch = epoch;
         self.room.echo.running = Some(Running {
             profile,
+            session: self.room.owner.as_ref().map(|owner| owner.session),
             until: duration.map(|duration| view.now_ns.saturating_add(duration)),
             is_ending: false,
         });
