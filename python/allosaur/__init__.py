@@ -13,7 +13,7 @@ To change packets on the way out (the field engine):
 To ask and answer with packets of your own (services):
     STLService, STLServiceFilter, STLServiceARP, STLServiceICMP, STLServiceICMPv6, STLServiceIPv6ND,
     STLServiceIPv6Scan, STLServiceDHCP, VLAN, ServiceContext, ServicePipe, PingRecord
-To say which conversations to have (stateful traffic):
+To say which flows to open (stateful traffic):
     ASTFProfile, ASTFProfileLight, ASTFTemplate, ASTFTCPClientTemplate, ASTFTCPServerTemplate,
     ASTFProgram, ASTFCapInfo, ASTFTCPInfo, ASTFIPGen, ASTFIPGenDist, ASTFIPGenGlobal,
     ASTFAssociation, ASTFAssociationRule, ASTFGlobalInfo, ASTFGlobalInfoPerTemplate,

@@ -77,7 +77,7 @@ class LocalServer:
     ``ports`` are port kinds like "memory" or "memory:rate=10gbps:delay=1ms"; ``cores`` is how many
     data threads. A configuration file, ``config``, goes in their place, and says more; ``options``
     are further words for ``allosaur-server serve``. ``rpc_port`` and ``pub_port`` 0 take free
-    ones, whatever the file says, as does ``listen``. With ``stateful`` it is for conversations, and
+    ones, whatever the file says, as does ``listen``. With ``stateful`` it is for flows, and
     ``client`` gives an ``ASTFClient``. Start it in a thread that lives
     as long as the server: the kernel ends the server when that thread ends.
 

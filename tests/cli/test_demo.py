@@ -163,6 +163,6 @@ def talked(**changes: Any) -> FlowOutcome:
 )
 def test_what_is_wrong_with_conversations_is_found(done: FlowOutcome, wrong: list[str]) -> None:
     failed_checks = [one.what for one in _demo_flows.check(done) if not one.ok]
-    expected = {f"conversations, {what}" for what in wrong}
+    expected = {f"flows, {what}" for what in wrong}
     assert expected <= set(failed_checks)
     assert bool(failed_checks) == bool(wrong)

@@ -172,7 +172,7 @@ def test_flows_that_are_taken_over_say_by_whom(start: Any, stateful: LocalServer
     assert running.returncode == 3, err
     assert "user bob (session " in out
     assert ") took the server over at " in out
-    assert "begun flows" in out
+    assert "opened flows" in out
     assert "took the server over at " in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 

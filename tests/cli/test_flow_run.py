@@ -186,7 +186,7 @@ def test_a_server_for_streams(allosaur: Any, serve: Any) -> None:
 
 
 def test_streams_for_a_stateful_server(allosaur: Any, where: list[str]) -> None:
-    allosaur("run", ROOT / "profiles" / "imix.py", *where).refused("runs conversations", "allosaur server")
+    allosaur("run", ROOT / "profiles" / "imix.py", *where).refused("runs flows", "allosaur server")
 
 
 def test_a_server_that_someone_else_has(allosaur: Any, where: list[str], box: MockStatefulTransport) -> None:
@@ -228,7 +228,7 @@ def test_names_that_are_not_there(allosaur: Any, where: list[str]) -> None:
 
 
 def test_start_refuses_streams(allosaur: Any, where: list[str]) -> None:
-    allosaur("start", ROOT / "profiles" / "imix.py", *where).refused("runs conversations", "allosaur server")
+    allosaur("start", ROOT / "profiles" / "imix.py", *where).refused("runs flows", "allosaur server")
 
 
 # The parts

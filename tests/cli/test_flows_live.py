@@ -172,10 +172,10 @@ def test_each_kind_of_profile_wants_its_kind_of_server(
     allosaur: Any, stateful: LocalServer, server: LocalServer
 ) -> None:
     streams = ROOT / "profiles" / "imix.py"
-    allosaur("run", streams, *where(stateful)).refused("runs conversations", "allosaur server")
+    allosaur("run", streams, *where(stateful)).refused("runs flows", "allosaur server")
     allosaur("run", HTTP, *where(server)).refused("sends streams", "allosaur server --stateful")
     allosaur("stop", "--pid", "web", *where(server)).refused("--pid", "stateful profiles")
-    allosaur("ping", "192.0.2.1", *where(stateful)).refused("runs conversations")
+    allosaur("ping", "192.0.2.1", *where(stateful)).refused("runs flows")
 
 
 # TRex's launcher

@@ -62,7 +62,7 @@ def test_the_guide_works_from_its_first_line_to_its_last(
     parts = [web, "serve clients", ask, "rest", people, "serve servers", curl, "rest", away]
     parts += [router, "serve both", through, nat, "rest"]
     output = run(tmp_path, parts)
-    begun = [int(flows) for flows in re.findall(r"begun flows +(\d+) ", output)]
+    begun = [int(flows) for flows in re.findall(r"opened flows +(\d+) ", output)]
     assert begun == [500, 20, 20]
     assert output.count("OK: all flows that were offered began and were answered") == 3
     # What the kernel counted of them: nginx and the router's memory of them.

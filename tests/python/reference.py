@@ -39,7 +39,7 @@ SECTIONS = {
         "STLStreamDstMAC",
     ),
     "To change packets on the way out": ("STLVM", "STLScVmRaw", "STLIPRange", "STLVm"),
-    "To say which conversations to have": (
+    "To say which flows to open": (
         "ASTFProfile",
         "ASTFTemplate",
         "ASTFTCPClientTemplate",

@@ -20,7 +20,7 @@ _CPS_MAX = 1e9
 
 
 class ASTFCapInfo:
-    """A capture (pcap, pcapng) of one conversation, as a template of a profile.
+    """A capture (pcap, pcapng) of one flow, as a template of a profile.
 
     ``file`` is looked for as ``ASTFProgram`` does. ``cps`` flows begin each second (1). ``l7_percent`` in
     place of ``cps`` for all captures of a profile, 100 in all: then the captures have ``cps`` by their

@@ -1,4 +1,4 @@
-"""A program: what one side of a conversation does, written call by call, or made from a capture.
+"""A program: what one side of a flow does, written call by call, or made from a capture.
 
 What does not live here: the single commands (``_commands``), reading captures (``_captured``), and how
 fields of an application are changed (``_replace``).
@@ -63,9 +63,9 @@ _ADDONS = ("latency",)
 
 
 class ASTFProgram:
-    """What one side of a conversation does.
+    """What one side of a flow does.
 
-    With ``file`` the program is made from a capture (pcap, pcapng) of one conversation: that of
+    With ``file`` the program is made from a capture (pcap, pcapng) of one flow: that of
     ``side`` "c" (client: whoever sent the first packet) or "s" (server). A relative name is looked for
     beside the profile and in the current folder; a name without a folder also among the captures that
     come with this package.

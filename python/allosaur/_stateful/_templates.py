@@ -149,7 +149,7 @@ class ASTFTCPServerTemplate:
 
 
 class ASTFTemplate:
-    """A conversation: the client's template and the server's.
+    """One kind of flow: the client's template and the server's.
 
     Templates with the same ``tg_name`` (up to 20 characters) are counted together, as a template group.
     Raises ``ASTFError``.

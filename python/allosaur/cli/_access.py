@@ -115,11 +115,11 @@ def _other_kind(name: str, is_stateful: bool) -> str:
     """Return what to do when the server is for the other kind of traffic."""
     if is_stateful:
         return (
-            f"the server at {name} runs conversations (--stateful), and this is for streams: start another "
+            f"the server at {name} runs flows (--stateful), and this is for streams: start another "
             "with `allosaur server`, or give `allosaur run` a stateful profile"
         )
     return (
-        f"the server at {name} sends streams, and this is for conversations: start another with "
+        f"the server at {name} sends streams, and this is for flows: start another with "
         "`allosaur server --stateful`, or use `allosaur run PROFILE --local`"
     )
 

@@ -8,7 +8,7 @@ from allosaur.cli import _options, _shipped
 
 
 def of_runs(parser: argparse._ActionsContainer) -> None:
-    """Arguments of a start of conversations. Their defaults are `None`: who gives none may mean streams."""
+    """Arguments of a start of flows. Their defaults are `None`: who gives none may mean streams."""
     parser.add_argument(
         "--pid", metavar="NAME", help="the name under which the profile is on the server (default: _)"
     )

@@ -59,7 +59,7 @@ def run(parser: argparse.ArgumentParser) -> None:
         help="take the ports over even if someone else has them, and start even above the line rate",
     )
     parser.add_argument("--report", metavar="FILE", help="write an HTML report with plots")
-    _arguments_flows.of_runs(parser.add_argument_group("conversations (stateful profiles)"))
+    _arguments_flows.of_runs(parser.add_argument_group("flows (stateful profiles)"))
     _options.add_json(parser)
 
 
@@ -67,7 +67,7 @@ def sim(parser: argparse.ArgumentParser) -> None:
     """Describe `allosaur sim`."""
     _arguments_sim.of_streams(parser)
     _load_arguments(parser, default_duration="forever")
-    _arguments_sim.of_flows(parser.add_argument_group("conversations (stateful profiles)"))
+    _arguments_sim.of_flows(parser.add_argument_group("flows (stateful profiles)"))
     _arguments_sim.of_link(parser.add_argument_group("the link between clients and servers"))
     _options.add_json(parser)
 

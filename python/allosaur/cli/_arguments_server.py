@@ -25,7 +25,7 @@ def server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stateful",
         action="store_true",
-        help="for conversations over TCP and UDP (stateful profiles), not for streams alone",
+        help="for TCP and UDP flows (stateful profiles), not for streams alone",
     )
     parser.add_argument(
         "--cores", type=_options.whole_number, metavar="N", help="threads that send (default: 1)"

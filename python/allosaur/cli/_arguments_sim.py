@@ -1,4 +1,4 @@
-"""The arguments of `allosaur sim`: of streams, of conversations, and of the link between their two ends."""
+"""The arguments of `allosaur sim`: of streams, of flows, and of the link between their two ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def of_streams(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="OUT.pcap",
-        help="the capture file to write; with conversations two, OUT_c.pcap of the clients' port and "
+        help="the capture file to write; with flows two, OUT_c.pcap of the clients' port and "
         "OUT_s.pcap of the servers', and only if it is given",
     )
     parser.add_argument(
@@ -50,9 +50,9 @@ def of_streams(parser: argparse.ArgumentParser) -> None:
 
 
 def of_flows(parser: argparse._ActionsContainer) -> None:
-    """What conversations have."""
+    """What flows have."""
     parser.add_argument(
-        "--stateful", action="store_true", help="the profile has conversations (else found out by itself)"
+        "--stateful", action="store_true", help="the profile has flows (else found out by itself)"
     )
     parser.add_argument(
         "--full",

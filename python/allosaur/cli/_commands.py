@@ -76,7 +76,7 @@ COMMANDS = (
     Command(
         "sim",
         "_sim",
-        "try a profile without a network, in virtual time: its packets, its conversations",
+        "try a profile without a network, in virtual time: its packets, its flows",
         _arguments_run.sim,
     ),
     Command(

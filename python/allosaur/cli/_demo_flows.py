@@ -1,4 +1,4 @@
-"""The second part of `allosaur demo`: conversations over TCP, between two in-memory ports."""
+"""The second part of `allosaur demo`: TCP flows, between two in-memory ports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROFILE = Path(_demo_http.__file__)
 
 
 def run() -> FlowOutcome:
-    """Start a stateful server, run the conversations, and stop it."""
+    """Start a stateful server, run the flows, and stop it."""
     plan = FlowPlan(multiplier=RATE_CPS, duration_s=DURATION_S)
     print(
         f"Opening {RATE_CPS} connections of HTTP a second, for {DURATION_S:g} s.",
@@ -44,9 +44,9 @@ def run() -> FlowOutcome:
 
 
 def check(outcome: FlowOutcome) -> list[Check]:
-    """Return what must hold of the conversations, and whether it did."""
+    """Return what must hold of the flows, and whether it did."""
     return [
-        Check(f"conversations, {one.what}", one.ok, one.found)
+        Check(f"flows, {one.what}", one.ok, one.found)
         for one in [*_checks(outcome), *_run_flows.checks(outcome, judge(outcome))]
     ]
 

@@ -1,4 +1,4 @@
-"""The demo's conversations: HTTP, a connection for each request of 100 bytes, answered by 32 KB.
+"""The demo's flows: HTTP, a connection for each request of 100 bytes, answered by 32 KB.
 
 Run it without the demo: allosaur run <this file> --local -m 500 -d 3
 Tunables: response (bytes of an answer).

@@ -37,7 +37,7 @@ def plan_of(options: argparse.Namespace) -> FlowPlan:
 
 
 def factor(text: str) -> float:
-    """Read the multiplier of conversations: a number. Raises :class:`CommandError`."""
+    """Read the multiplier of flows: a number. Raises :class:`CommandError`."""
     try:
         return float(text)
     except ValueError:

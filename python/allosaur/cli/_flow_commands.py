@@ -132,7 +132,7 @@ def stats(client: STLClient, options: argparse.Namespace) -> Answer:
             records = flows.get_flow_info(name)
             parts.append(_flow_tables.flows(records) if records else _flow_tables.NO_FLOWS)
             result["flows"] = records
-    parts.append("\n".join(_flow_summary.errors(counters)) or "No counter of errors has grown.")
+    parts.append("\n".join(_flow_summary.errors(counters)) or "No error counter has grown.")
     return Answer("\n\n".join(parts), result)
 
 

@@ -27,7 +27,7 @@ def progress(title: str, stream: TextIO | None = None) -> Progress[FlowMoment]:
 
 
 class _Lines:
-    """A line of each moment; counters of errors are named under it when they grow from nothing."""
+    """A line of each moment; error counters are named under it when they grow from nothing."""
 
     def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()
@@ -47,7 +47,7 @@ class _Lines:
 
 
 def live_view(title: str, moment: FlowMoment) -> RenderableType:
-    """Return the table of one moment, the counters of errors under it, and the sparkline of connections."""
+    """Return the table of one moment, the error counters under it, and the sparkline of connections."""
     from rich.console import Group
     from rich.text import Text
 

@@ -13,7 +13,7 @@ from allosaur.cli._options import FOREVER
 from allosaur.report import FlowCounters, SideCounters
 
 _ROWS = (
-    ("begun flows", "begun_flows"),
+    ("opened flows", "begun_flows"),
     ("connected flows", "connected_flows"),
     ("closed flows", "closed_flows"),
     ("active flows", "active_flows"),
@@ -80,7 +80,7 @@ def errors(counters: FlowCounters) -> list[str]:
 
 def groups(found: Mapping[str, FlowCounters]) -> str:
     """Return the table of template groups."""
-    header = ["group", "begun", "connected", "active", "clients sent", "servers sent", "errors"]
+    header = ["group", "opened", "connected", "active", "clients sent", "servers sent", "errors"]
     rows = [
         [
             name,
@@ -151,7 +151,7 @@ def counters_json(counters: FlowCounters) -> dict[str, Any]:
 
 
 def error_objects(found: Sequence[tuple[str, str, int]]) -> list[dict[str, Any]]:
-    """Return counters of errors as plain data."""
+    """Return error counters as plain data."""
     return [
         {"side": side, "counter": name, "count": count, "hint": hint(name)} for side, name, count in found
     ]

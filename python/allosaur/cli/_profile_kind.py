@@ -1,4 +1,4 @@
-"""Which kind of traffic a profile is for: streams, or conversations."""
+"""Which kind of traffic a profile is for: streams, or flows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _METHODS = {"get_profile": True, "get_streams": False}
 
 
 def is_stateful(path: Path) -> bool:
-    """Say whether a file has conversations. What cannot be read is not: whoever loads it says why.
+    """Say whether a file has flows. What cannot be read is not: whoever loads it says why.
 
     Raises :class:`CommandError` for a file of TRex's that is no profile at all.
     """

@@ -1,4 +1,4 @@
-"""`allosaur run` with a stateful profile: its conversations, and what came of them."""
+"""`allosaur run` with a stateful profile: its flows, and what came of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class OwnServer:
 
 
 def execute(options: argparse.Namespace, own: OwnServer | None = None) -> int:
-    """Do what `allosaur run` says, with conversations; return the exit code."""
+    """Do what `allosaur run` says, with flows; return the exit code."""
     if options.ports is not None:
         raise bad_input("--ports: a stateful profile uses all ports; --clients names those that open flows")
     path = Path(options.profile)

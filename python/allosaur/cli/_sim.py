@@ -1,6 +1,6 @@
 """`allosaur sim`: the packets a profile would send, as a capture file, in virtual time.
 
-The engine is the server's own; this only gives it the requests and describes what it wrote. Conversations
+The engine is the server's own; this only gives it the requests and describes what it wrote. Flows
 are in `_sim_flows`.
 """
 
@@ -46,7 +46,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _is_stateful(options: argparse.Namespace) -> bool:
-    """Say whether the profile has conversations: by the option, or by what the file is."""
+    """Say whether the profile has flows: by the option, or by what the file is."""
     if options.commands is not None:
         return False
     return options.stateful or is_stateful(Path(options.profile))

@@ -40,7 +40,7 @@ _LINK = (
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Do what `allosaur sim` says, with conversations; return the exit code."""
+    """Do what `allosaur sim` says, with flows; return the exit code."""
     path = Path(options.profile)
     files = capture_files(options.output)
     words = _words(options)
@@ -80,7 +80,7 @@ def _words(options: argparse.Namespace) -> list[str]:
         multiplier = float(options.multiplier)
     except ValueError:
         raise bad_input(
-            f"-m {options.multiplier}: conversations have no packet rate; write a factor, such as 2"
+            f"-m {options.multiplier}: flows have no packet rate; write a factor, such as 2"
         ) from None
     if options.limit is not None:
         raise bad_input("--limit: is for streams; --flows limits the flows of each template")

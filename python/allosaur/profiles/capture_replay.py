@@ -1,6 +1,6 @@
 """A capture, packet by packet with its own gaps: each direction of the talk from its own port.
 
-It tests a device with a real conversation, over and over again. For a capture without anything around it,
+It tests a device with a real flow, over and over again. For a capture without anything around it,
 no profile is needed: allosaur run my.pcap.
 
 Run it:  allosaur run capture_replay -t rounds=100 -d 30 --ports 0,1 --local

@@ -109,7 +109,7 @@ receive_threads: 1
 # adaptive: threads sleep when idle. busy: each takes a CPU whole, and is never late.
 poll: adaptive
 
-# true for stateful mode: TCP and UDP conversations on a stack of the server's own, with streams beside.
+# true for stateful mode: TCP and UDP flows on a stack of the server's own, with streams beside.
 stateful: false
 
 # There is no password: who can connect may send. \"*\" listens on all addresses.

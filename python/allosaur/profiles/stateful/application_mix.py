@@ -4,7 +4,7 @@ It tests with what a network carries; each application is a template group with 
 hold: get_traffic_tg_stats() has no errors in any group.
 
 Run it:  allosaur run application_mix -d 10 --local
-Tunables: rate (conversations a second at multiplier 1, of all applications together).
+Tunables: rate (flows a second at multiplier 1, of all applications together).
 """
 
 from allosaur import ASTFCapInfo, ASTFIPGen, ASTFIPGenDist, ASTFProfile

@@ -1,6 +1,6 @@
 """Names: a question and an answer over UDP, as dnsmasq gave it.
 
-It tests many short conversations. What must hold: as many answers as questions.
+It tests many short flows. What must hold: as many answers as questions.
 
 Run it:  allosaur run dns -t rate=1000 -d 10 --local
 Tunables: rate (questions a second at multiplier 1), name (eleven letters that are asked for).

@@ -1,7 +1,7 @@
 """HTTP, a connection for each request: 100 bytes ask, 32 KB answer. The usual benchmark.
 
 It tests how many connections a second a device can take with a mean load of data on each. What must hold:
-as many connections are closed as were opened, and no counter of errors grows.
+as many connections are closed as were opened, and no error counter grows.
 
 Run it:  allosaur run http -t response=1024 -d 10 --local
 Tunables: request (bytes, 60 or more), response (bytes, 100 or more), rate (connections a second at

@@ -1,6 +1,6 @@
 """A browser at work: a page, its style sheet and a picture on one connection, as it was captured.
 
-It tests with a real conversation, of which the bytes are nginx's and curl's. Any capture of one session can
+It tests with a real connection, of which the bytes are nginx's and curl's. Any capture of one session can
 stand here.
 
 Run it:  allosaur run http_browsing -t rate=20 -d 10 --local

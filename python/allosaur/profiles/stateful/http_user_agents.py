@@ -21,7 +21,7 @@ BROWSERS = ["Mozilla/5.0 (X11; Linux x86_64) Firefox/128.0", "curl/8.9.1", "Wget
 
 
 class HttpUserAgents:
-    """A captured conversation with other headers."""
+    """A captured connection with other headers."""
 
     def get_profile(self, host="site.example", order="rand"):
         """Return the profile."""
