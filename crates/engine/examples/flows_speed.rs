@@ -14,12 +14,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use allosaur_engine::stateful::{Command, Config, PortFacts, RunIndex, RunLimits, Stateful};
+use allosaur_engine::stateful::{
+    Command, Config, FlowPortInfo, RunIndex, RunLimits, StatefulEngine,
+};
 use allosaur_engine::template::{
     CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side, Tunable,
 };
 use allosaur_engine::time::{Due, Gap, MICROSECOND, Nanos, SECOND};
-use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
 use allosaur_packet::MacAddress;
 
 const RUN: RunIndex = RunIndex(0);
@@ -56,20 +58,20 @@ fn main() {
 }
 
 /// Connections that servers have closed.
-fn closed(engine: &Stateful) -> u64 {
+fn closed(engine: &StatefulEngine) -> u64 {
     let groups = engine.groups(RUN).expect("it runs");
     groups[0][1].flows.tcp.closed
 }
 
 #[inline(never)]
-fn run_warm(engine: &mut Stateful, rings: &mut Rings, now: &mut Nanos, connections: u64) {
+fn run_warm(engine: &mut StatefulEngine, rings: &mut Rings, now: &mut Nanos, connections: u64) {
     turns(engine, rings, now, connections);
 }
 
 /// Runs until so many connections are over. Returns how many, and frames.
 #[inline(never)]
 fn run_turns(
-    engine: &mut Stateful,
+    engine: &mut StatefulEngine,
     rings: &mut Rings,
     now: &mut Nanos,
     connections: u64,
@@ -79,7 +81,7 @@ fn run_turns(
 
 #[inline(always)]
 fn turns(
-    engine: &mut Stateful,
+    engine: &mut StatefulEngine,
     rings: &mut Rings,
     now: &mut Nanos,
     connections: u64,
@@ -175,16 +177,16 @@ impl Rings {
     }
 }
 
-impl Outlets for Rings {
+impl TxQueues for Rings {
     #[inline]
-    fn with_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
+    fn with_queue<J: QueueOp>(&mut self, port: PortIndex, job: J) -> J::Output {
         job.run(&mut self.sent[usize::from(port)])
     }
 }
 
-fn engine() -> Stateful {
+fn engine() -> StatefulEngine {
     let facts = |side, own: u8| {
-        Some(PortFacts {
+        Some(FlowPortInfo {
             side,
             own_mac: MacAddress([2, 0, 0, 0, 0, own]),
             peer_mac: MacAddress([2, 0, 0, 0, 0, 1 - own]),
@@ -198,7 +200,7 @@ fn engine() -> Stateful {
         flows_max: 1 << 18,
         seed: 1,
     };
-    Stateful::new(config, SECOND)
+    StatefulEngine::new(config, SECOND)
 }
 
 fn profile(response_bytes: u64) -> ProfileSpec {

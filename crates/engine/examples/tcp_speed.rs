@@ -13,7 +13,7 @@
 use std::time::Instant;
 
 use allosaur_engine::tcp::{
-    Connection, Context, Outcome, Segment, Seq, SidePool, TcpCounters, Tunables,
+    Connection, Context, Outcome, RecoveryPool, Segment, Seq, TcpCounters, Tunables,
 };
 
 const REQUEST_BYTES: u32 = 100;
@@ -32,7 +32,7 @@ fn main() {
     let mut world = World {
         tunables,
         counters: TcpCounters::default(),
-        sides: SidePool::default(),
+        sides: RecoveryPool::default(),
         now_ms: 1,
         wire: Vec::with_capacity(64),
         response_bytes,
@@ -49,7 +49,7 @@ fn main() {
 struct World {
     tunables: Tunables,
     counters: TcpCounters,
-    sides: SidePool,
+    sides: RecoveryPool,
     now_ms: u32,
     wire: Vec<Segment>,
     response_bytes: u32,

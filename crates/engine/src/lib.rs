@@ -6,12 +6,11 @@
 //!
 //! The modules stand in an order, and a module imports only from those before it:
 //! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `latency`, `echo`, `flow_stats`, `host`,
-//! `stream`, `tcp`, `app`, `template`, `flow`, `session`, `stateful`, `engine`.
+//! `stream`, `tcp`, `app`, `template`, `flow`, `session`, `stateful`, `stateless`.
 
 pub mod app;
 pub mod capture;
 pub mod echo;
-pub mod engine;
 pub mod flow;
 pub mod flow_stats;
 pub mod host;
@@ -19,6 +18,7 @@ pub mod latency;
 pub mod rng;
 pub mod session;
 pub mod stateful;
+pub mod stateless;
 pub mod stats;
 pub mod stream;
 pub mod tcp;
@@ -28,4 +28,4 @@ pub mod transmit;
 pub mod vm;
 pub mod wheel;
 
-pub use engine::{Command, Engine, Event};
+pub use stateless::{Command, Event, StatelessEngine};

@@ -5,7 +5,7 @@
 //! each kind of port, by type, so that the engine's burst loops compile once per kind with
 //! nothing in between; the simulator implements them for its recorder.
 
-use allosaur_packet::offload::LeftChecksums;
+use allosaur_packet::offload::TxChecksumOffload;
 
 use crate::time::{Due, Gap, Nanos};
 
@@ -42,7 +42,11 @@ pub trait Transmit {
 
     /// As [`Transmit::register`], for [`Transmit::reuse`] of frames whose checksums the port
     /// computes. `None` also where it does not.
-    fn register_left(&mut self, frame: &[u8], left: &LeftChecksums) -> Option<FrameHandle> {
+    fn register_offloaded(
+        &mut self,
+        frame: &[u8],
+        left: &TxChecksumOffload,
+    ) -> Option<FrameHandle> {
         let _ = (frame, left);
         None
     }
@@ -51,8 +55,8 @@ pub trait Transmit {
     fn unregister(&mut self, frame: FrameHandle);
 }
 
-/// What the engine wants done with a queue: a burst. See [`Outlets::with_queue`].
-pub trait Job {
+/// What the engine wants done with a queue: a burst. See [`TxQueues::with_queue`].
+pub trait QueueOp {
     /// What the burst leaves behind.
     type Output;
     /// Runs the burst on the queue.
@@ -60,8 +64,8 @@ pub trait Job {
 }
 
 /// The transmit queues that one engine owns, one of each port of its group.
-pub trait Outlets {
+pub trait TxQueues {
     /// Runs `job` on the queue of `port`. The branch on the kind of port is taken here, once a
     /// burst.
-    fn with_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output;
+    fn with_queue<J: QueueOp>(&mut self, port: PortIndex, job: J) -> J::Output;
 }

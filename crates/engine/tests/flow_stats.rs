@@ -1,9 +1,9 @@
 //! Packet groups from end to end, without ports: what is marked is found, and nothing else.
 
-use allosaur_engine::flow_stats::mark::{clear, mark};
-use allosaur_engine::flow_stats::receive::{Sign, sign_of};
+use allosaur_engine::flow_stats::receive::{FlowTag, flow_tag_of};
+use allosaur_engine::flow_stats::tag::{clear, tag};
 use allosaur_engine::flow_stats::{
-    FLOW_GROUPS, Group, GroupCounters, GroupTable, MarkError, Marking, Rule, VXLAN_PORTS_MAX,
+    FLOW_GROUPS, Group, GroupCounters, GroupTable, Rule, TagError, Tagging, VXLAN_PORTS_MAX,
     VxlanPorts,
 };
 use allosaur_packet::checksum::checksum;
@@ -60,8 +60,8 @@ proptest! {
     ) {
         let before = frame(tags, ipv6, id, port, &[7; 30]);
         let mut packet = before.clone();
-        mark(&mut packet, rule(n), Marking::Server, &VxlanPorts::STANDARD).expect("it is IP");
-        prop_assert_eq!(sign_of(&packet, &VxlanPorts::STANDARD), Group::flow(n).map(Sign::Flow));
+        tag(&mut packet, rule(n), Tagging::Server, &VxlanPorts::STANDARD).expect("it is IP");
+        prop_assert_eq!(flow_tag_of(&packet, &VxlanPorts::STANDARD), Group::flow(n).map(FlowTag::Flow));
         let at = 14 + 4 * tags;
         if !ipv6 {
             prop_assert_eq!(checksum(&packet[at..at + 20]), 0);
@@ -77,8 +77,8 @@ proptest! {
         let before = frame(0, ipv6, 1, 4789, &payload);
         let mut packet = before.clone();
         let group = Group::flow(n).expect("a group");
-        mark(&mut packet, Rule { group, vxlan: true, run: 0 }, Marking::Server, &VxlanPorts::STANDARD).expect("it is VXLAN");
-        prop_assert_eq!(sign_of(&packet, &VxlanPorts::STANDARD), Some(Sign::Flow(group)));
+        tag(&mut packet, Rule { group, vxlan: true, run: 0 }, Tagging::Server, &VxlanPorts::STANDARD).expect("it is VXLAN");
+        prop_assert_eq!(flow_tag_of(&packet, &VxlanPorts::STANDARD), Some(FlowTag::Flow(group)));
         let outer = if ipv6 { 14 + 40 + 8 } else { 14 + 20 + 8 };
         prop_assert_eq!(&packet[..outer], &before[..outer]);
     }
@@ -95,15 +95,15 @@ proptest! {
         let rule = Rule { group, vxlan: true, run: 0 };
         for port in others.iter().copied().chain([4789]) {
             let mut packet = frame(0, ipv6, 1, port, &payload);
-            mark(&mut packet, rule, Marking::Server, &ports).expect("it is VXLAN");
-            prop_assert_eq!(sign_of(&packet, &ports), Some(Sign::Flow(group)));
-            let known = (port == 4789).then_some(Sign::Flow(group));
-            prop_assert_eq!(sign_of(&packet, &VxlanPorts::STANDARD), known);
+            tag(&mut packet, rule, Tagging::Server, &ports).expect("it is VXLAN");
+            prop_assert_eq!(flow_tag_of(&packet, &ports), Some(FlowTag::Flow(group)));
+            let known = (port == 4789).then_some(FlowTag::Flow(group));
+            prop_assert_eq!(flow_tag_of(&packet, &VxlanPorts::STANDARD), known);
         }
         if port != 4789 && !others.contains(&port) {
             let mut packet = frame(0, ipv6, 1, port, &payload);
-            let refused = mark(&mut packet, rule, Marking::Server, &ports);
-            prop_assert_eq!(refused, Err(MarkError::NotVxlan));
+            let refused = tag(&mut packet, rule, Tagging::Server, &ports);
+            prop_assert_eq!(refused, Err(TagError::NotVxlan));
         }
     }
 
@@ -111,8 +111,8 @@ proptest! {
     fn what_is_not_counted_has_no_sign(tags in 0..=2_usize, ipv6: bool, id: u16) {
         let before = frame(tags, ipv6, id, 80, &[7; 30]);
         let mut packet = before.clone();
-        clear(&mut packet, Marking::Server);
-        prop_assert_eq!(sign_of(&packet, &VxlanPorts::STANDARD), None);
+        clear(&mut packet, Tagging::Server);
+        prop_assert_eq!(flow_tag_of(&packet, &VxlanPorts::STANDARD), None);
         if id < 0xfc00 {
             prop_assert_eq!(packet, before);
         } else {
@@ -135,11 +135,11 @@ proptest! {
         let length_at = if ipv6 { at + 4 } else { at + 2 };
         packet[length_at..length_at + 2].copy_from_slice(&lengths.to_be_bytes());
         let mut counted = packet.clone();
-        let marked = mark(&mut counted, rule(n), Marking::Server, &VxlanPorts::STANDARD);
+        let marked = tag(&mut counted, rule(n), Tagging::Server, &VxlanPorts::STANDARD);
         prop_assert_eq!(marked, Ok(()));
-        prop_assert_eq!(sign_of(&counted, &VxlanPorts::STANDARD), Group::flow(n).map(Sign::Flow));
-        clear(&mut packet, Marking::Server);
-        prop_assert_eq!(sign_of(&packet, &VxlanPorts::STANDARD), None);
+        prop_assert_eq!(flow_tag_of(&counted, &VxlanPorts::STANDARD), Group::flow(n).map(FlowTag::Flow));
+        clear(&mut packet, Tagging::Server);
+        prop_assert_eq!(flow_tag_of(&packet, &VxlanPorts::STANDARD), None);
     }
 
     #[test]
@@ -149,9 +149,9 @@ proptest! {
             let kinds = [[8, 0], [0x86, 0xdd], [0x81, 0], [1, 2]];
             ether_type.copy_from_slice(&kinds[kind as usize]);
         }
-        let _ = sign_of(&bytes, &VxlanPorts::STANDARD);
-        let _ = mark(&mut bytes, rule(0), Marking::Server, &VxlanPorts::STANDARD);
-        clear(&mut bytes, Marking::Server);
+        let _ = flow_tag_of(&bytes, &VxlanPorts::STANDARD);
+        let _ = tag(&mut bytes, rule(0), Tagging::Server, &VxlanPorts::STANDARD);
+        clear(&mut bytes, Tagging::Server);
     }
 }
 
@@ -159,33 +159,33 @@ proptest! {
 fn a_checksum_that_is_wrong_on_purpose_stays_wrong() {
     let mut packet = frame(0, false, 1, 80, &[7; 30]);
     packet[25] ^= 0x11;
-    mark(&mut packet, rule(0), Marking::Server, &VxlanPorts::STANDARD).expect("it is IPv4");
+    tag(&mut packet, rule(0), Tagging::Server, &VxlanPorts::STANDARD).expect("it is IPv4");
     assert_ne!(checksum(&packet[14..34]), 0);
 }
 
 #[test]
 fn packets_without_a_place_for_the_sign_are_refused() {
     let arp = [&MACS[..], &[8, 6], &[0; 46]].concat();
-    let refused = mark(
+    let refused = tag(
         &mut arp.clone(),
         rule(0),
-        Marking::Server,
+        Tagging::Server,
         &VxlanPorts::STANDARD,
     );
-    assert_eq!(refused, Err(MarkError::NotIp));
+    assert_eq!(refused, Err(TagError::NotIp));
     let mut udp = frame(0, false, 1, 80, &[0; 60]);
     let group = Group::flow(0).expect("a group");
-    let refused = mark(
+    let refused = tag(
         &mut udp,
         Rule {
             group,
             vxlan: true,
             run: 0,
         },
-        Marking::Server,
+        Tagging::Server,
         &VxlanPorts::STANDARD,
     );
-    assert_eq!(refused, Err(MarkError::NotVxlan));
+    assert_eq!(refused, Err(TagError::NotVxlan));
 }
 
 #[test]
@@ -199,9 +199,9 @@ fn a_trailer_is_not_written_over_a_header_whose_length_is_0() {
     packet[14] = 0x40;
     let mut mark_with = |bytes: usize| {
         packet.resize(bytes, 0);
-        mark(&mut packet, rule, Marking::Server, &VxlanPorts::STANDARD)
+        tag(&mut packet, rule, Tagging::Server, &VxlanPorts::STANDARD)
     };
-    assert_eq!(mark_with(34 + 15), Err(MarkError::NoRoom));
+    assert_eq!(mark_with(34 + 15), Err(TagError::NoRoom));
     assert_eq!(mark_with(34 + 16), Ok(()));
 }
 

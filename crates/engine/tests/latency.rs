@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use allosaur_engine::flow_stats::receive::{Sign, sign_of};
-use allosaur_engine::flow_stats::{Group, MarkError, Marking, Rule, VxlanPorts};
+use allosaur_engine::flow_stats::receive::{FlowTag, flow_tag_of};
+use allosaur_engine::flow_stats::{Group, Rule, TagError, Tagging, VxlanPorts};
 use allosaur_engine::latency::meter::{BUCKETS, bucket_usec};
 use allosaur_engine::latency::{LatencyStats, Meter, Trailer};
 use allosaur_engine::stream::{
-    CompileError, CoreShare, DestinationMac, Mode, PortFacts, Profile, ProfileKey, Rate, StreamSpec,
+    CompileError, CoreShare, DestinationMac, Mode, Profile, ProfileKey, Rate, StreamPortInfo,
+    StreamSpec,
 };
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
-use allosaur_engine::{Command, Engine};
+use allosaur_engine::{Command, StatelessEngine};
 use allosaur_testkit::recording::Recording;
 use proptest::prelude::*;
 
@@ -57,12 +58,12 @@ fn stream(n: u16, run: u8) -> StreamSpec {
     }
 }
 
-const FACTS: PortFacts = PortFacts {
+const FACTS: StreamPortInfo = StreamPortInfo {
     line_rate_bps: 10e9,
     source_mac: [2; 6],
     destination_mac: [4; 6],
     data_cores: 2,
-    marking: Some(Marking::Server),
+    marking: Some(Tagging::Server),
     vxlan: VxlanPorts::STANDARD,
     checksums: Checksums::Complete,
 };
@@ -77,8 +78,8 @@ fn sent(streams: &[StreamSpec], factor: f64, turn: Nanos) -> Vec<(usize, Nanos, 
             rank: core,
             cores: 2,
         };
-        let mut engine = Engine::new(1, 0);
-        let mut outlets = Recording::default();
+        let mut engine = StatelessEngine::new(1, 0);
+        let mut tx_queues = Recording::default();
         let start = Command::StartProfile {
             port: 0,
             profile: ProfileKey(1),
@@ -86,11 +87,11 @@ fn sent(streams: &[StreamSpec], factor: f64, turn: Nanos) -> Vec<(usize, Nanos, 
             start_at: 0,
             duration: Some(SECOND),
         };
-        engine.handle_command(0, start, &mut outlets);
+        engine.handle_command(0, start, &mut tx_queues);
         let mut now = 0;
         while now <= SECOND + 2 * turn {
-            engine.poll_transmit(now, &mut outlets);
-            for frame in outlets.take() {
+            engine.poll_transmit(now, &mut tx_queues);
+            for frame in tx_queues.take() {
                 sent.push((core, now, frame.bytes));
             }
             now += turn;
@@ -100,7 +101,10 @@ fn sent(streams: &[StreamSpec], factor: f64, turn: Nanos) -> Vec<(usize, Nanos, 
 }
 
 fn trailer(frame: &[u8]) -> Trailer {
-    assert_eq!(sign_of(frame, &VxlanPorts::STANDARD), Some(Sign::Latency));
+    assert_eq!(
+        flow_tag_of(frame, &VxlanPorts::STANDARD),
+        Some(FlowTag::Latency)
+    );
     Trailer::parse(frame).expect("a trailer")
 }
 
@@ -131,7 +135,7 @@ fn the_multiplier_leaves_the_rate_as_it_is() {
     let sent = sent(&streams, 2.0, MILLISECOND);
     let measured = sent
         .iter()
-        .filter(|(_, _, frame)| sign_of(frame, &VxlanPorts::STANDARD).is_some());
+        .filter(|(_, _, frame)| flow_tag_of(frame, &VxlanPorts::STANDARD).is_some());
     assert_eq!((measured.count(), sent.len()), (1000, 3000));
     let profile = Profile::compile(&streams, &FACTS).expect("the streams are right");
     assert_eq!(profile.rates_at(|_| 2.0).pps_max, 3000.0);
@@ -187,7 +191,7 @@ fn wrong_streams_are_named() {
     short.packet[46] = 0x50;
     let no_room = CompileError::Mark {
         stream: 3,
-        error: MarkError::NoRoom,
+        error: TagError::NoRoom,
     };
     assert_eq!(compile(&[short]), Some(no_room));
 }

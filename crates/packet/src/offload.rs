@@ -6,7 +6,7 @@
 /// Where the headers are whose checksums a card fills in. The frame has zero in the IPv4 header's,
 /// and in that of TCP or UDP the sum of the pseudo header (RFC 9293 §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeftChecksums {
+pub struct TxChecksumOffload {
     /// Bytes before the IP header.
     pub l2_bytes: u8,
     /// Bytes of the IP header, with its options.

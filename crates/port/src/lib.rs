@@ -25,7 +25,7 @@ pub mod spread;
 pub mod tap;
 pub mod tuntap;
 
-use allosaur_packet::offload::LeftChecksums;
+use allosaur_packet::offload::TxChecksumOffload;
 use thiserror::Error;
 
 /// A port: what it can do, and its queues for the threads that will own them.
@@ -123,7 +123,7 @@ pub trait TxQueue: Send {
 
     /// As [`register`](TxQueue::register), for [`reuse`](TxQueue::reuse) of frames whose checksums the
     /// port computes; `None` also where it does not.
-    fn register_left(&mut self, frame: &[u8], left: &LeftChecksums) -> Option<FrameId> {
+    fn register_offloaded(&mut self, frame: &[u8], left: &TxChecksumOffload) -> Option<FrameId> {
         let _ = (frame, left);
         None
     }

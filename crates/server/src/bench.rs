@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use allosaur_engine::Command;
-use allosaur_engine::flow_stats::{Marking, VxlanPorts};
+use allosaur_engine::flow_stats::{Tagging, VxlanPorts};
 use allosaur_engine::stats::TransmitCounters;
-use allosaur_engine::stream::{CompileError, CoreShare, PortFacts, Profile, ProfileKey};
+use allosaur_engine::stream::{CompileError, CoreShare, Profile, ProfileKey, StreamPortInfo};
 use allosaur_engine::time::SECOND;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::Checksums;
@@ -171,13 +171,13 @@ fn sent(snapshot: &Snapshot) -> TransmitCounters {
 
 /// Asks for more than any core can do.
 fn start(case: Case, port: PortIndex, now: u64) -> Result<Command, CompileError> {
-    let facts = PortFacts {
+    let facts = StreamPortInfo {
         line_rate_bps: NOMINAL_RATE_BPS,
         source_mac: [2, 0, 0, 0, 0, 1],
         destination_mac: [2, 0, 0, 0, 0, 2],
         checksums: Checksums::Complete,
         data_cores: 1,
-        marking: Some(Marking::Server),
+        marking: Some(Tagging::Server),
         vxlan: VxlanPorts::STANDARD,
     };
     let profile = Profile::compile(&case.streams(), &facts)?;

@@ -5,7 +5,7 @@
 use std::io::Read;
 use std::time::SystemTime;
 
-use allosaur_engine::flow_stats::Marking;
+use allosaur_engine::flow_stats::Tagging;
 use allosaur_engine::stateful;
 use allosaur_engine::template::{PoolShare, Side};
 use allosaur_engine::vm::Checksums;
@@ -65,7 +65,7 @@ pub fn control_config(
             .format("%b %d %Y @ %H:%M:%S")
             .to_string(),
         build: build_facts(),
-        marking: Marking::Server,
+        marking: Tagging::Server,
         seed: seed().map_err(refused("random numbers"))?,
     })
 }
@@ -91,7 +91,7 @@ pub fn flow_configs(
             let own = &config.ports[port];
             let rank = own.cores.iter().position(|core| *core == thread)?;
             let is_there = descriptions[port] != PortDescription::Dummy;
-            is_there.then(|| stateful::PortFacts {
+            is_there.then(|| stateful::FlowPortInfo {
                 side: if port % 2 == 0 {
                     Side::Client
                 } else {

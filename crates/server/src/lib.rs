@@ -2,7 +2,7 @@
 //!
 //! The modules stand in an order, and a module imports only from those before it:
 //! `affinity`, `clock`, `counters`, `orders`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`,
-//! `polling`, `desk`, `endpoint`, `table`, `outlets`, `worker`, `receive`, `flows`, `bench`, `sim`, `settings`, `devices`,
+//! `polling`, `desk`, `endpoint`, `table`, `tx_queues`, `worker`, `receive`, `flows`, `bench`, `sim`, `settings`, `devices`,
 //! `config`, `layout`, `threads`, `facts`, `attached`, `service`.
 
 pub mod affinity;
@@ -23,7 +23,6 @@ pub mod layout;
 pub mod mailbox;
 pub mod observe;
 pub mod orders;
-mod outlets;
 pub mod polling;
 pub mod receive;
 pub mod rpc;
@@ -32,4 +31,5 @@ pub mod settings;
 pub mod sim;
 pub mod table;
 pub mod threads;
+mod tx_queues;
 pub mod worker;

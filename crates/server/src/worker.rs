@@ -1,11 +1,11 @@
 //! The data thread: where engine and ports meet.
 //!
 //! What lives here: the loop, one screen long. What does not: what to send (engine), how (port), and
-//! the adapters between them (`outlets`).
+//! the adapters between them (`tx_queues`).
 
 use std::sync::Arc;
 
-use allosaur_engine::Engine;
+use allosaur_engine::StatelessEngine;
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_port::kind::PortTx;
 use allosaur_port::tap::{TapIn, TapSwitch};
@@ -14,8 +14,8 @@ use crate::clock::Clock;
 use crate::counters::{CoreBlock, CoreCounters};
 use crate::mailbox::{Report, WorkerEnd};
 use crate::orders::Order;
-use crate::outlets::Queues;
 use crate::polling::{Poll, SLEEP_MIN, Waiter, sharpen_sleep};
+use crate::tx_queues::Queues;
 
 /// Busy threads publish their counters once in so many turns; idle ones before they wait.
 const TURNS_PER_PUBLISH: u32 = 64;
@@ -26,7 +26,7 @@ const RETRY_MAX: Nanos = 2 * MILLISECOND;
 /// One data thread: an engine, a transmit queue of each port that it serves, and the mail from control.
 #[derive(Debug)]
 pub struct Worker {
-    engine: Engine,
+    engine: StatelessEngine,
     queues: Queues,
     switch: TapSwitch,
     mail: WorkerEnd,
@@ -62,7 +62,7 @@ impl Worker {
     ) -> Worker {
         let now = clock.now_ns();
         Worker {
-            engine: Engine::new(queues.len(), now),
+            engine: StatelessEngine::new(queues.len(), now),
             queues: Queues::new(queues, now),
             switch: TapSwitch::default(),
             mail,

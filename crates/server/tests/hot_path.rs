@@ -9,7 +9,7 @@ use allosaur_engine::flow_stats::VxlanPorts;
 use allosaur_engine::stream::recording::{Pace, one_way};
 use allosaur_engine::stream::replay::Macs;
 use allosaur_engine::stream::{
-    CoreShare, DestinationMac, Mode, PortFacts, Profile, ProfileKey, Rate, Replay, StreamId,
+    CoreShare, DestinationMac, Mode, Profile, ProfileKey, Rate, Replay, StreamId, StreamPortInfo,
     StreamSpec,
 };
 use allosaur_engine::vm::{Checksums, Instruction, Operation, Range, Values, Width};
@@ -127,7 +127,7 @@ fn threads_that_send_and_receive_allocate_nothing() {
     let mut worker = Worker::new(queues, mail, counters.cores[0].clone(), clock.clone());
     let receivers = ports.into_iter().map(|port| port.rx);
     let mut receiver = Receiver::new(receivers, counters.receive.clone(), clock.clone());
-    let facts = PortFacts {
+    let facts = StreamPortInfo {
         line_rate_bps: 100e9,
         source_mac: [2; 6],
         destination_mac: [4; 6],

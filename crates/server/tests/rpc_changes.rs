@@ -3,7 +3,7 @@
 
 mod rpc_common;
 
-use allosaur_engine::engine::Change;
+use allosaur_engine::stateless::Change;
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use rpc_common::{User, World, start, stream};
 use serde_json::{Value, json};

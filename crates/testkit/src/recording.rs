@@ -3,9 +3,9 @@
 //! What lives here: the queues that never leave the test. What does not: ports.
 
 use allosaur_engine::time::{Due, Gap, Nanos};
-use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
 use allosaur_packet::checksum;
-use allosaur_packet::offload::LeftChecksums;
+use allosaur_packet::offload::TxChecksumOffload;
 
 use crate::golden::Record;
 
@@ -52,7 +52,7 @@ const COPIES: usize = 3;
 struct Kept {
     bytes: Vec<u8>,
     /// The checksums that the queue computes.
-    left: Option<LeftChecksums>,
+    left: Option<TxChecksumOffload>,
     /// What is sent when the frame is reused; the first one is next.
     copies: [Vec<u8>; COPIES],
 }
@@ -123,8 +123,8 @@ impl Recording {
     }
 }
 
-impl Outlets for Recording {
-    fn with_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
+impl TxQueues for Recording {
+    fn with_queue<J: QueueOp>(&mut self, port: PortIndex, job: J) -> J::Output {
         self.port(port);
         let mut queue = Queue {
             port,
@@ -160,7 +160,7 @@ impl Queue<'_> {
         }
     }
 
-    fn keep(&mut self, frame: &[u8], left: Option<LeftChecksums>) -> Option<FrameHandle> {
+    fn keep(&mut self, frame: &[u8], left: Option<TxChecksumOffload>) -> Option<FrameHandle> {
         if self.state.frames.iter().flatten().count() >= self.state.registered_max {
             return None;
         }
@@ -223,7 +223,11 @@ impl Transmit for Queue<'_> {
         self.keep(frame, None)
     }
 
-    fn register_left(&mut self, frame: &[u8], left: &LeftChecksums) -> Option<FrameHandle> {
+    fn register_offloaded(
+        &mut self,
+        frame: &[u8],
+        left: &TxChecksumOffload,
+    ) -> Option<FrameHandle> {
         match self.state.computes_checksums {
             true => self.keep(frame, Some(*left)),
             false => None,
@@ -239,7 +243,7 @@ impl Transmit for Queue<'_> {
 
 /// Computes the checksums of a frame as a card does. That of TCP or UDP begins with what is in its
 /// place: the sum of the pseudo header.
-fn complete(left: &LeftChecksums, frame: &mut [u8]) {
+fn complete(left: &TxChecksumOffload, frame: &mut [u8]) {
     let header = usize::from(left.l2_bytes);
     let segment = header + usize::from(left.l3_bytes);
     if left.is_ipv4 {
@@ -262,7 +266,7 @@ mod tests {
     /// Sends one frame by slot and some by repeat; gives how many were taken.
     struct Burst(u32);
 
-    impl Job for Burst {
+    impl QueueOp for Burst {
         type Output = u32;
 
         fn run<T: Transmit>(self, queue: &mut T) -> u32 {
@@ -294,7 +298,7 @@ mod tests {
     #[test]
     fn reused_frames_are_as_they_were_left() {
         struct Reuse;
-        impl Job for Reuse {
+        impl QueueOp for Reuse {
             type Output = ();
             fn run<T: Transmit>(self, queue: &mut T) {
                 let frame = queue.register(b"frame").expect("without limit");
@@ -330,7 +334,7 @@ mod tests {
     #[test]
     fn registration_can_be_refused() {
         struct Register;
-        impl Job for Register {
+        impl QueueOp for Register {
             type Output = bool;
             fn run<T: Transmit>(self, queue: &mut T) -> bool {
                 queue.register(b"frame").is_some()

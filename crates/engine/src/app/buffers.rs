@@ -13,7 +13,7 @@ use std::sync::Arc;
 use allosaur_packet::checksum::Sum;
 use thiserror::Error;
 
-use super::draws::{DrawError, DrawList, DrawProblem, Drawn, DrawsSpec};
+use super::substitution::{DrawError, DrawList, DrawProblem, Drawn, DrawsSpec};
 
 /// Most buffers of a profile.
 pub const BUFFERS_MAX: usize = 1_000_000;

@@ -3,8 +3,8 @@
 //! | what | where |
 //! |---|---|
 //! | what the user wrote | `spec` |
-//! | what can be said: constant bytes | `buffers`, with texts that differ by connection in `draws` |
-//! | a program, checked | `program`, and `endless` for loops without end |
+//! | what can be said: constant bytes | `buffers`, with texts that differ by connection in `substitution` |
+//! | a program, checked | `program`, and `loop_check` for loops without end |
 //! | one flow that runs it | `application`, with `variables` where it uses them |
 //! | what is counted | `counters` |
 //!
@@ -15,10 +15,10 @@
 mod application;
 mod buffers;
 mod counters;
-mod draws;
-mod endless;
+mod loop_check;
 mod program;
 mod spec;
+mod substitution;
 mod variables;
 
 pub use application::{Action, Application, Context, TURN_COMMANDS_MAX, YIELD};
@@ -26,9 +26,9 @@ pub use buffers::{
     BUFFER_BYTES_MAX, BUFFERS_BYTES_MAX, BUFFERS_MAX, BufferError, BufferIndex, BufferSpec, Buffers,
 };
 pub use counters::{ApplicationCounters, USER_COUNTERS, UdpCounters};
-pub use draws::{
-    DRAWN_FIRST, DrawError, DrawListSpec, DrawProblem, DrawSpec, DrawnSpec, DrawsSpec, VARIANTS_MAX,
-};
 pub use program::{COMMANDS_MAX, Program, ProgramError, ProgramProblem, Surroundings};
 pub use spec::{Addon, Command, Comparison, Condition, ProgramSpec, TICK, Transport};
+pub use substitution::{
+    DRAWN_FIRST, DrawError, DrawListSpec, DrawProblem, DrawSpec, DrawnSpec, DrawsSpec, VARIANTS_MAX,
+};
 pub use variables::{VARIABLES, VariablePool};

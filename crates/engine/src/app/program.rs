@@ -1,15 +1,15 @@
 //! A program, checked: what runs it checks nothing.
 //!
 //! What lives here: [`Program`] and all that may be wrong with one command. What does not: loops
-//! without end (`endless`), and running it (`application`).
+//! without end (`loop_check`), and running it (`application`).
 
 use thiserror::Error;
 
 use super::buffers::{BufferIndex, Buffers};
 use super::counters::USER_COUNTERS;
-use super::draws::{DRAWN_FIRST, Drawn};
-use super::endless;
+use super::loop_check;
 use super::spec::{Addon, Command, Comparison, ProgramSpec, Transport};
+use super::substitution::{DRAWN_FIRST, Drawn};
 use super::variables::VARIABLES;
 use crate::time::{Nanos, SECOND};
 
@@ -251,7 +251,7 @@ impl Program {
                 .map_err(|problem| at(i, problem))?;
             steps.push(step);
         }
-        endless::check(&steps).map_err(|(i, problem)| at(i, problem))?;
+        loop_check::check(&steps).map_err(|(i, problem)| at(i, problem))?;
         let mut program = Program {
             steps: steps.into_boxed_slice(),
             drawn: compiler.drawn.into_boxed_slice(),

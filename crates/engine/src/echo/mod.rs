@@ -112,7 +112,7 @@ pub struct EchoReadout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EchoArrival {
     /// It belongs to the echo streams.
-    Taken,
+    Disposition,
     /// It is somebody else's.
     Other,
 }
@@ -220,7 +220,7 @@ impl Echoes {
             request.extend(frame);
             self.asked.push_back((port, request));
         }
-        EchoArrival::Taken
+        EchoArrival::Disposition
     }
 
     /// Hands all frames that are due at `now` to `send`, which says whether there was room.

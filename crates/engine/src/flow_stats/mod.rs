@@ -9,13 +9,13 @@
 //! What lives here: groups as the wire knows them, by a small number. What does not: the user's
 //! numbers of groups (control gives each one of ours), and what is done with latency.
 
-pub mod mark;
 pub mod receive;
 pub mod table;
+pub mod tag;
 pub mod vxlan;
 
-pub use mark::{MarkError, Marking, Rule};
 pub use table::{GroupCounters, GroupTable};
+pub use tag::{Rule, TagError, Tagging};
 pub use vxlan::{VXLAN_PORTS_MAX, VxlanPorts};
 
 /// Groups that are only counted.

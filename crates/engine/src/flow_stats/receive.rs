@@ -6,12 +6,12 @@
 use allosaur_packet::ethernet::EtherType;
 use allosaur_packet::frame::{self, VLAN_TAGS_MAX};
 
-use super::mark::vxlan_offset;
-use super::{Group, Marking, VxlanPorts};
+use super::tag::vxlan_offset;
+use super::{Group, Tagging, VxlanPorts};
 
 /// What a sign says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
+pub enum FlowTag {
     /// A group that is only counted.
     Flow(Group),
     /// A group whose latency is measured: the frame's trailer tells which.
@@ -21,13 +21,13 @@ pub enum Sign {
 /// The sign of a frame, if it has one. Frames within VXLAN are looked at when the frame around
 /// them has none; `vxlan` are the UDP ports that carry it.
 #[inline]
-pub fn sign_of(frame: &[u8], vxlan: &VxlanPorts) -> Option<Sign> {
+pub fn flow_tag_of(frame: &[u8], vxlan: &VxlanPorts) -> Option<FlowTag> {
     let (ether_type, at) = network(frame)?;
     let id = match ether_type {
         EtherType::IPV4 => u16_at(frame, at + 4)?,
         _ => u16_at(frame, at + 2)?,
     };
-    match id.checked_sub(Marking::Server.first_id()) {
+    match id.checked_sub(Tagging::Server.first_id()) {
         Some(n) => Some(sign(n)),
         None => sign_in_vxlan(frame, ether_type, at, vxlan),
     }
@@ -35,8 +35,8 @@ pub fn sign_of(frame: &[u8], vxlan: &VxlanPorts) -> Option<Sign> {
 
 /// The groups that are counted take all signs but the highest.
 #[inline]
-fn sign(n: u16) -> Sign {
-    Group::flow(n).map_or(Sign::Latency, Sign::Flow)
+fn sign(n: u16) -> FlowTag {
+    Group::flow(n).map_or(FlowTag::Latency, FlowTag::Flow)
 }
 
 /// The type and the place of an IP header, behind any VLAN tags.
@@ -62,7 +62,7 @@ fn sign_in_vxlan(
     ether_type: EtherType,
     at: usize,
     vxlan: &VxlanPorts,
-) -> Option<Sign> {
+) -> Option<FlowTag> {
     // UDP to a port of VXLAN, if there are no options. With options a frame is not looked into.
     let header_bytes = if ether_type == EtherType::IPV4 {
         20
@@ -78,7 +78,7 @@ fn sign_in_vxlan(
         EtherType::IPV4 => u16_at(inner, at + 4)?,
         _ => u16_at(inner, at + 2)?,
     };
-    id.checked_sub(Marking::Server.first_id()).map(sign)
+    id.checked_sub(Tagging::Server.first_id()).map(sign)
 }
 
 #[inline]

@@ -1,6 +1,6 @@
 //! The UDP ports that carry VXLAN.
 //!
-//! What lives here: which they are on one port of ours. What does not: what is within (`mark`,
+//! What lives here: which they are on one port of ours. What does not: what is within (`tag`,
 //! `receive`).
 
 /// Where VXLAN listens (RFC 7348, section 8).

@@ -22,7 +22,7 @@ const INTERVAL_MIN: Nanos = SECOND / 10;
 
 /// Whom to find, and what came of it.
 #[derive(Clone, Debug)]
-pub(super) struct Seeker {
+pub(super) struct GatewayResolver {
     /// Own address and the gateway's; none when there is nothing to find.
     whom: Option<(Ipv4Addr, Ipv4Addr)>,
     /// When the next request is due.
@@ -36,12 +36,12 @@ pub(super) struct Seeker {
     tags: Vec<u8>,
 }
 
-impl Seeker {
+impl GatewayResolver {
     /// The first request is due at once.
-    pub(super) fn new(settings: &HostSettings, now: Nanos) -> Seeker {
+    pub(super) fn new(settings: &HostSettings, now: Nanos) -> GatewayResolver {
         let mut tags = Vec::new();
         link::tags_of(&settings.vlan, &mut tags);
-        Seeker {
+        GatewayResolver {
             whom: settings.ipv4.zip(settings.gateway),
             due: now,
             interval: INTERVAL_MIN,

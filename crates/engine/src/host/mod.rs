@@ -28,7 +28,7 @@ use allosaur_packet::ethernet::EtherType;
 
 use crate::time::Nanos;
 use announce::Announcer;
-use gateway::Seeker;
+use gateway::GatewayResolver;
 use link::Arrival;
 
 /// Time between announcements of our addresses.
@@ -61,7 +61,7 @@ pub struct HostSettings {
 pub struct Host {
     settings: HostSettings,
     announcer: Announcer,
-    seeker: Seeker,
+    seeker: GatewayResolver,
 }
 
 impl Host {
@@ -69,7 +69,7 @@ impl Host {
     pub fn new(settings: HostSettings, now: Nanos) -> Host {
         Host {
             announcer: Announcer::new(&settings, now),
-            seeker: Seeker::new(&settings, now),
+            seeker: GatewayResolver::new(&settings, now),
             settings,
         }
     }
@@ -82,7 +82,7 @@ impl Host {
             self.announcer = Announcer::new(&self.settings, now);
         }
         if before != self.settings {
-            self.seeker = Seeker::new(&self.settings, now);
+            self.seeker = GatewayResolver::new(&self.settings, now);
         }
     }
 

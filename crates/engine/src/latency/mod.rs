@@ -7,12 +7,12 @@
 //!
 //! What does not live here: which packets have a trailer (`flow_stats`).
 
-pub mod cover;
+pub mod checksum_fixup;
 pub mod histogram;
 pub mod meter;
 pub mod trailer;
 
-pub use cover::Cover;
+pub use checksum_fixup::ChecksumFixup;
 pub use histogram::Histogram;
 pub use meter::{LatencyStats, Meter};
 pub use trailer::{TRAILER_BYTES, Trailer};

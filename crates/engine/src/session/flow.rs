@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use allosaur_packet::checksum::Sum;
 use allosaur_packet::tcp::TcpFlags;
 
-use super::addon::{Connections, Header, LatencyCounters, Stamp};
+use super::app_latency::{Connections, Header, LatencyCounters, Stamp};
 use super::links::{LinkAddresses, LinkIndex, Links};
 use super::outbox::{Outbox, OutboxPool};
 use super::udp::Udp;
@@ -20,7 +20,7 @@ use crate::app::{
 use crate::flow::{FlowKey, Prefixes, Protocol};
 use crate::rng::Lcg;
 use crate::tcp::{
-    self, Connection, Outcome, Progress, Segment, Seq, SidePool, State, TcpCounters, Tunables,
+    self, Connection, Outcome, Progress, RecoveryPool, Segment, Seq, State, TcpCounters, Tunables,
 };
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, Tight};
 
@@ -46,7 +46,7 @@ pub struct SideCounters {
 
 /// How the frames of one side of a template look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Looks {
+pub struct HeaderDefaults {
     /// The type of service, or traffic class.
     pub type_of_service: u8,
     /// Time to live, or hop limit.
@@ -59,7 +59,7 @@ pub struct Looks {
 #[derive(Debug, Default)]
 pub struct Pools {
     /// For TCP while something is lost.
-    pub sides: SidePool,
+    pub sides: RecoveryPool,
     /// For programs with variables.
     pub variables: VariablePool,
     /// For flows that send several buffers.
@@ -93,7 +93,7 @@ pub struct Context<'a> {
     /// How its TCP behaves.
     pub tunables: &'a Tunables,
     /// How its frames look.
-    pub looks: Looks,
+    pub looks: HeaderDefaults,
     /// Where it counts.
     pub counters: &'a mut SideCounters,
     /// What all flows share.
@@ -103,7 +103,7 @@ pub struct Context<'a> {
 }
 
 /// The way out of a flow's frames: one transmit queue.
-pub trait Way {
+pub trait FrameTx {
     /// Has a frame of so many bytes written by `write`, and sends it; `false`, and nothing
     /// happens, when there is no room.
     fn send(&mut self, bytes: usize, write: impl FnOnce(&mut [u8])) -> bool;
@@ -111,7 +111,7 @@ pub trait Way {
 
 /// How a flow stands after it was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum FlowStatus {
     /// It goes on; call [`Session::handle_timeout`] at this time.
     Open(Option<Nanos>),
     /// The way is full: call [`Session::handle_room`] when it no longer is; and at this time.
@@ -122,7 +122,7 @@ pub enum Standing {
 
 /// What carries the data of a flow.
 #[derive(Clone, Debug)]
-enum Carrier {
+enum FlowTransport {
     Tcp(Connection),
     Udp(Udp),
 }
@@ -131,7 +131,7 @@ enum Carrier {
 #[derive(Clone, Debug)]
 pub struct Session {
     key: FlowKey,
-    carrier: Carrier,
+    carrier: FlowTransport,
     application: Application,
     outbox: Outbox,
     /// When the application wants to be woken; `Nanos::MAX` is never.
@@ -149,14 +149,14 @@ impl Session {
     /// A flow that asks for its other end. `first` is the number of its SYN.
     pub fn connect(cx: &mut Context<'_>, key: FlowKey, link: LinkAddresses, first: Seq) -> Session {
         let carrier = match key.protocol {
-            Protocol::Tcp => Carrier::Tcp(with_tcp(cx, |cx| Connection::connect(cx, first))),
+            Protocol::Tcp => FlowTransport::Tcp(with_tcp(cx, |cx| Connection::connect(cx, first))),
             Protocol::Udp => {
                 cx.counters.udp.connects += 1;
                 let stamp = cx
                     .program
                     .addon()
                     .map(|Addon::Latency| Stamp::client(cx.pools.connections.draw()));
-                Carrier::Udp(Udp::new(cx.now, stamp))
+                FlowTransport::Udp(Udp::new(cx.now, stamp))
             }
         };
         Session::new(cx, key, link, carrier)
@@ -175,7 +175,7 @@ impl Session {
             segment_bytes_max(&key, link.vlan, cx.looks.frame_bytes_max),
         );
         let connection = with_tcp(cx, |cx| Connection::accept(cx, first, &syn));
-        Session::new(cx, key, link, Carrier::Tcp(connection))
+        Session::new(cx, key, link, FlowTransport::Tcp(connection))
     }
 
     /// A flow that another end began with a datagram.
@@ -183,12 +183,17 @@ impl Session {
         cx.counters.udp.accepts += 1;
         let stamp = cx.program.addon();
         let stamp = stamp.map(|Addon::Latency| Stamp::Server(Header::default()));
-        let carrier = Carrier::Udp(Udp::new(cx.now, stamp));
+        let carrier = FlowTransport::Udp(Udp::new(cx.now, stamp));
         Session::new(cx, key, link, carrier)
     }
 
-    fn new(cx: &mut Context<'_>, key: FlowKey, link: LinkAddresses, carrier: Carrier) -> Session {
-        let is_datagram = matches!(carrier, Carrier::Udp(_));
+    fn new(
+        cx: &mut Context<'_>,
+        key: FlowKey,
+        link: LinkAddresses,
+        carrier: FlowTransport,
+    ) -> Session {
+        let is_datagram = matches!(carrier, FlowTransport::Udp(_));
         debug_assert_eq!(is_datagram, cx.program.transport() == Transport::Datagram);
         let mut application = Application::start(cx.program);
         if is_datagram {
@@ -222,8 +227,8 @@ impl Session {
     /// first.
     pub fn is_proven(&self) -> bool {
         match &self.carrier {
-            Carrier::Tcp(_) => self.has_connected,
-            Carrier::Udp(udp) => udp.has_heard_again(),
+            FlowTransport::Tcp(_) => self.has_connected,
+            FlowTransport::Udp(udp) => udp.has_heard_again(),
         }
     }
 
@@ -245,21 +250,21 @@ impl Session {
     /// Its TCP connection, if it has one.
     pub fn connection(&self) -> Option<&Connection> {
         match &self.carrier {
-            Carrier::Tcp(connection) => Some(connection),
-            Carrier::Udp(_) => None,
+            FlowTransport::Tcp(connection) => Some(connection),
+            FlowTransport::Udp(_) => None,
         }
     }
 
     /// The number by which its messages say whose they are: a client's, with the add-on "latency".
     pub fn connection_number(&self) -> Option<u32> {
         match &self.carrier {
-            Carrier::Tcp(_) => None,
-            Carrier::Udp(udp) => udp.stamp.as_ref().and_then(Stamp::connection),
+            FlowTransport::Tcp(_) => None,
+            FlowTransport::Udp(udp) => udp.stamp.as_ref().and_then(Stamp::connection),
         }
     }
 
     /// It was just made: it says its first.
-    pub fn begin(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
+    pub fn begin(&mut self, cx: &mut Context<'_>, way: &mut impl FrameTx) -> FlowStatus {
         self.attend(cx, way)
     }
 
@@ -267,11 +272,11 @@ impl Session {
     pub fn handle_segment(
         &mut self,
         cx: &mut Context<'_>,
-        way: &mut impl Way,
+        way: &mut impl FrameTx,
         segment: &Segment,
-    ) -> Standing {
+    ) -> FlowStatus {
         let most = self.segment_bytes_max(cx);
-        if let Carrier::Tcp(connection) = &mut self.carrier {
+        if let FlowTransport::Tcp(connection) = &mut self.carrier {
             let outcome = if segment.has(TcpFlags::SYN) {
                 let segment = clamped(segment, most);
                 with_tcp(cx, |cx| connection.handle_segment(cx, &segment))
@@ -290,10 +295,10 @@ impl Session {
     pub fn handle_datagram(
         &mut self,
         cx: &mut Context<'_>,
-        way: &mut impl Way,
+        way: &mut impl FrameTx,
         message: &[u8],
-    ) -> Standing {
-        if let Carrier::Udp(udp) = &mut self.carrier {
+    ) -> FlowStatus {
+        if let FlowTransport::Udp(udp) = &mut self.carrier {
             udp.hear(cx.now);
             cx.counters.udp.rcvpkt += 1;
             cx.counters.udp.rcvbyte += message.len() as u64;
@@ -307,21 +312,21 @@ impl Session {
     }
 
     /// The time that was told has come.
-    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, way: &mut impl FrameTx) -> FlowStatus {
         if self.is_aborted && self.wake_at.get() <= cx.now {
             self.end_untold(cx);
-            return Standing::Over;
+            return FlowStatus::Over;
         }
         if self.wake_at.get() <= cx.now {
             self.wake_at = Tight::MAX;
             self.application.handle_timeout();
         }
         match &mut self.carrier {
-            Carrier::Tcp(connection) => {
+            FlowTransport::Tcp(connection) => {
                 let outcome = with_tcp(cx, |cx| connection.handle_timeout(cx));
                 self.take(cx, outcome);
             }
-            Carrier::Udp(udp) => udp.handle_timeout(cx.now, &mut cx.counters.udp),
+            FlowTransport::Udp(udp) => udp.handle_timeout(cx.now, &mut cx.counters.udp),
         }
         self.attend(cx, way)
     }
@@ -342,55 +347,55 @@ impl Session {
     pub fn handle_executed(
         &mut self,
         cx: &mut Context<'_>,
-        way: &mut impl Way,
+        way: &mut impl FrameTx,
         next_group: u16,
-    ) -> Standing {
+    ) -> FlowStatus {
         self.application.handle_executed(next_group);
         self.attend(cx, way)
     }
 
     /// The way has room again.
-    pub fn handle_room(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
+    pub fn handle_room(&mut self, cx: &mut Context<'_>, way: &mut impl FrameTx) -> FlowStatus {
         self.attend(cx, way)
     }
 
     /// Whether it is in TIME-WAIT.
     #[inline]
     pub fn is_resting(&self) -> bool {
-        matches!(&self.carrier, Carrier::Tcp(connection) if connection.state() == State::TimeWait)
+        matches!(&self.carrier, FlowTransport::Tcp(connection) if connection.state() == State::TimeWait)
     }
 
     /// It is over at once, as at the end of TIME-WAIT.
-    pub fn finish(&mut self, cx: &mut Context<'_>) -> Standing {
-        if let Carrier::Tcp(connection) = &mut self.carrier {
+    pub fn finish(&mut self, cx: &mut Context<'_>) -> FlowStatus {
+        if let FlowTransport::Tcp(connection) = &mut self.carrier {
             with_tcp(cx, |cx| connection.finish(cx));
         }
-        Standing::Over
+        FlowStatus::Over
     }
 
     /// The test is over: it ends as soon as its reset has left.
-    pub fn cut_off(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
+    pub fn cut_off(&mut self, cx: &mut Context<'_>, way: &mut impl FrameTx) -> FlowStatus {
         self.end_at_once(cx, way, Connection::cut_off)
     }
 
     /// Nobody wants it: the same, as a fault of the flow.
-    pub fn abort(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
+    pub fn abort(&mut self, cx: &mut Context<'_>, way: &mut impl FrameTx) -> FlowStatus {
         self.end_at_once(cx, way, Connection::abort)
     }
 
     fn end_at_once(
         &mut self,
         cx: &mut Context<'_>,
-        way: &mut impl Way,
+        way: &mut impl FrameTx,
         end: impl FnOnce(&mut Connection),
-    ) -> Standing {
+    ) -> FlowStatus {
         self.application.stop();
         match &mut self.carrier {
-            Carrier::Tcp(connection) => {
+            FlowTransport::Tcp(connection) => {
                 end(connection);
                 self.note_abort(cx.now);
             }
-            Carrier::Udp(udp) => udp.end(&mut cx.counters.udp),
+            FlowTransport::Udp(udp) => udp.end(&mut cx.counters.udp),
         }
         self.attend(cx, way)
     }
@@ -402,17 +407,17 @@ impl Session {
     }
 
     /// Others need its place: it is over, without a word.
-    pub fn give_way(&mut self, cx: &mut Context<'_>) -> Standing {
+    pub fn give_way(&mut self, cx: &mut Context<'_>) -> FlowStatus {
         if !self.is_over() {
             self.end_untold(cx);
         }
-        Standing::Over
+        FlowStatus::Over
     }
 
     fn end_untold(&mut self, cx: &mut Context<'_>) {
         match &mut self.carrier {
-            Carrier::Tcp(connection) => with_tcp(cx, |cx| connection.end_untold(cx)),
-            Carrier::Udp(udp) => udp.end(&mut cx.counters.udp),
+            FlowTransport::Tcp(connection) => with_tcp(cx, |cx| connection.end_untold(cx)),
+            FlowTransport::Udp(udp) => udp.end(&mut cx.counters.udp),
         }
     }
 
@@ -421,7 +426,7 @@ impl Session {
         self.application.release(&mut pools.variables);
         self.outbox.release(&mut pools.outboxes);
         pools.links.release(self.link);
-        if let Carrier::Tcp(connection) = &mut self.carrier {
+        if let FlowTransport::Tcp(connection) = &mut self.carrier {
             connection.release(&mut pools.sides);
         }
     }
@@ -452,22 +457,22 @@ impl Session {
     }
 
     /// Lets application and transport work until both wait.
-    fn attend(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Standing {
+    fn attend(&mut self, cx: &mut Context<'_>, way: &mut impl FrameTx) -> FlowStatus {
         for _ in 0..ROUNDS_MAX {
             // A message that waited, and leaves now, lets the program go on.
             let acted = self.run_application(cx) || self.is_message_waiting();
             let progress = self.transmit(cx, way);
             if self.is_over() {
-                return Standing::Over;
+                return FlowStatus::Over;
             }
             if progress == Progress::Blocked {
-                return Standing::Blocked(self.due(cx));
+                return FlowStatus::Blocked(self.due(cx));
             }
             if !acted {
-                return Standing::Open(self.due(cx));
+                return FlowStatus::Open(self.due(cx));
             }
         }
-        Standing::Open(Some(cx.now + LATER))
+        FlowStatus::Open(Some(cx.now + LATER))
     }
 
     /// Runs the program until it waits. Returns whether it did anything.
@@ -498,32 +503,32 @@ impl Session {
     }
 
     fn is_message_waiting(&self) -> bool {
-        matches!(&self.carrier, Carrier::Udp(udp) if udp.waits_to_send())
+        matches!(&self.carrier, FlowTransport::Udp(udp) if udp.waits_to_send())
     }
 
     fn act(&mut self, cx: &mut Context<'_>, action: Action) {
         match (action, &mut self.carrier) {
-            (Action::Send { buffer }, Carrier::Tcp(_)) => {
+            (Action::Send { buffer }, FlowTransport::Tcp(_)) => {
                 self.outbox.push(buffer, cx.buffers, &mut cx.pools.outboxes);
                 if self.outbox.is_empty() {
                     self.application.handle_acknowledged();
                 }
             }
-            (Action::SendMessage { buffer }, Carrier::Udp(udp)) => udp.send(buffer),
+            (Action::SendMessage { buffer }, FlowTransport::Udp(udp)) => udp.send(buffer),
             (Action::WakeAt(at), _) => self.wake_at = Tight::new(at),
             (
                 Action::Keepalive {
                     timeout_ms,
                     received_only,
                 },
-                Carrier::Udp(udp),
+                FlowTransport::Udp(udp),
             ) => udp.set_keepalive(cx.now, timeout_ms, received_only),
             (Action::Close, _) => self.is_closing = true,
-            (Action::Reset, Carrier::Tcp(connection)) => {
+            (Action::Reset, FlowTransport::Tcp(connection)) => {
                 connection.abort();
                 self.note_abort(cx.now);
             }
-            (Action::Reset, Carrier::Udp(_)) => self.is_closing = true,
+            (Action::Reset, FlowTransport::Udp(_)) => self.is_closing = true,
             // Who called sees it by `executes`, or has seen to it.
             (Action::Execute { .. } | Action::Acknowledge, _) => {}
             // Programs are checked for their transport.
@@ -532,15 +537,15 @@ impl Session {
     }
 
     /// Sends what may be sent.
-    fn transmit(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Progress {
+    fn transmit(&mut self, cx: &mut Context<'_>, way: &mut impl FrameTx) -> Progress {
         match &mut self.carrier {
-            Carrier::Tcp(_) => self.transmit_segments(cx, way),
-            Carrier::Udp(_) => self.transmit_message(cx, way),
+            FlowTransport::Tcp(_) => self.transmit_segments(cx, way),
+            FlowTransport::Udp(_) => self.transmit_message(cx, way),
         }
     }
 
-    fn transmit_segments(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Progress {
-        let Carrier::Tcp(connection) = &mut self.carrier else {
+    fn transmit_segments(&mut self, cx: &mut Context<'_>, way: &mut impl FrameTx) -> Progress {
+        let FlowTransport::Tcp(connection) = &mut self.carrier else {
             return Progress::Done;
         };
         let bytes = self.outbox.write(connection.room_bytes(cx.tunables));
@@ -558,7 +563,7 @@ impl Session {
         }
         let mut envelope = self.envelope(cx);
         let most = self.segment_bytes_max(cx);
-        let Carrier::Tcp(connection) = &mut self.carrier else {
+        let FlowTransport::Tcp(connection) = &mut self.carrier else {
             return Progress::Done;
         };
         let (outbox, buffers) = (&self.outbox, cx.buffers);
@@ -592,9 +597,9 @@ impl Session {
         progress
     }
 
-    fn transmit_message(&mut self, cx: &mut Context<'_>, way: &mut impl Way) -> Progress {
+    fn transmit_message(&mut self, cx: &mut Context<'_>, way: &mut impl FrameTx) -> Progress {
         let envelope = self.envelope(cx);
-        let Carrier::Udp(udp) = &mut self.carrier else {
+        let FlowTransport::Udp(udp) = &mut self.carrier else {
             return Progress::Done;
         };
         if let Some(buffer) = udp.message() {
@@ -630,7 +635,7 @@ impl Session {
     }
 
     /// The reset that a segment gets which belongs to another connection.
-    fn refuse(&mut self, cx: &mut Context<'_>, way: &mut impl Way, segment: &Segment) {
+    fn refuse(&mut self, cx: &mut Context<'_>, way: &mut impl FrameTx, segment: &Segment) {
         let envelope = self.envelope(cx);
         if let Some(reset) = segment.reset_in_reply() {
             let content = Content::Tcp(&reset);
@@ -669,20 +674,20 @@ impl Session {
 
     fn is_over(&self) -> bool {
         match &self.carrier {
-            Carrier::Tcp(connection) => connection.is_closed(),
-            Carrier::Udp(udp) => udp.is_over(),
+            FlowTransport::Tcp(connection) => connection.is_closed(),
+            FlowTransport::Udp(udp) => udp.is_over(),
         }
     }
 
     /// When it wants to be called again.
     fn due(&self, cx: &Context<'_>) -> Option<Nanos> {
         let carrier = match &self.carrier {
-            Carrier::Tcp(connection) => {
+            FlowTransport::Tcp(connection) => {
                 let left_ms = connection.poll_timeout(cx.pools.tcp_ms(cx.now));
                 let now_ms = cx.now / MILLISECOND;
                 left_ms.map(|left_ms| (now_ms + u64::from(left_ms)) * MILLISECOND)
             }
-            Carrier::Udp(udp) => udp.due(),
+            FlowTransport::Udp(udp) => udp.due(),
         };
         let wake_at = Some(self.wake_at.get()).filter(|at| *at != Nanos::MAX);
         [carrier, wake_at].into_iter().flatten().min()

@@ -6,19 +6,19 @@
 //! | what TCP still has to send | `outbox` |
 //! | where frames go | `links` |
 //! | UDP | `udp` |
-//! | the time there and back in messages | `addon` |
+//! | the time there and back in messages | `app_latency` |
 //! | frames | `wire` |
 //!
 //! What does not live here: how TCP works (`tcp`) and programs (`app`), and ports.
 
-pub mod addon;
+pub mod app_latency;
 mod flow;
 mod links;
 mod outbox;
 mod udp;
 pub mod wire;
 
-pub use addon::LatencyCounters;
-pub use flow::{Context, Looks, Pools, Session, SideCounters, Standing, Way};
+pub use app_latency::LatencyCounters;
+pub use flow::{Context, FlowStatus, FrameTx, HeaderDefaults, Pools, Session, SideCounters};
 pub use links::{LinkAddresses, Links};
 pub use outbox::{Outbox, OutboxPool};

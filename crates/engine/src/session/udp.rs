@@ -2,7 +2,7 @@
 //!
 //! What lives here: what a flow remembers between messages. What does not: frames (`wire`).
 
-use super::addon::Stamp;
+use super::app_latency::Stamp;
 use crate::app::{BufferIndex, UdpCounters};
 use crate::time::{MILLISECOND, Nanos, Tight};
 

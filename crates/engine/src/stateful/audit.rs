@@ -3,8 +3,8 @@
 //! What lives here: the rules, and what is held. What does not: who asks (`tests/stateful`, and
 //! the fuzz targets). Nothing here is called while traffic runs.
 
-use super::Stateful;
-use super::held::Mark;
+use super::StatefulEngine;
+use super::flow_entry::FlowFlags;
 use super::run::place;
 use crate::template::Side;
 
@@ -29,7 +29,7 @@ pub struct Holdings {
     pub links: usize,
 }
 
-impl Stateful {
+impl StatefulEngine {
     /// What the flows hold.
     pub fn holdings(&self) -> Holdings {
         Holdings {
@@ -56,7 +56,7 @@ impl Stateful {
         rule(it.outboxes <= it.flows, "a flow has one list at most")?;
         rule(it.variables <= it.flows, "a flow has variables once")?;
         rule(it.prefixes <= it.flows, "prefixes have flows")?;
-        let mut unproven = 0;
+        let mut half_open = 0;
         let mut working = vec![[0_u64; 3]; self.runs.len()];
         for index in self.flows.indices() {
             let held = self.flows.at(index).expect("it is in the list");
@@ -65,15 +65,15 @@ impl Stateful {
             rule(found, &format!("{key:?} is found by its key"))?;
             let has_timer = self.timers.due(index).is_some();
             rule(has_timer, &format!("{key:?} has a timer"))?;
-            unproven += usize::from(held.is(Mark::Unproven));
-            if !held.is(Mark::Lingering) {
+            half_open += usize::from(held.is(FlowFlags::HalfOpen));
+            if !held.is(FlowFlags::Lingering) {
                 let of_run = &mut working[usize::from(held.run.0)];
                 of_run[place(held.side())] += 1;
                 of_run[2] += u64::from(held.session.is_resting());
             }
         }
-        let counted = self.unproven.count();
-        rule(unproven == counted, "those that may be nobody are counted")?;
+        let counted = self.half_open.count();
+        rule(half_open == counted, "those that may be nobody are counted")?;
         self.audit_runs(&working)
     }
 

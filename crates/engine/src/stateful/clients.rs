@@ -3,7 +3,7 @@
 //! What lives here: when the next flow is due, and the addresses and ports of its ends. What does
 //! not: the flow.
 
-use super::guests::Resting;
+use super::filters::DisabledClients;
 use super::pace::{Pace, Ramp};
 use crate::template::{
     AddressRange, AddressSequence, ClientTemplate, CompiledProfile, PoolShare, TemplateIndex,
@@ -163,7 +163,7 @@ impl Clients {
 
     /// The ends of the next flow, before its port is known to be free; `None` when all clients
     /// rest.
-    pub(super) fn draw(&mut self, resting: &Resting) -> Option<Tuple> {
+    pub(super) fn draw(&mut self, resting: &DisabledClients) -> Option<Tuple> {
         let client = self.draw_client(resting)?;
         Some(Tuple {
             client,
@@ -172,7 +172,7 @@ impl Clients {
         })
     }
 
-    fn draw_client(&mut self, resting: &Resting) -> Option<u32> {
+    fn draw_client(&mut self, resting: &DisabledClients) -> Option<u32> {
         for _ in 0..CLIENT_TRIES {
             let client = self.clients.next_address();
             if !resting.has(client) {

@@ -3,39 +3,39 @@
 //! | what | where |
 //! |---|---|
 //! | the verbs | here |
-//! | the words between control and a core | `words` |
+//! | the words between control and a core | `messages` |
 //! | a profile that runs | `run` |
 //! | who begins flows, from which port | `clients` |
 //! | how fast | `pace` |
-//! | frames that arrive | `arrive` |
-//! | what is known of a flow | `held` |
-//! | flows at work | `work` |
-//! | flows that clients begin | `begin` |
-//! | flows that programs make | `execute` |
-//! | whose clients may be nobody | `unproven` |
+//! | frames that arrive | `rx` |
+//! | what is known of a flow | `flow_entry` |
+//! | flows at work | `dispatch` |
+//! | flows that clients begin | `open` |
+//! | flows that programs make | `exec_template` |
+//! | whose clients may be nobody | `half_open` |
 //! | what the flow table counts | `counters` |
 //! | what always holds | `audit` |
-//! | which clients rest, and whom nobody answers | `guests` |
+//! | which clients rest, and whom nobody answers | `filters` |
 //! | where clients' frames go, by their address | `topology` |
 //! | what can be seen of flows | `records` |
 //!
 //! What does not live here: what a flow is (`session`), and ports.
 
-mod arrive;
 mod audit;
-mod begin;
 mod clients;
 mod counters;
-mod execute;
-mod guests;
-mod held;
+mod dispatch;
+mod exec_template;
+mod filters;
+mod flow_entry;
+mod half_open;
+mod messages;
+mod open;
 mod pace;
 mod records;
 mod run;
+mod rx;
 pub mod topology;
-mod unproven;
-mod words;
-mod work;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -43,30 +43,30 @@ use std::sync::Arc;
 use crate::flow::{FlowIndex, Slab, Table, Timers};
 use crate::rng::Lcg;
 use crate::session::Pools;
-use crate::session::addon::Connections;
+use crate::session::app_latency::Connections;
 use crate::stats::TransmitCounters;
 use crate::tcp::Seq;
 use crate::template::{PoolShare, Side};
 use crate::time::Nanos;
-use crate::transmit::{Outlets, PortIndex};
+use crate::transmit::{PortIndex, TxQueues};
 
 pub use audit::Holdings;
 use clients::Terms;
 pub use counters::FlowTableCounters;
-use execute::Executions;
-use guests::Resting;
-pub use guests::{IGNORED_MAX, Ignored};
-use held::Held;
+use dispatch::Sent;
+use exec_template::Executions;
+use filters::DisabledClients;
+pub use filters::{Blocklist, IGNORED_MAX};
+use flow_entry::FlowEntry;
+use half_open::HalfOpen;
+pub use messages::{
+    Command, Config, Disposition, EndCause, Event, FlowPortInfo, RUNS_MAX, RunIndex, RunLimits,
+};
 use pace::Ramp;
 pub use records::FlowRecord;
 pub use run::GroupCounters;
 use run::Run;
 use topology::Topology;
-use unproven::Unproven;
-pub use words::{
-    Command, Config, EndCause, Event, PortFacts, RUNS_MAX, RunIndex, RunLimits, Taken,
-};
-use work::Sent;
 
 /// Flows of a profile that begin in a turn at most.
 const BEGUN_PER_TURN: u32 = 256;
@@ -78,20 +78,20 @@ const CUT_OFF_PER_TURN: usize = 1024;
 const WOKEN_PER_TURN: u32 = 1024;
 
 /// The stateful engine of a core. Drive it like this, once a turn: any commands by
-/// [`handle_command`](Stateful::handle_command), all frames by
-/// [`handle_frame`](Stateful::handle_frame), one
-/// [`poll_transmit`](Stateful::poll_transmit), then [`poll_event`](Stateful::poll_event) until
-/// there is none; [`poll_timeout`](Stateful::poll_timeout) says when the next turn has something
+/// [`handle_command`](StatefulEngine::handle_command), all frames by
+/// [`handle_frame`](StatefulEngine::handle_frame), one
+/// [`poll_transmit`](StatefulEngine::poll_transmit), then [`poll_event`](StatefulEngine::poll_event) until
+/// there is none; [`poll_timeout`](StatefulEngine::poll_timeout) says when the next turn has something
 /// to do.
 #[derive(Debug)]
-pub struct Stateful {
-    ports: Vec<Option<PortFacts>>,
-    flows: Slab<Held>,
+pub struct StatefulEngine {
+    ports: Vec<Option<FlowPortInfo>>,
+    flows: Slab<FlowEntry>,
     table: Table,
     timers: Timers,
     pools: Pools,
     /// Flows whose other side may be nobody.
-    unproven: Unproven,
+    half_open: HalfOpen,
     /// The flows of clients whose messages say whose they are.
     connections: HashMap<u32, FlowIndex>,
     /// Up to the highest number that was ever used.
@@ -108,24 +108,24 @@ pub struct Stateful {
     events: VecDeque<Event>,
     executions: Executions,
     /// Clients that begin no flows.
-    resting: Resting,
-    ignored: Arc<Ignored>,
+    resting: DisabledClients,
+    ignored: Arc<Blocklist>,
     /// Ports whose strays are somebody else's, as bits.
     lets_strays: u64,
     topology: Arc<Topology>,
     sent: Sent,
 }
 
-impl Stateful {
+impl StatefulEngine {
     /// An engine without any flow, at time `now`.
-    pub fn new(config: Config, now: Nanos) -> Stateful {
+    pub fn new(config: Config, now: Nanos) -> StatefulEngine {
         let mut ports = config.ports.iter().flatten();
         let share = ports.find(|facts| facts.side == Side::Client);
         let share = share.map_or(PoolShare::ONLY, |facts| facts.share);
         let cores = share.cores * share.pairs;
         let connections = Connections::of_core(share.pair * share.cores + share.rank, cores);
         let sent = Sent::new(config.ports.len());
-        Stateful {
+        StatefulEngine {
             blocked: config.ports.iter().map(|_| VecDeque::new()).collect(),
             ports: config.ports,
             flows: Slab::new(config.flows_max),
@@ -135,7 +135,7 @@ impl Stateful {
                 connections,
                 ..Pools::default()
             },
-            unproven: Unproven::default(),
+            half_open: HalfOpen::default(),
             connections: HashMap::new(),
             runs: Vec::new(),
             active: Vec::new(),
@@ -144,7 +144,7 @@ impl Stateful {
             counters: Default::default(),
             events: VecDeque::new(),
             executions: Executions::default(),
-            resting: Resting::default(),
+            resting: DisabledClients::default(),
             ignored: Arc::default(),
             lets_strays: 0,
             topology: Arc::default(),
@@ -156,7 +156,7 @@ impl Stateful {
     /// remembers a connection (TIME-WAIT) takes a new one between the same ends only when its
     /// timestamps or numbers are later (RFC 6191; RFC 7323, section 5).
     #[must_use]
-    pub fn with_tcp_clock(mut self, began_ms: u32) -> Stateful {
+    pub fn with_tcp_clock(mut self, began_ms: u32) -> StatefulEngine {
         self.pools.tcp_began_ms = began_ms;
         self
     }
@@ -169,7 +169,7 @@ impl Stateful {
     }
 
     /// Does what control says.
-    pub fn handle_command(&mut self, now: Nanos, command: Command, outlets: &mut impl Outlets) {
+    pub fn handle_command(&mut self, now: Nanos, command: Command, tx_queues: &mut impl TxQueues) {
         match command {
             Command::Start {
                 run,
@@ -210,8 +210,8 @@ impl Stateful {
             Command::Remove { run } => {
                 self.retire(run);
                 self.cut_off(run);
-                self.cut_off_some(now, run, usize::MAX, outlets);
-                self.forget_flows(now, run, outlets);
+                self.cut_off_some(now, run, usize::MAX, tx_queues);
+                self.forget_flows(now, run, tx_queues);
                 if let Some(place) = self.runs.get_mut(usize::from(run.0)) {
                     *place = None;
                 }
@@ -294,8 +294,13 @@ impl Stateful {
 
     /// One turn: flows that have something to do, and flows that begin; few while `is_busy`: while
     /// frames that arrived wait. Returns how many frames were sent since the last turn.
-    pub fn poll_transmit(&mut self, now: Nanos, is_busy: bool, outlets: &mut impl Outlets) -> u64 {
-        self.retry_blocked(now, outlets);
+    pub fn poll_transmit(
+        &mut self,
+        now: Nanos,
+        is_busy: bool,
+        tx_queues: &mut impl TxQueues,
+    ) -> u64 {
+        self.retry_blocked(now, tx_queues);
         let begun_max = if is_busy || self.is_blocked() {
             BEGUN_WHILE_BUSY
         } else {
@@ -305,12 +310,12 @@ impl Stateful {
             let Some(flow) = self.timers.pop_due(now) else {
                 break;
             };
-            self.wake(now, flow, outlets);
+            self.wake(now, flow, tx_queues);
         }
-        self.execute(now, outlets);
+        self.execute(now, tx_queues);
         for place in 0..self.active.len() {
             let run = self.active[place];
-            self.begin_due(now, run, begun_max, outlets);
+            self.begin_due(now, run, begun_max, tx_queues);
         }
         std::mem::take(&mut self.sent.in_turn)
     }
@@ -321,7 +326,7 @@ impl Stateful {
         now: Nanos,
         index: RunIndex,
         begun_max: u32,
-        outlets: &mut impl Outlets,
+        tx_queues: &mut impl TxQueues,
     ) {
         let number = usize::from(index.0);
         let Some(run) = &mut self.runs[number] else {
@@ -333,13 +338,13 @@ impl Stateful {
         if self.runs[number].as_ref().is_some_and(Run::only_rests) {
             self.finish(index);
         }
-        self.cut_off_some(now, index, CUT_OFF_PER_TURN, outlets);
+        self.cut_off_some(now, index, CUT_OFF_PER_TURN, tx_queues);
         for _ in 0..begun_max {
             let run = self.runs[number].as_mut().expect("it was there");
             let Some(clients) = run.pop_due(now) else {
                 break;
             };
-            self.begin_next(now, index, clients, outlets);
+            self.begin_next(now, index, clients, tx_queues);
         }
         let run = self.runs[number].as_mut().expect("it was there");
         if let Some(cause) = run.take_end() {

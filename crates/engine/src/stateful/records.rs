@@ -5,8 +5,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use super::held::Mark;
-use super::{RunIndex, Stateful};
+use super::flow_entry::FlowFlags;
+use super::{RunIndex, StatefulEngine};
 use crate::flow::{FlowKey, Prefixes};
 use crate::tcp::Info;
 use crate::template::{Side, TemplateIndex};
@@ -31,7 +31,7 @@ pub struct FlowRecord {
     pub tcp: Info,
 }
 
-impl Stateful {
+impl StatefulEngine {
     /// Shows all TCP flows of a profile that are not over. `now` is the time of the last turn.
     pub fn flow_records(&self, now: Nanos, run: RunIndex, mut each: impl FnMut(FlowRecord)) {
         let Some(Some(of)) = self.runs.get(usize::from(run.0)) else {
@@ -39,7 +39,7 @@ impl Stateful {
         };
         for index in self.flows.indices() {
             let held = self.flows.at(index);
-            let Some(held) = held.filter(|held| held.run == run && !held.is(Mark::Lingering))
+            let Some(held) = held.filter(|held| held.run == run && !held.is(FlowFlags::Lingering))
             else {
                 continue;
             };

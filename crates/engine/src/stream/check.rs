@@ -11,7 +11,7 @@ use super::spec::{
     GAP_MAX, Mode, PACKET_BYTES_MAX, PACKET_BYTES_MIN, RATE_PPS_MAX, STREAMS_MAX, StreamId,
     StreamSpec,
 };
-use crate::flow_stats::MarkError;
+use crate::flow_stats::TagError;
 use crate::vm::ProgramError;
 
 /// Why a profile cannot run, and what to do.
@@ -112,7 +112,7 @@ pub enum CompileError {
         /// The stream.
         stream: StreamId,
         /// What is wrong.
-        error: MarkError,
+        error: TagError,
     },
     /// A stream that is measured for latency and pinned.
     #[error(

@@ -1,7 +1,7 @@
 //! A profile checked as a whole, and its share for one core.
 //!
 //! What lives here: [`Profile`], which cannot be wrong any more, and [`CoreProgram`], what the
-//! engine of one core runs. What does not: running it (see `engine`).
+//! engine of one core runs. What does not: running it (see `stateless`).
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use super::graph::{Load, ProfileRates, RateGraph, graph, rates};
 use super::replay::Replay;
 use super::run::{Left, Plan, StreamRun};
 use super::spec::{DestinationMac, Mode, PACKET_BYTES_PADDED, StreamId, StreamSpec};
-use crate::flow_stats::{MarkError, Marking, Rule, VxlanPorts, mark};
-use crate::latency::Cover;
+use crate::flow_stats::{Rule, TagError, Tagging, VxlanPorts, tag};
+use crate::latency::ChecksumFixup;
 use crate::time::Nanos;
 use crate::vm;
 
 /// What compiling must know about the port.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PortFacts {
+pub struct StreamPortInfo {
     /// Bits per second at layer 1.
     pub line_rate_bps: f64,
     /// What the source MAC of every frame becomes, unless the stream keeps its own.
@@ -30,7 +30,7 @@ pub struct PortFacts {
     pub data_cores: usize,
     /// The signs of packets that are counted by themselves.
     /// `None` leaves what looks like one where it is.
-    pub marking: Option<Marking>,
+    pub marking: Option<Tagging>,
     /// The UDP ports that carry VXLAN.
     pub vxlan: VxlanPorts,
 }
@@ -87,7 +87,7 @@ struct Compiled {
     /// Each packet has a trailer of its own.
     stamped: bool,
     /// The checksum that covers it.
-    cover: Option<Cover>,
+    cover: Option<ChecksumFixup>,
 }
 
 /// How many packets in which groups, the same form for all modes.
@@ -102,7 +102,7 @@ pub(crate) struct Shape {
 impl Profile {
     /// Checks the streams of a profile, alone and together, and compiles their programs.
     /// Streams that are not enabled are left out.
-    pub fn compile(specs: &[StreamSpec], port: &PortFacts) -> Result<Profile, CompileError> {
+    pub fn compile(specs: &[StreamSpec], port: &StreamPortInfo) -> Result<Profile, CompileError> {
         let chains = check(specs, port.data_cores)?;
         let mut streams = Vec::with_capacity(chains.streams.len());
         for (spec, next) in chains.streams.iter().zip(&chains.next) {
@@ -301,7 +301,7 @@ impl From<Replay> for CoreProgram {
 fn compile_stream(
     spec: &StreamSpec,
     next: Option<usize>,
-    port: &PortFacts,
+    port: &StreamPortInfo,
 ) -> Result<Compiled, CompileError> {
     let stream = spec.id;
     let packet = template(spec, port).map_err(|error| CompileError::Mark { stream, error })?;
@@ -317,7 +317,7 @@ fn compile_stream(
     // A port that computes checksums does so over the trailer.
     let is_ours = program.is_none() || port.checksums == vm::Checksums::Complete;
     let cover = rule.filter(|_| is_ours);
-    let cover = cover.and_then(|rule| mark::cover(&packet, rule, &port.vxlan));
+    let cover = cover.and_then(|rule| tag::cover(&packet, rule, &port.vxlan));
     let left = program.as_ref().and_then(|p| left(spec, port, p, &packet));
     Ok(Compiled {
         id: spec.id,
@@ -346,7 +346,12 @@ fn compile_stream(
 
 /// The program for queues that compute checksums, where that saves work: ours cost nearly nothing in
 /// packets of one length, and a sum over the whole packet in those of changing length.
-fn left(spec: &StreamSpec, port: &PortFacts, program: &vm::Program, packet: &[u8]) -> Option<Left> {
+fn left(
+    spec: &StreamSpec,
+    port: &StreamPortInfo,
+    program: &vm::Program,
+    packet: &[u8],
+) -> Option<Left> {
     if program.fixed_length().is_some() || port.checksums != vm::Checksums::Complete {
         return None;
     }
@@ -360,7 +365,7 @@ fn left(spec: &StreamSpec, port: &PortFacts, program: &vm::Program, packet: &[u8
 }
 
 /// The packet as the port sends it: padded, and with the MACs and the sign that it must have.
-fn template(spec: &StreamSpec, port: &PortFacts) -> Result<Vec<u8>, MarkError> {
+fn template(spec: &StreamSpec, port: &StreamPortInfo) -> Result<Vec<u8>, TagError> {
     let mut packet = spec.packet.clone();
     if packet.len() < PACKET_BYTES_PADDED {
         packet.resize(PACKET_BYTES_PADDED, 0);
@@ -373,9 +378,9 @@ fn template(spec: &StreamSpec, port: &PortFacts) -> Result<Vec<u8>, MarkError> {
     }
     match (spec.rule, port.marking) {
         (Some(rule), marking) => {
-            mark::mark(&mut packet, rule, marking.unwrap_or_default(), &port.vxlan)?
+            tag::tag(&mut packet, rule, marking.unwrap_or_default(), &port.vxlan)?
         }
-        (None, Some(marking)) => mark::clear(&mut packet, marking),
+        (None, Some(marking)) => tag::clear(&mut packet, marking),
         (None, None) => {}
     }
     Ok(packet)

@@ -17,7 +17,7 @@ pub(crate) mod run;
 pub mod spec;
 
 pub use check::CompileError;
-pub use compile::{CoreProgram, CoreShare, PortFacts, Profile};
+pub use compile::{CoreProgram, CoreShare, Profile, StreamPortInfo};
 pub use graph::{ProfileRates, RateEvent, RateGraph};
 pub use replay::Replay;
 pub use spec::{DestinationMac, Mode, ProfileKey, Rate, StreamId, StreamSpec};

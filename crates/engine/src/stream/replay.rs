@@ -4,7 +4,7 @@
 //! and shifts nothing.
 //!
 //! What lives here: the frames and which of them is next. What does not: where they come from
-//! (`recording`) and the queue that they go to (`engine`).
+//! (`recording`) and the queue that they go to (`stateless`).
 
 use std::num::NonZeroU32;
 

@@ -6,16 +6,16 @@
 //! when something was really sent: a late core does not shift a chain.
 //!
 //! What lives here: the schedule. What does not: the queue that a packet goes to, and what is
-//! done with a core that is late (see `engine`).
+//! done with a core that is late (see `stateless`).
 
 use std::sync::Arc;
 
-use allosaur_packet::offload::LeftChecksums;
+use allosaur_packet::offload::TxChecksumOffload;
 
 use super::compile::Shape;
 use super::spec::{RATE_PPS_MAX, StreamId};
 use crate::flow_stats::Rule;
-use crate::latency::{Cover, Trailer};
+use crate::latency::{ChecksumFixup, Trailer};
 use crate::stats::StreamCounters;
 use crate::time::{Due, Gap, Nanos};
 use crate::transmit::FrameHandle;
@@ -25,7 +25,7 @@ use crate::vm;
 #[derive(Clone, Debug)]
 pub(crate) struct Left {
     pub(crate) program: Arc<vm::Program>,
-    pub(crate) checksums: LeftChecksums,
+    pub(crate) checksums: TxChecksumOffload,
 }
 
 /// What does not change while a stream runs.
@@ -53,7 +53,7 @@ pub(crate) struct Plan {
     /// Each packet has a trailer of its own.
     pub(crate) stamped: bool,
     /// The checksum that covers it.
-    pub(crate) cover: Option<Cover>,
+    pub(crate) cover: Option<ChecksumFixup>,
     pub(crate) rank: u64,
     pub(crate) cores: u64,
 }

@@ -6,8 +6,8 @@
 use super::connection::{Connection, Flag, State};
 use super::output::Progress;
 use super::ranges::Ranges;
+use super::recovery::RecoveryPool;
 use super::seq::Seq;
-use super::side::SidePool;
 use super::timers::Timer;
 
 impl Connection {
@@ -16,7 +16,7 @@ impl Connection {
     ///
     /// # Errors
     /// The rule, in words.
-    pub fn audit(&self, sides: &SidePool, progress: Progress) -> Result<(), &'static str> {
+    pub fn audit(&self, sides: &RecoveryPool, progress: Progress) -> Result<(), &'static str> {
         if self.is_closed() {
             return self.audit_closed();
         }
@@ -93,7 +93,7 @@ impl Connection {
         )
     }
 
-    fn audit_side(&self, sides: &SidePool) -> Result<(), &'static str> {
+    fn audit_side(&self, sides: &RecoveryPool) -> Result<(), &'static str> {
         let Some(side) = sides.look(self.side) else {
             let needs_none = !self.has(Flag::RECOVERY) || !self.has(Flag::SACK);
             return rule(needs_none, "a repair with SACK has a block");

@@ -9,10 +9,10 @@ use allosaur_packet::tcp::TcpFlags;
 use super::congestion::Congestion;
 use super::counters::TcpCounters;
 use super::outcome::{End, Outcome};
+use super::recovery::{RecoveryIndex, RecoveryPool};
 use super::rtt::Rtt;
 use super::segment::Segment;
 use super::seq::Seq;
-use super::side::{SideIndex, SidePool};
 use super::timers::{Timer, Timers};
 use super::tunables::{Ecn, Tunables};
 
@@ -169,7 +169,7 @@ pub struct Connection {
     pub(super) backoff: u8,
     /// Probes since something was heard.
     pub(super) probes: u8,
-    pub(super) side: SideIndex,
+    pub(super) side: RecoveryIndex,
     pub(super) timers: Timers,
     // What only some need.
     /// The sequence number of the segment that told `send_window` last (SND.WL1).
@@ -215,7 +215,7 @@ pub struct Context<'a> {
     /// Where it counts.
     pub counters: &'a mut TcpCounters,
     /// Memory for what is out of order.
-    pub sides: &'a mut SidePool,
+    pub sides: &'a mut RecoveryPool,
 }
 
 impl Connection {
@@ -262,7 +262,7 @@ impl Connection {
             dup_acks: 0,
             backoff: 0,
             probes: 0,
-            side: SideIndex::NONE,
+            side: RecoveryIndex::NONE,
             timers,
             window_seq: Seq(0),
             send_window_max: 0,
@@ -404,7 +404,7 @@ impl Connection {
     }
 
     /// Gives back what it holds in pools. The last thing before it is forgotten.
-    pub fn release(&mut self, sides: &mut SidePool) {
+    pub fn release(&mut self, sides: &mut RecoveryPool) {
         sides.release(&mut self.side);
         self.congestion.forget_curve(&mut sides.cubics);
     }

@@ -2,7 +2,7 @@
 //! their order.
 //!
 //! What lives here: the order, and the short steps. What does not: the steps that may end the
-//! matter (`check`), acknowledgments (`acknowledge`) and data (`reassembly`).
+//! matter (`acceptability`), acknowledgments (`acknowledge`) and data (`reassembly`).
 
 use allosaur_packet::tcp::TcpFlags;
 

@@ -3,7 +3,7 @@
 //! | what | where | source |
 //! |---|---|---|
 //! | states, beginning, end | `connection` | RFC 9293 |
-//! | what arrives, in named steps | `input`, `check`, `acknowledge`, `reassembly` | RFC 9293, 5961, 7323, 2018 |
+//! | what arrives, in named steps | `input`, `acceptability`, `acknowledge`, `reassembly` | RFC 9293, 5961, 7323, 2018 |
 //! | what leaves | `output` | RFC 9293, 1122 (Nagle, silly windows) |
 //! | loss | `acknowledge`, `scoreboard` | RFC 5681, 6582, 6675, 3042 |
 //! | the window | `congestion` | RFC 5681, 9438, 3168 |
@@ -13,13 +13,13 @@
 //!
 //! A connection keeps no bytes: of what it sends it knows how many there are, and the caller finds
 //! them again by their offset; of what it receives it only tells how many arrived in order. What
-//! it needs only while something is lost lies in a pool (`side`).
+//! it needs only while something is lost lies in a pool (`recovery`).
 //!
 //! What does not live here: frames, addresses, who listens, and programs.
 
+mod acceptability;
 mod acknowledge;
 mod audit;
-mod check;
 mod congestion;
 mod connection;
 mod counters;
@@ -29,11 +29,11 @@ mod outcome;
 mod output;
 mod ranges;
 mod reassembly;
+mod recovery;
 mod rtt;
 mod scoreboard;
 mod segment;
 mod seq;
-mod side;
 mod timers;
 mod tunables;
 
@@ -42,7 +42,7 @@ pub use counters::TcpCounters;
 pub use info::Info;
 pub use outcome::{End, Outcome};
 pub use output::Progress;
+pub use recovery::RecoveryPool;
 pub use segment::Segment;
 pub use seq::Seq;
-pub use side::SidePool;
 pub use tunables::{CongestionAlgorithm, Ecn, Tunables};

@@ -4,7 +4,7 @@
 //! way from one of them to constants and columns. What does not: the order of instructions
 //! (`compile`) and the sums of packets (`column`, `run`).
 
-use allosaur_packet::offload::LeftChecksums;
+use allosaur_packet::offload::TxChecksumOffload;
 
 use super::instruction::{Instruction, Layer4, Width};
 use super::program::{Action, Checksum, Ending, Part, Source, Varying, Write, fold};
@@ -25,7 +25,7 @@ pub(super) const IPV6_HEADER_BYTES: usize = 40;
 
 /// What a card is told of the checksums of a program, when it can compute all of them: those that one
 /// `fix_checksum_hw` asks for, of TCP or UDP.
-pub fn left_checksums(instructions: &[Instruction], template: &[u8]) -> Option<LeftChecksums> {
+pub fn left_checksums(instructions: &[Instruction], template: &[u8]) -> Option<TxChecksumOffload> {
     let mut fixes = instructions.iter().filter(|instruction| {
         matches!(
             instruction,
@@ -52,7 +52,7 @@ pub fn left_checksums(instructions: &[Instruction], template: &[u8]) -> Option<L
         Layer4::Tcp => (template.get(segment + 12)? >> 4) * 4,
         Layer4::Any => return None,
     };
-    Some(LeftChecksums {
+    Some(TxChecksumOffload {
         l2_bytes: l2_bytes.try_into().ok()?,
         l3_bytes: l3_bytes.try_into().ok()?,
         l4_bytes,

@@ -1,7 +1,7 @@
 //! Programs, and applications that run them: what they do, what is refused, and anything at all.
 
-mod draws;
 mod errors;
 mod random;
 mod runner;
 mod runs;
+mod substitution;

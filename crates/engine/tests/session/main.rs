@@ -9,7 +9,7 @@ use allosaur_engine::flow::{FlowKey, Prefixes, Protocol};
 use allosaur_engine::rng::Lcg;
 use allosaur_engine::session::wire::{self, Addresses, Arrival};
 use allosaur_engine::session::{
-    Context, LinkAddresses, Looks, Pools, Session, SideCounters, Standing, Way,
+    Context, FlowStatus, FrameTx, HeaderDefaults, LinkAddresses, Pools, Session, SideCounters,
 };
 use allosaur_engine::tcp::{Seq, Tunables};
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
@@ -27,7 +27,7 @@ struct End {
     pools: Pools,
     rng: Lcg,
     session: Option<Session>,
-    standing: Standing,
+    standing: FlowStatus,
 }
 
 /// Frames on the way out; takes so many at a time.
@@ -36,7 +36,7 @@ struct Queue {
     room: usize,
 }
 
-impl Way for Queue {
+impl FrameTx for Queue {
     fn send(&mut self, bytes: usize, write: impl FnOnce(&mut [u8])) -> bool {
         if self.frames.len() == self.room {
             return false;
@@ -64,7 +64,7 @@ impl End {
             pools: Pools::default(),
             rng: Lcg::new(7),
             session: None,
-            standing: Standing::Open(None),
+            standing: FlowStatus::Open(None),
         }
     }
 
@@ -72,14 +72,14 @@ impl End {
     fn with(
         &mut self,
         now: Nanos,
-        act: impl FnOnce(&mut Option<Session>, &mut Context<'_>) -> Standing,
+        act: impl FnOnce(&mut Option<Session>, &mut Context<'_>) -> FlowStatus,
     ) {
         let mut cx = Context {
             now,
             program: &self.program,
             buffers: &self.buffers,
             tunables: &self.tunables,
-            looks: Looks {
+            looks: HeaderDefaults {
                 type_of_service: 0,
                 time_to_live: 64,
                 frame_bytes_max: 1514,
@@ -89,7 +89,7 @@ impl End {
             rng: &mut self.rng,
         };
         self.standing = act(&mut self.session, &mut cx);
-        if self.standing == Standing::Over {
+        if self.standing == FlowStatus::Over {
             let session = self.session.as_mut().expect("who is over was there");
             session.release(&mut self.pools);
             self.session = None;
@@ -152,7 +152,7 @@ impl World {
     fn call(
         &mut self,
         end: usize,
-        act: impl FnOnce(&mut Option<Session>, &mut Context<'_>, &mut Queue) -> Standing,
+        act: impl FnOnce(&mut Option<Session>, &mut Context<'_>, &mut Queue) -> FlowStatus,
     ) {
         let mut queue = Queue {
             frames: Vec::new(),
@@ -212,9 +212,9 @@ impl World {
 
     fn next_event(&self) -> Option<Nanos> {
         let due = self.ends.iter().filter_map(|end| match end.standing {
-            Standing::Open(due) => due.filter(|_| end.session.is_some()),
-            Standing::Blocked(_) => Some(self.now + MICROSECOND),
-            Standing::Over => None,
+            FlowStatus::Open(due) => due.filter(|_| end.session.is_some()),
+            FlowStatus::Blocked(_) => Some(self.now + MICROSECOND),
+            FlowStatus::Over => None,
         });
         let arrival = self.under_way.keys().next().map(|key| key.0);
         due.map(|due| due.max(self.now)).chain(arrival).min()
@@ -247,7 +247,7 @@ impl World {
                     session.insert(new).handle_datagram(cx, queue, message)
                 }
                 // Who is gone would answer with a reset.
-                (None, _) => Standing::Open(None),
+                (None, _) => FlowStatus::Open(None),
             }
         });
     }

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use allosaur_engine::stateful::topology::{Interface, Route, Topology};
-use allosaur_engine::stateful::{Command, Ignored, Taken};
+use allosaur_engine::stateful::{Blocklist, Command, Disposition};
 use allosaur_engine::template::{ProfileSpec, Tunable};
 use allosaur_engine::time::SECOND;
 use allosaur_packet::{MacAddress, frame};
@@ -216,7 +216,7 @@ fn who_is_ignored_gets_no_answer() {
     ] {
         let mut world = World::new(1_000);
         world.heard = Some(Vec::new());
-        let ignored = Ignored::new(macs, addresses);
+        let ignored = Blocklist::new(macs, addresses);
         world.tell(Command::SetIgnored(Arc::new(ignored)));
         world.start(&profile, 1.0, Some(SECOND));
         world.run_for(20 * SECOND);
@@ -243,15 +243,19 @@ fn frames_are_told_apart() {
     };
     let mut arp = vec![0xff; 42];
     arp[12..14].copy_from_slice(&[8, 6]);
-    assert_eq!(take(0, &arp), Taken::Other);
-    assert_eq!(take(7, &arp), Taken::Other);
+    assert_eq!(take(0, &arp), Disposition::Other);
+    assert_eq!(take(7, &arp), Disposition::Other);
     let client = "16.0.0.1".parse().expect("an address");
     let server = "48.0.0.1".parse().expect("an address");
     let syn = |port| crate::world::syn(client, server, (1025, port));
-    assert_eq!(take(1, &syn(80)), Taken::Flow);
-    assert_eq!(take(1, &syn(81)), Taken::Stray);
-    assert_eq!(take(0, &syn(80)), Taken::Stray);
+    assert_eq!(take(1, &syn(80)), Disposition::Flow);
+    assert_eq!(take(1, &syn(81)), Disposition::Stray);
+    assert_eq!(take(0, &syn(80)), Disposition::Stray);
     let mut bent = syn(80);
     bent[40] ^= 1;
-    assert_eq!(take(1, &bent), Taken::Flow, "it was counted as broken");
+    assert_eq!(
+        take(1, &bent),
+        Disposition::Flow,
+        "it was counted as broken"
+    );
 }

@@ -18,7 +18,7 @@ mod world;
 use proptest::prelude::ProptestConfig;
 
 use allosaur_engine::app::{Addon, Command as Step, Transport};
-use allosaur_engine::session::addon::{HEADER_BYTES, Header};
+use allosaur_engine::session::app_latency::{HEADER_BYTES, Header};
 use allosaur_engine::session::wire::{Addresses, Content, Envelope};
 use allosaur_engine::stateful::{Command, EndCause, Event, FlowTableCounters, RunIndex};
 use allosaur_engine::template::{AssociationSpec, ProfileSpec, Tunable};

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use allosaur_engine::app::{BufferSpec, Command as Step, Transport};
 use allosaur_engine::session::wire::{Addresses, Content, Envelope};
 use allosaur_engine::stateful::{
-    Command, Config, Event, GroupCounters, PortFacts, RunIndex, RunLimits, Stateful,
+    Command, Config, Event, FlowPortInfo, GroupCounters, RunIndex, RunLimits, StatefulEngine,
 };
 use allosaur_engine::tcp::Segment;
 use allosaur_engine::template::{CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side};
 use allosaur_engine::time::{Due, Gap, MICROSECOND, MILLISECOND, Nanos, SECOND};
-use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
 use allosaur_packet::MacAddress;
 use allosaur_packet::checksum::Sum;
 use allosaur_packet::frame;
@@ -57,8 +57,8 @@ impl Transmit for Queue {
 
 pub(crate) struct Queues([Queue; 2]);
 
-impl Outlets for Queues {
-    fn with_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
+impl TxQueues for Queues {
+    fn with_queue<J: QueueOp>(&mut self, port: PortIndex, job: J) -> J::Output {
         job.run(&mut self.0[usize::from(port)])
     }
 }
@@ -66,7 +66,7 @@ impl Outlets for Queues {
 /// A core and its link.
 pub(crate) struct World {
     pub(crate) now: Nanos,
-    pub(crate) engine: Stateful,
+    pub(crate) engine: StatefulEngine,
     pub(crate) queues: Queues,
     under_way: BTreeMap<(Nanos, u64), (PortIndex, Vec<u8>)>,
     pub(crate) delay: Nanos,
@@ -94,7 +94,7 @@ impl World {
     /// One of several cores.
     pub(crate) fn with_share(flows_max: usize, share: PoolShare) -> World {
         let facts = |side, own, peer| {
-            Some(PortFacts {
+            Some(FlowPortInfo {
                 side,
                 own_mac: mac(own),
                 peer_mac: mac(peer),
@@ -114,7 +114,7 @@ impl World {
         };
         World {
             now: START,
-            engine: Stateful::new(config, START),
+            engine: StatefulEngine::new(config, START),
             queues: Queues([queue(), queue()]),
             under_way: BTreeMap::new(),
             delay: 100 * MICROSECOND,

@@ -1,26 +1,26 @@
 //! What the other files have in common: streams that are easy to write, and engines that run them.
 
-use allosaur_engine::engine::Change;
-use allosaur_engine::flow_stats::{Marking, VxlanPorts};
+use allosaur_engine::flow_stats::{Tagging, VxlanPorts};
+use allosaur_engine::stateless::Change;
 use allosaur_engine::stream::{
-    CompileError, CoreShare, DestinationMac, Mode, PortFacts, Profile, ProfileKey, Rate, StreamId,
-    StreamSpec,
+    CompileError, CoreShare, DestinationMac, Mode, Profile, ProfileKey, Rate, StreamId,
+    StreamPortInfo, StreamSpec,
 };
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
-use allosaur_engine::{Command, Engine, Event};
+use allosaur_engine::{Command, Event, StatelessEngine};
 use allosaur_testkit::recording::{Recording, Sent};
 
 pub(crate) const KEY: ProfileKey = ProfileKey(7);
 
-pub(crate) fn facts(data_cores: usize) -> PortFacts {
-    PortFacts {
+pub(crate) fn facts(data_cores: usize) -> StreamPortInfo {
+    StreamPortInfo {
         line_rate_bps: 10e9,
         source_mac: [2, 0, 0, 0, 0, 1],
         destination_mac: [2, 0, 0, 0, 0, 2],
         checksums: Checksums::Complete,
         data_cores,
-        marking: Some(Marking::Server),
+        marking: Some(Tagging::Server),
         vxlan: VxlanPorts::STANDARD,
     }
 }
@@ -59,15 +59,15 @@ pub(crate) fn burst(id: StreamId, packets: u64) -> StreamSpec {
 
 /// One engine on one port that sends into a recording.
 pub(crate) struct Bench {
-    pub(crate) engine: Engine,
-    pub(crate) outlets: Recording,
+    pub(crate) engine: StatelessEngine,
+    pub(crate) tx_queues: Recording,
 }
 
 impl Bench {
     pub(crate) fn new() -> Bench {
         Bench {
-            engine: Engine::new(1, 0),
-            outlets: Recording::default(),
+            engine: StatelessEngine::new(1, 0),
+            tx_queues: Recording::default(),
         }
     }
 
@@ -102,7 +102,7 @@ impl Bench {
             start_at,
             duration,
         };
-        self.engine.handle_command(0, start, &mut self.outlets);
+        self.engine.handle_command(0, start, &mut self.tx_queues);
         Ok(())
     }
 
@@ -114,7 +114,8 @@ impl Bench {
             at,
             change,
         };
-        self.engine.handle_command(now, command, &mut self.outlets);
+        self.engine
+            .handle_command(now, command, &mut self.tx_queues);
     }
 
     /// Runs on time until `until`, or until nothing is left.
@@ -123,14 +124,14 @@ impl Bench {
         while let Some(next) = self.engine.poll_timeout().filter(|&next| next <= until) {
             turns += 1;
             assert!(turns < 10_000_000, "no progress at {next} ns");
-            self.engine.poll_transmit(next, &mut self.outlets);
+            self.engine.poll_transmit(next, &mut self.tx_queues);
         }
     }
 
     /// Everything that is due at `now`, as a thread that was away would find it.
     pub(crate) fn catch_up(&mut self, now: Nanos) {
         while self.engine.poll_timeout().is_some_and(|next| next <= now) {
-            self.engine.poll_transmit(now, &mut self.outlets);
+            self.engine.poll_transmit(now, &mut self.tx_queues);
         }
     }
 
@@ -146,7 +147,7 @@ pub(crate) fn sent_by(streams: &[StreamSpec], duration: Option<Nanos>) -> Vec<(u
         .start(streams, CoreShare::ONLY, duration)
         .expect("the streams are right");
     bench.run_until(10 * SECOND);
-    let packets = bench.outlets.take();
+    let packets = bench.tx_queues.take();
     packets
         .iter()
         .map(|sent| (sent.at / 1000, sent.bytes[59]))

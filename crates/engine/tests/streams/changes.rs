@@ -1,8 +1,8 @@
 //! Pause, resume and update: when packets come then, and which.
 
 use allosaur_engine::Event;
-use allosaur_engine::engine::Change;
 use allosaur_engine::flow_stats::{Group, Rule};
+use allosaur_engine::stateless::Change;
 use allosaur_engine::stream::{CoreShare, Profile, StreamSpec};
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::{Instruction, Operation, Range, Values, Width};
@@ -50,7 +50,7 @@ fn started(streams: &[StreamSpec], duration: Option<Nanos>) -> Bench {
 
 /// What was sent: time in microseconds, the packet's number, the stream's.
 fn sent(bench: &mut Bench) -> Vec<(u64, u8, u8)> {
-    let packets = bench.outlets.take();
+    let packets = bench.tx_queues.take();
     let seen = packets
         .iter()
         .map(|p| (p.at / MICROSECOND, p.bytes[58], p.bytes[59]));
@@ -283,7 +283,7 @@ fn no_factor_changes_the_rate_of_a_measured_stream_and_the_lowest_core_sends_it(
         started.expect("the streams are right");
         bench.change(0, 0, Change::Update(2.0));
         bench.run_until(SECOND);
-        let packets = bench.outlets.take();
+        let packets = bench.tx_queues.take();
         let measured = packets.iter().filter(|p| p.bytes[12] == 8).count();
         (measured, packets.len() - measured)
     };

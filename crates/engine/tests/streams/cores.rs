@@ -1,7 +1,7 @@
 //! Many cores behave as one.
 
 use allosaur_engine::Event;
-use allosaur_engine::engine::Change;
+use allosaur_engine::stateless::Change;
 use allosaur_engine::stream::{CoreShare, Mode, Rate, StreamId, StreamSpec};
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::{Instruction, Operation, Range, Values, Width};
@@ -43,7 +43,7 @@ fn sent_with_changes(
         let done = |event: &&Event| matches!(event, Event::ProfileDone { .. });
         let ends = events.iter().filter(done).count();
         assert_eq!(ends, 1, "core {rank} of {cores} does not end");
-        sent.extend(bench.outlets.take());
+        sent.extend(bench.tx_queues.take());
     }
     sorted(sent)
 }
@@ -198,7 +198,7 @@ proptest! {
             bench.catch_up(now);
         }
         let missed = bench.engine.counters()[0].missed_packets;
-        let late = sorted(bench.outlets.take());
+        let late = sorted(bench.tx_queues.take());
         let on_time = sent_with_changes(&streams, 1, &changes);
         prop_assert_eq!(late.len() as u64 + missed, on_time.len() as u64);
         prop_assert_eq!(&late[..], &on_time[..late.len()]);
@@ -212,7 +212,7 @@ proptest! {
             bench.catch_up(step * step_ms * MILLISECOND);
         }
         let missed = bench.engine.counters()[0].missed_packets;
-        let late = sorted(bench.outlets.take());
+        let late = sorted(bench.tx_queues.take());
         let on_time = sent_by_cores(&streams, 1);
         prop_assert_eq!(late.len() as u64 + missed, on_time.len() as u64);
         // Only what is missed at the very end is missing.
@@ -243,7 +243,7 @@ fn a_pinned_stream_is_sent_by_its_core_alone() {
             .start(streams, share, Some(100 * MILLISECOND))
             .expect("right");
         bench.run_until(SECOND);
-        bench.outlets.take().len()
+        bench.tx_queues.take().len()
     };
     assert_eq!((sent_by(0), sent_by(1)), (0, 100));
 }

@@ -1,8 +1,8 @@
 //! Cores that are held up, queues that are full: what is sent late, what is missed, and that
 //! both are counted.
 
-use allosaur_engine::engine::{DRAIN_MAX, LATE_MAX};
 use allosaur_engine::flow_stats::{Group, Rule};
+use allosaur_engine::stateless::{DRAIN_MAX, LATE_MAX};
 use allosaur_engine::stream::{CoreShare, Mode, Rate, StreamSpec};
 use allosaur_engine::time::{MILLISECOND, SECOND};
 use allosaur_engine::vm::{Instruction, Operation, Range, Values, Width};
@@ -97,7 +97,7 @@ fn packets_keep_their_time_and_number_over_what_is_missed() {
     );
     bench.run_until(10 * MILLISECOND);
     bench.catch_up(240 * MILLISECOND);
-    for sent in bench.outlets.sent() {
+    for sent in bench.tx_queues.sent() {
         assert_eq!(u64::from(sent.bytes[58]), sent.at / MILLISECOND);
     }
     assert!(bench.engine.counters()[0].missed_packets > 0);
@@ -178,14 +178,14 @@ fn what_a_full_queue_refuses_is_sent_later_and_the_same() {
     free.run_until(SECOND);
     let mut tight = started(&streams, Some(10 * MILLISECOND));
     for turn in 1..=1000 {
-        tight.outlets.limit(0, turn % 3);
+        tight.tx_queues.limit(0, turn % 3);
         tight
             .engine
-            .poll_transmit(turn as u64 * 20_000, &mut tight.outlets);
+            .poll_transmit(turn as u64 * 20_000, &mut tight.tx_queues);
     }
     assert!(tight.engine.counters()[0].queue_full > 0);
     assert_eq!(tight.engine.counters()[0].missed_packets, 0);
-    let by_time = |bench: Bench| crate::bench::sorted(bench.outlets.sent().to_vec());
+    let by_time = |bench: Bench| crate::bench::sorted(bench.tx_queues.sent().to_vec());
     assert_eq!(by_time(tight), by_time(free));
 }
 
@@ -205,18 +205,18 @@ fn long_frames_are_not_starved_by_short_ones_at_a_full_queue() {
     ];
     let mut bench = started(&streams, None);
     for turn in 1..=20_000u64 {
-        bench.outlets.limit(0, 10);
+        bench.tx_queues.limit(0, 10);
         bench
             .engine
-            .poll_transmit(turn * 50_000, &mut bench.outlets);
+            .poll_transmit(turn * 50_000, &mut bench.tx_queues);
     }
     let long = bench
-        .outlets
+        .tx_queues
         .sent()
         .iter()
         .filter(|sent| sent.bytes.len() == 1514)
         .count();
-    let share = long as f64 / bench.outlets.sent().len() as f64;
+    let share = long as f64 / bench.tx_queues.sent().len() as f64;
     assert!(
         (0.45..0.55).contains(&share),
         "long frames are {share} of all"
@@ -233,7 +233,7 @@ fn a_stopped_profile_sends_no_more_and_leaves_nothing_behind() {
     };
     bench
         .engine
-        .handle_command(6 * MILLISECOND, stop, &mut bench.outlets);
+        .handle_command(6 * MILLISECOND, stop, &mut bench.tx_queues);
     let at = 6 * MILLISECOND;
     assert_eq!(
         bench.events(),
@@ -244,8 +244,8 @@ fn a_stopped_profile_sends_no_more_and_leaves_nothing_behind() {
         }]
     );
     bench.run_until(SECOND);
-    assert_eq!(bench.outlets.sent().len(), 6);
-    assert_eq!(bench.outlets.registered(0), 0);
+    assert_eq!(bench.tx_queues.sent().len(), 6);
+    assert_eq!(bench.tx_queues.registered(0), 0);
     assert!(bench.engine.poll_retired().is_some());
     assert!(bench.engine.poll_timeout().is_none());
 }
@@ -257,7 +257,7 @@ fn stopping_what_does_not_run_is_answered() {
         port: 0,
         profile: KEY,
     };
-    bench.engine.handle_command(3, stop, &mut bench.outlets);
+    bench.engine.handle_command(3, stop, &mut bench.tx_queues);
     assert_eq!(
         bench.events(),
         [Event::ProfileStopped {
@@ -271,13 +271,19 @@ fn stopping_what_does_not_run_is_answered() {
 #[test]
 fn a_queue_without_room_for_the_frame_gets_copies_instead() {
     let mut bench = Bench::new();
-    bench.outlets.limit_registered(0, 0);
+    bench.tx_queues.limit_registered(0, 0);
     bench
         .start(&[burst(1, 100)], CoreShare::ONLY, None)
         .expect("right");
     bench.run_until(SECOND);
-    assert_eq!(bench.outlets.sent().len(), 100);
-    assert!(bench.outlets.sent().iter().all(|sent| sent.bytes[59] == 1));
+    assert_eq!(bench.tx_queues.sent().len(), 100);
+    assert!(
+        bench
+            .tx_queues
+            .sent()
+            .iter()
+            .all(|sent| sent.bytes[59] == 1)
+    );
 }
 
 #[test]

@@ -102,10 +102,10 @@ fn the_factor_scales_rates_and_not_delays() {
         start_at: 0,
         duration: None,
     };
-    bench.engine.handle_command(0, start, &mut bench.outlets);
+    bench.engine.handle_command(0, start, &mut bench.tx_queues);
     bench.run_until(SECOND);
     let times: Vec<u64> = bench
-        .outlets
+        .tx_queues
         .sent()
         .iter()
         .map(|sent| sent.at / 1000)
@@ -127,7 +127,7 @@ fn macs_come_from_the_port_unless_the_stream_keeps_its_own_and_short_packets_are
         let mut bench = Bench::new();
         bench.start(&[spec], CoreShare::ONLY, None).expect("right");
         bench.run_until(SECOND);
-        bench.outlets.take().remove(0).bytes
+        bench.tx_queues.take().remove(0).bytes
     };
     let of_port = send(false, DestinationMac::Port);
     assert_eq!(of_port[..12], [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use allosaur_engine::engine::{DRAIN_MAX, LATE_MAX};
+use allosaur_engine::stateless::{DRAIN_MAX, LATE_MAX};
 use allosaur_engine::stream::CoreProgram;
 use allosaur_engine::stream::recording::{Pace, RecordingError, both_ways, one_way};
 use allosaur_engine::stream::replay::{Macs, Replay};
@@ -74,7 +74,7 @@ fn start(bench: &mut Bench, replay: Replay, duration: Option<Nanos>) {
         start_at: 1_000,
         duration,
     };
-    bench.engine.handle_command(0, start, &mut bench.outlets);
+    bench.engine.handle_command(0, start, &mut bench.tx_queues);
 }
 
 /// When each packet leaves after the start, in nanoseconds, and its number.
@@ -91,7 +91,7 @@ fn sent_of(replay: Replay, duration: Option<Nanos>) -> Vec<(Nanos, u8)> {
     let kinds = events.iter().map(std::mem::discriminant);
     assert_eq!(kinds.collect::<Vec<_>>(), [std::mem::discriminant(&done)]);
     assert!(bench.engine.is_idle() && bench.engine.poll_retired().is_some());
-    let sent = bench.outlets.take();
+    let sent = bench.tx_queues.take();
     let numbers = sent.iter().map(|sent| (sent.at - 1_000, sent.bytes[69]));
     numbers.collect()
 }
@@ -165,7 +165,7 @@ fn a_late_core_sends_a_counted_replay_whole_and_at_its_planned_times() {
     let mut bench = Bench::new();
     start(&mut bench, replay(paced), None);
     bench.catch_up(5 * SECOND);
-    let sent = bench.outlets.take();
+    let sent = bench.tx_queues.take();
     assert_eq!(sent.len(), 200);
     assert_eq!(sent[199].at, 1_000 + 199 * MILLISECOND);
     assert_eq!(bench.engine.counters()[0].missed_packets, 0);
@@ -186,20 +186,20 @@ fn a_late_core_gives_up_what_has_no_end() {
     let counters = bench.engine.counters()[0];
     assert_eq!(counters.sent.packets + counters.missed_packets, 5_001);
     assert_eq!(counters.sent.packets, late);
-    assert_eq!(bench.outlets.sent()[0].at, now - LATE_MAX + MILLISECOND);
+    assert_eq!(bench.tx_queues.sent()[0].at, now - LATE_MAX + MILLISECOND);
 }
 
 #[test]
 fn the_end_of_a_run_counts_what_could_not_leave() {
     let mut bench = Bench::new();
     start(&mut bench, replay(AS_IT_WAS), Some(3_000));
-    bench.outlets.limit(0, 1);
-    bench.engine.poll_transmit(2_000, &mut bench.outlets);
+    bench.tx_queues.limit(0, 1);
+    bench.engine.poll_transmit(2_000, &mut bench.tx_queues);
     assert_eq!(bench.engine.counters()[0].queue_full, 1);
     // Two of five were due within the duration, and one of them left.
     bench
         .engine
-        .poll_transmit(4_000 + DRAIN_MAX, &mut bench.outlets);
+        .poll_transmit(4_000 + DRAIN_MAX, &mut bench.tx_queues);
     let counters = bench.engine.counters()[0];
     assert_eq!((counters.sent.packets, counters.missed_packets), (1, 1));
     assert!(matches!(bench.events()[..], [Event::ProfileDone { .. }]));
@@ -210,10 +210,10 @@ fn a_full_queue_loses_nothing() {
     let mut bench = Bench::new();
     start(&mut bench, replay(AS_IT_WAS), None);
     for _ in 0..20 {
-        bench.outlets.limit(0, 1);
-        bench.engine.poll_transmit(SECOND, &mut bench.outlets);
+        bench.tx_queues.limit(0, 1);
+        bench.engine.poll_transmit(SECOND, &mut bench.tx_queues);
     }
-    let numbers: Vec<u8> = bench.outlets.take().iter().map(|s| s.bytes[69]).collect();
+    let numbers: Vec<u8> = bench.tx_queues.take().iter().map(|s| s.bytes[69]).collect();
     assert_eq!(numbers, [0, 1, 2, 3, 4]);
     assert!(bench.engine.is_idle());
 }
@@ -222,15 +222,17 @@ fn a_full_queue_loses_nothing() {
 fn a_stop_leaves_nothing_behind() {
     let mut bench = Bench::new();
     start(&mut bench, replay(AS_IT_WAS), None);
-    bench.engine.poll_transmit(1_000, &mut bench.outlets);
+    bench.engine.poll_transmit(1_000, &mut bench.tx_queues);
     let stop = Command::StopProfile {
         port: 0,
         profile: KEY,
     };
-    bench.engine.handle_command(1_500, stop, &mut bench.outlets);
+    bench
+        .engine
+        .handle_command(1_500, stop, &mut bench.tx_queues);
     assert!(matches!(bench.events()[..], [Event::ProfileStopped { .. }]));
     assert!(bench.engine.is_idle() && bench.engine.poll_timeout().is_none());
-    assert_eq!(bench.outlets.take().len(), 1);
+    assert_eq!(bench.tx_queues.take().len(), 1);
 }
 
 #[test]
@@ -245,7 +247,7 @@ fn frames_get_the_addresses_of_the_port_and_are_padded() {
     start(&mut bench, replay, None);
     bench.catch_up(SECOND);
     let expected = [&B[..], &C, &[0x88, 0xb5], &[9; 6], &[0; 40]].concat();
-    assert_eq!(bench.outlets.take()[0].bytes, expected);
+    assert_eq!(bench.tx_queues.take()[0].bytes, expected);
     let sent = bench.engine.counters()[0].sent;
     assert_eq!((sent.packets, sent.bytes, sent.by_size[0]), (1, 64, 1));
 }

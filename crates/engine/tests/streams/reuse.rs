@@ -114,17 +114,17 @@ fn sent(
     let streams = kinds.iter().enumerate();
     let streams: Vec<StreamSpec> = streams.map(|(n, kind)| spec(n as u32, *kind)).collect();
     let mut bench = Bench::new();
-    bench.outlets.limit_registered(0, registered_max);
+    bench.tx_queues.limit_registered(0, registered_max);
     if computes_checksums {
-        bench.outlets.compute_checksums(0);
+        bench.tx_queues.compute_checksums(0);
     }
     bench.start(&streams, CoreShare::ONLY, None).ok()?;
     let mut sent = Vec::new();
     for turn in 0..40 {
-        bench.outlets.limit(0, room);
+        bench.tx_queues.limit(0, room);
         let now = turn * 7 * MILLISECOND;
-        bench.engine.poll_transmit(now, &mut bench.outlets);
-        sent.extend(bench.outlets.take());
+        bench.engine.poll_transmit(now, &mut bench.tx_queues);
+        sent.extend(bench.tx_queues.take());
     }
     Some(sent)
 }
@@ -151,7 +151,7 @@ fn queues_keep_the_frames_whose_end_stays() {
         let mut bench = Bench::new();
         let started = bench.start(&[spec(1, kind)], CoreShare::ONLY, None);
         started.expect("the stream is right");
-        bench.outlets.registered(0)
+        bench.tx_queues.registered(0)
     };
     let kind = Kind {
         bytes: 590,

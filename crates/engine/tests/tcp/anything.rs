@@ -5,7 +5,7 @@
 //! and the fuzz target `tcp`.
 
 use allosaur_engine::tcp::{
-    CongestionAlgorithm, Connection, Context, Ecn, Outcome, Progress, Segment, Seq, SidePool,
+    CongestionAlgorithm, Connection, Context, Ecn, Outcome, Progress, RecoveryPool, Segment, Seq,
     State, TcpCounters, Tunables,
 };
 use allosaur_packet::tcp::TcpFlags;
@@ -63,7 +63,7 @@ struct Life<'a> {
     now_ms: u32,
     tunables: Tunables,
     counters: TcpCounters,
-    sides: SidePool,
+    sides: RecoveryPool,
     connection: Connection,
     blocked: bool,
     closing: bool,
@@ -81,7 +81,7 @@ impl Life<'_> {
     fn begin(mut bytes: Bytes<'_>) -> Life<'_> {
         let tunables = tunables(&mut bytes);
         let (now_ms, first) = (bytes.word(), Seq(bytes.word()));
-        let (mut counters, mut sides) = (TcpCounters::default(), SidePool::default());
+        let (mut counters, mut sides) = (TcpCounters::default(), RecoveryPool::default());
         let mut cx = context(now_ms, &tunables, &mut counters, &mut sides);
         let connection = if bytes.coin() {
             Connection::connect(&mut cx, first)
@@ -299,7 +299,7 @@ fn context<'a>(
     now_ms: u32,
     tunables: &'a Tunables,
     counters: &'a mut TcpCounters,
-    sides: &'a mut SidePool,
+    sides: &'a mut RecoveryPool,
 ) -> Context<'a> {
     Context {
         now_ms,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use allosaur_engine::tcp::{
-    Connection, Context, End, Outcome, Progress, Segment, Seq, SidePool, TcpCounters, Tunables,
+    Connection, Context, End, Outcome, Progress, RecoveryPool, Segment, Seq, TcpCounters, Tunables,
 };
 use allosaur_packet::tcp::TcpFlags;
 
@@ -50,7 +50,7 @@ pub(crate) struct Side {
     pub(crate) connection: Option<Connection>,
     pub(crate) tunables: Tunables,
     pub(crate) counters: TcpCounters,
-    pub(crate) sides: SidePool,
+    pub(crate) sides: RecoveryPool,
     /// Bytes that the application still has to write.
     pub(crate) to_write: u64,
     /// Closes only when the other side has.
@@ -71,7 +71,7 @@ impl Side {
             connection: None,
             tunables,
             counters: TcpCounters::default(),
-            sides: SidePool::default(),
+            sides: RecoveryPool::default(),
             to_write,
             closes_last: false,
             closing: false,
@@ -124,7 +124,7 @@ pub(crate) fn context<'a>(
     now: Micros,
     tunables: &'a Tunables,
     counters: &'a mut TcpCounters,
-    sides: &'a mut SidePool,
+    sides: &'a mut RecoveryPool,
 ) -> Context<'a> {
     Context {
         // Both go round during each test.

@@ -11,7 +11,7 @@ use super::ffi;
 use super::ffi::{Left, Limits};
 use super::leftover;
 use super::pool::Pool;
-use allosaur_packet::offload::LeftChecksums;
+use allosaur_packet::offload::TxChecksumOffload;
 
 use crate::QueueCounts;
 use crate::claim::Claim;
@@ -248,7 +248,7 @@ impl Device {
     }
 
     /// What the device is told of checksums that it shall compute, if it does.
-    pub(super) fn leave(&self, checksums: &LeftChecksums) -> Option<Left> {
+    pub(super) fn leave(&self, checksums: &TxChecksumOffload) -> Option<Left> {
         let left = Left {
             l2_bytes: checksums.l2_bytes.into(),
             l3_bytes: checksums.l3_bytes,

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use allosaur_packet::offload::LeftChecksums;
+use allosaur_packet::offload::TxChecksumOffload;
 
 use super::device::{DESCRIPTORS, Device};
 use super::eal;
@@ -295,7 +295,7 @@ impl TxQueue for DpdkTx {
         self.keep(frame, None)
     }
 
-    fn register_left(&mut self, frame: &[u8], left: &LeftChecksums) -> Option<FrameId> {
+    fn register_offloaded(&mut self, frame: &[u8], left: &TxChecksumOffload) -> Option<FrameId> {
         let left = self.device.leave(left)?;
         self.keep(frame, Some(&left))
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use allosaur_engine::stateful::{Command, Config, PortFacts, RunIndex, RunLimits};
+use allosaur_engine::stateful::{Command, Config, FlowPortInfo, RunIndex, RunLimits};
 use allosaur_engine::template::{
     CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side, Tunable,
 };
@@ -97,7 +97,7 @@ pub(super) fn start(profile: &ProfileSpec, start_at: Nanos) -> Command {
 pub(super) fn flows(clock: &Clock, flows_max: usize) -> (ControlEnd, Flows) {
     let link = LinkSettings::default();
     let facts = |side, own: u8| {
-        Some(PortFacts {
+        Some(FlowPortInfo {
             side,
             own_mac: MacAddress([2, 0, 0, 0, 0, own]),
             peer_mac: MacAddress([2, 0, 0, 0, 0, 1 - own]),

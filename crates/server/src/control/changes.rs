@@ -12,7 +12,7 @@ use allosaur_api::commands::changes::{
 use allosaur_api::commands::traffic::ProfileParams;
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Error, Fields};
-use allosaur_engine::engine::{Change, Command};
+use allosaur_engine::stateless::{Change, Command};
 use allosaur_engine::stream::{ProfileRates, StreamId};
 use allosaur_engine::time::Nanos;
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use allosaur_engine::flow_stats::Marking;
+use allosaur_engine::flow_stats::Tagging;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::Checksums;
@@ -30,7 +30,7 @@ pub struct ControlConfig {
     /// Version and build.
     pub build: BuildFacts,
     /// The signs of packets that are counted by themselves.
-    pub marking: Marking,
+    pub marking: Tagging,
     /// What the strings are drawn from that prove ownership; unguessable in a real server.
     pub seed: u64,
 }

@@ -6,11 +6,11 @@ use allosaur_api::commands::layers::{
     ConfigureIpv6, PushPackets, PushedPacket, SetL2, SetL3, SetVlan,
 };
 use allosaur_api::{Error, Fields};
-use allosaur_engine::engine::Command;
 use allosaur_engine::flow_stats::VxlanPorts;
 use allosaur_engine::host::HostSettings;
+use allosaur_engine::stateless::Command;
 use allosaur_engine::stream::{
-    CoreShare, DestinationMac, Mode, PortFacts, Profile, Rate, StreamId, StreamSpec,
+    CoreShare, DestinationMac, Mode, Profile, Rate, StreamId, StreamPortInfo, StreamSpec,
 };
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use serde_json::{Value, json};
@@ -278,7 +278,7 @@ impl Control {
         let port = self.port(params.port)?;
         let streams = pushed_streams(&params)?;
         check_frames(&port.config, &streams)?;
-        let facts = PortFacts {
+        let facts = StreamPortInfo {
             line_rate_bps: port.config.line_rate_bps,
             source_mac: port.config.hw_mac,
             destination_mac: port.layers.destination_mac(),

@@ -4,7 +4,7 @@
 //! found out (`service`), and events in general (`session`).
 
 use allosaur_api::events::Event as ApiEvent;
-use allosaur_engine::engine::Event;
+use allosaur_engine::stateless::Event;
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::Nanos;
 

@@ -47,7 +47,7 @@ use std::collections::VecDeque;
 use allosaur_api::commands::server::GlobalConfig;
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Access, Error, Fields, Method, Mode, Request, command};
-use allosaur_engine::engine::{Command, Event};
+use allosaur_engine::stateless::{Command, Event};
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{Nanos, SECOND};
 use serde::Serialize;

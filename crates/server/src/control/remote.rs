@@ -7,7 +7,7 @@ use allosaur_api::commands::remote::PushRemote;
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::limits::CAPTURE_FILE_BYTES_MAX;
 use allosaur_api::{Error, Fields};
-use allosaur_engine::engine::Command;
+use allosaur_engine::stateless::Command;
 use allosaur_engine::stream::recording::{Pace, both_ways, one_way};
 use allosaur_engine::stream::replay::Macs;
 use allosaur_engine::stream::{ProfileKey, Replay};

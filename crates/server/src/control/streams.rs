@@ -7,8 +7,8 @@ use allosaur_api::commands::streams::stream::{FlowStats, RuleType};
 use allosaur_api::commands::streams::{AddStream, StreamParams};
 use allosaur_api::commands::traffic::ProfileParams;
 use allosaur_api::{Error, Fields};
-use allosaur_engine::flow_stats::mark::mark;
-use allosaur_engine::flow_stats::{Group, Marking, Rule, VxlanPorts};
+use allosaur_engine::flow_stats::tag::tag;
+use allosaur_engine::flow_stats::{Group, Rule, Tagging, VxlanPorts};
 use allosaur_engine::stream::spec::PACKET_BYTES_PADDED;
 use allosaur_engine::stream::{StreamId, StreamSpec};
 use allosaur_engine::vm;
@@ -166,7 +166,7 @@ fn check_countable(
         vxlan: counted.vxlan,
         run: 0,
     };
-    mark(&mut padded(spec), rule, Marking::default(), vxlan).map_err(|error| error.to_string())
+    tag(&mut padded(spec), rule, Tagging::default(), vxlan).map_err(|error| error.to_string())
 }
 
 /// The packet template as it will be sent, but for what the port puts in.

@@ -9,10 +9,10 @@ use allosaur_api::commands::traffic::{
 };
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Error, Fields};
-use allosaur_engine::engine::{Command, Event};
+use allosaur_engine::stateless::{Command, Event};
 use allosaur_engine::stream::{
-    CoreProgram, CoreShare, DestinationMac, PortFacts, Profile as Compiled, ProfileKey,
-    ProfileRates, RateEvent, StreamSpec,
+    CoreProgram, CoreShare, DestinationMac, Profile as Compiled, ProfileKey, ProfileRates,
+    RateEvent, StreamPortInfo, StreamSpec,
 };
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::json;
@@ -241,7 +241,7 @@ fn compile(
     let specs = profile.streams.values().map(|s| placed(&s.spec, port));
     let specs: Vec<StreamSpec> = specs.collect();
     check_frames(&port.config, &specs)?;
-    let facts = PortFacts {
+    let facts = StreamPortInfo {
         line_rate_bps: port.config.line_rate_bps,
         source_mac: port.config.hw_mac,
         destination_mac: port.layers.destination_mac(),

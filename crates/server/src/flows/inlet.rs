@@ -5,10 +5,10 @@
 
 use std::os::fd::BorrowedFd;
 
-use allosaur_engine::stateful::{FlowTableCounters, Stateful, Taken};
+use allosaur_engine::stateful::{Disposition, FlowTableCounters, StatefulEngine};
 use allosaur_engine::template::Side;
 use allosaur_engine::time::Nanos;
-use allosaur_engine::transmit::{Outlets, PortIndex};
+use allosaur_engine::transmit::{PortIndex, TxQueues};
 use allosaur_port::RxQueue;
 use allosaur_port::kind::PortRx;
 use allosaur_port::spread::{Sharing, SpreadEnd, SpreadReader, spread_by};
@@ -190,8 +190,8 @@ impl Inlet {
         &mut self,
         now: Nanos,
         clock: &Clock,
-        engine: &mut Stateful,
-        outlets: &mut impl Outlets,
+        engine: &mut StatefulEngine,
+        tx_queues: &mut impl TxQueues,
         end: &mut FarEnd,
     ) -> Reaped {
         let (port, arrivals) = (self.port, &mut self.arrivals);
@@ -217,14 +217,14 @@ impl Inlet {
                 is_measured |= arrivals.take(at, frame, &mut way);
                 return;
             }
-            match engine.handle_frame(now, port, frame, outlets) {
-                Taken::Flow => {
+            match engine.handle_frame(now, port, frame, tx_queues) {
+                Disposition::Flow => {
                     arrivals.count(frame);
                     if is_wanted_whole {
                         way.show(at, frame);
                     }
                 }
-                Taken::Stray | Taken::Other => {
+                Disposition::Stray | Disposition::Other => {
                     others += 1;
                     is_measured |= arrivals.take(at, frame, &mut way);
                 }

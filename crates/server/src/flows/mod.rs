@@ -2,7 +2,7 @@
 //!
 //! What lives here: a turn of its loop. In `inlet` what it reads of a port, in `news` what it tells
 //! control, in `rest` how it waits. What does not: what flows do (engine), how frames travel (port),
-//! and the queues of ports (`outlets`).
+//! and the queues of ports (`tx_queues`).
 
 mod inlet;
 mod news;
@@ -11,8 +11,8 @@ mod rest;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use allosaur_engine::Engine;
-use allosaur_engine::stateful::{Command, Config, Stateful};
+use allosaur_engine::StatelessEngine;
+use allosaur_engine::stateful::{Command, Config, StatefulEngine};
 use allosaur_engine::stats::DirectionCounters;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
@@ -23,9 +23,9 @@ use crate::clock::Clock;
 use crate::counters::{ArrivalBlock, CoreBlock, ReceiveBlock};
 use crate::mailbox::WorkerEnd;
 use crate::orders::{FlowOrder, Order};
-use crate::outlets::Queues;
 use crate::receive::gather::FarEnd;
 use crate::receive::rest::Attention;
+use crate::tx_queues::Queues;
 pub use inlet::FlowRx;
 use inlet::Inlet;
 use news::News;
@@ -38,8 +38,8 @@ const STRAYS: Nanos = SECOND;
 /// serves, the mail from control, and the way to the first receive thread.
 #[derive(Debug)]
 pub struct Flows {
-    engine: Stateful,
-    streams: Engine,
+    engine: StatefulEngine,
+    streams: StatelessEngine,
     queues: Queues,
     switch: TapSwitch,
     inlets: Vec<Inlet>,
@@ -101,8 +101,8 @@ impl Flows {
         });
         Flows {
             inlets: inlets.collect(),
-            engine: Stateful::new(config, now).with_tcp_clock(calendar_ms()),
-            streams: Engine::new(queues.len(), now),
+            engine: StatefulEngine::new(config, now).with_tcp_clock(calendar_ms()),
+            streams: StatelessEngine::new(queues.len(), now),
             news: News::new(queues.len(), joints.core, joints.arrivals),
             queues: Queues::new(queues, now),
             switch: TapSwitch::default(),
@@ -237,7 +237,7 @@ impl Flows {
     }
 
     /// The flows.
-    pub fn engine(&self) -> &Stateful {
+    pub fn engine(&self) -> &StatefulEngine {
         &self.engine
     }
 

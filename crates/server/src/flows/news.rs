@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use allosaur_engine::stateful::{RunIndex, Stateful};
+use allosaur_engine::stateful::{RunIndex, StatefulEngine};
 use allosaur_engine::stats::TransmitCounters;
 use allosaur_engine::time::{MILLISECOND, Nanos};
 
@@ -72,7 +72,7 @@ impl News {
     }
 
     /// A run is over for good: publishes its counters for the last time.
-    pub(super) fn forget(&mut self, run: RunIndex, engine: &Stateful) {
+    pub(super) fn forget(&mut self, run: RunIndex, engine: &StatefulEngine) {
         self.publish_runs(engine, |number| number == run);
         self.runs.retain(|(number, _)| *number != run);
         self.samples.retain(|sample| sample.run != run);
@@ -110,7 +110,7 @@ impl News {
         Some(run)
     }
 
-    fn publish_runs(&self, engine: &Stateful, is_meant: impl Fn(RunIndex) -> bool) {
+    fn publish_runs(&self, engine: &StatefulEngine, is_meant: impl Fn(RunIndex) -> bool) {
         for (run, block) in self.runs.iter().filter(|(run, _)| is_meant(*run)) {
             if let Some(groups) = engine.groups(*run) {
                 block.publish(groups);

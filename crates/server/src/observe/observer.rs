@@ -278,7 +278,7 @@ impl Observer {
     fn is_echo(&mut self, at: Nanos, port: PortIndex, frame: &[u8]) -> bool {
         let echoes = self.echoes.as_mut().filter(|_| self.is_echoing);
         let arrival = echoes.map(|echoes| echoes.handle_frame(at, port, frame));
-        arrival == Some(EchoArrival::Taken)
+        arrival == Some(EchoArrival::Disposition)
     }
 
     fn change_echoes(&mut self, change: impl FnOnce(&mut Echoes)) -> Answer {

@@ -4,7 +4,7 @@
 //! What lives here: the counters, and the way of a frame that is to be measured or shown. What does
 //! not: the queue that it came from.
 
-use allosaur_engine::flow_stats::receive::{Sign, sign_of};
+use allosaur_engine::flow_stats::receive::{FlowTag, flow_tag_of};
 use allosaur_engine::flow_stats::{Group, GroupTable, VxlanPorts};
 use allosaur_engine::stats::DirectionCounters;
 use allosaur_engine::time::{FCS_BYTES, Nanos};
@@ -81,10 +81,10 @@ impl Arrivals {
     #[inline]
     pub(crate) fn take(&mut self, at: Nanos, frame: &[u8], way: &mut Passing<'_>) -> bool {
         let mut measured = false;
-        match sign_of(frame, &self.vxlan) {
+        match flow_tag_of(frame, &self.vxlan) {
             None => {}
-            Some(Sign::Flow(group)) => self.count_group(group, frame),
-            Some(Sign::Latency) => {
+            Some(FlowTag::Flow(group)) => self.count_group(group, frame),
+            Some(FlowTag::Latency) => {
                 measured = true;
                 if !way.measure(at, frame) {
                     self.lost_here += 1;

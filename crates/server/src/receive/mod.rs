@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use allosaur_engine::capture::Origin;
-use allosaur_engine::flow_stats::receive::{Sign, sign_of};
+use allosaur_engine::flow_stats::receive::{FlowTag, flow_tag_of};
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_port::RxQueue;
@@ -91,11 +91,11 @@ impl PortSide {
         let is_timed = !knows_arrivals && watch.as_ref().is_some_and(measures);
         self.queue.receive(now, BUDGET, |at, frame| {
             // First of all what is measured by the clock.
-            let group = match sign_of(frame, &arrivals.vxlan) {
+            let group = match flow_tag_of(frame, &arrivals.vxlan) {
                 None => None,
-                Some(Sign::Flow(group)) => Some(group),
-                Some(Sign::Latency) if knows_arrivals => meters.measure_at(at, frame),
-                Some(Sign::Latency) => meters.measure(frame),
+                Some(FlowTag::Flow(group)) => Some(group),
+                Some(FlowTag::Latency) if knows_arrivals => meters.measure_at(at, frame),
+                Some(FlowTag::Latency) => meters.measure(frame),
             };
             if let Some(group) = group {
                 arrivals.count_group(group, frame);

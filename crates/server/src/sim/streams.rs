@@ -5,12 +5,12 @@
 //! for there is nothing.
 
 use allosaur_api::{Fields, Request};
-use allosaur_engine::flow_stats::Marking;
+use allosaur_engine::flow_stats::Tagging;
 use allosaur_engine::stream::spec::PACKET_BYTES_MAX;
 use allosaur_engine::time::{Due, Gap, MICROSECOND, Nanos};
-use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
 use allosaur_engine::vm::Checksums;
-use allosaur_engine::{Command, Engine};
+use allosaur_engine::{Command, StatelessEngine};
 use allosaur_packet::capture::{CaptureError, Resolution};
 use allosaur_packet::pcap::Writer;
 use serde::{Deserialize, Serialize};
@@ -210,7 +210,7 @@ struct Simulation<'a> {
     control: Control,
     api_handle: Value,
     handlers: Vec<Value>,
-    engines: Vec<Engine>,
+    engines: Vec<StatelessEngine>,
     /// When the traffic began: time zero of the capture.
     started_at: Option<Nanos>,
     recorder: Recorder,
@@ -229,7 +229,7 @@ impl Simulation<'_> {
             control: Control::new(control_config(ports, cores), 0),
             api_handle: Value::Null,
             handlers: Vec::new(),
-            engines: (0..cores).map(|_| Engine::new(ports, 0)).collect(),
+            engines: (0..cores).map(|_| StatelessEngine::new(ports, 0)).collect(),
             started_at: None,
             recorder: Recorder::default(),
             counters: Counters::new(ports, cores),
@@ -311,7 +311,12 @@ impl Simulation<'_> {
             limited: false,
             capture: Vec::new(),
         };
-        'time: while let Some(next) = self.engines.iter().filter_map(Engine::poll_timeout).min() {
+        'time: while let Some(next) = self
+            .engines
+            .iter()
+            .filter_map(StatelessEngine::poll_timeout)
+            .min()
+        {
             self.run_until(next + STEP);
             for (at, frame) in self.recorder.in_order() {
                 if outcome.packets == limit {
@@ -378,7 +383,7 @@ fn control_config(ports: usize, cores: usize) -> ControlConfig {
             time: String::new(),
             by: String::new(),
         },
-        marking: Marking::Simulator,
+        marking: Tagging::Simulator,
         seed: 0,
     }
 }
@@ -421,8 +426,8 @@ impl Recorder {
     }
 }
 
-impl Outlets for Recorder {
-    fn with_queue<J: Job>(&mut self, _port: PortIndex, job: J) -> J::Output {
+impl TxQueues for Recorder {
+    fn with_queue<J: QueueOp>(&mut self, _port: PortIndex, job: J) -> J::Output {
         job.run(self)
     }
 }

@@ -4,12 +4,12 @@ mod world;
 
 use allosaur_engine::Command;
 use allosaur_engine::capture::{CaptureSettings, Overflow};
-use allosaur_engine::flow_stats::mark::{Marking, Rule};
+use allosaur_engine::flow_stats::tag::{Rule, Tagging};
 use allosaur_engine::flow_stats::{Group, VxlanPorts};
 use allosaur_engine::host::HostSettings;
 use allosaur_engine::stateful::EndCause;
 use allosaur_engine::stream::{
-    CoreShare, DestinationMac, Mode, PortFacts, Profile, ProfileKey, Rate, StreamSpec,
+    CoreShare, DestinationMac, Mode, Profile, ProfileKey, Rate, StreamPortInfo, StreamSpec,
 };
 use allosaur_engine::template::AssociationSpec;
 use allosaur_engine::time::{MICROSECOND, MILLISECOND};
@@ -286,13 +286,13 @@ fn streams_run_beside_flows_and_are_counted_by_themselves() {
         }),
         program: Vec::new(),
     };
-    let facts = PortFacts {
+    let facts = StreamPortInfo {
         line_rate_bps: 100e9,
         source_mac: mac(0),
         destination_mac: mac(1),
         checksums: Checksums::Complete,
         data_cores: 2,
-        marking: Some(Marking::Server),
+        marking: Some(Tagging::Server),
         vxlan: VxlanPorts::STANDARD,
     };
     let compiled = Profile::compile(&[stream], &facts).expect("the stream is right");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use allosaur_engine::stateful::{
-    Command, Config, EndCause, Event, GroupCounters, PortFacts, RunIndex, RunLimits,
+    Command, Config, EndCause, Event, FlowPortInfo, GroupCounters, RunIndex, RunLimits,
 };
 use allosaur_engine::template::{CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side};
 use allosaur_engine::time::{MILLISECOND, Nanos};
@@ -262,7 +262,7 @@ fn receivers(rx: memory::MemoryRx, port: usize, cores: usize, alarms: &[Alarm]) 
 
 fn config(core: usize, cores: usize) -> Config {
     let facts = |side, own: u8| {
-        Some(PortFacts {
+        Some(FlowPortInfo {
             side,
             own_mac: MacAddress(mac(own)),
             peer_mac: MacAddress(mac(1 - own)),

@@ -9,8 +9,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use allosaur_engine::capture::Captured;
-use allosaur_engine::engine::{Change, Command, Event};
-use allosaur_engine::flow_stats::Marking;
+use allosaur_engine::flow_stats::Tagging;
+use allosaur_engine::stateless::{Change, Command, Event};
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
@@ -574,7 +574,7 @@ fn config(cores: usize) -> ControlConfig {
             time: "00:00:00".into(),
             by: "a test".into(),
         },
-        marking: Marking::Server,
+        marking: Tagging::Server,
         seed: 1,
     }
 }

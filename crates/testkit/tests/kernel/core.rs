@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use allosaur_engine::app::BufferSpec;
 use allosaur_engine::stateful::{
-    Command, Config, GroupCounters, PortFacts, RunIndex, RunLimits, Stateful,
+    Command, Config, FlowPortInfo, GroupCounters, RunIndex, RunLimits, StatefulEngine,
 };
 use allosaur_engine::template::{
     CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side, Tunable, TunablesSpec,
 };
 use allosaur_engine::time::{Due, Gap, Nanos};
-use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
 
 use crate::host::Place;
 use crate::script;
@@ -49,8 +49,8 @@ impl Transmit for Queue {
     fn unregister(&mut self, _: FrameHandle) {}
 }
 
-impl Outlets for Queue {
-    fn with_queue<J: Job>(&mut self, _port: PortIndex, job: J) -> J::Output {
+impl TxQueues for Queue {
+    fn with_queue<J: QueueOp>(&mut self, _port: PortIndex, job: J) -> J::Output {
         job.run(self)
     }
 }
@@ -102,7 +102,7 @@ impl Talk {
 
 /// The engine of a core at one end.
 pub(crate) struct Core {
-    engine: Stateful,
+    engine: StatefulEngine,
     queue: Queue,
     epoch: Instant,
 }
@@ -114,7 +114,7 @@ impl Core {
             Place::Client => Side::Client,
             Place::Server => Side::Server,
         };
-        let facts = PortFacts {
+        let facts = FlowPortInfo {
             side,
             own_mac: place.mac(),
             peer_mac: place.other().mac(),
@@ -128,7 +128,7 @@ impl Core {
             seed: 7,
         };
         let mut core = Core {
-            engine: Stateful::new(config, EPOCH_NS),
+            engine: StatefulEngine::new(config, EPOCH_NS),
             queue: Queue::default(),
             epoch: Instant::now(),
         };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use allosaur_engine::session::wire::{self, Addresses, Arrival, Content, Envelope};
 use allosaur_engine::tcp::{
-    Connection, Context, End, Outcome, Segment, Seq, SidePool, State, TcpCounters, Tunables,
+    Connection, Context, End, Outcome, RecoveryPool, Segment, Seq, State, TcpCounters, Tunables,
 };
 use allosaur_packet::checksum::Sum;
 use allosaur_packet::frame;
@@ -23,7 +23,7 @@ enum Doing {
     Writing(u64),
     /// Waits until so many bytes arrived in all.
     Waiting(u64),
-    Resting(Instant),
+    DisabledClients(Instant),
     Done,
 }
 
@@ -31,7 +31,7 @@ enum Doing {
 pub(crate) struct Ours {
     tunables: Tunables,
     pub(crate) counters: TcpCounters,
-    sides: SidePool,
+    sides: RecoveryPool,
     connection: Option<Connection>,
     first: Seq,
     envelope: Envelope,
@@ -54,7 +54,7 @@ impl Ours {
         Ours {
             tunables,
             counters: TcpCounters::default(),
-            sides: SidePool::default(),
+            sides: RecoveryPool::default(),
             connection: None,
             // Goes round early.
             first: Seq(0xffff_f000 | u32::from(place.number())),
@@ -186,7 +186,7 @@ impl Ours {
     /// When there is something to do without a frame.
     pub(crate) fn next_due(&self, now: Instant) -> Option<Instant> {
         let resting = match self.doing {
-            Doing::Resting(until) => Some(until),
+            Doing::DisabledClients(until) => Some(until),
             _ => None,
         };
         let timer = self
@@ -210,8 +210,8 @@ impl Ours {
                     self.taken = until.min(self.report.received);
                     Doing::Next
                 }
-                Doing::Resting(until) if until <= now => Doing::Next,
-                Doing::Waiting(_) | Doing::Resting(_) | Doing::Done => return acted,
+                Doing::DisabledClients(until) if until <= now => Doing::Next,
+                Doing::Waiting(_) | Doing::DisabledClients(_) | Doing::Done => return acted,
             };
             match (before, self.doing) {
                 (Doing::Writing(before), Doing::Writing(after)) if before == after => return acted,
@@ -245,7 +245,9 @@ impl Ours {
             }
             Step::Receive(bytes) => Doing::Waiting(self.taken + bytes),
             Step::ReceiveEnd => Doing::Waiting(u64::MAX),
-            Step::Rest(milliseconds) => Doing::Resting(now + Duration::from_millis(milliseconds)),
+            Step::Rest(milliseconds) => {
+                Doing::DisabledClients(now + Duration::from_millis(milliseconds))
+            }
             Step::Finish => {
                 self.close();
                 Doing::Next

@@ -20,7 +20,14 @@ const PREFIX: &str = "allosaur-";
 /// Modules of the server that may know both the engine and the ports: those in which frames pass
 /// from one to the other, those that start them, and the one that measures them.
 const MEETING_PLACES: [&str; 8] = [
-    "outlets", "worker", "flows", "receive", "threads", "facts", "service", "bench",
+    "tx_queues",
+    "worker",
+    "flows",
+    "receive",
+    "threads",
+    "facts",
+    "service",
+    "bench",
 ];
 
 fn may_import(room: &str) -> Option<&'static [&'static str]> {
@@ -135,7 +142,7 @@ fn a_file_that_names_another_room_is_seen() {
 
 #[test]
 fn a_meeting_elsewhere_is_seen() {
-    let both = "use allosaur_engine::Engine; use allosaur_port::memory;";
+    let both = "use allosaur_engine::StatelessEngine; use allosaur_port::memory;";
     let check = |path, text| check_meetings(&[RustFile::new(path, text)]);
     crate::assert_none(&check("crates/server/src/worker.rs", both));
     crate::assert_none(&check(

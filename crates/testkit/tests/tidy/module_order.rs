@@ -149,7 +149,7 @@ fn an_import_from_behind_is_seen() {
     );
     crate::assert_one(&check_example(path, "use crate::{time, vm};"), &["`vm`"]);
     crate::assert_one(
-        &check_example(path, "use crate::Engine;"),
+        &check_example(path, "use crate::StatelessEngine;"),
         &["is no module"],
     );
     crate::assert_one(

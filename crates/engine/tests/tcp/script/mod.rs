@@ -22,7 +22,7 @@ mod words;
 use std::collections::VecDeque;
 
 use allosaur_engine::tcp::{
-    Connection, Context, End, Outcome, Progress, Segment, Seq, SidePool, State, TcpCounters,
+    Connection, Context, End, Outcome, Progress, RecoveryPool, Segment, Seq, State, TcpCounters,
     Tunables,
 };
 
@@ -61,7 +61,7 @@ struct Stage {
     now_ms: u32,
     tunables: Tunables,
     counters: TcpCounters,
-    sides: SidePool,
+    sides: RecoveryPool,
     connection: Option<Connection>,
     listens: bool,
     blocked: bool,
@@ -82,7 +82,7 @@ impl Stage {
                 ..Tunables::default()
             },
             counters: TcpCounters::default(),
-            sides: SidePool::default(),
+            sides: RecoveryPool::default(),
             connection: None,
             listens: false,
             blocked: false,

@@ -8,7 +8,7 @@ use allosaur_api::commands::stateful::clients::{
 };
 use allosaur_api::limits::{CLIENTS_ASKED_MAX, DISABLED_RANGES_MAX};
 use allosaur_api::{Error, Fields};
-use allosaur_engine::stateful::{Command, Ignored};
+use allosaur_engine::stateful::{Blocklist, Command};
 use allosaur_engine::template::{
     AddressRange, CompiledProfile, Distribution, PerCore, PoolShare, PoolSpec, Side,
 };
@@ -212,7 +212,7 @@ impl Control {
             .addresses
             .iter()
             .map(|address| Ipv4Addr::from(*address));
-        let ignored = Arc::new(Ignored::new(macs, addresses));
+        let ignored = Arc::new(Blocklist::new(macs, addresses));
         self.order_all(|| Command::SetIgnored(Arc::clone(&ignored)));
     }
 }

@@ -3,7 +3,7 @@
 //! What lives here: the queue. What does not: the link.
 
 use allosaur_engine::time::{Due, Gap, Nanos};
-use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
 
 /// Frames of one engine, in the order of sending.
 #[derive(Debug)]
@@ -28,8 +28,8 @@ impl Queue {
     }
 }
 
-impl Outlets for Queue {
-    fn with_queue<J: Job>(&mut self, _port: PortIndex, job: J) -> J::Output {
+impl TxQueues for Queue {
+    fn with_queue<J: QueueOp>(&mut self, _port: PortIndex, job: J) -> J::Output {
         job.run(self)
     }
 }

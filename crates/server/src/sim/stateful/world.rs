@@ -8,8 +8,8 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use allosaur_engine::stateful::{
-    Command, Config, Event, FlowTableCounters, GroupCounters, Holdings, PortFacts, RunIndex,
-    RunLimits, Stateful,
+    Command, Config, Event, FlowPortInfo, FlowTableCounters, GroupCounters, Holdings, RunIndex,
+    RunLimits, StatefulEngine,
 };
 use allosaur_engine::stream::spec::PACKET_BYTES_MAX;
 use allosaur_engine::template::{CompiledProfile, PoolShare, Side};
@@ -88,7 +88,7 @@ impl Settings {
 /// The engine of one core and side.
 #[derive(Debug)]
 struct Host {
-    engine: Stateful,
+    engine: StatefulEngine,
     queue: Queue,
     /// It was called, and what it sent and told is not taken yet.
     is_fresh: bool,
@@ -383,7 +383,7 @@ impl<W: Watch> World<W> {
 
 impl Host {
     fn new(settings: &Settings, side: Side, rank: u32) -> Host {
-        let facts = PortFacts {
+        let facts = FlowPortInfo {
             side,
             own_mac: [CLIENT_MAC, SERVER_MAC][place(side)],
             peer_mac: [SERVER_MAC, CLIENT_MAC][place(side)],
@@ -404,7 +404,7 @@ impl Host {
             seed: Chance::new(settings.seed, purpose).bits(),
         };
         Host {
-            engine: Stateful::new(config, START),
+            engine: StatefulEngine::new(config, START),
             queue: Queue::new(settings.room),
             is_fresh: false,
         }

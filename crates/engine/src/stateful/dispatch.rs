@@ -1,15 +1,15 @@
 //! Flows at work: calling them with all they need, and seeing to what follows.
 
-use super::held::{Held, Mark};
+use super::flow_entry::{FlowEntry, FlowFlags};
 use super::run::{Run, place};
-use super::{PortFacts, RunIndex, Stateful};
+use super::{FlowPortInfo, RunIndex, StatefulEngine};
 use crate::flow::{FlowIndex, FlowKey};
 use crate::rng::Lcg;
-use crate::session::{Context, Looks, Pools, Session, SideCounters, Standing, Way};
+use crate::session::{Context, FlowStatus, FrameTx, HeaderDefaults, Pools, Session, SideCounters};
 use crate::stats::TransmitCounters;
 use crate::template::{CompiledProfile, Side, SideTunables, TemplateIndex};
 use crate::time::{MILLISECOND, Nanos};
-use crate::transmit::{Job, Outlets, PortIndex, Transmit};
+use crate::transmit::{PortIndex, QueueOp, Transmit, TxQueues};
 use std::net::Ipv6Addr;
 
 /// The time to live when the user does not say.
@@ -18,7 +18,7 @@ const TIME_TO_LIVE: u8 = 64;
 const LINGER: Nanos = 500 * MILLISECOND;
 
 /// A flow that is to be made.
-pub(super) struct Newcomer {
+pub(super) struct FlowSpec {
     pub(super) run: RunIndex,
     pub(super) template: TemplateIndex,
     pub(super) side: Side,
@@ -39,7 +39,7 @@ struct WriteFrame<F> {
     write: F,
 }
 
-impl<F: FnOnce(&mut [u8])> Job for WriteFrame<F> {
+impl<F: FnOnce(&mut [u8])> QueueOp for WriteFrame<F> {
     type Output = bool;
 
     #[inline]
@@ -83,26 +83,26 @@ impl Sent {
 }
 
 /// The way out through one port's queue.
-pub(super) struct PortWay<'a, O> {
-    pub(super) outlets: &'a mut O,
+pub(super) struct PortFrameTx<'a, O> {
+    pub(super) tx_queues: &'a mut O,
     pub(super) port: PortIndex,
     pub(super) now: Nanos,
     pub(super) sent: &'a mut Sent,
 }
 
-impl<O: Outlets> Way for PortWay<'_, O> {
+impl<O: TxQueues> FrameTx for PortFrameTx<'_, O> {
     fn send(&mut self, bytes: usize, write: impl FnOnce(&mut [u8])) -> bool {
         let now = self.now;
         let job = WriteFrame { now, bytes, write };
-        let sent = self.outlets.with_queue(self.port, job);
+        let sent = self.tx_queues.with_queue(self.port, job);
         self.sent.note(self.port, bytes, sent);
         sent
     }
 }
 
 /// How the frames of one side of a template look on a port.
-fn looks(tunables: &SideTunables, facts: &PortFacts) -> Looks {
-    Looks {
+fn looks(tunables: &SideTunables, facts: &FlowPortInfo) -> HeaderDefaults {
+    HeaderDefaults {
         type_of_service: tunables.tos,
         time_to_live: tunables.ttl.unwrap_or(TIME_TO_LIVE),
         frame_bytes_max: facts.frame_bytes_max,
@@ -114,7 +114,7 @@ pub(super) fn context<'a>(
     now: Nanos,
     run: &'a mut Run,
     (template, side): (TemplateIndex, Side),
-    facts: &PortFacts,
+    facts: &FlowPortInfo,
     pools: &'a mut Pools,
     rng: &'a mut Lcg,
 ) -> Context<'a> {
@@ -138,14 +138,14 @@ pub(super) fn context<'a>(
     }
 }
 
-impl Stateful {
+impl StatefulEngine {
     /// Calls `act` on a flow, and does what follows from how it stands then.
-    pub(super) fn with_flow<O: Outlets>(
+    pub(super) fn with_flow<O: TxQueues>(
         &mut self,
         now: Nanos,
         index: FlowIndex,
-        outlets: &mut O,
-        act: impl FnOnce(&mut Session, &mut Context<'_>, &mut PortWay<'_, O>) -> Standing,
+        tx_queues: &mut O,
+        act: impl FnOnce(&mut Session, &mut Context<'_>, &mut PortFrameTx<'_, O>) -> FlowStatus,
     ) {
         let Some(held) = self.flows.at_mut(index) else {
             return;
@@ -158,8 +158,8 @@ impl Stateful {
         };
         let whose = (held.template, held.side());
         let mut cx = context(now, run, whose, facts, &mut self.pools, &mut self.rng);
-        let mut way = PortWay {
-            outlets,
+        let mut way = PortFrameTx {
+            tx_queues,
             port,
             now,
             sent: &mut self.sent,
@@ -171,36 +171,36 @@ impl Stateful {
             (true, false) => run.resting -= 1,
             _ => {}
         }
-        if !held.is(Mark::Counted) && held.session.is_established() {
-            held.mark(Mark::Counted);
+        if !held.is(FlowFlags::Counted) && held.session.is_established() {
+            held.mark(FlowFlags::Counted);
             let group = run.profile.template(held.template).group;
             run.groups[usize::from(group)][place(held.side())].established += 1;
             run.has_established |= held.side() == Side::Client;
         }
-        if held.is(Mark::Unproven) && held.session.is_proven() {
-            held.unmark(Mark::Unproven);
-            self.unproven.leave();
+        if held.is(FlowFlags::HalfOpen) && held.session.is_proven() {
+            held.unmark(FlowFlags::HalfOpen);
+            self.half_open.leave();
         }
-        let asks = !held.is(Mark::Asks) && held.session.executes().is_some();
-        if asks && standing != Standing::Over {
-            held.mark(Mark::Asks);
+        let asks = !held.is(FlowFlags::Asks) && held.session.executes().is_some();
+        if asks && standing != FlowStatus::Over {
+            held.mark(FlowFlags::Asks);
             self.executions.ask(index);
         }
         self.settle(now, index, standing);
     }
 
-    fn settle(&mut self, now: Nanos, index: FlowIndex, standing: Standing) {
+    fn settle(&mut self, now: Nanos, index: FlowIndex, standing: FlowStatus) {
         let due = match standing {
-            Standing::Open(due) => due,
-            Standing::Blocked(due) => {
+            FlowStatus::Open(due) => due,
+            FlowStatus::Blocked(due) => {
                 let held = self.flows.at_mut(index).expect("it was just called");
                 let port = usize::from(held.session.key().port);
-                if held.mark(Mark::Blocked) {
+                if held.mark(FlowFlags::Blocked) {
                     self.blocked[port].push_back(index);
                 }
                 due
             }
-            Standing::Over => return self.end(now, index),
+            FlowStatus::Over => return self.end(now, index),
         };
         match due {
             Some(due) => self.timers.set_by(index, due),
@@ -211,14 +211,14 @@ impl Stateful {
     /// A flow is over. What we ended early stays a little, so that what is under way finds it.
     pub(super) fn end(&mut self, now: Nanos, index: FlowIndex) {
         let held = self.flows.at_mut(index).expect("it was just called");
-        if held.is(Mark::Lingering) {
+        if held.is(FlowFlags::Lingering) {
             return self.forget(index);
         }
-        if held.unmark(Mark::Unproven) {
-            self.unproven.leave();
+        if held.unmark(FlowFlags::HalfOpen) {
+            self.half_open.leave();
         }
-        if held.is(Mark::Executed) || held.is(Mark::Asks) {
-            held.unmark(Mark::Asks);
+        if held.is(FlowFlags::Executed) || held.is(FlowFlags::Asks) {
+            held.unmark(FlowFlags::Asks);
             self.executions.leave(index, held.session.next_group());
         }
         let rested = held.session.is_resting();
@@ -229,16 +229,16 @@ impl Stateful {
             let group = run.profile.template(held.template).group;
             let counters = &mut run.groups[usize::from(group)][place(side)];
             counters.active -= 1;
-            counters.established -= u64::from(held.is(Mark::Counted));
+            counters.established -= u64::from(held.is(FlowFlags::Counted));
             run.flows -= 1;
             run.resting -= u64::from(rested);
             lingers |= run.is_finishing;
-            if side == Side::Client && !held.is(Mark::Executed) {
+            if side == Side::Client && !held.is(FlowFlags::Executed) {
                 run.handle_end(held.clients(), now);
             }
         }
         if lingers {
-            held.mark(Mark::Lingering);
+            held.mark(FlowFlags::Lingering);
             self.timers.set(index, now + LINGER);
         } else {
             self.forget(index);
@@ -263,7 +263,7 @@ impl Stateful {
         let side = place(held.side());
         run.groups[from][side].active -= 1;
         run.groups[to][side].active += 1;
-        if held.is(Mark::Counted) {
+        if held.is(FlowFlags::Counted) {
             run.groups[from][side].established -= 1;
             run.groups[to][side].established += 1;
         }
@@ -296,21 +296,21 @@ impl Stateful {
     }
 
     /// The time of a flow has come.
-    pub(super) fn wake(&mut self, now: Nanos, index: FlowIndex, outlets: &mut impl Outlets) {
+    pub(super) fn wake(&mut self, now: Nanos, index: FlowIndex, tx_queues: &mut impl TxQueues) {
         let is_lingering = self
             .flows
             .at(index)
-            .is_some_and(|held| held.is(Mark::Lingering));
+            .is_some_and(|held| held.is(FlowFlags::Lingering));
         if is_lingering {
             return self.forget(index);
         }
-        self.with_flow(now, index, outlets, |session, cx, way| {
+        self.with_flow(now, index, tx_queues, |session, cx, way| {
             session.handle_timeout(cx, way)
         });
     }
 
     /// Lets flows go on that waited for room, in their order, until a port is full again.
-    pub(super) fn retry_blocked(&mut self, now: Nanos, outlets: &mut impl Outlets) {
+    pub(super) fn retry_blocked(&mut self, now: Nanos, tx_queues: &mut impl TxQueues) {
         for port in 0..self.blocked.len() {
             for _ in 0..self.blocked[port].len() {
                 let Some(index) = self.blocked[port].pop_front() else {
@@ -319,21 +319,21 @@ impl Stateful {
                 let Some(held) = self
                     .flows
                     .at_mut(index)
-                    .filter(|held| held.is(Mark::Blocked))
+                    .filter(|held| held.is(FlowFlags::Blocked))
                 else {
                     continue;
                 };
-                held.unmark(Mark::Blocked);
-                if held.is(Mark::Lingering) {
+                held.unmark(FlowFlags::Blocked);
+                if held.is(FlowFlags::Lingering) {
                     continue;
                 }
-                self.with_flow(now, index, outlets, |session, cx, way| {
+                self.with_flow(now, index, tx_queues, |session, cx, way| {
                     session.handle_room(cx, way)
                 });
                 if self
                     .flows
                     .at(index)
-                    .is_some_and(|held| held.is(Mark::Blocked))
+                    .is_some_and(|held| held.is(FlowFlags::Blocked))
                 {
                     break;
                 }
@@ -354,7 +354,7 @@ impl Stateful {
     pub(super) fn make(
         &mut self,
         now: Nanos,
-        new: Newcomer,
+        new: FlowSpec,
         make: impl FnOnce(&mut Context<'_>, FlowKey) -> Session,
     ) -> Option<FlowIndex> {
         let (template, side) = (new.template, new.side);
@@ -369,14 +369,14 @@ impl Stateful {
         let whose = (template, side);
         let mut cx = context(now, run, whose, facts, &mut self.pools, &mut self.rng);
         let session = make(&mut cx, key);
-        let mut held = Held::new(now, session, new.run, whose, new.clients);
-        held.set(Mark::Executed, new.is_executed);
-        held.set(Mark::Unproven, side == Side::Server);
+        let mut held = FlowEntry::new(now, session, new.run, whose, new.clients);
+        held.set(FlowFlags::Executed, new.is_executed);
+        held.set(FlowFlags::HalfOpen, side == Side::Server);
         let index = self.flows.insert(held).ok()?;
         let has_place = self.table.insert(key.packed(), index);
         debug_assert!(has_place, "the table has room for all flows");
         if side == Side::Server {
-            self.unproven.enter();
+            self.half_open.enter();
         }
         let group = run.profile.template(template).group;
         run.groups[usize::from(group)][place(side)].active += 1;
@@ -395,7 +395,7 @@ impl Stateful {
 
     /// The key of a flow that is to be made, with its prefixes held; `None` when there are too
     /// many of either.
-    fn room_for(&mut self, now: Nanos, new: &Newcomer) -> Option<FlowKey> {
+    fn room_for(&mut self, now: Nanos, new: &FlowSpec) -> Option<FlowKey> {
         self.make_room(now, new.side);
         if self.flows.len() == self.flows.len_max() {
             return None;
@@ -433,7 +433,7 @@ impl Stateful {
         now: Nanos,
         index: RunIndex,
         count: usize,
-        outlets: &mut impl Outlets,
+        tx_queues: &mut impl TxQueues,
     ) {
         for _ in 0..count {
             let run = self.run_mut(index);
@@ -442,14 +442,14 @@ impl Stateful {
                 return;
             };
             // Its place may have been given to another since.
-            let is_meant = |held: &Held| {
-                let is_its = held.run == index && !held.is(Mark::Lingering);
+            let is_meant = |held: &FlowEntry| {
+                let is_its = held.run == index && !held.is(FlowFlags::Lingering);
                 is_its && (all || held.session.is_resting())
             };
             if !self.flows.at(flow).is_some_and(is_meant) {
                 continue;
             }
-            self.with_flow(now, flow, outlets, |session, cx, way| {
+            self.with_flow(now, flow, tx_queues, |session, cx, way| {
                 if session.is_resting() {
                     session.finish(cx)
                 } else {
@@ -460,9 +460,14 @@ impl Stateful {
     }
 
     /// Forgets what is left of a profile's flows.
-    pub(super) fn forget_flows(&mut self, now: Nanos, run: RunIndex, outlets: &mut impl Outlets) {
+    pub(super) fn forget_flows(
+        &mut self,
+        now: Nanos,
+        run: RunIndex,
+        tx_queues: &mut impl TxQueues,
+    ) {
         for index in self.flows_of(run) {
-            self.with_flow(now, index, outlets, |_, _, _| Standing::Over);
+            self.with_flow(now, index, tx_queues, |_, _, _| FlowStatus::Over);
             self.forget(index);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use allosaur_packet::MacAddress;
 
-use super::guests::Ignored;
+use super::filters::Blocklist;
 use super::topology::Topology;
 use crate::template::{CompiledProfile, PoolShare, Side};
 use crate::time::Nanos;
@@ -21,7 +21,7 @@ pub struct RunIndex(pub u16);
 
 /// What the engine must know of a port.
 #[derive(Clone, Copy, Debug)]
-pub struct PortFacts {
+pub struct FlowPortInfo {
     /// Which side of flows it has.
     pub side: Side,
     /// Its MAC address.
@@ -107,7 +107,7 @@ pub enum Command {
         enabled: bool,
     },
     /// Whom servers do not serve, and who gets no resets. It replaces the list before.
-    SetIgnored(Arc<Ignored>),
+    SetIgnored(Arc<Blocklist>),
 }
 
 /// How long a run waits for its flows. Without limits, flows take the time that they take.
@@ -147,11 +147,11 @@ pub enum EndCause {
 
 /// Whose a frame was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum Disposition {
     /// A flow's, or it was answered or counted as one that no flow wanted.
     Flow,
     /// TCP or UDP for no flow and no template. It was counted, and a segment answered, unless such
-    /// frames are somebody else's ([`Stateful::let_strays`](super::Stateful::let_strays)).
+    /// frames are somebody else's ([`StatefulEngine::let_strays`](super::StatefulEngine::let_strays)).
     Stray,
     /// Neither TCP nor UDP, or of a port that this core does not serve.
     Other,
@@ -161,7 +161,7 @@ pub enum Taken {
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Its ports, by their number; those that it does not serve are `None`.
-    pub ports: Vec<Option<PortFacts>>,
+    pub ports: Vec<Option<FlowPortInfo>>,
     /// Flows at the same time.
     pub flows_max: usize,
     /// Where random numbers begin.

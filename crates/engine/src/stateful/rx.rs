@@ -6,21 +6,21 @@ use allosaur_packet::ethernet::EthernetView;
 use allosaur_packet::frame::{self, Layout};
 use allosaur_packet::tcp::TcpFlags;
 
-use super::held::{Held, Mark};
+use super::dispatch::{FlowSpec, PortFrameTx};
+use super::flow_entry::{FlowEntry, FlowFlags};
 use super::run::{Run, place};
-use super::work::{Newcomer, PortWay};
-use super::{PortFacts, RunIndex, Stateful, Taken};
+use super::{Disposition, FlowPortInfo, RunIndex, StatefulEngine};
 use crate::app::Transport;
 use crate::flow::{FlowIndex, FlowKey, PrefixIndex, Protocol, host_of};
-use crate::session::addon::Header;
+use crate::session::app_latency::Header;
 use crate::session::wire::{
     self, Addresses, Arrival, Content, Damage, Envelope, Received, Refusal,
 };
-use crate::session::{LinkAddresses, Session, Way};
+use crate::session::{FrameTx, LinkAddresses, Session};
 use crate::tcp::Segment;
 use crate::template::{Blackhole, Server, Side, TemplateIndex};
 use crate::time::Nanos;
-use crate::transmit::{Outlets, PortIndex};
+use crate::transmit::{PortIndex, TxQueues};
 
 /// Who serves a client that comes.
 #[derive(Clone, Copy)]
@@ -30,17 +30,17 @@ struct Host {
     is_deferred: bool,
 }
 
-impl Stateful {
+impl StatefulEngine {
     /// A frame arrived at a port. Returns whose it was.
     pub fn handle_frame(
         &mut self,
         now: Nanos,
         port: PortIndex,
         bytes: &[u8],
-        outlets: &mut impl Outlets,
-    ) -> Taken {
+        tx_queues: &mut impl TxQueues,
+    ) -> Disposition {
         let Some(Some(facts)) = self.ports.get(usize::from(port)).copied() else {
-            return Taken::Other;
+            return Disposition::Other;
         };
         let layout = frame::parse(bytes);
         let received = match wire::read(bytes, &layout) {
@@ -59,14 +59,14 @@ impl Stateful {
         let found = self.find(&key);
         match found.or_else(|| self.find_by_connection(&facts, &frame)) {
             Some(index) => {
-                self.handle_known(now, index, &key, &facts, frame, outlets);
-                Taken::Flow
+                self.handle_known(now, index, &key, &facts, frame, tx_queues);
+                Disposition::Flow
             }
-            None => self.handle_unknown(now, &key, &facts, frame, outlets),
+            None => self.handle_unknown(now, &key, &facts, frame, tx_queues),
         }
     }
 
-    fn count_refusal(&mut self, side: Side, refusal: Refusal) -> Taken {
+    fn count_refusal(&mut self, side: Side, refusal: Refusal) -> Disposition {
         let counters = &mut self.counters[place(side)];
         let counter = match refusal {
             Refusal::Other => &mut counters.err_no_tcp_udp,
@@ -77,8 +77,8 @@ impl Stateful {
         };
         *counter += 1;
         match refusal {
-            Refusal::Other => Taken::Other,
-            _ => Taken::Flow,
+            Refusal::Other => Disposition::Other,
+            _ => Disposition::Flow,
         }
     }
 
@@ -145,7 +145,7 @@ impl Stateful {
 
     /// The flow of a client to which another address or port answered than it had asked: its
     /// messages say whose they are.
-    fn find_by_connection(&self, facts: &PortFacts, frame: &Frame<'_>) -> Option<FlowIndex> {
+    fn find_by_connection(&self, facts: &FlowPortInfo, frame: &Frame<'_>) -> Option<FlowIndex> {
         let Arrival::Udp(bytes) = frame.received.arrival else {
             return None;
         };
@@ -161,46 +161,47 @@ impl Stateful {
         now: Nanos,
         index: FlowIndex,
         key: &FlowKey,
-        facts: &PortFacts,
+        facts: &FlowPortInfo,
         frame: Frame<'_>,
-        outlets: &mut impl Outlets,
+        tx_queues: &mut impl TxQueues,
     ) {
         let held = self.flows.at(index).expect("what the table has is held");
         if let Arrival::Tcp(segment) = &frame.received.arrival {
             let is_new = segment.has(TcpFlags::SYN) && !segment.has(TcpFlags::ACK);
-            let gives_way = held.is(Mark::Lingering) && is_new
+            let gives_way = held.is(FlowFlags::Lingering) && is_new
                 || held
                     .session
                     .connection()
                     .is_some_and(|c| c.gives_way_to(segment));
             if gives_way && facts.side == Side::Server {
-                self.give_way(now, index, outlets);
-                self.handle_unknown(now, key, facts, frame, outlets);
+                self.give_way(now, index, tx_queues);
+                self.handle_unknown(now, key, facts, frame, tx_queues);
                 return;
             }
         }
-        if held.is(Mark::Lingering) {
+        if held.is(FlowFlags::Lingering) {
             return;
         }
-        let decides = held.is(Mark::Deferred) && !frame.data().is_empty() && begins(held, &frame);
+        let decides =
+            held.is(FlowFlags::Deferred) && !frame.data().is_empty() && begins(held, &frame);
         if decides && !self.decide(index, key, frame.data()) {
-            return self.with_flow(now, index, outlets, |session, cx, way| {
+            return self.with_flow(now, index, tx_queues, |session, cx, way| {
                 session.abort(cx, way)
             });
         }
         match &frame.received.arrival {
-            Arrival::Tcp(segment) => self.with_flow(now, index, outlets, |session, cx, way| {
+            Arrival::Tcp(segment) => self.with_flow(now, index, tx_queues, |session, cx, way| {
                 session.handle_segment(cx, way, segment)
             }),
-            Arrival::Udp(bytes) => self.with_flow(now, index, outlets, |session, cx, way| {
+            Arrival::Udp(bytes) => self.with_flow(now, index, tx_queues, |session, cx, way| {
                 session.handle_datagram(cx, way, frame.message(*bytes))
             }),
         }
     }
 
     /// A flow in TIME-WAIT, or less, makes room for a new one with the same ends.
-    fn give_way(&mut self, now: Nanos, index: FlowIndex, outlets: &mut impl Outlets) {
-        self.with_flow(now, index, outlets, |session, cx, _| session.give_way(cx));
+    fn give_way(&mut self, now: Nanos, index: FlowIndex, tx_queues: &mut impl TxQueues) {
+        self.with_flow(now, index, tx_queues, |session, cx, _| session.give_way(cx));
         self.forget(index);
     }
 
@@ -219,7 +220,7 @@ impl Stateful {
             return false;
         };
         self.counters[1].defer_template += 1;
-        held.unmark(Mark::Deferred);
+        held.unmark(FlowFlags::Deferred);
         let before = held.template;
         if before != template {
             held.template = template;
@@ -235,47 +236,47 @@ impl Stateful {
         &mut self,
         now: Nanos,
         key: &FlowKey,
-        facts: &PortFacts,
+        facts: &FlowPortInfo,
         frame: Frame<'_>,
-        outlets: &mut impl Outlets,
-    ) -> Taken {
+        tx_queues: &mut impl TxQueues,
+    ) -> Disposition {
         if self.ignores(facts.side, frame) {
-            return Taken::Stray;
+            return Disposition::Stray;
         }
         let is_other = self.lets_strays >> key.port & 1 == 1;
         if facts.side == Side::Client {
             if is_other {
-                return Taken::Stray;
+                return Disposition::Stray;
             }
-            return self.handle_stray(now, key, facts, frame, outlets);
+            return self.handle_stray(now, key, facts, frame, tx_queues);
         }
         if let Arrival::Tcp(segment) = frame.received.arrival {
             let is_syn = segment.has(TcpFlags::SYN) && !segment.has(TcpFlags::ACK);
             if segment.has(TcpFlags::RST) {
-                return Taken::Stray;
+                return Disposition::Stray;
             }
             if !is_syn {
                 if is_other {
-                    return Taken::Stray;
+                    return Disposition::Stray;
                 }
                 self.counters[1].err_no_syn += 1;
-                self.refuse(now, key, facts, frame, outlets);
-                return Taken::Stray;
+                self.refuse(now, key, facts, frame, tx_queues);
+                return Disposition::Stray;
             }
         }
         let Some(host) = self.host(key, frame.data()) else {
             if is_other {
-                return Taken::Stray;
+                return Disposition::Stray;
             }
             self.counters[1].err_no_template += 1;
-            self.refuse(now, key, facts, frame, outlets);
-            return Taken::Stray;
+            self.refuse(now, key, facts, frame, tx_queues);
+            return Disposition::Stray;
         };
         let run = self.runs[usize::from(host.run.0)].as_ref();
         if !run.is_some_and(|run| run.is_closed) {
-            self.accept(now, key, facts, host, frame, outlets);
+            self.accept(now, key, facts, host, frame, tx_queues);
         }
-        Taken::Flow
+        Disposition::Flow
     }
 
     /// Whether who sends a frame is ignored.
@@ -298,18 +299,18 @@ impl Stateful {
         &mut self,
         now: Nanos,
         key: &FlowKey,
-        facts: &PortFacts,
+        facts: &FlowPortInfo,
         frame: Frame<'_>,
-        outlets: &mut impl Outlets,
-    ) -> Taken {
+        tx_queues: &mut impl TxQueues,
+    ) -> Disposition {
         match frame.received.arrival {
             Arrival::Tcp(segment) if segment.has(TcpFlags::RST) => {}
             _ => {
                 self.counters[0].err_cwf += 1;
-                self.refuse(now, key, facts, frame, outlets);
+                self.refuse(now, key, facts, frame, tx_queues);
             }
         }
-        Taken::Stray
+        Disposition::Stray
     }
 
     /// Who serves this flow: of all profiles that run, the first that was started and has a template
@@ -338,10 +339,10 @@ impl Stateful {
         &mut self,
         now: Nanos,
         key: &FlowKey,
-        facts: &PortFacts,
+        facts: &FlowPortInfo,
         host: Host,
         frame: Frame<'_>,
-        outlets: &mut impl Outlets,
+        tx_queues: &mut impl TxQueues,
     ) {
         let run = self.runs[usize::from(host.run.0)].as_ref();
         let run = run.expect("it has a template for this flow");
@@ -349,7 +350,7 @@ impl Stateful {
         let link = frame.way_back(facts, tunables.dont_use_inbound_mac);
         let first = self.first_number(now);
         let arrival = frame.received.arrival;
-        let new = Newcomer {
+        let new = FlowSpec {
             run: host.run,
             template: host.template,
             side: Side::Server,
@@ -369,9 +370,9 @@ impl Stateful {
             return;
         };
         if let Some(held) = self.flows.at_mut(index) {
-            held.set(Mark::Deferred, host.is_deferred);
+            held.set(FlowFlags::Deferred, host.is_deferred);
         }
-        self.with_flow(now, index, outlets, |session, cx, way| match arrival {
+        self.with_flow(now, index, tx_queues, |session, cx, way| match arrival {
             Arrival::Tcp(_) => session.begin(cx, way),
             Arrival::Udp(bytes) => session.handle_datagram(cx, way, frame.message(bytes)),
         });
@@ -382,9 +383,9 @@ impl Stateful {
         &mut self,
         now: Nanos,
         key: &FlowKey,
-        facts: &PortFacts,
+        facts: &FlowPortInfo,
         frame: Frame<'_>,
-        outlets: &mut impl Outlets,
+        tx_queues: &mut impl TxQueues,
     ) {
         let Arrival::Tcp(segment) = frame.received.arrival else {
             return;
@@ -403,8 +404,8 @@ impl Stateful {
         let Some(reset) = segment.reset_in_reply().filter(|_| is_told) else {
             return;
         };
-        let mut way = PortWay {
-            outlets,
+        let mut way = PortFrameTx {
+            tx_queues,
             port: key.port,
             now,
             sent: &mut self.sent,
@@ -433,7 +434,7 @@ fn host_of_run(number: RunIndex, run: &Run, key: &FlowKey, data: &[u8]) -> Optio
 }
 
 /// Whether a frame has the first bytes of its flow, and not others that came before them.
-fn begins(held: &Held, frame: &Frame<'_>) -> bool {
+fn begins(held: &FlowEntry, frame: &Frame<'_>) -> bool {
     match (frame.received.arrival, held.session.connection()) {
         (Arrival::Tcp(segment), Some(connection)) => {
             connection.expects(segment.seq) && !segment.has(TcpFlags::RST)
@@ -472,7 +473,7 @@ impl Frame<'_> {
     }
 
     /// Where answers go: back to where it came from, in its VLAN.
-    fn way_back(&self, facts: &PortFacts, to_gateway: bool) -> LinkAddresses {
+    fn way_back(&self, facts: &FlowPortInfo, to_gateway: bool) -> LinkAddresses {
         LinkAddresses {
             own: facts.own_mac,
             peer: match to_gateway {
@@ -484,7 +485,7 @@ impl Frame<'_> {
     }
 
     /// Sends a segment back; without room it is lost.
-    fn answer(&self, segment: &Segment, facts: &PortFacts, way: &mut impl Way) {
+    fn answer(&self, segment: &Segment, facts: &FlowPortInfo, way: &mut impl FrameTx) {
         let link = self.way_back(facts, false);
         let addresses = match self.received.addresses {
             Addresses::V4(from, to) => Addresses::V4(to, from),

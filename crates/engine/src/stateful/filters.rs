@@ -15,25 +15,25 @@ pub const IGNORED_MAX: usize = 1000;
 /// Who is not served and gets no resets: emulated clients of another program on the same link, or
 /// devices that would mind.
 #[derive(Clone, Debug, Default)]
-pub struct Ignored {
+pub struct Blocklist {
     /// In ascending order.
     macs: Vec<MacAddress>,
     /// In ascending order.
     ipv4: Vec<Ipv4Addr>,
 }
 
-impl Ignored {
+impl Blocklist {
     /// Those who send from one of these addresses. The caller has kept the numbers within
     /// [`IGNORED_MAX`].
     pub fn new(
         macs: impl IntoIterator<Item = MacAddress>,
         ipv4: impl IntoIterator<Item = Ipv4Addr>,
-    ) -> Ignored {
+    ) -> Blocklist {
         let mut macs: Vec<MacAddress> = macs.into_iter().collect();
         let mut ipv4: Vec<Ipv4Addr> = ipv4.into_iter().collect();
         macs.sort_unstable();
         ipv4.sort_unstable();
-        Ignored { macs, ipv4 }
+        Blocklist { macs, ipv4 }
     }
 
     /// Whether who sends from this MAC address is ignored.
@@ -49,11 +49,11 @@ impl Ignored {
 
 /// Clients that begin no flows: ranges in ascending order that neither meet nor touch.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Resting {
+pub(super) struct DisabledClients {
     ranges: Vec<AddressRange>,
 }
 
-impl Resting {
+impl DisabledClients {
     /// Lets clients rest, or no longer. A range whose last is before its first is empty.
     pub(super) fn set(&mut self, first: u32, last: u32, rests: bool) {
         if last < first {
@@ -138,7 +138,7 @@ mod tests {
             offset in prop::sample::select(vec![0_u32, 1 << 20, u32::MAX - 255]),
             pool in (0u8..=255, 0u8..=255),
         ) {
-            let mut resting = Resting::default();
+            let mut resting = DisabledClients::default();
             let mut naive = [false; 256];
             for (first, last, rests) in steps {
                 resting.set(offset + u32::from(first), offset + u32::from(last), rests);

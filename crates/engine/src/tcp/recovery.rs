@@ -25,48 +25,48 @@ pub(super) struct Side {
 
 /// Where in the pool a connection's block is; none while it needs none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct SideIndex(u32);
+pub(super) struct RecoveryIndex(u32);
 
-impl SideIndex {
+impl RecoveryIndex {
     /// No block.
-    pub(super) const NONE: SideIndex = SideIndex(0);
+    pub(super) const NONE: RecoveryIndex = RecoveryIndex(0);
 
     /// Whether there is a block.
     #[inline]
     pub(super) fn is_some(self) -> bool {
-        self != SideIndex::NONE
+        self != RecoveryIndex::NONE
     }
 }
 
 /// The blocks of all connections of a core. Those that are given back keep their memory.
 #[derive(Debug, Default)]
-pub struct SidePool {
+pub struct RecoveryPool {
     sides: Vec<Side>,
     free: Vec<u32>,
     /// What those that use CUBIC remember.
     pub(super) cubics: CubicPool,
 }
 
-impl SidePool {
+impl RecoveryPool {
     /// The block at `index`, which becomes a new one when there is none.
-    pub(super) fn of(&mut self, index: &mut SideIndex) -> &mut Side {
+    pub(super) fn of(&mut self, index: &mut RecoveryIndex) -> &mut Side {
         if !index.is_some() {
             let place = self.free.pop().unwrap_or_else(|| {
                 self.sides.push(Side::default());
                 self.sides.len() as u32
             });
-            *index = SideIndex(place);
+            *index = RecoveryIndex(place);
         }
         &mut self.sides[index.0 as usize - 1]
     }
 
     /// The block at `index`, if there is one.
-    pub(super) fn look(&self, index: SideIndex) -> Option<&Side> {
+    pub(super) fn look(&self, index: RecoveryIndex) -> Option<&Side> {
         self.sides.get((index.0 as usize).checked_sub(1)?)
     }
 
     /// Gives a block back.
-    pub(super) fn release(&mut self, index: &mut SideIndex) {
+    pub(super) fn release(&mut self, index: &mut RecoveryIndex) {
         if !index.is_some() {
             return;
         }
@@ -75,7 +75,7 @@ impl SidePool {
         side.sacked.clear();
         (side.pieces, side.pieces_most) = (0, 0);
         self.free.push(index.0);
-        *index = SideIndex::NONE;
+        *index = RecoveryIndex::NONE;
     }
 
     /// Blocks that connections hold, of either kind.

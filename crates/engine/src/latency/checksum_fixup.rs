@@ -11,7 +11,7 @@ use super::{TRAILER_BYTES, Trailer};
 
 /// A checksum of TCP, UDP or ICMP, and what it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cover {
+pub struct ChecksumFixup {
     /// Where the transport header starts, and where what is covered ends: padding follows.
     from: usize,
     to: usize,
@@ -21,9 +21,9 @@ pub struct Cover {
     is_udp: bool,
 }
 
-impl Cover {
+impl ChecksumFixup {
     /// That of a packet which starts at `offset` of the frame and has this layout.
-    pub fn of(layout: &Layout, offset: usize) -> Option<Cover> {
+    pub fn of(layout: &Layout, offset: usize) -> Option<ChecksumFixup> {
         let from = offset + usize::from(layout.transport_offset);
         let field = match layout.transport {
             Transport::Tcp => 16,
@@ -31,7 +31,7 @@ impl Cover {
             Transport::Icmpv4 | Transport::Icmpv6 => 2,
             Transport::None => return None,
         };
-        Some(Cover {
+        Some(ChecksumFixup {
             from,
             to: offset + usize::from(layout.end_offset),
             at: from + field,
@@ -126,8 +126,8 @@ mod tests {
             .and(udp)
     }
 
-    fn cover(packet: &[u8]) -> Cover {
-        Cover::of(&frame::parse(packet), 0).expect("it is UDP")
+    fn cover(packet: &[u8]) -> ChecksumFixup {
+        ChecksumFixup::of(&frame::parse(packet), 0).expect("it is UDP")
     }
 
     #[test]
@@ -198,6 +198,6 @@ mod tests {
     fn what_has_no_such_checksum_has_no_cover() {
         let mut packet = packet(20, 0);
         packet[23] = 47;
-        assert_eq!(Cover::of(&frame::parse(&packet), 0), None);
+        assert_eq!(ChecksumFixup::of(&frame::parse(&packet), 0), None);
     }
 }

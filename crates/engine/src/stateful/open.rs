@@ -1,26 +1,26 @@
 //! Clients that begin flows: by their rate, and because a program of theirs says so.
 //!
 //! What lives here: the ends of a new flow, and its first word. What does not: when it is time
-//! (`clients`), and who waits for whom (`execute`).
+//! (`clients`), and who waits for whom (`exec_template`).
 
 use std::net::Ipv6Addr;
 
 use super::clients::Tuple;
-use super::work::Newcomer;
-use super::{RunIndex, Stateful};
+use super::dispatch::FlowSpec;
+use super::{RunIndex, StatefulEngine};
 use crate::app::Transport;
 use crate::flow::{FlowIndex, FlowKey, PrefixIndex, Protocol};
 use crate::session::{LinkAddresses, Session};
 use crate::template::{Ipv6Prefixes, Side, TemplateIndex};
 use crate::time::Nanos;
-use crate::transmit::{Outlets, PortIndex};
+use crate::transmit::{PortIndex, TxQueues};
 
 /// Tries to find a free port for a flow that begins.
 const PORT_TRIES: u32 = 64;
 
 /// Whose flow it is that begins.
 #[derive(Clone, Copy)]
-pub(super) struct Beginner {
+pub(super) struct FlowOpener {
     pub(super) run: RunIndex,
     /// The clients that it belongs to, in its run: they give the port.
     pub(super) clients: u32,
@@ -29,21 +29,21 @@ pub(super) struct Beginner {
     pub(super) is_executed: bool,
 }
 
-impl Stateful {
+impl StatefulEngine {
     /// A client begins a flow that is due.
     pub(super) fn begin_next(
         &mut self,
         now: Nanos,
         run_index: RunIndex,
         place: u32,
-        outlets: &mut impl Outlets,
+        tx_queues: &mut impl TxQueues,
     ) {
         let Some(run) = self.run_mut(run_index) else {
             return;
         };
         run.note_begun(now);
         let (_, clients) = run.clients(place);
-        let who = Beginner {
+        let who = FlowOpener {
             run: run_index,
             clients: place,
             template: clients.template,
@@ -54,21 +54,26 @@ impl Stateful {
         // When all rest, none begins.
         let tuple = run.clients(place).1.draw(&self.resting);
         match tuple.and_then(|tuple| self.make_client(now, who, tuple)) {
-            Some(index) => self.say_first(now, index, outlets),
+            Some(index) => self.say_first(now, index, tx_queues),
             None => self.give_back(now, who),
         }
     }
 
     /// What could not begin leaves its place to another.
-    fn give_back(&mut self, now: Nanos, who: Beginner) {
+    fn give_back(&mut self, now: Nanos, who: FlowOpener) {
         if let Some(run) = self.run_mut(who.run) {
             run.handle_end(who.clients, now);
         }
     }
 
     /// Lets a new flow speak.
-    pub(super) fn say_first(&mut self, now: Nanos, index: FlowIndex, outlets: &mut impl Outlets) {
-        self.with_flow(now, index, outlets, |session, cx, way| {
+    pub(super) fn say_first(
+        &mut self,
+        now: Nanos,
+        index: FlowIndex,
+        tx_queues: &mut impl TxQueues,
+    ) {
+        self.with_flow(now, index, tx_queues, |session, cx, way| {
             session.begin(cx, way)
         });
     }
@@ -77,7 +82,7 @@ impl Stateful {
     pub(super) fn make_client(
         &mut self,
         now: Nanos,
-        who: Beginner,
+        who: FlowOpener,
         tuple: Tuple,
     ) -> Option<FlowIndex> {
         let key = self.free_key(who, tuple)?;
@@ -89,7 +94,7 @@ impl Stateful {
         };
         let link = self.topology.link(key.port, key.local, link);
         let first = self.first_number(now);
-        let new = Newcomer {
+        let new = FlowSpec {
             run: who.run,
             template: who.template,
             side: Side::Client,
@@ -107,7 +112,7 @@ impl Stateful {
     }
 
     /// A key that no flow has.
-    fn free_key(&mut self, who: Beginner, mut tuple: Tuple) -> Option<FlowKey> {
+    fn free_key(&mut self, who: FlowOpener, mut tuple: Tuple) -> Option<FlowKey> {
         let network = self.network_of(who.run, who.template);
         let prefixes = network.map(|(ours, others)| {
             let known = self.pools.prefixes.find(ours, others);

@@ -16,7 +16,7 @@ const DEPTH_MAX: usize = 64;
 
 /// A jump that goes both ways.
 #[derive(Clone, Copy, Debug, Default)]
-struct Ways {
+struct Edges {
     /// To the next step.
     next: Option<usize>,
     /// To the target.
@@ -29,17 +29,17 @@ pub(super) fn check(steps: &[Step]) -> Result<(), (usize, ProgramProblem)> {
     if !steps.iter().enumerate().any(goes_back) {
         return Ok(());
     }
-    let mut ways: Vec<Ways> = (0..steps.len()).map(|i| ways(steps, i)).collect();
+    let mut edges: Vec<Edges> = (0..steps.len()).map(|i| edges(steps, i)).collect();
     for _ in 0..DEPTH_MAX {
-        let parts = parts(&ways);
+        let parts = parts(&edges);
         if parts.is_empty() {
             return Ok(());
         }
         for part in &parts {
-            cut(steps, &mut ways, part)?;
+            cut(steps, &mut edges, part)?;
         }
     }
-    let part = parts(&ways).into_iter().flatten().next();
+    let part = parts(&edges).into_iter().flatten().next();
     part.map_or(Ok(()), |i| {
         Err((i, ProgramProblem::LoopsTooDeep(DEPTH_MAX)))
     })
@@ -56,7 +56,7 @@ fn target(step: &Step) -> Option<usize> {
 }
 
 /// Where a step leads without waiting.
-fn ways(steps: &[Step], i: usize) -> Ways {
+fn edges(steps: &[Step], i: usize) -> Edges {
     let step = &steps[i];
     let inside = |i: usize| Some(i).filter(|i| *i < steps.len());
     match step {
@@ -68,13 +68,13 @@ fn ways(steps: &[Step], i: usize) -> Ways {
         | Step::WaitForPeerClose
         | Step::Connect
         | Step::CloseMessage
-        | Step::ExecuteTemplate => Ways::default(),
-        Step::Receive { count, .. } if *count > 0 => Ways::default(),
-        Step::Jump { target } => Ways {
+        | Step::ExecuteTemplate => Edges::default(),
+        Step::Receive { count, .. } if *count > 0 => Edges::default(),
+        Step::Jump { target } => Edges {
             next: None,
             jump: inside(usize::from(*target)),
         },
-        _ => Ways {
+        _ => Edges {
             next: inside(i + 1),
             jump: target(step).and_then(inside),
         },
@@ -82,28 +82,28 @@ fn ways(steps: &[Step], i: usize) -> Ways {
 }
 
 /// Takes away the ways inside a part that will not be taken for ever.
-fn cut(steps: &[Step], ways: &mut [Ways], part: &[usize]) -> Result<(), (usize, ProgramProblem)> {
+fn cut(steps: &[Step], edges: &mut [Edges], part: &[usize]) -> Result<(), (usize, ProgramProblem)> {
     let changes = Changes::of(steps, part);
     let is_inside = |way: Option<usize>| way.is_some_and(|i| part.binary_search(&i).is_ok());
     let mut was_cut = false;
     for &i in part {
-        let (goes_on, jumps) = (is_inside(ways[i].next), is_inside(ways[i].jump));
+        let (goes_on, jumps) = (is_inside(edges[i].next), is_inside(edges[i].jump));
         match &steps[i] {
             // It leads to where all steps lead, so nothing is decided here.
-            _ if goes_on == jumps && ways[i].next == ways[i].jump => {}
+            _ if goes_on == jumps && edges[i].next == edges[i].jump => {}
             Step::JumpNotZero { variable, .. } if jumps && !changes.is_set(*variable) => {
-                ways[i].jump = None;
+                edges[i].jump = None;
                 was_cut = true;
             }
             Step::JumpWithin { variable, .. } if jumps && !changes.is_time_set(*variable) => {
-                ways[i].jump = None;
+                edges[i].jump = None;
                 was_cut = true;
             }
             Step::JumpIf { variable, .. } if changes.is_moved(*variable) => {
                 let way = if jumps {
-                    &mut ways[i].jump
+                    &mut edges[i].jump
                 } else {
-                    &mut ways[i].next
+                    &mut edges[i].next
                 };
                 *way = None;
                 was_cut = true;
@@ -161,17 +161,17 @@ impl Changes {
 }
 
 /// The strongly connected parts with a loop in them, each in ascending order.
-fn parts(ways: &[Ways]) -> Vec<Vec<usize>> {
+fn parts(edges: &[Edges]) -> Vec<Vec<usize>> {
     let mut search = Search {
-        ways,
-        order: vec![0; ways.len()],
-        low: vec![0; ways.len()],
+        edges,
+        order: vec![0; edges.len()],
+        low: vec![0; edges.len()],
         waiting: Vec::new(),
-        is_waiting: vec![false; ways.len()],
+        is_waiting: vec![false; edges.len()],
         found: 0,
         parts: Vec::new(),
     };
-    for i in 0..ways.len() {
+    for i in 0..edges.len() {
         if search.order[i] == 0 {
             search.from(i);
         }
@@ -181,7 +181,7 @@ fn parts(ways: &[Ways]) -> Vec<Vec<usize>> {
 
 /// Tarjan's search, with a stack of its own: programs are long.
 struct Search<'a> {
-    ways: &'a [Ways],
+    edges: &'a [Edges],
     /// When a step was found, from 1.
     order: Vec<u32>,
     low: Vec<u32>,
@@ -200,8 +200,8 @@ impl Search<'_> {
             let (i, turn) = (*i, *way);
             *way += 1;
             let to = match turn {
-                0 => self.ways[i].next,
-                1 => self.ways[i].jump,
+                0 => self.edges[i].next,
+                1 => self.edges[i].jump,
                 _ => {
                     stack.pop();
                     if let Some((before, _)) = stack.last() {
@@ -241,8 +241,8 @@ impl Search<'_> {
         for &step in &part {
             self.is_waiting[step] = false;
         }
-        let ways = self.ways[i];
-        if part.len() > 1 || ways.next == Some(i) || ways.jump == Some(i) {
+        let edges = self.edges[i];
+        if part.len() > 1 || edges.next == Some(i) || edges.jump == Some(i) {
             part.sort_unstable();
             self.parts.push(part);
         }

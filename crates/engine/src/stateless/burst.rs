@@ -4,13 +4,13 @@
 //! that the queue keeps, copy the template, run the field engine over whole packets, or over the
 //! beginnings of those that the queue keeps. What does not: which packets are due.
 
-use allosaur_packet::offload::LeftChecksums;
+use allosaur_packet::offload::TxChecksumOffload;
 
-use crate::latency::{Cover, TRAILER_BYTES, Trailer};
+use crate::latency::{ChecksumFixup, TRAILER_BYTES, Trailer};
 use crate::stats::TransmitCounters;
 use crate::stream::run::{Plan, StreamRun};
 use crate::time::{Due, Gap, Nanos};
-use crate::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
+use crate::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
 use crate::vm;
 
 /// A queue keeps the frames of a field engine program where that saves copying so many bytes.
@@ -21,10 +21,10 @@ const REUSED_BYTES_MIN: usize = 64;
 pub(super) fn register(
     stream: &mut StreamRun,
     port: PortIndex,
-    outlets: &mut impl Outlets,
+    tx_queues: &mut impl TxQueues,
 ) -> Option<FrameHandle> {
     let plan = &stream.plan;
-    if let Some(frame) = register_left(stream, port, outlets) {
+    if let Some(frame) = register_offloaded(stream, port, tx_queues) {
         stream.leaves_checksums = true;
         return Some(frame);
     }
@@ -38,14 +38,14 @@ pub(super) fn register(
         return None;
     }
     let frame = &plan.packet;
-    outlets.with_queue(port, Register { frame, is_reused })
+    tx_queues.with_queue(port, Register { frame, is_reused })
 }
 
 /// The same for a stream whose checksums the queue computes, if it does.
-fn register_left(
+fn register_offloaded(
     stream: &StreamRun,
     port: PortIndex,
-    outlets: &mut impl Outlets,
+    tx_queues: &mut impl TxQueues,
 ) -> Option<FrameHandle> {
     let plan = &stream.plan;
     let left = plan
@@ -53,7 +53,7 @@ fn register_left(
         .as_ref()
         .filter(|_| !plan.dummy && !plan.stamped)?;
     let (frame, checksums) = (&plan.packet, &left.checksums);
-    outlets.with_queue(port, RegisterLeft { frame, checksums })
+    tx_queues.with_queue(port, RegisterOffloaded { frame, checksums })
 }
 
 /// The program for the next burst. While a queue that computes checksums is watched, its frames are
@@ -63,10 +63,10 @@ fn program_for<'a>(
     plan: &'a Plan,
     leaves_checksums: bool,
     port: PortIndex,
-    outlets: &mut impl Outlets,
+    tx_queues: &mut impl TxQueues,
 ) -> Option<&'a vm::Program> {
     match &plan.left {
-        Some(left) if leaves_checksums && outlets.with_queue(port, Reuses) => Some(&left.program),
+        Some(left) if leaves_checksums && tx_queues.with_queue(port, Reuses) => Some(&left.program),
         _ => plan.program.as_deref(),
     }
 }
@@ -78,9 +78,9 @@ fn keeps_its_end(program: &vm::Program, has_trailer: bool) -> bool {
 }
 
 /// Takes the stream's frame back from the queue.
-pub(super) fn unregister(stream: &StreamRun, port: PortIndex, outlets: &mut impl Outlets) {
+pub(super) fn unregister(stream: &StreamRun, port: PortIndex, tx_queues: &mut impl TxQueues) {
     if let Some(frame) = stream.frame {
-        outlets.with_queue(port, Unregister(frame));
+        tx_queues.with_queue(port, Unregister(frame));
     }
 }
 
@@ -94,7 +94,7 @@ pub(super) fn send(
     now: Nanos,
     stage: &mut vm::Stage,
     counters: &mut TransmitCounters,
-    outlets: &mut impl Outlets,
+    tx_queues: &mut impl TxQueues,
 ) -> (u32, u64) {
     let (first, gap) = (stream.next, stream.gap);
     let stamp = stream.trailer(now).map(|first| Stamp {
@@ -103,7 +103,7 @@ pub(super) fn send(
     });
     let template: &[u8] = &stream.plan.packet;
     let bytes_before = counters.sent.bytes;
-    let program = program_for(&stream.plan, stream.leaves_checksums, port, outlets);
+    let program = program_for(&stream.plan, stream.leaves_checksums, port, tx_queues);
     let sent = match (program, &mut stream.state, stream.frame) {
         (Some(program), Some(state), frame) => {
             stage.run(program, state, template, count as usize);
@@ -116,7 +116,7 @@ pub(super) fn send(
                 count,
                 stamp,
             };
-            let sent = outlets.with_queue(port, burst);
+            let sent = tx_queues.with_queue(port, burst);
             count_lengths(program.fixed_length(), sent, stage, counters);
             // What the queue did not take is made again.
             state.rewind(u64::from(count - sent));
@@ -124,7 +124,7 @@ pub(super) fn send(
         }
         (_, _, frame) => {
             let sent = match frame {
-                Some(frame) => outlets.with_queue(
+                Some(frame) => tx_queues.with_queue(
                     port,
                     Repeat {
                         frame,
@@ -133,7 +133,7 @@ pub(super) fn send(
                         count,
                     },
                 ),
-                None => outlets.with_queue(
+                None => tx_queues.with_queue(
                     port,
                     Copy {
                         template,
@@ -169,7 +169,7 @@ struct Register<'a> {
     is_reused: bool,
 }
 
-impl Job for Register<'_> {
+impl QueueOp for Register<'_> {
     type Output = Option<FrameHandle>;
 
     fn run<T: Transmit>(self, queue: &mut T) -> Option<FrameHandle> {
@@ -180,17 +180,17 @@ impl Job for Register<'_> {
     }
 }
 
-struct RegisterLeft<'a> {
+struct RegisterOffloaded<'a> {
     frame: &'a [u8],
-    checksums: &'a LeftChecksums,
+    checksums: &'a TxChecksumOffload,
 }
 
-impl Job for RegisterLeft<'_> {
+impl QueueOp for RegisterOffloaded<'_> {
     type Output = Option<FrameHandle>;
 
     fn run<T: Transmit>(self, queue: &mut T) -> Option<FrameHandle> {
         match T::REUSES {
-            true => queue.register_left(self.frame, self.checksums),
+            true => queue.register_offloaded(self.frame, self.checksums),
             false => None,
         }
     }
@@ -199,7 +199,7 @@ impl Job for RegisterLeft<'_> {
 /// Whether the queue sends frames that it keeps.
 struct Reuses;
 
-impl Job for Reuses {
+impl QueueOp for Reuses {
     type Output = bool;
 
     #[inline]
@@ -210,7 +210,7 @@ impl Job for Reuses {
 
 struct Unregister(FrameHandle);
 
-impl Job for Unregister {
+impl QueueOp for Unregister {
     type Output = ();
 
     fn run<T: Transmit>(self, queue: &mut T) {
@@ -225,7 +225,7 @@ struct Repeat {
     count: u32,
 }
 
-impl Job for Repeat {
+impl QueueOp for Repeat {
     type Output = u32;
 
     #[inline]
@@ -242,7 +242,7 @@ struct Copy<'a> {
     stamp: Option<Stamp>,
 }
 
-impl Job for Copy<'_> {
+impl QueueOp for Copy<'_> {
     type Output = u32;
 
     #[inline]
@@ -287,7 +287,7 @@ struct Program<'a> {
     stamp: Option<Stamp>,
 }
 
-impl Job for Program<'_> {
+impl QueueOp for Program<'_> {
     type Output = u32;
 
     #[inline]
@@ -335,7 +335,7 @@ impl Program<'_> {
 struct Stamp {
     /// The trailer of the first packet.
     first: Trailer,
-    cover: Option<Cover>,
+    cover: Option<ChecksumFixup>,
 }
 
 /// Writes the trailer of the `i`-th packet of a burst. A packet that the field engine made too

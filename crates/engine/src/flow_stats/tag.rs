@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::Group;
 use super::vxlan::{VXLAN_PORT, VxlanPorts};
-use crate::latency::{Cover, TRAILER_BYTES, Trailer};
+use crate::latency::{ChecksumFixup, TRAILER_BYTES, Trailer};
 
 /// What is counted of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Rule {
 
 /// Which signs are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Marking {
+pub enum Tagging {
     /// Those of TRex's server, which ours receives by.
     #[default]
     Server,
@@ -37,26 +37,26 @@ pub enum Marking {
     Simulator,
 }
 
-impl Marking {
+impl Tagging {
     /// The sign of the first group; this one and all above it are reserved.
     pub(super) const fn first_id(self) -> u16 {
         match self {
-            Marking::Server => 0xfc00,
-            Marking::Simulator => 0xff00,
+            Tagging::Server => 0xfc00,
+            Tagging::Simulator => 0xff00,
         }
     }
 
     /// The sign of all groups whose latency is measured: which one it is, the trailer says.
     pub(super) const fn latency_id(self) -> u16 {
         match self {
-            Marking::Server => 0xffff,
-            Marking::Simulator => 0xff7f,
+            Tagging::Server => 0xffff,
+            Tagging::Simulator => 0xff7f,
         }
     }
 
     /// Whether packets get a trailer of their own as they are sent.
     pub(crate) fn stamps(self) -> bool {
-        self == Marking::Server
+        self == Tagging::Server
     }
 
     /// The sign of a group. The simulator has fewer signs than the server has groups: it begins
@@ -65,15 +65,15 @@ impl Marking {
         let wire_id = group.wire_id();
         match self {
             _ if group.is_latency() => self.latency_id(),
-            Marking::Server => self.first_id() + wire_id,
-            Marking::Simulator => self.first_id() + wire_id % 0x7f,
+            Tagging::Server => self.first_id() + wire_id,
+            Tagging::Simulator => self.first_id() + wire_id % 0x7f,
         }
     }
 }
 
 /// Why the packets of a stream cannot be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum MarkError {
+pub enum TagError {
     /// There is no place for the sign.
     #[error(
         "flow_stats needs a whole IPv4 or IPv6 header after Ethernet and at most two VLAN tags, \
@@ -100,19 +100,19 @@ pub(super) const VXLAN_BYTES: usize = 8;
 
 /// Puts the sign of `rule` into a template. Checksums are updated and not made new: one that is
 /// wrong on purpose stays wrong. `vxlan` are the UDP ports that carry VXLAN.
-pub fn mark(
+pub fn tag(
     packet: &mut [u8],
     rule: Rule,
-    marking: Marking,
+    marking: Tagging,
     vxlan: &VxlanPorts,
-) -> Result<(), MarkError> {
+) -> Result<(), TagError> {
     let place = place(packet, rule.vxlan.then_some(vxlan))?;
     place.set_id(packet, marking.id(rule.group));
     if rule.group.is_latency() {
         let cover = cover(packet, rule, vxlan);
         mark_latency(packet, &place, rule, marking, cover)?;
     }
-    if marking == Marking::Simulator && place.network == Network::Ipv6 {
+    if marking == Tagging::Simulator && place.network == Network::Ipv6 {
         place.set_lowest_class_bit(packet);
     }
     Ok(())
@@ -122,11 +122,11 @@ fn mark_latency(
     packet: &mut [u8],
     place: &Place,
     rule: Rule,
-    marking: Marking,
-    cover: Option<Cover>,
-) -> Result<(), MarkError> {
+    marking: Tagging,
+    cover: Option<ChecksumFixup>,
+) -> Result<(), TagError> {
     if packet.len() < place.headers_end + TRAILER_BYTES {
-        return Err(MarkError::NoRoom);
+        return Err(TagError::NoRoom);
     }
     let group = rule.group.wire_id();
     if !marking.stamps() {
@@ -148,17 +148,17 @@ fn mark_latency(
 
 /// The checksum that covers the trailer of a packet: that of the packet which has the sign, and
 /// where it has none, that of the packet around it.
-pub fn cover(packet: &[u8], rule: Rule, vxlan: &VxlanPorts) -> Option<Cover> {
+pub fn cover(packet: &[u8], rule: Rule, vxlan: &VxlanPorts) -> Option<ChecksumFixup> {
     let outer = frame::parse(packet);
     let inner = vxlan_offset(packet, &outer, vxlan).filter(|_| rule.vxlan);
-    let inner = inner.and_then(|at| Cover::of(&frame::parse(&packet[at..]), at));
+    let inner = inner.and_then(|at| ChecksumFixup::of(&frame::parse(&packet[at..]), at));
     // A right checksum makes its packet neutral in the one around it.
     let used = inner.filter(|cover| cover.is_used_in(packet));
-    used.or_else(|| Cover::of(&outer, 0))
+    used.or_else(|| ChecksumFixup::of(&outer, 0))
 }
 
 /// Takes the highest bit out of what looks like a sign in a template that is not counted.
-pub fn clear(packet: &mut [u8], marking: Marking) {
+pub fn clear(packet: &mut [u8], marking: Tagging) {
     if let Ok(place) = place(packet, None) {
         let id = place.id(packet);
         if id >= marking.first_id() {
@@ -236,13 +236,13 @@ impl Place {
 }
 
 /// The place in the packet, or in the one within VXLAN when its ports are given.
-fn place(packet: &[u8], vxlan: Option<&VxlanPorts>) -> Result<Place, MarkError> {
+fn place(packet: &[u8], vxlan: Option<&VxlanPorts>) -> Result<Place, TagError> {
     let Some(vxlan) = vxlan else {
-        return Place::find(packet, 0).ok_or(MarkError::NotIp);
+        return Place::find(packet, 0).ok_or(TagError::NotIp);
     };
     let outer = frame::parse(packet);
-    let inner = vxlan_offset(packet, &outer, vxlan).ok_or(MarkError::NotVxlan)?;
-    Place::find(packet, inner).ok_or(MarkError::NotVxlan)
+    let inner = vxlan_offset(packet, &outer, vxlan).ok_or(TagError::NotVxlan)?;
+    Place::find(packet, inner).ok_or(TagError::NotVxlan)
 }
 
 /// Where the frame within VXLAN begins.

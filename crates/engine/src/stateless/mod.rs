@@ -1,7 +1,7 @@
 //! The engine of one core: verbs in, verbs out.
 //!
 //! What lives here: [`Command`] and [`Event`], the words between control and a data thread, and
-//! [`Engine`], which shares its turns out among the ports of its group. What does not: the
+//! [`StatelessEngine`], which shares its turns out among the ports of its group. What does not: the
 //! streams of one port (`sender`), a profile that runs there (`profile`), the packets of
 //! a burst (`burst`), the frames of a capture (`replay`), the queues (`transmit`).
 
@@ -16,7 +16,7 @@ use crate::flow_stats::GroupTable;
 use crate::stats::{StreamCounters, TransmitCounters};
 use crate::stream::{CoreProgram, ProfileKey, StreamId};
 use crate::time::Nanos;
-use crate::transmit::{Outlets, PortIndex};
+use crate::transmit::{PortIndex, TxQueues};
 use crate::vm;
 
 pub use profile::Change;
@@ -94,11 +94,11 @@ pub enum Event {
 }
 
 /// The engine of one core. Drive it like this, once a turn: any commands by
-/// [`handle_command`](Engine::handle_command), one [`poll_transmit`](Engine::poll_transmit), then
-/// [`poll_event`](Engine::poll_event) and [`poll_retired`](Engine::poll_retired) until they are
-/// empty; [`poll_timeout`](Engine::poll_timeout) says when the next turn has something to do.
+/// [`handle_command`](StatelessEngine::handle_command), one [`poll_transmit`](StatelessEngine::poll_transmit), then
+/// [`poll_event`](StatelessEngine::poll_event) and [`poll_retired`](StatelessEngine::poll_retired) until they are
+/// empty; [`poll_timeout`](StatelessEngine::poll_timeout) says when the next turn has something to do.
 #[derive(Debug)]
-pub struct Engine {
+pub struct StatelessEngine {
     senders: Vec<Sender>,
     counters: Vec<TransmitCounters>,
     stage: vm::Stage,
@@ -112,10 +112,10 @@ struct Outbox {
     retired: VecDeque<Box<CoreProgram>>,
 }
 
-impl Engine {
+impl StatelessEngine {
     /// An engine for ports `0..ports`, at time `now`.
-    pub fn new(ports: usize, now: Nanos) -> Engine {
-        Engine {
+    pub fn new(ports: usize, now: Nanos) -> StatelessEngine {
+        StatelessEngine {
             senders: (0..ports)
                 .map(|port| Sender::new(port as PortIndex, now))
                 .collect(),
@@ -126,7 +126,7 @@ impl Engine {
     }
 
     /// Does what control asks for.
-    pub fn handle_command(&mut self, now: Nanos, command: Command, outlets: &mut impl Outlets) {
+    pub fn handle_command(&mut self, now: Nanos, command: Command, tx_queues: &mut impl TxQueues) {
         match command {
             Command::StartProfile {
                 port,
@@ -143,12 +143,12 @@ impl Engine {
                     start_at,
                     end,
                     now,
-                    outlets,
+                    tx_queues,
                     &mut self.outbox,
                 );
             }
             Command::StopProfile { port, profile } => {
-                self.senders[usize::from(port)].stop(profile, outlets, &mut self.outbox);
+                self.senders[usize::from(port)].stop(profile, tx_queues, &mut self.outbox);
                 self.outbox.events.push_back(Event::ProfileStopped {
                     port,
                     profile,
@@ -169,10 +169,10 @@ impl Engine {
 
     /// Sends all that is due by `now`, a bounded number of bursts of each port. Returns the
     /// packets sent.
-    pub fn poll_transmit(&mut self, now: Nanos, outlets: &mut impl Outlets) -> u64 {
+    pub fn poll_transmit(&mut self, now: Nanos, tx_queues: &mut impl TxQueues) -> u64 {
         let mut sent = 0;
         for (sender, counters) in self.senders.iter_mut().zip(&mut self.counters) {
-            sent += sender.turn(now, &mut self.stage, counters, outlets, &mut self.outbox);
+            sent += sender.turn(now, &mut self.stage, counters, tx_queues, &mut self.outbox);
         }
         sent
     }

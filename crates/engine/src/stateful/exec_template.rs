@@ -8,14 +8,14 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::begin::Beginner;
 use super::clients::Tuple;
-use super::held::Mark;
-use super::{RunIndex, Stateful};
+use super::flow_entry::FlowFlags;
+use super::open::FlowOpener;
+use super::{RunIndex, StatefulEngine};
 use crate::flow::FlowIndex;
 use crate::template::{Side, TemplateIndex};
 use crate::time::Nanos;
-use crate::transmit::Outlets;
+use crate::transmit::TxQueues;
 
 /// Flows that are made, or flows that go on, in a turn at most.
 const PER_TURN: u32 = 256;
@@ -64,19 +64,19 @@ impl Executions {
     }
 }
 
-impl Stateful {
+impl StatefulEngine {
     /// Lets programs go on whose flows are over, and makes those that were asked for.
-    pub(super) fn execute(&mut self, now: Nanos, outlets: &mut impl Outlets) {
+    pub(super) fn execute(&mut self, now: Nanos, tx_queues: &mut impl TxQueues) {
         for _ in 0..PER_TURN {
             if let Some((parent, next_group)) = self.executions.done.pop_front() {
                 if let Some(held) = self.flows.at_mut(parent) {
-                    held.unmark(Mark::Asks);
+                    held.unmark(FlowFlags::Asks);
                 }
-                self.with_flow(now, parent, outlets, |session, cx, way| {
+                self.with_flow(now, parent, tx_queues, |session, cx, way| {
                     session.handle_executed(cx, way, next_group)
                 });
             } else if let Some(parent) = self.executions.asked.pop_front() {
-                self.make_asked(now, parent, outlets);
+                self.make_asked(now, parent, tx_queues);
             } else {
                 break;
             }
@@ -84,11 +84,11 @@ impl Stateful {
     }
 
     /// Makes the flow that another asks for; where that cannot be, the other goes on.
-    fn make_asked(&mut self, now: Nanos, parent: FlowIndex, outlets: &mut impl Outlets) {
+    fn make_asked(&mut self, now: Nanos, parent: FlowIndex, tx_queues: &mut impl TxQueues) {
         match self.make_child(now, parent) {
             Some(child) => {
                 self.executions.note_made(parent, child);
-                self.say_first(now, child, outlets);
+                self.say_first(now, child, tx_queues);
             }
             None => self.executions.done.push_back((parent, 0)),
         }
@@ -108,7 +108,7 @@ impl Stateful {
             client_port: 0,
         };
         let tuple = self.run_mut(run)?.clients(clients).1.draw_port(tuple);
-        let who = Beginner {
+        let who = FlowOpener {
             run,
             clients,
             template,

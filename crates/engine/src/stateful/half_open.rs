@@ -4,9 +4,9 @@
 //!
 //! What lives here: how many there are, and who of them goes. What does not: the flows.
 
-use super::held::Mark;
-use super::work::context;
-use super::{Side, Stateful};
+use super::dispatch::context;
+use super::flow_entry::FlowFlags;
+use super::{Side, StatefulEngine};
 use crate::flow::FlowIndex;
 use crate::time::Nanos;
 
@@ -23,12 +23,12 @@ const LOOKS_MAX: usize = 64;
 /// It goes round all places. In a flood each flow that goes is followed by one in the same place,
 /// so the next one is the oldest. No list is kept, as otherwise nobody needs one.
 #[derive(Debug, Default)]
-pub(super) struct Unproven {
+pub(super) struct HalfOpen {
     flows: usize,
     hand: usize,
 }
 
-impl Unproven {
+impl HalfOpen {
     /// There is one more.
     pub(super) fn enter(&mut self) {
         self.flows += 1;
@@ -45,21 +45,21 @@ impl Unproven {
     }
 }
 
-impl Stateful {
+impl StatefulEngine {
     /// Has one of them go if there are too many for another flow.
     pub(super) fn make_room(&mut self, now: Nanos, side: Side) {
-        let (unproven, most) = (self.unproven.count(), self.flows.len_max());
-        let is_full = self.flows.len() == most && unproven > most / SHARE_FLOOD;
-        let is_flood = side == Side::Server && unproven > most / SHARE_MOST;
+        let (half_open, most) = (self.half_open.count(), self.flows.len_max());
+        let is_full = self.flows.len() == most && half_open > most / SHARE_FLOOD;
+        let is_flood = side == Side::Server && half_open > most / SHARE_MOST;
         if !is_full && !is_flood {
             return;
         }
         let places = self.flows.places();
         for _ in 0..LOOKS_MAX {
-            let index = FlowIndex((self.unproven.hand % places) as u32);
-            self.unproven.hand = index.0 as usize + 1;
+            let index = FlowIndex((self.half_open.hand % places) as u32);
+            self.half_open.hand = index.0 as usize + 1;
             let held = self.flows.at(index);
-            if held.is_some_and(|held| held.is(Mark::Unproven)) {
+            if held.is_some_and(|held| held.is(FlowFlags::HalfOpen)) {
                 return self.send_away(now, index);
             }
         }

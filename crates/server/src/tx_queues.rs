@@ -4,8 +4,8 @@
 //! does not: the loops that use them (`worker`, `flows`).
 
 use allosaur_engine::time::{Due, Gap, Nanos};
-use allosaur_engine::transmit::{FrameHandle, Job, Outlets, PortIndex, Transmit};
-use allosaur_packet::offload::LeftChecksums;
+use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
+use allosaur_packet::offload::TxChecksumOffload;
 use allosaur_port::kind::PortTx;
 use allosaur_port::memory::MemoryTx;
 use allosaur_port::tap::{TapIn, Tapped};
@@ -53,7 +53,7 @@ impl Queues {
 
     /// As `with_queue`, for a port that is watched.
     #[cold]
-    fn with_tapped_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
+    fn with_tapped_queue<J: QueueOp>(&mut self, port: PortIndex, job: J) -> J::Output {
         let now = self.now;
         let queue = self.queues[usize::from(port)].as_mut().expect(SERVED);
         let Some(tap) = &mut self.tap else {
@@ -64,9 +64,9 @@ impl Queues {
     }
 }
 
-impl Outlets for Queues {
+impl TxQueues for Queues {
     #[inline]
-    fn with_queue<J: Job>(&mut self, port: PortIndex, job: J) -> J::Output {
+    fn with_queue<J: QueueOp>(&mut self, port: PortIndex, job: J) -> J::Output {
         let now = self.now;
         if self.tapped >> port & 1 == 1 {
             return self.with_tapped_queue(port, job);
@@ -110,8 +110,12 @@ impl<Q: TxQueue> Transmit for Adapter<'_, Q> {
         self.queue.register(frame).map(|id| FrameHandle(id.0))
     }
 
-    fn register_left(&mut self, frame: &[u8], left: &LeftChecksums) -> Option<FrameHandle> {
-        let id = self.queue.register_left(frame, left)?;
+    fn register_offloaded(
+        &mut self,
+        frame: &[u8],
+        left: &TxChecksumOffload,
+    ) -> Option<FrameHandle> {
+        let id = self.queue.register_offloaded(frame, left)?;
         Some(FrameHandle(id.0))
     }
 

@@ -1,7 +1,7 @@
 //! A flow in its place: what a core knows of it, in as little memory as may be.
 //!
 //! What lives here: the facts, packed, and the marks in one byte. What does not: what follows from them
-//! (`work`).
+//! (`dispatch`).
 
 use super::RunIndex;
 use crate::session::Session;
@@ -10,7 +10,7 @@ use crate::time::{MILLISECOND, Nanos};
 
 /// What may be true of a flow: one bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum FlowFlags {
     /// A program asked for it.
     Executed = 1,
     /// Its program asked for another flow.
@@ -19,8 +19,8 @@ pub(super) enum Mark {
     Blocked = 1 << 2,
     /// It was counted as one whose ends know of each other.
     Counted = 1 << 3,
-    /// Its other side asked, and may be nobody, see `unproven`.
-    Unproven = 1 << 4,
+    /// Its other side asked, and may be nobody, see `half_open`.
+    HalfOpen = 1 << 4,
     /// It is over; only its key is still needed.
     Lingering = 1 << 5,
     /// Its first bytes decide about its template.
@@ -31,7 +31,7 @@ pub(super) enum Mark {
 
 /// A flow, and whose it is.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct FlowEntry {
     pub(super) session: Session,
     pub(super) run: RunIndex,
     marks: u8,
@@ -42,7 +42,7 @@ pub(super) struct Held {
     pub(super) began_ms: u32,
 }
 
-impl Held {
+impl FlowEntry {
     /// A flow that begins now.
     pub(super) fn new(
         now: Nanos,
@@ -50,8 +50,8 @@ impl Held {
         run: RunIndex,
         (template, side): (TemplateIndex, Side),
         clients: u32,
-    ) -> Held {
-        let mut held = Held {
+    ) -> FlowEntry {
+        let mut held = FlowEntry {
             session,
             run,
             marks: 0,
@@ -59,14 +59,14 @@ impl Held {
             clients: pack(clients),
             began_ms: (now / MILLISECOND) as u32,
         };
-        held.set(Mark::Server, side == Side::Server);
+        held.set(FlowFlags::Server, side == Side::Server);
         held
     }
 
     /// Which side of it is ours.
     #[inline]
     pub(super) fn side(&self) -> Side {
-        if self.is(Mark::Server) {
+        if self.is(FlowFlags::Server) {
             Side::Server
         } else {
             Side::Client
@@ -82,13 +82,13 @@ impl Held {
 
     /// Whether this is true of it.
     #[inline]
-    pub(super) fn is(&self, mark: Mark) -> bool {
+    pub(super) fn is(&self, mark: FlowFlags) -> bool {
         self.marks & mark as u8 != 0
     }
 
     /// From now on it is true. Returns whether that is new.
     #[inline]
-    pub(super) fn mark(&mut self, mark: Mark) -> bool {
+    pub(super) fn mark(&mut self, mark: FlowFlags) -> bool {
         let is_new = !self.is(mark);
         self.marks |= mark as u8;
         is_new
@@ -96,13 +96,13 @@ impl Held {
 
     /// From now on it is not. Returns whether it was.
     #[inline]
-    pub(super) fn unmark(&mut self, mark: Mark) -> bool {
+    pub(super) fn unmark(&mut self, mark: FlowFlags) -> bool {
         let was = self.is(mark);
         self.marks &= !(mark as u8);
         was
     }
 
-    pub(super) fn set(&mut self, mark: Mark, is_true: bool) {
+    pub(super) fn set(&mut self, mark: FlowFlags, is_true: bool) {
         if is_true {
             self.mark(mark);
         } else {
@@ -119,4 +119,4 @@ fn pack(clients: u32) -> [u8; 3] {
 }
 
 /// Millions of them are held at once: with 12 bytes in the table and 12 of a timer, 256 in all.
-const _: () = assert!(std::mem::size_of::<Option<Held>>() <= 228);
+const _: () = assert!(std::mem::size_of::<Option<FlowEntry>>() <= 228);

@@ -7,7 +7,7 @@ use super::sender::{DRAIN_MAX, LATE_MAX};
 use crate::stats::TransmitCounters;
 use crate::stream::replay::Replay;
 use crate::time::Nanos;
-use crate::transmit::{Job, Outlets, PortIndex, Transmit};
+use crate::transmit::{PortIndex, QueueOp, Transmit, TxQueues};
 use crate::vm;
 
 /// What a burst left behind.
@@ -26,14 +26,14 @@ pub(super) fn play(
     port: PortIndex,
     until: Nanos,
     counters: &mut TransmitCounters,
-    outlets: &mut impl Outlets,
+    tx_queues: &mut impl TxQueues,
 ) -> Played {
     let burst = Burst {
         replay,
         until,
         counters,
     };
-    outlets.with_queue(port, burst)
+    tx_queues.with_queue(port, burst)
 }
 
 /// Skips what the replay is too late for: as with streams, what has no end gives up what it
@@ -62,7 +62,7 @@ struct Burst<'a> {
     counters: &'a mut TransmitCounters,
 }
 
-impl Job for Burst<'_> {
+impl QueueOp for Burst<'_> {
     type Output = Played;
 
     #[inline]

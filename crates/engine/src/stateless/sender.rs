@@ -21,7 +21,7 @@ use crate::stats::{StreamCounters, TransmitCounters};
 use crate::stream::run::StreamRun;
 use crate::stream::{CoreProgram, ProfileKey, StreamId};
 use crate::time::{Due, MILLISECOND, Nanos};
-use crate::transmit::{Outlets, PortIndex};
+use crate::transmit::{PortIndex, TxQueues};
 use crate::vm;
 use crate::wheel::Scheduler;
 
@@ -61,7 +61,7 @@ impl Sender {
         start_at: Nanos,
         end: Nanos,
         now: Nanos,
-        outlets: &mut impl Outlets,
+        tx_queues: &mut impl TxQueues,
         outbox: &mut Outbox,
     ) {
         let index = self
@@ -72,7 +72,7 @@ impl Sender {
         let mut run = Run::new(profile, program, end);
         for stream in 0..run.program.streams.len() {
             let starting = &mut run.program.streams[stream];
-            starting.frame = burst::register(starting, self.port, outlets);
+            starting.frame = burst::register(starting, self.port, tx_queues);
             if starting.plan.self_start {
                 let item = Item::stream(index, stream);
                 run.begin(item, Due::at(start_at), &mut self.scheduler);
@@ -88,7 +88,7 @@ impl Sender {
         let nothing_to_do = run.active == 0 && run.cut == 0;
         self.runs[index] = Some(run);
         if nothing_to_do {
-            self.finish(index, now, outlets, outbox);
+            self.finish(index, now, tx_queues, outbox);
         }
     }
 
@@ -118,11 +118,11 @@ impl Sender {
     pub(super) fn stop(
         &mut self,
         profile: ProfileKey,
-        outlets: &mut impl Outlets,
+        tx_queues: &mut impl TxQueues,
         outbox: &mut Outbox,
     ) {
         if let Some(index) = self.find(profile) {
-            self.retire(index, outlets, outbox);
+            self.retire(index, tx_queues, outbox);
         }
     }
 
@@ -133,7 +133,7 @@ impl Sender {
         now: Nanos,
         stage: &mut vm::Stage,
         counters: &mut TransmitCounters,
-        outlets: &mut impl Outlets,
+        tx_queues: &mut impl TxQueues,
         outbox: &mut Outbox,
     ) -> u64 {
         self.scheduler.advance(now);
@@ -145,7 +145,7 @@ impl Sender {
             let stream = match item.part() {
                 Part::Stream(stream) => stream,
                 Part::Replay => {
-                    let played = self.play(item, now, counters, outlets, outbox);
+                    let played = self.play(item, now, counters, tx_queues, outbox);
                     sent += played.sent;
                     if played.full {
                         break;
@@ -157,7 +157,7 @@ impl Sender {
                     continue;
                 }
                 Part::End => {
-                    self.handle_end(item, now, outlets, outbox);
+                    self.handle_end(item, now, tx_queues, outbox);
                     continue;
                 }
             };
@@ -167,14 +167,14 @@ impl Sender {
             let stream = &mut run.program.streams[stream];
             let until = now.min(run.bound.saturating_sub(1));
             if let Some(last) = stream.end(until) {
-                self.follow_chain(item, last, now, outlets, outbox);
+                self.follow_chain(item, last, now, tx_queues, outbox);
                 continue;
             }
             give_up_late(stream, counters, &mut self.groups, now, run.end, run.bound);
             let count = stream.due_count(until, vm::BURST as u32);
             if count > 0 {
                 let (taken, bytes) =
-                    burst::send(stream, self.port, count, now, stage, counters, outlets);
+                    burst::send(stream, self.port, count, now, stage, counters, tx_queues);
                 if let Some(rule) = stream.plan.rule {
                     self.groups.count(rule.group, u64::from(taken), bytes);
                 }
@@ -190,7 +190,7 @@ impl Sender {
             if stream.due_at() < run.end {
                 self.scheduler.insert(stream.due_at(), item);
             } else {
-                self.cut(item, now, outlets, outbox);
+                self.cut(item, now, tx_queues, outbox);
             }
         }
         sent
@@ -202,7 +202,7 @@ impl Sender {
         item: Item,
         now: Nanos,
         counters: &mut TransmitCounters,
-        outlets: &mut impl Outlets,
+        tx_queues: &mut impl TxQueues,
         outbox: &mut Outbox,
     ) -> Played {
         let index = item.run as usize;
@@ -212,11 +212,11 @@ impl Sender {
         let replay = run.program.replay.as_mut().expect("the item is of one");
         let until = now.min(run.bound.saturating_sub(1));
         replay::give_up_late(replay, counters, now, run.end, run.bound);
-        let played = replay::play(replay, self.port, until, counters, outlets);
+        let played = replay::play(replay, self.port, until, counters, tx_queues);
         counters.queue_full += u64::from(played.full);
         run.continue_replay(item, &mut self.scheduler);
         if run.is_over(now) {
-            self.finish(index, now, outlets, outbox);
+            self.finish(index, now, tx_queues, outbox);
         }
         played
     }
@@ -264,13 +264,13 @@ impl Sender {
         outbox.events.push_back(event);
     }
 
-    fn cut(&mut self, item: Item, now: Nanos, outlets: &mut impl Outlets, outbox: &mut Outbox) {
+    fn cut(&mut self, item: Item, now: Nanos, tx_queues: &mut impl TxQueues, outbox: &mut Outbox) {
         let run = self.runs[item.run as usize]
             .as_mut()
             .expect("the caller has it");
         run.cut(item);
         if now >= run.end && run.is_over(now) {
-            self.finish(item.run as usize, now, outlets, outbox);
+            self.finish(item.run as usize, now, tx_queues, outbox);
         }
     }
 
@@ -279,7 +279,7 @@ impl Sender {
         item: Item,
         last: Due,
         now: Nanos,
-        outlets: &mut impl Outlets,
+        tx_queues: &mut impl TxQueues,
         outbox: &mut Outbox,
     ) {
         let Part::Stream(stream) = item.part() else {
@@ -297,7 +297,7 @@ impl Sender {
             }
         }
         if run.is_over(now) {
-            self.finish(index, now, outlets, outbox);
+            self.finish(index, now, tx_queues, outbox);
         }
     }
 
@@ -307,7 +307,7 @@ impl Sender {
         &mut self,
         item: Item,
         now: Nanos,
-        outlets: &mut impl Outlets,
+        tx_queues: &mut impl TxQueues,
         outbox: &mut Outbox,
     ) {
         let run = self.runs[item.run as usize]
@@ -317,14 +317,20 @@ impl Sender {
             let last_call = run.end.saturating_add(DRAIN_MAX);
             self.scheduler.insert(last_call.max(now + 1), item);
         } else {
-            self.finish(item.run as usize, now, outlets, outbox);
+            self.finish(item.run as usize, now, tx_queues, outbox);
         }
     }
 
-    fn finish(&mut self, index: usize, at: Nanos, outlets: &mut impl Outlets, outbox: &mut Outbox) {
+    fn finish(
+        &mut self,
+        index: usize,
+        at: Nanos,
+        tx_queues: &mut impl TxQueues,
+        outbox: &mut Outbox,
+    ) {
         if let Some(run) = &self.runs[index] {
             let (port, profile) = (self.port, run.profile);
-            self.retire(index, outlets, outbox);
+            self.retire(index, tx_queues, outbox);
             outbox
                 .events
                 .push_back(Event::ProfileDone { port, profile, at });
@@ -332,13 +338,13 @@ impl Sender {
     }
 
     /// Takes a run out; nothing of it stays in the scheduler or in the queue.
-    fn retire(&mut self, index: usize, outlets: &mut impl Outlets, outbox: &mut Outbox) {
+    fn retire(&mut self, index: usize, tx_queues: &mut impl TxQueues, outbox: &mut Outbox) {
         let Some(run) = self.runs[index].take() else {
             return;
         };
         self.scheduler.retain(|item| item.run as usize != index);
         for stream in &run.program.streams {
-            burst::unregister(stream, self.port, outlets);
+            burst::unregister(stream, self.port, tx_queues);
         }
         outbox.retired.push_back(run.program);
     }
