@@ -1,4 +1,4 @@
-"""The server's events: a thread that waits for the doorbell and fetches what happened.
+"""The server's events: a thread that waits for the notification and fetches what happened.
 
 What lives here: the event log, the thread, and the words of each event. What does not: what an
 event means for a port (the client is called for that, event by event, in order).

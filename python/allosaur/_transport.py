@@ -1,4 +1,4 @@
-"""The two ways to a server: requests with an answer, and the doorbell.
+"""The two ways to a server: requests with an answer, and published notifications.
 
 What lives here: the ``Transport`` that the client is written against, and the one over ZeroMQ.
 What does not: what the bytes mean (``_framing``, ``_rpc``), and what to do when the bell rings
@@ -32,7 +32,7 @@ class Signal(enum.Enum):
 
 
 class Subscription(Protocol):
-    """The server's published frames. Only that one came matters: each is a doorbell."""
+    """The server's published frames. Only that one came matters: each says that there is something to fetch."""
 
     def receive(self) -> Signal:
         """Wait for the next signal. After ``close`` it returns ``Signal.CLOSED``."""

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use allosaur_port::memory::{self, LinkSettings, MemoryTx};
 use allosaur_port::{RxQueue, TxQueue};
 
-/// Frames between two doorbells.
+/// Frames between two flushes.
 const BURST: u32 = 64;
 /// How long each way is measured.
 const SPAN: Duration = Duration::from_millis(500);

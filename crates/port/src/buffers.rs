@@ -12,7 +12,7 @@ use crate::memory::RingGauge;
 
 /// Frames that find room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Room {
+pub struct BufferSpace {
     /// Now.
     pub free: u64,
     /// When nothing waits.
@@ -39,14 +39,14 @@ pub(crate) enum Gauge {
 }
 
 impl Gauge {
-    fn room(&self, frame_bytes: usize) -> Room {
+    fn room(&self, frame_bytes: usize) -> BufferSpace {
         match self {
             Gauge::Ring(ring) => ring.room(frame_bytes),
             Gauge::Bytes(bytes) => {
                 let total = bytes / frame_bytes.max(1) as u64;
-                Room { free: total, total }
+                BufferSpace { free: total, total }
             }
-            Gauge::Places { count, waiting } => Room {
+            Gauge::Places { count, waiting } => BufferSpace {
                 free: count.saturating_sub(waiting.load(Ordering::Relaxed)),
                 total: *count,
             },
@@ -76,10 +76,10 @@ impl Buffers {
     }
 
     /// For frames of so many bytes without FCS, or of the longest that the port sends if that is less.
-    pub fn room(&self, frame_bytes: usize) -> Room {
+    pub fn room(&self, frame_bytes: usize) -> BufferSpace {
         let frame_bytes = frame_bytes.min(self.frame_bytes_max);
         let rooms = self.gauges.iter().map(|gauge| gauge.room(frame_bytes));
-        rooms.fold(Room::default(), |sum, room| Room {
+        rooms.fold(BufferSpace::default(), |sum, room| BufferSpace {
             free: sum.free + room.free,
             total: sum.total + room.total,
         })
@@ -130,6 +130,6 @@ mod tests {
             waiting: Arc::clone(&waiting),
         };
         waiting.store(3, Ordering::Relaxed);
-        assert_eq!(gauge.room(1500), Room { free: 5, total: 8 });
+        assert_eq!(gauge.room(1500), BufferSpace { free: 5, total: 8 });
     }
 }

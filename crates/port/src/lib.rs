@@ -138,7 +138,7 @@ pub trait TxQueue: Send {
     /// When the frame is not registered.
     fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>);
 
-    /// The doorbell: what was written becomes visible to the other side.
+    /// Makes what was written visible to the other side.
     fn flush(&mut self);
 
     /// Whether frames wait for another [`flush`](TxQueue::flush): the last one could not pass all

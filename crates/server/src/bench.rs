@@ -29,7 +29,7 @@ pub use case::Case;
 
 use crate::clock::Clock;
 use crate::counters::{Counters, Snapshot};
-use crate::mailbox::{Doorbell, mailbox};
+use crate::mailbox::{Notify, mailbox};
 use crate::polling::Poll;
 use crate::receive::Receiver;
 use crate::worker::Worker;
@@ -66,8 +66,8 @@ pub fn run(case: Case, receive: bool, seconds: f64) -> Result<Measured, CompileE
         false => memory::ports(&[settings], 1),
     };
     let counters = Counters::new(ports.len(), 1);
-    let doorbell = Doorbell::new().expect("the machine has a file descriptor left");
-    let (mut control, mail) = mailbox(&doorbell);
+    let control_notify = Notify::new().expect("the machine has a file descriptor left");
+    let (mut control, mail) = mailbox(&control_notify);
     let queues = ports.iter_mut().map(|port| port.tx.remove(0));
     let worker = Worker::new(queues, mail, counters.cores[0].clone(), clock.clone());
     control.send(start(case, 0, clock.now_ns())?);
@@ -77,8 +77,8 @@ pub fn run(case: Case, receive: bool, seconds: f64) -> Result<Measured, CompileE
     let measured = thread::scope(|scope| {
         let stop = &stop;
         if receive {
-            let bell = Doorbell::new().expect("the machine has a file descriptor left");
-            scope.spawn(move || receiver.run(Poll::Busy, stop, &bell));
+            let notify = Notify::new().expect("the machine has a file descriptor left");
+            scope.spawn(move || receiver.run(Poll::Busy, stop, &notify));
         }
         let measured = measure(worker, &counters, &clock, seconds);
         stop.store(true, Ordering::Relaxed);
@@ -103,8 +103,8 @@ pub fn run_on(ports: &[PortDescription], case: Case, seconds: f64) -> Result<Mea
     let clock = Clock::start();
     let mut ports = kind::open(ports, QueueCounts::ONE)?;
     let counters = Counters::new(ports.len(), 1);
-    let doorbell = Doorbell::new().expect("the machine has a file descriptor left");
-    let (mut control, mail) = mailbox(&doorbell);
+    let control_notify = Notify::new().expect("the machine has a file descriptor left");
+    let (mut control, mail) = mailbox(&control_notify);
     let queues = ports.iter_mut().map(|port| port.tx.remove(0));
     let worker = Worker::new(queues, mail, counters.cores[0].clone(), clock.clone());
     for number in 0..ports.len() {

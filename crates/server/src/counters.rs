@@ -97,7 +97,7 @@ pub struct Counters {
     /// Of the first receive thread.
     pub receive: Arc<ReceiveBlock>,
     /// Of the other receive threads.
-    pub gatherers: Vec<Arc<ArrivalBlock>>,
+    pub secondaries: Vec<Arc<ArrivalBlock>>,
     /// Of data threads that receive, those of stateful mode.
     pub flows: Vec<Arc<ArrivalBlock>>,
 }
@@ -107,25 +107,25 @@ impl Counters {
     pub fn new(ports: usize, cores: usize) -> Counters {
         let core = |_| {
             Arc::new(CoreBlock {
-                ports: (0..ports).map(|_| Words::default()).collect(),
-                groups: (0..ports).map(|_| GroupWords::default()).collect(),
+                ports: (0..ports).map(|_| CounterCells::default()).collect(),
+                groups: (0..ports).map(|_| GroupCounterCells::default()).collect(),
                 flow_tables: Default::default(),
-                time: Words::default(),
+                time: CounterCells::default(),
             })
         };
         let receive = ReceiveBlock {
             arrivals: ArrivalBlock::new(ports),
-            sent: (0..ports).map(|_| Words::default()).collect(),
+            sent: (0..ports).map(|_| CounterCells::default()).collect(),
             latency: (0..LATENCY_GROUPS)
                 .map(|_| LatencyCell::default())
                 .collect(),
             expectations: AtomicU64::new(0),
-            latency_errors: Words::default(),
+            latency_errors: CounterCells::default(),
         };
         Counters {
             cores: (0..cores).map(core).collect(),
             receive: Arc::new(receive),
-            gatherers: Vec::new(),
+            secondaries: Vec::new(),
             flows: Vec::new(),
         }
     }
@@ -135,7 +135,7 @@ impl Counters {
     pub fn with_receive_threads(mut self, threads: usize) -> Counters {
         let ports = self.receive.sent.len();
         let block = |_| Arc::new(ArrivalBlock::new(ports));
-        self.gatherers = (1..threads).map(block).collect();
+        self.secondaries = (1..threads).map(block).collect();
         self
     }
 
@@ -150,7 +150,7 @@ impl Counters {
 
     /// What arrived, of all receive threads.
     fn arrivals(&self) -> impl Iterator<Item = &ArrivalBlock> {
-        let others = self.gatherers.iter().map(|block| &**block);
+        let others = self.secondaries.iter().map(|block| &**block);
         std::iter::once(&self.receive.arrivals).chain(others)
     }
 
@@ -225,10 +225,10 @@ impl GroupReadout for Counters {
 /// What one data thread publishes.
 #[derive(Debug)]
 pub struct CoreBlock {
-    ports: Box<[Words<TRANSMIT_WORDS>]>,
-    groups: Box<[GroupWords]>,
-    flow_tables: [Words<FLOW_TABLE_WORDS>; 2],
-    time: Words<2>,
+    ports: Box<[CounterCells<TRANSMIT_WORDS>]>,
+    groups: Box<[GroupCounterCells]>,
+    flow_tables: [CounterCells<FLOW_TABLE_WORDS>; 2],
+    time: CounterCells<2>,
 }
 
 const FLOW_TABLE_WORDS: usize = FlowTableCounters::NAMES.len();
@@ -260,7 +260,7 @@ impl CoreBlock {
     }
 
     fn flow_tables(&self) -> [FlowTableCounters; 2] {
-        let load = |words: &Words<FLOW_TABLE_WORDS>| {
+        let load = |words: &CounterCells<FLOW_TABLE_WORDS>| {
             FlowTableCounters::from_values(std::array::from_fn(|index| words.load(index)))
         };
         [load(&self.flow_tables[0]), load(&self.flow_tables[1])]
@@ -274,17 +274,17 @@ impl CoreBlock {
 /// What any receive thread publishes: what arrived, and its time.
 #[derive(Debug)]
 pub struct ArrivalBlock {
-    ports: Box<[Words<{ DIRECTION_WORDS + 1 }>]>,
-    groups: Box<[GroupWords]>,
-    time: Words<2>,
+    ports: Box<[CounterCells<{ DIRECTION_WORDS + 1 }>]>,
+    groups: Box<[GroupCounterCells]>,
+    time: CounterCells<2>,
 }
 
 impl ArrivalBlock {
     fn new(ports: usize) -> ArrivalBlock {
         ArrivalBlock {
-            ports: (0..ports).map(|_| Words::default()).collect(),
-            groups: (0..ports).map(|_| GroupWords::default()).collect(),
-            time: Words::default(),
+            ports: (0..ports).map(|_| CounterCells::default()).collect(),
+            groups: (0..ports).map(|_| GroupCounterCells::default()).collect(),
+            time: CounterCells::default(),
         }
     }
 
@@ -319,11 +319,11 @@ pub struct ReceiveBlock {
     /// What arrived.
     pub arrivals: ArrivalBlock,
     /// What it sent itself.
-    sent: Box<[Words<TRANSMIT_WORDS>]>,
+    sent: Box<[CounterCells<TRANSMIT_WORDS>]>,
     latency: Box<[LatencyCell]>,
     /// How often control has said what to expect.
     expectations: AtomicU64,
-    latency_errors: Words<2>,
+    latency_errors: CounterCells<2>,
 }
 
 impl ReceiveBlock {
@@ -375,7 +375,7 @@ impl ReceiveBlock {
     }
 }
 
-fn core_counters(time: &Words<2>) -> CoreCounters {
+fn core_counters(time: &CounterCells<2>) -> CoreCounters {
     CoreCounters {
         busy_ns: time.load(0),
         total_ns: time.load(1),
@@ -386,15 +386,15 @@ fn core_counters(time: &Words<2>) -> CoreCounters {
 /// numbers newer than others, never one half written.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Words<const N: usize>([AtomicU64; N]);
+struct CounterCells<const N: usize>([AtomicU64; N]);
 
-impl<const N: usize> Default for Words<N> {
+impl<const N: usize> Default for CounterCells<N> {
     fn default() -> Self {
-        Words([const { AtomicU64::new(0) }; N])
+        CounterCells([const { AtomicU64::new(0) }; N])
     }
 }
 
-impl<const N: usize> Words<N> {
+impl<const N: usize> CounterCells<N> {
     fn store(&self, index: usize, value: u64) {
         self.0[index].store(value, Ordering::Relaxed);
     }
@@ -436,16 +436,16 @@ impl<const N: usize> Words<N> {
 
 /// The counters of all packet groups of one port, with one writer.
 #[derive(Debug)]
-struct GroupWords(Box<[[AtomicU64; 3]]>);
+struct GroupCounterCells(Box<[[AtomicU64; 3]]>);
 
-impl Default for GroupWords {
+impl Default for GroupCounterCells {
     fn default() -> Self {
         let zero = || [const { AtomicU64::new(0) }; 3];
-        GroupWords(std::iter::repeat_with(zero).take(GROUPS).collect())
+        GroupCounterCells(std::iter::repeat_with(zero).take(GROUPS).collect())
     }
 }
 
-impl GroupWords {
+impl GroupCounterCells {
     fn store_changed(&self, table: &mut GroupTable) {
         table.take_changed(|index, counters| {
             let [packets, bytes, missed_packets] = &self.0[index];
@@ -491,7 +491,7 @@ mod tests {
         let mut received = DirectionCounters::default();
         received.count(20, 1514);
         counters.receive.arrivals.publish_port(0, &received, 5);
-        counters.gatherers[0].publish_port(0, &received, 2);
+        counters.secondaries[0].publish_port(0, &received, 2);
         let mut snapshot = Snapshot::default();
         counters.read(&mut snapshot);
         counters.read(&mut snapshot);

@@ -14,55 +14,58 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use crate::mailbox::Doorbell;
+use crate::mailbox::Notify;
 
 /// A thread that ends when its owner is dropped.
 #[derive(Debug)]
 struct Helper {
     ended: Arc<AtomicBool>,
-    bell: Doorbell,
+    notify: Notify,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What a helper thread looks at.
 #[derive(Debug)]
-struct Orders {
+struct HelperControl {
     ended: Arc<AtomicBool>,
-    bell: Doorbell,
+    notify: Notify,
 }
 
 impl Helper {
-    fn start(name: &str, body: impl FnOnce(Orders) + Send + 'static) -> Result<Helper, String> {
+    fn start(
+        name: &str,
+        body: impl FnOnce(HelperControl) + Send + 'static,
+    ) -> Result<Helper, String> {
         let refused = |error: std::io::Error| format!("the system refused a thread: {error}");
-        let bell = Doorbell::new().map_err(refused)?;
+        let notify = Notify::new().map_err(refused)?;
         let ended = Arc::new(AtomicBool::new(false));
-        let orders = Orders {
+        let orders = HelperControl {
             ended: Arc::clone(&ended),
-            bell: bell.clone(),
+            notify: notify.clone(),
         };
         let builder = std::thread::Builder::new().name(name.to_owned());
         let thread = builder.spawn(move || body(orders)).map_err(refused)?;
         Ok(Helper {
             ended,
-            bell,
+            notify,
             thread: Some(thread),
         })
     }
 
     /// Wakes the thread, now or at its next wait.
     fn wake(&self) {
-        self.bell.ring();
+        self.notify.notify();
     }
 }
 
-impl Orders {
+impl HelperControl {
     fn are_to_end(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 
     /// Takes note of all calls so far.
     fn heard(&self) {
-        self.bell.silence();
+        self.notify.drain();
     }
 }
 

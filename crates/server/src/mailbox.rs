@@ -1,7 +1,7 @@
-//! Mail between control and the data threads: one ring each way for each thread, and a doorbell.
+//! Rings between control and the data threads, one each way for each thread, and what wakes them.
 //!
-//! What lives here: the rings, what to do when one is full, and waking who sleeps. What does
-//! not: what the mail says (`orders`, `allosaur_engine::Event`).
+//! What lives here: the rings, what to do when one is full, and waking a thread that sleeps. What does
+//! not: what is sent (`worker_command`, `allosaur_engine::Event`).
 //!
 //! Nothing is lost: control keeps what a full ring does not take and offers it again
 //! ([`ControlEnd::flush`]); a worker keeps its events in the engine until there is room.
@@ -16,9 +16,9 @@ use allosaur_engine::stream::CoreProgram;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use crate::orders::{FlowReport, Order};
+use crate::worker_command::{FlowReport, WorkerCommand};
 
-/// Orders that may be under way to one thread.
+/// Commands that may be under way to one thread.
 const COMMANDS: usize = 256;
 /// Events that may be under way from one thread.
 const EVENTS: usize = 1024;
@@ -36,23 +36,23 @@ pub enum Report {
 
 /// Wakes a thread that waits for files: one that becomes readable.
 #[derive(Clone, Debug)]
-pub struct Doorbell(Arc<EventFd>);
+pub struct Notify(Arc<EventFd>);
 
-impl Doorbell {
-    /// A silent doorbell.
-    pub fn new() -> std::io::Result<Doorbell> {
+impl Notify {
+    /// An eventfd that is not readable yet.
+    pub fn new() -> std::io::Result<Notify> {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
-        Ok(Doorbell(Arc::new(EventFd::from_flags(flags)?)))
+        Ok(Notify(Arc::new(EventFd::from_flags(flags)?)))
     }
 
     /// Wakes the thread, now or at its next wait.
-    pub fn ring(&self) {
+    pub fn notify(&self) {
         // It can only fail when 2⁶⁴ - 2 rings were not heard, and then it rings already.
         let _ = self.0.write(1);
     }
 
     /// Makes it silent again.
-    pub fn silence(&self) {
+    pub fn drain(&self) {
         // Fails when it did not ring, which is as well.
         let _ = self.0.read();
     }
@@ -66,18 +66,18 @@ impl Doorbell {
 /// Wakes one thread when it sleeps, and costs next to nothing when it does not.
 ///
 /// Who wakes it puts something where it looks first. The thread says that it [lies
-/// down](Alarm::lie_down), then looks once more, and sleeps until the bell rings.
+/// down](Waker::park), then looks once more, and sleeps until the bell rings.
 #[derive(Clone, Debug)]
-pub struct Alarm {
-    bell: Doorbell,
+pub struct Waker {
+    notify: Notify,
     asleep: Arc<AtomicBool>,
 }
 
-impl Alarm {
+impl Waker {
     /// The alarm of a thread that is awake.
-    pub fn new() -> std::io::Result<Alarm> {
-        Ok(Alarm {
-            bell: Doorbell::new()?,
+    pub fn new() -> std::io::Result<Waker> {
+        Ok(Waker {
+            notify: Notify::new()?,
             asleep: Arc::default(),
         })
     }
@@ -85,44 +85,44 @@ impl Alarm {
     /// Wakes the thread if it sleeps, or is about to.
     #[inline]
     pub fn wake(&self) {
-        // Orders what was put there before the look at the thread, as `lie_down` does there.
+        // Orders what was put there before the look at the thread, as `park` does there.
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) {
-            self.bell.ring();
+            self.notify.notify();
         }
     }
 
     /// The thread will sleep. It looks for something to do once more after this.
-    pub fn lie_down(&self) {
+    pub fn park(&self) {
         self.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
     /// The thread is awake again.
-    pub fn rise(&self) {
+    pub fn unpark(&self) {
         self.asleep.store(false, Ordering::Relaxed);
     }
 
     /// What the thread waits for.
-    pub fn bell(&self) -> &Doorbell {
-        &self.bell
+    pub fn notify(&self) -> &Notify {
+        &self.notify
     }
 }
 
 /// The way to wake a data thread.
 #[derive(Debug)]
-pub enum Sleeper {
+pub enum ThreadWaker {
     /// One that parks.
     Parked(Thread),
     /// One that waits for files.
-    Alarmed(Alarm),
+    Waiting(Waker),
 }
 
-impl Sleeper {
+impl ThreadWaker {
     fn wake(&self) {
         match self {
-            Sleeper::Parked(thread) => thread.unpark(),
-            Sleeper::Alarmed(alarm) => alarm.wake(),
+            ThreadWaker::Parked(thread) => thread.unpark(),
+            ThreadWaker::Waiting(waker) => waker.wake(),
         }
     }
 }
@@ -130,23 +130,23 @@ impl Sleeper {
 /// The end of control, of one data thread.
 #[derive(Debug)]
 pub struct ControlEnd {
-    commands: Producer<Order>,
-    waiting: VecDeque<Order>,
+    commands: Producer<WorkerCommand>,
+    waiting: VecDeque<WorkerCommand>,
     reports: Consumer<Report>,
-    thread: Option<Sleeper>,
+    thread: Option<ThreadWaker>,
 }
 
 /// The end of the data thread. When it is gone, [`ControlEnd::is_closed`] says so; when control's
 /// is gone, [`WorkerEnd::is_closed`] does.
 #[derive(Debug)]
 pub struct WorkerEnd {
-    commands: Consumer<Order>,
+    commands: Consumer<WorkerCommand>,
     reports: Producer<Report>,
-    doorbell: Doorbell,
+    control_notify: Notify,
 }
 
 /// The two ends of the mail of one data thread.
-pub fn mailbox(doorbell: &Doorbell) -> (ControlEnd, WorkerEnd) {
+pub fn mailbox(control_notify: &Notify) -> (ControlEnd, WorkerEnd) {
     let (commands, commands_out) = RingBuffer::new(COMMANDS);
     let (reports_in, reports) = RingBuffer::new(EVENTS);
     let control = ControlEnd {
@@ -155,23 +155,23 @@ pub fn mailbox(doorbell: &Doorbell) -> (ControlEnd, WorkerEnd) {
         reports,
         thread: None,
     };
-    let doorbell = doorbell.clone();
+    let control_notify = control_notify.clone();
     let worker = WorkerEnd {
         commands: commands_out,
         reports: reports_in,
-        doorbell,
+        control_notify,
     };
     (control, worker)
 }
 
 impl ControlEnd {
     /// Tells whom to wake when there is mail.
-    pub fn wake_with(&mut self, thread: Sleeper) {
+    pub fn wake_with(&mut self, thread: ThreadWaker) {
         self.thread = Some(thread);
     }
 
     /// Sends an order; it waits here while the ring is full.
-    pub fn send(&mut self, order: impl Into<Order>) {
+    pub fn send(&mut self, order: impl Into<WorkerCommand>) {
         self.waiting.push_back(order.into());
         self.flush();
     }
@@ -206,7 +206,7 @@ impl ControlEnd {
 impl WorkerEnd {
     /// The next order.
     #[inline]
-    pub fn receive(&mut self) -> Option<Order> {
+    pub fn receive(&mut self) -> Option<WorkerCommand> {
         self.commands.pop().ok()
     }
 
@@ -225,7 +225,7 @@ impl WorkerEnd {
         self.reports
             .push(report)
             .expect("the caller has asked for room");
-        self.doorbell.ring();
+        self.control_notify.notify();
     }
 
     /// Whether control has ended: then the thread does too.
@@ -250,8 +250,8 @@ mod tests {
 
     #[test]
     fn more_commands_than_the_ring_holds_arrive_in_order() {
-        let doorbell = Doorbell::new().expect("an eventfd");
-        let (mut control, mut worker) = mailbox(&doorbell);
+        let control_notify = Notify::new().expect("an eventfd");
+        let (mut control, mut worker) = mailbox(&control_notify);
         let many = 3 * COMMANDS as u32;
         for n in 0..many {
             control.send(stop(n));
@@ -260,7 +260,7 @@ mod tests {
         for n in 0..many {
             control.flush();
             match worker.receive() {
-                Some(Order::Streams(Command::StopProfile { profile, .. })) => {
+                Some(WorkerCommand::Streams(Command::StopProfile { profile, .. })) => {
                     assert_eq!(profile, ProfileKey(n));
                 }
                 other => panic!("command {n} is {other:?}"),
@@ -271,20 +271,20 @@ mod tests {
 
     #[test]
     fn each_end_sees_that_the_other_is_gone() {
-        let doorbell = Doorbell::new().expect("an eventfd");
-        let (control, worker) = mailbox(&doorbell);
+        let control_notify = Notify::new().expect("an eventfd");
+        let (control, worker) = mailbox(&control_notify);
         assert!(!control.is_closed() && !worker.is_closed());
         drop(control);
         assert!(worker.is_closed());
-        let (control, worker) = mailbox(&doorbell);
+        let (control, worker) = mailbox(&control_notify);
         drop(worker);
         assert!(control.is_closed());
     }
 
     #[test]
     fn a_full_ring_of_reports_says_so_and_the_doorbell_can_be_silenced() {
-        let doorbell = Doorbell::new().expect("an eventfd");
-        let (mut control, mut worker) = mailbox(&doorbell);
+        let control_notify = Notify::new().expect("an eventfd");
+        let (mut control, mut worker) = mailbox(&control_notify);
         let event = Event::ProfileDone {
             port: 0,
             profile: ProfileKey(0),
@@ -293,8 +293,8 @@ mod tests {
         while worker.has_room() {
             worker.send(Report::Event(event));
         }
-        doorbell.silence();
-        doorbell.silence();
+        control_notify.drain();
+        control_notify.drain();
         let received = std::iter::from_fn(|| control.receive()).count();
         assert_eq!(received, EVENTS);
         assert!(worker.has_room());

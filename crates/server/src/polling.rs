@@ -11,7 +11,7 @@ use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use nix::poll::{PollFd, PollFlags, ppoll};
 
 use crate::clock::Clock;
-use crate::mailbox::Doorbell;
+use crate::mailbox::Notify;
 
 /// The shortest sleep of adaptive polling. Packets may leave this much late, and then several
 /// together.
@@ -54,17 +54,17 @@ impl Poll {
         }
     }
 
-    /// Waits, at most until `due`, for a thread that `bell` wakes, or any of `files` when it becomes readable.
+    /// Waits, at most until `due`, for a thread that `notify` wakes, or any of `files` when it becomes readable.
     pub fn wait_for<'a>(
         self,
-        bell: &'a Doorbell,
+        notify: &'a Notify,
         files: impl Iterator<Item = BorrowedFd<'a>>,
         now: Nanos,
         due: Option<Nanos>,
     ) {
         match self {
             Poll::Busy => stay_awake(),
-            Poll::Adaptive => wait(bell, files, sleep_until(now, due)),
+            Poll::Adaptive => wait(notify, files, sleep_until(now, due)),
         }
     }
 }
@@ -99,14 +99,14 @@ impl Waiter {
         self.wait_by(due, std::thread::park_timeout);
     }
 
-    /// The same for a thread that `bell` wakes, or any of `files` when it becomes readable.
+    /// The same for a thread that `notify` wakes, or any of `files` when it becomes readable.
     pub fn wait_for<'a>(
         &mut self,
-        bell: &'a Doorbell,
+        notify: &'a Notify,
         files: impl Iterator<Item = BorrowedFd<'a>>,
         due: Option<Nanos>,
     ) {
-        self.wait_by(due, |sleep| wait(bell, files, sleep));
+        self.wait_by(due, |sleep| wait(notify, files, sleep));
     }
 
     fn wait_by(&mut self, due: Option<Nanos>, wait: impl FnOnce(Duration)) {
@@ -156,10 +156,10 @@ fn sleep_until(now: Nanos, due: Option<Nanos>) -> Duration {
 pub const FILES_MAX: usize = 32;
 
 /// Waits for a ring, for one of the files, or for so long. The bell is silent then.
-fn wait<'a>(bell: &'a Doorbell, files: impl Iterator<Item = BorrowedFd<'a>>, sleep: Duration) {
+fn wait<'a>(notify: &'a Notify, files: impl Iterator<Item = BorrowedFd<'a>>, sleep: Duration) {
     let readable = |file| PollFd::new(file, PollFlags::POLLIN);
     let mut items: [PollFd<'_>; FILES_MAX + 1] =
-        std::array::from_fn(|_| readable(bell.file().as_fd()));
+        std::array::from_fn(|_| readable(notify.file().as_fd()));
     let mut count = 1;
     for (item, file) in items[1..].iter_mut().zip(files) {
         *item = readable(file);
@@ -169,7 +169,7 @@ fn wait<'a>(bell: &'a Doorbell, files: impl Iterator<Item = BorrowedFd<'a>>, sle
         tracing::debug!("waiting was interrupted: {error}");
     }
     if items[0].any().unwrap_or(false) {
-        bell.silence();
+        notify.drain();
     }
 }
 
@@ -230,17 +230,17 @@ mod tests {
 
     #[test]
     fn a_bell_that_rang_ends_the_next_wait_and_no_other() {
-        let bell = Doorbell::new().expect("a file descriptor");
-        bell.clone().ring();
+        let notify = Notify::new().expect("a file descriptor");
+        notify.clone().notify();
         // Would wait for an hour otherwise.
-        wait(&bell, std::iter::empty(), Duration::from_secs(3600));
-        let file = Doorbell::new().expect("a file descriptor");
-        file.ring();
+        wait(&notify, std::iter::empty(), Duration::from_secs(3600));
+        let file = Notify::new().expect("a file descriptor");
+        file.notify();
         wait(
-            &bell,
+            &notify,
             [file.file().as_fd()].into_iter(),
             Duration::from_secs(3600),
         );
-        wait(&bell, std::iter::empty(), Duration::from_millis(1));
+        wait(&notify, std::iter::empty(), Duration::from_millis(1));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What lives here: the loop that waits for requests, for what data threads report, for signals
 //! and for the next tick; and how the server ends. What does not: what any of it means
-//! (`control`), the other threads (`threads`), and what control is told first (`facts`).
+//! (`control`), the other threads (`threads`), and what control is told first (`startup_info`).
 
 use std::io::Write;
 use std::os::fd::AsRawFd;
@@ -17,19 +17,19 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use thiserror::Error;
 
 use crate::affinity;
-use crate::attached::Attached;
 use crate::clock::Clock;
 use crate::control::{Action, Control, Reply, StartAddresses, View};
 use crate::counters::{Counters, Snapshot};
 use crate::devices;
-use crate::facts::{control_config, flow_configs, take_source_macs};
 use crate::files::DiskFiles;
 use crate::layout::{self, LayoutError, plan};
 use crate::mailbox::Report;
+use crate::netdevs::Netdevs;
 use crate::rpc::{Codec, SocketError, Sockets, dispatch};
 use crate::settings::Settings;
+use crate::startup_info::{control_config, flow_configs, take_source_macs};
 use crate::table;
-use crate::threads::{Outlook, Refusal, Threads, refused};
+use crate::threads::{Refusal, RxHandle, Threads, refused};
 
 /// How often counters are read and rates derived.
 const TICK: Nanos = SECOND / 2;
@@ -128,22 +128,22 @@ struct Service {
     control: Control,
     sockets: Sockets,
     threads: Threads,
-    sight: Sight,
+    sight: ControlContext,
     stalls: Stalls,
     next_tick: Nanos,
     ending: bool,
 }
 
 /// What control sees of the world.
-struct Sight {
+struct ControlContext {
     counters: Counters,
     snapshot: Snapshot,
     clock: Clock,
-    outlook: Outlook,
-    attached: Attached,
+    outlook: RxHandle,
+    attached: Netdevs,
 }
 
-impl Sight {
+impl ControlContext {
     fn now_ns(&self) -> Nanos {
         self.clock.now_ns()
     }
@@ -202,7 +202,7 @@ impl Service {
         let control = Control::new(config, clock.now_ns());
         let buffers = ports.iter().map(|port| Buffers::of(&port.tx)).collect();
         let attached = ports.iter_mut().map(|port| port.control.take());
-        let attached = Attached::new(attached.collect(), buffers);
+        let attached = Netdevs::new(attached.collect(), buffers);
         let (threads, outlook) = Threads::start(ports, &layout, flows, &counters, &clock)?;
         if let Some(cpu) = layout.control {
             // After all threads have started, which would run there too.
@@ -214,7 +214,7 @@ impl Service {
             threads,
             stalls: Stalls::default(),
             next_tick: clock.now_ns(),
-            sight: Sight {
+            sight: ControlContext {
                 counters,
                 snapshot: Snapshot::default(),
                 clock,
@@ -223,12 +223,12 @@ impl Service {
             },
             ending: false,
         };
-        service.introduce(settings);
+        service.apply_initial_addresses(settings);
         Ok(service)
     }
 
     /// Gives the ports the addresses and attributes that they have from the start.
-    fn introduce(&mut self, all: &Settings) {
+    fn apply_initial_addresses(&mut self, all: &Settings) {
         for (port, settings) in (0..).zip(&all.ports) {
             if let Some(max_bps) = settings.load_max_bps {
                 let limited = self.control.limit_load(port, max_bps);
@@ -270,11 +270,11 @@ impl Service {
             self.serve_requests(&mut codec);
             self.tick();
         }
-        self.take_leave(signals, &mut codec);
+        self.drain_before_exit(signals, &mut codec);
     }
 
     /// Lets those who listen fetch why the server ends. A second signal ends it at once.
-    fn take_leave(&mut self, signals: &SignalFd, codec: &mut Codec) {
+    fn drain_before_exit(&mut self, signals: &SignalFd, codec: &mut Codec) {
         let until = self.sight.now_ns() + FAREWELL_MAX;
         while self.control.awaits_farewell() && self.sight.now_ns() < until {
             self.wait(until, Some(signals));
@@ -291,8 +291,8 @@ impl Service {
     fn wait(&self, until: Nanos, signals: Option<&SignalFd>) {
         let left = until.saturating_sub(self.sight.now_ns());
         let timeout_ms = left.div_ceil(MILLISECOND) as i64;
-        let doorbell = self.threads.doorbell.file().as_raw_fd();
-        let mut items = vec![zmq::PollItem::from_fd(doorbell, zmq::POLLIN)];
+        let control_notify = self.threads.control_notify.file().as_raw_fd();
+        let mut items = vec![zmq::PollItem::from_fd(control_notify, zmq::POLLIN)];
         if let Some(signals) = signals {
             items.push(self.sockets.poll_item());
             items.push(zmq::PollItem::from_fd(signals.as_raw_fd(), zmq::POLLIN));
@@ -303,7 +303,7 @@ impl Service {
     }
 
     fn hear_threads(&mut self) {
-        self.threads.doorbell.silence();
+        self.threads.control_notify.drain();
         for core in 0..self.threads.mail.len() {
             self.threads.mail[core].flush();
             while let Some(report) = self.threads.mail[core].receive() {

@@ -17,18 +17,18 @@ use thiserror::Error;
 use crate::affinity;
 use crate::clock::Clock;
 use crate::counters::Counters;
-use crate::desk::{AskingEnd, desk};
 use crate::endpoint::{open_capture, open_wire};
-use crate::flows::{Flows, Joints};
+use crate::flows::{Flows, WorkerLinks};
 use crate::layout::{Layout, thread_name};
-use crate::mailbox::{Alarm, ControlEnd, Doorbell, Sleeper, mailbox};
+use crate::mailbox::{ControlEnd, Notify, ThreadWaker, Waker, mailbox};
 use crate::observe::{Answer, Endpoint, Observe, PacketSink, Request, Wire};
-use crate::orders::{FlowOrder, Order};
 use crate::polling::Poll;
 use crate::receive::Receiver;
-use crate::receive::gather::{Gatherer, Watched, Way, way};
+use crate::receive::secondary::{ForwardRx, SecondaryReceiver, Watched, forward_channel};
 use crate::receive::watch::Watch;
+use crate::request_channel::{RequestSender, request_channel};
 use crate::worker::Worker;
+use crate::worker_command::{FlowCommand, WorkerCommand};
 use sharing::{FlowQueues, OwnQueues, Queues};
 
 /// All threads but control's, and the way to them.
@@ -37,28 +37,28 @@ pub struct Threads {
     /// Of each data thread.
     pub mail: Vec<ControlEnd>,
     /// Rings when a data thread reports.
-    pub doorbell: Doorbell,
+    pub control_notify: Notify,
     data: Vec<JoinHandle<()>>,
     /// Data threads that are known to have broken down.
     known_lost: Vec<usize>,
     receive: Vec<JoinHandle<()>>,
     /// Each wakes a receive thread.
-    receive_bells: Vec<Doorbell>,
+    receive_notifies: Vec<Notify>,
     stop_receive: Arc<AtomicBool>,
 }
 
 /// Control's way to who watches frames.
 #[derive(Debug)]
-pub struct Outlook {
-    desk: AskingEnd,
-    receive: Doorbell,
+pub struct RxHandle {
+    request_channel: RequestSender,
+    receive: Notify,
     /// The time since 1970 at the clock's zero.
     epoch_ns: u64,
 }
 
-impl Observe for Outlook {
+impl Observe for RxHandle {
     fn ask(&self, request: Request) -> Option<Answer> {
-        self.desk.ask(request)
+        self.request_channel.ask(request)
     }
 
     fn open_endpoint(
@@ -86,60 +86,60 @@ impl Threads {
         flows: Option<Vec<stateful::Config>>,
         counters: &Counters,
         clock: &Clock,
-    ) -> Result<(Threads, Outlook), Refusal> {
+    ) -> Result<(Threads, RxHandle), Refusal> {
         let mut threads = Threads {
             mail: Vec::new(),
-            doorbell: Doorbell::new().map_err(refused("a doorbell"))?,
+            control_notify: Notify::new().map_err(refused("an eventfd"))?,
             data: Vec::new(),
             known_lost: Vec::new(),
             receive: Vec::new(),
-            receive_bells: Vec::new(),
+            receive_notifies: Vec::new(),
             stop_receive: Arc::default(),
         };
         for _ in &layout.receive {
-            let bell = Doorbell::new().map_err(refused("a doorbell"))?;
-            threads.receive_bells.push(bell);
+            let notify = Notify::new().map_err(refused("an eventfd"))?;
+            threads.receive_notifies.push(notify);
         }
-        let first = threads.receive_bells[0].clone();
-        let (asking, answering) = desk(first.clone());
-        let around = Around {
+        let first = threads.receive_notifies[0].clone();
+        let (asking, answering) = request_channel(first.clone());
+        let around = SpawnContext {
             layout,
             counters,
             clock,
         };
         let (switch, watched) = (TapSwitch::default(), Watched::default());
-        let (taps, own, receive, ways, alarms) = match flows {
+        let (taps, own, receive, forward_rx, wakers) = match flows {
             None => {
                 let mut queues = Queues::share_out(ports, layout);
                 let data = std::mem::take(&mut queues.data);
                 let taps = threads.start_workers(data, &switch, around)?;
-                let ways = threads.start_gatherers(queues.gather, &watched, around)?;
-                (taps, queues.own, queues.receive, ways, Vec::new())
+                let forward_rx = threads.start_secondaries(queues.gather, &watched, around)?;
+                (taps, queues.own, queues.receive, forward_rx, Vec::new())
             }
             Some(configs) => {
-                let alarms = (0..configs.len()).map(|_| Alarm::new());
-                let alarms = alarms.collect::<Result<Vec<_>, _>>();
-                let alarms = alarms.map_err(refused("an alarm"))?;
-                let queues = FlowQueues::share_out(ports, layout, &alarms);
-                let (taps, ways) = threads.start_flows(
+                let wakers = (0..configs.len()).map(|_| Waker::new());
+                let wakers = wakers.collect::<Result<Vec<_>, _>>();
+                let wakers = wakers.map_err(refused("a waker"))?;
+                let queues = FlowQueues::share_out(ports, layout, &wakers);
+                let (taps, forward_rx) = threads.start_flows(
                     configs,
                     queues.data,
-                    &alarms,
+                    &wakers,
                     &switch,
                     &watched,
                     around,
                 )?;
-                (taps, queues.own, queues.nothing, ways, alarms)
+                (taps, queues.own, queues.nothing, forward_rx, wakers)
             }
         };
-        let watch = Watch::new(own, taps, switch, answering).waking(alarms);
+        let watch = Watch::new(own, taps, switch, answering).waking(wakers);
         let receiver = Receiver::new(receive, Arc::clone(&counters.receive), clock.clone());
-        let receiver = receiver.watched_by(watch).joined_by(ways, watched);
-        threads.start_receive(0, layout, move |poll, stop, bell| {
-            receiver.run(poll, stop, bell);
+        let receiver = receiver.watched_by(watch).joined_by(forward_rx, watched);
+        threads.start_receive(0, layout, move |poll, stop, notify| {
+            receiver.run(poll, stop, notify);
         })?;
-        let outlook = Outlook {
-            desk: asking,
+        let outlook = RxHandle {
+            request_channel: asking,
             receive: first,
             epoch_ns: epoch_ns(clock),
         };
@@ -151,19 +151,19 @@ impl Threads {
         &mut self,
         queues: Vec<Vec<Option<PortTx>>>,
         switch: &TapSwitch,
-        around: Around<'_>,
+        around: SpawnContext<'_>,
     ) -> Result<Vec<TapOut>, Refusal> {
         let mut taps = Vec::new();
         for (core, queues) in queues.into_iter().enumerate() {
             let (tap_in, tap_out) = tap();
             taps.push(tap_out);
             let block = Arc::clone(&around.counters.cores[core]);
-            let (mut control_end, worker_end) = mailbox(&self.doorbell);
+            let (mut control_end, worker_end) = mailbox(&self.control_notify);
             let worker = Worker::serving(queues, worker_end, block, around.clock.clone());
             let worker = worker.tapped_by(tap_in, switch.clone());
             let poll = around.layout.data_poll;
             let thread = self.start_data(core, around, move || worker.run(poll))?;
-            control_end.wake_with(Sleeper::Parked(thread));
+            control_end.wake_with(ThreadWaker::Parked(thread));
             self.mail.push(control_end);
         }
         Ok(taps)
@@ -175,21 +175,21 @@ impl Threads {
         &mut self,
         configs: Vec<stateful::Config>,
         queues: Vec<OwnQueues>,
-        alarms: &[Alarm],
+        wakers: &[Waker],
         switch: &TapSwitch,
         watched: &Watched,
-        around: Around<'_>,
-    ) -> Result<(Vec<TapOut>, Vec<Way>), Refusal> {
-        let (mut taps, mut ways) = (Vec::new(), Vec::new());
+        around: SpawnContext<'_>,
+    ) -> Result<(Vec<TapOut>, Vec<ForwardRx>), Refusal> {
+        let (mut taps, mut forward_rx) = (Vec::new(), Vec::new());
         for (core, (config, own)) in configs.into_iter().zip(queues).enumerate() {
             let (tap_in, tap_out) = tap();
             taps.push(tap_out);
-            let alarm = alarms[core].clone();
-            let first = self.receive_bells[0].clone();
-            let (near, end) = way(alarm.bell().clone(), first, watched.clone());
-            ways.push(near);
-            let (mut control_end, mail) = mailbox(&self.doorbell);
-            let joints = Joints {
+            let waker = wakers[core].clone();
+            let first = self.receive_notifies[0].clone();
+            let (near, end) = forward_channel(waker.notify().clone(), first, watched.clone());
+            forward_rx.push(near);
+            let (mut control_end, mail) = mailbox(&self.control_notify);
+            let joints = WorkerLinks {
                 mail,
                 end,
                 core: Arc::clone(&around.counters.cores[core]),
@@ -199,17 +199,17 @@ impl Threads {
             let flows = Flows::new(config, own.tx, own.rx, joints, around.clock.clone());
             let flows = flows.tapped_by(tap_in, switch.clone());
             let poll = around.layout.data_poll;
-            control_end.wake_with(Sleeper::Alarmed(alarm.clone()));
+            control_end.wake_with(ThreadWaker::Waiting(waker.clone()));
             self.mail.push(control_end);
-            self.start_data(core, around, move || flows.run(poll, &alarm))?;
+            self.start_data(core, around, move || flows.run(poll, &waker))?;
         }
-        Ok((taps, ways))
+        Ok((taps, forward_rx))
     }
 
     fn start_data(
         &mut self,
         core: usize,
-        around: Around<'_>,
+        around: SpawnContext<'_>,
         run: impl FnOnce() + Send + 'static,
     ) -> Result<Thread, Refusal> {
         let cpu = around.layout.data[core].cpu;
@@ -221,41 +221,43 @@ impl Threads {
 
     /// Starts the receive threads but the first, which are told what is `watched`; gives the ways to
     /// them.
-    fn start_gatherers(
+    fn start_secondaries(
         &mut self,
         queues: Vec<Vec<Option<PortRx>>>,
         watched: &Watched,
-        around: Around<'_>,
-    ) -> Result<Vec<Way>, Refusal> {
-        let Around {
+        around: SpawnContext<'_>,
+    ) -> Result<Vec<ForwardRx>, Refusal> {
+        let SpawnContext {
             layout,
             counters,
             clock,
         } = around;
-        let mut ways = Vec::new();
-        for (number, (queues, block)) in (1..).zip(queues.into_iter().zip(&counters.gatherers)) {
-            let bell = self.receive_bells[number].clone();
-            let (near, far) = way(bell, self.receive_bells[0].clone(), watched.clone());
+        let mut forward_rx = Vec::new();
+        for (number, (queues, block)) in (1..).zip(queues.into_iter().zip(&counters.secondaries)) {
+            let notify = self.receive_notifies[number].clone();
+            let (near, forward_tx) =
+                forward_channel(notify, self.receive_notifies[0].clone(), watched.clone());
             let first = Arc::clone(&counters.receive);
-            let gatherer = Gatherer::new(queues, far, Arc::clone(block), first, clock.clone());
-            ways.push(near);
-            self.start_receive(number, layout, move |poll, stop, bell| {
-                gatherer.run(poll, stop, bell);
+            let secondary =
+                SecondaryReceiver::new(queues, forward_tx, Arc::clone(block), first, clock.clone());
+            forward_rx.push(near);
+            self.start_receive(number, layout, move |poll, stop, notify| {
+                secondary.run(poll, stop, notify);
             })?;
         }
-        Ok(ways)
+        Ok(forward_rx)
     }
 
     fn start_receive(
         &mut self,
         number: usize,
         layout: &Layout,
-        run: impl FnOnce(Poll, &AtomicBool, &Doorbell) + Send + 'static,
+        run: impl FnOnce(Poll, &AtomicBool, &Notify) + Send + 'static,
     ) -> Result<(), Refusal> {
         let (poll, stop) = (layout.receive_poll, Arc::clone(&self.stop_receive));
-        let bell = self.receive_bells[number].clone();
+        let notify = self.receive_notifies[number].clone();
         let thread = spawn(thread_name(number), layout.receive[number], move || {
-            run(poll, &stop, &bell);
+            run(poll, &stop, &notify);
         })?;
         self.receive.push(thread);
         Ok(())
@@ -263,13 +265,13 @@ impl Threads {
 
     /// Wakes the receive threads.
     pub fn wake_receive(&self) {
-        for bell in &self.receive_bells {
-            bell.ring();
+        for notify in &self.receive_notifies {
+            notify.notify();
         }
     }
 
-    /// Sends an order to a data thread.
-    pub fn send(&mut self, core: usize, order: impl Into<Order>) {
+    /// Sends a command to a data thread.
+    pub fn send(&mut self, core: usize, order: impl Into<WorkerCommand>) {
         let order = order.into();
         if is_start(&order) {
             // They may sleep deeply after a long silence.
@@ -294,8 +296,8 @@ impl Threads {
     pub fn end(self) {
         drop(self.mail);
         self.stop_receive.store(true, Ordering::Relaxed);
-        for bell in &self.receive_bells {
-            bell.ring();
+        for notify in &self.receive_notifies {
+            notify.notify();
         }
         for thread in self.data.into_iter().chain(self.receive) {
             thread.thread().unpark();
@@ -307,17 +309,17 @@ impl Threads {
 }
 
 /// Whether frames will come soon because of an order.
-fn is_start(order: &Order) -> bool {
+fn is_start(order: &WorkerCommand) -> bool {
     matches!(
         order,
-        Order::Streams(Command::StartProfile { .. })
-            | Order::Flows(FlowOrder::Command(stateful::Command::Start { .. }))
+        WorkerCommand::Streams(Command::StartProfile { .. })
+            | WorkerCommand::Flows(FlowCommand::Command(stateful::Command::Start { .. }))
     )
 }
 
 /// What all threads are started with.
 #[derive(Clone, Copy)]
-struct Around<'a> {
+struct SpawnContext<'a> {
     layout: &'a Layout,
     counters: &'a Counters,
     clock: &'a Clock,

@@ -13,9 +13,9 @@ use allosaur_port::tap::{TapIn, TapSwitch};
 use crate::clock::Clock;
 use crate::counters::{CoreBlock, CoreCounters};
 use crate::mailbox::{Report, WorkerEnd};
-use crate::orders::Order;
 use crate::polling::{Poll, SLEEP_MIN, Waiter, sharpen_sleep};
 use crate::tx_queues::Queues;
+use crate::worker_command::WorkerCommand;
 
 /// Busy threads publish their counters once in so many turns; idle ones before they wait.
 const TURNS_PER_PUBLISH: u32 = 64;
@@ -122,10 +122,10 @@ impl Worker {
         self.queues.tapped = self.switch.ports();
         while let Some(order) = self.mail.receive() {
             match order {
-                Order::Streams(command) => {
+                WorkerCommand::Streams(command) => {
                     self.engine.handle_command(now, command, &mut self.queues);
                 }
-                Order::Flows(order) => unreachable!("this server has no flows: {order:?}"),
+                WorkerCommand::Flows(order) => unreachable!("this server has no flows: {order:?}"),
             }
         }
         let sent = self.engine.poll_transmit(now, &mut self.queues);

@@ -14,13 +14,13 @@ use allosaur_port::memory::{self, LinkSettings};
 use allosaur_port::tap::TapSwitch;
 use allosaur_server::clock::Clock;
 use allosaur_server::counters::{Counters, Snapshot};
-use allosaur_server::desk::{AskingEnd, desk};
 use allosaur_server::filter::Filter;
-use allosaur_server::mailbox::Doorbell;
+use allosaur_server::mailbox::Notify;
 use allosaur_server::observe::{Answer, Request};
 use allosaur_server::polling::Poll;
 use allosaur_server::receive::Receiver;
 use allosaur_server::receive::watch::Watch;
+use allosaur_server::request_channel::{RequestSender, request_channel};
 
 fn terms(run: u32, rate_pps: f64) -> EchoTerms {
     let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
@@ -43,7 +43,7 @@ fn terms(run: u32, rate_pps: f64) -> EchoTerms {
     }
 }
 
-fn readout(asking: &AskingEnd) -> Vec<EchoReadout> {
+fn readout(asking: &RequestSender) -> Vec<EchoReadout> {
     match asking.ask(Request::ReadEcho) {
         Some(Answer::Echo(ports)) => ports,
         other => panic!("{other:?}"),
@@ -51,7 +51,7 @@ fn readout(asking: &AskingEnd) -> Vec<EchoReadout> {
 }
 
 /// Waits until both ports have measured so many.
-fn measured(asking: &AskingEnd, packets: u64) -> [EchoReadout; 2] {
+fn measured(asking: &RequestSender, packets: u64) -> [EchoReadout; 2] {
     loop {
         let ports = readout(asking);
         if ports.iter().all(|port| port.counters.received >= packets) {
@@ -61,7 +61,7 @@ fn measured(asking: &AskingEnd, packets: u64) -> [EchoReadout; 2] {
     }
 }
 
-fn received(asking: &AskingEnd, capture: u32) -> u64 {
+fn received(asking: &RequestSender, capture: u32) -> u64 {
     match asking.ask(Request::ListCaptures) {
         Some(Answer::Captures(captures)) => captures[capture as usize - 1].matched,
         other => panic!("{other:?}"),
@@ -70,9 +70,9 @@ fn received(asking: &AskingEnd, capture: u32) -> u64 {
 
 /// A receive thread that runs on two memory ports, a link between them.
 struct Running {
-    asking: AskingEnd,
+    asking: RequestSender,
     counters: Counters,
-    bell: Doorbell,
+    notify: Notify,
     stop: Arc<AtomicBool>,
     thread: thread::JoinHandle<()>,
 }
@@ -81,19 +81,19 @@ impl Running {
     fn new(link: &LinkSettings) -> Running {
         let (a, b) = memory::pair(1, 1, link);
         let (clock, counters) = (Clock::start(), Counters::new(2, 1));
-        let bell = Doorbell::new().expect("a file descriptor");
-        let (asking, answering) = desk(bell.clone());
+        let notify = Notify::new().expect("a file descriptor");
+        let (asking, answering) = request_channel(notify.clone());
         let queues: Vec<PortTx> = a.tx.into_iter().chain(b.tx).map(Into::into).collect();
         let watch = Watch::new(queues, Vec::new(), TapSwitch::default(), answering);
         let receiver = Receiver::new([a.rx, b.rx], Arc::clone(&counters.receive), clock);
         let receiver = receiver.watched_by(watch);
         let stop = Arc::new(AtomicBool::new(false));
-        let (told, rings) = (Arc::clone(&stop), bell.clone());
+        let (told, rings) = (Arc::clone(&stop), notify.clone());
         let thread = thread::spawn(move || receiver.run(Poll::Adaptive, &told, &rings));
         Running {
             asking,
             counters,
-            bell,
+            notify,
             stop,
             thread,
         }
@@ -102,7 +102,7 @@ impl Running {
     /// Ends the thread; gives what was counted.
     fn end(self) -> Snapshot {
         self.stop.store(true, Ordering::Relaxed);
-        self.bell.ring();
+        self.notify.notify();
         self.thread.join().expect("the receive thread ends");
         let mut snapshot = Snapshot::default();
         self.counters.read(&mut snapshot);

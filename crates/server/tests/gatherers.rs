@@ -9,9 +9,9 @@ use allosaur_port::kind::PortRx;
 use allosaur_port::memory::{self, LinkSettings, MemoryTx};
 use allosaur_server::clock::Clock;
 use allosaur_server::counters::{Counters, GroupReadout, LatencyTerms, Snapshot};
-use allosaur_server::mailbox::Doorbell;
+use allosaur_server::mailbox::Notify;
 use allosaur_server::receive::Receiver;
-use allosaur_server::receive::gather::{Gatherer, Watched, way};
+use allosaur_server::receive::secondary::{SecondaryReceiver, Watched, forward_channel};
 
 /// The first sign of a packet group, and the sign of all whose latency is measured.
 const FLOW_SIGN: u16 = 0xfc00;
@@ -48,8 +48,8 @@ fn send(tx: &mut MemoryTx, frames: impl IntoIterator<Item = Vec<u8>>) {
     tx.flush();
 }
 
-fn bell() -> Doorbell {
-    Doorbell::new().expect("a file descriptor")
+fn notify() -> Notify {
+    Notify::new().expect("a file descriptor")
 }
 
 /// Port 1 of a pair, read by so many threads; port 0's two queues send to it.
@@ -57,7 +57,7 @@ struct World {
     senders: Vec<MemoryTx>,
     counters: Counters,
     first: Receiver,
-    others: Vec<Gatherer>,
+    others: Vec<SecondaryReceiver>,
 }
 
 impl World {
@@ -66,14 +66,14 @@ impl World {
         let counters = Counters::new(2, 1).with_receive_threads(threads);
         counters.receive.expect_latency(2, TERMS);
         let (a, b) = memory::pair(2, 1, &LinkSettings::default());
-        let mut far: Vec<PortRx> = b.rx.split(threads).into_iter().map(Into::into).collect();
-        let others = far.split_off(1);
+        let mut forward_tx: Vec<PortRx> = b.rx.split(threads).into_iter().map(Into::into).collect();
+        let others = forward_tx.split_off(1);
         let watched = Watched::default();
-        let (mut ways, mut gatherers) = (Vec::new(), Vec::new());
-        for (queue, block) in others.into_iter().zip(&counters.gatherers) {
-            let (near, end) = way(bell(), bell(), watched.clone());
-            ways.push(near);
-            gatherers.push(Gatherer::new(
+        let (mut forward_rx, mut secondaries) = (Vec::new(), Vec::new());
+        for (queue, block) in others.into_iter().zip(&counters.secondaries) {
+            let (near, end) = forward_channel(notify(), notify(), watched.clone());
+            forward_rx.push(near);
+            secondaries.push(SecondaryReceiver::new(
                 [None, Some(queue)],
                 end,
                 Arc::clone(block),
@@ -81,13 +81,13 @@ impl World {
                 clock.clone(),
             ));
         }
-        let queues = [a.rx.into(), far.remove(0)];
+        let queues = [a.rx.into(), forward_tx.remove(0)];
         let first = Receiver::new(queues, Arc::clone(&counters.receive), clock);
         World {
             senders: a.tx,
             counters,
-            first: first.joined_by(ways, watched),
-            others: gatherers,
+            first: first.joined_by(forward_rx, watched),
+            others: secondaries,
         }
     }
 
@@ -97,7 +97,7 @@ impl World {
     }
 
     fn turn_others(&mut self) -> usize {
-        self.others.iter_mut().map(Gatherer::turn).sum()
+        self.others.iter_mut().map(SecondaryReceiver::turn).sum()
     }
 
     fn snapshot(&self) -> Snapshot {

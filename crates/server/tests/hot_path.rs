@@ -18,7 +18,7 @@ use allosaur_packet::pcap::Writer;
 use allosaur_port::memory::{self, LinkSettings};
 use allosaur_server::clock::Clock;
 use allosaur_server::counters::Counters;
-use allosaur_server::mailbox::{Doorbell, mailbox};
+use allosaur_server::mailbox::{Notify, mailbox};
 use allosaur_server::receive::Receiver;
 use allosaur_server::worker::Worker;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -122,7 +122,7 @@ fn threads_that_send_and_receive_allocate_nothing() {
     let links = [LinkSettings::default(); 2];
     let mut ports = memory::ports(&links, 1);
     let counters = Counters::new(2, 1);
-    let (mut control, mail) = mailbox(&Doorbell::new().expect("an eventfd"));
+    let (mut control, mail) = mailbox(&Notify::new().expect("an eventfd"));
     let queues = ports.iter_mut().map(|port| port.tx.remove(0));
     let mut worker = Worker::new(queues, mail, counters.cores[0].clone(), clock.clone());
     let receivers = ports.into_iter().map(|port| port.rx);

@@ -26,7 +26,7 @@ fn start_end_and_stop_give_trex_s_events() {
     world.doorbells();
     let reply = start_profile(&mut world, &user, "_");
     assert_eq!(reply["multiplier"], 10.0);
-    assert_eq!(world.doorbells(), 1, "the doorbell rings before the reply");
+    assert_eq!(world.doorbells(), 1, "control is notified before the reply");
     let profile = json!({"port_id": 0, "profile_id": "_"});
     assert_eq!(
         user.events(&mut world),

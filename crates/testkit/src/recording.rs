@@ -1,4 +1,4 @@
-//! A recorder of what an engine sends: implements the engine's outlets and keeps every frame.
+//! A recorder of what an engine sends: implements the engine's tx queues and keeps every frame.
 //!
 //! What lives here: the queues that never leave the test. What does not: ports.
 
@@ -23,7 +23,7 @@ pub struct Sent {
     pub bytes: Vec<u8>,
 }
 
-/// Outlets that record what is sent, in the order of sending.
+/// Tx queues that record what is sent, in the order of sending.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     sent: Vec<Sent>,

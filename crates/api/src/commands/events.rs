@@ -43,7 +43,7 @@ pub const COMMANDS: &[Command] = &[
         method: Method::PublishNow,
         name: "publish_now",
         access: Access::Api,
-        doc: "Publishes a statistics frame and a doorbell at once. A client that has just \
+        doc: "Publishes a statistics frame and a notification at once. A client that has just \
               subscribed calls it until it hears one.",
         params: &[
             Param::required("key", Kind::Uint32, "A number of the client's choice."),

@@ -1,7 +1,7 @@
 //! From a key to a flow: a hash table of a fixed size.
 //!
 //! Open addressing with linear probing; what is taken out is filled from behind, so that there are
-//! no graves and a search ends at the first empty place. A place keeps half of the hash, so that
+//! no tombstones and a search ends at the first empty place. A place keeps half of the hash, so that
 //! nearly every look at a flow is at the right one.
 
 use super::slab::FlowIndex;

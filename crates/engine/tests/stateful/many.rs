@@ -26,7 +26,7 @@ fn ended() -> World {
     world
 }
 
-/// A stranger asks; the flags of the answer.
+/// A peer without a flow sends a SYN; the flags of the answer.
 fn ask(world: &mut World) -> TcpFlags {
     world.heard = Some(Vec::new());
     let (from, to) = (Ipv4Addr::new(9, 9, 9, 9), Ipv4Addr::new(48, 0, 0, 1));

@@ -16,7 +16,7 @@ use super::completions::Completions;
 use super::mapping::{Chunks, Mapping};
 use super::receive::{HardwareQueue, ReceiveRings};
 use super::socket::{RingKind, XdpSocket};
-use super::transmit::{AfXdpTx, Doorbell, Limits};
+use super::transmit::{AfXdpTx, Limits, TxWakeup};
 
 /// Frames that arrived and wait, of all hardware queues together, unless each has its least.
 const RECEIVE_FRAMES: usize = 4096;
@@ -107,8 +107,8 @@ pub(super) fn open_queue(
     let tx = sockets.into_iter().zip(rings).zip(shares).enumerate();
     let tx = tx.map(|(number, ((socket, ring), chunks))| {
         socket.allow_at_once(TRANSMIT_FRAMES);
-        let doorbell = Doorbell::new(socket, is_zero_copy && number == 0);
-        AfXdpTx::new(doorbell, ring, chunks, Arc::clone(&completions), limits)
+        let wakeup = TxWakeup::new(socket, is_zero_copy && number == 0);
+        AfXdpTx::new(wakeup, ring, chunks, Arc::clone(&completions), limits)
     });
     Ok(OpenQueue {
         tx: tx.collect(),

@@ -1,6 +1,6 @@
 //! The transmit queue of an AF_XDP port: a socket of its own, and one system call a turn.
 //!
-//! What lives here: writing frames to chunks, which of them the kernel still has, and the doorbell.
+//! What lives here: writing frames to chunks, which of them the kernel still has, and waking it.
 //! What does not: the rings (`ring`), and which hardware queue it is (`open`).
 //!
 //! A registered frame has a chunk of its own, written once: it may be under way any number of times,
@@ -24,7 +24,7 @@ use crate::{FrameId, TxQueue};
 /// A transmit queue of an AF_XDP port.
 #[derive(Debug)]
 pub struct AfXdpTx {
-    doorbell: Doorbell,
+    wakeup: TxWakeup,
     ring: Producer<xdp_desc>,
     outgoing: Outgoing,
     limits: Limits,
@@ -106,22 +106,22 @@ pub(super) struct Limits {
     pub(super) slots: usize,
     /// The longest frame, in bytes without FCS.
     pub(super) frame_bytes_max: usize,
-    /// Whether the device reads the frames itself, after the doorbell.
+    /// Whether the device reads the frames itself, after the wake-up.
     pub(super) is_zero_copy: bool,
 }
 
 /// How the kernel learns of frames.
 #[derive(Debug)]
-pub(super) struct Doorbell {
+pub(super) struct TxWakeup {
     socket: XdpSocket,
     /// Whether the ring says truly that nobody needs to ring: a driver keeps that up for the first
     /// socket on its queue, not for those that join it. Where the kernel copies, it waits for a call.
     may_be_needless: bool,
 }
 
-impl Doorbell {
-    pub(super) fn new(socket: XdpSocket, may_be_needless: bool) -> Doorbell {
-        Doorbell {
+impl TxWakeup {
+    pub(super) fn new(socket: XdpSocket, may_be_needless: bool) -> TxWakeup {
+        TxWakeup {
             socket,
             may_be_needless,
         }
@@ -131,14 +131,14 @@ impl Doorbell {
 impl AfXdpTx {
     /// A queue over the ring of a socket that is bound.
     pub(super) fn new(
-        doorbell: Doorbell,
+        wakeup: TxWakeup,
         ring: Producer<xdp_desc>,
         chunks: Chunks,
         completions: Arc<Completions>,
         limits: Limits,
     ) -> AfXdpTx {
         AfXdpTx {
-            doorbell,
+            wakeup,
             ring,
             next: 0,
             begun: None,
@@ -205,10 +205,10 @@ impl AfXdpTx {
         let mut left = self.ring.untaken();
         self.has_unsent = false;
         while left > 0 {
-            if self.doorbell.may_be_needless && !self.ring.needs_wakeup() {
+            if self.wakeup.may_be_needless && !self.ring.needs_wakeup() {
                 return;
             }
-            let kicked = self.doorbell.socket.kick();
+            let kicked = self.wakeup.socket.kick();
             let before = std::mem::replace(&mut left, self.ring.untaken());
             if is_dropped(&kicked) && !self.limits.is_zero_copy && left < before {
                 let frame = self.ring.put_back_last();

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use crate::buffers::{Gauge, Room};
+use crate::buffers::{BufferSpace, Gauge};
 use crate::description::DpdkDevice;
 use crate::{Capabilities, FrameId, PortError, QueueCounts, RxQueue, TxQueue};
 
@@ -95,7 +95,7 @@ pub enum PoolGauge {}
 
 impl PoolGauge {
     /// Never called.
-    pub fn room(&self) -> Room {
+    pub fn room(&self) -> BufferSpace {
         match *self {}
     }
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ffi;
 use super::ffi::{HEADROOM_BYTES, Left, Mbuf, Mempool};
-use crate::buffers::Room;
+use crate::buffers::BufferSpace;
 
 /// Mbufs that a thread keeps at hand, of each pool. DPDK allows 512.
 const CACHE_MBUFS: u32 = 256;
@@ -126,10 +126,10 @@ pub struct PoolGauge(pub(super) Arc<Pool>);
 impl PoolGauge {
     /// How many of its mbufs are home, and how many there are; each holds any frame of the port. While
     /// threads take some and bring them home, the count may be off by those.
-    pub fn room(&self) -> Room {
+    pub fn room(&self) -> BufferSpace {
         // SAFETY: the pool lives as long as `self`, and DPDK's pools may be asked from any thread.
         let home = unsafe { ffi::rte_mempool_avail_count(self.0.pool.as_ptr()) };
-        Room {
+        BufferSpace {
             free: home.min(self.0.mbufs).into(),
             total: self.0.mbufs.into(),
         }

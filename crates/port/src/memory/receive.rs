@@ -14,7 +14,7 @@ const FRAMES_PER_VISIT: usize = 64;
 /// The receive queue of a memory port: reads the rings of the peer, and is the link.
 #[derive(Debug)]
 pub struct MemoryRx {
-    inlets: Vec<Inlet>,
+    rings: Vec<RingRx>,
     link: Link,
     unlimited: bool,
     /// Whose turn it is.
@@ -25,7 +25,7 @@ pub struct MemoryRx {
 
 /// One ring of the peer.
 #[derive(Debug)]
-struct Inlet {
+struct RingRx {
     ring: Consumer,
     loss: Loss,
 }
@@ -34,12 +34,12 @@ impl MemoryRx {
     /// Reads `rings`, in order of the peer's queues; `direction` is 0 or 1 and tells the two
     /// directions of a link apart.
     pub(super) fn new(rings: Vec<Consumer>, settings: &LinkSettings, direction: u64) -> MemoryRx {
-        let inlet = |(queue, ring)| Inlet {
+        let ring = |(queue, ring)| RingRx {
             ring,
             loss: Loss::new(settings, direction, queue),
         };
         MemoryRx {
-            inlets: (0..).zip(rings).map(inlet).collect(),
+            rings: (0..).zip(rings).map(ring).collect(),
             link: Link::new(settings),
             unlimited: settings.is_unlimited(),
             next_inlet: 0,
@@ -52,16 +52,16 @@ impl MemoryRx {
     /// to the first of them, the second to the second, and so on, by turns. A link with a rate, a
     /// delay or loss is one thing that all frames pass, so its queue stays whole.
     pub fn split(mut self, queues: usize) -> Vec<MemoryRx> {
-        let queues = queues.clamp(1, self.inlets.len().max(1));
+        let queues = queues.clamp(1, self.rings.len().max(1));
         if queues == 1 || !self.unlimited {
             return vec![self];
         }
-        let mut shares: Vec<Vec<Inlet>> = (0..queues).map(|_| Vec::new()).collect();
-        for (number, inlet) in self.inlets.drain(..).enumerate() {
-            shares[number % queues].push(inlet);
+        let mut shares: Vec<Vec<RingRx>> = (0..queues).map(|_| Vec::new()).collect();
+        for (number, ring) in self.rings.drain(..).enumerate() {
+            shares[number % queues].push(ring);
         }
-        let queue = |inlets| MemoryRx {
-            inlets,
+        let queue = |rings| MemoryRx {
+            rings,
             link: self.link.clone(),
             ..self
         };
@@ -90,8 +90,8 @@ impl MemoryRx {
     }
 
     fn refresh(&mut self) {
-        for inlet in &mut self.inlets {
-            inlet.ring.refresh();
+        for ring in &mut self.rings {
+            ring.ring.refresh();
         }
     }
 
@@ -99,9 +99,9 @@ impl MemoryRx {
     /// start first, and by turns when there are several.
     fn next_frame(&mut self) -> Option<(usize, Passage)> {
         let mut next: Option<(usize, Passage)> = None;
-        for turn in 0..self.inlets.len() {
-            let index = (self.next_inlet + turn) % self.inlets.len();
-            let Some(front) = self.inlets[index].ring.peek() else {
+        for turn in 0..self.rings.len() {
+            let index = (self.next_inlet + turn) % self.rings.len();
+            let Some(front) = self.rings[index].ring.peek() else {
                 continue;
             };
             let passage = self.link.offer(front.sent_ns, front.bytes.len());
@@ -116,14 +116,14 @@ impl MemoryRx {
     /// call.
     fn lose_all(&mut self) {
         self.refresh();
-        for inlet in &mut self.inlets {
-            while inlet.ring.peek().is_some() {
+        for ring in &mut self.rings {
+            while ring.ring.peek().is_some() {
                 // Which of the frames after it are lost must not depend on this.
-                inlet.loss.draw();
-                inlet.ring.pop();
+                ring.loss.draw();
+                ring.ring.pop();
                 self.lost_packets += 1;
             }
-            inlet.ring.release();
+            ring.ring.release();
         }
     }
 
@@ -131,12 +131,12 @@ impl MemoryRx {
     fn receive_at_once(&mut self, budget: usize, each: &mut impl FnMut(u64, &[u8])) -> usize {
         let mut taken = 0;
         let mut idle_inlets = 0;
-        while taken < budget && idle_inlets < self.inlets.len() {
-            let inlet = &mut self.inlets[self.next_inlet];
-            let visit = inlet.ring.drain(FRAMES_PER_VISIT.min(budget - taken), each);
+        while taken < budget && idle_inlets < self.rings.len() {
+            let ring = &mut self.rings[self.next_inlet];
+            let visit = ring.ring.drain(FRAMES_PER_VISIT.min(budget - taken), each);
             taken += visit;
             idle_inlets = if visit == 0 { idle_inlets + 1 } else { 0 };
-            self.next_inlet = (self.next_inlet + 1) % self.inlets.len();
+            self.next_inlet = (self.next_inlet + 1) % self.rings.len();
         }
         taken
     }
@@ -159,18 +159,18 @@ impl MemoryRx {
                 break;
             }
             self.link.take(passage);
-            self.next_inlet = (index + 1) % self.inlets.len();
-            let inlet = &mut self.inlets[index];
-            if inlet.loss.draw() {
+            self.next_inlet = (index + 1) % self.rings.len();
+            let ring = &mut self.rings[index];
+            if ring.loss.draw() {
                 self.lost_packets += 1;
-            } else if let Some(front) = inlet.ring.peek() {
+            } else if let Some(front) = ring.ring.peek() {
                 each(passage.arrival_ns, front.bytes);
                 taken += 1;
             }
-            inlet.ring.pop();
+            ring.ring.pop();
         }
-        for inlet in &mut self.inlets {
-            inlet.ring.release();
+        for ring in &mut self.rings {
+            ring.ring.release();
         }
         taken
     }

@@ -30,7 +30,7 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::buffers::Room;
+use crate::buffers::BufferSpace;
 
 /// Bytes of a line.
 pub(super) const LINE_BYTES: usize = 64;
@@ -100,13 +100,13 @@ pub struct RingGauge {
 
 impl RingGauge {
     /// How many frames of so many bytes find room.
-    pub fn room(&self, frame_bytes: usize) -> Room {
+    pub fn room(&self, frame_bytes: usize) -> BufferSpace {
         // In this order: what is released was published before.
         let released = self.shared.released.0.load(Ordering::Acquire);
         let published = self.shared.published.0.load(Ordering::Acquire);
         let waiting = published.saturating_sub(released).min(self.capacity);
         let lines = lines_of(frame_bytes);
-        Room {
+        BufferSpace {
             free: (self.capacity - waiting) / lines,
             total: self.capacity / lines,
         }

@@ -18,9 +18,9 @@ use serde::Serialize;
 
 use crate::clock::Clock;
 use crate::counters::Counters;
-use crate::flows::{FlowRx, Flows, Joints};
-use crate::mailbox::{ControlEnd, Doorbell, mailbox};
-use crate::receive::gather::{Watched, way};
+use crate::flows::{FlowRx, Flows, WorkerLinks};
+use crate::mailbox::{ControlEnd, Notify, mailbox};
+use crate::receive::secondary::{Watched, forward_channel};
 
 pub(super) const REQUEST_BYTES: u64 = 100;
 const FLOWS_MAX: usize = 1 << 20;
@@ -119,10 +119,10 @@ pub(super) fn flows(clock: &Clock, flows_max: usize) -> (ControlEnd, Flows) {
         receivers.push(Some(FlowRx::Whole(port.rx.into())));
     }
     let counters = Counters::new(2, 1).with_flows();
-    let bell = || Doorbell::new().expect("the system has file descriptors");
-    let (control, mail) = mailbox(&bell());
-    let (_, end) = way(bell(), bell(), Watched::default());
-    let joints = Joints {
+    let notify = || Notify::new().expect("the system has file descriptors");
+    let (control, mail) = mailbox(&notify());
+    let (_, end) = forward_channel(notify(), notify(), Watched::default());
+    let joints = WorkerLinks {
         mail,
         end,
         core: counters.cores[0].clone(),

@@ -28,7 +28,7 @@ pub struct ControlConfig {
     /// When the server started, as `Mon DD YYYY @ HH:MM:SS`.
     pub started: String,
     /// Version and build.
-    pub build: BuildFacts,
+    pub build: BuildInfo,
     /// The signs of packets that are counted by themselves.
     pub marking: Tagging,
     /// What the strings are drawn from that prove ownership; unguessable in a real server.
@@ -37,7 +37,7 @@ pub struct ControlConfig {
 
 /// Version and build of the server.
 #[derive(Clone, Debug)]
-pub struct BuildFacts {
+pub struct BuildInfo {
     /// With a leading `v`.
     pub version: String,
     /// The day.
@@ -185,12 +185,12 @@ pub trait DeviceCounters: std::fmt::Debug {
     fn read(&self, port: PortIndex) -> Vec<(String, u64)>;
 
     /// How many frames of so many bytes its transmit queues have room for.
-    fn room(&self, port: PortIndex, frame_bytes: usize) -> FrameRoom;
+    fn room(&self, port: PortIndex, frame_bytes: usize) -> FrameSpace;
 }
 
 /// Frames that transmit queues have room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FrameRoom {
+pub struct FrameSpace {
     /// Now.
     pub free: u64,
     /// When nothing waits in them.
@@ -208,8 +208,8 @@ impl DeviceCounters for () {
     }
 
     /// One frame leaves at once, and then there is room for the next.
-    fn room(&self, _port: PortIndex, _frame_bytes: usize) -> FrameRoom {
-        FrameRoom { free: 1, total: 1 }
+    fn room(&self, _port: PortIndex, _frame_bytes: usize) -> FrameSpace {
+        FrameSpace { free: 1, total: 1 }
     }
 }
 

@@ -54,9 +54,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::counters::LatencyTerms;
-use crate::orders::{FlowOrder, FlowReport};
+use crate::worker_command::{FlowCommand, FlowReport};
 pub use config::{
-    BuildFacts, ControlConfig, DeviceCounters, FrameRoom, LinkOwner, PortConfig, StartAddresses,
+    BuildInfo, ControlConfig, DeviceCounters, FrameSpace, LinkOwner, PortConfig, StartAddresses,
     TimeSource, View,
 };
 pub use files::{CaptureFiles, FileError};
@@ -65,7 +65,7 @@ use port::Port;
 use rates::Rates;
 use secret::Secrets;
 use session::Sessions;
-use stateful::Room;
+use stateful::StatefulState;
 
 /// What a request is answered with: a result, or an error.
 pub type Reply = Result<Value, Error>;
@@ -93,7 +93,7 @@ pub enum Action {
         /// The data thread.
         core: usize,
         /// What it shall do.
-        order: FlowOrder,
+        order: FlowCommand,
     },
     /// Publish this text on the asynchronous channel.
     Publish(Vec<u8>),
@@ -132,7 +132,7 @@ pub struct Control {
     /// Packets that clients pushed and that have not left; their requests wait for that.
     pushing: Vec<ProfileKey>,
     /// Stateful traffic; empty in stateless mode.
-    room: Room,
+    room: StatefulState,
     actions: VecDeque<Action>,
 }
 
@@ -154,7 +154,7 @@ impl Control {
             ticked_ns: now_ns,
             events_queued: false,
             pushing: Vec::new(),
-            room: Room::default(),
+            room: StatefulState::default(),
             actions: VecDeque::new(),
             config,
         }
@@ -364,7 +364,7 @@ impl Control {
         self.events_queued = true;
     }
 
-    /// One doorbell for all events of one call: sessions fetch them all at once.
+    /// One notification for all events of one call: sessions fetch them all at once.
     fn ring_doorbell(&mut self) {
         if std::mem::take(&mut self.events_queued) {
             self.actions.push_back(Action::Publish(b"{}".to_vec()));

@@ -179,7 +179,7 @@ impl Control {
     pub(super) fn publish_now(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = PublishNow::parse(fields)?;
         self.publish_statistics(view, params.baseline);
-        // The client waits for a doorbell, whether there are events or not.
+        // The client waits for a notification, whether there are events or not.
         self.events_queued = true;
         Ok(json!({}))
     }

@@ -16,7 +16,7 @@ use allosaur_engine::latency::meter::WORDS;
 use allosaur_engine::latency::{Histogram, LatencyStats};
 use allosaur_engine::time::Nanos;
 
-use super::Words;
+use super::CounterCells;
 
 /// What control wants of a group whose latency is measured: this version of it, and this run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) struct LatencyCell {
     terms: AtomicU64,
     /// Whose numbers these are; 0 while they are nobody's.
     version: AtomicU64,
-    stats: Words<WORDS>,
+    stats: CounterCells<WORDS>,
     times: OnceLock<Box<[AtomicU64]>>,
 }
 

@@ -15,7 +15,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::form::Form;
-use super::{Helper, Orders};
+use super::{Helper, HelperControl};
 use crate::observe::{Endpoint, PacketSink};
 
 /// Packets that may be under way. What finds no room is lost, and not counted as written.
@@ -32,15 +32,15 @@ pub fn open_capture(
     snap_bytes: usize,
     epoch_ns: u64,
 ) -> Result<Box<dyn PacketSink>, String> {
-    let mut outlet = Outlet::open(&endpoint.text)?;
+    let mut sink = CaptureSink::open(&endpoint.text)?;
     let mut form = Form::new(endpoint.format, snap_bytes, epoch_ns);
-    outlet.write(form.bytes())?;
+    sink.write(form.bytes())?;
     form.clear();
     let (producer, consumer) = RingBuffer::new(PACKETS);
     let written = Arc::new(AtomicU64::new(0));
     let writer = Writer {
         packets: consumer,
-        outlet,
+        sink,
         form,
         written: Arc::clone(&written),
     };
@@ -81,13 +81,13 @@ impl PacketSink for Sink {
 /// The end of the writing thread.
 struct Writer {
     packets: Consumer<Captured>,
-    outlet: Outlet,
+    sink: CaptureSink,
     form: Form,
     written: Arc<AtomicU64>,
 }
 
 impl Writer {
-    fn run(mut self, orders: &Orders) {
+    fn run(mut self, orders: &HelperControl) {
         loop {
             let ending = orders.are_to_end();
             orders.heard();
@@ -96,7 +96,7 @@ impl Writer {
                 return;
             }
             // The bell rings when the ring is no longer empty; time and again we look anyway.
-            let mut files = [PollFd::new(orders.bell.file().as_fd(), PollFlags::POLLIN)];
+            let mut files = [PollFd::new(orders.notify.file().as_fd(), PollFlags::POLLIN)];
             if let Err(error) = poll(&mut files, PollTimeout::from(100u8)) {
                 tracing::debug!("waiting was interrupted: {error}");
             }
@@ -115,7 +115,7 @@ impl Writer {
         if packets == 0 {
             return 0;
         }
-        if let Err(problem) = self.outlet.write(self.form.bytes()) {
+        if let Err(problem) = self.sink.write(self.form.bytes()) {
             tracing::warn!("packets of a capture are lost: {problem}");
         }
         self.form.clear();
@@ -125,22 +125,22 @@ impl Writer {
 }
 
 /// Where the bytes go.
-enum Outlet {
+enum CaptureSink {
     File(File),
     Socket(zmq::Socket),
 }
 
-impl Outlet {
-    fn open(endpoint: &str) -> Result<Outlet, String> {
+impl CaptureSink {
+    fn open(endpoint: &str) -> Result<CaptureSink, String> {
         let Some(path) = endpoint.strip_prefix("file://") else {
-            return Outlet::connect(endpoint).map(Outlet::Socket);
+            return CaptureSink::connect(endpoint).map(CaptureSink::Socket);
         };
         let path = Path::new(path);
         if !path.is_absolute() {
             return Err("a file is written as file:///, and then its absolute path".to_owned());
         }
         let file = File::create(path);
-        file.map(Outlet::File)
+        file.map(CaptureSink::File)
             .map_err(|error| format!("the file {} cannot be written: {error}", path.display()))
     }
 
@@ -159,8 +159,8 @@ impl Outlet {
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
         match self {
-            Outlet::File(file) => file.write_all(bytes).map_err(|error| error.to_string()),
-            Outlet::Socket(socket) => socket.send(bytes, 0).map_err(|error| error.to_string()),
+            CaptureSink::File(file) => file.write_all(bytes).map_err(|error| error.to_string()),
+            CaptureSink::Socket(socket) => socket.send(bytes, 0).map_err(|error| error.to_string()),
         }
     }
 }

@@ -8,8 +8,8 @@ use std::os::fd::AsRawFd;
 use allosaur_port::memory::FRAME_BYTES_MAX;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use super::{Helper, Orders};
-use crate::mailbox::Doorbell;
+use super::{Helper, HelperControl};
+use crate::mailbox::Notify;
 use crate::observe::Wire;
 
 /// Frames that may be under way in each direction. What finds no room is lost, as on any port.
@@ -23,7 +23,7 @@ const WAIT_MS: i64 = 200;
 
 /// Connects a PAIR socket to `endpoint`, where the client's listens. `receive` is woken when
 /// there is a frame to send.
-pub fn open_wire(endpoint: &str, receive: Doorbell) -> Result<Box<dyn Wire>, String> {
+pub fn open_wire(endpoint: &str, receive: Notify) -> Result<Box<dyn Wire>, String> {
     let connected = || {
         let socket = zmq::Context::new().socket(zmq::PAIR)?;
         socket.set_linger(0)?;
@@ -35,14 +35,14 @@ pub fn open_wire(endpoint: &str, receive: Doorbell) -> Result<Box<dyn Wire>, Str
     })?;
     let (outward, outward_end) = RingBuffer::new(FRAMES);
     let (inward_end, inward) = RingBuffer::new(FRAMES);
-    let courier = Courier {
+    let courier = SocketWorker {
         socket,
         outward: outward_end,
         inward: inward_end,
         receive,
     };
     let helper = Helper::start("wire", move |orders| courier.run(&orders))?;
-    Ok(Box::new(Joint {
+    Ok(Box::new(SocketPair {
         outward,
         inward,
         helper,
@@ -51,13 +51,13 @@ pub fn open_wire(endpoint: &str, receive: Doorbell) -> Result<Box<dyn Wire>, Str
 
 /// The end of the receive thread.
 #[derive(Debug)]
-struct Joint {
+struct SocketPair {
     outward: Producer<Box<[u8]>>,
     inward: Consumer<Vec<u8>>,
     helper: Helper,
 }
 
-impl Wire for Joint {
+impl Wire for SocketPair {
     fn push(&mut self, frame: &[u8]) -> bool {
         let taken = self.outward.push(frame.into()).is_ok();
         // Otherwise the thread has not seen the ring empty since it was woken.
@@ -73,21 +73,21 @@ impl Wire for Joint {
 }
 
 /// The thread that owns the socket.
-struct Courier {
+struct SocketWorker {
     socket: zmq::Socket,
     outward: Consumer<Box<[u8]>>,
     inward: Producer<Vec<u8>>,
-    receive: Doorbell,
+    receive: Notify,
 }
 
-impl Courier {
-    fn run(mut self, orders: &Orders) {
+impl SocketWorker {
+    fn run(mut self, orders: &HelperControl) {
         while !orders.are_to_end() {
             orders.heard();
             let out = self.carry_outward();
             let inward = self.carry_inward();
             if inward > 0 {
-                self.receive.ring();
+                self.receive.notify();
             }
             if out == 0 && inward == 0 {
                 self.wait(orders);
@@ -128,10 +128,10 @@ impl Courier {
         carried
     }
 
-    fn wait(&self, orders: &Orders) {
+    fn wait(&self, orders: &HelperControl) {
         let mut items = [
             self.socket.as_poll_item(zmq::POLLIN),
-            zmq::PollItem::from_fd(orders.bell.file().as_raw_fd(), zmq::POLLIN),
+            zmq::PollItem::from_fd(orders.notify.file().as_raw_fd(), zmq::POLLIN),
         ];
         if let Err(error) = zmq::poll(&mut items, WAIT_MS) {
             tracing::debug!("waiting was interrupted: {error}");

@@ -1,12 +1,12 @@
 //! The data thread of stateful mode: flows on one side, ports on the other, and streams beside.
 //!
-//! What lives here: a turn of its loop. In `inlet` what it reads of a port, in `news` what it tells
-//! control, in `rest` how it waits. What does not: what flows do (engine), how frames travel (port),
+//! What lives here: a turn of its loop. In `rx_queue` what it reads of a port, in `publisher` what it tells
+//! control, in `idle` how it waits. What does not: what flows do (engine), how frames travel (port),
 //! and the queues of ports (`tx_queues`).
 
-mod inlet;
-mod news;
-mod rest;
+mod idle;
+mod publisher;
+mod rx_queue;
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -22,14 +22,14 @@ use allosaur_port::tap::{TapIn, TapSwitch};
 use crate::clock::Clock;
 use crate::counters::{ArrivalBlock, CoreBlock, ReceiveBlock};
 use crate::mailbox::WorkerEnd;
-use crate::orders::{FlowOrder, Order};
-use crate::receive::gather::FarEnd;
-use crate::receive::rest::Attention;
+use crate::receive::idle::AwakePolicy;
+use crate::receive::secondary::ForwardTx;
 use crate::tx_queues::Queues;
-pub use inlet::FlowRx;
-use inlet::Inlet;
-use news::News;
-use rest::Doze;
+use crate::worker_command::{FlowCommand, WorkerCommand};
+use idle::Backoff;
+use publisher::StatsPublisher;
+pub use rx_queue::FlowRx;
+use rx_queue::FlowRxQueue;
 
 /// For so long after a stream has ended its packets may still come.
 const STRAYS: Nanos = SECOND;
@@ -42,12 +42,12 @@ pub struct Flows {
     streams: StatelessEngine,
     queues: Queues,
     switch: TapSwitch,
-    inlets: Vec<Inlet>,
-    end: FarEnd,
-    attention: Attention,
+    rx_queues: Vec<FlowRxQueue>,
+    end: ForwardTx,
+    attention: AwakePolicy,
     mail: WorkerEnd,
-    news: News,
-    doze: Doze,
+    publisher: StatsPublisher,
+    backoff: Backoff,
     /// Until then frames may come that streams sent; the end of time while they run.
     strays_until: Nanos,
     clock: Clock,
@@ -59,11 +59,11 @@ pub struct Flows {
 
 /// The ways of a data thread to all others.
 #[derive(Debug)]
-pub struct Joints {
+pub struct WorkerLinks {
     /// To control.
     pub mail: WorkerEnd,
     /// To the first receive thread.
-    pub end: FarEnd,
+    pub end: ForwardTx,
     /// Where it publishes what it sent, and what flows did.
     pub core: Arc<CoreBlock>,
     /// Where it publishes what arrived.
@@ -85,7 +85,7 @@ impl Flows {
         config: Config,
         queues: Vec<Option<PortTx>>,
         receivers: Vec<Option<FlowRx>>,
-        joints: Joints,
+        joints: WorkerLinks,
         clock: Clock,
     ) -> Flows {
         let now = clock.now_ns();
@@ -95,21 +95,21 @@ impl Flows {
             .map(|facts| Some(facts.as_ref()?.side))
             .collect();
         let receivers = (0..).zip(receivers);
-        let inlets = receivers.filter_map(|(port, queue): (PortIndex, _)| {
+        let rx_queues = receivers.filter_map(|(port, queue): (PortIndex, _)| {
             let side = sides.get(usize::from(port)).copied().flatten();
-            Some(Inlet::new(port, side, queue?))
+            Some(FlowRxQueue::new(port, side, queue?))
         });
         Flows {
-            inlets: inlets.collect(),
+            rx_queues: rx_queues.collect(),
             engine: StatefulEngine::new(config, now).with_tcp_clock(calendar_ms()),
             streams: StatelessEngine::new(queues.len(), now),
-            news: News::new(queues.len(), joints.core, joints.arrivals),
+            publisher: StatsPublisher::new(queues.len(), joints.core, joints.arrivals),
             queues: Queues::new(queues, now),
             switch: TapSwitch::default(),
             end: joints.end,
-            attention: Attention::new(joints.first),
+            attention: AwakePolicy::new(joints.first),
             mail: joints.mail,
-            doze: Doze::default(),
+            backoff: Backoff::default(),
             strays_until: 0,
             clock,
             started_at: now,
@@ -127,7 +127,7 @@ impl Flows {
         self
     }
 
-    /// One turn of the loop: what control says, what arrived, what is due, the doorbells, and what
+    /// One turn of the loop: what control says, what arrived, what is due, the flush of each port, and what
     /// control is told. Returns how many frames came and went, and how many orders.
     #[inline]
     pub fn turn(&mut self) -> u64 {
@@ -155,27 +155,27 @@ impl Flows {
         while let Some(order) = self.mail.receive() {
             orders += 1;
             match order {
-                Order::Streams(command) => {
+                WorkerCommand::Streams(command) => {
                     self.strays_until = Nanos::MAX;
                     self.streams.handle_command(now, command, &mut self.queues);
                 }
-                Order::Flows(order) => self.take_flow_order(now, order),
+                WorkerCommand::Flows(order) => self.take_flow_order(now, order),
             }
         }
         orders
     }
 
-    fn take_flow_order(&mut self, now: Nanos, order: FlowOrder) {
+    fn take_flow_order(&mut self, now: Nanos, order: FlowCommand) {
         match order {
-            FlowOrder::Command(command) => {
+            FlowCommand::Command(command) => {
                 if let Command::Remove { run } | Command::Retire { run } = command {
                     // Nobody can look at its counters afterwards, or they change no more.
-                    self.news.forget(run, &self.engine);
+                    self.publisher.forget(run, &self.engine);
                 }
                 self.engine.handle_command(now, command, &mut self.queues);
             }
-            FlowOrder::Publish { run, block } => self.news.publish_to(run, block),
-            FlowOrder::Sample { run, interval } => self.news.sample(now, run, interval),
+            FlowCommand::Publish { run, block } => self.publisher.publish_to(run, block),
+            FlowCommand::Sample { run, interval } => self.publisher.sample(now, run, interval),
         }
     }
 
@@ -183,17 +183,17 @@ impl Flows {
     #[inline]
     fn receive(&mut self, now: Nanos) -> (u64, bool) {
         while let Ok((port, reception)) = self.end.changes.pop() {
-            let mut inlets = self.inlets.iter_mut();
-            if let Some(inlet) = inlets.find(|inlet| inlet.port() == port) {
-                inlet.set(reception);
+            let mut rx_queues = self.rx_queues.iter_mut();
+            if let Some(rx_queue) = rx_queues.find(|rx_queue| rx_queue.port() == port) {
+                rx_queue.set(reception);
             }
         }
         let strays = self.strays(now);
         self.engine.let_strays(strays);
         let (mut arrived, mut is_more) = (0, false);
         let (mut is_passed_on, mut is_measured) = (false, false);
-        for inlet in &mut self.inlets {
-            let reaped = inlet.receive(
+        for rx_queue in &mut self.rx_queues {
+            let reaped = rx_queue.receive(
                 now,
                 &self.clock,
                 &mut self.engine,
@@ -223,14 +223,14 @@ impl Flows {
         if now < self.strays_until {
             return u64::MAX;
         }
-        let ports = self.inlets.iter().map(Inlet::lets_strays);
+        let ports = self.rx_queues.iter().map(FlowRxQueue::lets_strays);
         ports.fold(0, |all, port| all | port)
     }
 
     /// Tells control what happened, and publishes the counters when it is time.
     fn tell(&mut self, now: Nanos, is_news: bool) {
-        self.news.note(now, is_news);
-        if self.news.is_due(now) {
+        self.publisher.note(now, is_news);
+        if self.publisher.is_due(now) {
             self.publish();
         }
         self.report(now);
@@ -243,7 +243,7 @@ impl Flows {
 
     /// What arrived at each port that it reads.
     pub fn received(&self) -> impl Iterator<Item = (PortIndex, &DirectionCounters)> {
-        let inlets = self.inlets.iter();
-        inlets.map(|inlet| (inlet.port(), inlet.arrivals().received()))
+        let rx_queues = self.rx_queues.iter();
+        rx_queues.map(|rx_queue| (rx_queue.port(), rx_queue.arrivals().received()))
     }
 }

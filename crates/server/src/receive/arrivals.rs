@@ -79,22 +79,27 @@ impl Arrivals {
     /// A frame to be measured that finds no room is lost as in a port's own ring. One to be shown is
     /// counted all the same; that it is not shown, captures tell.
     #[inline]
-    pub(crate) fn take(&mut self, at: Nanos, frame: &[u8], way: &mut Passing<'_>) -> bool {
+    pub(crate) fn take(
+        &mut self,
+        at: Nanos,
+        frame: &[u8],
+        forward_channel: &mut Passing<'_>,
+    ) -> bool {
         let mut measured = false;
         match flow_tag_of(frame, &self.vxlan) {
             None => {}
             Some(FlowTag::Flow(group)) => self.count_group(group, frame),
             Some(FlowTag::Latency) => {
                 measured = true;
-                if !way.measure(at, frame) {
+                if !forward_channel.measure(at, frame) {
                     self.lost_here += 1;
                     return true;
                 }
             }
         }
         self.count(frame);
-        if way.is_watched {
-            way.show(at, frame);
+        if forward_channel.is_watched {
+            forward_channel.show(at, frame);
         }
         measured
     }

@@ -9,7 +9,7 @@ use allosaur_engine::flow_stats::{Group, LATENCY_GROUPS};
 use allosaur_engine::latency::{Meter, Trailer};
 use allosaur_engine::time::Nanos;
 
-use super::rest::Attention;
+use super::idle::AwakePolicy;
 use crate::clock::Clock;
 use crate::counters::{LatencyErrors, LatencyTerms, ReceiveBlock};
 
@@ -20,7 +20,7 @@ pub(super) struct Meters {
     /// A bit for each meter that has measured since it was last published.
     changed: u128,
     errors: LatencyErrors,
-    attention: Attention,
+    attention: AwakePolicy,
     block: Arc<ReceiveBlock>,
     clock: Clock,
 }
@@ -34,7 +34,7 @@ impl Meters {
             meters: vec![(LatencyTerms::default(), Meter::default()); meters],
             changed: 0,
             errors: LatencyErrors::default(),
-            attention: Attention::new(Arc::clone(&block)),
+            attention: AwakePolicy::new(Arc::clone(&block)),
             block,
             clock,
         }
@@ -103,7 +103,7 @@ fn read(frame: &[u8]) -> Option<(Trailer, Group)> {
 mod tests {
     use allosaur_engine::latency::TRAILER_BYTES;
 
-    use super::super::rest::MEASURING;
+    use super::super::idle::MEASURING;
     use super::*;
     use crate::counters::{Counters, GroupReadout};
 

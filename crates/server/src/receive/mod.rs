@@ -1,14 +1,14 @@
 //! The receive threads: take what arrives at every port, count it, and show it to who watches.
 //!
 //! What lives here: the first of them, and most often the only one; in `meters` latency, in [`watch`]
-//! the way to the observer, in [`gather`] the others, in `arrivals` what all of them count, in `rest`
+//! the way to the observer, in [`gather`] the others, in `arrivals` what all of them count, in `idle`
 //! how they wait. What does not: what
 //! watchers do (`observe`).
 
 pub(crate) mod arrivals;
-pub mod gather;
+pub(crate) mod idle;
 mod meters;
-pub(crate) mod rest;
+pub mod secondary;
 pub mod watch;
 
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use allosaur_port::kind::PortRx;
 
 use crate::clock::Clock;
 use crate::counters::{CoreCounters, ReceiveBlock};
-use crate::mailbox::Doorbell;
+use crate::mailbox::Notify;
 use crate::observe::{Observer, Reception};
 use crate::polling::{Poll, SLEEP_MIN};
 use arrivals::Arrivals;
-use gather::{Gathered, Purpose, Watched, Way};
+use idle::{SLEEP_IDLE, SLEEP_WATCHING, Turn};
 use meters::Meters;
-use rest::{SLEEP_IDLE, SLEEP_WATCHING, Turn};
+use secondary::{ForwardRx, ForwardedFrames, Purpose, Watched};
 use watch::Watch;
 
 /// Frames taken from one port before the next has its turn.
@@ -45,7 +45,7 @@ pub struct Receiver {
     meters: Meters,
     watch: Option<Watch>,
     /// What other receive threads pass on, where there are some.
-    gathered: Option<Gathered>,
+    forwarded: Option<ForwardedFrames>,
     block: Arc<ReceiveBlock>,
     clock: Clock,
     started_at: Nanos,
@@ -126,7 +126,7 @@ impl Receiver {
             ports,
             meters: Meters::new(Arc::clone(&block), clock.clone()),
             watch: None,
-            gathered: None,
+            forwarded: None,
             block,
             clock,
             started_at,
@@ -142,17 +142,18 @@ impl Receiver {
 
     /// The same, with other receive threads, each at the far end of a way; `watched` tells them which
     /// ports are watched.
-    pub fn joined_by(mut self, ways: Vec<Way>, watched: Watched) -> Receiver {
+    pub fn joined_by(mut self, forward_rx: Vec<ForwardRx>, watched: Watched) -> Receiver {
         let ports = self.ports.len();
-        self.gathered = (!ways.is_empty()).then(|| Gathered::new(ways, watched, ports));
+        self.forwarded =
+            (!forward_rx.is_empty()).then(|| ForwardedFrames::new(forward_rx, watched, ports));
         self
     }
 
-    /// Works until `stop` is set. While it waits, `bell` wakes it, and so does a frame that arrives
+    /// Works until `stop` is set. While it waits, `notify` wakes it, and so does a frame that arrives
     /// at a port of the kernel's.
-    pub fn run(self, poll: Poll, stop: &AtomicBool, bell: &Doorbell) {
+    pub fn run(self, poll: Poll, stop: &AtomicBool, notify: &Notify) {
         let clock = self.clock.clone();
-        rest::run(self, &clock, poll, stop, bell);
+        idle::run(self, &clock, poll, stop, notify);
     }
 
     /// One turn of the loop. Returns how many frames arrived, or were sent or seen for watchers.
@@ -160,18 +161,18 @@ impl Receiver {
         let now = self.clock.now_ns();
         let mut arrived = self.look_back();
         let ports = &mut self.ports;
-        let gathered = &mut self.gathered;
+        let forwarded = &mut self.forwarded;
         // All threads are told before control gets its answer.
         let set = |observer: &Observer| {
             for (port, reception) in observer.receptions().enumerate() {
                 ports[port].set(reception);
-                if let Some(gathered) = gathered {
-                    gathered.set(port, reception);
+                if let Some(forwarded) = forwarded {
+                    forwarded.set(port, reception);
                 }
             }
-            if let Some(gathered) = gathered {
-                gathered.watch(observer);
-                gathered.tell();
+            if let Some(forwarded) = forwarded {
+                forwarded.watch(observer);
+                forwarded.tell();
             }
         };
         arrived += self.watch.as_mut().map_or(0, |w| w.attend(now, set));
@@ -212,7 +213,7 @@ impl Receiver {
 
     /// Takes what has arrived, here and at other receive threads. Returns how many frames.
     fn take_frames(&mut self) -> usize {
-        let (mut arrived, counted) = self.take_gathered();
+        let (mut arrived, counted) = self.take_forwarded();
         for (number, port) in self.ports.iter_mut().enumerate() {
             let watch = self.watch.as_mut().filter(|w| w.observer.watches(number));
             let watch = watch.map(|watch| (watch, number as PortIndex));
@@ -228,18 +229,18 @@ impl Receiver {
 
     /// Takes what other receive threads pass on. Returns how many frames, and the ports of which
     /// groups were counted, as bits.
-    fn take_gathered(&mut self) -> (usize, u64) {
-        let Some(gathered) = &mut self.gathered else {
+    fn take_forwarded(&mut self) -> (usize, u64) {
+        let Some(forwarded) = &mut self.forwarded else {
             return (0, 0);
         };
         let mut counted = 0;
         let (ports, meters) = (&mut self.ports, &mut self.meters);
         let mut observer = self.watch.as_mut().map(|watch| &mut watch.observer);
         if let Some(observer) = &observer {
-            gathered.watch(observer);
+            forwarded.watch(observer);
         }
-        gathered.tell();
-        let copies = gathered.attend(|purpose, at, port, frame| match purpose {
+        forwarded.tell();
+        let copies = forwarded.attend(|purpose, at, port, frame| match purpose {
             Purpose::Measure => {
                 if let Some(group) = meters.measure_at(at, frame) {
                     ports[usize::from(port)].arrivals.count_group(group, frame);
@@ -252,7 +253,7 @@ impl Receiver {
                 }
             }
         });
-        if let (Some(observer), lost @ 1..) = (observer, gathered.take_lost()) {
+        if let (Some(observer), lost @ 1..) = (observer, forwarded.take_lost()) {
             observer.note_lost(Origin::Received, lost);
         }
         (copies, counted)

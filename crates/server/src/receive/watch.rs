@@ -1,7 +1,7 @@
 //! The way to the observer: what control asks, what data threads sent, and what ports shall send
 //! because of what they received.
 //!
-//! What lives here: the desk, the taps and a transmit queue of each port. What does not: what is
+//! What lives here: the request channel, the taps and a transmit queue of each port. What does not: what is
 //! made of it (`observe`).
 
 use allosaur_engine::capture::Origin;
@@ -13,9 +13,9 @@ use allosaur_port::kind::PortTx;
 use allosaur_port::tap::{TapOut, TapSwitch};
 
 use crate::counters::ReceiveBlock;
-use crate::desk::AnsweringEnd;
-use crate::mailbox::Alarm;
+use crate::mailbox::Waker;
 use crate::observe::{Observer, Request};
+use crate::request_channel::RequestReceiver;
 
 /// Copies taken from one data thread's tap before the next has its turn.
 const TAP_BUDGET: usize = 256;
@@ -24,13 +24,13 @@ const TAP_BUDGET: usize = 256;
 #[derive(Debug)]
 pub struct Watch {
     pub(super) observer: Observer,
-    desk: AnsweringEnd,
+    request_channel: RequestReceiver,
     taps: Vec<TapOut>,
     /// Copies that did not fit into the taps, up to now.
     lost: u64,
     switch: TapSwitch,
     /// Data threads that receive what is sent here on a link in memory.
-    alarms: Vec<Alarm>,
+    wakers: Vec<Waker>,
     sides: Vec<SendSide>,
 }
 
@@ -48,7 +48,7 @@ impl Watch {
         queues: Vec<PortTx>,
         taps: Vec<TapOut>,
         switch: TapSwitch,
-        desk: AnsweringEnd,
+        request_channel: RequestReceiver,
     ) -> Watch {
         let side = |queue| SendSide {
             queue,
@@ -56,32 +56,34 @@ impl Watch {
         };
         Watch {
             observer: Observer::new(queues.len()),
-            desk,
+            request_channel,
             taps,
             lost: 0,
             switch,
-            alarms: Vec::new(),
+            wakers: Vec::new(),
             sides: queues.into_iter().map(side).collect(),
         }
     }
 
-    /// The same, where data threads receive, which `alarms` wake.
+    /// The same, where data threads receive, which `wakers` wake.
     #[must_use]
-    pub fn waking(mut self, alarms: Vec<Alarm>) -> Watch {
-        self.alarms = alarms;
+    pub fn waking(mut self, wakers: Vec<Waker>) -> Watch {
+        self.wakers = wakers;
         self
     }
 
     /// Whether what has arrived must be shown before the next answer.
     pub(super) fn must_look_first(&self) -> bool {
-        self.desk.question().is_some_and(Request::looks_back)
+        self.request_channel
+            .question()
+            .is_some_and(Request::looks_back)
     }
 
     /// Answers control, tells `set` what is watched before each answer leaves, and shows what
     /// the data threads sent. Returns how many frames, and an answer counts as one.
     pub(super) fn attend(&mut self, now: Nanos, mut set: impl FnMut(&Observer)) -> usize {
         let observer = &mut self.observer;
-        let has_answered = self.desk.answer(|request| {
+        let has_answered = self.request_channel.answer(|request| {
             let answer = observer.handle(request, now);
             self.switch.set(observer.sending_ports());
             set(observer);
@@ -122,8 +124,8 @@ impl Watch {
             side.queue.flush();
             block.publish_sent(port, &side.counters);
         }
-        for alarm in &self.alarms {
-            alarm.wake();
+        for waker in &self.wakers {
+            waker.wake();
         }
         sent
     }

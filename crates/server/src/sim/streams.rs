@@ -377,7 +377,7 @@ fn control_config(ports: usize, cores: usize) -> ControlConfig {
         hostname: USER.to_owned(),
         core_type: USER.to_owned(),
         started: String::new(),
-        build: crate::control::BuildFacts {
+        build: crate::control::BuildInfo {
             version: String::new(),
             date: String::new(),
             time: String::new(),

@@ -9,7 +9,7 @@ use allosaur_port::memory;
 
 use crate::flows::FlowRx;
 use crate::layout::Layout;
-use crate::mailbox::Alarm;
+use crate::mailbox::Waker;
 
 /// The queues of all ports, by the threads that own them, in stateless mode.
 pub(super) struct Queues {
@@ -68,8 +68,8 @@ pub(super) struct FlowQueues {
 }
 
 impl FlowQueues {
-    /// `alarms` wake the data threads.
-    pub(super) fn share_out(ports: Vec<AnyPort>, layout: &Layout, alarms: &[Alarm]) -> FlowQueues {
+    /// `wakers` wake the data threads.
+    pub(super) fn share_out(ports: Vec<AnyPort>, layout: &Layout, wakers: &[Waker]) -> FlowQueues {
         let mut queues = FlowQueues {
             data: layout.data.iter().map(|_| OwnQueues::default()).collect(),
             own: Vec::new(),
@@ -78,7 +78,7 @@ impl FlowQueues {
         for (number, port) in ports.into_iter().enumerate() {
             let mut tx = port.tx.into_iter();
             let cores = layout.cores_of(number);
-            let mut rx = receivers(port.rx, number, &cores, alarms).into_iter();
+            let mut rx = receivers(port.rx, number, &cores, wakers).into_iter();
             for (core, own) in queues.data.iter_mut().enumerate() {
                 let serves = cores.contains(&core);
                 own.tx.push(if serves { tx.next() } else { None });
@@ -97,12 +97,12 @@ fn receivers(
     mut queues: Vec<PortRx>,
     port: usize,
     cores: &[usize],
-    alarms: &[Alarm],
+    wakers: &[Waker],
 ) -> Vec<FlowRx> {
     if queues.len() >= cores.len() {
         return queues.into_iter().map(FlowRx::Whole).collect();
     }
-    let others = cores[1..].iter().map(|core| alarms[*core].clone());
+    let others = cores[1..].iter().map(|core| wakers[*core].clone());
     let side = if port % 2 == 0 {
         Side::Client
     } else {

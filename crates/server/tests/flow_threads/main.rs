@@ -19,7 +19,7 @@ use allosaur_server::counters::GroupReadout;
 use allosaur_server::filter::Filter;
 use allosaur_server::mailbox::Report;
 use allosaur_server::observe::{Answer, MacFilter, Reception, Request, ServiceMask, ServiceMode};
-use allosaur_server::orders::{FlowOrder, FlowReport};
+use allosaur_server::worker_command::{FlowCommand, FlowReport};
 use world::{AHEAD, REQUEST_BYTES, RESPONSE_BYTES, RUN, World, mac, profile};
 
 const FLOWS: u64 = 300;
@@ -145,7 +145,7 @@ fn flows_are_sampled_as_long_as_the_run_is_known() {
     let mut world = World::new(1, delayed());
     world.start(&profile(2_000.0, None), None);
     let interval = Some(20 * MILLISECOND);
-    world.control[0].send(FlowOrder::Sample { run: RUN, interval });
+    world.control[0].send(FlowCommand::Sample { run: RUN, interval });
     let samples = |world: &World| {
         let samples = world.reports.iter().filter_map(|(_, report)| match report {
             Report::Flows(FlowReport::Samples { at, records, .. }) => Some((*at, records.len())),

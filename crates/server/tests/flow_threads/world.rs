@@ -16,14 +16,14 @@ use allosaur_port::memory::{self, FRAME_BYTES_MAX, LinkSettings};
 use allosaur_port::tap::{TapSwitch, tap};
 use allosaur_server::clock::{Clock, Hand};
 use allosaur_server::counters::{Counters, RunBlock, Snapshot};
-use allosaur_server::desk::{AskingEnd, desk};
-use allosaur_server::flows::{FlowRx, Flows, Joints};
-use allosaur_server::mailbox::{Alarm, ControlEnd, Doorbell, Report, mailbox};
-use allosaur_server::orders::{FlowOrder, FlowReport};
+use allosaur_server::flows::{FlowRx, Flows, WorkerLinks};
+use allosaur_server::mailbox::{ControlEnd, Notify, Report, Waker, mailbox};
 use allosaur_server::polling::Poll;
 use allosaur_server::receive::Receiver;
-use allosaur_server::receive::gather::{Watched, way};
+use allosaur_server::receive::secondary::{Watched, forward_channel};
 use allosaur_server::receive::watch::Watch;
+use allosaur_server::request_channel::{RequestSender, request_channel};
+use allosaur_server::worker_command::{FlowCommand, FlowReport};
 
 pub(crate) const RUN: RunIndex = RunIndex(3);
 pub(crate) const REQUEST_BYTES: u64 = 100;
@@ -50,11 +50,11 @@ pub(crate) struct World {
     pub(crate) control: Vec<ControlEnd>,
     pub(crate) threads: Vec<Flows>,
     pub(crate) blocks: Vec<Arc<RunBlock>>,
-    pub(crate) asking: AskingEnd,
+    pub(crate) asking: RequestSender,
     pub(crate) reports: Vec<(usize, Report)>,
     /// When frames came or went.
     pub(crate) active: Option<Active>,
-    bell: Doorbell,
+    notify: Notify,
     stop: Arc<AtomicBool>,
     receive: Option<JoinHandle<()>>,
 }
@@ -63,11 +63,9 @@ impl World {
     pub(crate) fn new(cores: usize, link: LinkSettings) -> World {
         let (clock, hand) = Clock::by_hand();
         let counters = Counters::new(2, cores).with_flows();
-        let (bell, doorbell) = (doorbell(), doorbell());
-        let (asking, answering) = desk(bell.clone());
-        let alarms: Vec<_> = (0..cores)
-            .map(|_| Alarm::new().expect("an alarm"))
-            .collect();
+        let (notify, control_notify) = (new_notify(), new_notify());
+        let (asking, answering) = request_channel(notify.clone());
+        let wakers: Vec<_> = (0..cores).map(|_| Waker::new().expect("a waker")).collect();
         let ports = memory::ports(&[link, link], cores + 1);
         let (mut tx, mut own, mut rx) = (per_core(cores), Vec::new(), per_core(cores));
         for (number, mut port) in ports.into_iter().enumerate() {
@@ -79,22 +77,26 @@ impl World {
             }
             for (queues, queue) in rx
                 .iter_mut()
-                .zip(receivers(port.rx, number, cores, &alarms))
+                .zip(receivers(port.rx, number, cores, &wakers))
             {
                 queues.push(Some(queue));
             }
         }
         let (switch, watched) = (TapSwitch::default(), Watched::default());
         let (mut control, mut threads) = (Vec::new(), Vec::new());
-        let (mut ways, mut taps) = (Vec::new(), Vec::new());
+        let (mut forward_rx, mut taps) = (Vec::new(), Vec::new());
         for (core, (tx, rx)) in tx.into_iter().zip(rx).enumerate() {
-            let (control_end, mail) = mailbox(&doorbell);
-            let (near, end) = way(alarms[core].bell().clone(), bell.clone(), watched.clone());
+            let (control_end, mail) = mailbox(&control_notify);
+            let (near, end) = forward_channel(
+                wakers[core].notify().clone(),
+                notify.clone(),
+                watched.clone(),
+            );
             let (tap_in, tap_out) = tap();
             taps.push(tap_out);
-            ways.push(near);
+            forward_rx.push(near);
             control.push(control_end);
-            let joints = Joints {
+            let joints = WorkerLinks {
                 mail,
                 end,
                 core: counters.cores[core].clone(),
@@ -104,12 +106,12 @@ impl World {
             let flows = Flows::new(config(core, cores), tx, rx, joints, clock.clone());
             threads.push(flows.tapped_by(tap_in, switch.clone()));
         }
-        let watch = Watch::new(own, taps, switch, answering).waking(alarms);
+        let watch = Watch::new(own, taps, switch, answering).waking(wakers);
         let nothing = (0..2).map(|_| PortRx::from(memory::sink(0).rx));
         let receiver = Receiver::new(nothing, counters.receive.clone(), clock.clone());
-        let receiver = receiver.watched_by(watch).joined_by(ways, watched);
+        let receiver = receiver.watched_by(watch).joined_by(forward_rx, watched);
         let stop = Arc::new(AtomicBool::new(false));
-        let (told, rings) = (Arc::clone(&stop), bell.clone());
+        let (told, rings) = (Arc::clone(&stop), notify.clone());
         let receive = std::thread::spawn(move || receiver.run(Poll::Adaptive, &told, &rings));
         World {
             hand,
@@ -121,7 +123,7 @@ impl World {
             asking,
             reports: Vec::new(),
             active: None,
-            bell,
+            notify,
             stop,
             receive: Some(receive),
         }
@@ -136,7 +138,7 @@ impl World {
         for control in &mut self.control {
             let block = Arc::new(RunBlock::new(1));
             self.blocks.push(block.clone());
-            control.send(FlowOrder::Publish { run: RUN, block });
+            control.send(FlowCommand::Publish { run: RUN, block });
             control.send(Command::Start {
                 run: RUN,
                 profile: profile.clone(),
@@ -226,7 +228,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        self.bell.ring();
+        self.notify.notify();
         if let Some(receive) = self.receive.take() {
             let ended = receive.join();
             assert!(
@@ -237,8 +239,8 @@ impl Drop for World {
     }
 }
 
-fn doorbell() -> Doorbell {
-    Doorbell::new().expect("a file descriptor")
+fn new_notify() -> Notify {
+    Notify::new().expect("a file descriptor")
 }
 
 fn per_core<T>(cores: usize) -> Vec<Vec<T>> {
@@ -246,7 +248,7 @@ fn per_core<T>(cores: usize) -> Vec<Vec<T>> {
 }
 
 /// What each thread reads of a port: its own ring, or its share of the only queue.
-fn receivers(rx: memory::MemoryRx, port: usize, cores: usize, alarms: &[Alarm]) -> Vec<FlowRx> {
+fn receivers(rx: memory::MemoryRx, port: usize, cores: usize, wakers: &[Waker]) -> Vec<FlowRx> {
     let mut queues = rx.split(cores);
     if queues.len() == cores {
         return queues
@@ -257,7 +259,7 @@ fn receivers(rx: memory::MemoryRx, port: usize, cores: usize, alarms: &[Alarm]) 
     }
     let side = [Side::Client, Side::Server][port];
     let queue = queues.pop().expect("there is one");
-    FlowRx::share_out(queue.into(), alarms[1..].to_vec(), side)
+    FlowRx::share_out(queue.into(), wakers[1..].to_vec(), side)
 }
 
 fn config(core: usize, cores: usize) -> Config {

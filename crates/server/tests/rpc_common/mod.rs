@@ -17,15 +17,15 @@ use allosaur_engine::vm::Checksums;
 use allosaur_packet::capture::Resolution;
 use allosaur_packet::pcap::Writer;
 use allosaur_server::control::{
-    Action, BuildFacts, CaptureFiles, Control, ControlConfig, FileError, LinkOwner, PortConfig,
+    Action, BuildInfo, CaptureFiles, Control, ControlConfig, FileError, LinkOwner, PortConfig,
     Reply, StartAddresses, View,
 };
 use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
 use allosaur_server::observe::{
     Answer, Endpoint, Observe, Observer, PacketSink, Request as Watch, Wire,
 };
-use allosaur_server::orders::FlowOrder;
 use allosaur_server::rpc::{Codec, dispatch};
+use allosaur_server::worker_command::FlowCommand;
 use serde_json::{Value, json};
 
 /// The commands of a server in stateless mode.
@@ -53,7 +53,7 @@ pub(crate) struct World {
     pub(crate) published: Vec<Vec<u8>>,
     pub(crate) started: Vec<Started>,
     /// What data threads were told to do with their flows.
-    pub(crate) orders: Vec<(usize, FlowOrder)>,
+    pub(crate) orders: Vec<(usize, FlowCommand)>,
     pub(crate) stopped: Vec<(usize, u8, ProfileKey)>,
     /// What data threads were told to change, each core in order.
     pub(crate) changed: Vec<(usize, ProfileKey, Nanos, Change)>,
@@ -424,7 +424,7 @@ impl World {
         self.drain();
     }
 
-    /// How many doorbells rang since the last call.
+    /// How many notifications were published since the last call.
     pub(crate) fn doorbells(&mut self) -> usize {
         let published = std::mem::take(&mut self.published);
         published.iter().filter(|text| *text == b"{}").count()
@@ -568,7 +568,7 @@ fn config(cores: usize) -> ControlConfig {
         hostname: "lab".into(),
         core_type: "test".into(),
         started: "Nov 21 2026 @ 00:02:12".into(),
-        build: BuildFacts {
+        build: BuildInfo {
             version: "v0.1.0".into(),
             date: "Nov 21 2026".into(),
             time: "00:00:00".into(),

@@ -2,7 +2,7 @@
 
 use allosaur_engine::stateful::Command;
 use allosaur_engine::time::SECOND;
-use allosaur_server::orders::FlowOrder;
+use allosaur_server::worker_command::FlowCommand;
 use serde_json::{Value, json};
 
 use crate::world::{Owned, SESSION, profile};
@@ -14,8 +14,9 @@ fn lease(owned: &mut Owned, session: u32, lease_s: Value) {
 }
 
 fn stops(owned: &Owned) -> usize {
-    let stop =
-        |order: &&(usize, FlowOrder)| matches!(order.1, FlowOrder::Command(Command::Stop { .. }));
+    let stop = |order: &&(usize, FlowCommand)| {
+        matches!(order.1, FlowCommand::Command(Command::Stop { .. }))
+    };
     let unread = owned.world.orders.iter().filter(stop).count();
     owned.told.iter().filter(stop).count() + unread
 }

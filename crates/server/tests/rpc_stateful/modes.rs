@@ -193,7 +193,7 @@ fn tunnels_are_not_there_and_that_is_said() {
 
 #[test]
 fn records_of_flows_are_kept_for_ten_seconds_and_numbered() {
-    use allosaur_server::orders::FlowReport;
+    use allosaur_server::worker_command::FlowReport;
     let mut server = Owned::new(1);
     server.load("_", &profile(&[]));
     server.start("_", json!({"dump_interval": 0.5}));

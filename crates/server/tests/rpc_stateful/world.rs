@@ -6,7 +6,7 @@ use std::sync::Arc;
 use allosaur_engine::stateful::{Command, EndCause, Event, GroupCounters, RunIndex};
 use allosaur_engine::time::MILLISECOND;
 use allosaur_server::counters::RunBlock;
-use allosaur_server::orders::{FlowOrder, FlowReport};
+use allosaur_server::worker_command::{FlowCommand, FlowReport};
 use serde_json::{Value, json};
 
 use crate::rpc_common::World;
@@ -23,7 +23,7 @@ pub(crate) struct Owned {
     /// Where the data threads publish: by data thread and run.
     pub(crate) blocks: HashMap<(usize, RunIndex), Arc<RunBlock>>,
     /// What data threads were told, without what is in `blocks`.
-    pub(crate) told: Vec<(usize, FlowOrder)>,
+    pub(crate) told: Vec<(usize, FlowCommand)>,
 }
 
 impl Owned {
@@ -95,7 +95,7 @@ impl Owned {
     fn hear_orders(&mut self) {
         for (core, order) in std::mem::take(&mut self.world.orders) {
             match order {
-                FlowOrder::Publish { run, block } => _ = self.blocks.insert((core, run), block),
+                FlowCommand::Publish { run, block } => _ = self.blocks.insert((core, run), block),
                 order => self.told.push((core, order)),
             }
         }
@@ -119,10 +119,10 @@ impl Owned {
         let mut runs: Vec<RunIndex> = Vec::new();
         for (_, order) in &self.told {
             match order {
-                FlowOrder::Command(Command::Start { run, .. }) if !runs.contains(run) => {
+                FlowCommand::Command(Command::Start { run, .. }) if !runs.contains(run) => {
                     runs.push(*run);
                 }
-                FlowOrder::Command(Command::Remove { run }) => runs.retain(|other| other != run),
+                FlowCommand::Command(Command::Remove { run }) => runs.retain(|other| other != run),
                 _ => {}
             }
         }
@@ -133,7 +133,7 @@ impl Owned {
     pub(crate) fn newest_run(&self) -> RunIndex {
         let mut newest = RunIndex(u16::MAX);
         for (_, order) in &self.told {
-            if let FlowOrder::Command(Command::Start { run, .. }) = order {
+            if let FlowCommand::Command(Command::Start { run, .. }) = order {
                 newest = *run;
             }
         }
@@ -143,20 +143,22 @@ impl Owned {
     /// What was told to data threads since the last call, in words.
     pub(crate) fn words(&mut self) -> Vec<String> {
         let told = std::mem::take(&mut self.told);
-        let word = |(core, order): (usize, FlowOrder)| {
+        let word = |(core, order): (usize, FlowCommand)| {
             let word = match order {
-                FlowOrder::Command(Command::Start { clients, .. }) => format!("start {clients:x}"),
-                FlowOrder::Command(Command::Update { factor, .. }) => format!("update {factor}"),
-                FlowOrder::Command(Command::Stop { abort, .. }) => format!("stop {abort}"),
-                FlowOrder::Command(Command::Retire { .. }) => "retire".to_owned(),
-                FlowOrder::Command(Command::Remove { .. }) => "remove".to_owned(),
-                FlowOrder::Command(Command::SetLink { port, .. }) => format!("link {port}"),
-                FlowOrder::Command(Command::SetTopology(_)) => "topology".to_owned(),
-                FlowOrder::Command(Command::EnableClients { enabled, .. }) => {
+                FlowCommand::Command(Command::Start { clients, .. }) => {
+                    format!("start {clients:x}")
+                }
+                FlowCommand::Command(Command::Update { factor, .. }) => format!("update {factor}"),
+                FlowCommand::Command(Command::Stop { abort, .. }) => format!("stop {abort}"),
+                FlowCommand::Command(Command::Retire { .. }) => "retire".to_owned(),
+                FlowCommand::Command(Command::Remove { .. }) => "remove".to_owned(),
+                FlowCommand::Command(Command::SetLink { port, .. }) => format!("link {port}"),
+                FlowCommand::Command(Command::SetTopology(_)) => "topology".to_owned(),
+                FlowCommand::Command(Command::EnableClients { enabled, .. }) => {
                     format!("clients {enabled}")
                 }
-                FlowOrder::Command(Command::SetIgnored(_)) => "ignored".to_owned(),
-                FlowOrder::Sample { interval, .. } => format!("sample {interval:?}"),
+                FlowCommand::Command(Command::SetIgnored(_)) => "ignored".to_owned(),
+                FlowCommand::Sample { interval, .. } => format!("sample {interval:?}"),
                 other => format!("{other:?}"),
             };
             format!("{core} {word}")

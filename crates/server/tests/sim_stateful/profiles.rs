@@ -8,7 +8,7 @@ use allosaur_engine::template::{
     TemplateSpec, Tunable, TunablesSpec,
 };
 use allosaur_engine::time::{MILLISECOND, Nanos};
-use allosaur_server::sim::stateful::Chance;
+use allosaur_server::sim::stateful::SimRng;
 
 /// What both sides of the flows on a server's port say.
 #[derive(Debug, Default)]
@@ -45,12 +45,12 @@ fn other(side: Side) -> Side {
 }
 
 /// One of these.
-fn one_of<T: Copy>(chance: &mut Chance, values: &[T]) -> T {
+fn one_of<T: Copy>(chance: &mut SimRng, values: &[T]) -> T {
     values[chance.below(values.len() as u64) as usize]
 }
 
 /// Makes a profile up.
-pub(crate) fn make(chance: &mut Chance) -> Made {
+pub(crate) fn make(chance: &mut SimRng) -> Made {
     let count = 1 + chance.below(3) as u16;
     let is_ipv6 = chance.happens(0.3);
     let segment_bytes = one_of(chance, &[10, 100, 536, 1200, 1460, 1460]);
@@ -151,7 +151,7 @@ fn template(port: u16, program: u32, limit: u32, rate_cps: f64) -> TemplateSpec 
     }
 }
 
-fn pools(chance: &mut Chance) -> Vec<PoolSpec> {
+fn pools(chance: &mut SimRng) -> Vec<PoolSpec> {
     let mut pool = |first: u32, count, side| PoolSpec {
         first,
         last: first + 1 + chance.below(count) as u32,
@@ -166,7 +166,7 @@ fn pools(chance: &mut Chance) -> Vec<PoolSpec> {
     ]
 }
 
-fn tunables(chance: &mut Chance, is_ipv6: bool) -> TunablesSpec {
+fn tunables(chance: &mut SimRng, is_ipv6: bool) -> TunablesSpec {
     let choices: [(Tunable, &[u64]); 14] = [
         (Tunable::InitialWindow, &[1, 2, 10, 20]),
         (Tunable::ReceiveBuffer, &[1 << 10, 2000, 1 << 15, 1 << 20]),
@@ -197,7 +197,7 @@ fn tunables(chance: &mut Chance, is_ipv6: bool) -> TunablesSpec {
 
 /// Writes two programs that go together.
 struct Author<'a> {
-    chance: &'a mut Chance,
+    chance: &'a mut SimRng,
     buffers: &'a mut Vec<BufferSpec>,
     /// The client's, the server's.
     programs: [Vec<Command>; 2],

@@ -13,7 +13,7 @@ use allosaur_engine::stateful::GroupCounters;
 use allosaur_engine::template::{CompiledProfile, Layout};
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_server::sim::stateful::{
-    Chance, Fault, FaultShare, LinkCounters, LinkSettings, Settings, World,
+    Fault, FaultShare, LinkCounters, LinkSettings, Settings, SimRng, World,
 };
 
 use crate::profiles::{self, Made};
@@ -81,7 +81,7 @@ fn a_seed_gives_the_same_frames_each_time() {
 }
 
 fn digest(seed: u64) -> u64 {
-    let mut chance = Chance::new(seed, 77);
+    let mut chance = SimRng::new(seed, 77);
     let made = profiles::make(&mut chance);
     let settings = settings(&mut chance, seed);
     let mut witness = Witness::new(&made.talks);
@@ -100,14 +100,14 @@ fn compile(made: &Made, settings: &Settings) -> Arc<CompiledProfile> {
 }
 
 /// Zero half of the time, else up to `most`.
-fn up_to(chance: &mut Chance, most: f64) -> f64 {
+fn up_to(chance: &mut SimRng, most: f64) -> f64 {
     if chance.happens(0.5) {
         return 0.0;
     }
     chance.below(1001) as f64 / 1000.0 * most
 }
 
-fn settings(chance: &mut Chance, seed: u64) -> Settings {
+fn settings(chance: &mut SimRng, seed: u64) -> Settings {
     let is_bad = chance.happens(0.8);
     let mut link = LinkSettings::perfect(chance.below(300) * MILLISECOND);
     if is_bad {
@@ -146,7 +146,7 @@ fn settings(chance: &mut Chance, seed: u64) -> Settings {
 
 /// Says what a seed means.
 fn show(seed: u64) {
-    let mut chance = Chance::new(seed, 77);
+    let mut chance = SimRng::new(seed, 77);
     let made = profiles::make(&mut chance);
     println!("{:#?}", settings(&mut chance, seed));
     let spec = &made.spec;
@@ -163,7 +163,7 @@ fn show(seed: u64) {
 
 /// Runs a seed. Returns what is wrong.
 fn run(seed: u64) -> Vec<String> {
-    let mut chance = Chance::new(seed, 77);
+    let mut chance = SimRng::new(seed, 77);
     let made = profiles::make(&mut chance);
     let settings = settings(&mut chance, seed);
     let mut witness = Witness::new(&made.talks);

@@ -1,10 +1,10 @@
-//! Rule: imports between the rooms go down only, and engine and ports meet in few places.
+//! Rule: imports between the crates go down only, and engine and ports meet in few places.
 
 use crate::manifest::{Manifest, manifests};
 use crate::paths::paths;
 use crate::source::{RustFile, rust_files};
 
-/// Which room may import which.
+/// Which crate_name may import which.
 const MAY_IMPORT: [(&str, &[&str]); 6] = [
     ("packet", &[]),
     ("engine", &["packet"]),
@@ -25,23 +25,25 @@ const MEETING_PLACES: [&str; 8] = [
     "flows",
     "receive",
     "threads",
-    "facts",
+    "startup_info",
     "service",
     "bench",
 ];
 
-fn may_import(room: &str) -> Option<&'static [&'static str]> {
-    let (_, allowed) = MAY_IMPORT.iter().find(|(name, _)| *name == room)?;
+fn may_import(crate_name: &str) -> Option<&'static [&'static str]> {
+    let (_, allowed) = MAY_IMPORT.iter().find(|(name, _)| *name == crate_name)?;
     Some(allowed)
 }
 
-/// Manifests that depend upwards or sideways. Any room's tests may use the test kit.
+/// Manifests that depend upwards or sideways. Any crate_name's tests may use the test kit.
 fn check_manifests(manifests: &[Manifest]) -> Vec<String> {
     let mut violations = Vec::new();
     for manifest in manifests {
-        let room = &manifest.room;
-        let Some(allowed) = may_import(room) else {
-            violations.push(format!("crates/{room}: a new room. Say what it may import"));
+        let crate_name = &manifest.crate_name;
+        let Some(allowed) = may_import(crate_name) else {
+            violations.push(format!(
+                "crates/{crate_name}: a new crate_name. Say what it may import"
+            ));
             continue;
         };
         let in_tests = manifest
@@ -52,7 +54,7 @@ fn check_manifests(manifests: &[Manifest]) -> Vec<String> {
             let ours = name.strip_prefix(PREFIX);
             if ours.is_some_and(|other| !allowed.contains(&other)) {
                 violations.push(format!(
-                    "crates/{room}/Cargo.toml: {room} must not depend on {name}; it may import \
+                    "crates/{crate_name}/Cargo.toml: {crate_name} must not depend on {name}; it may import \
                      {allowed:?}"
                 ));
             }
@@ -61,20 +63,21 @@ fn check_manifests(manifests: &[Manifest]) -> Vec<String> {
     violations
 }
 
-/// Files that name a crate which their room may not import.
+/// Files that name a crate which their crate_name may not import.
 fn check_files(files: &[RustFile]) -> Vec<String> {
     let mut violations = Vec::new();
     for file in files.iter().filter(|file| file.is_product()) {
-        let Some((room, allowed)) = file.room().and_then(|r| Some((r, may_import(r)?))) else {
+        let Some((crate_name, allowed)) = file.crate_name().and_then(|r| Some((r, may_import(r)?)))
+        else {
             continue;
         };
         for path in paths(file) {
             let first = path.segments.first().map_or("", String::as_str);
-            let other = first.strip_prefix("allosaur_").unwrap_or(room);
-            if other != room && !allowed.contains(&other) {
+            let other = first.strip_prefix("allosaur_").unwrap_or(crate_name);
+            if other != crate_name && !allowed.contains(&other) {
                 let (place, line) = (&file.path, path.line);
                 violations.push(format!(
-                    "{place}:{line}: {room} must not name {first}; it may import {allowed:?}"
+                    "{place}:{line}: {crate_name} must not name {first}; it may import {allowed:?}"
                 ));
             }
         }
@@ -85,7 +88,9 @@ fn check_files(files: &[RustFile]) -> Vec<String> {
 /// Other modules of the server in which engine and ports meet.
 fn check_meetings(files: &[RustFile]) -> Vec<String> {
     let mut violations = Vec::new();
-    let server = files.iter().filter(|file| file.room() == Some("server"));
+    let server = files
+        .iter()
+        .filter(|file| file.crate_name() == Some("server"));
     for file in server.filter(|file| file.is_product()) {
         let module = file.module().into_iter().next().unwrap_or_default();
         let paths = paths(file);
@@ -125,7 +130,7 @@ fn a_manifest_that_points_upwards_is_seen() {
     crate::assert_one(&check_manifests(&in_product), &["allosaur-testkit"]);
     crate::assert_one(
         &check_manifests(&[Manifest::new("cellar", "")]),
-        &["a new room"],
+        &["a new crate_name"],
     );
 }
 

@@ -14,6 +14,7 @@ mod purity;
 mod sizes;
 mod source;
 mod unsafety;
+mod vocabulary;
 
 /// Fails with all the violations of a rule, one a line.
 #[track_caller]

@@ -5,10 +5,10 @@
 
 use crate::source::text_files;
 
-/// The manifest of one room.
+/// The manifest of one crate_name.
 pub(crate) struct Manifest {
-    /// The room: `engine`.
-    pub(crate) room: String,
+    /// The crate_name: `engine`.
+    pub(crate) crate_name: String,
     /// Names in `[dependencies]` and `[build-dependencies]`, also those of one platform.
     pub(crate) dependencies: Vec<String>,
     /// Names in `[dev-dependencies]`.
@@ -19,9 +19,9 @@ pub(crate) struct Manifest {
 
 impl Manifest {
     /// Reads a manifest that is written one key a line.
-    pub(crate) fn new(room: &str, text: &str) -> Manifest {
+    pub(crate) fn new(crate_name: &str, text: &str) -> Manifest {
         let mut manifest = Manifest {
-            room: room.to_owned(),
+            crate_name: crate_name.to_owned(),
             dependencies: Vec::new(),
             dev_dependencies: Vec::new(),
             takes_lints: false,
@@ -54,16 +54,16 @@ impl Manifest {
     }
 }
 
-/// The manifests of all rooms.
+/// The manifests of all crates.
 pub(crate) fn manifests() -> Vec<Manifest> {
     let mut manifests = Vec::new();
     for file in text_files("toml") {
         let inside = file.path.strip_prefix("crates/");
-        if let Some(room) = inside.and_then(|inside| inside.strip_suffix("/Cargo.toml")) {
-            manifests.push(Manifest::new(room, &file.text));
+        if let Some(crate_name) = inside.and_then(|inside| inside.strip_suffix("/Cargo.toml")) {
+            manifests.push(Manifest::new(crate_name, &file.text));
         }
     }
-    assert!(manifests.len() >= 6, "the house has six rooms");
+    assert!(manifests.len() >= 6, "the house has six crates");
     manifests
 }
 
@@ -75,7 +75,7 @@ fn every_crate_takes_the_lints_of_the_workspace() {
         .map(|manifest| {
             format!(
                 "crates/{}/Cargo.toml: add [lints] workspace = true",
-                manifest.room
+                manifest.crate_name
             )
         })
         .collect();

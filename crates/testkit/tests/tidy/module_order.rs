@@ -40,8 +40,8 @@ pub(crate) fn declared(file: &RustFile) -> Vec<String> {
     modules.collect()
 }
 
-fn check(room: &str, files: &[RustFile]) -> Vec<String> {
-    let root_path = format!("crates/{room}/src/lib.rs");
+fn check(crate_name: &str, files: &[RustFile]) -> Vec<String> {
+    let root_path = format!("crates/{crate_name}/src/lib.rs");
     let Some(root) = files.iter().find(|file| file.path == root_path) else {
         return vec![format!("{root_path}: is not there")];
     };
@@ -51,10 +51,10 @@ fn check(room: &str, files: &[RustFile]) -> Vec<String> {
         )];
     };
     let mut violations = check_list(&root_path, &order, &declared(root));
-    let in_room = files
+    let in_crate = files
         .iter()
-        .filter(|file| file.room() == Some(room) && file.is_product());
-    for file in in_room {
+        .filter(|file| file.crate_name() == Some(crate_name) && file.is_product());
+    for file in in_crate {
         check_file(file, &order, &mut violations);
     }
     violations
@@ -102,8 +102,8 @@ fn check_file(file: &RustFile, order: &[String], violations: &mut Vec<String>) {
 #[test]
 fn modules_import_from_those_before_them() {
     let files = rust_files();
-    for room in ORDERED {
-        crate::assert_none(&check(room, &files));
+    for crate_name in ORDERED {
+        crate::assert_none(&check(crate_name, &files));
     }
 }
 

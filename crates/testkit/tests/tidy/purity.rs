@@ -35,7 +35,10 @@ const MAY_DEPEND_ON: [&str; 5] = ["thiserror", "serde", "serde_json", "base64", 
 
 fn check_files(files: &[RustFile]) -> Vec<String> {
     let mut violations = Vec::new();
-    let is_pure = |file: &&RustFile| file.room().is_some_and(|room| PURE.contains(&room));
+    let is_pure = |file: &&RustFile| {
+        file.crate_name()
+            .is_some_and(|crate_name| PURE.contains(&crate_name))
+    };
     for file in files
         .iter()
         .filter(is_pure)
@@ -63,14 +66,17 @@ fn check_files(files: &[RustFile]) -> Vec<String> {
 
 fn check_manifests(manifests: &[Manifest]) -> Vec<String> {
     let mut violations = Vec::new();
-    for manifest in manifests.iter().filter(|m| PURE.contains(&m.room.as_str())) {
+    for manifest in manifests
+        .iter()
+        .filter(|m| PURE.contains(&m.crate_name.as_str()))
+    {
         for name in &manifest.dependencies {
             let ours = name.starts_with("allosaur-");
             if !ours && !MAY_DEPEND_ON.contains(&name.as_str()) {
                 violations.push(format!(
                     "crates/{}/Cargo.toml: {name} is not known to be pure. If it reads no clock, \
                      file, socket or randomness, add it to the list in purity.rs",
-                    manifest.room
+                    manifest.crate_name
                 ));
             }
         }

@@ -39,8 +39,8 @@ impl RustFile {
         }
     }
 
-    /// The room that the file belongs to: `engine` for `crates/engine/...`.
-    pub(crate) fn room(&self) -> Option<&str> {
+    /// The crate_name that the file belongs to: `engine` for `crates/engine/...`.
+    pub(crate) fn crate_name(&self) -> Option<&str> {
         self.path.strip_prefix("crates/")?.split('/').next()
     }
 
@@ -182,8 +182,11 @@ fn collect(root: &Path, folder: &Path, ending: &str, files: &mut Vec<TextFile>) 
 #[test]
 fn a_file_knows_its_place() {
     let at = |path: &str| RustFile::new(path, "");
-    assert_eq!(at("crates/engine/src/vm/run.rs").room(), Some("engine"));
-    assert_eq!(at("fuzz/src/lib.rs").room(), None);
+    assert_eq!(
+        at("crates/engine/src/vm/run.rs").crate_name(),
+        Some("engine")
+    );
+    assert_eq!(at("fuzz/src/lib.rs").crate_name(), None);
     assert_eq!(at("crates/engine/src/vm/run.rs").module(), ["vm", "run"]);
     assert_eq!(at("crates/engine/src/vm/mod.rs").module(), ["vm"]);
     assert_eq!(at("crates/engine/src/stats.rs").module(), ["stats"]);

@@ -6,7 +6,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use crate::source::{RustFile, rust_files};
 
-/// The room of `unsafe`.
+/// The crate_name of `unsafe`.
 const ROOM: &str = "crates/port/";
 /// Other files that may have it, with the reason.
 const ALSO: [(&str, &str); 0] = [];
@@ -55,10 +55,10 @@ fn check(files: &[RustFile], also: &[(&str, &str)]) -> Vec<String> {
 #[test]
 fn unsafe_stays_in_its_room() {
     let files = rust_files();
-    let in_room = files.iter().filter(|file| file.path.starts_with(ROOM));
+    let in_crate = files.iter().filter(|file| file.path.starts_with(ROOM));
     assert!(
-        in_room.count() > 1,
-        "the room of unsafe is where this rule thinks it is"
+        in_crate.count() > 1,
+        "the crate_name of unsafe is where this rule thinks it is"
     );
     crate::assert_none(&check(&files, &ALSO));
 }

@@ -235,7 +235,7 @@ fn two_threads_pass_frames_unharmed() {
         let mut state = 1;
         for number in 0..frames {
             let len = next(&mut state) as usize % if number % 8 == 0 { 9238 } else { 300 };
-            // Some by slot, some by repeat; the doorbell is rung now and then.
+            // Some by slot, some by repeat; flushed now and then.
             if number % 3 == 0 {
                 let mut frame = vec![0; len];
                 fill(&mut frame, number);

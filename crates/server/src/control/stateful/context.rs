@@ -5,7 +5,7 @@ use allosaur_api::events::{Event, StatefulPhase};
 use allosaur_api::{Error, Fields};
 use serde_json::{Map, Value, json};
 
-use super::Room;
+use super::StatefulState;
 use crate::control::captures::ask;
 use crate::control::layers::answers_echo;
 use crate::control::lease::Lease;
@@ -142,7 +142,7 @@ impl Control {
     }
 }
 
-impl Room {
+impl StatefulState {
     /// What all profiles do together: what the busiest does. A profile that goes is still there.
     fn together(&self) -> StatefulPhase {
         let phases = self.profiles.values().map(|profile| match profile.phase {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::figures::{Both, Rate, TableTotals};
 use super::rows::{Rows, Values};
 use super::run::Run;
-use super::{Room, addon};
+use super::{StatefulState, app_latency};
 use crate::control::{Control, Reply, View};
 
 /// What the values of counters are called.
@@ -47,7 +47,7 @@ impl Run {
     }
 }
 
-impl Room {
+impl StatefulState {
     /// The runs of this epoch.
     fn runs(&self) -> impl Iterator<Item = &Run> {
         let profiles = self.profiles.values();
@@ -66,7 +66,11 @@ impl Room {
 
     /// Which dynamic counters there are.
     fn dynamic_epoch(&self) -> u64 {
-        self.profiles.values().map(addon::epoch).max().unwrap_or(0)
+        self.profiles
+            .values()
+            .map(app_latency::epoch)
+            .max()
+            .unwrap_or(0)
     }
 }
 
@@ -131,9 +135,9 @@ impl Control {
     pub(super) fn dynamic_descriptions(&self, fields: &Fields<'_>) -> Reply {
         let epoch = match DynamicDescriptions::parse(fields)? {
             DynamicDescriptions::Sum => self.room.dynamic_epoch(),
-            DynamicDescriptions::Profile(name) => addon::epoch(self.room.profile(&name)?),
+            DynamicDescriptions::Profile(name) => app_latency::epoch(self.room.profile(&name)?),
         };
-        Ok(json!({"name": DESCRIPTIONS, "epoch": epoch, "data": addon::of_epoch(epoch)}))
+        Ok(json!({"name": DESCRIPTIONS, "epoch": epoch, "data": app_latency::of_epoch(epoch)}))
     }
 
     pub(super) fn dynamic_values(&self, fields: &Fields<'_>) -> Reply {
@@ -141,7 +145,11 @@ impl Control {
         let profile = self.room.profile(&params.profile)?;
         let run = profile.run.as_ref();
         let counters = run.map_or_else(Both::default, Run::totals);
-        Ok(dynamic_values(&params, addon::epoch(profile), &counters))
+        Ok(dynamic_values(
+            &params,
+            app_latency::epoch(profile),
+            &counters,
+        ))
     }
 
     pub(super) fn total_dynamic_values(&self, fields: &Fields<'_>) -> Reply {
@@ -161,6 +169,6 @@ fn dynamic_values(params: &DynamicValues, epoch: u64, counters: &Both) -> Value 
     if params.epoch < epoch {
         return json!({"epoch_err": "there are other dynamic counters now: describe them again"});
     }
-    let [client, server] = addon::dynamic_values(epoch, counters);
+    let [client, server] = app_latency::dynamic_values(epoch, counters);
     json!({"name": VALUES, "epoch": epoch, "client": client, "server": server})
 }

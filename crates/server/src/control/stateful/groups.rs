@@ -4,7 +4,7 @@ use allosaur_api::commands::stateful::counters::{GroupNames, GroupStats};
 use allosaur_api::{Error, Fields};
 use serde_json::{Map, Value, json};
 
-use super::addon;
+use super::app_latency;
 use super::counters::values_of;
 use super::profiles::Profile;
 use crate::control::{Control, Reply, View};
@@ -22,7 +22,7 @@ impl Control {
         let addon = |group: usize| {
             let run = profile.run.as_ref();
             run.map_or(Vec::new(), |run| {
-                addon::of_group(&run.profile, group, first)
+                app_latency::of_group(&run.profile, group, first)
             })
         };
         let addon = (0..=names.len()).map(|group| (group.to_string(), json!(addon(group))));
@@ -61,7 +61,7 @@ impl Control {
             let about = (group_name.as_str(), epoch);
             let rows = &self.room.rows;
             let mut values = values_of(rows, about, &counters, rates, duration_s, None);
-            addon::add_values(&mut values, &counters, rows.count());
+            app_latency::add_values(&mut values, &counters, rows.count());
             reply[group.to_string()] = values;
         }
         Ok(reply)

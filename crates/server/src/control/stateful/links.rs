@@ -4,7 +4,7 @@ use allosaur_engine::stateful::Command;
 use allosaur_packet::MacAddress;
 
 use crate::control::Control;
-use crate::orders::FlowOrder;
+use crate::worker_command::FlowCommand;
 
 /// The kind of port that has neither clients nor servers.
 pub(super) const DUMMY: &str = "dummy";
@@ -59,6 +59,6 @@ impl Control {
             peer_mac: MacAddress(port.layers.destination_mac()),
             vlan: port.layers.outer_vlan(),
         };
-        self.order(core, FlowOrder::Command(command));
+        self.order(core, FlowCommand::Command(command));
     }
 }

@@ -10,11 +10,11 @@
 //! | starting and stopping | `start`, `run` |
 //! | the 140 rows, and their values | `rows`, `figures`, `counters`, `groups` |
 //! | asked for against achieved | `offered` |
-//! | latency: echo streams beside, and what the add-on of programs counts | `latency`, `addon` |
+//! | latency: echo streams beside, and what the add-on of programs counts | `latency`, `app_latency` |
 //! | records of flows | `records` |
 //! | clients, topology, where frames go, tunnels | `clients`, `topology`, `links`, `tunnels` |
 
-mod addon;
+mod app_latency;
 mod clients;
 mod context;
 mod counters;
@@ -42,7 +42,7 @@ use allosaur_engine::time::Nanos;
 
 use super::port::{DEFAULT_PROFILE, Owner};
 use super::{Action, Control, Reply, View};
-use crate::orders::{FlowOrder, FlowReport};
+use crate::worker_command::{FlowCommand, FlowReport};
 
 use clients::ClientTerms;
 use figures::TableTotals;
@@ -53,7 +53,7 @@ use topology::Topology;
 
 /// All that control knows of stateful traffic.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct StatefulState {
     pub(super) owner: Option<Owner>,
     /// How often traffic has begun when none ran.
     epoch: u64,
@@ -72,9 +72,9 @@ pub(super) struct Room {
     last_index: RunIndex,
 }
 
-impl Default for Room {
-    fn default() -> Room {
-        Room {
+impl Default for StatefulState {
+    fn default() -> StatefulState {
+        StatefulState {
             owner: None,
             epoch: 0,
             phase: StatefulPhase::Idle,
@@ -187,14 +187,14 @@ impl Control {
     }
 
     /// Tells a data thread something about its flows.
-    fn order(&mut self, core: usize, order: FlowOrder) {
+    fn order(&mut self, core: usize, order: FlowCommand) {
         self.actions.push_back(Action::Flows { core, order });
     }
 
     /// Tells all data threads that there are the same.
     fn order_all(&mut self, mut command: impl FnMut() -> stateful::Command) {
         for core in self.live_cores() {
-            self.order(core, FlowOrder::Command(command()));
+            self.order(core, FlowCommand::Command(command()));
         }
     }
 

@@ -24,13 +24,13 @@ use allosaur_engine::template::CompiledProfile;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::{Map, Value, json};
 
-use super::Room;
+use super::StatefulState;
 use super::run::Run;
 use super::upload::{Text, Upload, not_begun};
 use crate::control::port::{ALL_PROFILES, DEFAULT_PROFILE};
 use crate::control::status::seconds_since;
 use crate::control::{Control, Reply, View};
-use crate::orders::FlowOrder;
+use crate::worker_command::FlowCommand;
 
 /// How often it is looked whether a profile may go.
 const LOOK_INTERVAL: Nanos = 10 * MILLISECOND;
@@ -85,7 +85,7 @@ impl Profile {
     }
 }
 
-impl Room {
+impl StatefulState {
     /// A profile that is there.
     pub(super) fn profile(&self, name: &str) -> Result<&Profile, Error> {
         self.profiles.get(name).ok_or_else(|| unknown(name))
@@ -306,7 +306,7 @@ impl Control {
         }
         for core in self.live_cores() {
             let command = Command::Remove { run: run.index };
-            self.order(core, FlowOrder::Command(command));
+            self.order(core, FlowCommand::Command(command));
         }
     }
 

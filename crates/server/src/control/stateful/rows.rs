@@ -9,7 +9,7 @@ use allosaur_engine::tcp::TcpCounters;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::addon;
+use super::app_latency;
 use super::figures::Rate;
 
 /// Whether a row is a counter, and what it says of a run.
@@ -129,7 +129,9 @@ pub fn named(
         value: values.get(&id.to_string()).cloned().unwrap_or(json!(0)),
         is_error: row.0 == Class::Error,
     });
-    named.chain(addon::named(&counters.flows.latency)).collect()
+    named
+        .chain(app_latency::named(&counters.flows.latency))
+        .collect()
 }
 
 fn description((id, row): (usize, &Row)) -> Value {

@@ -1,6 +1,6 @@
 //! Starting, changing and stopping stateful traffic.
 //!
-//! What lives here: the commands, and the orders to data threads that follow. What does not: how a
+//! What lives here: the commands, and the worker commands that follow. What does not: how a
 //! run ends (`run`).
 
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ use super::run::Run;
 use crate::control::traffic::START_LEAD;
 use crate::control::{Control, Reply, View};
 use crate::counters::RunBlock;
-use crate::orders::FlowOrder;
+use crate::worker_command::FlowCommand;
 
 // A start finds a number as long as not all of them are taken.
 const _: () = assert!(STATEFUL_PROFILES_MAX < RUNS_MAX as usize);
@@ -105,17 +105,17 @@ impl Control {
         let clients = self.clients_of(params.client_mask);
         for (&core, block) in cores.iter().zip(&run.blocks) {
             let (run, block) = (run.index, Arc::clone(block));
-            self.order(core, FlowOrder::Publish { run, block });
+            self.order(core, FlowCommand::Publish { run, block });
         }
         for &core in &cores {
             self.order(
                 core,
-                FlowOrder::Command(start_command(params, clients, &run)),
+                FlowCommand::Command(start_command(params, clients, &run)),
             );
             if let Some(interval_s) = params.record_interval_s {
                 let interval = Some(Records::interval(interval_s));
                 let run = run.index;
-                self.order(core, FlowOrder::Sample { run, interval });
+                self.order(core, FlowCommand::Sample { run, interval });
             }
         }
         let profile = self.room.profiles.get_mut(name).expect("it was there");
@@ -255,7 +255,7 @@ impl Control {
         let (index, running) = (run.index, run.running.clone());
         for core in running {
             let command = Command::Stop { run: index, abort };
-            self.order(core, FlowOrder::Command(command));
+            self.order(core, FlowCommand::Command(command));
         }
     }
 
@@ -290,7 +290,7 @@ impl Control {
         let (index, running) = (run.index, run.running.clone());
         for core in running {
             let command = Command::Update { run: index, factor };
-            self.order(core, FlowOrder::Command(command));
+            self.order(core, FlowCommand::Command(command));
         }
         Ok(Value::Null)
     }

@@ -5,7 +5,7 @@
 
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 
-use super::chance::Chance;
+use super::rng::SimRng;
 
 /// What a frame takes on the wire besides its bytes: FCS (4), preamble (8) and gap (12).
 const WIRE_OVERHEAD_BYTES: u64 = 24;
@@ -72,7 +72,7 @@ pub struct LinkCounters {
 #[derive(Clone, Debug)]
 pub(super) struct Link {
     settings: LinkSettings,
-    chance: Chance,
+    chance: SimRng,
     /// The last frame's last bit has left then, in nanoseconds.
     busy_until: f64,
     pub(super) counters: LinkCounters,
@@ -82,7 +82,7 @@ pub(super) struct Link {
 pub(super) type Arrivals = [Option<Nanos>; 2];
 
 impl Link {
-    pub(super) fn new(settings: LinkSettings, chance: Chance) -> Link {
+    pub(super) fn new(settings: LinkSettings, chance: SimRng) -> Link {
         Link {
             settings,
             chance,
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn link(settings: LinkSettings) -> Link {
-        Link::new(settings, Chance::new(1, 0))
+        Link::new(settings, SimRng::new(1, 0))
     }
 
     #[test]

@@ -8,17 +8,17 @@
 //! | a device that looks into frames | `faults` |
 //! | what came of it | `outcome` |
 //! | who sees the frames | `watch` |
-//! | the ports' queues, random numbers | `queue`, `chance` |
+//! | the ports' queues, random numbers | `queue`, `rng` |
 //!
 //! What does not live here: files and words for people (see `main`).
 //!
 //! All that is random comes from one seed: the same plan gives the same frames, byte for byte.
 
-mod chance;
 mod faults;
 mod link;
 mod outcome;
 mod queue;
+mod rng;
 mod watch;
 mod world;
 
@@ -30,10 +30,10 @@ use allosaur_engine::time::{Nanos, SECOND};
 
 use crate::control::stateful::profile::{self, StatefulError};
 
-pub use chance::Chance;
 pub use faults::{Fault, FaultShare};
 pub use link::{LinkCounters, LinkSettings};
 pub use outcome::{GroupOutcome, Outcome, SideOutcome, Verdict};
+pub use rng::SimRng;
 pub use watch::{Passing, Watch};
 pub use world::{CLIENT_MAC, MTU_MAX, MTU_MIN, SERVER_MAC, Settings, World};
 

@@ -19,10 +19,10 @@ use allosaur_packet::frame::{self, Transport};
 use allosaur_packet::tcp::TcpView;
 use allosaur_packet::udp::UdpView;
 
-use super::chance::Chance;
 use super::faults::{Device, Fault, FaultShare};
 use super::link::{Link, LinkCounters, LinkSettings};
 use super::queue::Queue;
+use super::rng::SimRng;
 use super::watch::{Passing, Watch};
 
 /// The one profile that runs.
@@ -96,7 +96,7 @@ struct Host {
 
 /// A frame that is under way.
 #[derive(Debug)]
-struct UnderWay {
+struct InFlight {
     at: Nanos,
     /// Frames of one time arrive in the order of sending.
     number: u64,
@@ -104,29 +104,29 @@ struct UnderWay {
     frame: Vec<u8>,
 }
 
-impl UnderWay {
+impl InFlight {
     fn order(&self) -> (Nanos, u64) {
         (self.at, self.number)
     }
 }
 
-impl PartialEq for UnderWay {
-    fn eq(&self, other: &UnderWay) -> bool {
+impl PartialEq for InFlight {
+    fn eq(&self, other: &InFlight) -> bool {
         self.order() == other.order()
     }
 }
 
-impl Eq for UnderWay {}
+impl Eq for InFlight {}
 
-impl PartialOrd for UnderWay {
-    fn partial_cmp(&self, other: &UnderWay) -> Option<Ordering> {
+impl PartialOrd for InFlight {
+    fn partial_cmp(&self, other: &InFlight) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for UnderWay {
+impl Ord for InFlight {
     /// The first to arrive is the greatest: heaps give the greatest first.
-    fn cmp(&self, other: &UnderWay) -> Ordering {
+    fn cmp(&self, other: &InFlight) -> Ordering {
         other.order().cmp(&self.order())
     }
 }
@@ -142,7 +142,7 @@ pub struct World<W> {
     device: Device,
     /// What has just left the device.
     passed: Vec<(Side, Vec<u8>)>,
-    under_way: BinaryHeap<UnderWay>,
+    under_way: BinaryHeap<InFlight>,
     sent: u64,
     cores: u32,
     watch: W,
@@ -160,7 +160,7 @@ fn place(side: Side) -> usize {
 impl<W: Watch> World<W> {
     /// A world where nothing runs yet.
     pub fn new(settings: &Settings, watch: W) -> World<W> {
-        let link = |side| Link::new(settings.link, Chance::new(settings.seed, side));
+        let link = |side| Link::new(settings.link, SimRng::new(settings.seed, side));
         World {
             now: START,
             sides: [Side::Client, Side::Server].map(|side| {
@@ -168,7 +168,7 @@ impl<W: Watch> World<W> {
                 hosts.map(|rank| Host::new(settings, side, rank)).collect()
             }),
             links: [link(0), link(1)],
-            device: Device::new(&settings.faults, Chance::new(settings.seed, FAULTS)),
+            device: Device::new(&settings.faults, SimRng::new(settings.seed, FAULTS)),
             passed: Vec::new(),
             under_way: BinaryHeap::new(),
             sent: 0,
@@ -366,7 +366,7 @@ impl<W: Watch> World<W> {
     fn put_under_way(&mut self, at: Nanos, to: Side, frame: Vec<u8>) {
         self.sent += 1;
         let number = self.sent;
-        self.under_way.push(UnderWay {
+        self.under_way.push(InFlight {
             at,
             number,
             to,
@@ -401,7 +401,7 @@ impl Host {
         let config = Config {
             ports,
             flows_max: settings.flows_max,
-            seed: Chance::new(settings.seed, purpose).bits(),
+            seed: SimRng::new(settings.seed, purpose).bits(),
         };
         Host {
             engine: StatefulEngine::new(config, START),

@@ -14,7 +14,7 @@ use allosaur_packet::frame::{self, Layout};
 use allosaur_packet::tcp::{TcpFlags, TcpView};
 
 use super::{Fault, FaultShare};
-use crate::sim::stateful::chance::Chance;
+use crate::sim::stateful::rng::SimRng;
 
 /// The port that nobody serves.
 const WRONG_PORT: u16 = 1;
@@ -53,7 +53,7 @@ pub(crate) struct Device {
     flows: HashMap<Key, Flow>,
     /// Of flows that go to a wrong port, as the server sees them: the right one.
     right_ports: HashMap<Key, u16>,
-    chance: Chance,
+    chance: SimRng,
     counters: [u64; Fault::COUNT],
 }
 
@@ -80,7 +80,7 @@ fn other(side: Side) -> Side {
 }
 
 impl Device {
-    pub(crate) fn new(faults: &[FaultShare], chance: Chance) -> Device {
+    pub(crate) fn new(faults: &[FaultShare], chance: SimRng) -> Device {
         Device {
             faults: faults.to_vec(),
             flows: HashMap::new(),

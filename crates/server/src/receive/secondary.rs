@@ -1,6 +1,6 @@
 //! Receive threads beside the first: each reads one more queue of every port that has so many.
 //!
-//! What lives here: a [`Gatherer`], which counts what arrives and copies to the first receive thread
+//! What lives here: a [`SecondaryReceiver`], which counts what arrives and copies to the first receive thread
 //! what is to be measured or shown; and the first thread's end of that way. What does not: measuring
 //! (`meters`) and showing (`observe`), which only the first thread does.
 
@@ -16,11 +16,11 @@ use allosaur_port::tap::{TapIn, TapOut, TapSwitch, tap};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::arrivals::{MEASURE, Passing};
-use super::rest::{self, Attention, SLEEP_IDLE, SLEEP_WATCHING, Turn};
+use super::idle::{self, AwakePolicy, SLEEP_IDLE, SLEEP_WATCHING, Turn};
 use super::{BUDGET, PortSide};
 use crate::clock::Clock;
 use crate::counters::{ArrivalBlock, CoreCounters, ReceiveBlock};
-use crate::mailbox::Doorbell;
+use crate::mailbox::Notify;
 use crate::observe::{Observer, Reception};
 use crate::polling::Poll;
 
@@ -71,57 +71,57 @@ pub(super) enum Purpose {
 
 /// The way from one other receive thread to the first, its end at the first.
 #[derive(Debug)]
-pub struct Way {
+pub struct ForwardRx {
     copies: TapOut,
     changes: Producer<(PortIndex, Reception)>,
     /// Changes that found no room yet.
     waiting: VecDeque<(PortIndex, Reception)>,
-    bell: Doorbell,
+    notify: Notify,
 }
 
 /// The same way, its end at the other thread.
 #[derive(Debug)]
-pub struct FarEnd {
+pub struct ForwardTx {
     pub(crate) copies: TapIn,
     pub(crate) changes: Consumer<(PortIndex, Reception)>,
     /// The ports that are watched.
     pub(crate) watched: Watched,
     /// Wakes the first receive thread.
-    first: Doorbell,
+    first: Notify,
 }
 
-impl FarEnd {
+impl ForwardTx {
     /// What was passed on becomes visible to the first thread, which wakes.
     pub(crate) fn flush(&mut self) {
         self.copies.flush();
-        self.first.ring();
+        self.first.notify();
     }
 }
 
-/// A way to another thread, which `bell` wakes; `first` wakes the first, and `watched` says which
+/// A way to another thread, which `notify` wakes; `first` wakes the first, and `watched` says which
 /// ports are watched.
-pub fn way(bell: Doorbell, first: Doorbell, watched: Watched) -> (Way, FarEnd) {
+pub fn forward_channel(notify: Notify, first: Notify, watched: Watched) -> (ForwardRx, ForwardTx) {
     let (copies_in, copies) = tap();
     let (changes, changes_out) = RingBuffer::new(CHANGES);
-    let near = Way {
+    let near = ForwardRx {
         copies,
         changes,
         waiting: VecDeque::new(),
-        bell,
+        notify,
     };
-    let far = FarEnd {
+    let forward_tx = ForwardTx {
         copies: copies_in,
         changes: changes_out,
         watched,
         first,
     };
-    (near, far)
+    (near, forward_tx)
 }
 
 /// The first receive thread's end of the ways to all others.
 #[derive(Debug)]
-pub(super) struct Gathered {
-    ways: Vec<Way>,
+pub(super) struct ForwardedFrames {
+    forward_rx: Vec<ForwardRx>,
     watched: Watched,
     /// How each port receives, as the others were told.
     told: Vec<Reception>,
@@ -129,10 +129,14 @@ pub(super) struct Gathered {
     lost: u64,
 }
 
-impl Gathered {
-    pub(super) fn new(ways: Vec<Way>, watched: Watched, ports: usize) -> Gathered {
-        Gathered {
-            ways,
+impl ForwardedFrames {
+    pub(super) fn new(
+        forward_rx: Vec<ForwardRx>,
+        watched: Watched,
+        ports: usize,
+    ) -> ForwardedFrames {
+        ForwardedFrames {
+            forward_rx,
             watched,
             told: vec![Reception::default(); ports],
             lost: 0,
@@ -151,14 +155,16 @@ impl Gathered {
         if std::mem::replace(&mut self.told[port], reception) == reception {
             return;
         }
-        for way in &mut self.ways {
-            way.waiting.push_back((port as PortIndex, reception));
+        for forward_channel in &mut self.forward_rx {
+            forward_channel
+                .waiting
+                .push_back((port as PortIndex, reception));
         }
     }
 
     /// Passes on what waits for room.
     pub(super) fn tell(&mut self) {
-        self.ways.iter_mut().for_each(Way::tell);
+        self.forward_rx.iter_mut().for_each(ForwardRx::tell);
     }
 
     /// Hands copies to `each`, as (what for, time, port, bytes). Returns
@@ -168,26 +174,32 @@ impl Gathered {
         mut each: impl FnMut(Purpose, Nanos, PortIndex, &[u8]),
     ) -> usize {
         let mut copies = 0;
-        for way in &mut self.ways {
-            copies += way.copies.receive(GATHER_BUDGET, |at, number, frame| {
-                let purpose = match number & MEASURE {
-                    0 => Purpose::Show,
-                    _ => Purpose::Measure,
-                };
-                each(purpose, at, number & !MEASURE, frame);
-            });
+        for forward_channel in &mut self.forward_rx {
+            copies += forward_channel
+                .copies
+                .receive(GATHER_BUDGET, |at, number, frame| {
+                    let purpose = match number & MEASURE {
+                        0 => Purpose::Show,
+                        _ => Purpose::Measure,
+                    };
+                    each(purpose, at, number & !MEASURE, frame);
+                });
         }
         copies
     }
 
     /// Copies to be shown that were lost since the last call.
     pub(super) fn take_lost(&mut self) -> u64 {
-        let lost = self.ways.iter().map(|way| way.copies.lost_packets()).sum();
+        let lost = self
+            .forward_rx
+            .iter()
+            .map(|forward_channel| forward_channel.copies.lost_packets())
+            .sum();
         lost - std::mem::replace(&mut self.lost, lost)
     }
 }
 
-impl Way {
+impl ForwardRx {
     fn tell(&mut self) {
         if self.waiting.is_empty() {
             return;
@@ -198,38 +210,38 @@ impl Way {
             }
             self.waiting.pop_front();
         }
-        self.bell.ring();
+        self.notify.notify();
     }
 }
 
 /// A receive thread beside the first.
 #[derive(Debug)]
-pub struct Gatherer {
+pub struct SecondaryReceiver {
     /// Of the ports that have so many queues.
     ports: Vec<Option<PortSide>>,
-    end: FarEnd,
-    attention: Attention,
+    end: ForwardTx,
+    attention: AwakePolicy,
     block: Arc<ArrivalBlock>,
     clock: Clock,
     started_at: Nanos,
     busy_ns: Nanos,
 }
 
-impl Gatherer {
+impl SecondaryReceiver {
     /// One that reads `queues`, one of each port that has so many; `first` is the block of the first
     /// receive thread.
     pub fn new(
         queues: impl IntoIterator<Item = Option<PortRx>>,
-        end: FarEnd,
+        end: ForwardTx,
         block: Arc<ArrivalBlock>,
         first: Arc<ReceiveBlock>,
         clock: Clock,
-    ) -> Gatherer {
+    ) -> SecondaryReceiver {
         let ports = queues.into_iter().map(|queue| queue.map(PortSide::new));
-        Gatherer {
+        SecondaryReceiver {
             ports: ports.collect(),
             end,
-            attention: Attention::new(first),
+            attention: AwakePolicy::new(first),
             block,
             started_at: clock.now_ns(),
             clock,
@@ -237,11 +249,11 @@ impl Gatherer {
         }
     }
 
-    /// Works until `stop` is set. While it waits, `bell` wakes it, and so does a frame that arrives
+    /// Works until `stop` is set. While it waits, `notify` wakes it, and so does a frame that arrives
     /// at a port of the kernel's.
-    pub fn run(self, poll: Poll, stop: &AtomicBool, bell: &Doorbell) {
+    pub fn run(self, poll: Poll, stop: &AtomicBool, notify: &Notify) {
         let clock = self.clock.clone();
-        rest::run(self, &clock, poll, stop, bell);
+        idle::run(self, &clock, poll, stop, notify);
     }
 
     /// One turn of the loop. Returns how many frames arrived.
@@ -258,7 +270,7 @@ impl Gatherer {
             let Some(side) = side else {
                 continue;
             };
-            let way = Passing {
+            let forward_channel = Passing {
                 copies: &mut self.end.copies,
                 clock: &self.clock,
                 port: number as PortIndex,
@@ -266,7 +278,7 @@ impl Gatherer {
                 is_timed: self.end.watched.timed() >> number & 1 == 1,
                 knows_arrivals: side.queue.knows_arrivals(),
             };
-            let (n, to_measure) = side.gather(self.clock.now_ns(), way);
+            let (n, to_measure) = side.gather(self.clock.now_ns(), forward_channel);
             measured |= to_measure;
             if side.is_news(n) {
                 side.arrivals.publish(number, &self.block);
@@ -295,9 +307,9 @@ impl Gatherer {
     }
 }
 
-impl Turn for Gatherer {
+impl Turn for SecondaryReceiver {
     fn turn(&mut self) -> usize {
-        Gatherer::turn(self)
+        SecondaryReceiver::turn(self)
     }
 
     fn must_stay_awake(&mut self, now: Nanos) -> bool {
@@ -321,10 +333,10 @@ impl Turn for Gatherer {
 impl PortSide {
     /// Takes what has arrived, counts it, and passes on what is to be measured or shown. Returns how
     /// many frames there were, and whether any was to be measured.
-    fn gather(&mut self, now: Nanos, mut way: Passing<'_>) -> (usize, bool) {
+    fn gather(&mut self, now: Nanos, mut forward_channel: Passing<'_>) -> (usize, bool) {
         let (arrivals, mut measured) = (&mut self.arrivals, false);
         let arrived = self.queue.receive(now, BUDGET, |at, frame| {
-            measured |= arrivals.take(at, frame, &mut way);
+            measured |= arrivals.take(at, frame, &mut forward_channel);
         });
         (arrived, measured)
     }

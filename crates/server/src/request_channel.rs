@@ -1,4 +1,4 @@
-//! The desk: where control asks the receive thread, and waits for the answer.
+//! The request channel: control asks the receive thread, and waits for the answer.
 //!
 //! What lives here: a ring each way, and how long control waits. What does not: what is asked
 //! (`observe`).
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use crate::mailbox::Doorbell;
+use crate::mailbox::Notify;
 use crate::observe::{Answer, Request};
 
 /// How long control waits for an answer.
@@ -19,9 +19,9 @@ const QUESTIONS: usize = 16;
 
 /// The end of control.
 #[derive(Debug)]
-pub struct AskingEnd {
+pub struct RequestSender {
     line: RefCell<Line>,
-    receive: Doorbell,
+    receive: Notify,
 }
 
 #[derive(Debug)]
@@ -33,17 +33,17 @@ struct Line {
 
 /// The end of the receive thread.
 #[derive(Debug)]
-pub struct AnsweringEnd {
+pub struct RequestReceiver {
     questions: Consumer<(u64, Request)>,
     answers: Producer<(u64, Answer)>,
     control: Thread,
 }
 
 /// The two ends; `receive` wakes the receive thread. Control is the thread that calls this.
-pub fn desk(receive: Doorbell) -> (AskingEnd, AnsweringEnd) {
+pub fn request_channel(receive: Notify) -> (RequestSender, RequestReceiver) {
     let (questions_in, questions) = RingBuffer::new(QUESTIONS);
     let (answers, answers_out) = RingBuffer::new(QUESTIONS);
-    let asking = AskingEnd {
+    let asking = RequestSender {
         line: RefCell::new(Line {
             questions: questions_in,
             answers: answers_out,
@@ -51,7 +51,7 @@ pub fn desk(receive: Doorbell) -> (AskingEnd, AnsweringEnd) {
         }),
         receive,
     };
-    let answering = AnsweringEnd {
+    let answering = RequestReceiver {
         questions,
         answers,
         control: thread::current(),
@@ -59,7 +59,7 @@ pub fn desk(receive: Doorbell) -> (AskingEnd, AnsweringEnd) {
     (asking, answering)
 }
 
-impl AskingEnd {
+impl RequestSender {
     /// Asks and waits; nothing when there is no answer in time.
     pub fn ask(&self, request: Request) -> Option<Answer> {
         let mut line = self.line.borrow_mut();
@@ -67,7 +67,7 @@ impl AskingEnd {
         let number = line.asked;
         // When the ring is full the receive thread has stood still for many questions.
         line.questions.push((number, request)).ok()?;
-        self.receive.ring();
+        self.receive.notify();
         let until = Instant::now() + ANSWER_MAX;
         loop {
             match line.answers.pop() {
@@ -83,8 +83,8 @@ impl AskingEnd {
     }
 }
 
-impl AnsweringEnd {
-    /// The question that [`answer`](AnsweringEnd::answer) answers next.
+impl RequestReceiver {
+    /// The question that [`answer`](RequestReceiver::answer) answers next.
     pub fn question(&self) -> Option<&Request> {
         self.questions.peek().ok().map(|(_, request)| request)
     }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_question_is_answered_by_another_thread() {
-        let (asking, mut answering) = desk(Doorbell::new().expect("a file descriptor"));
+        let (asking, mut answering) = request_channel(Notify::new().expect("a file descriptor"));
         let receive = thread::spawn(move || {
             let mut left = 2;
             while left > 0 {
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_comes_too_late_is_not_taken_for_another() {
-        let (asking, mut answering) = desk(Doorbell::new().expect("a file descriptor"));
+        let (asking, mut answering) = request_channel(Notify::new().expect("a file descriptor"));
         assert_eq!(asking.ask(Request::ListCaptures), None);
         answering.answer(|_| Answer::Unknown);
         let answers = thread::spawn(move || {

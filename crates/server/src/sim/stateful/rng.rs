@@ -5,16 +5,16 @@
 
 /// A sequence of random numbers.
 #[derive(Clone, Debug)]
-pub struct Chance(u64);
+pub struct SimRng(u64);
 
 /// 2⁶⁴ divided by the golden ratio (Steele, Lea and Flood, "Fast splittable pseudorandom number
 /// generators", 2014).
 const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 
-impl Chance {
+impl SimRng {
     /// The sequence of a seed. Others with the same seed and another `purpose` do not resemble it.
-    pub fn new(seed: u64, purpose: u64) -> Chance {
-        Chance(mix(
+    pub fn new(seed: u64, purpose: u64) -> SimRng {
+        SimRng(mix(
             seed.wrapping_add(mix(purpose.wrapping_add(GOLDEN_RATIO)))
         ))
     }
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_numbers_and_purposes_differ() {
         let numbers = |seed, purpose| {
-            let mut chance = Chance::new(seed, purpose);
+            let mut chance = SimRng::new(seed, purpose);
             (0..8).map(|_| chance.bits()).collect::<Vec<_>>()
         };
         assert_eq!(numbers(7, 1), numbers(7, 1));
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn shares_are_kept() {
-        let mut chance = Chance::new(1, 0);
+        let mut chance = SimRng::new(1, 0);
         let hits = (0..100_000).filter(|_| chance.happens(0.2)).count();
         assert!((19_500..20_500).contains(&hits), "{hits}");
         assert!((0..1000).all(|_| !chance.happens(0.0) && chance.happens(1.0)));

@@ -12,7 +12,7 @@ use allosaur_engine::time::{MILLISECOND, Nanos};
 use super::Flows;
 use crate::counters::{ArrivalBlock, CoreBlock, CoreCounters, RunBlock};
 use crate::mailbox::Report;
-use crate::orders::FlowReport;
+use crate::worker_command::FlowReport;
 
 /// How long what was counted waits until it is published, while there are flows or frames.
 const PUBLISH_AFTER: Nanos = 5 * MILLISECOND;
@@ -23,7 +23,7 @@ const SAMPLE_MIN: Nanos = MILLISECOND;
 
 /// What control is told, and when.
 #[derive(Debug)]
-pub(super) struct News {
+pub(super) struct StatsPublisher {
     core: Arc<CoreBlock>,
     arrivals: Arc<ArrivalBlock>,
     /// Where the counters of runs go.
@@ -43,9 +43,13 @@ struct Sample {
     interval: Option<Nanos>,
 }
 
-impl News {
-    pub(super) fn new(ports: usize, core: Arc<CoreBlock>, arrivals: Arc<ArrivalBlock>) -> News {
-        News {
+impl StatsPublisher {
+    pub(super) fn new(
+        ports: usize,
+        core: Arc<CoreBlock>,
+        arrivals: Arc<ArrivalBlock>,
+    ) -> StatsPublisher {
+        StatsPublisher {
             core,
             arrivals,
             runs: Vec::new(),
@@ -122,8 +126,8 @@ impl News {
 impl Flows {
     /// Publishes all counters.
     pub fn publish(&mut self) {
-        let news = &mut self.news;
-        news.due = self.last_turn_at
+        let publisher = &mut self.publisher;
+        publisher.due = self.last_turn_at
             + match self.engine.flows() {
                 0 => PUBLISH_IDLE,
                 _ => PUBLISH_AFTER,
@@ -133,7 +137,7 @@ impl Flows {
             .transmitted()
             .iter()
             .zip(self.streams.counters());
-        for (sum, (flows, streams)) in news.sums.iter_mut().zip(sent) {
+        for (sum, (flows, streams)) in publisher.sums.iter_mut().zip(sent) {
             *sum = *flows;
             sum.add(streams);
         }
@@ -142,17 +146,17 @@ impl Flows {
             busy_ns: self.busy_ns,
             total_ns,
         };
-        news.core.publish(&news.sums, time);
+        publisher.core.publish(&publisher.sums, time);
         for (port, table) in self.streams.groups_mut().enumerate() {
-            news.core.publish_groups(port, table);
+            publisher.core.publish_groups(port, table);
         }
         let mut tables = self.engine.counters().clone();
-        for inlet in &mut self.inlets {
-            inlet.publish(&news.arrivals);
-            inlet.count_passed(&mut tables);
+        for rx_queue in &mut self.rx_queues {
+            rx_queue.publish(&publisher.arrivals);
+            rx_queue.count_passed(&mut tables);
         }
-        news.core.publish_flow_tables(&tables);
-        news.publish_runs(&self.engine, |_| true);
+        publisher.core.publish_flow_tables(&tables);
+        publisher.publish_runs(&self.engine, |_| true);
     }
 
     /// Tells control what happened. The counters come first, so that who hears of an end finds them
@@ -166,7 +170,7 @@ impl Flows {
             } else if let Some(program) = self.streams.poll_retired() {
                 self.mail.send(Report::Retired(program));
                 continue;
-            } else if let Some(run) = self.news.pop_sample(now) {
+            } else if let Some(run) = self.publisher.pop_sample(now) {
                 let mut records = Vec::new();
                 self.engine
                     .flow_records(now, run, |record| records.push(record));

@@ -15,10 +15,10 @@ use allosaur_port::spread::{Sharing, SpreadEnd, SpreadReader, spread_by};
 
 use crate::clock::Clock;
 use crate::counters::ArrivalBlock;
-use crate::mailbox::Alarm;
+use crate::mailbox::Waker;
 use crate::observe::{MacFilter, Reception, ServiceMode};
 use crate::receive::arrivals::{Arrivals, Passing};
-use crate::receive::gather::FarEnd;
+use crate::receive::secondary::ForwardTx;
 
 /// Frames taken from one port before the next has its turn.
 const BUDGET: usize = 64;
@@ -33,7 +33,7 @@ pub enum FlowRx {
         /// The queue.
         queue: SpreadReader<PortRx>,
         /// Wakes the threads of the other shares, in their order.
-        others: Vec<Alarm>,
+        others: Vec<Waker>,
     },
     /// A share of a queue that another thread reads.
     Share {
@@ -47,7 +47,7 @@ pub enum FlowRx {
 impl FlowRx {
     /// Shares a queue out over threads, the first of which reads it; the others are woken by
     /// `others`. All frames of a flow go to one thread: the one that the client's port belongs to.
-    pub fn share_out(queue: PortRx, others: Vec<Alarm>, side: Side) -> Vec<FlowRx> {
+    pub fn share_out(queue: PortRx, others: Vec<Waker>, side: Side) -> Vec<FlowRx> {
         let sharing = match side {
             Side::Client => Sharing::ByDestinationPort,
             Side::Server => Sharing::BySourcePort,
@@ -103,9 +103,9 @@ impl FlowRx {
         };
         let passed = queue.take_passed();
         // Share 0 is the reader's own.
-        for (share, alarm) in (1..).zip(others) {
+        for (share, waker) in (1..).zip(others) {
             if passed >> share & 1 == 1 {
-                alarm.wake();
+                waker.wake();
             }
         }
     }
@@ -124,7 +124,7 @@ impl RxQueue for FlowRx {
 
 /// What a data thread reads of one port, and what it counts there.
 #[derive(Debug)]
-pub(super) struct Inlet {
+pub(super) struct FlowRxQueue {
     port: PortIndex,
     /// Which side of flows the port has, if it has one.
     side: Option<Side>,
@@ -142,8 +142,8 @@ pub(super) struct Inlet {
     told_ever: u64,
 }
 
-/// What came of a turn of one inlet.
-pub(super) struct Reaped {
+/// What a turn of one rx queue gave.
+pub(super) struct RxResult {
     /// Frames that there were.
     pub(super) frames: usize,
     /// More wait.
@@ -154,9 +154,9 @@ pub(super) struct Reaped {
     pub(super) is_measured: bool,
 }
 
-impl Inlet {
-    pub(super) fn new(port: PortIndex, side: Option<Side>, queue: FlowRx) -> Inlet {
-        Inlet {
+impl FlowRxQueue {
+    pub(super) fn new(port: PortIndex, side: Option<Side>, queue: FlowRx) -> FlowRxQueue {
+        FlowRxQueue {
             port,
             side,
             queue,
@@ -192,12 +192,12 @@ impl Inlet {
         clock: &Clock,
         engine: &mut StatefulEngine,
         tx_queues: &mut impl TxQueues,
-        end: &mut FarEnd,
-    ) -> Reaped {
+        end: &mut ForwardTx,
+    ) -> RxResult {
         let (port, arrivals) = (self.port, &mut self.arrivals);
         let has = |ports: u64| ports >> port & 1 == 1;
         let is_wanted_whole = has(end.watched.whole());
-        let mut way = Passing {
+        let mut forward_channel = Passing {
             is_watched: has(end.watched.any()),
             is_timed: has(end.watched.timed()),
             copies: &mut end.copies,
@@ -214,30 +214,30 @@ impl Inlet {
             }
             if service.redirects(frame) {
                 (others, *redirected) = (others + 1, *redirected + 1);
-                is_measured |= arrivals.take(at, frame, &mut way);
+                is_measured |= arrivals.take(at, frame, &mut forward_channel);
                 return;
             }
             match engine.handle_frame(now, port, frame, tx_queues) {
                 Disposition::Flow => {
                     arrivals.count(frame);
                     if is_wanted_whole {
-                        way.show(at, frame);
+                        forward_channel.show(at, frame);
                     }
                 }
                 Disposition::Stray | Disposition::Other => {
                     others += 1;
-                    is_measured |= arrivals.take(at, frame, &mut way);
+                    is_measured |= arrivals.take(at, frame, &mut forward_channel);
                 }
             }
         });
         self.arrived_ever += arrived as u64;
         self.queue.wake_others();
-        Reaped {
+        RxResult {
             frames: arrived,
             is_more: arrived == BUDGET,
             is_passed_on: is_measured
                 || is_wanted_whole && arrived > 0
-                || others > 0 && way.is_watched,
+                || others > 0 && forward_channel.is_watched,
             is_measured,
         }
     }
@@ -246,8 +246,8 @@ impl Inlet {
     pub(super) fn publish(&mut self, block: &ArrivalBlock) {
         // The last turn before this may have brought nothing, and those before it much.
         let told = std::mem::replace(&mut self.told_ever, self.arrived_ever);
-        let news = usize::from(told != self.arrived_ever);
-        if self.arrivals.is_news(news, self.queue.lost_packets()) {
+        let publisher = usize::from(told != self.arrived_ever);
+        if self.arrivals.is_news(publisher, self.queue.lost_packets()) {
             self.arrivals.publish(usize::from(self.port), block);
         }
     }

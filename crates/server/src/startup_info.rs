@@ -14,7 +14,7 @@ use allosaur_port::description::PortDescription;
 use allosaur_port::kind::AnyPort;
 
 use crate::affinity;
-use crate::control::{BuildFacts, ControlConfig, LinkOwner, PortConfig};
+use crate::control::{BuildInfo, ControlConfig, LinkOwner, PortConfig};
 use crate::layout::Layout;
 use crate::settings::PortSettings;
 use crate::threads::{Refusal, refused};
@@ -118,7 +118,7 @@ pub fn flow_configs(
     Ok((0..threads).map(of_thread).collect())
 }
 
-/// Gives ports the MAC addresses that the user chose, and their peers the news.
+/// Gives ports the MAC addresses that the user chose, and tells their peers.
 pub fn take_source_macs(config: &mut ControlConfig, ports: &[PortSettings]) {
     let chosen = ports.iter().map(|port| port.addresses.source_mac);
     let own = config.ports.iter().map(|port| port.hw_mac);
@@ -144,11 +144,11 @@ fn memory_mac(port: usize) -> [u8; 6] {
     [0x02, 0xa1, 0x05, 0, 0, port as u8]
 }
 
-fn build_facts() -> BuildFacts {
+fn build_facts() -> BuildInfo {
     let binary = std::env::current_exe().and_then(std::fs::metadata);
     let built = binary.and_then(|file| file.modified()).map(date_of).ok();
     let format = |pattern| built.map_or(String::new(), |at| at.format(pattern).to_string());
-    BuildFacts {
+    BuildInfo {
         version: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
         date: format("%b %d %Y"),
         time: format("%H:%M:%S"),

@@ -13,7 +13,7 @@ use allosaur_port::kind::PortRx;
 
 use crate::clock::Clock;
 use crate::counters::ReceiveBlock;
-use crate::mailbox::Doorbell;
+use crate::mailbox::Notify;
 use crate::polling::{FILES_MAX, Poll, SLEEP_MIN, sharpen_sleep, stay_awake};
 
 /// A thread waits for one file of each port.
@@ -42,14 +42,14 @@ pub(super) trait Turn {
     fn queues(&mut self) -> impl Iterator<Item = &mut PortRx>;
 }
 
-/// Works until `stop` is set. While it waits, `bell` wakes it, and so does a frame that arrives at
+/// Works until `stop` is set. While it waits, `notify` wakes it, and so does a frame that arrives at
 /// a port of the kernel's.
 pub(super) fn run(
     mut receiver: impl Turn,
     clock: &Clock,
     poll: Poll,
     stop: &AtomicBool,
-    bell: &Doorbell,
+    notify: &Notify,
 ) {
     sharpen_sleep();
     let mut sleep = SLEEP_MIN;
@@ -71,7 +71,7 @@ pub(super) fn run(
         let is_quiet = sleep > SLEEP_MIN;
         let queues = receiver.queues().filter(|_| is_quiet);
         let files = queues.filter_map(|queue| -> Option<BorrowedFd<'_>> { queue.file() });
-        poll.wait_for(bell, files, now, Some(due));
+        poll.wait_for(notify, files, now, Some(due));
         // Who is woken early shall expect something.
         let woken = clock.now_ns() < due;
         sleep = if woken {
@@ -84,7 +84,7 @@ pub(super) fn run(
 
 /// Knows when frames to measure are likely soon.
 #[derive(Debug)]
-pub(crate) struct Attention {
+pub(crate) struct AwakePolicy {
     /// When the last frame was measured, or announced.
     measured_at: Option<Nanos>,
     /// What control has announced up to now.
@@ -92,9 +92,9 @@ pub(crate) struct Attention {
     block: Arc<ReceiveBlock>,
 }
 
-impl Attention {
-    pub(crate) fn new(block: Arc<ReceiveBlock>) -> Attention {
-        Attention {
+impl AwakePolicy {
+    pub(crate) fn new(block: Arc<ReceiveBlock>) -> AwakePolicy {
+        AwakePolicy {
             measured_at: None,
             expectations: 0,
             block,

@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use allosaur_port::buffers::Buffers;
 use allosaur_port::kind::PortControl;
 
-use crate::control::{Control, DeviceCounters, FrameRoom};
+use crate::control::{Control, DeviceCounters, FrameSpace};
 
 /// What the ports are attached to, in order; memory ports are not.
 #[derive(Debug)]
-pub struct Attached {
+pub struct Netdevs {
     ports: Vec<Option<PortControl>>,
     /// The room of each port's transmit queues, also in memory.
     buffers: Vec<Buffers>,
@@ -20,13 +20,13 @@ pub struct Attached {
     names: Vec<String>,
 }
 
-impl Attached {
+impl Netdevs {
     /// What is attached to each port, and the room of its transmit queues.
-    pub fn new(ports: Vec<Option<PortControl>>, buffers: Vec<Buffers>) -> Attached {
+    pub fn new(ports: Vec<Option<PortControl>>, buffers: Vec<Buffers>) -> Netdevs {
         let mut seen = HashSet::new();
         let counters = ports.iter().flatten().flat_map(PortControl::counters);
         let names = counters.map(|(name, _)| name);
-        Attached {
+        Netdevs {
             names: names.filter(|name| seen.insert(name.clone())).collect(),
             ports,
             buffers,
@@ -59,7 +59,7 @@ impl Attached {
     }
 }
 
-impl DeviceCounters for Attached {
+impl DeviceCounters for Netdevs {
     fn names(&self) -> &[String] {
         &self.names
     }
@@ -69,10 +69,10 @@ impl DeviceCounters for Attached {
         attached.map_or_else(Vec::new, PortControl::counters)
     }
 
-    fn room(&self, port: u8, frame_bytes: usize) -> FrameRoom {
+    fn room(&self, port: u8, frame_bytes: usize) -> FrameSpace {
         let buffers = self.buffers.get(usize::from(port));
         let room = buffers.map(|buffers| buffers.room(frame_bytes));
-        room.map_or(FrameRoom::default(), |room| FrameRoom {
+        room.map_or(FrameSpace::default(), |room| FrameSpace {
             free: room.free,
             total: room.total,
         })

@@ -13,16 +13,16 @@ use crate::counters::RunBlock;
 
 /// What a data thread shall do.
 #[derive(Debug)]
-pub enum Order {
+pub enum WorkerCommand {
     /// For its streams.
     Streams(Command),
     /// For its flows; only in stateful mode.
-    Flows(FlowOrder),
+    Flows(FlowCommand),
 }
 
 /// What a data thread shall do with its flows.
 #[derive(Debug)]
-pub enum FlowOrder {
+pub enum FlowCommand {
     /// What the engine shall do.
     Command(stateful::Command),
     /// The counters of that run go there from now on. Comes before the run starts.
@@ -58,20 +58,20 @@ pub enum FlowReport {
     },
 }
 
-impl From<Command> for Order {
-    fn from(command: Command) -> Order {
-        Order::Streams(command)
+impl From<Command> for WorkerCommand {
+    fn from(command: Command) -> WorkerCommand {
+        WorkerCommand::Streams(command)
     }
 }
 
-impl From<FlowOrder> for Order {
-    fn from(order: FlowOrder) -> Order {
-        Order::Flows(order)
+impl From<FlowCommand> for WorkerCommand {
+    fn from(order: FlowCommand) -> WorkerCommand {
+        WorkerCommand::Flows(order)
     }
 }
 
-impl From<stateful::Command> for Order {
-    fn from(command: stateful::Command) -> Order {
-        Order::Flows(FlowOrder::Command(command))
+impl From<stateful::Command> for WorkerCommand {
+    fn from(command: stateful::Command) -> WorkerCommand {
+        WorkerCommand::Flows(FlowCommand::Command(command))
     }
 }

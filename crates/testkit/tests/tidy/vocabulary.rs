@@ -1,0 +1,212 @@
+//! Rule: modules and types have names that the field knows, and no two types of a crate that
+//! others may see share a name.
+//!
+//! `docs/glossary.md` says what the words are, and what to write instead of those in [`PRIVATE`].
+
+use std::collections::BTreeMap;
+
+use syn::visit::{self, Visit};
+
+use crate::source::{RustFile, is_test_only, rust_files};
+
+/// Words of our own, which may not be a part of the name of a module or a type.
+const PRIVATE: [&str; 32] = [
+    "alarm",
+    "around",
+    "attached",
+    "attention",
+    "courier",
+    "desk",
+    "doorbell",
+    "doze",
+    "facts",
+    "gather",
+    "gatherer",
+    "guests",
+    "held",
+    "house",
+    "inlet",
+    "looks",
+    "newcomer",
+    "news",
+    "orders",
+    "outlet",
+    "outlets",
+    "outlook",
+    "rest",
+    "resting",
+    "room",
+    "sight",
+    "standing",
+    "taken",
+    "unproven",
+    "way",
+    "ways",
+    "words",
+];
+
+/// Where a word stands in its plain meaning, with the reason.
+const PLAIN: [(&str, &str, &str); 0] = [];
+
+/// The parts of a name: `FlowOrder` and `flow_order` are `flow`, `order`.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for c in name.chars() {
+        if c == '_' || c.is_uppercase() {
+            parts.push(String::new());
+        }
+        if c != '_' {
+            let part = parts.last_mut().expect("there is a first part");
+            part.extend(c.to_lowercase());
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+#[derive(Default)]
+struct Names {
+    /// Of types, with the line.
+    types: Vec<(String, usize, bool)>,
+}
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        if is_test_only(item) {
+            return;
+        }
+        let named = match item {
+            syn::Item::Struct(item) => Some((&item.ident, &item.vis)),
+            syn::Item::Enum(item) => Some((&item.ident, &item.vis)),
+            syn::Item::Trait(item) => Some((&item.ident, &item.vis)),
+            syn::Item::Type(item) => Some((&item.ident, &item.vis)),
+            _ => None,
+        };
+        if let Some((ident, visibility)) = named {
+            let is_public = matches!(visibility, syn::Visibility::Public(_));
+            let line = ident.span().start().line;
+            self.types.push((ident.to_string(), line, is_public));
+        }
+        visit::visit_item(self, item);
+    }
+}
+
+fn names(file: &RustFile) -> Names {
+    let mut names = Names::default();
+    names.visit_file(&file.syntax);
+    names
+}
+
+fn private_word(name: &str) -> Option<&'static str> {
+    let parts = parts(name);
+    PRIVATE
+        .into_iter()
+        .find(|word| parts.iter().any(|part| part == word))
+}
+
+fn check_words(file: &RustFile) -> Vec<String> {
+    let mut violations = Vec::new();
+    let mut check = |name: &str, line: usize| {
+        let Some(word) = private_word(name) else {
+            return;
+        };
+        let is_plain = |(path, plain, _): &(&str, &str, &str)| *path == file.path && *plain == name;
+        if !PLAIN.iter().any(is_plain) {
+            violations.push(format!(
+                "{}:{line}: `{name}`: '{word}' is a private word (docs/glossary.md)",
+                file.path
+            ));
+        }
+    };
+    if let Some(module) = file.module().last() {
+        check(module, 1);
+    }
+    for (name, line, _) in names(file).types {
+        check(&name, line);
+    }
+    violations
+}
+
+/// Public types of one crate by the same name, apart from those of modules that are each other's
+/// counterpart by feature.
+fn check_twice(files: &[RustFile]) -> Vec<String> {
+    let mut places: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    for file in files.iter().filter(|file| file.is_product()) {
+        let Some(room) = file.crate_name() else {
+            continue;
+        };
+        if file.path.ends_with("/absent.rs") {
+            continue;
+        }
+        for (name, line, is_public) in names(file).types {
+            if is_public {
+                let key = (room.to_owned(), name);
+                let place = format!("{}:{line}", file.path);
+                places.entry(key).or_default().push(place);
+            }
+        }
+    }
+    let twice = places
+        .into_iter()
+        .filter(|((_, name), places)| places.len() > 1 && !QUALIFIED.contains(&name.as_str()));
+    twice
+        .map(|((_, name), places)| format!("{}: type `{name}` more than once", places.join(", ")))
+        .collect()
+}
+
+/// Names that are there more than once, as their modules qualify them where they are used:
+/// `tcp::State`, `pcap::Reader`. The list only shrinks.
+const QUALIFIED: [&str; 18] = [
+    "Command",
+    "Context",
+    "Event",
+    "GroupCounters",
+    "GroupStats",
+    "Interface",
+    "Mode",
+    "Operation",
+    "Outcome",
+    "Packet",
+    "Port",
+    "Program",
+    "ProgramError",
+    "Reader",
+    "Settings",
+    "State",
+    "Watch",
+    "Writer",
+];
+
+#[test]
+fn modules_and_types_speak_the_fields_language() {
+    let files = rust_files();
+    let violations: Vec<String> = files
+        .iter()
+        .filter(|file| file.is_product())
+        .flat_map(check_words)
+        .collect();
+    crate::assert_none(&violations);
+}
+
+#[test]
+fn public_types_of_a_crate_have_different_names() {
+    crate::assert_none(&check_twice(&rust_files()));
+}
+
+#[test]
+fn private_words_and_doubles_are_seen() {
+    let file = |path: &str, text: &str| RustFile::new(path, text);
+    let path = "crates/engine/src/stateful/news.rs";
+    crate::assert_one(&check_words(&file(path, "")), &["`news`", "private word"]);
+    let text = "struct TxOutlet;\nstruct Words;\n#[cfg(test)]\nstruct Room;\n";
+    let found = check_words(&file("crates/engine/src/vm/run.rs", text));
+    assert_eq!(found.len(), 2, "{found:?}");
+    let text = "pub struct Restart;\nstruct Password;\n";
+    crate::assert_none(&check_words(&file("crates/engine/src/vm/run.rs", text)));
+    let files = [
+        file("crates/engine/src/a.rs", "pub struct Path;\nstruct Side;\n"),
+        file("crates/engine/src/b.rs", "pub enum Path {}\nstruct Side;\n"),
+        file("crates/port/src/b.rs", "pub enum Path {}\n"),
+    ];
+    crate::assert_one(&check_twice(&files), &["`Path`", "a.rs:1", "b.rs:1"]);
+}
