@@ -30,6 +30,14 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
+@pytest.fixture(autouse=True)
+def terminals_may_close() -> Iterator[None]:
+    """What runs under nohup passes an ignored SIGHUP on to all that it starts; here it must end them."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Start the command line; what still runs at the end of the test is killed."""
