@@ -32,7 +32,7 @@ class Signal(enum.Enum):
 
 
 class Subscription(Protocol):
-    """The server's published frames. Only that one came matters: each says that there is something to fetch."""
+    """The server's published frames. Only that one came matters: each says to fetch what is new."""
 
     def receive(self) -> Signal:
         """Wait for the next signal. After ``close`` it returns ``Signal.CLOSED``."""
