@@ -88,7 +88,7 @@ def test_both_directions_and_a_multiplier(allosaur: Any) -> None:
 
 
 def test_the_summary_for_people(allosaur: Any, profile: Callable[..., Path]) -> None:
-    ended = allosaur("run", profile(), "--local", "-m", "1kpps", "-d", "2.5s")
+    ended = allosaur("run", profile(), "--local", "-m", "1kpps", "-d", "2.5s", in_time=True)
     assert ended.code == 0, ended
     for shown in (
         "port 0",
