@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from allosaur.server import LocalServer
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -127,3 +128,35 @@ def talks() -> Any:
 def bad_link() -> Any:
     """A bad link between two interfaces of a namespace (see bad_link.py)."""
     return _module("bad_link").BadLink
+
+
+STOLEN_SHARE_MAX = 0.2
+TRIES_WHEN_STARVED = 3
+
+
+def _cpu_ticks() -> tuple[int, int]:
+    """All ticks of the CPUs, and those that the host gave to others while we wanted them (proc(5), steal)."""
+    first = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    ticks = [int(field) for field in first]
+    return sum(ticks), ticks[7]
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """Do a test again that failed while the host took away a fifth of the CPUs or more.
+
+    Tests hold beside busy programs; when the host stops the machine for most of a second they say nothing.
+    """
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for attempt in range(TRIES_WHEN_STARVED):
+        all_before, stolen_before = _cpu_ticks()
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        all_after, stolen_after = _cpu_ticks()
+        share = (stolen_after - stolen_before) / max(all_after - all_before, 1)
+        is_last = attempt == TRIES_WHEN_STARVED - 1
+        if is_last or share < STOLEN_SHARE_MAX or not any(report.failed for report in reports):
+            break
+        item._initrequest()  # type: ignore[attr-defined]
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
