@@ -1,7 +1,4 @@
 //! The build of the C shim that DPDK ports need; without the feature `dpdk` it does nothing.
-//!
-//! What lives here: how the shim is compiled and what is linked, as `pkg-config` tells. What does
-//! not: which drivers there are; DPDK loads them when it starts.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,8 +1,4 @@
-"""Captures: the frames of a pcap, pcapng or ERF file, with their times.
-
-What lives here: the formats, read frame by frame, and what can be wrong with a file. What does
-not: what is made of the frames (``_packet``, ``_pcap_profile``).
-"""
+"""Captures: the frames of a pcap, pcapng or ERF file, with their times."""
 
 from __future__ import annotations
 

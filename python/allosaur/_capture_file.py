@@ -1,8 +1,4 @@
-"""Writing captures: frames into a pcap or pcapng file, as they come.
-
-What does not live here: reading them (``_capture``), and where the frames come from
-(``_client_capture``).
-"""
+"""Writing captures: frames into a pcap or pcapng file, as they come."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The client's connection, its settings, and how it reads a ``ports`` argument.
-
-What does not live here: what is done with ports (``_client_ports``, ``_client_traffic``).
-"""
+"""The client's connection, its settings, and how it reads a ``ports`` argument."""
 
 from __future__ import annotations
 

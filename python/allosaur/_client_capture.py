@@ -1,8 +1,4 @@
-"""What a client does with captures on the server: start, watch, fetch, stop, remove.
-
-What does not live here: capture files (``_capture_file``), and captures that are sent
-(``_client_pcap``).
-"""
+"""What a client does with captures on the server: start, watch, fetch, stop, remove."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a client changes while traffic runs: pause, resume, update; of profiles and of single streams.
-
-What does not live here: starting and stopping (``_client_traffic``).
-"""
+"""What a client changes while traffic runs: pause, resume, update; of profiles and of single streams."""
 
 from __future__ import annotations
 

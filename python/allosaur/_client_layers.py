@@ -1,8 +1,4 @@
-"""What a client does with the addresses of ports, and packets that it sends out of them at once.
-
-What does not live here: finding the MAC of a gateway, which needs what a port receives
-(``_client_neighbors``).
-"""
+"""What a client does with the addresses of ports, and packets that it sends out of them at once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Runs that are told in one line, as on TRex's console: ``start_line("-f imix.py -m 10mpps --port 0 1")``.
-
-What does not live here: what the words mean (``_client_traffic``).
-"""
+"""Runs that are told in one line, as on TRex's console: ``start_line("-f imix.py -m 10mpps --port 0 1")``."""
 
 from __future__ import annotations
 

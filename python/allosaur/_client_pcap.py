@@ -1,7 +1,4 @@
-"""What a client does with capture files: send them, read here or by the server.
-
-What does not live here: how a capture becomes streams (``_pcap_profile``).
-"""
+"""What a client does with capture files: send them, read here or by the server."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a client asks of the server as a whole, and what this server does not do.
-
-What does not live here: connecting (``_client_base``).
-"""
+"""What a client asks of the server as a whole, and what this server does not do."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a client does with traffic: streams on ports, start, wait, stop.
-
-What does not live here: what changes while traffic runs (``_client_changes``).
-"""
+"""What a client does with traffic: streams on ports, start, wait, stop."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Streams as Python code: a file that ``STLProfile.load`` turns into the same streams.
 
-What lives here: the writing. A packet is written as Scapy layers where they give the same bytes,
-else as bytes. What does not live here: the reading (``_loader``).
+A packet is written as Scapy layers where they give the same bytes, else as bytes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """The server's events: a thread that waits for the notification and fetches what happened.
 
-What lives here: the event log, the thread, and the words of each event. What does not: what an
-event means for a port (the client is called for that, event by event, in order).
-
 There is no polling. The server publishes a frame when something happened; the thread fetches the
 events by an ordinary request. A lost connection is noticed by the socket's monitor.
 """

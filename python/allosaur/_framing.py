@@ -1,7 +1,7 @@
 """The bytes of one message: JSON text, plain or in the zipped envelope.
 
 The envelope is a magic number and the length of the text (4 bytes each, big endian), then a zlib
-stream. What does not live here: sockets, and the meaning of the JSON.
+stream.
 """
 
 from __future__ import annotations

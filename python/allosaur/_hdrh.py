@@ -1,7 +1,6 @@
 """HdrHistograms as servers send them: base64 of the compressed V2 encoding.
 
-What lives here: reading one, and percentiles of what was counted between two. Times are whole
-microseconds, as in the histogram.
+Times are whole microseconds, as in the histogram.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Profiles from files: Python with its tunables, JSON, YAML, captures. Errors say the file and the line.
-
-What does not live here: what a profile is (``_profile``).
-"""
+"""Profiles from files: Python with its tunables, JSON, YAML, captures. Errors say the file and the line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The packet side of ``allosaur.testing``: service mode, captures, receive queues, pushed packets.
-
-What does not live here: ownership, streams and events (``testing``).
-"""
+"""The packet side of ``allosaur.testing``: service mode, captures, receive queues, pushed packets."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The server in a box for stateful traffic: profiles, their states and events, counters that a test sets.
-
-What does not live here: ports and stateless streams (``testing``), of which this takes all it can.
-"""
+"""The server in a box for stateful traffic: profiles, their states and events, counters that a test sets."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How fast and how long: "5mpps", "10%", "2m" to what the protocol wants.
-
-What does not live here: what the server makes of it (a factor for the profile's rates).
-"""
+"""How fast and how long: "5mpps", "10%", "2m" to what the protocol wants."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Where headers and fields lie in a packet: "IP.src" to a number of bytes.
 
-What does not live here: the building of the packet (``_packet``). A header's name is that of Scapy's class
+A header's name is that of Scapy's class
 ("Ether", "ICMPv6ND_NS") or the one that Scapy shows ("Ethernet", "ICMPv6 Neighbor Discovery - Neighbor
 Solicitation"; "802.1Q" may be written "802|1Q"); a second header of a kind is "IP:1".
 """

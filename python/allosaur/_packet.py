@@ -1,7 +1,4 @@
-"""The packet of a stream: from Scapy, from bytes, or from a capture, with its field engine program.
-
-What does not live here: the program itself (``_program``), and how often it is sent (``_modes``).
-"""
+"""The packet of a stream: from Scapy, from bytes, or from a capture, with its field engine program."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Packets one by one: those to push, and those that the server saw.
-
-What does not live here: the packets of streams (``_packet``).
-"""
+"""Packets one by one: those to push, and those that the server saw."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Profiles from captures: a chain of streams of one packet each, with the gaps of the capture.
-
-What does not live here: the reading of the file (``_capture``).
-"""
+"""Profiles from captures: a chain of streams of one packet each, with the gaps of the capture."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Statistics of packet groups as scripts read them, made from the server's counters.
-
-What lives here: the names of the ``flow_stats`` and ``latency`` parts of the statistics, and the
-reference that ``clear_stats`` takes of each group.
-"""
+"""Statistics of packet groups as scripts read them, made from the server's counters."""
 
 from __future__ import annotations
 

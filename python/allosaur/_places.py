@@ -1,8 +1,4 @@
-"""Where something happens: ports, and the named profiles that a port can hold side by side.
-
-What lives here: how a ``ports`` argument is read. What does not: whether such a port or profile is
-there (``_client_base``).
-"""
+"""Where something happens: ports, and the named profiles that a port can hold side by side."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What the client knows of one port: who owns it, its profiles with their streams and states.
 
-What does not live here: requests (``_client`` makes them). The states follow the server's events.
+The states follow the server's events.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Field engine programs: a list of instructions, written as a list or call by call.
-
-What does not live here: the single instructions (``_vm``).
-"""
+"""Field engine programs: a list of instructions, written as a list or call by call."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """JSON-RPC 2.0 over a transport: one call, or a batch in order.
 
-What lives here: ids, the API handle, batches and their size limit, errors, and the two answers
-that mean "ask again". What does not: what a method does (``_client``) and sockets
-(``_transport``). One lock lets the user's thread and the event thread share it.
+One lock lets the user's thread and the event thread share it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A connection: the handshake, the ports, and the state that events keep up to date.
-
-What does not live here: what a user does with ports (``_client`` and its parts).
-"""
+"""A connection: the handshake, the ports, and the state that events keep up to date."""
 
 from __future__ import annotations
 

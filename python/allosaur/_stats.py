@@ -1,7 +1,6 @@
 """Statistics as scripts read them, made from the server's counters.
 
-What lives here: the names of the dictionary of ``STLClient.get_stats``, and the reference that
-``clear_stats`` takes. The server's counters only grow; "cleared" is the difference to a reference.
+The server's counters only grow; "cleared" is the difference to a reference.
 """
 
 from __future__ import annotations

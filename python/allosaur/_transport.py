@@ -1,8 +1,6 @@
 """The two ways to a server: requests with an answer, and published notifications.
 
-What lives here: the ``Transport`` that the client is written against, and the one over ZeroMQ.
-What does not: what the bytes mean (``_framing``, ``_rpc``), and what to do when the bell rings
-(``_events``). ``allosaur.testing`` has a transport without any server.
+``allosaur.testing`` has a transport without any server.
 """
 
 from __future__ import annotations

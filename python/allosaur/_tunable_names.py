@@ -1,7 +1,4 @@
-"""The names of tunables: which a profile reads, and which was meant by a misspelt one.
-
-What does not live here: loading profiles (``_loader``), and what their values are.
-"""
+"""The names of tunables: which a profile reads, and which was meant by a misspelt one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """The field engine's language: variables, and what is written into each packet.
 
-What lives here: one class an instruction, with its check and its JSON. What does not: the running
-of it (the server does), and the resolution of names like "IP.src" (``_offsets``).
-
 An instruction that needs offsets is compiled when the packet is known: ``to_json(layers)``.
 """
 

@@ -3,7 +3,7 @@
     with LocalServer(ports=["memory", "memory"]) as server, server.client() as client:
         client.reset()
 
-What does not live here: the server itself. It is the binary ``allosaur-server``.
+The server itself is the binary ``allosaur-server``.
 """
 
 from __future__ import annotations

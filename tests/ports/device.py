@@ -2,8 +2,6 @@
 
 All of them lie between pairs of veth: the near ends are for our ports, the far ends are the device's. The
 kernel counts for itself what it received, forwarded and dropped, so that we can be compared with it.
-
-What does not live here: namespaces, pairs, and cleaning up (``network``).
 """
 
 from __future__ import annotations

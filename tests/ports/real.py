@@ -1,8 +1,4 @@
-"""Real TCP stacks for tests: hosts of the kernel, nginx, curl, what the kernel counted, what passed.
-
-What does not live here: namespaces and interfaces (``network``), devices in the way (``device``), the bad
-link (``bad_link``), and profiles (``talks``).
-"""
+"""Real TCP stacks for tests: hosts of the kernel, nginx, curl, what the kernel counted, what passed."""
 
 from __future__ import annotations
 

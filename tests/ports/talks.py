@@ -1,7 +1,4 @@
-"""Stateful profiles for tests with real stacks, servers of ours that run them, and what they counted.
-
-What does not live here: the hosts at the other end (``real``).
-"""
+"""Stateful profiles for tests with real stacks, servers of ours that run them, and what they counted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Traffic for tests with devices in the way: packets, runs, and what came of them.
-
-What does not live here: the devices (``device``) and the networks that they are in (``network``).
-"""
+"""Traffic for tests with devices in the way: packets, runs, and what came of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 //! What a command of the RPC is: name, access, parameters, reply, errors, example, in one item.
 //!
-//! What lives here: the shape of an item. The items themselves are in [`commands`](crate::commands),
-//! one file a noun, and the whole table in [`table`](crate::table).
+//! The items themselves are in [`commands`](crate::commands), one file a noun, and the whole table
+//! in [`table`](crate::table).
 
 use crate::fields::{FieldError, Fields};
 

@@ -1,7 +1,4 @@
 //! The errors of the RPC: codes, messages, and the one sentence that helps.
-//!
-//! What lives here: the error object of a reply. What does not: which sentence is said when; each
-//! place that refuses something writes its own.
 
 use crate::fields::FieldError;
 use serde_json::{Value, json};

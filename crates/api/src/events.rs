@@ -1,7 +1,4 @@
 //! Events: what the server tells its sessions without being asked.
-//!
-//! What lives here: the event types and their data. What does not: the queues that hold them
-//! until a session asks (the server's `control`).
 
 use serde_json::{Value, json};
 

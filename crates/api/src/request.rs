@@ -1,7 +1,4 @@
 //! One JSON-RPC 2.0 request, and the reply to it.
-//!
-//! What lives here: the envelope. What does not: batches and compression (the server's `rpc`),
-//! and what the method does (the server's `control`).
 
 use crate::error::Error;
 use serde_json::{Map, Value, json};

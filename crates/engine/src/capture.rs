@@ -1,7 +1,4 @@
 //! Captured packets: what a capture keeps of the frames that pass, and what it has counted.
-//!
-//! What lives here: one capture ([`Capture`]). What does not: the filter's language (the caller
-//! brings a function), and files or clients that packets go to.
 
 use std::collections::VecDeque;
 

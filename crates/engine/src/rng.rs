@@ -1,8 +1,6 @@
 //! Seeded random numbers: the linear congruential generator of the field engine.
 //!
-//! What lives here: the generator, jumps of any length in O(log n), and a leapfrog form that
-//! gives every n-th state of the sequence as a column. What does not: any seed of its own. The
-//! caller brings the seed, so that the same profile gives the same packets.
+//! The caller brings the seed, so that the same profile gives the same packets.
 //!
 //! The sequence is part of what users see: it is the one that TRex draws, so that the same seed
 //! gives the same addresses. Its state is 32 bits; a draw is bits 16 to 30 of the new state.

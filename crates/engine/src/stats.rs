@@ -1,7 +1,4 @@
 //! Counters: what one thread counted of one port since the server started.
-//!
-//! What lives here: plain numbers with one writer. What does not: rates (control derives them)
-//! and sharing (the server publishes copies).
 
 /// Makes a struct of counters that only grow, and the list of their names in the same order.
 macro_rules! counters {

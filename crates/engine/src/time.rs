@@ -1,7 +1,6 @@
 //! Time, gaps between packets, and rates.
 //!
-//! What lives here: the unit of time, a gap with a fraction of a nanosecond, and the arithmetic
-//! of packet rates. What does not: any clock. Time always comes from the caller.
+//! Time always comes from the caller.
 
 /// A point in time or a length of time, in nanoseconds.
 pub type Nanos = u64;

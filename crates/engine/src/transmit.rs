@@ -1,9 +1,8 @@
 //! How the engine sends: the traits that a port's transmit queue is adapted to.
 //!
-//! What lives here: the ways to send (`slot`, `repeat` and `reuse`) and the way from a port number to
-//! its queue. What does not: any port. The worker loop of the server implements these traits for
-//! each kind of port, by type, so that the engine's burst loops compile once per kind with
-//! nothing in between; the simulator implements them for its recorder.
+//! The worker loop of the server implements these traits for each kind of port, by type, so that
+//! the engine's burst loops compile once per kind with nothing in between; the simulator implements
+//! them for its recorder.
 
 use allosaur_packet::offload::TxChecksumOffload;
 

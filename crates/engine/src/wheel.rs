@@ -8,8 +8,6 @@
 //!
 //! Every item keeps its own nanosecond, so what a coarse tick held spreads over the 20 µs ticks
 //! when it moves down, and the queue stays short however many items wait.
-//!
-//! What lives here: when something is due. What does not: what is done then, and any clock.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

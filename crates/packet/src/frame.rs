@@ -1,8 +1,7 @@
 //! The one-pass parser of a whole frame: which headers there are, and where.
 //!
-//! What lives here: offsets and kinds, the little that every receiver needs of every frame. What
-//! does not: the fields of the headers; make a view at the offset for those. Called once for each
-//! received frame, so there is no allocation and the answer is a small `Copy` struct.
+//! Called once for each received frame, so there is no allocation and the answer is a small `Copy`
+//! struct.
 
 use std::fmt;
 

@@ -1,11 +1,11 @@
 //! Headers, checksums, the frame parser and capture files: bytes to meaning and back.
 //!
-//! What lives here: one file per protocol ([`ethernet`], [`vlan`], [`arp`], [`ipv4`], [`ipv6`],
-//! its extension headers, [`icmpv4`], [`icmpv6`], [`tcp`], [`udp`]), the internet [`checksum`],
-//! what a card is told of checksums that are left to it ([`offload`]),
-//! the one-pass parser of whole frames ([`frame`]) and capture files over byte slices
-//! ([`capture`], [`pcap`], [`pcapng`], [`erf`]). What does not: files, clocks, threads, and any decision
-//! about what to send. Everybody above may call this crate; it calls nobody.
+//! One file per protocol ([`ethernet`], [`vlan`], [`arp`], [`ipv4`], [`ipv6`], its extension headers,
+//! [`icmpv4`], [`icmpv6`], [`tcp`], [`udp`]), the internet [`checksum`], checksums that are left to a
+//! card ([`offload`]), the one-pass parser of whole frames ([`frame`]), and capture files over byte
+//! slices ([`capture`], [`pcap`], [`pcapng`], [`erf`]).
+//!
+//! Everybody above may call this crate; it calls nobody.
 //!
 //! Every protocol file has the same order: the byte positions as named ranges, the *view* (over
 //! anything that is `AsRef<[u8]>`, for reading and writing single fields in place), the *header*

@@ -1,7 +1,4 @@
 //! Checksums that are left to a network card: what it must be told of a frame.
-//!
-//! What lives here: the description, which the engine gives and ports take. What does not: the
-//! checksums ([`checksum`](crate::checksum)), and who leaves them to a card.
 
 /// Where the headers are whose checksums a card fills in. The frame has zero in the IPv4 header's,
 /// and in that of TCP or UDP the sum of the pseudo header (RFC 9293 §3.1).

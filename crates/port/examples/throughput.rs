@@ -1,8 +1,4 @@
 //! How fast memory ports are on this machine: packets per second of each way to send.
-//!
-//! What lives here: a quick look for whoever changes the ring, run with
-//! `cargo run --release -p allosaur-port --example throughput`. What does not: the project's
-//! benchmark, which measures the whole engine (`allosaur-server bench`).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

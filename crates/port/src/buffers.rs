@@ -1,7 +1,4 @@
 //! How much room for frames the transmit queues of a port have, for whoever is asked about it.
-//!
-//! What lives here: rings, slots and pools seen from outside, from any thread. What does not: the
-//! queues, which need no look from here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

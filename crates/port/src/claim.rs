@@ -1,8 +1,7 @@
 //! Claims on interfaces and network cards: one server at a time sends on each.
 //!
-//! What lives here: a name in the kernel's list of sockets that only one process can have, and who
-//! has it. Such a name belongs to a network namespace, as interfaces do, and is free again when its
-//! process ends, however it ends. What does not: programs that are not Allosaur.
+//! Such a name belongs to a network namespace, as interfaces do, and is free again when its process
+//! ends, however it ends.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -1,7 +1,4 @@
 //! How a user names ports: a list such as `memory,memory:delay=1ms`.
-//!
-//! What lives here: the list and its kinds. What does not: the settings of a kind, which the
-//! kind itself reads; devices of DPDK's are in `description/dpdk.rs`.
 
 mod dpdk;
 

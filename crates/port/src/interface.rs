@@ -1,7 +1,4 @@
 //! A network interface of the kernel, as far as a port must know it.
-//!
-//! What lives here: finding it by name, its facts, and what is wrong with one that cannot be used.
-//! What does not: sockets on it ([`af_packet`](crate::af_packet)).
 
 mod control;
 mod counters;

@@ -1,8 +1,5 @@
 //! Ports of any kind, side by side.
 //!
-//! What lives here: opening the ports that a user named, and queues that are of one kind or the
-//! other. What does not: the kinds themselves.
-//!
 //! The queues are enums, so that a caller can branch once a burst and run its loop on the kind.
 
 use std::io;

@@ -1,11 +1,11 @@
 //! Ports: where frames leave and arrive.
 //!
-//! What lives here: the traits that every kind of port has ([`Port`], [`TxQueue`], [`RxQueue`]),
-//! the kinds themselves ([`memory`], [`af_packet`], [`af_xdp`], [`dpdk`]), ports of any kind ([`kind`]),
-//! the wrapper that copies what is sent ([`tap`]), facts about the kernel's interfaces
-//! ([`interface`]), how much room transmit queues have ([`buffers`]), one receive queue shared out over several threads ([`spread`]), how a user names
-//! ports ([`description`]), what the machine has ([`machine`]) and who may use it ([`claim`]), and tap
-//! devices for tests ([`tuntap`]). What does not: what is sent, and when. The home of `unsafe`.
+//! The traits of every kind of port ([`Port`], [`TxQueue`], [`RxQueue`]); the kinds, a folder each
+//! ([`memory`], [`af_packet`], [`af_xdp`], [`dpdk`]), and ports of any kind ([`kind`]) by their
+//! [`description`]; the wrapper that copies what is sent ([`tap`]), one receive queue shared out over
+//! threads ([`spread`]), and how full transmit queues are ([`buffers`]). Of the operating system: the
+//! kernel's interfaces ([`interface`]), what the machine has ([`machine`]), who uses it ([`claim`]),
+//! TAP devices for tests ([`tuntap`]). The home of `unsafe`.
 
 pub mod af_packet;
 pub mod af_xdp;

@@ -1,6 +1,4 @@
 //! The frames that a transmit queue keeps ready, see [`TxQueue::register`](crate::TxQueue::register).
-//!
-//! What lives here: their numbers and how much they may be. What does not: sending them.
 
 use crate::FrameId;
 use crate::memory::REGISTERED_BYTES_MAX;

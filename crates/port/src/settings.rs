@@ -1,6 +1,4 @@
 //! Settings behind the name of a port: `rate=10gbps:delay=1ms`.
-//!
-//! What lives here: taking such a text apart. What does not: which settings a kind of port has.
 
 use crate::PortError;
 

@@ -1,7 +1,4 @@
 //! Options of sockets, read and set.
-//!
-//! What lives here: the two system calls for values of any type. What does not: which options there
-//! are (`af_packet`, `af_xdp`).
 
 use std::ffi::{c_int, c_void};
 use std::io;

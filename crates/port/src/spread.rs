@@ -1,9 +1,5 @@
 //! One receive queue for several threads: shared out by flow, or by a port of TCP and UDP, in software.
 //!
-//! What lives here: the reader, which owns the real queue, keeps its own share and copies the
-//! others into rings ([`spread`], [`spread_by`]); the ends of those rings, which are receive queues of their own.
-//! What does not: which share a frame belongs to (`flow`), and ports that share out by themselves.
-//!
 //! On a frame of 60 bytes, finding its share takes about 220 instructions, most of them the parser's;
 //! copying it into a ring takes about 100 more, and reading it there 20.
 

@@ -1,8 +1,7 @@
 //! Taps: copies of the frames that a thread sends, for a thread that watches.
 //!
-//! What lives here: the ring that the copies go through ([`tap`]), the switch that says which
-//! ports are watched ([`TapSwitch`]), and the wrapper of a transmit queue that makes the copies
-//! ([`Tapped`]). What does not: who watches, and what for.
+//! The ring that copies go through ([`tap`]), the switch that says which ports are watched
+//! ([`TapSwitch`]), and the wrapper of a tx queue that makes the copies ([`Tapped`]).
 //!
 //! A queue that nobody watches is not wrapped, so a tap that is off costs one load a turn.
 

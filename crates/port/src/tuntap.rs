@@ -1,8 +1,7 @@
-//! Tap devices: interfaces of the kernel whose other end is a file.
+//! TAP devices: interfaces of the kernel whose other end is a file. Not a kind of port.
 //!
-//! What lives here: making one, and frames into it and out of it. It is what our stack is tested on against
-//! the kernel's: what the kernel sends arrives here with all checksums and cut to the wire's size. What does
-//! not: a kind of port; for interfaces there is `af_packet`.
+//! Our TCP is tested with them against the kernel's: what the kernel sends arrives here with all
+//! checksums and cut to the wire's size.
 //!
 //! The kernel's own words are in `Documentation/networking/tuntap.rst`.
 

@@ -1,6 +1,4 @@
 //! On which CPUs threads run, and what is known of them.
-//!
-//! What lives here: asking for them and binding to one. What does not: choosing (`layout`).
 
 use allosaur_port::description::{DpdkDevice, PortDescription};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};

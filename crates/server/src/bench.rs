@@ -1,8 +1,5 @@
 //! The benchmark of one data core, on in-memory ports or others: the worker's own loop, as fast as
 //! it goes.
-//!
-//! What lives here: the measurement, as JSON. What does not: what is sent (`case`), and comparing
-//! runs and machines (`bench/run.py`).
 
 mod case;
 pub mod connections;

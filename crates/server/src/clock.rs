@@ -1,6 +1,4 @@
 //! The time of the server: nanoseconds since it started, from the processor's counter.
-//!
-//! What lives here: the one clock that all threads read. What does not: calendar time.
 
 use std::sync::Arc;
 

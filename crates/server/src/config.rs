@@ -1,6 +1,4 @@
 //! The command line of the server binary.
-//!
-//! What lives here: options, their limits and defaults. What does not: what is done with them.
 
 mod refusal;
 mod simulation;

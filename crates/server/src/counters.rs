@@ -1,7 +1,4 @@
 //! Counters as control sees them: a copy of what every thread counted.
-//!
-//! What lives here: the snapshot, and the blocks that threads publish their counters in, each
-//! with one writer. What does not: rates and the RPC's names (control derives them).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,4 @@
 //! Endpoints: where the packets of captures go, and the sockets that ports are joined to.
-//!
-//! What lives here: a thread for each, that writes a file or speaks to a ZeroMQ PAIR socket, and
-//! the rings to it. What does not: which packets (`observe`).
 
 mod capture;
 mod form;

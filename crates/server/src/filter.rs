@@ -1,7 +1,4 @@
 //! Filters: which frames somebody wants, in the language of tcpdump.
-//!
-//! What lives here: compiled filters, over libpcap's compiler and its interpreter. What does not:
-//! who filters what.
 
 use std::fmt;
 

@@ -1,7 +1,6 @@
 //! Which thread does what, and where: from what the user said and what the machine has.
 //!
-//! What lives here: the decision ([`plan`]), pure. What does not: asking the machine ([`affinity`]
-//! and `devices`), and starting threads (`threads`).
+//! [`plan`] is pure: [`affinity`] and `devices` ask the machine.
 //!
 //! [`affinity`]: crate::affinity
 

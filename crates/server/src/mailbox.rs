@@ -1,8 +1,5 @@
 //! Rings between control and the data threads, one each way for each thread, and what wakes them.
 //!
-//! What lives here: the rings, what to do when one is full, and waking a thread that sleeps. What does
-//! not: what is sent (`worker_command`, `allosaur_engine::Event`).
-//!
 //! Nothing is lost: control keeps what a full ring does not take and offers it again
 //! ([`ControlEnd::flush`]); a worker keeps its events in the engine until there is room.
 

@@ -1,7 +1,6 @@
 //! What ports are attached to: interfaces of the kernel, and devices of DPDK's.
 //!
-//! What lives here: their links and counters, for control, and what control decides about them. What
-//! does not: the frames. Used by the control thread.
+//! Used by the control thread.
 
 use std::collections::HashSet;
 

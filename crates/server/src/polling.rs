@@ -1,7 +1,4 @@
 //! What a thread does when it has nothing to do.
-//!
-//! What lives here: busy and adaptive polling, also for a thread that waits for files. What does
-//! not: deciding that there is nothing to do (the threads), and the bell (`mailbox`).
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::str::FromStr;

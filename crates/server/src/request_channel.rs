@@ -1,7 +1,4 @@
 //! The request channel: control asks the receive thread, and waits for the answer.
-//!
-//! What lives here: a ring each way, and how long control waits. What does not: what is asked
-//! (`observe`).
 
 use std::cell::RefCell;
 use std::thread::{self, Thread};

@@ -1,8 +1,4 @@
 //! The service: has the threads started, and is the control thread.
-//!
-//! What lives here: the loop that waits for requests, for what data threads report, for signals
-//! and for the next tick; and how the server ends. What does not: what any of it means
-//! (`control`), the other threads (`threads`), and what control is told first (`startup_info`).
 
 use std::io::Write;
 use std::os::fd::AsRawFd;

@@ -1,7 +1,4 @@
 //! `sim-stateful`: the files around a simulation of flows.
-//!
-//! What lives here: reading the profile, writing captures, printing the outcome. What does not:
-//! the simulation (`sim::stateful`).
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -1,6 +1,4 @@
 //! What control is told when the server starts: facts about its ports, the machine and the build.
-//!
-//! What lives here: where they come from. What does not: what they are for (`control`).
 
 use std::io::Read;
 use std::time::SystemTime;

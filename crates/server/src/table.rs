@@ -1,7 +1,4 @@
 //! The table of counters that a server writes to its standard output every second, as TRex does.
-//!
-//! What lives here: the text, and the thread that writes it: an output that nobody reads holds up
-//! this thread and no other. What does not: counting.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -1,7 +1,4 @@
 //! The threads beside control: how they are started, reached and ended.
-//!
-//! What lives here: the rings and bells between them and control; in `sharing` which queues each has.
-//! What does not: how they work (`worker`, `flows`, `receive`), and when they are told what (`service`).
 
 mod sharing;
 

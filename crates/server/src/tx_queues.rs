@@ -1,7 +1,4 @@
 //! The transmit queues of a data thread, as an engine sees them.
-//!
-//! What lives here: the adapters that let an engine send through each kind of port, by type. What
-//! does not: the loops that use them (`worker`, `flows`).
 
 use allosaur_engine::time::{Due, Gap, Nanos};
 use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};

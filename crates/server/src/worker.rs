@@ -1,7 +1,4 @@
 //! The data thread: where engine and ports meet.
-//!
-//! What lives here: the loop, one screen long. What does not: what to send (engine), how (port), and
-//! the adapters between them (`tx_queues`).
 
 use std::sync::Arc;
 

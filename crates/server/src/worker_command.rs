@@ -1,7 +1,4 @@
 //! What control tells data threads, and what those that have flows tell control.
-//!
-//! What lives here: the words, for streams and for flows. What does not: how they travel
-//! (`mailbox`), who decides (`control`) and who acts (`worker`, `flows`).
 
 use std::sync::Arc;
 

@@ -1,7 +1,4 @@
 //! Captures that tell what is right: read, compared, and the difference in words.
-//!
-//! What lives here: the comparison of what was sent with what should have been. What does not:
-//! making either of them.
 
 use std::fmt;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Helpers for tests only: virtual time, a recorder of what an engine sends, captures that tell
 //! what is right, and where the data for tests lies.
 //!
-//! What does not live here: anything that the product runs. The project's own rules are tests of
-//! this crate (`tests/tidy`), because it stands above the crates that they look at.
+//! The project's own rules are tests of this crate (`tests/tidy`), because it stands above the
+//! crates that they look at.
 
 pub mod clock;
 pub mod data;

@@ -1,6 +1,4 @@
 //! A recorder of what an engine sends: implements the engine's tx queues and keeps every frame.
-//!
-//! What lives here: the queues that never leave the test. What does not: ports.
 
 use allosaur_engine::time::{Due, Gap, Nanos};
 use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};

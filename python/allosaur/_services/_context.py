@@ -1,8 +1,5 @@
 """A service context: runs services over one port, many at once.
 
-What lives here: captures that bring packets, the outbox that sends at a rate, the loop. What does
-not: what services do, and who of them may go on (``_schedule``).
-
 The loop is our own and not a simulation library's: services only see the pipe, the loop must ask the
 server for packets between their turns, and a clock that a test moves makes timeouts testable.
 """

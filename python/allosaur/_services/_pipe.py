@@ -1,7 +1,4 @@
-"""What a service sends into and receives from.
-
-What does not live here: sending and receiving themselves (``_context``).
-"""
+"""What a service sends into and receives from."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Turns: generators that run side by side in one thread, each until it yields something to wait for.
-
-What lives here: what can be waited for, and who may go on. What does not: time (it is given, in
-seconds) and packets (``_context``).
-"""
+"""Turns: generators that run side by side in one thread, each until it yields something to wait for."""
 
 from __future__ import annotations
 

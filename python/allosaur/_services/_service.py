@@ -1,7 +1,4 @@
-"""What a service is, and the filter that says which packets are for which service.
-
-What does not live here: how they run (``_context``).
-"""
+"""What a service is, and the filter that says which packets are for which service."""
 
 from __future__ import annotations
 

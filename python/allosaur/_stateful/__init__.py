@@ -2,5 +2,5 @@
 
 The profile language: ``_commands``, ``_program``, ``_captured`` (programs from captures), ``_replace``
 (fields of applications), ``_addresses``, ``_association``, ``_tunables``, ``_templates``, ``_profile``,
-``_loader``. What does not live here: the stateless side, of which this takes errors and captures.
+``_loader``.
 """

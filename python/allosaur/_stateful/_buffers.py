@@ -1,8 +1,4 @@
-"""The buffers of a profile: the bytes that programs send, each kept once.
-
-What lives here: their numbers, and the lists that connections draw from. What does not: which command
-sends what (``_program``).
-"""
+"""The buffers of a profile: the bytes that programs send, each kept once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Where a capture that a profile names is found.
-
-What does not live here: what is in it (``_captured``).
-"""
+"""Where a capture that a profile names is found."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Programs from captures: the commands of one side of a recorded conversation.
-
-What lives here: which commands a conversation becomes, as TRex's client makes them. What does not:
-taking the conversation out of the packets (``_conversation``).
-"""
+"""Programs from captures: the commands of one side of a recorded conversation."""
 
 from __future__ import annotations
 

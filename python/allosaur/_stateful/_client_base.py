@@ -1,7 +1,4 @@
-"""The stateful client's connection, who owns the server, and how it reads the name of a profile.
-
-What does not live here: what is done with profiles (``_client_profiles``, ``_client_runs``).
-"""
+"""The stateful client's connection, who owns the server, and how it reads the name of a profile."""
 
 from __future__ import annotations
 

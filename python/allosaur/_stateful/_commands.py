@@ -1,8 +1,4 @@
-"""The commands of a program: what one side of a conversation does, step by step.
-
-What lives here: each command, its checks and its words in the protocol. What does not: labels, the
-names of variables and buffers, which belong to the whole program (``_program``).
-"""
+"""The commands of a program: what one side of a conversation does, step by step."""
 
 from __future__ import annotations
 

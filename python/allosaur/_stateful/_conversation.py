@@ -1,8 +1,4 @@
-"""A conversation, taken out of a capture: who said what, in order.
-
-What lives here: finding the one session of a capture, and TCP's bytes in order although segments were
-sent again or came out of order. What does not: the commands that follow from it (``_captured``).
-"""
+"""A conversation, taken out of a capture: who said what, in order."""
 
 from __future__ import annotations
 

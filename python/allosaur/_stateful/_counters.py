@@ -1,7 +1,4 @@
-"""The counters of stateful traffic, by name: read from the server, and counted from the last clear.
-
-What lives here: descriptions, epochs and references. What does not: what a user asks (``_client_counters``).
-"""
+"""The counters of stateful traffic, by name: read from the server, and counted from the last clear."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Large texts for the server, in pieces.
-
-What lives here: how a text is cut, and that the rest is not sent when the server has it already.
-"""
+"""Large texts for the server, in pieces."""
 
 from __future__ import annotations
 

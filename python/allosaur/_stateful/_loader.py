@@ -1,7 +1,4 @@
-"""Stateful profiles from files: Python with its tunables, and JSON. Errors say the file and the line.
-
-What does not live here: what a profile is (``_profile``), and how a Python file is run (``.._loader``).
-"""
+"""Stateful profiles from files: Python with its tunables, and JSON. Errors say the file and the line."""
 
 from __future__ import annotations
 

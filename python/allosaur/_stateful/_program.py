@@ -1,8 +1,4 @@
-"""A program: what one side of a flow does, written call by call, or made from a capture.
-
-What does not live here: the single commands (``_commands``), reading captures (``_captured``), and how
-fields of an application are changed (``_replace``).
-"""
+"""A program: what one side of a flow does, written call by call, or made from a capture."""
 
 from __future__ import annotations
 

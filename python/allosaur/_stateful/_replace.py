@@ -1,9 +1,4 @@
-"""Fields of applications in what programs send: found by header or pattern, and changed.
-
-What lives here: where such a field is, and how the bytes and the counts of the other side follow. What
-does not: what is drawn for a connection, which the server does (the ``draw`` of a command is an offset
-and a list of equally long values).
-"""
+"""Fields of applications in what programs send: found by header or pattern, and changed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Frames taken apart as far as a conversation needs it: addresses, ports, TCP's numbers, payload.
-
-What does not live here: what the segments of a conversation mean together (``_conversation``).
-"""
+"""Frames taken apart as far as a conversation needs it: addresses, ports, TCP's numbers, payload."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A connection to a server for stateful traffic: what its profiles do, kept up to date by events.
-
-What does not live here: the handshake and the ports (``.._session``), and what a user does.
-"""
+"""A connection to a server for stateful traffic: what its profiles do, kept up to date by events."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The network that clients seem to be in: virtual interfaces, and gateways for their addresses.
-
-What lives here: the objects, their checks, and their forms on disk and on the wire. What does not:
-finding the gateways (``_client_topology``).
-"""
+"""The network that clients seem to be in: virtual interfaces, and gateways for their addresses."""
 
 from __future__ import annotations
 

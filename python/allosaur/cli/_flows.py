@@ -1,8 +1,4 @@
-"""One run of stateful traffic from start to end.
-
-What lives here: starting a profile that is loaded, sampling until its flows are closed, stopping, and the
-result with its verdict. What does not: files, options and printing.
-"""
+"""One run of stateful traffic from start to end."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Which packets are the run's own: a packet group for each stream, so that packets of others count nowhere.
 
-A server knows the packets of a group by a sign in them: the identification of IPv4, the flow label of IPv6.
-What lives here: giving groups to the streams that have none, and what the counters of groups say of each
-stream. What does not: ports, and the verdict (`_verdict`).
+A server knows the packets of a group by a sign in them: the identification of IPv4, the flow label
+of IPv6.
 """
 
 from __future__ import annotations

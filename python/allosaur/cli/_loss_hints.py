@@ -1,8 +1,7 @@
 """What to look at when a run lost packets: facts about the ports, in sentences.
 
-A port whose packets all got lost has most often nobody who takes them: a MAC address that is not the
-device's, a route that is missing, a link that is down. What lives here: those facts, and links that changed
-during a run. What does not: the verdict, which counts (`_verdict`).
+A port whose packets all got lost has most often nobody who takes them: a MAC address that is not
+the device's, a route that is missing, a link that is down.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""One run of traffic from start to end: shared by `run`, `push` and `demo`.
-
-What lives here: starting, sampling until the end, stopping, and the result. What does not: profiles, options
-and printing; whose packets are counted (`_groups`); what the result is worth (`_verdict`).
-"""
+"""One run of traffic from start to end: shared by `run`, `push` and `demo`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The HTML report of stateful traffic: flows, open flows, data and errors over time, and the totals.
-
-What does not live here: the page around it (`_page`).
-"""
+"""The HTML report of stateful traffic: flows, open flows, data and errors over time, and the totals."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The HTML report of streams: what ports sent and received, as headline numbers, charts and tables.
-
-What lives here: the data that such a report shows, and its sections. What does not: the page around them
-(`_page`), and what there is over time (`_over_time`).
-"""
+"""The HTML report of streams: what ports sent and received, as headline numbers, charts and tables."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The page of a report: one HTML file that opens without a network, and without scripts.
-
-What lives here: the page, its headline numbers, sections and checks. What does not: what there is to show
-(`_html` for streams, `_flow_report` for flows), tables (`_table`), charts (`_chart`), and how all of it looks
-(`report.css`, `report.html`).
-"""
+"""The page of a report: one HTML file that opens without a network, and without scripts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 //! One flow's run of a program.
 //!
-//! What lives here: the state of a run and what each step does. What does not: the flow itself;
-//! it says what happened (`handle_...`) and does what is asked of it ([`Action`]).
+//! The flow says what happened (`handle_...`) and does what it is asked for ([`Action`]).
 
 use super::buffers::BufferIndex;
 use super::counters::ApplicationCounters;

@@ -1,9 +1,6 @@
 //! Constant bytes that programs send: kept once, however many flows send them, and described
 //! where they repeat.
 //!
-//! What lives here: copying any part of a buffer, and its ones' complement sum without reading
-//! it. What does not: who sends what (`program`).
-//!
 //! Sums: each piece of memory keeps the sum of all before every 64th byte, so a slice costs two
 //! of these and at most 2 × 63 bytes at its edges.
 

@@ -1,7 +1,4 @@
 //! What applications and UDP flows count, by TRex's names.
-//!
-//! What lives here: the counters and their names. What does not: TCP's (`tcp`), and the tables
-//! that people see.
 
 use crate::stats::counters;
 

@@ -1,8 +1,8 @@
 //! Loops that never end and never wait: a flow in one would do nothing else for ever.
 //!
-//! What lives here: finding them before a program runs. A loop may be as long as it likes when
-//! something in it waits (for bytes, an acknowledgment, a time), or when what its jumps depend on
-//! changes. What only might be endless passes; the application yields now and then anyway.
+//! A loop may be as long as it likes when something in it waits (for bytes, an acknowledgment, a
+//! time), or when what its jumps depend on changes. What only might be endless passes; the
+//! application yields now and then anyway.
 //!
 //! Steps that wait are taken out, and what is left is cut into strongly connected parts (R. Tarjan,
 //! 1972). In each part, jumps that will go the other way one day lose the way that stays inside;

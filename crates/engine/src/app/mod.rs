@@ -8,9 +8,8 @@
 //! | one flow that runs it | `application`, with `variables` where it uses them |
 //! | what is counted | `counters` |
 //!
-//! An application knows nothing of packets: the flow that it belongs to tells it what happened,
-//! and asks it what to do ([`Application::poll_action`]). What does not live here: TCP, UDP, and
-//! which program belongs to which flow (`template`).
+//! An application knows nothing of packets: the flow that it belongs to tells it what happened, and
+//! asks it what to do ([`Application::poll_action`]).
 
 mod application;
 mod buffers;

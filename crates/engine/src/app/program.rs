@@ -1,7 +1,6 @@
 //! A program, checked: what runs it checks nothing.
 //!
-//! What lives here: [`Program`] and all that may be wrong with one command. What does not: loops
-//! without end (`loop_check`), and running it (`application`).
+//! Loops without an end are found in `loop_check`; the program runs in `application`.
 
 use thiserror::Error;
 

@@ -1,7 +1,4 @@
 //! A program as the user wrote it.
-//!
-//! What lives here: plain data. What does not: JSON (the server converts at the border) and what
-//! must hold (`program`).
 
 use crate::time::{MILLISECOND, Nanos};
 

@@ -1,8 +1,5 @@
 //! Texts of which each connection draws one, written into what it sends.
 //!
-//! What lives here: what may be drawn, where it goes, and which one a connection has. What does
-//! not: the bytes around it (`buffers`).
-//!
 //! A buffer in which something is drawn has a variant for each combination of texts, each with a
 //! number of its own. Nothing is kept for a variant: its bytes are those of its buffer with the
 //! texts over them.

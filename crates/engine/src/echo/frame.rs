@@ -1,7 +1,4 @@
 //! Frames of echo messages, and the stamp in them.
-//!
-//! What lives here: bytes to meaning and back, over IPv4 (RFC 792) and IPv6 (RFC 4443). What does
-//! not: whose they are, and what follows from them.
 
 use std::net::IpAddr;
 

@@ -3,9 +3,6 @@
 //! A port of clients asks: so many echo requests a second. Its port of servers measures each on its
 //! way there and answers with a new stamp, which the first measures on its way back. Where a real
 //! host answers in its place, with the stamp that it got, the way there and back is measured.
-//!
-//! What lives here: who sends when ([`Echoes`]), and what an arriving frame means; in `frame` the
-//! bytes. What does not: ports and queues (the receive thread), and who may start it (control).
 
 mod frame;
 

@@ -6,8 +6,8 @@
 //! | whose frame is this? | `key`, `table` | 12 bytes at a load of two thirds |
 //! | when is it its turn? | `timers` | 12 bytes |
 //!
-//! All of it belongs to one core, grows up to a limit that is told beforehand, and never moves
-//! what it holds. What does not live here: what a flow is (`tcp`, `session`).
+//! All of it belongs to one core, grows up to a limit that is told beforehand, and never moves what
+//! it holds.
 
 mod key;
 mod slab;

@@ -10,8 +10,6 @@
 //! flow. What lies in a tick of the coarse wheel is spread over the fine one when its time comes, so
 //! a million timers of one millisecond are not due at once. A flow is at most a tick late, and
 //! never woken early, but that who waits for longer than six hours is woken every six hours.
-//!
-//! What does not live here: timers with an order to the nanosecond (`wheel`).
 
 use super::slab::FlowIndex;
 use crate::time::{MICROSECOND, MILLISECOND, Nanos};

@@ -5,9 +5,6 @@
 //! * [`receive`]: the sign, read from a frame that arrived.
 //! * [`table`]: the counters of all groups in one direction of one port.
 //! * [`vxlan`]: the UDP ports within which packets are looked for.
-//!
-//! What lives here: groups as the wire knows them, by a small number. What does not: the user's
-//! numbers of groups (control gives each one of ours), and what is done with latency.
 
 pub mod receive;
 pub mod table;

@@ -1,7 +1,4 @@
 //! The sign of a frame that arrived.
-//!
-//! What lives here: the sign, found with few looks at the frame, since every frame is asked. What
-//! does not: counting (`table`).
 
 use allosaur_packet::ethernet::EtherType;
 use allosaur_packet::frame::{self, VLAN_TAGS_MAX};

@@ -1,8 +1,4 @@
 //! The counters of all groups, in one direction of one port, of one thread.
-//!
-//! What lives here: the counters, and which of them have changed since they were last published,
-//! so that publishing costs what was counted and not what could be. What does not: sums over
-//! threads (the server's business).
 
 use super::{GROUPS, Group};
 

@@ -1,8 +1,5 @@
 //! The sign of a group in a packet: the identification of IPv4, or the low 16 bits of the flow
 //! label of IPv6.
-//!
-//! What lives here: where the sign goes, and keeping packets that are not counted free of it.
-//! What does not: finding it in frames that arrived (`receive`).
 
 use std::ops::Range;
 

@@ -1,7 +1,4 @@
 //! The UDP ports that carry VXLAN.
-//!
-//! What lives here: which they are on one port of ours. What does not: what is within (`tag`,
-//! `receive`).
 
 /// Where VXLAN listens (RFC 7348, section 8).
 pub const VXLAN_PORT: u16 = 4789;

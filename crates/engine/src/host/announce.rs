@@ -1,6 +1,4 @@
 //! When a host says without being asked where its addresses are.
-//!
-//! What lives here: the times, and whose turn it is. What does not: the bytes (`arp`, `neighbor`).
 
 use super::{HostSettings, arp, link, neighbor};
 use crate::time::{Nanos, SECOND};

@@ -1,7 +1,4 @@
 //! Asking for the Ethernet address of a gateway until it answers (RFC 826, as the one who asks).
-//!
-//! What lives here: the times of the requests, and which answer counts. What does not: the bytes
-//! (`arp`), and what the address is good for (control).
 
 use std::net::Ipv4Addr;
 

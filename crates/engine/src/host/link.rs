@@ -1,7 +1,4 @@
 //! Ethernet and VLAN tags of the frames of a host.
-//!
-//! What lives here: taking them off what arrived, if they are the host's, and putting them on what
-//! is sent. What does not: what is behind them.
 
 use allosaur_packet::MacAddress;
 use allosaur_packet::ethernet::{self, EtherType, EthernetView};

@@ -9,9 +9,7 @@
 //! * [`gateway`]: asking for the address of a gateway until it answers.
 //! * [`link`]: Ethernet and VLAN tags, in and out.
 //!
-//! What lives here: which frame is answered, and with what bytes. What does not: the addresses of
-//! others, but for a gateway that it is told to find: an answer goes back to where its request came
-//! from. Called by the receive thread, with one [`Host`] per port.
+//! Called by the receive thread, with one [`Host`] per port.
 
 mod announce;
 mod arp;

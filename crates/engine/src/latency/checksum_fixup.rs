@@ -1,8 +1,5 @@
 //! The checksum that covers a trailer: a packet whose latency is measured stays one that routers,
 //! NATs and firewalls take for whole.
-//!
-//! What lives here: where that checksum is, and keeping it right while the trailer is written.
-//! What does not: the trailer's fields (`trailer`).
 
 use allosaur_packet::checksum::{self, Sum};
 use allosaur_packet::frame::{Layout, Transport};

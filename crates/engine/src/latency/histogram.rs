@@ -1,9 +1,5 @@
 //! Times on the way, sorted so finely that every percentile is right within 0.1 %.
 //!
-//! What lives here: which slot a time is counted in, and what the counts say. What does not: the
-//! counts themselves, which one thread writes and another reads (the server's business), and the
-//! coarse decimal histogram of TRex (`meter`).
-//!
 //! Slots are as in an HdrHistogram, in nanoseconds: each power of two is cut into 512 of the same
 //! width, and times below 1024 ns have one each.
 //!

@@ -1,7 +1,4 @@
 //! Times, jitter, loss and order of the packets of one group.
-//!
-//! What lives here: the state of one group and its sums, as plain numbers. What does not: whose
-//! packets they are, and sharing the numbers between threads.
 
 use crate::time::{MICROSECOND, MILLISECOND, Nanos};
 

@@ -4,8 +4,6 @@
 //! * [`cover`]: the checksum that covers it.
 //! * [`meter`]: times, jitter, loss and order of the packets of one group.
 //! * [`histogram`]: its times, finely sorted, for percentiles.
-//!
-//! What does not live here: which packets have a trailer (`flow_stats`).
 
 pub mod checksum_fixup;
 pub mod histogram;

@@ -8,9 +8,7 @@
 //! | 4..8 | when the client sent it, in microseconds; goes round after 71 minutes |
 //! | 8..12 | the number of the connection, which the client chooses |
 //!
-//! The client writes it, the server returns the one that came last, and the client measures. What
-//! lives here: the header, what one flow remembers of it, and what is counted. What does not: the
-//! messages (`flow`).
+//! The client writes it, the server returns the one that came last, and the client measures.
 
 use crate::app::Addon;
 use crate::time::Tight;

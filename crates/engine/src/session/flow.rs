@@ -1,7 +1,4 @@
 //! One flow: its transport, the application on it, and what it still has to send.
-//!
-//! What lives here: how the three go together. What does not: how TCP and programs work (`tcp`,
-//! `app`), whose frame it is (`crate::flow`), and who begins.
 
 use std::net::Ipv4Addr;
 

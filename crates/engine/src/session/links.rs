@@ -1,6 +1,4 @@
 //! Where the frames of flows go: few places for many flows, so flows hold a number.
-//!
-//! What lives here: the addresses, each once. What does not: who decides about them (`stateful`).
 
 use std::collections::HashMap;
 

@@ -8,8 +8,6 @@
 //! | UDP | `udp` |
 //! | the time there and back in messages | `app_latency` |
 //! | frames | `wire` |
-//!
-//! What does not live here: how TCP works (`tcp`) and programs (`app`), and ports.
 
 pub mod app_latency;
 mod flow;

@@ -1,8 +1,6 @@
 //! What a TCP flow still has to send, or to send again: which bytes of which buffers.
 //!
-//! What lives here: the list of buffers from the oldest byte that is not acknowledged, and the
-//! bytes at any place behind it. A flow holds no copy: it finds bytes again by their offset. What
-//! does not: when they are sent (`tcp`).
+//! A flow holds no copy: it finds bytes again by their offset.
 
 use std::collections::VecDeque;
 

@@ -1,6 +1,4 @@
 //! UDP as programs see it: messages, and an end after a silence.
-//!
-//! What lives here: what a flow remembers between messages. What does not: frames (`wire`).
 
 use super::app_latency::Stamp;
 use crate::app::{BufferIndex, UdpCounters};

@@ -1,7 +1,4 @@
 //! Between frames and what they mean to a flow.
-//!
-//! What lives here: reading a frame of TCP or UDP, and writing one around data that somebody else
-//! writes. What does not: whose it is (`flow`), and what follows from it (`tcp`).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,7 +1,6 @@
 //! What always holds of a core's flows, whatever arrives: for tests that throw anything at them.
 //!
-//! What lives here: the rules, and what is held. What does not: who asks (`tests/stateful`, and
-//! the fuzz targets). Nothing here is called while traffic runs.
+//! Nothing here is called while traffic runs.
 
 use super::StatefulEngine;
 use super::flow_entry::FlowFlags;

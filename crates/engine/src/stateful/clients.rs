@@ -1,7 +1,4 @@
 //! Who begins flows, and from which port: the clients of one template.
-//!
-//! What lives here: when the next flow is due, and the addresses and ports of its ends. What does
-//! not: the flow.
 
 use super::filters::DisabledClients;
 use super::pace::{Pace, Ramp};

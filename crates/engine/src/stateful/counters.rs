@@ -1,8 +1,4 @@
 //! What the flow table of a core counts, by TRex's names; and counters of flows as a row of numbers.
-//!
-//! What lives here: the counters of the table and their names, and the way that counters of flows
-//! travel between threads. What does not: those of flows (`session`), and where they travel
-//! (the server's `counters`).
 
 use super::run::GroupCounters;
 use crate::app::ApplicationCounters;

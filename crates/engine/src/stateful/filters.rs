@@ -1,7 +1,4 @@
 //! Which clients rest, and whom nobody answers.
-//!
-//! What lives here: the sets of addresses, and what of them a new flow looks up. What does not:
-//! flows that there are; nobody looks here for them.
 
 use std::net::Ipv4Addr;
 

@@ -1,7 +1,4 @@
 //! A flow in its place: what a core knows of it, in as little memory as may be.
-//!
-//! What lives here: the facts, packed, and the marks in one byte. What does not: what follows from them
-//! (`dispatch`).
 
 use super::RunIndex;
 use crate::session::Session;

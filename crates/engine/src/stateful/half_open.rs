@@ -1,8 +1,6 @@
 //! Flows of servers whose clients may be nobody: a SYN or a first message is all that is known of
 //! them. When there are too many, they make room for others, the oldest first (RFC 4987, section
 //! 3.4), so that a flood from made up addresses keeps nobody out.
-//!
-//! What lives here: how many there are, and who of them goes. What does not: the flows.
 
 use super::dispatch::context;
 use super::flow_entry::FlowFlags;

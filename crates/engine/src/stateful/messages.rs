@@ -1,6 +1,4 @@
 //! The words between control and the engine of a core.
-//!
-//! What does not live here: what follows from them.
 
 use std::sync::Arc;
 

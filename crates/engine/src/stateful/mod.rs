@@ -18,8 +18,6 @@
 //! | which clients rest, and whom nobody answers | `filters` |
 //! | where clients' frames go, by their address | `topology` |
 //! | what can be seen of flows | `records` |
-//!
-//! What does not live here: what a flow is (`session`), and ports.
 
 mod audit;
 mod clients;

@@ -1,7 +1,4 @@
 //! Clients that begin flows: by their rate, and because a program of theirs says so.
-//!
-//! What lives here: the ends of a new flow, and its first word. What does not: when it is time
-//! (`clients`), and who waits for whom (`exec_template`).
 
 use std::net::Ipv6Addr;
 

@@ -1,6 +1,4 @@
 //! How fast flows begin: a rate, evenly, or rising evenly to it.
-//!
-//! What lives here: when the next flow is due. What does not: whose it is (`clients`).
 
 use crate::time::{Due, Gap, Nanos, SECOND};
 

@@ -1,7 +1,4 @@
 //! What can be seen of flows, one by one.
-//!
-//! What lives here: the record of a flow. What does not: when records are taken, and their form
-//! outside (server).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -1,6 +1,4 @@
 //! A profile that runs on one core: its clients, and what it counts.
-//!
-//! What lives here: which clients are due. What does not: their flows.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,7 +1,4 @@
 //! Where clients' frames come from and go to, by their address: virtual interfaces and gateways.
-//!
-//! What lives here: the table that a client looks into once, when it begins a flow. What does not:
-//! the user's form of it, and asking gateways for their MAC addresses (control).
 
 use allosaur_packet::MacAddress;
 use thiserror::Error;

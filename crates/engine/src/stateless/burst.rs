@@ -1,8 +1,4 @@
 //! Bursts: the packets of one stream, into one queue.
-//!
-//! What lives here: the ways to send a burst, each compiled once per kind of queue: repeat a frame
-//! that the queue keeps, copy the template, run the field engine over whole packets, or over the
-//! beginnings of those that the queue keeps. What does not: which packets are due.
 
 use allosaur_packet::offload::TxChecksumOffload;
 

@@ -1,9 +1,8 @@
 //! The engine of one core: verbs in, verbs out.
 //!
-//! What lives here: [`Command`] and [`Event`], the words between control and a data thread, and
-//! [`StatelessEngine`], which shares its turns out among the ports of its group. What does not: the
-//! streams of one port (`sender`), a profile that runs there (`profile`), the packets of
-//! a burst (`burst`), the frames of a capture (`replay`), the queues (`transmit`).
+//! [`Command`] and [`Event`] pass between control and a data thread. [`StatelessEngine`] shares its
+//! turns out among the ports of its group: `sender` is one port, `profile` what runs there, `burst` the
+//! packets of a burst, `replay` the frames of a capture.
 
 mod burst;
 mod profile;

@@ -4,9 +4,6 @@
 //! before leaves as it was planned, also when the core is late, and what is due from then on
 //! follows the change. All cores are told the same time, so they change alike. A core that hears
 //! of a change too late has sent some packets early, and is in step again from there.
-//!
-//! What lives here: [`Run`], which streams (or which capture) it sends, and how a [`Change`] changes them. What does
-//! not: whose turn it is (`sender`), and a stream's own schedule (`stream::run`).
 
 use std::collections::VecDeque;
 

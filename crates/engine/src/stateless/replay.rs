@@ -1,7 +1,4 @@
 //! The frames of a capture, into one queue.
-//!
-//! What lives here: the burst. What does not: which frame is next (`stream::replay`) and whose
-//! turn it is (`sender`).
 
 use super::sender::{DRAIN_MAX, LATE_MAX};
 use crate::stats::TransmitCounters;

@@ -9,9 +9,6 @@
 //!
 //! Streams end in the order of their schedules, also when a core is late: whether a chain finds
 //! its next stream running must not depend on who was late.
-//!
-//! What lives here: which stream's turn it is, and the life of a run. What does not: the
-//! schedule of a stream (`stream::run`) and its packets (`burst`).
 
 use super::profile::{Change, Item, Part, Run};
 use super::replay::{self, Played};

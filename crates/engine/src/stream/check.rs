@@ -1,7 +1,4 @@
 //! What must hold for the streams of one profile together, before anything is compiled.
-//!
-//! What lives here: [`CompileError`] and the checks of single streams and of chains. What does
-//! not: the field engine's own checks (see `vm::verify`).
 
 use std::collections::HashMap;
 

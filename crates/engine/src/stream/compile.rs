@@ -1,7 +1,4 @@
 //! A profile checked as a whole, and its share for one core.
-//!
-//! What lives here: [`Profile`], which cannot be wrong any more, and [`CoreProgram`], what the
-//! engine of one core runs. What does not: running it (see `stateless`).
 
 use std::sync::Arc;
 

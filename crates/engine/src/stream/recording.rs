@@ -7,8 +7,6 @@
 //! other; each sender that is seen later stands opposite to whom it sends to, where that is known,
 //! and on the first side where it is not; a frame goes in the direction of its sender's side. The
 //! addresses are the MAC addresses, or the IP addresses when by MAC addresses all frames go one way.
-//!
-//! What lives here: reading and refusing. What does not: sending (`replay`), and files.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;

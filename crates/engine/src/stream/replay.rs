@@ -2,9 +2,6 @@
 //!
 //! The times are planned before the first frame leaves and never change: a late core sends late
 //! and shifts nothing.
-//!
-//! What lives here: the frames and which of them is next. What does not: where they come from
-//! (`recording`) and the queue that they go to (`stateless`).
 
 use std::num::NonZeroU32;
 

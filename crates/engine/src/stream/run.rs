@@ -4,9 +4,6 @@
 //! leaves its rank as the remainder, so that all cores together send exactly what one would, at
 //! the same times, without talking to each other. Times come from the schedule and never from
 //! when something was really sent: a late core does not shift a chain.
-//!
-//! What lives here: the schedule. What does not: the queue that a packet goes to, and what is
-//! done with a core that is late (see `stateless`).
 
 use std::sync::Arc;
 

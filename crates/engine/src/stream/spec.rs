@@ -1,7 +1,4 @@
 //! A stream as the user asks for it: template, rate, mode, chain, field engine program.
-//!
-//! What lives here: plain data and the limits of each field. What does not: JSON (the server
-//! converts at the border) and everything that depends on other streams (see `compile`).
 
 use crate::flow_stats::Rule;
 use crate::time::{FCS_BYTES, LAYER1_OVERHEAD_BYTES, Nanos, SECOND};

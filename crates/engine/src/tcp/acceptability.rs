@@ -1,8 +1,5 @@
 //! Whether a segment that arrives has a place in a connection: the first to the fifth step of RFC
 //! 9293, section 3.10.7.4, with RFC 5961 and RFC 7323.
-//!
-//! What lives here: the checks, and the answers to what fails them. What does not: what a
-//! segment that passes does (`input`).
 
 use allosaur_packet::tcp::TcpFlags;
 

@@ -1,8 +1,4 @@
 //! What an acknowledgment does: what arrived, what was lost, and how fast to go on.
-//!
-//! What lives here: the fifth step of RFC 9293, section 3.10.7.4, with loss recovery by
-//! duplicates (RFC 5681, RFC 6582) and by SACK (RFC 6675). What does not: how large the window is
-//! (`congestion`), which hole is filled next (`scoreboard`).
 
 use allosaur_packet::tcp::TcpFlags;
 

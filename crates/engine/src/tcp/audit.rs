@@ -1,7 +1,6 @@
 //! What always holds of a connection, whatever arrives: for tests that throw anything at it.
 //!
-//! What lives here: the rules. What does not: who asks (`tests/tcp/anything.rs`, and the fuzz
-//! target of the same name). Nothing here is called while traffic runs.
+//! Nothing here is called while traffic runs.
 
 use super::connection::{Connection, Flag, State};
 use super::output::Progress;

@@ -1,7 +1,4 @@
 //! Congestion control: NewReno (RFC 5681) and CUBIC (RFC 9438).
-//!
-//! What lives here: how large the window is, and what each event does to it. What does not: when
-//! something counts as lost, and what is sent again (`acknowledge`, `scoreboard`).
 
 use super::tunables::{CongestionAlgorithm, Tunables};
 

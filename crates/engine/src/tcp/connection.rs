@@ -1,8 +1,4 @@
 //! A TCP connection: its state, and how it is driven.
-//!
-//! What lives here: what a connection remembers, how it begins, and what the application asks
-//! of it. What does not: what segments do to it (`input`), what it sends (`output`), and time
-//! (`timers`).
 
 use allosaur_packet::tcp::TcpFlags;
 

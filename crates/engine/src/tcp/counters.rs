@@ -1,8 +1,4 @@
 //! What TCP counts, by the names of BSD (`tcps_...`), which users of traffic generators know.
-//!
-//! What lives here: the counters and their names, each with what it counts and, where that is not
-//! the connection, with who counts it: a connection sees no bytes, no frames and no end of a test.
-//! What does not: the tables that people see.
 
 use crate::stats::counters;
 

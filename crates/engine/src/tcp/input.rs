@@ -1,8 +1,5 @@
 //! What a segment that arrives does to a connection: the steps of RFC 9293, section 3.10.7, in
 //! their order.
-//!
-//! What lives here: the order, and the short steps. What does not: the steps that may end the
-//! matter (`acceptability`), acknowledgments (`acknowledge`) and data (`reassembly`).
 
 use allosaur_packet::tcp::TcpFlags;
 

@@ -14,8 +14,6 @@
 //! A connection keeps no bytes: of what it sends it knows how many there are, and the caller finds
 //! them again by their offset; of what it receives it only tells how many arrived in order. What
 //! it needs only while something is lost lies in a pool (`recovery`).
-//!
-//! What does not live here: frames, addresses, who listens, and programs.
 
 mod acceptability;
 mod acknowledge;

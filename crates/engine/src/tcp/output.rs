@@ -1,8 +1,4 @@
 //! What a connection sends, and when.
-//!
-//! What lives here: which segment is next (RFC 9293, sections 3.7.4 and 3.8.6), and its header.
-//! What does not: its bytes, which the caller knows by their offset; how large windows are
-//! (`congestion`).
 
 use allosaur_packet::tcp::TcpFlags;
 

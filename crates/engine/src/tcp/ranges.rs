@@ -1,7 +1,4 @@
 //! Ranges of sequence numbers, in order and apart from each other.
-//!
-//! What lives here: the set that both reassembly (what arrived out of order) and the scoreboard
-//! (what the other side says arrived) are made of. What does not: what follows from it.
 
 use super::seq::Seq;
 

@@ -1,8 +1,6 @@
 //! Data that arrives: in order it is delivered at once, else what is missing is remembered.
 //!
-//! What lives here: the seventh step of RFC 9293, section 3.10.7.4, and what a SACK option says
-//! (RFC 2018, section 4). No byte is kept: programs only count them. What does not: FIN
-//! (`input`).
+//! No byte is kept: programs only count them.
 
 use allosaur_packet::tcp_options::{SACK_BLOCKS_MAX, SackBlock, SackBlocks};
 

@@ -1,7 +1,4 @@
 //! What a connection needs only while something is lost: kept aside, so that others need not pay.
-//!
-//! What lives here: the pool of such blocks. What does not: what they are used for
-//! (`reassembly`, `scoreboard`).
 
 use super::congestion::CubicPool;
 use super::ranges::Ranges;

@@ -1,7 +1,4 @@
 //! What the other side has beyond what is missing, and so what is lost (RFC 6675).
-//!
-//! What lives here: the scoreboard, and which piece to send next from it. What does not: when a
-//! repair begins and ends (`acknowledge`).
 
 use super::connection::{Connection, Context, Flag};
 use super::segment::Segment;

@@ -1,7 +1,4 @@
 //! What a segment says, without its bytes.
-//!
-//! What lives here: the meaning of a header and its options, as the state machine reads and
-//! makes it, and the resets that need no connection. What does not: frames (`session`).
 
 use allosaur_packet::tcp::TcpFlags;
 use allosaur_packet::tcp_options::SackBlocks;

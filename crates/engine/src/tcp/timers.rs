@@ -1,7 +1,4 @@
 //! The timers of a connection: a table of deadlines in milliseconds, on one time line.
-//!
-//! What lives here: the table, and what happens when one is due. What does not: the wheel that
-//! wakes the connection (`session`).
 
 use super::connection::{Connection, Context, Flag, State};
 use super::outcome::{End, Outcome};

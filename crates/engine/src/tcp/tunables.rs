@@ -1,7 +1,4 @@
 //! How a side of a connection behaves, as the user set it.
-//!
-//! What lives here: the values and their defaults. What does not: reading them, and which belong
-//! to a template or to all (`template`).
 
 /// Which congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,4 @@
 //! A profile, checked and resolved: what a data thread needs, the same for all of them.
-//!
-//! What lives here: [`CompiledProfile`], which cannot be wrong any more, and the checks of pools,
-//! templates and groups. What does not: the checks of programs (`app`) and of servers that share
-//! a port (`servers`).
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -7,9 +7,6 @@
 //! | which addresses a core has, and in which order | `pool` |
 //! | which template serves a client that comes | `servers` |
 //! | all of it, checked and resolved | `compile`, with its errors in `error` |
-//!
-//! What does not live here: JSON (the server converts at the border), when flows begin, and the
-//! flows themselves (`session`).
 
 mod compile;
 mod error;

@@ -1,7 +1,4 @@
 //! Which addresses of a pool a core has, and in which order it uses them.
-//!
-//! What lives here: the split over cores and pairs of ports, as TRex makes it, and endless
-//! sequences. What does not: ports, and which addresses are in use (`session`).
 
 use super::spec::{Distribution, PerCore, PoolSpec};
 use crate::rng::Lcg;

@@ -1,8 +1,5 @@
 //! Which template serves a client that comes.
 //!
-//! What lives here: the table by protocol, port and address, and by the first bytes where several
-//! share a port. What does not: flows.
-//!
 //! As in TRex, who has rules about the first bytes is asked first; who has none takes the rest.
 
 use super::error::{ProfileError, TemplateProblem};

@@ -1,8 +1,4 @@
 //! A profile as the user asks for it.
-//!
-//! What lives here: plain data, and the short way to the plainest of profiles; numbers refer to
-//! each other as in the profile's lists. What does
-//! not: JSON, and what must hold (`compile`).
 
 use std::fmt;
 

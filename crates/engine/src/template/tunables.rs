@@ -1,7 +1,4 @@
 //! How TCP and IP behave: what may be set, by which name, and in which range.
-//!
-//! What lives here: the table of tunables, and what a side of a template has in the end. What does
-//! not: what TCP does with them (`tcp`).
 
 use crate::tcp;
 

@@ -1,8 +1,4 @@
 //! The compiler's part for checksums: what each one sums up.
-//!
-//! What lives here: the fields of IPv4, UDP, TCP and ICMPv6, with their pseudo headers, and the
-//! way from one of them to constants and columns. What does not: the order of instructions
-//! (`compile`) and the sums of packets (`column`, `run`).
 
 use allosaur_packet::offload::TxChecksumOffload;
 

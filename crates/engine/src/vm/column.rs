@@ -1,8 +1,6 @@
 //! Columns: one value of each packet of a burst, computed together.
 //!
-//! What lives here: the loops that make variables' values and checksums. They have no branch and
-//! no division inside, so that they compile to vector instructions. What does not: packets
-//! (`run`).
+//! The loops have no branch and no division inside, so that they compile to vector instructions.
 
 use crate::rng::{Jump, draw15};
 

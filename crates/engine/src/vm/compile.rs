@@ -1,8 +1,7 @@
 //! The compiler: from the user's instructions to columns, writes and checksums with every
 //! offset, width and constant known.
 //!
-//! What lives here: the way from instructions to a [`Program`]. What does not: the rules of what
-//! a program may do (`verify`) and the loops that run it (`run`).
+//! `verify` has proven before what is compiled here.
 
 use std::cmp::Reverse;
 

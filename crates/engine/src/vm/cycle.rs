@@ -1,7 +1,4 @@
 //! A cycle: the positions that a counter walks, again and again.
-//!
-//! What lives here: the arithmetic of ranges and steps, with the position of any packet in O(1).
-//! What does not: the values that positions stand for.
 
 use super::instruction::{Operation, Range, Width};
 

@@ -1,7 +1,4 @@
 //! Digits of a counter: the address and the port of a tuple.
-//!
-//! What lives here: the loop that follows one digit from packet to packet, without a division
-//! but when the counter begins again. What does not: other values (`column`).
 
 use super::program::Digit;
 use super::state::CounterState;

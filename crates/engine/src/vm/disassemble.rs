@@ -1,7 +1,4 @@
 //! The disassembler: a compiled program as text that its author recognises.
-//!
-//! What lives here: one line for each variable, write, checksum and trim, with padded ranges,
-//! offsets and what a checksum is made of. What does not: a syntax to read back.
 
 use std::fmt::{self, Write as _};
 

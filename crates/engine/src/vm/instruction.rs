@@ -1,7 +1,4 @@
 //! The field engine's instruction set, as the user writes it.
-//!
-//! What lives here: the instructions as data, with names instead of slots. What does not: what
-//! they cost or do (`compile`, `run`).
 
 use std::fmt;
 

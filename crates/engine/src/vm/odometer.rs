@@ -1,7 +1,4 @@
 //! Counters that follow one another, as the digits of an odometer do.
-//!
-//! What lives here: the loop over the packets of a burst for one such counter. What does not:
-//! where a counter stands after many packets (`state`), and its values (`column`).
 
 use super::run::BURST;
 use super::state::CounterState;

@@ -1,8 +1,5 @@
 //! A compiled program: data that the runner goes through without a question.
 //!
-//! What lives here: [`Program`] and its parts. What does not: how it is made (`compile`) and run
-//! (`run`, `column`).
-//!
 //! A program runs over a burst, one operation at a time: each variable is a column of values,
 //! one a packet, and each write and checksum is a pass over columns. A checksum never reads the
 //! packet: what is constant in the header was summed by the compiler, and what the writes before

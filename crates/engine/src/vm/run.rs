@@ -1,9 +1,5 @@
 //! The runner: a burst of packets, one operation at a time.
 //!
-//! What lives here: [`Stage`], the scratch of one core, and how packets are put together. What
-//! does not: values (`column`) and checks (`verify` proved the bounds beforehand, for each
-//! program and template).
-//!
 //! The beginnings of up to [`BURST`] packets are staged, as far as programs may change them. A
 //! stage that held packets of the same template and the same changed bytes before gets only
 //! those bytes written; then a packet is a straight copy.

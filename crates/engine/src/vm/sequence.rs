@@ -1,7 +1,4 @@
 //! Random values that repeat: the value at any position of the sequence.
-//!
-//! What lives here: a reader that follows the positions of a burst, mostly by one multiplication
-//! each. What does not: the positions (`column`, `odometer`).
 
 use crate::rng::{Jump, draw15};
 

@@ -1,7 +1,4 @@
 //! Where a stream's variables stand on one core.
-//!
-//! What lives here: the positions of the counters and of the random generator, in steps of one
-//! core's packets. What does not: values and packets (`run`).
 
 use crate::rng::{Lcg, Leapfrog};
 

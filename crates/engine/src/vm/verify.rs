@@ -1,8 +1,4 @@
 //! The verifier: what a program may do, proven once, before it is compiled.
-//!
-//! What lives here: the rules of each instruction and the errors that name the instruction, the
-//! field and the remedy. What does not: the code that runs (`compile`, `run`), which relies on
-//! these rules and checks nothing again.
 
 use thiserror::Error;
 

@@ -2,8 +2,7 @@
 //! changed in any way, floods and garbage between them, commands, full queues, losses. No panic,
 //! all rules hold after each step; and after the stop all ends, and nothing is left.
 //!
-//! What lives here: the reading of bytes as such a life. It is shared by the property test
-//! (`fuzz`) and the fuzz target `stateful`.
+//! This reading of bytes is shared by the property test (`fuzz`) and the fuzz target `stateful`.
 
 use allosaur_engine::app::{Command as Step, Transport};
 use allosaur_engine::stateful::{Command, Event, GroupCounters, Holdings, RunIndex};

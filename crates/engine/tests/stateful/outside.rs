@@ -1,6 +1,4 @@
 //! Frames from outside: made in a line, changed in any way, and judged when they were sent.
-//!
-//! What lives here: bytes and their meaning. What does not: what must hold (`anything`, `floods`).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,6 +1,4 @@
 //! One core with a client port and a server port, a link between them, and virtual time.
-//!
-//! What lives here: the machine, and profiles made in a line. What does not: what must hold.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

@@ -1,8 +1,7 @@
 //! Anything at a connection in any state: segments near its window and far from it, timeouts,
 //! writes, closes, full ports. No panic, and all rules hold after each step.
 //!
-//! What lives here: the reading of bytes as such a life. It is shared by the property test below
-//! and the fuzz target `tcp`.
+//! This reading of bytes is shared by the property test below and the fuzz target `tcp`.
 
 use allosaur_engine::tcp::{
     CongestionAlgorithm, Connection, Context, Ecn, Outcome, Progress, RecoveryPool, Segment, Seq,

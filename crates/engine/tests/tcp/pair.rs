@@ -1,6 +1,6 @@
 //! Two connections and the link between them, under virtual time and with a seed.
 //!
-//! What lives here: the machine. What it is used for is in `transfers`.
+//! What it is used for is in `transfers`.
 
 use std::collections::BTreeMap;
 

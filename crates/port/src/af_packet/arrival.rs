@@ -1,8 +1,5 @@
 //! When frames arrived: the kernel notes it for each by the calendar's clock, and ports tell it by
 //! the clock of who receives.
-//!
-//! What lives here: how far apart the two clocks are. What does not: reading the time of a frame
-//! (`receive`).
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

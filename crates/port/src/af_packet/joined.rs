@@ -1,8 +1,5 @@
 //! Frames that the kernel joined, taken apart as they would be on a wire.
 //!
-//! What lives here: cutting a frame of many segments, of TCP or UDP, into frames. What does not:
-//! how such a frame gets here (`receive`).
-//!
 //! Linux hands TCP data to a device in pieces of up to 64 KB and leaves the cutting to it (GSO);
 //! veth, bridges and taps pass the pieces on uncut. It also joins what a card receives (GRO).
 

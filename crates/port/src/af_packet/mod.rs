@@ -1,9 +1,7 @@
 //! Ports on the kernel's own interfaces, by packet sockets: network cards, veth, taps, bridges.
 //!
-//! What lives here: how the sockets of a port are set up, and what they are told to receive. What
-//! does not: the queues (`transmit`, `receive`), their memory (`ring`), the system calls
-//! (`socket`), what is left to hardware (`offloads`, `joined`) and facts about interfaces
-//! ([`interface`](crate::interface)).
+//! `transmit` and `receive` are the queues, `ring` their memory, `socket` the system calls, `offloads`
+//! and `joined` what is left to hardware.
 //!
 //! Each sending thread has a socket with a ring of its own, and each receiving thread another. All of
 //! it needs CAP_NET_RAW and no other privilege. The kernel's own traffic on the interface goes on: what it

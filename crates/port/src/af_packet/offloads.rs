@@ -1,8 +1,4 @@
 //! What is left to hardware of a frame, and what the kernel took out of one.
-//!
-//! What lives here: the header of offloads in front of a frame (`struct virtio_net_hdr`), checksums
-//! that a sender on the same machine did not compute, and VLAN tags. What does not: joined frames
-//! (`joined`).
 
 use allosaur_packet::checksum;
 use libc::tpacket2_hdr;

@@ -1,7 +1,4 @@
 //! The receive queue of an AF_PACKET port: frames as they were on the wire.
-//!
-//! What lives here: reading the ring, and frames that are longer than its places. What does not: the
-//! memory of the ring (`ring`), what was left to hardware (`offloads`), joined frames (`joined`).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

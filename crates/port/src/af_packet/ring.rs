@@ -1,8 +1,5 @@
 //! The ring that a packet socket shares with the kernel: blocks of frames of one size.
 //!
-//! What lives here: where each frame lies ([`Geometry`]), the memory itself, and who owns a frame.
-//! What does not: what is in a frame (`transmit`, `receive`).
-//!
 //! Both directions use version 2 of the ring. Version 3 hands received frames over in whole blocks,
 //! and a block that is not full only after a millisecond at least: that would be seen as latency.
 //! For sending the two are the same but for the header.

@@ -1,8 +1,5 @@
 //! Packet sockets: the system calls, behind safe functions.
 //!
-//! What lives here: opening, options, binding, groups, the wake-up. What does not: what the options mean
-//! for a port (`mod`) and the memory shared with the kernel (`ring`).
-//!
 //! The kernel's own words are in `packet(7)` and `Documentation/networking/packet_mmap.rst`.
 
 use std::io;

@@ -1,8 +1,5 @@
 //! The transmit queue of an AF_PACKET port: a ring of its own, and one system call a turn.
 //!
-//! What lives here: writing frames into the ring, and which of them the kernel has taken. What
-//! does not: the memory of the ring (`ring`).
-//!
 //! Each frame carries a header of offloads (`struct virtio_net_hdr`) that says that all of it is
 //! header. The kernel then copies the frame. Without, it would lend the pages of the ring to the
 //! device, and veth, bridges and taps would have to allocate and copy pages again: on veth that

@@ -1,7 +1,4 @@
 //! Our XDP program on an interface: it hands what arrives to our sockets.
-//!
-//! What lives here: where the program runs, what stands in its way, and that it goes when we go. What
-//! does not: the program itself (`bpf`), and the sockets.
 
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -1,8 +1,5 @@
 //! The bpf(2) system call: the XDP program, its map of sockets, and its tie to an interface.
 //!
-//! What lives here: our program, instruction by instruction, and the calls that load and attach it.
-//! What does not: when that may be done (`attachment`).
-//!
 //! Layouts are those of `include/uapi/linux/bpf.h`.
 
 use std::io;

@@ -1,8 +1,5 @@
 //! Checksums that a sender on the same machine left to hardware that there is not.
 //!
-//! What lives here: knowing them, and computing them. What does not: checksums in general
-//! (`allosaur_packet::checksum`).
-//!
 //! Linux writes the sum over the pseudo header into the field and leaves the rest to the device;
 //! veth, bridges and taps pass that on. An XDP program is not told, but the field tells: it holds just
 //! that sum. A right checksum that happens to be the same number stays right when it is computed again.

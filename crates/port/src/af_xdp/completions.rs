@@ -1,8 +1,5 @@
 //! Which frames the kernel is done with: the completion ring of a hardware queue.
 //!
-//! What lives here: reading the ring, for all who send on the queue. What does not: what they do with
-//! their chunks (`transmit`).
-//!
 //! Sockets on one hardware queue share its completion ring, and so do the threads that own them.
 //! Whoever looks first reads the ring for all, and counts each chunk's completions up; the others do
 //! not wait, and look at the counts of their own chunks. So nobody ever waits for anybody.

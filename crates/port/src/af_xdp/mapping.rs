@@ -1,7 +1,4 @@
 //! Memory that is shared with the kernel: the mapping itself, and the frames in it.
-//!
-//! What lives here: mapping and unmapping, and who may touch which part ([`Chunks`]). What does not:
-//! the rings (`ring`).
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

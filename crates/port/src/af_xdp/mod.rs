@@ -1,9 +1,8 @@
 //! Ports on the kernel's interfaces by AF_XDP: frames pass the kernel's network stack by.
 //!
-//! What lives here: how a port is put together. What does not: a hardware queue (`open`), the queues
-//! of threads (`transmit`, `receive`, `completions`), what is shared with the kernel (`mapping`,
-//! `ring`), the system calls (`socket`, `bpf`, `privileges`), our program on the interface (`attachment`),
-//! what is left to hardware (`checksum`), and [`settings`].
+//! `open` opens a hardware queue; `transmit`, `receive` and `completions` are the queues of threads;
+//! `mapping` and `ring` what is shared with the kernel; `socket`, `bpf` and `privileges` the system
+//! calls; `attachment` our program on the interface; `checksum` what is left to hardware.
 //!
 //! What arrives on a hardware queue goes to a socket of ours, by an XDP program that is on the
 //! interface as long as the port is there. Each sending thread has a socket of its own. Where there

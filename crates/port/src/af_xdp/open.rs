@@ -1,8 +1,5 @@
 //! Opening a hardware queue of an interface: its memory, and the sockets on it.
 //!
-//! What lives here: which socket has which rings, and how large they are. What does not: how the
-//! queues make a port (`mod`).
-//!
 //! The first sender's socket brings the memory and binds by itself, so that its transmit ring tells
 //! truly whether the driver must be woken. The socket that receives and the further senders join it.
 

@@ -1,6 +1,4 @@
 //! Which capabilities this process lacks.
-//!
-//! What lives here: those that an AF_XDP port needs, by name. What does not: giving them.
 
 /// What is needed, by its number (`include/uapi/linux/capability.h`).
 const NEEDED: [(u32, &str); 3] = [(12, "CAP_NET_ADMIN"), (13, "CAP_NET_RAW"), (39, "CAP_BPF")];

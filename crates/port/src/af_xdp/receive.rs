@@ -1,7 +1,4 @@
 //! The receive queue of an AF_XDP port: one or more of the interface's hardware queues.
-//!
-//! What lives here: taking frames from the rings, and giving their chunks back. What does not: the
-//! rings (`ring`), and who sends the frames here (`attachment`).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};

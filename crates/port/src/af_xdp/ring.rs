@@ -1,8 +1,5 @@
 //! One end of a ring that is shared with the kernel: entries, and two counters that only grow.
 //!
-//! What lives here: both ends' protocol over memory that is already there. What does not: mapping
-//! it (`socket`), and what the entries mean.
-//!
 //! The layout is the kernel's: `Documentation/networking/af_xdp.rst`. The side that writes entries
 //! owns the producer's counter, the side that reads them the consumer's; both counters wrap at 2³².
 

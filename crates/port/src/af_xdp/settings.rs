@@ -1,7 +1,4 @@
 //! What an AF_XDP port may be told: queues, mode, zero copy, busy polling.
-//!
-//! What lives here: the settings, their ranges and their text form. What does not: what they do
-//! (see `open`), and names of interfaces (`description`).
 
 use std::fmt;
 use std::str::FromStr;

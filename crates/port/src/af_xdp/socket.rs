@@ -1,8 +1,5 @@
 //! AF_XDP sockets: the system calls, behind safe functions.
 //!
-//! What lives here: opening, memory, rings, binding, the wake-up, statistics. What does not: what
-//! the rings are used for (`transmit`, `receive`).
-//!
 //! The kernel's own words are in `Documentation/networking/af_xdp.rst`.
 
 use std::io;

@@ -1,8 +1,5 @@
 //! The transmit queue of an AF_XDP port: a socket of its own, and one system call a turn.
 //!
-//! What lives here: writing frames to chunks, which of them the kernel still has, and waking it.
-//! What does not: the rings (`ring`), and which hardware queue it is (`open`).
-//!
 //! A registered frame has a chunk of its own, written once: it may be under way any number of times,
 //! as nobody writes to it. Other frames take the chunks in turn.
 

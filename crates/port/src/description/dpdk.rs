@@ -1,6 +1,4 @@
 //! How a user names devices of DPDK's: `vdev:net_tap,iface=tap7` or `pci:0000:03:00.0`.
-//!
-//! What lives here: the form of such names. What does not: what drivers make of their arguments.
 
 use std::fmt;
 

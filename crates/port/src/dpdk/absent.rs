@@ -1,7 +1,4 @@
 //! What stands for DPDK ports in a build without the feature `dpdk`: types that have no values.
-//!
-//! What lives here: the names that the others use, so that they need not know of the feature; and
-//! the error that says how to get DPDK ports. What does not: anything that runs.
 
 use std::io;
 

@@ -1,7 +1,4 @@
 //! A device of DPDK's, from its description to its queues.
-//!
-//! What lives here: making it, setting it up, what it says of itself, and its end. What does not:
-//! what its queues do (`transmit`, `receive`).
 
 use std::ffi::{CStr, CString};
 use std::sync::{Mutex, MutexGuard, PoisonError};

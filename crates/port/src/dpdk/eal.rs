@@ -1,8 +1,5 @@
 //! DPDK's environment: one for the whole process, started when the first port needs it.
 //!
-//! What lives here: its start, the threads that it knows, the devices that it makes and removes.
-//! What does not: how a device is set up (`device`).
-//!
 //! This is global state, and not ours: DPDK can be started once in a process, and it keeps its
 //! memory and its list of devices for as long as the process lives.
 

@@ -1,7 +1,4 @@
 //! DPDK's functions and those of the shim, as Rust declares them.
-//!
-//! What lives here: declarations, and the few fields of an mbuf that are used in place; `shim.c`
-//! asserts where they are. What does not: anything that calls them.
 
 use std::ffi::{c_char, c_int, c_uint};
 

@@ -1,7 +1,4 @@
 //! What a server that was killed may leave behind, and would keep the next one from starting.
-//!
-//! What lives here: the socket files of net_memif. What does not: what the kernel takes back by
-//! itself, such as taps and memory, and DPDK's own directory, which is removed at once (`eal`).
 
 use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;

@@ -1,8 +1,6 @@
 //! Ports on DPDK's drivers: network cards on the PCI bus, and devices without hardware.
 //!
-//! What lives here: opening such a port, and what its owner may ask of it. What does not: DPDK's
-//! own start (`eal`), devices (`device`), pools of mbufs (`pool`) and the queues (`transmit`,
-//! `receive`). Built only with the feature `dpdk`; `absent.rs` stands here without it.
+//! Built only with the feature `dpdk`; `absent.rs` stands here without it.
 
 mod device;
 mod eal;

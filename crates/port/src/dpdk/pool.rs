@@ -1,8 +1,5 @@
 //! Pools of mbufs, the buffers that DPDK's devices take and give back.
 //!
-//! What lives here: making a pool, taking mbufs out of it, and writing a frame into all of them.
-//! What does not: who sends them.
-//!
 //! A pool is used again or freed only when all its mbufs are home, and only where nobody but the
 //! thread that sends brings them home: else it is left to the end of the process, because a ring
 //! between two ports, or who reads it, may still hold some.

@@ -1,7 +1,4 @@
 //! The receive queue of a DPDK port.
-//!
-//! What lives here: bursts out of the device's queues, each frame in one piece; all queues together,
-//! or one, where the device shares out by flow. What does not: how it does that.
 
 use std::ops::Range;
 use std::sync::Arc;

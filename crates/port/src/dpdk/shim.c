@@ -1,5 +1,5 @@
 /* What DPDK offers to C only: functions that it inlines, and settings in structures whose layout is
- * its own business. What lives here: one thin function for each. What does not: any decision; those
+ * its own business: one thin function for each, without any decision; those
  * are in the Rust files beside this one, whose declarations are in ffi.rs. */
 
 #include <string.h>

@@ -1,7 +1,6 @@
 //! Ports on DPDK's own drivers without hardware: what goes in comes out, byte for byte.
 //!
-//! What lives here: tests that need libdpdk, and so the feature. They start DPDK in the test's own
-//! process; what it needs of the machine is memory.
+//! The tests start DPDK in their own process; what it needs of the machine is memory.
 
 use std::ffi::CStr;
 

@@ -1,8 +1,5 @@
 //! The transmit queue of a DPDK port: mbufs in order, handed to the device in bursts.
 //!
-//! What lives here: writing frames into mbufs of the queue's own pool, and sending registered
-//! frames, whose mbufs carry the bytes already. What does not: the pools (`pool`), the device.
-//!
 //! A registered frame has a pool of its own, and each of its mbufs was written once. The device
 //! gives an mbuf back to its pool after sending; nobody else writes into it, so it is ready again:
 //! to be repeated as it is, or with some bytes written anew.

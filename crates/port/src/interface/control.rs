@@ -1,7 +1,4 @@
 //! What is decided about an interface while a port is on it.
-//!
-//! What lives here: what it lets through beside what is addressed to it, whether it has a link, and
-//! what the kernel counts of it. What does not: its facts (`interface`).
 
 use std::io;
 

@@ -1,6 +1,4 @@
 //! What the kernel counts of an interface.
-//!
-//! What lives here: reading `/sys/class/net/NAME/statistics`. What does not: what our ports count.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,4 @@
 //! What is known of drivers.
-//!
-//! What lives here: lists of names. What does not: which driver a device has (`pci`, `interface`).
 
 /// Drivers that hand a PCI device to a program such as DPDK.
 pub const HANDING_OVER: [&str; 3] = ["vfio-pci", "uio_pci_generic", "igb_uio"];

@@ -1,7 +1,4 @@
 //! The kernel's interfaces, and who uses them.
-//!
-//! What lives here: the facts of each, put together from all that the others in this folder find.
-//! What does not: what a port needs of its interface (`af_packet`).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

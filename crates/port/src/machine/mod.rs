@@ -8,8 +8,7 @@
 //! * [`drivers`]: what is known of drivers.
 //! * [`suggestion`]: what a user may have meant.
 //!
-//! What lives here: looking, and changing nothing. What does not: what to say about it, which is
-//! the server's. All but `netlink` reads files below a root, so tests bring a tree of their own.
+//! All but `netlink` reads files below a root, so tests bring a tree of their own.
 
 pub mod drivers;
 mod hugepages;

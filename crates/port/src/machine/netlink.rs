@@ -1,6 +1,4 @@
 //! What only the kernel's own answers tell: addresses, kinds of interfaces, XDP programs.
-//!
-//! What lives here: two questions of rtnetlink, and reading the answers: see `rtnetlink(7)`.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

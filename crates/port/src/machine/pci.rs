@@ -1,6 +1,4 @@
 //! Devices on the PCI bus.
-//!
-//! What lives here: their facts, and what keeps DPDK from taking one. What does not: DPDK (`dpdk`).
 
 use super::processes::{Holder, other_with};
 use super::tree::Tree;

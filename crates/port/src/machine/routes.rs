@@ -1,6 +1,4 @@
 //! Which way packets of this machine leave it.
-//!
-//! What lives here: the kernel's main tables of routes, as `/proc` shows them.
 
 use std::net::IpAddr;
 

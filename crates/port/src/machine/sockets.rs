@@ -1,6 +1,4 @@
 //! Programs that use interfaces by sockets of their own.
-//!
-//! What lives here: packet sockets, and the claims of Allosaur's servers.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,4 @@
 //! Reading the small files in which the kernel tells about itself.
-//!
-//! What lives here: files, folders and links below a root, which is `/` or, in tests, a folder that
-//! looks like it. What does not: what the files mean.
 
 use std::path::{Component, Path, PathBuf};
 

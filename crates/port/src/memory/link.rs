@@ -1,7 +1,4 @@
 //! What a link does to frames: when each arrives, and whether it does.
-//!
-//! What lives here: the arithmetic of one direction of a link, in time that is given to it. What
-//! does not: the frames themselves and where they wait (see `ring`).
 
 use super::settings::{DELAY_NS_MAX, LinkSettings, RATE_BPS_MAX, RATE_BPS_MIN};
 

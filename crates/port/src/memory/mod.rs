@@ -1,8 +1,7 @@
 //! Ports in memory: no network card, no privilege, no hugepages.
 //!
-//! What lives here: pairs of ports joined by a link, the sink, and how big their rings are. What
-//! does not: the queues (`transmit`, `receive`, `sink`), the ring between them (`ring`), what a
-//! link does to a frame (`link`) and its settings ([`LinkSettings`]).
+//! `transmit`, `receive` and `sink` are the queues, `ring` the memory between them, `link` what happens
+//! to a frame on the way.
 //!
 //! Each transmit queue writes into a ring of its own; the peer's receive queue reads all of them
 //! and applies the link: rate, then delay, then loss. A frame stays in the ring until it arrives,

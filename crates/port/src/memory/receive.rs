@@ -1,7 +1,4 @@
 //! The receive queue of a memory port: the rings of the peer, and the link on the way.
-//!
-//! What lives here: which frame is next, and when it may pass. What does not: the arithmetic of
-//! the link (`link`) and the memory of the rings (`ring`).
 
 use super::link::{Link, Loss, Passage};
 use super::ring::Consumer;

@@ -1,8 +1,5 @@
 //! The ring between two memory ports: one producer, one consumer, frames back to back.
 //!
-//! What lives here: the memory, the two indices and all of this crate's `unsafe`. What does not:
-//! links, loss and the port traits (see the parent module and `link`).
-//!
 //! # Layout
 //!
 //! The ring is a power of two of *lines* of 64 bytes, a cache line each. Positions count lines

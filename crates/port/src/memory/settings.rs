@@ -1,7 +1,4 @@
 //! What a link between memory ports may be told: rate, delay, loss, seed.
-//!
-//! What lives here: the settings, their ranges and their text form. What does not: what they do
-//! to frames (see `link`).
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,6 +1,4 @@
 //! The transmit queue of a port without a peer: frames are counted and forgotten.
-//!
-//! What lives here: a queue that is never full. What does not: what was sent, which nobody reads.
 
 use super::ring::FRAME_BYTES_MAX;
 use crate::registered::Registered;

@@ -1,7 +1,4 @@
 //! The transmit queues of memory ports, and the frames that they keep ready.
-//!
-//! What lives here: the queue over a ring, and the choice between it and a sink. What does not:
-//! the memory of the ring (`ring`).
 
 use super::ring::{FRAME_BYTES_MAX, Producer, Record};
 use super::sink::{SINK_BYTES, SinkTx};

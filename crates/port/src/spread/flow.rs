@@ -1,8 +1,4 @@
 //! Which share of a receive queue a frame belongs to.
-//!
-//! What lives here: the hash of a flow, the same for both its directions, and the rules of
-//! sharing. What does not: what
-//! becomes of the frame (`spread`).
 
 use allosaur_packet::frame::{self, Fragment, Layout, Network, Transport};
 

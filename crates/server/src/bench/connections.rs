@@ -1,7 +1,4 @@
 //! The benchmark of flows: a client and a server on one core, with rings between them.
-//!
-//! What lives here: the profile of the paper's benchmark (100 bytes asked, 32 KB answered, a
-//! connection each), and the measurement. What does not: packets without flows (`case`).
 
 use std::sync::Arc;
 

@@ -1,8 +1,5 @@
 //! The benchmark of open flows: what each costs in memory, and what they cost while they do
 //! nothing.
-//!
-//! What lives here: opening them, and the measurement. What does not: flows that come and go
-//! (`connections`).
 
 use std::fs;
 use std::time::Duration;

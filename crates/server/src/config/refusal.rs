@@ -1,6 +1,4 @@
 //! A command line that is refused, in one line, as the `allosaur` command words it.
-//!
-//! What lives here: the words. What does not: finding out what is wrong (`clap`).
 
 use std::error::Error as _;
 

@@ -1,6 +1,4 @@
 //! The options of `sim-stateful`, and the plan that they make.
-//!
-//! What lives here: words, ranges, units. What does not: files.
 
 use std::path::PathBuf;
 

@@ -1,10 +1,8 @@
 //! Leases: when a client that acquired with `lease_s` is silent for so long, because it was killed or cut
 //! off, what it started is stopped, and what it acquired is released. Traffic of others goes on.
 //!
-//! What lives here: how long an owner was silent, and what is done then. What does not: who owns what
-//! (`ports`, `stateful::context`). Silence is added up at ticks, and one tick adds at most
-//! [`TICK_COUNTED_MAX`]: when the server itself stood still, the requests that wait are read before
-//! anybody is taken for silent.
+//! Silence is added up at ticks, and one tick adds at most [`TICK_COUNTED_MAX`]: when the server
+//! itself stood still, the requests that wait are read before anybody is taken for silent.
 
 use allosaur_api::events::Event;
 use allosaur_api::{Access, Fields, Method};

@@ -1,7 +1,4 @@
 //! A data thread that broke down: what it sent is over, and everybody hears of it.
-//!
-//! What lives here: what that means for ports, profiles and sessions. What does not: how it is
-//! found out (`service`), and events in general (`session`).
 
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_engine::stateless::Event;

@@ -1,6 +1,4 @@
 //! The times of one packet group as clients read them: percentiles, and an HdrHistogram.
-//!
-//! What lives here: turning a [`Histogram`] into JSON. What does not: counting times.
 
 use allosaur_engine::latency::Histogram;
 use allosaur_engine::time::{MICROSECOND, Nanos};

@@ -1,8 +1,5 @@
 //! Packet groups: which of them there are, and the counters of each.
 //!
-//! What lives here: giving the user's groups a place among those of the engine for as long as
-//! they have streams, and their counters and rates since then. What does not: counting.
-//!
 //! Counters of the engine's places only grow. A group that is made anew begins at zero: it
 //! remembers what its place had, and a place that was given back is the last to be given again,
 //! so that packets that are still under way find nobody.

@@ -1,8 +1,6 @@
 //! From the JSON of a stream to what the engine is asked to do.
 //!
-//! What lives here: the meaning of each field, the limits that concern one stream alone, and a
-//! clear word about what is not supported yet. What does not: what depends on other streams
-//! (the engine's `stream::check`). The simulator converts its streams here too.
+//! The simulator converts its streams here too.
 
 use allosaur_api::commands::streams::stream::{
     self as json, FLAG_DUMMY, FlowStats, L4_TYPE_IP, L4_TYPE_TCP, L4_TYPE_UDP,

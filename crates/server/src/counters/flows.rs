@@ -1,7 +1,4 @@
 //! What flows count, as control sees it.
-//!
-//! What lives here: the block of one profile on one data thread, which that thread writes and
-//! control reads. What does not: the rows that people see (`control::stateful`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

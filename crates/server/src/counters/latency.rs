@@ -1,9 +1,5 @@
 //! What the receive thread measured of the groups whose latency is measured.
 //!
-//! What lives here: the cell of one group: its sums, copied once a turn, and the slots of its
-//! times, counted in place. What does not: measuring (`receive`), percentiles
-//! (`allosaur_engine::latency::histogram`).
-//!
 //! The slots of a group are many, so they are made when control first expects the group, and
 //! control reads only those that lie between the shortest and the longest time.
 

@@ -4,8 +4,7 @@
 //! * [`show`]: the table, and the same as JSON.
 //! * [`prepare`]: the commands that prepare one.
 //!
-//! What lives here: what facts mean for who wants a port. What does not: finding them
-//! (`allosaur_port::machine`). Nothing here changes the machine.
+//! Nothing here changes the machine.
 
 pub mod prepare;
 pub mod show;

@@ -1,7 +1,4 @@
 //! `allosaur ports prepare`: the commands that prepare a port.
-//!
-//! What lives here: which commands, for whom, and when there must be none: never for what carries the
-//! user's own session. What does not: running them; nobody here does.
 
 use std::fmt::Write;
 

@@ -1,7 +1,4 @@
 //! The packets of a capture on their way to a file or a socket.
-//!
-//! What lives here: the ring, the thread that empties it, and where it writes. What does not: what
-//! it writes (`form`).
 
 use std::fs::File;
 use std::io::Write;

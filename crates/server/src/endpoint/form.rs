@@ -1,7 +1,4 @@
 //! The packets of a capture as bytes of a file, as they come.
-//!
-//! What lives here: which of a packet's facts each format can say. What does not: the formats
-//! (`allosaur_packet`), and where the bytes go (`capture`).
 
 use allosaur_engine::capture::{Captured, Origin};
 use allosaur_engine::transmit::PortIndex;

@@ -1,7 +1,4 @@
 //! A port joined to a ZeroMQ PAIR socket: raw frames, one a message, both ways.
-//!
-//! What lives here: the rings and the thread that owns the socket. What does not: which frames
-//! (`observe`), and what a port does with them.
 
 use std::os::fd::AsRawFd;
 

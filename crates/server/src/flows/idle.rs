@@ -1,7 +1,4 @@
 //! How a data thread of stateful mode works and waits.
-//!
-//! What lives here: the loop around the turns, and when there is something to do again. What does
-//! not: a turn ([`Flows::turn`]).
 
 use allosaur_engine::time::{MILLISECOND, Nanos};
 

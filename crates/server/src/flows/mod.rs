@@ -1,8 +1,6 @@
 //! The data thread of stateful mode: flows on one side, ports on the other, and streams beside.
 //!
-//! What lives here: a turn of its loop. In `rx_queue` what it reads of a port, in `publisher` what it tells
-//! control, in `idle` how it waits. What does not: what flows do (engine), how frames travel (port),
-//! and the queues of ports (`tx_queues`).
+//! `rx_queue` is what it reads of a port, `publisher` what it tells control, `idle` how it waits.
 
 mod idle;
 mod publisher;

@@ -1,7 +1,4 @@
 //! What a data thread of stateful mode tells control: counters, and what happened.
-//!
-//! What lives here: where counters go, and when; samples of flows. What does not: what is counted
-//! (engine), and how reports travel (`mailbox`).
 
 use std::sync::Arc;
 

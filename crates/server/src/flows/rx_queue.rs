@@ -1,7 +1,4 @@
 //! What a data thread of stateful mode reads of one port.
-//!
-//! What lives here: a queue of its own, or a share of one that is read by one thread, and what is
-//! counted of it. What does not: what becomes of a frame (`stateful` of the engine).
 
 use std::os::fd::BorrowedFd;
 

@@ -1,8 +1,8 @@
 //! Who watches frames: captures, receive queues, capture ports, ports as hosts, and echo streams.
 //! The words between control and the receive thread.
 //!
-//! What lives here: what can be asked ([`Request`], [`Answer`]), by what way ([`Observe`]), and in
-//! [`observer`] the state machine that does it. What does not: threads, files and sockets.
+//! What can be asked ([`Request`], [`Answer`]), by what channel ([`Observe`]), and in [`observer`] the
+//! state machine that does it.
 
 mod mac_filter;
 pub mod observer;

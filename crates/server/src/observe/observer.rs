@@ -1,10 +1,6 @@
 //! The observer: what the receive thread does with frames besides counting them. A state machine
 //! without I/O.
 //!
-//! What lives here: captures, receive queues, wires and echo streams of all ports, and the frames
-//! that ports shall send because of them or as hosts. What does not: from where frames come, and how they
-//! leave.
-//!
 //! Drive it like this: call [`Observer::poll_transmit`] at the time that
 //! [`Observer::poll_timeout`] says; ask [`Observer::watches`] before a received frame is shown with
 //! [`Observer::handle_received`]; show every copy of a sent frame with

@@ -1,6 +1,4 @@
 //! Service mode: which of the frames that a port receives are shown to watchers.
-//!
-//! What lives here: the modes and the classes of frames. What does not: the watchers.
 
 use allosaur_packet::frame::{self, Network, Transport};
 

@@ -1,8 +1,5 @@
 //! What arrived at a port, as one thread counts it, and what it passes on to the first receive
 //! thread.
-//!
-//! What lives here: the counters, and the way of a frame that is to be measured or shown. What does
-//! not: the queue that it came from.
 
 use allosaur_engine::flow_stats::receive::{FlowTag, flow_tag_of};
 use allosaur_engine::flow_stats::{Group, GroupTable, VxlanPorts};

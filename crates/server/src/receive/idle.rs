@@ -1,7 +1,4 @@
 //! How receive threads work and wait, the first and the others.
-//!
-//! What lives here: the loop around the turns, and when to stay awake. What does not: a turn
-//! ([`Turn`]'s implementors).
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;

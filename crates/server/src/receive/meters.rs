@@ -1,7 +1,4 @@
 //! Latency: the meters of the groups whose packets carry the time at which they were sent.
-//!
-//! What lives here: which meter a frame belongs to, and when it is made anew. What does not: what
-//! a meter computes (`allosaur_engine::latency`).
 
 use std::sync::Arc;
 

@@ -1,9 +1,7 @@
 //! The receive threads: take what arrives at every port, count it, and show it to who watches.
 //!
-//! What lives here: the first of them, and most often the only one; in `meters` latency, in [`watch`]
-//! the way to the observer, in [`gather`] the others, in `arrivals` what all of them count, in `idle`
-//! how they wait. What does not: what
-//! watchers do (`observe`).
+//! This is the first of them, and most often the only one; [`secondary`] are the others. `meters` is
+//! latency, [`watch`] the channel to the observer, `arrivals` what all of them count.
 
 pub(crate) mod arrivals;
 pub(crate) mod idle;

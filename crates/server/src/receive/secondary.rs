@@ -1,8 +1,4 @@
 //! Receive threads beside the first: each reads one more queue of every port that has so many.
-//!
-//! What lives here: a [`SecondaryReceiver`], which counts what arrives and copies to the first receive thread
-//! what is to be measured or shown; and the first thread's end of that way. What does not: measuring
-//! (`meters`) and showing (`observe`), which only the first thread does.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,8 +1,5 @@
 //! The way to the observer: what control asks, what data threads sent, and what ports shall send
 //! because of what they received.
-//!
-//! What lives here: the request channel, the taps and a transmit queue of each port. What does not: what is
-//! made of it (`observe`).
 
 use allosaur_engine::capture::Origin;
 use allosaur_engine::stats::TransmitCounters;

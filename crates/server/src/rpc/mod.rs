@@ -1,7 +1,4 @@
 //! The way of a request from the wire to control and back: framing, dispatch, sockets.
-//!
-//! What lives here: bytes to requests, replies to bytes, and the two ZeroMQ sockets. What does
-//! not: what a request means (`control`) and the loop that waits for all of it (`service`).
 
 pub mod dispatch;
 pub mod framing;

@@ -1,7 +1,4 @@
 //! A first file for a machine: what `config init` writes.
-//!
-//! What lives here: the text, and which interfaces are its ports. What does not: looking at the
-//! machine (`devices`), and ports themselves.
 
 use std::fmt::Write;
 

@@ -1,7 +1,4 @@
 //! Groups of ports, each with threads that send on them and on no others.
-//!
-//! What lives here: what a group is, and how our form's `cores` and `groups` are read. What does not:
-//! TRex's form (`trex`), and which CPU is a good one (`layout`).
 
 use allosaur_port::description::PORTS_MAX;
 

@@ -8,9 +8,6 @@
 //! * [`names`]: what a port may be called there.
 //! * [`show`]: what a file says, in words and as JSON.
 //! * [`begin`]: a first file for this machine.
-//!
-//! What lives here: settings and how they are read out of text. What does not: opening files
-//! (`main`), the command line (`config`), and doing what was told (`service`).
 
 pub mod begin;
 pub mod groups;

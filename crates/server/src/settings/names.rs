@@ -1,8 +1,4 @@
 //! What a port may be called in a file: our names, and TRex's.
-//!
-//! What lives here: names of devices that are kinds of ports later, or in another build, and TRex's
-//! names in our words.
-//! What does not: our own names (`allosaur_port::description`).
 
 use allosaur_port::description::PortDescription;
 use allosaur_port::dpdk;

@@ -1,7 +1,4 @@
 //! Our own form: a map of keys, strictly read.
-//!
-//! What lives here: the keys, from which the guide is made, and their readers. What does not:
-//! how single values are read (`read`).
 
 use std::str::FromStr;
 

@@ -1,7 +1,4 @@
 //! How values are read out of a tree: strictly, each error with its place and its key.
-//!
-//! What lives here: problems, tables of keys, and readers of values. What does not: which keys
-//! there are (`ours`, `trex`).
 
 use std::fmt;
 use std::net::Ipv4Addr;

@@ -1,7 +1,4 @@
 //! TRex's form, as `/etc/trex_cfg.yaml` has it: a list with one map.
-//!
-//! What lives here: its keys, what they mean here, and a warning for each that means nothing.
-//! What does not: how single values are read (`read`), and names of interfaces (`names`).
 
 use std::net::Ipv4Addr;
 

@@ -1,7 +1,4 @@
 //! YAML text as a tree in which every node knows its place.
-//!
-//! What lives here: the tree, and how it is built within limits. What does not: what keys and
-//! values mean; a value is the text that was written, whoever reads it decides what it is.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -4,8 +4,6 @@
 //! |---|---|
 //! | streams: the requests of a client, and the packets that come of them | `streams` |
 //! | flows: clients, servers, and a link between them | [`stateful`] |
-//!
-//! What does not live here: files (see `main`), and any engine but the server's own.
 
 pub mod stateful;
 mod streams;

@@ -1,8 +1,4 @@
 //! Streams in virtual time: the same control and the same engines as in a server.
-//!
-//! What lives here: the run of a list of RPC requests, and the recorder that stands in the place
-//! of ports. What does not: files (see `main`) and anything that the server does differently,
-//! for there is nothing.
 
 use allosaur_api::{Fields, Request};
 use allosaur_engine::flow_stats::Tagging;

@@ -1,7 +1,4 @@
 //! Which thread has which queues of the ports.
-//!
-//! What lives here: sharing them out, in stateless mode and in stateful mode. What does not: how many
-//! there are (`layout`), and the threads.
 
 use allosaur_engine::template::Side;
 use allosaur_port::kind::{AnyPort, PortRx, PortTx};

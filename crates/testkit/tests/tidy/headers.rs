@@ -48,7 +48,7 @@ fn every_rust_file_says_what_it_is_about() {
         .iter()
         .filter(|file| !opens_with_documentation(&file.text));
     let violations: Vec<String> = silent
-        .map(|file| format!("{}: open with //! and say what lives here", file.path))
+        .map(|file| format!("{}: open with //! and say in a sentence what it is about", file.path))
         .collect();
     crate::assert_none(&violations);
 }
@@ -79,7 +79,7 @@ fn no_function_is_named_for_getting() {
 
 #[test]
 fn silent_files_are_seen() {
-    assert!(opens_with_documentation("//! What lives here.\nfn f() {}"));
+    assert!(opens_with_documentation("//! A rule.\nfn f() {}"));
     for silent in [
         "",
         "//!\n",

@@ -1,8 +1,7 @@
 //! The project's own rules, read from its source text.
 //!
-//! What lives here: one file a rule. Each rule is a function from sources to violations, so that
-//! it is tested on small examples, and one test that runs it over the project. What does not:
-//! what the compiler, clippy, rustfmt and ruff check already.
+//! Each rule is a function from sources to violations, so that it is tested on small examples, and
+//! one test that runs it over the project.
 
 mod architecture;
 mod headers;

@@ -1,7 +1,4 @@
 //! The crates' manifests, as far as the rules need them.
-//!
-//! What lives here: which crate depends on which, and whether it takes the workspace's lints.
-//! What does not: the rest of TOML.
 
 use crate::source::text_files;
 

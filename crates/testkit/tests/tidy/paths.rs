@@ -1,7 +1,4 @@
 //! The paths that a file names: in `use`, in code, in types, inside macros.
-//!
-//! What lives here: finding them, and making `self::` and `super::` absolute. What does not: what
-//! they mean; macros are not expanded.
 
 use proc_macro2::{Spacing, TokenStream, TokenTree};
 use syn::spanned::Spanned;

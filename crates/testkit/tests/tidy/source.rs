@@ -1,7 +1,4 @@
 //! The project's files: found, read, parsed.
-//!
-//! What lives here: files as rules see them, with what is a test taken out where a rule asks for
-//! that. What does not: any rule.
 
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,7 @@
 //! The words of stateful traffic.
 //!
-//! What lives here: the commands, one file a noun; the JSON of a profile ([`profile`], its programs in
-//! [`command`], its tunables in [`tunables`]), and that of a topology ([`topology`]). What does not:
-//! the limits of values and what they mean together (the server's `control::stateful`).
+//! The commands, one file a noun, and the JSON of a profile ([`profile`], its programs in [`command`],
+//! its tunables in [`tunables`]) and of a topology ([`topology`]). Limits of values are the server's.
 
 pub mod clients;
 pub mod command;

@@ -1,8 +1,5 @@
 //! The JSON of a stateful profile, as `profile_fragment` carries it.
 //!
-//! What lives here: reading it strictly into plain structs, each error with the path of its field.
-//! What does not: the limits of values, and what they mean together.
-//!
 //! Fields that nobody knows are left alone, as TRex does: clients write some for themselves. Names
 //! of commands and tunables that nobody knows are errors: TRex ends a program there, or goes on
 //! without.

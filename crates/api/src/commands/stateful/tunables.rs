@@ -1,7 +1,4 @@
 //! The JSON of tunables: `c_glob_info`, `s_glob_info`, and `glob_info` of templates.
-//!
-//! What lives here: names and values as they were given. What does not: which there are, and their
-//! ranges (the engine's `template`).
 
 use serde_json::Value;
 

@@ -1,7 +1,4 @@
 //! The JSON of one stream: mode, rate, packet, field engine program.
-//!
-//! What lives here: reading it strictly into plain structs. What does not: the limits of values
-//! and what is supported (the server's `control::stream`).
 
 use crate::fields::{FieldError, Fields};
 use serde_json::Value;

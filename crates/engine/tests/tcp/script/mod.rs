@@ -14,8 +14,6 @@
 //! | `block`, `unblock` | the port takes nothing; it does again |
 //! | `state`, `delivered`, `acknowledged`, `connected`, `peer closed`, `ended`, `refused` | what the outcomes told since the last such line |
 //! | `cwnd N`, `ssthresh N`, `rto 1s`, `counter NAME=N` | what can be seen from outside |
-//!
-//! What does not live here: what the lines are made of (`words`), and the scripts (`conformance`).
 
 mod words;
 

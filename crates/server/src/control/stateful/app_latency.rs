@@ -1,7 +1,4 @@
 //! What the add-on "latency" of programs counts, as people see it.
-//!
-//! What lives here: the rows, of which groups they are told, and the same for whole profiles as
-//! dynamic counters. What does not: who counts (`allosaur_engine::session::addon`).
 
 use allosaur_engine::session::LatencyCounters;
 use allosaur_engine::template::CompiledProfile;

@@ -1,7 +1,4 @@
 //! Echo streams beside flows: who may start them, between which addresses, and what is told of them.
-//!
-//! What lives here: one set of streams for the whole server, started by `start_latency` or with a
-//! profile. What does not: sending and measuring (`allosaur_engine::echo`, in the receive thread).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,7 +1,6 @@
 //! From the JSON of a stateful profile to what the engine is asked to do.
 //!
-//! What lives here: reading, base64, units, and the names of tunables. What does not: what must
-//! hold (the engine's `template` and `app`). The simulator reads its profiles here too.
+//! The simulator reads its profiles here too.
 
 use allosaur_api::commands::stateful::command::{CmpOp, Command as Words, Condition as When};
 use allosaur_api::commands::stateful::profile as json;

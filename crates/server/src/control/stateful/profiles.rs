@@ -1,8 +1,5 @@
 //! Stateful profiles: how they come, how they go, and what is told of them.
 //!
-//! What lives here: their texts, their states and the events of these. What does not: what texts
-//! mean (`profile`), and runs (`start`, `run`).
-//!
 //! A profile that was loaded goes in two steps, as clients expect: event 60 with state 6, and later
 //! event 61. TRex's client forgets the changes that it has not looked at when it reads event 61, and
 //! waits for state 6 for ever if that was among them. So event 61 waits until the owner's session

@@ -1,7 +1,4 @@
 //! Records of flows: what TCP knows of each, now and then.
-//!
-//! What lives here: keeping them for a while, and their form outside. What does not: who looks at
-//! flows (data threads).
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -1,7 +1,4 @@
 //! The table of counters that people see: 140 rows, by TRex's names and in its order.
-//!
-//! What lives here: what each row is called and means, and where its value comes from. What does
-//! not: who counts (the engine), and whose counters they are (`counters`, `groups`).
 
 use allosaur_engine::app::{ApplicationCounters, UdpCounters};
 use allosaur_engine::stateful::{FlowTableCounters, GroupCounters};

@@ -1,6 +1,4 @@
 //! A run of a profile: what runs where, until when, and what it has counted.
-//!
-//! What lives here: the run itself, and how it ends. What does not: how it begins (`start`).
 
 use std::sync::Arc;
 

@@ -1,7 +1,4 @@
 //! Starting, changing and stopping stateful traffic.
-//!
-//! What lives here: the commands, and the worker commands that follow. What does not: how a
-//! run ends (`run`).
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,7 +1,4 @@
 //! A text that comes in parts, because a request may not be that long.
-//!
-//! What lives here: putting it together, within a limit, and comparing it with what is there. What
-//! does not: what it means.
 
 use allosaur_api::Error;
 use allosaur_api::commands::stateful::profiles::Fragment;

@@ -5,8 +5,6 @@
 //! |---|---|
 //! | the names of faults | here |
 //! | the device | `device` |
-//!
-//! What does not live here: what links do without looking (`link`).
 
 mod device;
 

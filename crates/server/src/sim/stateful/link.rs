@@ -1,7 +1,4 @@
 //! What the link between clients and servers does to frames.
-//!
-//! What lives here: one direction of it, in virtual time: when a frame arrives, how often, and
-//! whether it does. What does not: the frames, and faults that look into them (`faults`).
 
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 

@@ -10,8 +10,6 @@
 //! | who sees the frames | `watch` |
 //! | the ports' queues, random numbers | `queue`, `rng` |
 //!
-//! What does not live here: files and words for people (see `main`).
-//!
 //! All that is random comes from one seed: the same plan gives the same frames, byte for byte.
 
 mod faults;

@@ -1,7 +1,4 @@
 //! What came of a simulation: counters, and whether all went well.
-//!
-//! What lives here: the numbers, and the verdict over them. What does not: how they look on a
-//! terminal.
 
 use std::collections::BTreeMap;
 

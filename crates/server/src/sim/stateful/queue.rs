@@ -1,6 +1,4 @@
 //! The transmit queue of a simulated port: what an engine sends waits here for the link.
-//!
-//! What lives here: the queue. What does not: the link.
 
 use allosaur_engine::time::{Due, Gap, Nanos};
 use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};

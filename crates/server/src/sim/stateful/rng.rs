@@ -1,7 +1,4 @@
 //! Random numbers of the simulated link.
-//!
-//! What lives here: one generator, SplitMix64, whose numbers depend on its seed alone. What does
-//! not: what is drawn.
 
 /// A sequence of random numbers.
 #[derive(Clone, Debug)]

@@ -1,6 +1,4 @@
 //! Who sees the frames of a simulation.
-//!
-//! What lives here: what is told of each frame. What does not: files (see `main`).
 
 use allosaur_engine::template::Side;
 use allosaur_engine::time::Nanos;

@@ -1,7 +1,4 @@
 //! Clients, servers, the link between them, and the time.
-//!
-//! What lives here: the machine: who is called when, and which frame goes where. What does not:
-//! what the link does (`link`, `faults`), and what is told of a simulation (`outcome`).
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -1,7 +1,4 @@
 //! The device on the way that makes faults.
-//!
-//! What lives here: what it remembers of flows, and what it does with each frame. What does not:
-//! when frames arrive.
 
 use std::collections::HashMap;
 
