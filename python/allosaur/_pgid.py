@@ -135,7 +135,7 @@ class PgidBook:
             "last_max": now.get("last_max", 0),
             "histogram": dict(sorted(histogram.items())),
         }
-        latency.update({name: now[name] for name in ("hdrh", *_PERCENTILES) if name in now})
+        latency.update({name: now[name] for name in ("hdrh", "min", "max", *_PERCENTILES) if name in now})
         if "p50" in now and "hdrh" in (reference.get("lat") or {}):
             latency.update(_since(now, reference["lat"]))
         return {
@@ -148,10 +148,13 @@ def _since(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
     """Give what our own server's fields say of the packets after ``before``, in whole microseconds."""
     counts = since(decode(now["hdrh"]), decode(before["hdrh"]))
     packets = now["packets"] - before["packets"]
+    least, most = min(counts, default=0), max(counts, default=0)
     return {
         "average": round((now["sum_ns"] - before["sum_ns"]) / packets / 1000, 2) if packets else 0,
-        "total_min": min(counts, default=0),
-        "total_max": max(counts, default=0),
+        "total_min": least,
+        "total_max": most,
+        "min": least,
+        "max": most,
         **{name: percentile(counts, percent) for name, percent in _PERCENTILES.items()},
     }
 

@@ -20,7 +20,7 @@ NO_COUNTER = re.compile(
     # TRex's numbers of flows, which are doubles there.
     r"(_bps|_pps|_cps|_util|_util_raw|_per_core|_factor|_flows)$"
     r"|\.(tps|rps|tbs|rbs|tbs_L1|rbs_L1)\.\d+$"
-    r"|\.lat\.(average|jit|total_max|total_min|last_max|p50|p90|p99|p99_9|p999)$"
+    r"|\.lat\.(average|jit|total_max|total_min|last_max|min|max|p50|p90|p99|p99_9|p999)$"
 )
 
 

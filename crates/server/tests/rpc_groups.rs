@@ -293,6 +293,7 @@ fn latency_is_that_of_the_group_as_it_is_now() {
             "g": {"old_flow": 2},
             "7": {
                 "lat": {"average": 351.33, "packets": 3, "sum_ns": 1_054_000, "total_min": 8, "total_max": 1034, "last_max": 1034,
+                        "min": 8.0, "max": 1034.0,
                         "jit": 64, "histogram": {"0": 1, "10": 1, "1000": 1},
                         "p50": 12.01, "p90": 1033.73, "p99": 1033.73, "p99_9": 1033.73,
                         "hdrh": null},

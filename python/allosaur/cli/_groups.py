@@ -328,10 +328,10 @@ def _latency(times: Mapping[str, Any]) -> StreamLatency | None:
         return None
     percentiles = {f"{name}_us": float(times[name]) for name in _PERCENTILES if name in times}
     return StreamLatency(
-        min_us=float(times.get("total_min", 0)),
+        # A server of TRex tells whole microseconds.
+        min_us=float(times.get("min", times.get("total_min", 0))),
         average_us=float(times.get("average", 0)),
-        # The maximum is told in whole microseconds.
-        max_us=max([float(times.get("total_max", 0)), *percentiles.values()]),
+        max_us=float(times.get("max", times.get("total_max", 0))),
         jitter_us=float(times.get("jitter", 0)),
         **percentiles,
     )

@@ -113,8 +113,8 @@ pub const COMMANDS: &[Command] = &[
                 and sent), `missed` (packets that could not be sent in time) and `rps`, `rbs`, `tps`, `tbs` (packets and bits a second), each by port. \
                 `latency`: of each group that has received packets `lat`, in microseconds \
                 (`average`, `total_min`, `total_max`, `last_max` of the last second or less, `jit` \
-                after RFC 3550, `histogram` by lower bound, the percentiles `p50`, `p90`, `p99` and \
-                `p99_9` with decimals, right within 0.1 %, and `hdrh`, an HdrHistogram of whole \
+                after RFC 3550, `histogram` by lower bound, `min`, `max` and \
+                the percentiles `p50`, `p90`, `p99` and `p99_9` with decimals, right within 0.1 %, and `hdrh`, an HdrHistogram of whole \
                 microseconds up to 10 s with three significant digits in its compressed V2 encoding, \
                 base64; and `packets` and `sum_ns`, for averages over parts of a run), and `er` if there are errors: `drp` \
                 missing, `ooo` out of order, `dup` duplicates, `sth` and `stl` numbers above and \

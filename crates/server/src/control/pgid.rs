@@ -215,6 +215,7 @@ impl Active {
             "packets": stats.packets, "sum_ns": stats.sum_ns,
             "average": hundredths_of_usec(mean_ns),
             "total_min": usec(stats.min_ns), "total_max": usec(stats.max_ns),
+            "min": hundredths_of_usec(stats.min_ns), "max": hundredths_of_usec(stats.max_ns),
             "last_max": usec(stats.last_max_ns), "jit": usec(stats.jitter_ns),
             "histogram": histogram.collect::<Map<_, _>>(),
         }});

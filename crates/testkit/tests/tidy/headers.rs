@@ -48,7 +48,12 @@ fn every_rust_file_says_what_it_is_about() {
         .iter()
         .filter(|file| !opens_with_documentation(&file.text));
     let violations: Vec<String> = silent
-        .map(|file| format!("{}: open with //! and say in a sentence what it is about", file.path))
+        .map(|file| {
+            format!(
+                "{}: open with //! and say in a sentence what it is about",
+                file.path
+            )
+        })
         .collect();
     crate::assert_none(&violations);
 }
