@@ -4,8 +4,9 @@
 
 use super::buffers::BufferIndex;
 use super::counters::ApplicationCounters;
-use super::program::{Program, Step};
+use super::program::Program;
 use super::spec::{TICK, Transport};
+use super::step::Step;
 use super::variables::{VariableIndex, VariablePool, Variables};
 use crate::rng::Lcg;
 use crate::time::{MICROSECOND, Nanos, Tight};

@@ -8,7 +8,7 @@
 //! 1972). In each part, jumps that will go the other way one day lose the way that stays inside;
 //! until nothing is connected any more, or nothing can be cut.
 
-use super::program::{ProgramProblem, Step};
+use super::step::{ProgramProblem, Step};
 use super::variables::VARIABLES;
 
 /// How deep loops may stand in each other.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what the user wrote | `spec` |
 //! | what can be said: constant bytes | `buffers`, with texts that differ by connection in `substitution` |
-//! | a program, checked | `program`, and `loop_check` for loops without end |
+//! | a program, checked | `program` and its `step`s, `loop_check` for loops without end |
 //! | one flow that runs it | `application`, with `variables` where it uses them |
 //! | what is counted | `counters` |
 //!
@@ -17,6 +17,7 @@ mod counters;
 mod loop_check;
 mod program;
 mod spec;
+mod step;
 mod substitution;
 mod variables;
 
@@ -25,8 +26,9 @@ pub use buffers::{
     BUFFER_BYTES_MAX, BUFFERS_BYTES_MAX, BUFFERS_MAX, BufferError, BufferIndex, BufferSpec, Buffers,
 };
 pub use counters::{ApplicationCounters, USER_COUNTERS, UdpCounters};
-pub use program::{COMMANDS_MAX, Program, ProgramError, ProgramProblem, Surroundings};
+pub use program::{Program, ProgramError, Surroundings};
 pub use spec::{Addon, Command, Comparison, Condition, ProgramSpec, TICK, Transport};
+pub use step::{COMMANDS_MAX, ProgramProblem};
 pub use substitution::{
     DRAWN_FIRST, DrawError, DrawListSpec, DrawProblem, DrawSpec, DrawnSpec, DrawsSpec, VARIANTS_MAX,
 };

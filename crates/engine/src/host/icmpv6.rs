@@ -3,18 +3,13 @@
 
 use std::net::Ipv6Addr;
 
-use allosaur_packet::MacAddress;
 use allosaur_packet::checksum::pseudo_header_v6;
-use allosaur_packet::ethernet::EtherType;
 use allosaur_packet::icmpv6::{Icmpv6Header, Icmpv6View};
 use allosaur_packet::ip_protocol::IpProtocol;
 use allosaur_packet::ipv6::{Ipv6Header, Ipv6View};
 
-use super::link::{self, Arrival};
+use super::link::{ALL_NODES, Arrival, group_mac, write_icmpv6};
 use super::{HostSettings, neighbor};
-
-/// All stations on the link.
-pub(super) const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
 /// Hops that an echo reply may take.
 const HOP_LIMIT: u8 = 64;
@@ -106,7 +101,7 @@ fn answer_echo(
         destination: from,
     };
     let macs = (arrival.source, settings.mac());
-    write(macs, arrival.tags, &ip, &meaning, request.data, reply);
+    write_icmpv6(macs, arrival.tags, &ip, &meaning, request.data, reply);
     Some(())
 }
 
@@ -129,30 +124,4 @@ fn own_address(
     }
     let is_ours = settings.is_addressed(arrival) && own.contains(&asked.destination);
     is_ours.then_some(asked.destination)
-}
-
-/// The Ethernet address of a group (RFC 2464 section 7).
-pub(super) fn group_mac(group: Ipv6Addr) -> MacAddress {
-    let [.., a, b, c, d] = group.octets();
-    MacAddress([0x33, 0x33, a, b, c, d])
-}
-
-/// Writes a message from the second to the first of `macs`, with `data` behind it.
-pub(super) fn write(
-    macs: (MacAddress, MacAddress),
-    tags: &[u8],
-    ip: &Ipv6Header,
-    meaning: &Icmpv6Header,
-    data: &[u8],
-    frame: &mut Vec<u8>,
-) {
-    link::begin(frame, macs.0, macs.1, tags, EtherType::IPV6);
-    ip.emit(link::append(frame, ip.buffer_len()));
-    let at = frame.len();
-    meaning.emit(link::append(frame, meaning.buffer_len()));
-    frame.extend(data);
-    let length = u32::from(ip.payload_bytes);
-    let pseudo_header = pseudo_header_v6(ip.source, ip.destination, IpProtocol::ICMPV6, length);
-    Icmpv6View::new_unchecked(&mut frame[at..]).fill_checksum(pseudo_header);
-    link::pad(frame);
 }

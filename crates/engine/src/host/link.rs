@@ -1,11 +1,21 @@
-//! Ethernet and VLAN tags of the frames of a host.
+//! Ethernet and VLAN tags of the frames of a host, and the frame around a message of ICMPv6, which
+//! both echo and neighbor discovery write.
+
+use std::net::Ipv6Addr;
 
 use allosaur_packet::MacAddress;
+use allosaur_packet::checksum::pseudo_header_v6;
 use allosaur_packet::ethernet::{self, EtherType, EthernetView};
+use allosaur_packet::icmpv6::{Icmpv6Header, Icmpv6View};
+use allosaur_packet::ip_protocol::IpProtocol;
+use allosaur_packet::ipv6::Ipv6Header;
 use allosaur_packet::vlan::{self, VlanView};
 
 /// Frames are at least this long without FCS; shorter ones are padded with zeros.
 pub(super) const FRAME_BYTES_MIN: usize = 60;
+
+/// All stations on the link.
+pub(super) const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
 /// Where the type of the first tag lies, or the type of the frame when it has none.
 const TYPES_OFFSET: usize = 12;
@@ -91,6 +101,32 @@ pub(super) fn append(frame: &mut Vec<u8>, header_bytes: usize) -> &mut [u8] {
 pub(super) fn pad(frame: &mut Vec<u8>) {
     let length = frame.len().max(FRAME_BYTES_MIN);
     frame.resize(length, 0);
+}
+
+/// The Ethernet address of a group (RFC 2464 section 7).
+pub(super) fn group_mac(group: Ipv6Addr) -> MacAddress {
+    let [.., a, b, c, d] = group.octets();
+    MacAddress([0x33, 0x33, a, b, c, d])
+}
+
+/// Writes a message of ICMPv6 from the second to the first of `macs`, with `data` behind it.
+pub(super) fn write_icmpv6(
+    macs: (MacAddress, MacAddress),
+    tags: &[u8],
+    ip: &Ipv6Header,
+    meaning: &Icmpv6Header,
+    data: &[u8],
+    frame: &mut Vec<u8>,
+) {
+    begin(frame, macs.0, macs.1, tags, EtherType::IPV6);
+    ip.emit(append(frame, ip.buffer_len()));
+    let at = frame.len();
+    meaning.emit(append(frame, meaning.buffer_len()));
+    frame.extend(data);
+    let length = u32::from(ip.payload_bytes);
+    let pseudo_header = pseudo_header_v6(ip.source, ip.destination, IpProtocol::ICMPV6, length);
+    Icmpv6View::new_unchecked(&mut frame[at..]).fill_checksum(pseudo_header);
+    pad(frame);
 }
 
 #[cfg(test)]

@@ -9,8 +9,7 @@ use allosaur_packet::ipv6::Ipv6Header;
 use allosaur_packet::neighbor::NeighborOptions;
 
 use super::HostSettings;
-use super::icmpv6::{self, ALL_NODES, group_mac};
-use super::link::Arrival;
+use super::link::{ALL_NODES, Arrival, group_mac, write_icmpv6};
 
 /// Messages of neighbor discovery have this hop limit, which no router lets through.
 const HOP_LIMIT: u8 = 255;
@@ -105,7 +104,7 @@ fn advertise(
         payload_bytes,
         ..*header
     };
-    icmpv6::write(macs, tags, &header, &meaning, &[], frame);
+    write_icmpv6(macs, tags, &header, &meaning, &[], frame);
 }
 
 #[cfg(test)]

@@ -14,13 +14,20 @@ use std::collections::VecDeque;
 use crate::flow_stats::GroupTable;
 use crate::stats::{StreamCounters, TransmitCounters};
 use crate::stream::{CoreProgram, ProfileKey, StreamId};
-use crate::time::Nanos;
+use crate::time::{MILLISECOND, Nanos};
 use crate::transmit::{PortIndex, TxQueues};
 use crate::vm;
 
 pub use profile::Change;
 use sender::Sender;
-pub use sender::{BURSTS_PER_TURN, DRAIN_MAX, LATE_MAX};
+
+/// How far a stream without end may fall behind before it gives up packets, and so how much it
+/// catches up after the thread was held up.
+pub const LATE_MAX: Nanos = 100 * MILLISECOND;
+/// How long after the end of a run what was due before it may still leave.
+pub const DRAIN_MAX: Nanos = 30 * MILLISECOND;
+/// Most bursts of one turn of a port, so that a core that is behind still hears its commands.
+pub const BURSTS_PER_TURN: u32 = 32;
 
 /// What control tells the engine of a core.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The frames of a capture, into one queue.
 
-use super::sender::{DRAIN_MAX, LATE_MAX};
+use super::{DRAIN_MAX, LATE_MAX};
 use crate::stats::TransmitCounters;
 use crate::stream::replay::Replay;
 use crate::time::Nanos;

@@ -12,23 +12,15 @@
 
 use super::profile::{Change, Item, Part, Run};
 use super::replay::{self, Played};
-use super::{Event, Outbox, burst};
+use super::{BURSTS_PER_TURN, DRAIN_MAX, Event, LATE_MAX, Outbox, burst};
 use crate::flow_stats::GroupTable;
 use crate::stats::{StreamCounters, TransmitCounters};
 use crate::stream::run::StreamRun;
 use crate::stream::{CoreProgram, ProfileKey, StreamId};
-use crate::time::{Due, MILLISECOND, Nanos};
+use crate::time::{Due, Nanos};
 use crate::transmit::{PortIndex, TxQueues};
 use crate::vm;
 use crate::wheel::Scheduler;
-
-/// How far a stream without end may fall behind before it gives up packets, and so how much it
-/// catches up after the thread was held up.
-pub const LATE_MAX: Nanos = 100 * MILLISECOND;
-/// How long after the end of a run what was due before it may still leave.
-pub const DRAIN_MAX: Nanos = 30 * MILLISECOND;
-/// Most bursts of one turn of a port, so that a core that is behind still hears its commands.
-pub const BURSTS_PER_TURN: u32 = 32;
 
 /// The streams of one port on one core.
 #[derive(Debug)]

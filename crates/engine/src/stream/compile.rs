@@ -6,7 +6,7 @@ use super::check::{CompileError, check};
 use super::graph::{Load, ProfileRates, RateGraph, graph, rates};
 use super::replay::Replay;
 use super::run::{Left, Plan, StreamRun};
-use super::spec::{DestinationMac, Mode, PACKET_BYTES_PADDED, StreamId, StreamSpec};
+use super::spec::{DestinationMac, Mode, PACKET_BYTES_PADDED, Shape, StreamId, StreamSpec};
 use crate::flow_stats::{Rule, TagError, Tagging, VxlanPorts, tag};
 use crate::latency::ChecksumFixup;
 use crate::time::Nanos;
@@ -85,15 +85,6 @@ struct Compiled {
     stamped: bool,
     /// The checksum that covers it.
     cover: Option<ChecksumFixup>,
-}
-
-/// How many packets in which groups, the same form for all modes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    /// [`u64::MAX`] is without end.
-    pub(crate) packets_per_burst: u64,
-    pub(crate) bursts: u64,
-    pub(crate) burst_gap: Nanos,
 }
 
 impl Profile {

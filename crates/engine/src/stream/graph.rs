@@ -3,8 +3,7 @@
 //! Each stream adds its rate from its first packet to its last. A chain is followed until it
 //! comes back to a stream that it has been through: later rounds repeat the first.
 
-use super::compile::Shape;
-use super::spec::StreamId;
+use super::spec::{Shape, StreamId};
 use crate::time::{FCS_BYTES, LAYER1_OVERHEAD_BYTES, Nanos, SECOND};
 
 /// A burst shorter than this is no load to speak of: it counts towards the maximum only where a

@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use allosaur_packet::offload::TxChecksumOffload;
 
-use super::compile::Shape;
-use super::spec::{RATE_PPS_MAX, StreamId};
+use super::spec::{RATE_PPS_MAX, Shape, StreamId};
 use crate::flow_stats::Rule;
 use crate::latency::{ChecksumFixup, Trailer};
 use crate::stats::StreamCounters;

@@ -142,3 +142,12 @@ pub enum DestinationMac {
     /// The port's, which must have been resolved by ARP.
     Resolved,
 }
+
+/// How many packets in which groups, the same form for all modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// [`u64::MAX`] is without end.
+    pub(crate) packets_per_burst: u64,
+    pub(crate) bursts: u64,
+    pub(crate) burst_gap: Nanos,
+}

@@ -7,7 +7,7 @@
 //! | what leaves | `output` | RFC 9293, 1122 (Nagle, silly windows) |
 //! | loss | `acknowledge`, `scoreboard` | RFC 5681, 6582, 6675, 3042 |
 //! | the window | `congestion` | RFC 5681, 9438, 3168 |
-//! | time | `rtt`, `timers` | RFC 6298 |
+//! | time | `rtt`, `timers`, `timeout` | RFC 6298 |
 //! | what people see of it | `info`, `counters` | – |
 //! | what always holds | `audit` | – |
 //!
@@ -32,6 +32,7 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod seq;
+mod timeout;
 mod timers;
 mod tunables;
 

@@ -2,22 +2,17 @@
 
 use allosaur_packet::offload::TxChecksumOffload;
 
+use super::header::{
+    ICMPV6_CHECKSUM_OFFSET, IPV4_CHECKSUM_OFFSET, IPV6_HEADER_BYTES, TCP_CHECKSUM_OFFSET,
+    UDP_CHECKSUM_OFFSET, ipv4_header_bytes,
+};
 use super::instruction::{Instruction, Layer4, Width};
 use super::program::{Action, Checksum, Ending, Part, Source, Varying, Write, fold};
-use super::verify::{self, CHECKSUM_OFFSET};
 
-/// Offset of the checksum in a UDP header (RFC 768).
-pub(super) const UDP_CHECKSUM_OFFSET: usize = 6;
-/// Offset of the checksum in a TCP header (RFC 9293 §3.1).
-pub(super) const TCP_CHECKSUM_OFFSET: usize = 16;
-/// Offset of the checksum in an ICMPv6 header (RFC 4443 §2.1).
-pub(super) const ICMPV6_CHECKSUM_OFFSET: usize = 2;
 /// Where the addresses are in an IPv4 header, and their bytes (RFC 791 §3.1).
 const IPV4_ADDRESSES: (usize, usize) = (12, 8);
 /// Where the addresses are in an IPv6 header, and their bytes (RFC 8200 §3).
 const IPV6_ADDRESSES: (usize, usize) = (8, 32);
-/// Bytes of an IPv6 header (RFC 8200 §3).
-pub(super) const IPV6_HEADER_BYTES: usize = 40;
 
 /// What a card is told of the checksums of a program, when it can compute all of them: those that one
 /// `fix_checksum_hw` asks for, of TCP or UDP.
@@ -52,7 +47,7 @@ pub fn left_checksums(instructions: &[Instruction], template: &[u8]) -> Option<T
         l2_bytes: l2_bytes.try_into().ok()?,
         l3_bytes: l3_bytes.try_into().ok()?,
         l4_bytes,
-        is_ipv4: verify::ipv4_header_bytes(template, l2_bytes).is_some(),
+        is_ipv4: ipv4_header_bytes(template, l2_bytes).is_some(),
         is_tcp: layer4 == Layer4::Tcp,
     })
 }
@@ -76,11 +71,10 @@ pub(super) struct Field {
 impl Field {
     /// The checksum of the IPv4 header at `header`.
     pub(super) fn of_header(template: &[u8], header: usize) -> Field {
-        let bytes =
-            verify::ipv4_header_bytes(template, header).expect("the verifier found a header here");
+        let bytes = ipv4_header_bytes(template, header).expect("the verifier found a header here");
         Field {
             name: "IPv4 checksum",
-            offset: header + CHECKSUM_OFFSET,
+            offset: header + IPV4_CHECKSUM_OFFSET,
             covers: (header, bytes),
             pseudo: None,
             whole: true,
@@ -93,7 +87,7 @@ impl Field {
     pub(super) fn zero(header: usize) -> Field {
         Field {
             name: "place of the IPv4 checksum",
-            offset: header + CHECKSUM_OFFSET,
+            offset: header + IPV4_CHECKSUM_OFFSET,
             covers: (header, 0),
             pseudo: None,
             whole: false,
@@ -139,7 +133,7 @@ impl Field {
         (l3, l3_bytes): (usize, usize),
         varies: bool,
     ) -> Field {
-        let ipv4 = verify::ipv4_header_bytes(template, l3).is_some();
+        let ipv4 = ipv4_header_bytes(template, l3).is_some();
         let (at, addresses) = if ipv4 { IPV4_ADDRESSES } else { IPV6_ADDRESSES };
         let segment = l3 + l3_bytes;
         Field {

@@ -4,13 +4,13 @@
 
 use crate::rng::{Jump, draw15};
 
+use super::BURST;
 use super::digit::count_digits;
 use super::instruction::Width;
 use super::odometer::{Turns, count_chained};
 use super::program::{
     Bits, Checksum, Draw, Ending, Mapping, Part, Program, Sequence, Source, Variable, Walk, fold,
 };
-use super::run::BURST;
 use super::sequence::Reader;
 use super::state::{CounterState, State};
 

@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 
 use super::checksum::Field;
 use super::cycle::{Counter, Cycle};
+use super::header::ipv4_header_bytes;
 use super::instruction::{
     Checksums, Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width,
 };
@@ -331,7 +332,7 @@ impl<'a> Compiler<'a> {
     fn add_checksums(&mut self, l2_bytes: usize, l3_bytes: usize, layer4: Layer4) {
         let varies = self.varies();
         let place = (l2_bytes, l3_bytes);
-        if verify::ipv4_header_bytes(self.template, l2_bytes).is_some() {
+        if ipv4_header_bytes(self.template, l2_bytes).is_some() {
             self.add_checksum(match self.checksums {
                 Checksums::Complete => Field::of_header(self.template, l2_bytes),
                 Checksums::LeftToPort => Field::zero(l2_bytes),

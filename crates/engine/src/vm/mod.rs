@@ -19,6 +19,7 @@ mod compile;
 mod cycle;
 mod digit;
 mod disassemble;
+mod header;
 pub mod instruction;
 mod odometer;
 mod program;
@@ -32,6 +33,9 @@ pub use instruction::{
     Checksums, Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width,
 };
 pub use program::Program;
-pub use run::{BURST, Stage};
+pub use run::Stage;
 pub use state::State;
 pub use verify::ProgramError;
+
+/// Most packets of one burst.
+pub const BURST: usize = 64;

@@ -1,6 +1,6 @@
 //! Counters that follow one another, as the digits of an odometer do.
 
-use super::run::BURST;
+use super::BURST;
 use super::state::CounterState;
 
 /// How often the counter before passed its end with each packet of a burst, beyond what the

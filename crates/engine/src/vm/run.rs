@@ -4,13 +4,11 @@
 //! stage that held packets of the same template and the same changed bytes before gets only
 //! those bytes written; then a packet is a straight copy.
 
+use super::BURST;
 use super::column::{Columns, low8, low16, low32};
 use super::instruction::Width;
 use super::program::{Action, Checksum, LINE_BYTES, Program, Source, Varying, Write, fold};
 use super::state::State;
-
-/// Most packets of one burst.
-pub const BURST: usize = 64;
 
 /// The scratch of one core, for the bursts of all its streams, one after the other.
 #[derive(Clone, Debug)]

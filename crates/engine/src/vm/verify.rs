@@ -2,25 +2,18 @@
 
 use thiserror::Error;
 
-use super::checksum::{
-    ICMPV6_CHECKSUM_OFFSET, IPV6_HEADER_BYTES, TCP_CHECKSUM_OFFSET, UDP_CHECKSUM_OFFSET,
-};
 use super::cycle::Counter;
+use super::header::{
+    ICMPV6_CHECKSUM_OFFSET, IPV4_CHECKSUM_OFFSET, IPV4_PROTOCOL_OFFSET, IPV6_HEADER_BYTES,
+    IPV6_NEXT_HEADER_OFFSET, TCP_CHECKSUM_OFFSET, UDP_CHECKSUM_OFFSET, ipv4_header_bytes,
+};
 use super::instruction::{
     Flows, Instruction, LENGTH_MIN, Layer4, Operation, Range, SHIFT_MAX, Sequence, VALUE_LIST_MAX,
     VARIABLE_BYTES_MAX, Values, WRITE_OFFSET_MAX, Width,
 };
 
-/// Offset of the checksum in an IPv4 header (RFC 791 §3.1).
-pub(super) const CHECKSUM_OFFSET: usize = 10;
-/// Offset of the protocol in an IPv4 header (RFC 791 §3.1).
-const IPV4_PROTOCOL_OFFSET: usize = 9;
-/// Offset of the next header's type in an IPv6 header (RFC 8200 §3).
-const IPV6_NEXT_HEADER_OFFSET: usize = 6;
 /// Bytes of an untagged Ethernet header.
 const ETHERNET_HEADER_BYTES: usize = 14;
-/// Bytes of an IPv4 header without options (RFC 791 §3.1).
-const IPV4_HEADER_MIN: usize = 20;
 
 /// A program that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -50,14 +43,6 @@ pub(super) fn verify(instructions: &[Instruction], template: &[u8]) -> Result<()
         verifier.check()?;
     }
     Ok(())
-}
-
-/// Bytes of the IPv4 header at `offset`, when one is there.
-pub(super) fn ipv4_header_bytes(template: &[u8], offset: usize) -> Option<usize> {
-    let first = *template.get(offset)?;
-    let bytes = usize::from(first & 0x0f) * 4;
-    let fits = offset.checked_add(bytes)? <= template.len();
-    (first >> 4 == 4 && bytes >= IPV4_HEADER_MIN && fits).then_some(bytes)
 }
 
 /// The check of one instruction among the others.
@@ -373,7 +358,7 @@ impl Verifier<'_> {
         self.check_layers(l2_bytes, l3_bytes)?;
         let ipv4 = ipv4_header_bytes(self.template, l2_bytes).is_some();
         if ipv4 {
-            self.check_field("l2_len", l2_bytes + CHECKSUM_OFFSET, 2)?;
+            self.check_field("l2_len", l2_bytes + IPV4_CHECKSUM_OFFSET, 2)?;
         }
         let (protocol, name, offset) = match layer4 {
             Layer4::Udp => (17, "UDP", UDP_CHECKSUM_OFFSET),
@@ -485,7 +470,7 @@ impl Verifier<'_> {
     }
 
     fn check_header(&self, offset: usize) -> Result<(), ProgramError> {
-        self.check_write(offset.saturating_add(CHECKSUM_OFFSET), 2)?;
+        self.check_write(offset.saturating_add(IPV4_CHECKSUM_OFFSET), 2)?;
         if ipv4_header_bytes(self.template, offset).is_none() {
             return self.refuse(
                 "pkt_offset",
