@@ -70,7 +70,7 @@ def main() -> int:
         print("error: network namespaces need root: run this with sudo", file=sys.stderr)
         return 2
     results: Result = {"machine": machine()}
-    with _veth():
+    with joined():
         results["rates"] = rates(options, wide_console())
         results["pacing"] = pacing(options, wide_console())
     if options.json:
@@ -90,11 +90,11 @@ def rates(options: argparse.Namespace, console: Console) -> list[Result]:
     for number in range(rounds):
         for size in SIZES:
             progress(f"round {number + 1} of {rounds}, {size + 4} bytes")
-            measure("memory", size, _send(["memory", "memory"], size, duration_s, options.server))
+            measure("memory", size, send(["memory", "memory"], size, duration_s, options.server))
             for name, (port, device) in WAYS.items():
                 if has_testpmd:
                     measure(f"testpmd {name}", size, _testpmd(device, size, duration_s))
-                measure(name, size, _send([port], size, duration_s, options.server))
+                measure(name, size, send([port], size, duration_s, options.server))
     progress("")
     columns = [
         "port",
@@ -162,7 +162,7 @@ def _ip(*arguments: str) -> str:
 
 
 @contextlib.contextmanager
-def _veth() -> Iterator[None]:
+def joined() -> Iterator[None]:
     """Join two silent interfaces, one of them in a namespace."""
     subprocess.run(["ip", "netns", "del", SPACE], check=False, capture_output=True)
     _ip("netns", "add", SPACE)
@@ -182,7 +182,7 @@ def _counted() -> int:
     return int(facts[0]["stats64"]["rx"]["packets"])
 
 
-def _send(ports: list[str], size: int, duration_s: float, binary: Path) -> Result:
+def send(ports: list[str], size: int, duration_s: float, binary: Path) -> Result:
     """Send one constant stream, more than can be sent."""
     packet = STLPktBuilder(pkt_buffer=FRAME.ljust(size, b"\0"))
     before = _counted()
