@@ -14,6 +14,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::{
     Command, Config, FlowPortInfo, RunIndex, RunLimits, StatefulEngine,
 };
@@ -190,7 +191,7 @@ fn engine() -> StatefulEngine {
             side,
             own_mac: MacAddress([2, 0, 0, 0, 0, own]),
             peer_mac: MacAddress([2, 0, 0, 0, 0, 1 - own]),
-            vlan: None,
+            encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: 1514,
             share: PoolShare::ONLY,
         })

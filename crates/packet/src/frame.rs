@@ -180,14 +180,33 @@ fn parse_any(frame: &[u8]) -> Layout {
         layout.health = Health::Truncated;
         return layout;
     };
+    parse_network(frame, at, &mut layout);
+    layout
+}
+
+/// Finds the headers of the packet at `at` of a frame, where that is behind a tunnel's prefix. The
+/// link is not looked at. A frame that ends before is truncated.
+#[must_use]
+pub fn parse_packet(frame: &[u8], at: usize, ether_type: EtherType) -> Layout {
+    let frame = &frame[..frame.len().min(usize::from(u16::MAX))];
+    let mut layout = Layout {
+        ether_type,
+        end_offset: offset(frame.len()),
+        ..Layout::default()
+    };
+    parse_network(frame, at.min(frame.len()), &mut layout);
+    layout
+}
+
+/// The network header at `at`, and what follows it.
+fn parse_network(frame: &[u8], at: usize, layout: &mut Layout) {
     layout.stop_at(at);
     match layout.ether_type {
-        EtherType::IPV4 => parse_ipv4(frame, at, &mut layout),
-        EtherType::IPV6 => parse_ipv6(frame, at, &mut layout),
-        EtherType::ARP => parse_arp(frame, at, &mut layout),
+        EtherType::IPV4 => parse_ipv4(frame, at, layout),
+        EtherType::IPV6 => parse_ipv6(frame, at, layout),
+        EtherType::ARP => parse_arp(frame, at, layout),
         _ => {}
     }
-    layout
 }
 
 /// Ethernet and its tags; the offset of what follows.

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::time::SystemTime;
 
 use allosaur_engine::flow_stats::Tagging;
+use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful;
 use allosaur_engine::template::{PoolShare, Side};
 use allosaur_engine::vm::Checksums;
@@ -97,7 +98,7 @@ pub fn flow_configs(
                 },
                 own_mac: MacAddress(own.hw_mac),
                 peer_mac: MacAddress(own.destination_mac),
-                vlan: None,
+                encapsulation: Encapsulation::Ethernet,
                 frame_bytes_max: own.frame_bytes_max,
                 share: PoolShare {
                     rank: rank as u32,

@@ -37,6 +37,54 @@ pub enum Protocol {
     Udp,
 }
 
+/// Addresses that mean something among each other only: those in a tunnel, or of a customer, may be
+/// the same as those outside. The default is the one of frames without a tunnel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AddressSpace(u8);
+
+impl AddressSpace {
+    /// The highest number.
+    pub const MAX: u8 = 0x7f;
+
+    /// The space of this number; `None` above [`MAX`](AddressSpace::MAX).
+    pub fn new(number: u8) -> Option<AddressSpace> {
+        (number <= AddressSpace::MAX).then_some(AddressSpace(number))
+    }
+}
+
+/// The protocol of a flow and the address space that its addresses belong to, in one byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FlowScope(u8);
+
+impl FlowScope {
+    /// A protocol in an address space.
+    #[inline]
+    pub fn new(protocol: Protocol, space: AddressSpace) -> FlowScope {
+        FlowScope(space.0 << 1 | u8::from(protocol == Protocol::Udp))
+    }
+
+    /// TCP or UDP.
+    #[inline]
+    pub fn protocol(self) -> Protocol {
+        match self.0 & 1 {
+            0 => Protocol::Tcp,
+            _ => Protocol::Udp,
+        }
+    }
+
+    /// The address space.
+    pub fn space(self) -> AddressSpace {
+        AddressSpace(self.0 >> 1)
+    }
+}
+
+impl From<Protocol> for FlowScope {
+    /// In the space of frames without a tunnel.
+    fn from(protocol: Protocol) -> FlowScope {
+        FlowScope::new(protocol, AddressSpace::default())
+    }
+}
+
 /// The two ends of a flow, seen from ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowKey {
@@ -50,8 +98,8 @@ pub struct FlowKey {
     pub remote_port: u16,
     /// The pair of IPv6 prefixes, see [`Prefixes`]; `None` for IPv4.
     pub prefixes: Option<PrefixIndex>,
-    /// TCP or UDP.
-    pub protocol: Protocol,
+    /// TCP or UDP, and in which address space.
+    pub scope: FlowScope,
     /// The interface that it is on.
     pub port: u8,
 }
@@ -61,9 +109,7 @@ impl FlowKey {
     #[inline]
     pub fn packed(&self) -> u128 {
         let network = self.prefixes.map_or(0, |number| number.0.get());
-        let kind = u32::from(self.port) << 16
-            | u32::from(network) << 1
-            | u32::from(self.protocol == Protocol::Udp);
+        let kind = u32::from(self.scope.0) << 24 | u32::from(self.port) << 16 | u32::from(network);
         u128::from(self.local) << 96
             | u128::from(self.remote) << 64
             | u128::from(self.local_port) << 48
@@ -189,7 +235,7 @@ mod tests {
             local_port: 3,
             remote_port: 4,
             prefixes: None,
-            protocol: Protocol::Tcp,
+            scope: Protocol::Tcp.into(),
             port: 0,
         };
         let others = [
@@ -212,7 +258,15 @@ mod tests {
                 ..key
             },
             FlowKey {
-                protocol: Protocol::Udp,
+                scope: Protocol::Udp.into(),
+                ..key
+            },
+            FlowKey {
+                scope: FlowScope::new(Protocol::Tcp, AddressSpace(1)),
+                ..key
+            },
+            FlowKey {
+                scope: FlowScope::new(Protocol::Udp, AddressSpace(AddressSpace::MAX)),
                 ..key
             },
             FlowKey { port: 255, ..key },

@@ -14,7 +14,9 @@ mod slab;
 mod table;
 mod timers;
 
-pub use key::{FlowKey, PREFIXES_MAX, PrefixIndex, Prefixes, Protocol, host_of};
+pub use key::{
+    AddressSpace, FlowKey, FlowScope, PREFIXES_MAX, PrefixIndex, Prefixes, Protocol, host_of,
+};
 pub use slab::{FlowIndex, Slab};
 pub use table::Table;
 pub use timers::Timers;

@@ -4,15 +4,17 @@ use std::collections::HashMap;
 
 use allosaur_packet::MacAddress;
 
+use super::wire::Encapsulation;
+
 /// Where the frames of a flow go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LinkAddresses {
     /// Our MAC address.
     pub own: MacAddress,
     /// The other end's, or its gateway's.
     pub peer: MacAddress,
-    /// The tag control information of a VLAN tag.
-    pub vlan: Option<u16>,
+    /// What stands between them and the IP packet.
+    pub encapsulation: Encapsulation,
 }
 
 /// The number of a flow's addresses.
@@ -20,7 +22,7 @@ pub struct LinkAddresses {
 pub(super) struct LinkIndex(u32);
 
 /// One of them, and how many flows have it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Known {
     link: LinkAddresses,
     users: u32,
@@ -62,7 +64,10 @@ impl Links {
         if let Some(number) = self.numbers.get(&link) {
             return *number;
         }
-        let known = Known { link, users: 0 };
+        let known = Known {
+            link: link.clone(),
+            users: 0,
+        };
         let number = match self.free.pop() {
             Some(number) => {
                 self.known[number as usize] = known;
@@ -79,8 +84,8 @@ impl Links {
 
     /// The addresses of a flow.
     #[inline]
-    pub(super) fn at(&self, index: LinkIndex) -> LinkAddresses {
-        self.known[index.0 as usize].link
+    pub(super) fn at(&self, index: LinkIndex) -> &LinkAddresses {
+        &self.known[index.0 as usize].link
     }
 
     /// A flow that held a number is over.
@@ -108,12 +113,12 @@ mod tests {
         let link = |last| LinkAddresses {
             own: MacAddress([2, 0, 0, 0, 0, 1]),
             peer: MacAddress([2, 0, 0, 0, 0, last]),
-            vlan: None,
+            encapsulation: Encapsulation::Ethernet,
         };
         let mut links = Links::default();
         let held = [2, 3, 2, 3, 3].map(|last| links.hold(link(last)));
         assert_eq!(held, [0, 1, 0, 1, 1].map(LinkIndex));
-        assert_eq!(links.at(held[1]), link(3));
+        assert_eq!(links.at(held[1]), &link(3));
         links.release(held[0]);
         assert_eq!(links.in_use(), 2);
         links.release(held[2]);

@@ -2,21 +2,25 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | a flow with its program | `flow` |
+//! | a flow with its program | `flow`, with what each call is given in `context` |
+//! | how its bytes travel | `tcp_transport`, `udp_transport` |
 //! | what TCP still has to send | `outbox` |
 //! | where frames go | `links` |
-//! | UDP | `udp` |
 //! | the time there and back in messages | `app_latency` |
-//! | frames | `wire` |
+//! | frames | `wire`, with what is in front of IP in `encapsulation` |
 
 pub mod app_latency;
+mod context;
 mod flow;
 mod links;
 mod outbox;
-mod udp;
+mod tcp_transport;
+mod udp_transport;
 pub mod wire;
 
 pub use app_latency::LatencyCounters;
-pub use flow::{Context, FlowStatus, FrameTx, HeaderDefaults, Pools, Session, SideCounters};
+pub use context::{Context, FlowStatus, FrameTx, HeaderDefaults, Pools, SideCounters};
+pub use flow::Session;
 pub use links::{LinkAddresses, Links};
 pub use outbox::{Outbox, OutboxPool};
+pub use wire::Encapsulation;

@@ -82,7 +82,7 @@ impl Sent {
     }
 }
 
-/// The way out through one port's queue.
+/// Where the frames of flows leave: one port's queue.
 pub(super) struct PortFrameTx<'a, O> {
     pub(super) tx_queues: &'a mut O,
     pub(super) port: PortIndex,
@@ -100,12 +100,12 @@ impl<O: TxQueues> FrameTx for PortFrameTx<'_, O> {
     }
 }
 
-/// How the frames of one side of a template look on a port.
-fn looks(tunables: &SideTunables, facts: &FlowPortInfo) -> HeaderDefaults {
+/// What is in the headers of the frames of one side of a template on a port.
+fn header_defaults(tunables: &SideTunables, info: &FlowPortInfo) -> HeaderDefaults {
     HeaderDefaults {
         type_of_service: tunables.tos,
         time_to_live: tunables.ttl.unwrap_or(TIME_TO_LIVE),
-        frame_bytes_max: facts.frame_bytes_max,
+        frame_bytes_max: info.frame_bytes_max,
     }
 }
 
@@ -114,7 +114,7 @@ pub(super) fn context<'a>(
     now: Nanos,
     run: &'a mut Run,
     (template, side): (TemplateIndex, Side),
-    facts: &FlowPortInfo,
+    info: &FlowPortInfo,
     pools: &'a mut Pools,
     rng: &'a mut Lcg,
 ) -> Context<'a> {
@@ -131,7 +131,7 @@ pub(super) fn context<'a>(
         program: profile.program(program),
         buffers: profile.buffers(),
         tunables: &tunables.tcp,
-        looks: looks(tunables, facts),
+        headers: header_defaults(tunables, info),
         counters,
         pools,
         rng,
@@ -152,20 +152,20 @@ impl StatefulEngine {
         };
         let port = held.session.key().port;
         let run = self.runs[usize::from(held.run.0)].as_mut();
-        let facts = self.ports[usize::from(port)].as_ref();
-        let (Some(run), Some(facts)) = (run, facts) else {
+        let info = self.ports[usize::from(port)].as_ref();
+        let (Some(run), Some(info)) = (run, info) else {
             return;
         };
         let whose = (held.template, held.side());
-        let mut cx = context(now, run, whose, facts, &mut self.pools, &mut self.rng);
-        let mut way = PortFrameTx {
+        let mut cx = context(now, run, whose, info, &mut self.pools, &mut self.rng);
+        let mut tx = PortFrameTx {
             tx_queues,
             port,
             now,
             sent: &mut self.sent,
         };
         let was_resting = held.session.is_resting();
-        let standing = act(&mut held.session, &mut cx, &mut way);
+        let status = act(&mut held.session, &mut cx, &mut tx);
         match (was_resting, held.session.is_resting()) {
             (false, true) => run.resting += 1,
             (true, false) => run.resting -= 1,
@@ -182,15 +182,15 @@ impl StatefulEngine {
             self.half_open.leave();
         }
         let asks = !held.is(FlowFlags::Asks) && held.session.executes().is_some();
-        if asks && standing != FlowStatus::Over {
+        if asks && status != FlowStatus::Over {
             held.mark(FlowFlags::Asks);
             self.executions.ask(index);
         }
-        self.settle(now, index, standing);
+        self.settle(now, index, status);
     }
 
-    fn settle(&mut self, now: Nanos, index: FlowIndex, standing: FlowStatus) {
-        let due = match standing {
+    fn settle(&mut self, now: Nanos, index: FlowIndex, status: FlowStatus) {
+        let due = match status {
             FlowStatus::Open(due) => due,
             FlowStatus::Blocked(due) => {
                 let held = self.flows.at_mut(index).expect("it was just called");
@@ -304,8 +304,8 @@ impl StatefulEngine {
         if is_lingering {
             return self.forget(index);
         }
-        self.with_flow(now, index, tx_queues, |session, cx, way| {
-            session.handle_timeout(cx, way)
+        self.with_flow(now, index, tx_queues, |session, cx, tx| {
+            session.handle_timeout(cx, tx)
         });
     }
 
@@ -327,8 +327,8 @@ impl StatefulEngine {
                 if held.is(FlowFlags::Lingering) {
                     continue;
                 }
-                self.with_flow(now, index, tx_queues, |session, cx, way| {
-                    session.handle_room(cx, way)
+                self.with_flow(now, index, tx_queues, |session, cx, tx| {
+                    session.handle_writable(cx, tx)
                 });
                 if self
                     .flows
@@ -362,12 +362,12 @@ impl StatefulEngine {
             self.count_overflow(side);
             return None;
         };
-        let facts = self.ports[usize::from(key.port)].as_ref();
-        let facts = facts.expect("who makes flows has a port");
+        let info = self.ports[usize::from(key.port)].as_ref();
+        let info = info.expect("who makes flows has a port");
         let run = self.runs[usize::from(new.run.0)].as_mut();
         let run = run.expect("who makes flows runs");
         let whose = (template, side);
-        let mut cx = context(now, run, whose, facts, &mut self.pools, &mut self.rng);
+        let mut cx = context(now, run, whose, info, &mut self.pools, &mut self.rng);
         let session = make(&mut cx, key);
         let mut held = FlowEntry::new(now, session, new.run, whose, new.clients);
         held.set(FlowFlags::Executed, new.is_executed);
@@ -449,11 +449,11 @@ impl StatefulEngine {
             if !self.flows.at(flow).is_some_and(is_meant) {
                 continue;
             }
-            self.with_flow(now, flow, tx_queues, |session, cx, way| {
+            self.with_flow(now, flow, tx_queues, |session, cx, tx| {
                 if session.is_resting() {
                     session.finish(cx)
                 } else {
-                    session.cut_off(cx, way)
+                    session.cut_off(cx, tx)
                 }
             });
         }

@@ -72,8 +72,8 @@ impl StatefulEngine {
                 if let Some(held) = self.flows.at_mut(parent) {
                     held.unmark(FlowFlags::Asks);
                 }
-                self.with_flow(now, parent, tx_queues, |session, cx, way| {
-                    session.handle_executed(cx, way, next_group)
+                self.with_flow(now, parent, tx_queues, |session, cx, tx| {
+                    session.handle_executed(cx, tx, next_group)
                 });
             } else if let Some(parent) = self.executions.asked.pop_front() {
                 self.make_asked(now, parent, tx_queues);

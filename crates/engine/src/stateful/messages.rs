@@ -6,6 +6,7 @@ use allosaur_packet::MacAddress;
 
 use super::filters::Blocklist;
 use super::topology::Topology;
+use crate::session::Encapsulation;
 use crate::template::{CompiledProfile, PoolShare, Side};
 use crate::time::Nanos;
 use crate::transmit::PortIndex;
@@ -18,7 +19,7 @@ pub const RUNS_MAX: u16 = 2048;
 pub struct RunIndex(pub u16);
 
 /// What the engine must know of a port.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct FlowPortInfo {
     /// Which side of flows it has.
     pub side: Side,
@@ -26,8 +27,9 @@ pub struct FlowPortInfo {
     pub own_mac: MacAddress,
     /// Where a client's frames go: the other port, or the gateway.
     pub peer_mac: MacAddress,
-    /// The tag control information of a VLAN tag on what clients send.
-    pub vlan: Option<u16>,
+    /// What clients send their packets in. A tunnel's frames are also recognised when they arrive;
+    /// servers answer in what they were asked in.
+    pub encapsulation: Encapsulation,
     /// The longest frame that it takes, without FCS.
     pub frame_bytes_max: usize,
     /// For a client's port: which part of pools it has.
@@ -89,8 +91,8 @@ pub enum Command {
         own_mac: MacAddress,
         /// The other port's, or the gateway's.
         peer_mac: MacAddress,
-        /// The tag control information of a VLAN tag on what clients send.
-        vlan: Option<u16>,
+        /// What clients send their packets in.
+        encapsulation: Encapsulation,
     },
     /// The same by addresses of clients, for flows that begin from now on. It replaces the one
     /// before.

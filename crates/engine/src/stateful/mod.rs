@@ -118,8 +118,8 @@ impl StatefulEngine {
     /// An engine without any flow, at time `now`.
     pub fn new(config: Config, now: Nanos) -> StatefulEngine {
         let mut ports = config.ports.iter().flatten();
-        let share = ports.find(|facts| facts.side == Side::Client);
-        let share = share.map_or(PoolShare::ONLY, |facts| facts.share);
+        let share = ports.find(|info| info.side == Side::Client);
+        let share = share.map_or(PoolShare::ONLY, |info| info.share);
         let cores = share.cores * share.pairs;
         let connections = Connections::of_core(share.pair * share.cores + share.rank, cores);
         let sent = Sent::new(config.ports.len());
@@ -228,12 +228,12 @@ impl StatefulEngine {
                 port,
                 own_mac,
                 peer_mac,
-                vlan,
+                encapsulation,
             } => {
-                if let Some(Some(facts)) = self.ports.get_mut(usize::from(port)) {
-                    facts.own_mac = own_mac;
-                    facts.peer_mac = peer_mac;
-                    facts.vlan = vlan;
+                if let Some(Some(info)) = self.ports.get_mut(usize::from(port)) {
+                    info.own_mac = own_mac;
+                    info.peer_mac = peer_mac;
+                    info.encapsulation = encapsulation;
                 }
             }
             Command::SetTopology(topology) => self.topology = topology,
@@ -276,10 +276,10 @@ impl StatefulEngine {
         ramp: Option<Ramp>,
     ) -> Vec<(PortIndex, Terms)> {
         let ports = self.ports.iter().zip(0u8..);
-        let clients = ports.filter_map(|(facts, port)| {
-            let facts = facts.as_ref().filter(|facts| facts.side == Side::Client)?;
+        let clients = ports.filter_map(|(info, port)| {
+            let info = info.as_ref().filter(|info| info.side == Side::Client)?;
             let terms = Terms {
-                share: facts.share,
+                share: info.share,
                 factor,
                 start_at,
                 ramp,

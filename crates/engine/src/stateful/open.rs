@@ -6,7 +6,7 @@ use super::clients::Tuple;
 use super::dispatch::FlowSpec;
 use super::{RunIndex, StatefulEngine};
 use crate::app::Transport;
-use crate::flow::{FlowIndex, FlowKey, PrefixIndex, Protocol};
+use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, PrefixIndex, Protocol};
 use crate::session::{LinkAddresses, Session};
 use crate::template::{Ipv6Prefixes, Side, TemplateIndex};
 use crate::time::Nanos;
@@ -70,8 +70,8 @@ impl StatefulEngine {
         index: FlowIndex,
         tx_queues: &mut impl TxQueues,
     ) {
-        self.with_flow(now, index, tx_queues, |session, cx, way| {
-            session.begin(cx, way)
+        self.with_flow(now, index, tx_queues, |session, cx, tx| {
+            session.begin(cx, tx)
         });
     }
 
@@ -82,14 +82,8 @@ impl StatefulEngine {
         who: FlowOpener,
         tuple: Tuple,
     ) -> Option<FlowIndex> {
-        let key = self.free_key(who, tuple)?;
-        let facts = self.ports[usize::from(key.port)]?;
-        let link = LinkAddresses {
-            own: facts.own_mac,
-            peer: facts.peer_mac,
-            vlan: facts.vlan,
-        };
-        let link = self.topology.link(key.port, key.local, link);
+        let link = self.link_of(who, tuple.client)?;
+        let key = self.free_key(who, tuple, link.encapsulation.space())?;
         let first = self.first_number(now);
         let new = FlowSpec {
             run: who.run,
@@ -108,8 +102,26 @@ impl StatefulEngine {
         Some(index)
     }
 
+    /// Where the frames of a client go.
+    fn link_of(&mut self, who: FlowOpener, client: u32) -> Option<LinkAddresses> {
+        let run = self.runs[usize::from(who.run.0)].as_mut()?;
+        let port: PortIndex = run.clients(who.clients).0;
+        let info = self.ports[usize::from(port)].as_ref()?;
+        let link = LinkAddresses {
+            own: info.own_mac,
+            peer: info.peer_mac,
+            encapsulation: info.encapsulation.clone(),
+        };
+        Some(self.topology.link(port, client, link))
+    }
+
     /// A key that no flow has.
-    fn free_key(&mut self, who: FlowOpener, mut tuple: Tuple) -> Option<FlowKey> {
+    fn free_key(
+        &mut self,
+        who: FlowOpener,
+        mut tuple: Tuple,
+        space: AddressSpace,
+    ) -> Option<FlowKey> {
         let network = self.network_of(who.run, who.template);
         let prefixes = network.map(|(ours, others)| {
             let known = self.pools.prefixes.find(ours, others);
@@ -123,6 +135,7 @@ impl StatefulEngine {
             Transport::Datagram => Protocol::Udp,
         };
         let port: PortIndex = run.clients(who.clients).0;
+        let scope = FlowScope::new(protocol, space);
         for _ in 0..PORT_TRIES {
             let key = FlowKey {
                 local: tuple.client,
@@ -130,7 +143,7 @@ impl StatefulEngine {
                 local_port: tuple.client_port,
                 remote_port,
                 prefixes,
-                protocol,
+                scope,
                 port,
             };
             if self.find(&key).is_none() {

@@ -3,7 +3,7 @@
 use allosaur_packet::MacAddress;
 use allosaur_packet::checksum::Sum;
 use allosaur_packet::ethernet::EthernetView;
-use allosaur_packet::frame::{self, Layout};
+use allosaur_packet::frame::Layout;
 use allosaur_packet::tcp::TcpFlags;
 
 use super::dispatch::{FlowSpec, PortFrameTx};
@@ -11,16 +11,19 @@ use super::flow_entry::{FlowEntry, FlowFlags};
 use super::run::{Run, place};
 use super::{Disposition, FlowPortInfo, RunIndex, StatefulEngine};
 use crate::app::Transport;
-use crate::flow::{FlowIndex, FlowKey, PrefixIndex, Protocol, host_of};
+use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, PrefixIndex, Protocol, host_of};
 use crate::session::app_latency::Header;
 use crate::session::wire::{
     self, Addresses, Arrival, Content, Damage, Envelope, Received, Refusal,
 };
-use crate::session::{FrameTx, LinkAddresses, Session};
+use crate::session::{Encapsulation, FrameTx, LinkAddresses, Session};
 use crate::tcp::Segment;
 use crate::template::{Blackhole, Server, Side, TemplateIndex};
 use crate::time::Nanos;
 use crate::transmit::{PortIndex, TxQueues};
+
+/// The port that a frame came to, and the address space of its packet.
+type Arrived = (PortIndex, AddressSpace);
 
 /// Who serves a client that comes.
 #[derive(Clone, Copy)]
@@ -39,30 +42,34 @@ impl StatefulEngine {
         bytes: &[u8],
         tx_queues: &mut impl TxQueues,
     ) -> Disposition {
-        let Some(Some(facts)) = self.ports.get(usize::from(port)).copied() else {
+        let Some(Some(info)) = self.ports.get(usize::from(port)) else {
             return Disposition::Other;
         };
-        let layout = frame::parse(bytes);
+        let side = info.side;
+        let (layout, tunnel) = info.encapsulation.parse(bytes);
+        let space = tunnel.as_ref().map(Encapsulation::space);
+        let space = space.unwrap_or_default();
         let received = match wire::read(bytes, &layout) {
             Ok(received) => received,
             Err(refusal) => {
-                self.count_damage(port, &layout, bytes);
-                return self.count_refusal(facts.side, refusal);
+                self.count_damage((port, space), &layout, bytes);
+                return self.count_refusal(side, refusal);
             }
         };
         let frame = Frame {
             bytes,
             layout: &layout,
             received: &received,
+            tunnel: tunnel.as_ref(),
         };
-        let key = self.key_of(port, &received);
+        let key = self.key_of((port, space), &received);
         let found = self.find(&key);
-        match found.or_else(|| self.find_by_connection(&facts, &frame)) {
+        match found.or_else(|| self.find_by_connection(side, &frame)) {
             Some(index) => {
-                self.handle_known(now, index, &key, &facts, frame, tx_queues);
+                self.handle_known(now, index, &key, side, frame, tx_queues);
                 Disposition::Flow
             }
-            None => self.handle_unknown(now, &key, &facts, frame, tx_queues),
+            None => self.handle_unknown(now, &key, side, frame, tx_queues),
         }
     }
 
@@ -83,11 +90,11 @@ impl StatefulEngine {
     }
 
     /// A damaged segment is counted where its flow counts, if it still says whose it is.
-    fn count_damage(&mut self, port: PortIndex, layout: &Layout, bytes: &[u8]) {
+    fn count_damage(&mut self, arrived: Arrived, layout: &Layout, bytes: &[u8]) {
         let Some((damage, addresses, ports)) = wire::read_damaged(bytes, layout) else {
             return;
         };
-        let key = self.key_between(port, addresses, ports, Protocol::Tcp);
+        let key = self.key_between(arrived, addresses, ports, Protocol::Tcp);
         let held = self.find(&key).and_then(|index| self.flows.at(index));
         let Some(held) = held else {
             return;
@@ -105,18 +112,18 @@ impl StatefulEngine {
     }
 
     /// The key of a frame's flow.
-    fn key_of(&self, port: PortIndex, received: &Received) -> FlowKey {
+    fn key_of(&self, arrived: Arrived, received: &Received) -> FlowKey {
         let protocol = match received.arrival {
             Arrival::Tcp(_) => Protocol::Tcp,
             Arrival::Udp(_) => Protocol::Udp,
         };
-        self.key_between(port, received.addresses, received.ports, protocol)
+        self.key_between(arrived, received.addresses, received.ports, protocol)
     }
 
     /// The same from its ends: source, destination.
     fn key_between(
         &self,
-        port: PortIndex,
+        (port, space): Arrived,
         addresses: Addresses,
         ports: (u16, u16),
         protocol: Protocol,
@@ -138,18 +145,18 @@ impl StatefulEngine {
             local_port: ports.1,
             remote_port: ports.0,
             prefixes,
-            protocol,
+            scope: FlowScope::new(protocol, space),
             port,
         }
     }
 
     /// The flow of a client to which another address or port answered than it had asked: its
     /// messages say whose they are.
-    fn find_by_connection(&self, facts: &FlowPortInfo, frame: &Frame<'_>) -> Option<FlowIndex> {
+    fn find_by_connection(&self, side: Side, frame: &Frame<'_>) -> Option<FlowIndex> {
         let Arrival::Udp(bytes) = frame.received.arrival else {
             return None;
         };
-        if facts.side == Side::Server || self.connections.is_empty() {
+        if side == Side::Server || self.connections.is_empty() {
             return None;
         }
         let header = Header::parse(frame.message(bytes))?;
@@ -161,7 +168,7 @@ impl StatefulEngine {
         now: Nanos,
         index: FlowIndex,
         key: &FlowKey,
-        facts: &FlowPortInfo,
+        side: Side,
         frame: Frame<'_>,
         tx_queues: &mut impl TxQueues,
     ) {
@@ -173,9 +180,9 @@ impl StatefulEngine {
                     .session
                     .connection()
                     .is_some_and(|c| c.gives_way_to(segment));
-            if gives_way && facts.side == Side::Server {
+            if gives_way && side == Side::Server {
                 self.give_way(now, index, tx_queues);
-                self.handle_unknown(now, key, facts, frame, tx_queues);
+                self.handle_unknown(now, key, side, frame, tx_queues);
                 return;
             }
         }
@@ -185,16 +192,16 @@ impl StatefulEngine {
         let decides =
             held.is(FlowFlags::Deferred) && !frame.data().is_empty() && begins(held, &frame);
         if decides && !self.decide(index, key, frame.data()) {
-            return self.with_flow(now, index, tx_queues, |session, cx, way| {
-                session.abort(cx, way)
+            return self.with_flow(now, index, tx_queues, |session, cx, tx| {
+                session.abort(cx, tx)
             });
         }
         match &frame.received.arrival {
-            Arrival::Tcp(segment) => self.with_flow(now, index, tx_queues, |session, cx, way| {
-                session.handle_segment(cx, way, segment)
+            Arrival::Tcp(segment) => self.with_flow(now, index, tx_queues, |session, cx, tx| {
+                session.handle_segment(cx, tx, segment)
             }),
-            Arrival::Udp(bytes) => self.with_flow(now, index, tx_queues, |session, cx, way| {
-                session.handle_datagram(cx, way, frame.message(*bytes))
+            Arrival::Udp(bytes) => self.with_flow(now, index, tx_queues, |session, cx, tx| {
+                session.handle_datagram(cx, tx, frame.message(*bytes))
             }),
         }
     }
@@ -236,19 +243,19 @@ impl StatefulEngine {
         &mut self,
         now: Nanos,
         key: &FlowKey,
-        facts: &FlowPortInfo,
+        side: Side,
         frame: Frame<'_>,
         tx_queues: &mut impl TxQueues,
     ) -> Disposition {
-        if self.ignores(facts.side, frame) {
+        if self.ignores(side, frame) {
             return Disposition::Stray;
         }
         let is_other = self.lets_strays >> key.port & 1 == 1;
-        if facts.side == Side::Client {
+        if side == Side::Client {
             if is_other {
                 return Disposition::Stray;
             }
-            return self.handle_stray(now, key, facts, frame, tx_queues);
+            return self.handle_stray(now, key, side, frame, tx_queues);
         }
         if let Arrival::Tcp(segment) = frame.received.arrival {
             let is_syn = segment.has(TcpFlags::SYN) && !segment.has(TcpFlags::ACK);
@@ -260,7 +267,7 @@ impl StatefulEngine {
                     return Disposition::Stray;
                 }
                 self.counters[1].err_no_syn += 1;
-                self.refuse(now, key, facts, frame, tx_queues);
+                self.refuse(now, key, side, frame, tx_queues);
                 return Disposition::Stray;
             }
         }
@@ -269,12 +276,12 @@ impl StatefulEngine {
                 return Disposition::Stray;
             }
             self.counters[1].err_no_template += 1;
-            self.refuse(now, key, facts, frame, tx_queues);
+            self.refuse(now, key, side, frame, tx_queues);
             return Disposition::Stray;
         };
         let run = self.runs[usize::from(host.run.0)].as_ref();
         if !run.is_some_and(|run| run.is_closed) {
-            self.accept(now, key, facts, host, frame, tx_queues);
+            self.accept(now, key, host, frame, tx_queues);
         }
         Disposition::Flow
     }
@@ -299,7 +306,7 @@ impl StatefulEngine {
         &mut self,
         now: Nanos,
         key: &FlowKey,
-        facts: &FlowPortInfo,
+        side: Side,
         frame: Frame<'_>,
         tx_queues: &mut impl TxQueues,
     ) -> Disposition {
@@ -307,7 +314,7 @@ impl StatefulEngine {
             Arrival::Tcp(segment) if segment.has(TcpFlags::RST) => {}
             _ => {
                 self.counters[0].err_cwf += 1;
-                self.refuse(now, key, facts, frame, tx_queues);
+                self.refuse(now, key, side, frame, tx_queues);
             }
         }
         Disposition::Stray
@@ -339,7 +346,6 @@ impl StatefulEngine {
         &mut self,
         now: Nanos,
         key: &FlowKey,
-        facts: &FlowPortInfo,
         host: Host,
         frame: Frame<'_>,
         tx_queues: &mut impl TxQueues,
@@ -347,7 +353,9 @@ impl StatefulEngine {
         let run = self.runs[usize::from(host.run.0)].as_ref();
         let run = run.expect("it has a template for this flow");
         let tunables = &run.profile.template(host.template).server.tunables;
-        let link = frame.way_back(facts, tunables.dont_use_inbound_mac);
+        let info = self.ports[usize::from(key.port)].as_ref();
+        let info = info.expect("a frame came to it");
+        let link = frame.reply_link(info, tunables.dont_use_inbound_mac);
         let first = self.first_number(now);
         let arrival = frame.received.arrival;
         let new = FlowSpec {
@@ -372,9 +380,9 @@ impl StatefulEngine {
         if let Some(held) = self.flows.at_mut(index) {
             held.set(FlowFlags::Deferred, host.is_deferred);
         }
-        self.with_flow(now, index, tx_queues, |session, cx, way| match arrival {
-            Arrival::Tcp(_) => session.begin(cx, way),
-            Arrival::Udp(bytes) => session.handle_datagram(cx, way, frame.message(bytes)),
+        self.with_flow(now, index, tx_queues, |session, cx, tx| match arrival {
+            Arrival::Tcp(_) => session.begin(cx, tx),
+            Arrival::Udp(bytes) => session.handle_datagram(cx, tx, frame.message(bytes)),
         });
     }
 
@@ -383,7 +391,7 @@ impl StatefulEngine {
         &mut self,
         now: Nanos,
         key: &FlowKey,
-        facts: &FlowPortInfo,
+        side: Side,
         frame: Frame<'_>,
         tx_queues: &mut impl TxQueues,
     ) {
@@ -393,9 +401,7 @@ impl StatefulEngine {
         let mut active = self.active.iter();
         let run = active.find_map(|run| self.run(*run));
         let run = run.or_else(|| self.runs.iter().flatten().next());
-        let blackhole = run.map_or(Blackhole::Never, |run| {
-            run.profile.tunables(facts.side).blackhole
-        });
+        let blackhole = run.map_or(Blackhole::Never, |run| run.profile.tunables(side).blackhole);
         let is_told = match blackhole {
             Blackhole::Never => true,
             Blackhole::SynOnly => segment.has(TcpFlags::SYN),
@@ -404,13 +410,14 @@ impl StatefulEngine {
         let Some(reset) = segment.reset_in_reply().filter(|_| is_told) else {
             return;
         };
-        let mut way = PortFrameTx {
+        let mut tx = PortFrameTx {
             tx_queues,
             port: key.port,
             now,
             sent: &mut self.sent,
         };
-        frame.answer(&reset, facts, &mut way);
+        let info = self.ports[usize::from(key.port)].as_ref();
+        frame.answer(&reset, info.expect("a frame came to it"), &mut tx);
     }
 }
 
@@ -444,7 +451,7 @@ fn begins(held: &FlowEntry, frame: &Frame<'_>) -> bool {
 }
 
 fn transport(key: &FlowKey) -> Transport {
-    match key.protocol {
+    match key.scope.protocol() {
         Protocol::Tcp => Transport::Stream,
         Protocol::Udp => Transport::Datagram,
     }
@@ -456,6 +463,8 @@ struct Frame<'a> {
     bytes: &'a [u8],
     layout: &'a Layout,
     received: &'a Received,
+    /// What it came in, and is answered in, if that is a tunnel.
+    tunnel: Option<&'a Encapsulation>,
 }
 
 impl Frame<'_> {
@@ -472,28 +481,31 @@ impl Frame<'_> {
         EthernetView::new_unchecked(self.bytes).source()
     }
 
-    /// Where answers go: back to where it came from, in its VLAN.
-    fn way_back(&self, facts: &FlowPortInfo, to_gateway: bool) -> LinkAddresses {
+    /// Where answers go: back to where it came from, in what it came in.
+    fn reply_link(&self, info: &FlowPortInfo, to_gateway: bool) -> LinkAddresses {
         LinkAddresses {
-            own: facts.own_mac,
+            own: info.own_mac,
             peer: match to_gateway {
-                true => facts.peer_mac,
+                true => info.peer_mac,
                 false => self.source_mac(),
             },
-            vlan: self.layout.vlans().first().copied(),
+            encapsulation: match self.tunnel {
+                Some(tunnel) => tunnel.clone(),
+                None => Encapsulation::of(self.layout),
+            },
         }
     }
 
     /// Sends a segment back; without room it is lost.
-    fn answer(&self, segment: &Segment, facts: &FlowPortInfo, way: &mut impl FrameTx) {
-        let link = self.way_back(facts, false);
+    fn answer(&self, segment: &Segment, info: &FlowPortInfo, tx: &mut impl FrameTx) {
+        let link = self.reply_link(info, false);
         let addresses = match self.received.addresses {
             Addresses::V4(from, to) => Addresses::V4(to, from),
             Addresses::V6(from, to) => Addresses::V6(to, from),
         };
         let envelope = Envelope {
             macs: (link.peer, link.own),
-            vlan: link.vlan,
+            encapsulation: &link.encapsulation,
             addresses,
             ports: (self.received.ports.1, self.received.ports.0),
             type_of_service: 0,
@@ -501,7 +513,7 @@ impl Frame<'_> {
             identification: 0,
         };
         let content = Content::Tcp(segment);
-        way.send(envelope.frame_bytes(&content), |frame| {
+        tx.send(envelope.frame_bytes(&content), |frame| {
             envelope.write(&content, frame, |_| Sum::default());
         });
     }

@@ -3,7 +3,7 @@
 use allosaur_packet::MacAddress;
 use thiserror::Error;
 
-use crate::session::LinkAddresses;
+use crate::session::{Encapsulation, LinkAddresses};
 use crate::template::AddressRange;
 use crate::transmit::PortIndex;
 
@@ -11,16 +11,16 @@ use crate::transmit::PortIndex;
 pub const RANGES_MAX: usize = 100_000;
 
 /// A virtual interface on a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// Its MAC address.
     pub mac: MacAddress,
-    /// The tag control information of the VLAN tag of its frames.
-    pub vlan: Option<u16>,
+    /// What its frames carry packets in.
+    pub encapsulation: Encapsulation,
 }
 
 /// Clients in a row that share an interface and a gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Their port.
     pub port: PortIndex,
@@ -81,7 +81,7 @@ impl Topology {
         if let Some(range) = routes.iter().position(|route| route.last < route.first) {
             return Err(TopologyError::Empty { range });
         }
-        let mut numbered: Vec<_> = routes.iter().copied().zip(0..).collect();
+        let mut numbered: Vec<_> = routes.iter().cloned().zip(0..).collect();
         numbered.sort_by_key(|(route, _)| (route.port, route.first));
         for two in numbered.windows(2) {
             let [(one, first), (next, second)] = two else {
@@ -106,14 +106,14 @@ impl Topology {
         let Some(route) = self.route(port, client) else {
             return link;
         };
-        let (own, vlan) = match route.interface {
-            Some(interface) => (interface.mac, interface.vlan),
-            None => (link.own, link.vlan),
+        let (own, encapsulation) = match &route.interface {
+            Some(interface) => (interface.mac, interface.encapsulation.clone()),
+            None => (link.own, link.encapsulation),
         };
         LinkAddresses {
             own,
             peer: route.gateway.unwrap_or(link.peer),
-            vlan,
+            encapsulation,
         }
     }
 
@@ -137,7 +137,7 @@ mod tests {
     const LINK: LinkAddresses = LinkAddresses {
         own: mac(1),
         peer: mac(2),
-        vlan: Some(7),
+        encapsulation: Encapsulation::Vlan(7),
     };
 
     const fn mac(last: u8) -> MacAddress {
@@ -151,7 +151,7 @@ mod tests {
             last,
             interface: Some(Interface {
                 mac: mac(gateway + 100),
-                vlan: None,
+                encapsulation: Encapsulation::Ethernet,
             }),
             gateway: Some(mac(gateway)),
         }
@@ -182,13 +182,13 @@ mod tests {
         );
         let of_port = topology.link(4, 0, LINK);
         assert_eq!(
-            (of_port.own, of_port.peer, of_port.vlan),
-            (mac(1), mac(6), Some(7))
+            (of_port.own, of_port.peer, of_port.encapsulation),
+            (mac(1), mac(6), Encapsulation::Vlan(7))
         );
         let to_port = topology.link(4, 1, LINK);
         assert_eq!(
-            (to_port.own, to_port.peer, to_port.vlan),
-            (mac(107), mac(2), None)
+            (to_port.own, to_port.peer, to_port.encapsulation),
+            (mac(107), mac(2), Encapsulation::Ethernet)
         );
     }
 

@@ -9,7 +9,8 @@ use allosaur_engine::flow::{FlowKey, Prefixes, Protocol};
 use allosaur_engine::rng::Lcg;
 use allosaur_engine::session::wire::{self, Addresses, Arrival};
 use allosaur_engine::session::{
-    Context, FlowStatus, FrameTx, HeaderDefaults, LinkAddresses, Pools, Session, SideCounters,
+    Context, Encapsulation, FlowStatus, FrameTx, HeaderDefaults, LinkAddresses, Pools, Session,
+    SideCounters,
 };
 use allosaur_engine::tcp::{Seq, Tunables};
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
@@ -79,7 +80,7 @@ impl End {
             program: &self.program,
             buffers: &self.buffers,
             tunables: &self.tunables,
-            looks: HeaderDefaults {
+            headers: HeaderDefaults {
                 type_of_service: 0,
                 time_to_live: 64,
                 frame_bytes_max: 1514,
@@ -110,7 +111,7 @@ fn link(end: u8) -> LinkAddresses {
     LinkAddresses {
         own: MacAddress([2, 0, 0, 0, 0, end]),
         peer: MacAddress([2, 0, 0, 0, 0, 1 - end]),
-        vlan: Some(100),
+        encapsulation: Encapsulation::Vlan(100),
     }
 }
 
@@ -133,7 +134,7 @@ fn key(received: &wire::Received, prefixes: &mut Prefixes) -> FlowKey {
         local_port: received.ports.1,
         remote_port: received.ports.0,
         prefixes,
-        protocol,
+        scope: protocol.into(),
         port: 0,
     }
 }
@@ -185,7 +186,7 @@ impl World {
             local_port: 1025,
             remote_port: 80,
             prefixes,
-            protocol,
+            scope: protocol.into(),
             port: 0,
         };
         self.call(0, |session, cx, queue| {
@@ -202,7 +203,7 @@ impl World {
                 if self.ends[end].session.is_some() {
                     self.call(end, |session, cx, queue| {
                         let session = session.as_mut().expect("just seen");
-                        session.handle_room(cx, queue);
+                        session.handle_writable(cx, queue);
                         session.handle_timeout(cx, queue)
                     });
                 }

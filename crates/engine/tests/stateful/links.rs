@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::topology::{Interface, Route, Topology};
 use allosaur_engine::stateful::{Blocklist, Command, Disposition};
 use allosaur_engine::template::{ProfileSpec, Tunable};
@@ -61,7 +62,7 @@ fn clients_use_the_link_that_was_set_and_servers_answer_it() {
         port,
         own_mac: mac(11 + port),
         peer_mac: mac(21 + port),
-        vlan: Some(0x2007),
+        encapsulation: Encapsulation::Vlan(0x2007),
     };
     world.tell(set(0));
     world.tell(set(1));
@@ -81,7 +82,7 @@ fn servers_answer_to_their_gateway_when_asked() {
         port: 1,
         own_mac: mac(2),
         peer_mac: mac(99),
-        vlan: None,
+        encapsulation: Encapsulation::Ethernet,
     });
     let world = run(world, &profile);
     assert_eq!(links(&world, 1), one((mac(99), mac(2), None)));
@@ -98,7 +99,7 @@ fn flows_that_there_are_keep_their_link() {
         port: 0,
         own_mac: mac(11),
         peer_mac: mac(2),
-        vlan: None,
+        encapsulation: Encapsulation::Ethernet,
     });
     world.run_for(5 * SECOND);
     assert_eq!(world.sides()[0].flows.tcp.rcvbyte, 1_000);
@@ -114,7 +115,7 @@ fn clients_of_a_topology_have_their_own_interfaces_and_gateways() {
         last: first + to,
         interface: Some(Interface {
             mac: mac(100 + number),
-            vlan: Some(number.into()),
+            encapsulation: Encapsulation::Vlan(number.into()),
         }),
         gateway: Some(mac(200 + number)),
     };

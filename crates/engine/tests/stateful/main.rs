@@ -13,13 +13,14 @@ mod links;
 mod many;
 mod outside;
 mod packets;
+mod tunnels;
 mod world;
 
 use proptest::prelude::ProptestConfig;
 
 use allosaur_engine::app::{Addon, Command as Step, Transport};
 use allosaur_engine::session::app_latency::{HEADER_BYTES, Header};
-use allosaur_engine::session::wire::{Addresses, Content, Envelope};
+use allosaur_engine::session::wire::{Addresses, Content, Encapsulation, Envelope};
 use allosaur_engine::stateful::{Command, EndCause, Event, FlowTableCounters, RunIndex};
 use allosaur_engine::template::{AssociationSpec, ProfileSpec, Tunable};
 use allosaur_engine::time::SECOND;
@@ -395,7 +396,7 @@ fn answer_from_elsewhere(header: Header) -> Vec<u8> {
     let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
     let envelope = Envelope {
         macs: (mac(1), mac(2)),
-        vlan: None,
+        encapsulation: &Encapsulation::Ethernet,
         addresses: Addresses::V4([9, 9, 9, 9].into(), [16, 0, 0, 0].into()),
         ports: (9, 9),
         type_of_service: 0,

@@ -2,7 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use allosaur_engine::session::wire::{self, Addresses, Arrival, Content, Envelope, Received};
+use allosaur_engine::session::wire::{
+    self, Addresses, Arrival, Content, Encapsulation, Envelope, Received,
+};
 use allosaur_engine::tcp::{Segment, Seq};
 use allosaur_packet::MacAddress;
 use allosaur_packet::checksum::Sum;
@@ -81,11 +83,11 @@ impl Ends {
         }
     }
 
-    fn envelope(&self) -> Envelope {
+    fn envelope(&self) -> Envelope<'static> {
         let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
         Envelope {
             macs: (mac(2), mac(1)),
-            vlan: None,
+            encapsulation: &Encapsulation::Ethernet,
             addresses: self.addresses,
             ports: self.ports,
             type_of_service: 0,

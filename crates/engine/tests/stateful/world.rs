@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use allosaur_engine::app::{BufferSpec, Command as Step, Transport};
-use allosaur_engine::session::wire::{Addresses, Content, Envelope};
+use allosaur_engine::session::wire::{Addresses, Content, Encapsulation, Envelope};
 use allosaur_engine::stateful::{
     Command, Config, Event, FlowPortInfo, GroupCounters, RunIndex, RunLimits, StatefulEngine,
 };
@@ -96,7 +96,7 @@ impl World {
                 side,
                 own_mac: mac(own),
                 peer_mac: mac(peer),
-                vlan: None,
+                encapsulation: Encapsulation::Ethernet,
                 frame_bytes_max: 1514,
                 share,
             })
@@ -276,7 +276,7 @@ pub(crate) fn syn(from: Ipv4Addr, to: Ipv4Addr, ports: (u16, u16)) -> Vec<u8> {
     };
     let envelope = Envelope {
         macs: (mac(2), mac(1)),
-        vlan: None,
+        encapsulation: &Encapsulation::Ethernet,
         addresses: Addresses::V4(from, to),
         ports,
         type_of_service: 0,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::{Command, Config, FlowPortInfo, RunIndex, RunLimits};
 use allosaur_engine::template::{
     CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side, Tunable,
@@ -98,7 +99,7 @@ pub(super) fn flows(clock: &Clock, flows_max: usize) -> (ControlEnd, Flows) {
             side,
             own_mac: MacAddress([2, 0, 0, 0, 0, own]),
             peer_mac: MacAddress([2, 0, 0, 0, 0, 1 - own]),
-            vlan: None,
+            encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: FRAME_BYTES_MAX,
             share: PoolShare::ONLY,
         })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::{
     Command, Config, EndCause, Event, FlowPortInfo, GroupCounters, RunIndex, RunLimits,
 };
@@ -268,7 +269,7 @@ fn config(core: usize, cores: usize) -> Config {
             side,
             own_mac: MacAddress(mac(own)),
             peer_mac: MacAddress(mac(1 - own)),
-            vlan: None,
+            encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: FRAME_BYTES_MAX,
             share: PoolShare {
                 rank: core as u32,

@@ -1,5 +1,6 @@
 //! What data threads are told of runs: starting, changing, stopping, forgetting, and lost threads.
 
+use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::{Command, RunLimits};
 use allosaur_engine::time::{MILLISECOND, SECOND};
 use allosaur_server::worker_command::FlowCommand;
@@ -207,10 +208,11 @@ fn ports_tell_data_threads_when_their_addresses_change() {
     assert_eq!((port, peer_mac.0), (0, [2, 0, 0, 0, 0, 0x99]));
     let vlan = json!({"port_id": 0, "vlan": [7], "handler": server.ports["0"]});
     server.ok("set_vlan", vlan);
-    let Some((0, FlowCommand::Command(Command::SetLink { vlan, .. }))) = server.told.pop() else {
+    let Some((0, FlowCommand::Command(Command::SetLink { encapsulation, .. }))) = server.told.pop()
+    else {
         panic!("no link");
     };
-    assert_eq!(vlan, Some(7));
+    assert_eq!(encapsulation, Encapsulation::Vlan(7));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use allosaur_engine::app::BufferSpec;
+use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::{
     Command, Config, FlowPortInfo, GroupCounters, RunIndex, RunLimits, StatefulEngine,
 };
@@ -118,7 +119,7 @@ impl Core {
             side,
             own_mac: place.mac(),
             peer_mac: place.other().mac(),
-            vlan: None,
+            encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: 1514,
             share: PoolShare::ONLY,
         };

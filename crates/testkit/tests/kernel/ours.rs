@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use allosaur_engine::session::wire::{self, Addresses, Arrival, Content, Envelope};
+use allosaur_engine::session::wire::{self, Addresses, Arrival, Content, Encapsulation, Envelope};
 use allosaur_engine::tcp::{
     Connection, Context, End, Outcome, RecoveryPool, Segment, Seq, State, TcpCounters, Tunables,
 };
@@ -34,7 +34,7 @@ pub(crate) struct Ours {
     sides: RecoveryPool,
     connection: Option<Connection>,
     first: Seq,
-    envelope: Envelope,
+    envelope: Envelope<'static>,
     epoch: Instant,
     script: Vec<Step>,
     doing: Doing,
@@ -309,7 +309,7 @@ impl Ours {
     }
 }
 
-fn envelope(place: Place, own: SocketAddr, other: SocketAddr) -> Envelope {
+fn envelope(place: Place, own: SocketAddr, other: SocketAddr) -> Envelope<'static> {
     let addresses = match (own.ip(), other.ip()) {
         (IpAddr::V4(own), IpAddr::V4(other)) => Addresses::V4(own, other),
         (IpAddr::V6(own), IpAddr::V6(other)) => Addresses::V6(own, other),
@@ -317,7 +317,7 @@ fn envelope(place: Place, own: SocketAddr, other: SocketAddr) -> Envelope {
     };
     Envelope {
         macs: (place.other().mac(), place.mac()),
-        vlan: None,
+        encapsulation: &Encapsulation::Ethernet,
         addresses,
         ports: (own.port(), other.port()),
         type_of_service: 0,

@@ -57,7 +57,7 @@ impl Control {
             port: id,
             own_mac: MacAddress(port.config.hw_mac),
             peer_mac: MacAddress(port.layers.destination_mac()),
-            vlan: port.layers.outer_vlan(),
+            encapsulation: port.layers.outer_vlan().into(),
         };
         self.order(core, FlowCommand::Command(command));
     }

@@ -155,13 +155,13 @@ impl Control {
 fn link(interface: &Interface) -> Link {
     Link {
         mac: MacAddress(interface.mac),
-        vlan: Some(interface.vlan).filter(|vlan| *vlan != 0),
+        encapsulation: Some(interface.vlan).filter(|vlan| *vlan != 0).into(),
     }
 }
 
 fn route(i: usize, gateway: &Gateway, links: &HashMap<(u8, u32), Link>) -> Result<Route, Error> {
     let key = (gateway.port, gateway.interface);
-    let interface = links.get(&key).copied();
+    let interface = links.get(&key).cloned();
     if interface.is_none() && gateway.interface != 0 {
         return Err(Error::execution(format!(
             "topology: gws[{i}].sub_if is {}, and vifs has no interface {}.{}: add it, or give 0 \

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
+use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::{
     Command, Config, Event, FlowPortInfo, FlowTableCounters, GroupCounters, Holdings, RunIndex,
     RunLimits, StatefulEngine,
@@ -384,7 +385,7 @@ impl Host {
             side,
             own_mac: [CLIENT_MAC, SERVER_MAC][place(side)],
             peer_mac: [SERVER_MAC, CLIENT_MAC][place(side)],
-            vlan: None,
+            encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: ETHERNET_BYTES + usize::from(settings.mtu),
             share: PoolShare {
                 rank,

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use allosaur_engine::session::wire::{self, Addresses, Arrival, Content, Envelope, Received};
+use allosaur_engine::session::wire::{
+    self, Addresses, Arrival, Content, Encapsulation, Envelope, Received,
+};
 use allosaur_engine::tcp::{Segment, Seq};
 use allosaur_engine::template::Side;
 use allosaur_packet::MacAddress;
@@ -369,7 +371,7 @@ fn make(
 ) -> Vec<u8> {
     let envelope = Envelope {
         macs,
-        vlan: None,
+        encapsulation: &Encapsulation::Ethernet,
         addresses,
         ports,
         type_of_service: 0,

@@ -1,0 +1,112 @@
+//! What a flow works with in each call, and what it leaves behind.
+
+use super::app_latency::{Connections, LatencyCounters};
+use super::links::Links;
+use super::outbox::OutboxPool;
+use crate::app::{ApplicationCounters, Buffers, Program, UdpCounters, VariablePool};
+use crate::flow::Prefixes;
+use crate::rng::Lcg;
+use crate::tcp::{self, RecoveryPool, TcpCounters, Tunables};
+use crate::time::{MICROSECOND, MILLISECOND, Nanos};
+
+/// What one side of the flows of one template counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SideCounters {
+    /// TCP.
+    pub tcp: TcpCounters,
+    /// UDP.
+    pub udp: UdpCounters,
+    /// Programs.
+    pub application: ApplicationCounters,
+    /// The add-on "latency".
+    pub latency: LatencyCounters,
+}
+
+/// How the frames of one side of a template look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeaderDefaults {
+    /// The type of service, or traffic class.
+    pub type_of_service: u8,
+    /// Time to live, or hop limit.
+    pub time_to_live: u8,
+    /// The longest frame that its port takes, without FCS.
+    pub frame_bytes_max: usize,
+}
+
+/// What the flows of a core share.
+#[derive(Debug, Default)]
+pub struct Pools {
+    /// For TCP while something is lost.
+    pub sides: RecoveryPool,
+    /// For programs with variables.
+    pub variables: VariablePool,
+    /// For flows that send several buffers.
+    pub outboxes: OutboxPool,
+    /// Where the frames of flows go.
+    pub links: Links,
+    /// The prefixes of IPv6 addresses.
+    pub prefixes: Prefixes,
+    /// Numbers for connections of the add-on "latency".
+    pub connections: Connections,
+    /// What TCP's clock said at the engine's time 0, in milliseconds.
+    pub tcp_began_ms: u32,
+}
+
+impl Pools {
+    /// TCP's clock: milliseconds that go round.
+    pub fn tcp_ms(&self, now: Nanos) -> u32 {
+        ((now / MILLISECOND) as u32).wrapping_add(self.tcp_began_ms)
+    }
+}
+
+/// What a flow works with: the same things, by value, in each call.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The time.
+    pub now: Nanos,
+    /// What it runs.
+    pub program: &'a Program,
+    /// What it sends.
+    pub buffers: &'a Buffers,
+    /// How its TCP behaves.
+    pub tunables: &'a Tunables,
+    /// How its frames look.
+    pub headers: HeaderDefaults,
+    /// Where it counts.
+    pub counters: &'a mut SideCounters,
+    /// What all flows share.
+    pub pools: &'a mut Pools,
+    /// Where random times come from.
+    pub rng: &'a mut Lcg,
+}
+
+impl Context<'_> {
+    /// What its TCP connection works with.
+    pub(super) fn tcp(&mut self) -> tcp::Context<'_> {
+        tcp::Context {
+            now_ms: self.pools.tcp_ms(self.now),
+            now_us: (self.now / MICROSECOND) as u32,
+            tunables: self.tunables,
+            counters: &mut self.counters.tcp,
+            sides: &mut self.pools.sides,
+        }
+    }
+}
+
+/// Where the frames of a flow leave: one transmit queue.
+pub trait FrameTx {
+    /// Has a frame of so many bytes written by `write`, and sends it; `false`, and nothing
+    /// happens, when there is no room.
+    fn send(&mut self, bytes: usize, write: impl FnOnce(&mut [u8])) -> bool;
+}
+
+/// How a flow stands after it was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowStatus {
+    /// It goes on; call [`Session::handle_timeout`] at this time.
+    Open(Option<Nanos>),
+    /// The tx queue is full: call [`Session::handle_writable`] when it no longer is; and at this time.
+    Blocked(Option<Nanos>),
+    /// It is over: release it, and forget it.
+    Over,
+}

@@ -1,0 +1,328 @@
+//! Writing a frame of TCP or UDP around data that somebody else writes.
+
+use allosaur_packet::MacAddress;
+use allosaur_packet::checksum::{self, Sum};
+use allosaur_packet::ethernet::EtherType;
+use allosaur_packet::ip_protocol::IpProtocol;
+use allosaur_packet::tcp as tcp_header;
+use allosaur_packet::tcp_options::SackBlocks;
+use allosaur_packet::udp as udp_header;
+
+use super::encapsulation::Encapsulation;
+use super::{Addresses, CE, USUAL_OPTIONS, USUAL_OPTIONS_BYTES, pseudo_header};
+use crate::tcp::Segment;
+
+const MACS_BYTES: usize = 12;
+const IPV4_BYTES: usize = 20;
+const IPV6_BYTES: usize = 40;
+/// Of a frame without FCS; what is shorter is padded with zeros.
+const FRAME_BYTES_MIN: usize = 60;
+/// A packet that routers may mark (RFC 3168, section 5).
+const ECT_0: u8 = 0b10;
+
+/// What surrounds the segments that a flow sends.
+#[derive(Clone, Copy, Debug)]
+pub struct Envelope<'a> {
+    /// MAC addresses: to, from.
+    pub macs: (MacAddress, MacAddress),
+    /// What stands between them and the IP packet.
+    pub encapsulation: &'a Encapsulation,
+    /// Source, destination.
+    pub addresses: Addresses,
+    /// Source, destination.
+    pub ports: (u16, u16),
+    /// The type of service, or traffic class, without ECN.
+    pub type_of_service: u8,
+    /// Time to live, or hop limit.
+    pub time_to_live: u8,
+    /// The identification of an IPv4 packet.
+    pub identification: u16,
+}
+
+/// What is written: a segment, or a datagram with so many bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Content<'a> {
+    /// A TCP segment.
+    Tcp(&'a Segment),
+    /// A UDP datagram with so many bytes.
+    Udp(u16),
+}
+
+impl Content<'_> {
+    fn data_bytes(&self) -> usize {
+        match self {
+            Content::Tcp(segment) => segment.len as usize,
+            Content::Udp(bytes) => usize::from(*bytes),
+        }
+    }
+
+    fn header_bytes(&self) -> usize {
+        match self {
+            Content::Tcp(segment) => tcp_header::HEADER_BYTES_MIN + option_bytes(segment),
+            Content::Udp(_) => udp_header::HEADER_BYTES,
+        }
+    }
+
+    fn protocol(&self) -> IpProtocol {
+        match self {
+            Content::Tcp(_) => IpProtocol::TCP,
+            Content::Udp(_) => IpProtocol::UDP,
+        }
+    }
+}
+
+/// Bytes of a frame around the data of a segment without options.
+pub fn header_bytes(is_v6: bool, encapsulation: &Encapsulation) -> usize {
+    let network = if is_v6 { IPV6_BYTES } else { IPV4_BYTES };
+    MACS_BYTES + encapsulation.prefix_bytes() + network + tcp_header::HEADER_BYTES_MIN
+}
+
+/// Where the parts of a frame are.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    network: usize,
+    transport: usize,
+    payload: usize,
+    end: usize,
+}
+
+impl Places {
+    /// The length of the frame, without FCS.
+    #[inline]
+    pub fn frame_bytes(self) -> usize {
+        self.end.max(FRAME_BYTES_MIN)
+    }
+}
+
+impl Envelope<'_> {
+    pub(super) fn network_offset(&self) -> usize {
+        MACS_BYTES + self.encapsulation.prefix_bytes()
+    }
+
+    fn network_bytes(&self) -> usize {
+        match self.addresses {
+            Addresses::V4(..) => IPV4_BYTES,
+            Addresses::V6(..) => IPV6_BYTES,
+        }
+    }
+
+    /// The length of the frame around `content`, without FCS.
+    pub fn frame_bytes(&self, content: &Content<'_>) -> usize {
+        self.places(content).frame_bytes()
+    }
+
+    /// Where the parts of the frame around `content` are.
+    #[inline]
+    pub fn places(&self, content: &Content<'_>) -> Places {
+        let network = self.network_offset();
+        let transport = network + self.network_bytes();
+        let payload = transport + content.header_bytes();
+        Places {
+            network,
+            transport,
+            payload,
+            end: payload + content.data_bytes(),
+        }
+    }
+
+    /// Writes the frame around `content`. `data` writes the data and returns its sum; it is called
+    /// also when there is none.
+    ///
+    /// # Panics
+    ///
+    /// When `frame` is not as long as [`frame_bytes`](Envelope::frame_bytes) says.
+    pub fn write(
+        &self,
+        content: &Content<'_>,
+        frame: &mut [u8],
+        data: impl FnOnce(&mut [u8]) -> Sum,
+    ) {
+        self.write_at(self.places(content), content, frame, data);
+    }
+
+    /// The same, where the parts have their [`places`](Envelope::places).
+    #[inline]
+    pub fn write_at(
+        &self,
+        places: Places,
+        content: &Content<'_>,
+        frame: &mut [u8],
+        data: impl FnOnce(&mut [u8]) -> Sum,
+    ) {
+        let Places {
+            network,
+            transport,
+            payload,
+            end,
+        } = places;
+        let segment_bytes = end - transport;
+        self.write_link(end - network, &mut frame[..network]);
+        self.write_network(content, segment_bytes, &mut frame[network..transport]);
+        let data_sum = data(&mut frame[payload..end]);
+        if end < frame.len() {
+            frame[end..].fill(0);
+        }
+        let header = &mut frame[transport..payload];
+        let sum = pseudo_header(self.addresses, content.protocol(), segment_bytes);
+        let sum = sum.and_sum(data_sum);
+        match content {
+            Content::Tcp(segment) => write_segment(segment, self.ports, sum, header),
+            Content::Udp(_) => write_datagram(self.ports, segment_bytes, sum, header),
+        }
+    }
+
+    /// What stands in front of an IP packet of `packet_bytes`.
+    fn write_link(&self, packet_bytes: usize, link: &mut [u8]) {
+        let ([t0, t1, t2, t3, t4, t5], [f0, f1, f2, f3, f4, f5]) = (self.macs.0.0, self.macs.1.0);
+        let ether_type = match self.addresses {
+            Addresses::V4(..) => EtherType::IPV4,
+            Addresses::V6(..) => EtherType::IPV6,
+        };
+        if let (Encapsulation::Ethernet, Ok(link)) = (
+            self.encapsulation,
+            <&mut [u8; MACS_BYTES + 2]>::try_from(&mut *link),
+        ) {
+            let [high, low] = ether_type.0.to_be_bytes();
+            *link = [t0, t1, t2, t3, t4, t5, f0, f1, f2, f3, f4, f5, high, low];
+            return;
+        }
+        let (macs, prefix) = link.split_at_mut(MACS_BYTES);
+        macs.copy_from_slice(&[t0, t1, t2, t3, t4, t5, f0, f1, f2, f3, f4, f5]);
+        self.encapsulation.write(ether_type, packet_bytes, prefix);
+    }
+
+    fn write_network(&self, content: &Content<'_>, segment_bytes: usize, header: &mut [u8]) {
+        let ecn = match content {
+            Content::Tcp(segment) if segment.ecn => ECT_0,
+            _ => 0,
+        };
+        let class = self.type_of_service & !CE | ecn;
+        let protocol = content.protocol().0;
+        match self.addresses {
+            Addresses::V4(from, to) => {
+                let total = (IPV4_BYTES + segment_bytes) as u16;
+                let words = [
+                    word([0x45, class], total),
+                    // Do not fragment: our segments have the size that the way allows.
+                    u32::from(self.identification) << 16 | 0x4000,
+                    word([self.time_to_live, protocol], 0),
+                    from.to_bits(),
+                    to.to_bits(),
+                ];
+                let sum = put_words(words, header).checksum();
+                header[10..12].copy_from_slice(&sum.to_be_bytes());
+            }
+            Addresses::V6(from, to) => {
+                let first = 6 << 28 | u32::from(class) << 20;
+                header[..4].copy_from_slice(&first.to_be_bytes());
+                header[4..6].copy_from_slice(&(segment_bytes as u16).to_be_bytes());
+                header[6..8].copy_from_slice(&[protocol, self.time_to_live]);
+                header[8..24].copy_from_slice(&from.octets());
+                header[24..40].copy_from_slice(&to.octets());
+            }
+        }
+    }
+}
+
+/// Two bytes and a 16-bit number, in the order of the wire.
+#[inline]
+fn word([first, second]: [u8; 2], third: u16) -> u32 {
+    u32::from(first) << 24 | u32::from(second) << 16 | u32::from(third)
+}
+
+/// Writes words in the order of the wire, and returns their sum.
+#[inline]
+fn put_words<const N: usize>(words: [u32; N], to: &mut [u8]) -> Sum {
+    let mut sum = Sum::default();
+    for (word, place) in words.into_iter().zip(to.chunks_exact_mut(4)) {
+        place.copy_from_slice(&word.to_be_bytes());
+        sum = sum.and_u32(word);
+    }
+    sum
+}
+
+fn write_datagram(ports: (u16, u16), bytes: usize, sum: Sum, header: &mut [u8]) {
+    header[..2].copy_from_slice(&ports.0.to_be_bytes());
+    header[2..4].copy_from_slice(&ports.1.to_be_bytes());
+    header[4..6].copy_from_slice(&(bytes as u16).to_be_bytes());
+    header[6..8].fill(0);
+    let sum = checksum::for_udp(sum.and(header).checksum());
+    header[6..8].copy_from_slice(&sum.to_be_bytes());
+}
+
+fn write_segment(segment: &Segment, ports: (u16, u16), sum: Sum, header: &mut [u8]) {
+    let offset = (header.len() / 4) << 4;
+    let words = [
+        u32::from(ports.0) << 16 | u32::from(ports.1),
+        segment.seq.0,
+        segment.ack.0,
+        word([offset as u8, segment.flags.0], segment.window),
+        // The checksum, and nothing urgent.
+        0,
+    ];
+    let (fixed, options) = header.split_at_mut(tcp_header::HEADER_BYTES_MIN);
+    let sum = sum.and_sum(put_words(words, fixed));
+    let sum = sum.and_sum(write_all_options(segment, options));
+    fixed[16..18].copy_from_slice(&sum.checksum().to_be_bytes());
+}
+
+/// Writes the options, and returns their sum.
+#[inline]
+fn write_all_options(segment: &Segment, options: &mut [u8]) -> Sum {
+    match segment.timestamps {
+        Some((value, echo)) if options.len() == USUAL_OPTIONS_BYTES => {
+            put_words([USUAL_OPTIONS, value, echo], options)
+        }
+        _ => {
+            write_options(segment, options);
+            Sum::of(options)
+        }
+    }
+}
+
+/// Bytes of the options with their padding to whole words.
+fn option_bytes(segment: &Segment) -> usize {
+    let blocks = segment.sack.as_slice().len();
+    segment.mss.map_or(0, |_| 4)
+        + segment.window_scale.map_or(0, |_| 4)
+        + if segment.sack_permitted { 4 } else { 0 }
+        + segment.timestamps.map_or(0, |_| 12)
+        + if blocks > 0 { 4 + 8 * blocks } else { 0 }
+}
+
+/// Each option is padded to whole words in front, as all systems do.
+fn write_options(segment: &Segment, mut rest: &mut [u8]) {
+    let mut put = |bytes: &[u8]| {
+        let (place, after) = std::mem::take(&mut rest).split_at_mut(bytes.len());
+        place.copy_from_slice(bytes);
+        rest = after;
+    };
+    if let Some(bytes) = segment.mss {
+        let [high, low] = bytes.to_be_bytes();
+        put(&[2, 4, high, low]);
+    }
+    if segment.sack_permitted {
+        put(&[1, 1, 4, 2]);
+    }
+    if let Some((value, echo)) = segment.timestamps {
+        put(&[1, 1, 8, 10]);
+        put(&value.to_be_bytes());
+        put(&echo.to_be_bytes());
+    }
+    if let Some(shift) = segment.window_scale {
+        put(&[1, 3, 3, shift]);
+    }
+    put_sack(segment.sack, put);
+}
+
+fn put_sack(blocks: SackBlocks, mut put: impl FnMut(&[u8])) {
+    let blocks = blocks.as_slice();
+    if blocks.is_empty() {
+        return;
+    }
+    put(&[1, 1, 5, (2 + 8 * blocks.len()) as u8]);
+    for block in blocks {
+        put(&block.left.to_be_bytes());
+        put(&block.right.to_be_bytes());
+    }
+}

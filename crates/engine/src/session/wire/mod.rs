@@ -1,0 +1,179 @@
+//! Between frames and what they mean to a flow: `parse` reads one of TCP or UDP, `emit` writes one
+//! around data that somebody else writes, and `encapsulation` is what stands in front of its IP packet.
+
+mod emit;
+mod encapsulation;
+mod parse;
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use allosaur_packet::checksum::{self, Sum};
+use allosaur_packet::ip_protocol::IpProtocol;
+
+pub use emit::{Content, Envelope, Places, header_bytes};
+pub use encapsulation::{Encapsulation, Stripped, Tunnel};
+pub use parse::{Arrival, Damage, Received, Refusal, read, read_damaged};
+
+/// The ECN field of the IP header (RFC 3168, section 5) of a packet that a router marked.
+const CE: u8 = 0b11;
+
+/// Two bytes of padding, and the head of the timestamps option.
+const USUAL_OPTIONS: u32 = 0x0101_080a;
+/// The bytes of these options, both times included.
+const USUAL_OPTIONS_BYTES: usize = 12;
+
+/// The addresses of a frame on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addresses {
+    /// IPv4: source, destination.
+    V4(Ipv4Addr, Ipv4Addr),
+    /// IPv6: source, destination.
+    V6(Ipv6Addr, Ipv6Addr),
+}
+
+fn pseudo_header(addresses: Addresses, protocol: IpProtocol, bytes: usize) -> Sum {
+    match addresses {
+        Addresses::V4(from, to) => checksum::pseudo_header_v4(from, to, protocol, bytes as u16),
+        Addresses::V6(from, to) => checksum::pseudo_header_v6(from, to, protocol, bytes as u32),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use allosaur_packet::MacAddress;
+    use allosaur_packet::frame;
+    use allosaur_packet::tcp::TcpFlags;
+    use allosaur_packet::tcp_options::{SackBlock, SackBlocks};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::tcp::{Segment, Seq};
+
+    fn some_addresses() -> impl Strategy<Value = Addresses> {
+        prop_oneof![
+            any::<(u32, u32)>().prop_map(|(a, b)| Addresses::V4(a.into(), b.into())),
+            any::<(u128, u128)>().prop_map(|(a, b)| Addresses::V6(a.into(), b.into())),
+        ]
+    }
+
+    static TAGS: [Encapsulation; 3] = [
+        Encapsulation::Ethernet,
+        Encapsulation::Vlan(0x2007),
+        Encapsulation::QinQ {
+            outer: 0xe064,
+            inner: 200,
+        },
+    ];
+
+    prop_compose! {
+        fn some_envelope()(
+            macs in any::<([u8; 6], [u8; 6])>(),
+            tags in 0..TAGS.len(),
+            addresses in some_addresses(),
+            ports in any::<(u16, u16)>(),
+            type_of_service in any::<u8>(),
+            time_to_live in any::<u8>(),
+            identification in any::<u16>(),
+        ) -> Envelope<'static> {
+            let macs = (MacAddress(macs.0), MacAddress(macs.1));
+            Envelope {
+                macs,
+                encapsulation: &TAGS[tags],
+                addresses,
+                ports,
+                type_of_service,
+                time_to_live,
+                identification,
+            }
+        }
+    }
+
+    prop_compose! {
+        fn some_segment()(
+            numbers in any::<(u32, u32, u8, u16)>(),
+            len in 0..2000u32,
+            syn in any::<(Option<u16>, Option<u8>, bool)>(),
+            is_syn in any::<bool>(),
+            timestamps in any::<Option<(u32, u32)>>(),
+            blocks in prop::collection::vec(any::<(u32, u32)>(), 0..=3),
+            ecn in any::<bool>(),
+        ) -> Segment {
+            let blocks = blocks.iter().map(|&(left, right)| SackBlock { left, right });
+            let blocks: Vec<SackBlock> = blocks.collect();
+            Segment {
+                seq: Seq(numbers.0),
+                ack: Seq(numbers.1),
+                flags: TcpFlags(numbers.2),
+                window: numbers.3,
+                len,
+                // The options of a SYN, or SACK: both do not fit.
+                mss: syn.0.filter(|_| is_syn),
+                window_scale: syn.1.filter(|_| is_syn),
+                sack_permitted: syn.2 && is_syn,
+                timestamps,
+                sack: if is_syn { SackBlocks::default() } else { SackBlocks::new(&blocks) },
+                ecn,
+                ..Segment::default()
+            }
+        }
+    }
+
+    fn written(envelope: &Envelope<'_>, content: &Content<'_>) -> Vec<u8> {
+        let mut frame = vec![0xaa; envelope.frame_bytes(content)];
+        envelope.write(content, &mut frame, |data| {
+            data.iter_mut()
+                .zip(0u8..=255)
+                .for_each(|(byte, n)| *byte = n);
+            Sum::of(data)
+        });
+        frame
+    }
+
+    proptest! {
+        #[test]
+        fn a_segment_is_read_as_it_was_written(envelope in some_envelope(), segment in some_segment()) {
+            let frame = written(&envelope, &Content::Tcp(&segment));
+            let layout = frame::parse(&frame);
+            prop_assert_eq!(&Encapsulation::of(&layout), envelope.encapsulation);
+            let received = read(&frame, &layout).expect("it is right");
+            prop_assert_eq!(received.addresses, envelope.addresses);
+            prop_assert_eq!(received.ports, envelope.ports);
+            let Arrival::Tcp(read) = received.arrival else {
+                return Err(TestCaseError::fail("it is TCP"));
+            };
+            // A packet that may be marked was not marked yet.
+            let expected = Segment { ecn: false, ..segment };
+            prop_assert_eq!(format!("{read:?}"), format!("{expected:?}"));
+        }
+
+        #[test]
+        fn a_datagram_is_read_as_it_was_written(envelope in some_envelope(), bytes in 0..3000u16) {
+            let frame = written(&envelope, &Content::Udp(bytes));
+            let received = read(&frame, &frame::parse(&frame)).expect("it is right");
+            prop_assert!(matches!(received.arrival, Arrival::Udp(read) if read == bytes));
+            prop_assert_eq!(received.ports, envelope.ports);
+        }
+
+        #[test]
+        fn one_wrong_bit_is_seen(
+            envelope in some_envelope(),
+            segment in some_segment(),
+            place in any::<prop::sample::Index>(),
+            bit in 0..8,
+        ) {
+            let mut frame = written(&envelope, &Content::Tcp(&segment));
+            let is_v4 = matches!(envelope.addresses, Addresses::V4(..));
+            let from = envelope.network_offset() + if is_v4 { 0 } else { 8 };
+            let layout = frame::parse(&frame);
+            let at = from + place.index(usize::from(layout.end_offset) - from);
+            frame[at] ^= 1u8 << bit;
+            let refused = read(&frame, &frame::parse(&frame)).is_err();
+            prop_assert!(refused, "byte {at}");
+        }
+
+        #[test]
+        fn any_bytes_are_read(frame in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&frame, &frame::parse(&frame));
+        }
+    }
+}
