@@ -14,11 +14,14 @@ DPDK := $(shell pkg-config --exists 'libdpdk >= 22.11' 2>/dev/null && echo yes |
 endif
 FEATURES := $(if $(filter yes,$(DPDK)),--features dpdk)
 
+# Tests mostly wait: more at once than there are CPUs, but not so many that they keep each other waiting.
+TESTS_AT_ONCE ?= $(shell expr $$(nproc) + 1)
+
 # What ends up in the wheel. A change in any of these means: install again.
 RUST_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml $(shell find crates -type f \( -name '*.rs' -o -name '*.c' -o -name '*.toml' \) 2>/dev/null)
 PYTHON_SOURCES := $(shell find python scripts/wheel-data -type f ! -name '*.py[co]' 2>/dev/null)
 
-.PHONY: help demo test bench fuzz lint install clean
+.PHONY: help demo test check bench fuzz lint install clean
 
 help: ## list the targets
 	@printf 'Allosaur. Type "make TARGET":\n\n'
@@ -36,7 +39,22 @@ test: lint .build/install.stamp ## lint, then all tests: Rust, Python, the real 
 ifeq ($(DPDK),yes)
 	@$(STEP) --show cargo-test-dpdk 'Rust tests of DPDK ports' cargo test -p allosaur-port --locked --quiet --features dpdk dpdk
 endif
+ifdef ARGS
 	@$(STEP) --show pytest 'Python and end-to-end tests' $(BIN)/python -m pytest tests $(ARGS)
+else
+	@$(STEP) --show pytest 'Python and end-to-end tests' \
+		$(BIN)/python -m pytest tests -m 'not alone' -n $(TESTS_AT_ONCE) --dist worksteal
+	@$(STEP) --show pytest-alone 'tests that need the machine for themselves' $(BIN)/python -m pytest tests -m alone
+endif
+
+check: .build/dev.stamp ## lint, unit tests and one end-to-end test, in two minutes: before each commit
+	@scripts/lint.sh
+	@$(STEP) check-rust 'Rust unit tests and rules' \
+		cargo test --locked --quiet --workspace --lib --test tidy
+	@$(STEP) check-server 'server, not optimised' cargo build --locked --quiet -p allosaur-server
+	@$(STEP) --show check-python 'Python unit tests, and one from end to end' env PYTHONPATH=python \
+		ALLOSAUR_SERVER=target/debug/allosaur-server $(BIN)/python -m pytest -q -n $(TESTS_AT_ONCE) \
+		--ignore-glob='*live*' tests/python tests/docs/test_words.py tests/cli/test_demo.py
 
 lint: .build/dev.stamp ## rustfmt, clippy, ruff, mypy
 	@scripts/lint.sh

@@ -9,6 +9,10 @@ CLIENT=lbr-trex-client==3.4.0
 COMPANION=six==1.17.0
 
 folder="$BUILD/official-client"
+mkdir -p "$BUILD"
+# Tests that run at the same time make it once.
+exec 9>"$folder.lock"
+flock 9
 stamp="$folder/made-of"
 wanted="$CLIENT $COMPANION"
 if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || ! "$folder/bin/python" -c '' 2>/dev/null; then
