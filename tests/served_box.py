@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 import zmq
-from allosaur._transport import Signal
+from allosaur.rpc._transport import Signal
 from allosaur.testing import MockTransport
 
 

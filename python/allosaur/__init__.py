@@ -41,7 +41,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._client import STLClient
     from ._errors import (
         STLArgumentError,
         STLConnectionError,
@@ -52,38 +51,35 @@ if TYPE_CHECKING:
         STLTimeoutError,
         STLTypeError,
     )
-    from ._events import Event
-    from ._modes import STLTXCont, STLTXMultiBurst, STLTXSingleBurst
-    from ._packet import STLPktBuilder
-    from ._packets import CapturedPacket, PacketBuffer
-    from ._places import PortProfileID
-    from ._profile import STLProfile
-    from ._program import STLVM, STLIPRange, STLScVmRaw
-    from ._services._arp import STLServiceARP
-    from ._services._context import ServiceContext
-    from ._services._dhcp import STLServiceDHCP
-    from ._services._icmp import STLServiceICMP
-    from ._services._icmpv6 import STLServiceICMPv6
-    from ._services._nd import STLServiceIPv6ND
-    from ._services._ping_record import PingRecord
-    from ._services._pipe import ServicePipe
-    from ._services._scan6 import STLServiceIPv6Scan
-    from ._services._service import STLService, STLServiceFilter
-    from ._stateful._addresses import (
+    from .client._client import STLClient
+    from .client._places import PortProfileID
+    from .packets._buffer import CapturedPacket, PacketBuffer
+    from .packets._vlan import VLAN
+    from .rpc._events import Event
+    from .services._arp import STLServiceARP
+    from .services._context import ServiceContext
+    from .services._dhcp import STLServiceDHCP
+    from .services._icmp import STLServiceICMP
+    from .services._icmpv6 import STLServiceICMPv6
+    from .services._nd import STLServiceIPv6ND
+    from .services._ping_record import PingRecord
+    from .services._pipe import ServicePipe
+    from .services._scan6 import STLServiceIPv6Scan
+    from .services._service import STLService, STLServiceFilter
+    from .stateful._addresses import (
         ASTFIPGen,
         ASTFIPGenDist,
         ASTFIPGenGlobal,
     )
-    from ._stateful._association import (
+    from .stateful._association import (
         ASTFAssociation,
         ASTFAssociationRule,
     )
-    from ._stateful._capture_info import (
+    from .stateful._capture_info import (
         ASTFCapInfo,
         ASTFTCPInfo,
     )
-    from ._stateful._client import ASTFClient
-    from ._stateful._commands import (
+    from .stateful._commands import (
         ASTFCmd,
         ASTFCmdAddStatsVal,
         ASTFCmdAddTickStats,
@@ -109,29 +105,34 @@ if TYPE_CHECKING:
         ASTFCmdTxMode,
         ASTFCmdTxPkt,
     )
-    from ._stateful._errors import (
+    from .stateful._errors import (
         ASTFError,
     )
-    from ._stateful._profile import (
+    from .stateful._profile import (
         ASTFProfile,
         ASTFProfileLight,
     )
-    from ._stateful._program import (
+    from .stateful._program import (
         ASTFProgram,
     )
-    from ._stateful._templates import (
+    from .stateful._templates import (
         ASTFCluster,
         ASTFTCPClientTemplate,
         ASTFTCPOptions,
         ASTFTCPServerTemplate,
         ASTFTemplate,
     )
-    from ._stateful._topology import ASTFTopology, TopoGW, TopoVIF
-    from ._stateful._tunables import (
+    from .stateful._topology import ASTFTopology, TopoGW, TopoVIF
+    from .stateful._tunables import (
         ASTFGlobalInfo,
         ASTFGlobalInfoPerTemplate,
     )
-    from ._stream import (
+    from .stateful.client._client import ASTFClient
+    from .streams._modes import STLTXCont, STLTXMultiBurst, STLTXSingleBurst
+    from .streams._packet import STLPktBuilder
+    from .streams._profile import STLProfile
+    from .streams._program import STLVM, STLIPRange, STLScVmRaw
+    from .streams._stream import (
         STLFlowLatencyStats,
         STLFlowStats,
         STLStream,
@@ -139,8 +140,7 @@ if TYPE_CHECKING:
         STLStreamDstMAC_CFG_FILE,
         STLStreamDstMAC_PKT,
     )
-    from ._vlan import VLAN
-    from ._vm import (
+    from .streams._vm import (
         STLVmFixChecksumHw,
         STLVmFixIcmpv6,
         STLVmFixIpv4,
@@ -252,57 +252,57 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ASTFClient": "_stateful._client",
-    "ASTFTopology": "_stateful._topology",
-    "TopoGW": "_stateful._topology",
-    "TopoVIF": "_stateful._topology",
-    "ASTFIPGen": "_stateful._addresses",
-    "ASTFIPGenDist": "_stateful._addresses",
-    "ASTFIPGenGlobal": "_stateful._addresses",
-    "ASTFAssociation": "_stateful._association",
-    "ASTFAssociationRule": "_stateful._association",
-    "ASTFCapInfo": "_stateful._capture_info",
-    "ASTFTCPInfo": "_stateful._capture_info",
-    "ASTFError": "_stateful._errors",
-    "ASTFProfile": "_stateful._profile",
-    "ASTFProfileLight": "_stateful._profile",
-    "ASTFProgram": "_stateful._program",
-    "ASTFCluster": "_stateful._templates",
-    "ASTFTCPClientTemplate": "_stateful._templates",
-    "ASTFTCPOptions": "_stateful._templates",
-    "ASTFTCPServerTemplate": "_stateful._templates",
-    "ASTFTemplate": "_stateful._templates",
-    "ASTFGlobalInfo": "_stateful._tunables",
-    "ASTFGlobalInfoPerTemplate": "_stateful._tunables",
-    "CapturedPacket": "_packets",
-    "Event": "_events",
-    "PacketBuffer": "_packets",
-    "PingRecord": "_services._ping_record",
-    "PortProfileID": "_places",
-    "STLClient": "_client",
-    "STLIPRange": "_program",
-    "STLPktBuilder": "_packet",
-    "STLProfile": "_profile",
-    "STLScVmRaw": "_program",
-    "STLService": "_services._service",
-    "STLServiceARP": "_services._arp",
-    "STLServiceDHCP": "_services._dhcp",
-    "STLServiceFilter": "_services._service",
-    "STLServiceICMP": "_services._icmp",
-    "STLServiceICMPv6": "_services._icmpv6",
-    "STLServiceIPv6ND": "_services._nd",
-    "STLServiceIPv6Scan": "_services._scan6",
-    "STLVM": "_program",
-    "ServiceContext": "_services._context",
-    "ServicePipe": "_services._pipe",
-    "VLAN": "_vlan",
+    "ASTFClient": "stateful.client._client",
+    "ASTFTopology": "stateful._topology",
+    "TopoGW": "stateful._topology",
+    "TopoVIF": "stateful._topology",
+    "ASTFIPGen": "stateful._addresses",
+    "ASTFIPGenDist": "stateful._addresses",
+    "ASTFIPGenGlobal": "stateful._addresses",
+    "ASTFAssociation": "stateful._association",
+    "ASTFAssociationRule": "stateful._association",
+    "ASTFCapInfo": "stateful._capture_info",
+    "ASTFTCPInfo": "stateful._capture_info",
+    "ASTFError": "stateful._errors",
+    "ASTFProfile": "stateful._profile",
+    "ASTFProfileLight": "stateful._profile",
+    "ASTFProgram": "stateful._program",
+    "ASTFCluster": "stateful._templates",
+    "ASTFTCPClientTemplate": "stateful._templates",
+    "ASTFTCPOptions": "stateful._templates",
+    "ASTFTCPServerTemplate": "stateful._templates",
+    "ASTFTemplate": "stateful._templates",
+    "ASTFGlobalInfo": "stateful._tunables",
+    "ASTFGlobalInfoPerTemplate": "stateful._tunables",
+    "CapturedPacket": "packets._buffer",
+    "Event": "rpc._events",
+    "PacketBuffer": "packets._buffer",
+    "PingRecord": "services._ping_record",
+    "PortProfileID": "client._places",
+    "STLClient": "client._client",
+    "STLIPRange": "streams._program",
+    "STLPktBuilder": "streams._packet",
+    "STLProfile": "streams._profile",
+    "STLScVmRaw": "streams._program",
+    "STLService": "services._service",
+    "STLServiceARP": "services._arp",
+    "STLServiceDHCP": "services._dhcp",
+    "STLServiceFilter": "services._service",
+    "STLServiceICMP": "services._icmp",
+    "STLServiceICMPv6": "services._icmpv6",
+    "STLServiceIPv6ND": "services._nd",
+    "STLServiceIPv6Scan": "services._scan6",
+    "STLVM": "streams._program",
+    "ServiceContext": "services._context",
+    "ServicePipe": "services._pipe",
+    "VLAN": "packets._vlan",
 }
 _HOMES_BY_PREFIX = (
-    ("STLTX", "_modes"),
-    ("STLVm", "_vm"),
-    ("STLFlow", "_stream"),
-    ("STLStream", "_stream"),
-    ("ASTFCmd", "_stateful._commands"),
+    ("STLTX", "streams._modes"),
+    ("STLVm", "streams._vm"),
+    ("STLFlow", "streams._stream"),
+    ("STLStream", "streams._stream"),
+    ("ASTFCmd", "stateful._commands"),
 )
 
 

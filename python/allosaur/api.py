@@ -12,7 +12,7 @@ from typing import Any
 
 import allosaur as _allosaur
 
-from . import _compat_missing, _compat_missing_names, _compat_names, _compat_text, _compat_tools
+from .compat import _missing, _missing_names, _names, _text, _tools
 
 #: Modules of Python that TRex's star has, too: profiles use them without an import.
 _PYTHON_MODULES = (
@@ -65,30 +65,30 @@ _SCAPY_MODULES = (
 
 
 def _collect() -> dict[str, Any]:
-    importlib.import_module("allosaur._scapy")  # Sets Scapy up before its other modules are imported.
+    importlib.import_module("allosaur.packets._scapy")  # Sets Scapy up before its other modules are imported.
     names: dict[str, Any] = {}
     for module in _SCAPY_MODULES:
         found = vars(importlib.import_module(f"scapy.{module}"))
         names.update({name: value for name, value in found.items() if not name.startswith("_")})
     names.update({name: importlib.import_module(name) for name in _PYTHON_MODULES})
-    for compat in (_compat_text, _compat_tools, _compat_names):
+    for compat in (_text, _tools, _names):
         names.update({name: getattr(compat, name) for name in compat.__all__})
-    names.update({name: _compat_missing.missing(name) for name in _compat_missing_names.STARRED})
+    names.update({name: _missing.missing(name) for name in _missing_names.STARRED})
     names.update({name: getattr(_allosaur, name) for name in _allosaur.__all__ if not name.startswith("_")})
     return names
 
 
-_names = _collect()
-globals().update(_names)
-__all__ = sorted(_names)
+_found = _collect()
+globals().update(_found)
+__all__ = sorted(_found)
 
 
 def __getattr__(name: str) -> Any:
     """A name that is not in the star: of Scapy, of TRex's client (it says what it lacks), or PyYAML."""
     if name == "yaml":
         return importlib.import_module("yaml")
-    if name in _compat_missing_names.NAMES:
-        return _compat_missing.missing(name)
+    if name in _missing_names.NAMES:
+        return _missing.missing(name)
     if not name.startswith("_"):
         import scapy.all
 

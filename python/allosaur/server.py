@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from ._errors import ServerStartError, STLConnectionError, STLError
 
 if TYPE_CHECKING:
-    from ._client import STLClient
+    from .client._client import STLClient
 
 BINARY_NAME = "allosaur-server"
 _READY_TIMEOUT_S = 10.0
@@ -195,8 +195,8 @@ class LocalServer:
 
     def client(self, **settings: Any) -> STLClient:
         """A client for this server; it still has to be connected. ``settings`` are ``STLClient``'s."""
-        from ._client import STLClient
-        from ._stateful._client import ASTFClient
+        from .client._client import STLClient
+        from .stateful.client._client import ASTFClient
 
         kind = ASTFClient if self.stateful else STLClient
         return kind(server=self.host, sync_port=self.rpc_port, async_port=self.pub_port, **settings)

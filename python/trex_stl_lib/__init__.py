@@ -1,7 +1,7 @@
 """The import name ``trex_stl_lib`` of existing scripts: everything comes from ``allosaur``."""
 
-from allosaur._compat_missing import from_api
-from allosaur._compat_missing import install as _install
+from allosaur.compat._missing import from_api
+from allosaur.compat._missing import install as _install
 
 _install()
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from allosaur import STLClient, STLRpcError
-from allosaur.cli import _capture
 from allosaur.cli._errors import CommandError
+from allosaur.cli.commands import _capture
 from allosaur.testing import MockTransport
 
 OPTIONS = Namespace(filter="udp", snaplen=None, force=False, limit=None)

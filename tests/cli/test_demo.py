@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur.cli import _demo_checks, _demo_flows, _demo_profile
-from allosaur.cli._flows import FlowOutcome, FlowPlan
-from allosaur.cli._traffic import Outcome, Plan
-from allosaur.cli._verdict import judge
+from allosaur.cli.demo import _checks, _flows, _profile
+from allosaur.cli.flows._drive import FlowOutcome, FlowPlan
+from allosaur.cli.streams._drive import Outcome, Plan
+from allosaur.cli.streams._verdict import judge
 from allosaur.report import FlowCounters, PortCounters, SideCounters
 
 RATE_PPS = 12_000.0
@@ -24,7 +24,7 @@ def test_the_demo_passes_and_writes_its_report(allosaur: Any, binary: str, tmp_p
     assert result["ok"] is True
     assert [check["what"] for check in result["checks"] if not check["ok"]] == []
     assert (result["lost_packets"], result["missed_packets"]) == (0, 0)
-    mix_and_bursts = 2 * (3 * RATE_PPS + _demo_profile.CHAIN_PACKETS)
+    mix_and_bursts = 2 * (3 * RATE_PPS + _profile.CHAIN_PACKETS)
     assert result["total"]["tx_packets"] == pytest.approx(mix_and_bursts, rel=0.001)
     page = (tmp_path / "here.html").read_text(encoding="utf-8")
     assert "Passed." in page
@@ -77,7 +77,7 @@ def good() -> PortCounters:
 
 def failed(ports: Mapping[int, PortCounters]) -> list[str]:
     outcome = Outcome(Plan([0, 1], "1", 2.0, [0, 1]), 2.0, ports, {})
-    return [check.what for check in _demo_checks.check(outcome, RATE_PPS) if not check.ok]
+    return [check.what for check in _checks.check(outcome, RATE_PPS) if not check.ok]
 
 
 def test_all_is_well() -> None:
@@ -162,7 +162,7 @@ def talked(**changes: Any) -> FlowOutcome:
     ],
 )
 def test_what_is_wrong_with_conversations_is_found(done: FlowOutcome, wrong: list[str]) -> None:
-    failed_checks = [one.what for one in _demo_flows.check(done) if not one.ok]
+    failed_checks = [one.what for one in _flows.check(done) if not one.ok]
     expected = {f"flows, {what}" for what in wrong}
     assert expected <= set(failed_checks)
     assert bool(failed_checks) == bool(wrong)

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur.cli import _flow_progress, _flow_summary, _flows
-from allosaur.cli._flow_hints import hint
-from allosaur.cli._flows import FlowMoment, FlowOutcome, FlowPlan, judge
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._profile_kind import is_stateful
+from allosaur.cli.flows import _drive, _progress, _summary
+from allosaur.cli.flows._drive import FlowMoment, FlowOutcome, FlowPlan, judge
+from allosaur.cli.flows._hints import hint
 from allosaur.report import FlowCounters, FlowRates, FlowSampler, SideCounters, SideRates
 from allosaur.testing import MockStatefulTransport, MockTransport
 from rich.console import Console
@@ -254,7 +254,7 @@ def moment(elapsed_s: float, duration_s: float = 10.0, is_closing: bool = False)
 def test_the_live_table_fits_80_columns() -> None:
     stream = io.StringIO()
     Console(file=stream, width=80).print(
-        _flow_progress.live_view("a_profile_with_quite_a_long_name.py", moment(3.25))
+        _progress.live_view("a_profile_with_quite_a_long_name.py", moment(3.25))
     )
     lines = stream.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
@@ -268,7 +268,7 @@ def test_the_live_table_fits_80_columns() -> None:
 
 def test_plain_lines_name_each_error_once() -> None:
     stream = io.StringIO()
-    with _flow_progress.progress("x", stream) as shown:
+    with _progress.progress("x", stream) as shown:
         for quarter in range(1, 21):
             shown.show(moment(quarter * 0.25))
     lines = stream.getvalue().splitlines()
@@ -278,8 +278,8 @@ def test_plain_lines_name_each_error_once() -> None:
 
 
 def test_the_clock_says_when_flows_close() -> None:
-    assert _flow_progress.clock(moment(12.0, is_closing=True)) == "12.0 s, closing"
-    assert _flow_progress.clock(moment(12.0, FOREVER)) == "12.0 s"
+    assert _progress.clock(moment(12.0, is_closing=True)) == "12.0 s, closing"
+    assert _progress.clock(moment(12.0, FOREVER)) == "12.0 s"
 
 
 def outcome(counters: FlowCounters, plan: FlowPlan | None = None, **more: Any) -> FlowOutcome:
@@ -314,7 +314,7 @@ def test_each_way_to_fail_is_said(done: FlowOutcome, reason: str) -> None:
     verdict = judge(done)
     assert not verdict.ok
     assert reason in verdict.summary
-    assert "FAILED: " in _flow_summary.text(done, verdict)
+    assert "FAILED: " in _summary.text(done, verdict)
 
 
 def test_open_flows_are_no_failure_with_nc() -> None:
@@ -330,7 +330,7 @@ def test_frames_under_way_are_no_failure_with_nc() -> None:
 
 def test_a_server_that_does_not_count_missed_flows_is_not_said_to_have_none() -> None:
     done = outcome(flows(10, 10))
-    assert "missed -." in _flow_summary.text(done, judge(done))
+    assert "missed -." in _summary.text(done, judge(done))
 
 
 def test_rates_are_differences() -> None:
@@ -387,12 +387,12 @@ def test_flows_that_end_by_themselves_began_for_as_long_as_was_asked(monkeypatch
 
         clear_stats = stop = why_lost = get_tg_names = nothing
 
-    monkeypatch.setattr(_flows, "begin", begin)
-    monkeypatch.setattr(_flows, "read", lambda client, name: flows(100, 100))
-    monkeypatch.setattr(_flows.time, "monotonic", lambda: now_s[0])
-    monkeypatch.setattr(_flows.time, "sleep", lambda _: None)
-    monkeypatch.setattr(_flows, "FlowSampler", lambda read: FlowSampler(read, lambda: now_s[0]))
+    monkeypatch.setattr(_drive, "begin", begin)
+    monkeypatch.setattr(_drive, "read", lambda client, name: flows(100, 100))
+    monkeypatch.setattr(_drive.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(_drive.time, "sleep", lambda _: None)
+    monkeypatch.setattr(_drive, "FlowSampler", lambda read: FlowSampler(read, lambda: now_s[0]))
     with Interrupt() as interrupt:
-        done = _flows.drive(Client(), FlowPlan(duration_s=10.0), interrupt, lambda _: None)  # type: ignore[arg-type]
+        done = _drive.drive(Client(), FlowPlan(duration_s=10.0), interrupt, lambda _: None)  # type: ignore[arg-type]
     assert done.elapsed_s == 10.0
     assert done.closing_s == pytest.approx(0.0, abs=0.02)

@@ -9,9 +9,16 @@ from typing import Any
 
 import pytest
 from allosaur import STLFlowLatencyStats, STLFlowStats, STLPktBuilder, STLStream, STLTXCont
-from allosaur.cli._groups import Grouping, Row, assign, can_carry_sign, lost_and_duplicates, stream_counters
-from allosaur.cli._traffic import Outcome, Plan
-from allosaur.cli._verdict import judge
+from allosaur.cli.streams._drive import Outcome, Plan
+from allosaur.cli.streams._groups import (
+    Grouping,
+    Row,
+    assign,
+    can_carry_sign,
+    lost_and_duplicates,
+    stream_counters,
+)
+from allosaur.cli.streams._verdict import judge
 from allosaur.report import PortCounters, StreamCounters
 from allosaur.server import LocalServer
 from scapy.all import ARP, IP, UDP, Dot1Q, Ether, IPv6, IPv6ExtHdrFragment, wrpcap

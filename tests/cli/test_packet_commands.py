@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from allosaur import PacketBuffer, STLClient, STLPktBuilder, STLStream, STLTXCont
-from allosaur._capture import frames
-from allosaur._capture_file import CaptureFile
+from allosaur.packets._capture_reader import frames
+from allosaur.packets._capture_writer import CaptureFile
 from allosaur.server import LocalServer
 
 pytestmark = pytest.mark.usefixtures("binary")

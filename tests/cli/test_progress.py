@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 
-from allosaur.cli import _progress
 from allosaur.cli._options import FOREVER
-from allosaur.cli._traffic import Moment, Plan
+from allosaur.cli.streams import _progress
+from allosaur.cli.streams._drive import Moment, Plan
 from allosaur.report import PortCounters, PortRates
 from rich.console import Console
 

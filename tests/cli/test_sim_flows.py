@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur.cli import _arguments_sim, _astf_sim
+from allosaur.cli import _arguments_sim
 from allosaur.cli._pcap import summarize
+from allosaur.cli.trex import _astf_sim
 from scapy.utils import rdpcap
 
 from .conftest import environment

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 from allosaur import STLError
-from allosaur._port import Port
-from allosaur.cli import _summary, _traffic
-from allosaur.cli._directions import pair_of
 from allosaur.cli._errors import CommandError
-from allosaur.cli._groups import Grouping
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
-from allosaur.cli._traffic import Moment, Outcome, Plan, drive, watched_ports
-from allosaur.cli._verdict import judge
+from allosaur.cli.streams import _drive, _summary
+from allosaur.cli.streams._directions import pair_of
+from allosaur.cli.streams._drive import Moment, Outcome, Plan, drive, watched_ports
+from allosaur.cli.streams._groups import Grouping
+from allosaur.cli.streams._verdict import judge
+from allosaur.client._port import Port
 from allosaur.report import PortCounters, Sampler
 
 
@@ -88,8 +88,8 @@ def run(client: ScriptedClient, duration_s: float = 1.0) -> Outcome:
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Packets that never come are given up at once, and the loop does not rest."""
-    monkeypatch.setattr(_traffic, "_SETTLE_S", 0.0)
-    monkeypatch.setattr(_traffic, "_POLL_INTERVAL_S", 0.0)
+    monkeypatch.setattr(_drive, "_SETTLE_S", 0.0)
+    monkeypatch.setattr(_drive, "_POLL_INTERVAL_S", 0.0)
 
 
 def test_what_was_counted_before_the_start_does_not_count() -> None:
@@ -156,7 +156,7 @@ def test_a_signal_stops_the_traffic_and_keeps_the_result() -> None:
 
 
 def test_traffic_that_does_not_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_traffic, "_STOP_GRACE_S", 0.0)
+    monkeypatch.setattr(_drive, "_STOP_GRACE_S", 0.0)
     client = ScriptedClient(active_polls=10**9)
     verdict = judge(run(client, duration_s=0.01))
     assert not verdict.ok
@@ -181,8 +181,8 @@ def test_a_run_that_ends_by_itself_ran_as_long_as_was_asked(monkeypatch: pytest.
 
     monkeypatch.setattr(client, "start", start)
     monkeypatch.setattr(client, "is_traffic_active", is_traffic_active)
-    monkeypatch.setattr(_traffic.time, "monotonic", lambda: clock.now_s)
-    monkeypatch.setattr(_traffic, "Sampler", lambda read: Sampler(read, lambda: clock.now_s))
+    monkeypatch.setattr(_drive.time, "monotonic", lambda: clock.now_s)
+    monkeypatch.setattr(_drive, "Sampler", lambda read: Sampler(read, lambda: clock.now_s))
     ends_after_s = 10.0
     assert run(client, duration_s=10.0).elapsed_s == 10.0
     # A burst: it ended long before, and nobody knows better than the client's clock.
@@ -253,7 +253,7 @@ class Reader:
 
 
 def test_late_packets_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_traffic, "_SETTLE_S", 60.0)
+    monkeypatch.setattr(_drive, "_SETTLE_S", 60.0)
     readings = iter([(0, 0), (10, 0), (10, 4), (10, 4), (10, 10)])
 
     def read() -> dict[int, PortCounters]:
@@ -261,7 +261,7 @@ def test_late_packets_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
         return {0: PortCounters(tx_packets=sent, rx_packets=received)}
 
     sampler = Sampler(read)
-    assert not _traffic._settle(sampler, Reader(), 1.0)  # type: ignore[arg-type]
+    assert not _drive._settle(sampler, Reader(), 1.0)  # type: ignore[arg-type]
     assert sampler.counted()[0].rx_packets == 10
     assert next(readings, None) is None, "it stopped asking when all had arrived"
 
@@ -269,9 +269,9 @@ def test_late_packets_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_packets_that_still_arrive_at_the_end_of_the_waiting_are_said_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_traffic, "SETTLE_MAX_S", 0.0)
+    monkeypatch.setattr(_drive, "SETTLE_MAX_S", 0.0)
     readings = iter([PortCounters(), PortCounters(tx_packets=100, rx_packets=40)])
-    assert _traffic._settle(Sampler(lambda: {0: next(readings)}), Reader(), 1.0)  # type: ignore[arg-type]
+    assert _drive._settle(Sampler(lambda: {0: next(readings)}), Reader(), 1.0)  # type: ignore[arg-type]
     counters = {0: PortCounters(tx_packets=9), 1: PortCounters()}
     outcome = Outcome(Plan([0], "1", 1.0, [0, 1]), 1.0, counters, {}, grouping=ports([0]))
     assert "still arrived" not in judge(outcome).summary

@@ -13,7 +13,7 @@ from typing import IO
 
 import pytest
 from allosaur import ASTFClient, STLClient
-from allosaur.cli import _trex_options
+from allosaur.cli.trex import _options
 
 pytestmark = pytest.mark.usefixtures("binary")
 
@@ -256,7 +256,7 @@ def test_help_and_the_guide_name_every_option(launch: Launch) -> None:
     out, err = ended(process := launch("--help"))
     assert (process.returncode, err) == (0, "")
     guide = (ROOT / "docs" / "guide" / "t-rex-64.md").read_text(encoding="utf-8")
-    for option in _trex_options.OPTIONS:
+    for option in _options.OPTIONS:
         for name in option.names:
             assert f" {name}" in out
         spelled = ", ".join(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from allosaur._services._nd import advertisement
-from allosaur._vlan import VLAN, seen_tags
 from allosaur.api import (
     ARP,
     BOOTP,
@@ -19,6 +17,8 @@ from allosaur.api import (
     ICMPv6ND_NS,
     IPv6,
 )
+from allosaur.packets._vlan import VLAN, seen_tags
+from allosaur.services._nd import advertisement
 
 MAC = "02:00:00:00:00:99"
 

@@ -77,7 +77,7 @@ def render() -> str:
     for module in (allosaur.server, allosaur.testing):
         lines += [f"## `{module.__name__}`\n", text(module.__doc__ or "") + "\n"]
         for name, value in vars(module).items():
-            if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__:
+            if not name.startswith("_") and getattr(value, "__module__", "").startswith(module.__name__):
                 lines += describe(name, value)
     return "\n".join(lines)
 

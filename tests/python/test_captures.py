@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from allosaur import STLClient, STLError
-from allosaur._capture import frames
-from allosaur._capture_file import CaptureFile
+from allosaur.packets._capture_reader import frames
+from allosaur.packets._capture_writer import CaptureFile
 from allosaur.testing import MockTransport
 
 

@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 from allosaur import STLError
-from allosaur._hdrh import decode, percentile, since
+from allosaur.client._hdrh import decode, percentile, since
 
 # Of 1 to ten million with three digits, as TRex has it.
 EMPTY = "HISTFAAAABt4nJNpmSzMgADMUJoRTM6Y1mD/ASIAAEr9BCg="

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from allosaur import STLError, STLProfile, STLStream
-from allosaur._hlt._arguments import DEFAULTS, ROWS
 from allosaur.api import IP, TCP, Ether, IPv6
+from allosaur.hlt._arguments import DEFAULTS, ROWS
 from trex.stl.trex_stl_hltapi import STLHltStream
 
 UDP4 = {"l3_protocol": "ipv4", "l4_protocol": "udp"}

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from allosaur import STLClient, STLFlowLatencyStats, STLPktBuilder, STLStream, STLTXSingleBurst
-from allosaur._hdrh import decode
 from allosaur.api import IP, UDP, Ether
+from allosaur.client._hdrh import decode
 from allosaur.server import LocalServer
 
 PG_ID = 5

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import zmq
 from allosaur import PacketBuffer, STLClient, STLError, STLPktBuilder, STLStream, STLTXSingleBurst
-from allosaur._capture import frames
-from allosaur._capture_file import CaptureFile
 from allosaur.api import IP, TCP, UDP, Ether
+from allosaur.packets._capture_reader import frames
+from allosaur.packets._capture_writer import CaptureFile
 from allosaur.server import LocalServer
 
 

@@ -21,13 +21,13 @@ from allosaur import (
     STLServiceICMP,
     STLServiceIPv6ND,
 )
-from allosaur._services._arp import ServiceFilterARP
-from allosaur._services._dhcp import ServiceFilterDHCP
-from allosaur._services._icmp import ServiceFilterICMP
-from allosaur._services._icmpv6 import ServiceFilterIPv6
-from allosaur._services._nd import ServiceFilterIPv6NDP
 from allosaur.api import ARP, ICMP, IP, UDP, Ether, ICMPv6EchoRequest, ICMPv6ND_NS, IPv6
 from allosaur.server import LocalServer
+from allosaur.services._arp import ServiceFilterARP
+from allosaur.services._dhcp import ServiceFilterDHCP
+from allosaur.services._icmp import ServiceFilterICMP
+from allosaur.services._icmpv6 import ServiceFilterIPv6
+from allosaur.services._nd import ServiceFilterIPv6NDP
 
 _spec = importlib.util.spec_from_file_location("hosts", Path(__file__).with_name("hosts.py"))
 assert _spec is not None

@@ -13,8 +13,8 @@ from allosaur import (
     STLStream,
     STLTXCont,
 )
-from allosaur._hdrh import decode
 from allosaur.api import IP, UDP, Ether
+from allosaur.client._hdrh import decode
 from allosaur.server import LocalServer
 
 COUNTED, MEASURED = 1023, 128

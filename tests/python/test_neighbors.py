@@ -57,8 +57,8 @@ def test_a_gateway_that_is_silent(
     transport.on_push = None
     owner._configure("set_l3", [0], src_addr=MINE, dst_addr=THEIRS, resolved_mac=hosts.MAC)
     # Time goes fast here: what is waited for is 3 seconds, three times.
-    monkeypatch.setattr("allosaur._services._context._POLL_S_MAX", 0.001)
-    monkeypatch.setattr("allosaur._services._arp.STLServiceARP.run", _ask_only)
+    monkeypatch.setattr("allosaur.services._context._POLL_S_MAX", 0.001)
+    monkeypatch.setattr("allosaur.services._arp.STLServiceARP.run", _ask_only)
     with pytest.raises(STLError, match=rf"no gateway found: port 0 \(no ARP reply from {THEIRS}\)"):
         owner.resolve([0], retries=2)
     assert len(transport.pushed) == 3
@@ -68,7 +68,7 @@ def test_a_gateway_that_is_silent(
 
 
 def _ask_only(service: Any, pipe: Any) -> Any:
-    from allosaur._services._arp import ARPRecord
+    from allosaur.services._arp import ARPRecord
 
     yield pipe.async_tx_pkt(service._request())
     service.record = ARPRecord(service.src_ip, service.dst_ip)

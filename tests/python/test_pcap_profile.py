@@ -280,7 +280,7 @@ def test_no_file_byte_makes_anything_but_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_too_many_packets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: Path) -> None:
-    monkeypatch.setattr("allosaur._pcap_profile.PACKETS_MAX", 4)
+    monkeypatch.setattr("allosaur.streams._pcap_profile.PACKETS_MAX", 4)
     with pytest.raises(STLProfileError, match=r"more than 4 packets, .* push_remote\(\)"):
         STLProfile.load(capture)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from allosaur import STLClient
-from allosaur._pgid import PgidBook
-from allosaur._rpc import Rpc
+from allosaur.client._pgid import PgidBook
+from allosaur.rpc._rpc import Rpc
 from allosaur.testing import MockTransport
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from allosaur import STLProfile, STLProfileError
-from allosaur._tunable_names import UnreadTunableWarning
+from allosaur.streams._tunable_names import UnreadTunableWarning
 
 STREAM = """
 from allosaur import STLStream, STLPktBuilder, STLTXCont

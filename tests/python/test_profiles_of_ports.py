@@ -19,7 +19,7 @@ from allosaur import (
     STLTXCont,
     STLTXSingleBurst,
 )
-from allosaur._events import EventType
+from allosaur.rpc._events import EventType
 from allosaur.testing import MockTransport
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from allosaur import STLClient, STLError, STLPktBuilder, STLStream, STLTXCont
-from allosaur._events import EventType
+from allosaur.rpc._events import EventType
 from allosaur.testing import MockTransport
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 import zmq
-from allosaur import STLClient, STLConnectionError, STLRpcError, STLTimeoutError, _framing
-from allosaur._rpc import BATCH_BYTES_MAX, ZIP_BYTES_MIN, Rpc
-from allosaur._transport import Signal, ZmqTransport
+from allosaur import STLClient, STLConnectionError, STLRpcError, STLTimeoutError
+from allosaur.rpc import _framing
+from allosaur.rpc._rpc import BATCH_BYTES_MAX, ZIP_BYTES_MIN, Rpc
+from allosaur.rpc._transport import Signal, ZmqTransport
 
 
 class Script:
@@ -135,7 +136,7 @@ def test_what_is_no_answer_is_a_connection_error(answer: Any) -> None:
 
 
 def test_try_again_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allosaur._rpc._RETRY_INTERVAL_S", 0)
+    monkeypatch.setattr("allosaur.rpc._rpc._RETRY_INTERVAL_S", 0)
     codes = [-32001, -32001, None]
 
     def busy(request: Any) -> Any:
@@ -150,7 +151,7 @@ def test_try_again_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_long_task_is_followed_by_its_ticket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allosaur._rpc._RETRY_INTERVAL_S", 0)
+    monkeypatch.setattr("allosaur.rpc._rpc._RETRY_INTERVAL_S", 0)
 
     def working(request: Any) -> Any:
         if request["method"] == "get_async_results":
@@ -164,7 +165,7 @@ def test_a_long_task_is_followed_by_its_ticket(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_task_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allosaur._rpc._RETRY_INTERVAL_S", 0)
+    monkeypatch.setattr("allosaur.rpc._rpc._RETRY_INTERVAL_S", 0)
     error = {"code": -32001, "message": "Try again later"}
     caller, _ = rpc(lambda request: {"id": request["id"], "error": error}, task_timeout_s=0.0)
     with pytest.raises(STLTimeoutError, match="'set_l2' on the server"):
@@ -238,7 +239,7 @@ def test_no_server_is_reported_at_once_with_the_remedy() -> None:
 
 
 def test_a_silent_publisher_is_reported(sockets: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allosaur._events._SUBSCRIBE_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("allosaur.rpc._events._SUBSCRIBE_TIMEOUT_S", 0.05)
     rep, _pub, transport = sockets
     stop = threading.Event()
 

@@ -23,8 +23,8 @@ from allosaur import (
     STLServiceIPv6ND,
     STLServiceIPv6Scan,
 )
-from allosaur._services._context import ServiceContext
 from allosaur.api import ARP, ICMP, IP, UDP, Ether, ICMPerror, ICMPv6EchoRequest, ICMPv6ND_NS, IPerror, IPv6
+from allosaur.services._context import ServiceContext
 from allosaur.testing import MockTransport
 
 _spec = importlib.util.spec_from_file_location("hosts", Path(__file__).with_name("hosts.py"))

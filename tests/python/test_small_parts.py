@@ -15,9 +15,9 @@ from typing import Any
 import allosaur
 import pytest
 from allosaur import Event, PortProfileID, STLArgumentError, STLClient
-from allosaur._events import EventType, describe
-from allosaur._multiplier import core_masks, parse_duration, parse_multiplier
-from allosaur._stats import StatsBook
+from allosaur.client._stats import StatsBook
+from allosaur.rpc._events import EventType, describe
+from allosaur.streams._multiplier import core_masks, parse_duration, parse_multiplier
 from allosaur.testing import MockTransport
 
 ALL_CORES = (1 << 64) - 1
@@ -216,7 +216,7 @@ def test_the_public_surface_is_what_it_says() -> None:
         value = getattr(allosaur, name)
         if inspect.isclass(value):
             assert value.__doc__, f"{name} has no docstring"
-            assert value.__module__.startswith("allosaur._")
+            assert re.fullmatch(r"allosaur(\.[a-z]+)*\._[a-z0-9_]+", value.__module__), name
     # The names stand in the indented lines.
     named = {name for line in re.findall(r"^    .*", described, re.M) for name in re.findall(r"\w+", line)}
     assert named == set(allosaur.__all__)

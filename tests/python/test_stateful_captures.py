@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from allosaur import ASTFCapInfo, ASTFError, ASTFIPGen, ASTFIPGenDist, ASTFProfile, ASTFProgram, ASTFTCPInfo
-from allosaur._capture_file import CaptureFile
-from allosaur._packets import CapturedPacket
-from allosaur._stateful._capture_place import SHIPPED
-from allosaur._stateful._commands import BufferCmd
-from allosaur._stateful._conversation import read_conversation
+from allosaur.packets._buffer import CapturedPacket
+from allosaur.packets._capture_writer import CaptureFile
+from allosaur.stateful._capture_place import SHIPPED
+from allosaur.stateful._commands import BufferCmd
+from allosaur.stateful._conversation import read_conversation
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether

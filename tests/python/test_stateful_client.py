@@ -35,7 +35,7 @@ from allosaur import (
     TopoGW,
     TopoVIF,
 )
-from allosaur._stateful._client_tunnels import Tunnel
+from allosaur.stateful.client._tunnels import Tunnel
 from allosaur.testing import MockStatefulTransport, MockTransport
 
 

@@ -370,7 +370,7 @@ def test_listing_9_of_the_paper_runs_as_it_is(
 ) -> None:
     box = MockStatefulTransport(auto_finish=True)
     box.counters["client"] = {"tcps_connects": 7}
-    monkeypatch.setattr("allosaur._client_base.ZmqTransport", lambda *_arguments: box)
+    monkeypatch.setattr("allosaur.client._base.ZmqTransport", lambda *_arguments: box)
     monkeypatch.setattr("sys.argv", ["listing9.py", "box", str(listings / "listing5.py"), "10", "2"])
     runpy.run_path(str(listings / "listing9.py"))
     assert "'tcps_connects'" in capsys.readouterr().out

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from allosaur import ASTFProfile, STLProfileError
-from allosaur._loader import located_module
-from allosaur._stateful._commands import BufferCmd
-from allosaur._stateful._templates import ASTFTemplate
 from allosaur.cli import _options
+from allosaur.stateful._commands import BufferCmd
+from allosaur.stateful._templates import ASTFTemplate
+from allosaur.streams._loader import located_module
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = sorted((ROOT / "profiles" / "stateful").glob("*.py"))

@@ -17,7 +17,7 @@ from allosaur import (
     ASTFTCPServerTemplate,
     ASTFTemplate,
 )
-from allosaur._stateful._commands import BufferCmd
+from allosaur.stateful._commands import BufferCmd
 
 REQUEST = (
     b"POST /a?id=12 HTTP/1.1\r\nHost: one.example\r\nuser-agent:  old\r\n"

@@ -32,8 +32,8 @@ from allosaur import (
     STLVmTupleGen,
     STLVmWrFlowVar,
 )
-from allosaur._stream import link
 from allosaur.api import ARP, IP, UDP, VXLAN, Dot1Q, Dot3, Ether, ICMPv6ND_NS, IPv6, Raw, conf, wrpcap
+from allosaur.streams._stream import link
 
 
 def udp(payload: str = "x" * 18) -> Any:

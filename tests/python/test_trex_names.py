@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from allosaur import STLClient, STLError, STLProfile, STLProfileError
-from allosaur._compat_missing import Missing, NotInAllosaurError
-from allosaur._compat_missing_names import MODULES, NAMES
+from allosaur.compat._missing import Missing, NotInAllosaurError
+from allosaur.compat._missing_names import MODULES, NAMES
 from allosaur.testing import MockTransport
 
 LIST = Path(__file__).resolve().parents[1] / "data" / "trex_names.json"

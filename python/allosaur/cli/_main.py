@@ -66,7 +66,7 @@ def _execute(words: Sequence[str]) -> int:
     _output.prepare(options)
     row = options.row
     command: Callable[[argparse.Namespace], int]
-    command = getattr(import_module(f"allosaur.cli.{row.module}"), row.function)
+    command = getattr(import_module(f"allosaur.cli.commands.{row.module}"), row.function)
     with _output.directed(options, row.is_result):
         exit_code = command(options)
         sys.stdout.flush()

@@ -25,7 +25,7 @@ def merged(tunables: Iterable[Mapping[str, Tunable]]) -> dict[str, Tunable]:
 @contextlib.contextmanager
 def noted_warnings() -> Iterator[list[str]]:
     """Give the list of what a profile is warned of while it loads; each is printed once, as before."""
-    from allosaur._tunable_names import UnreadTunableWarning
+    from allosaur.streams._tunable_names import UnreadTunableWarning
 
     noted: list[str] = []
     shown = warnings.showwarning

@@ -81,7 +81,7 @@ def _python_is_stateful(path: Path, text: str) -> bool:
 
 def _asked(path: Path) -> bool:
     from allosaur._errors import STLError
-    from allosaur._loader import located_module
+    from allosaur.streams._loader import located_module
 
     try:
         with contextlib.redirect_stdout(sys.stderr), located_module(path) as module:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import allosaur._compat_text as _names
-from allosaur._compat_missing import from_api
-from allosaur._compat_text import *
+import allosaur.compat._text as _names
+from allosaur.compat._missing import from_api
+from allosaur.compat._text import *
 
 __all__ = _names.__all__
 

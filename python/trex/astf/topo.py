@@ -1,6 +1,6 @@
 """``trex.astf.topo`` of existing scripts."""
 
-from allosaur._compat_addresses import (
+from allosaur.compat._addresses import (
     increase_ip,
     increase_ipv6,
     increase_mac,
@@ -14,8 +14,8 @@ from allosaur._compat_addresses import (
     mac2int,
     mac_str_to_num,
 )
-from allosaur._compat_missing import from_api
-from allosaur._stateful._topology import ASTFTopology, TopoGW, TopoVIF
+from allosaur.compat._missing import from_api
+from allosaur.stateful._topology import ASTFTopology, TopoGW, TopoVIF
 
 __all__ = [
     "ASTFTopology",

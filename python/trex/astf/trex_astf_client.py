@@ -1,8 +1,8 @@
 """``trex.astf.trex_astf_client`` of existing scripts."""
 
 from allosaur import ASTFClient
-from allosaur._compat_missing import from_api
-from allosaur._stateful._client_tunnels import Tunnel
+from allosaur.compat._missing import from_api
+from allosaur.stateful.client._tunnels import Tunnel
 
 __all__ = ["ASTFClient", "Tunnel"]
 

@@ -1,7 +1,7 @@
 """``trex.astf.trex_astf_exceptions`` of existing scripts."""
 
-from allosaur._compat_missing import from_api
-from allosaur._stateful._errors import (
+from allosaur.compat._missing import from_api
+from allosaur.stateful._errors import (
     ASTFError,
     ASTFErrorBadIp,
     ASTFErrorBadIpRange,

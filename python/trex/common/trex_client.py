@@ -1,6 +1,6 @@
 """``trex.common.trex_client`` of existing scripts."""
 
-from allosaur._client_service import (
+from allosaur.client._service_mode import (
     ALL_MASK,
     BGP_MASK,
     DHCP_MASK,
@@ -9,8 +9,8 @@ from allosaur._client_service import (
     NO_TCP_UDP_MASK,
     TRANSPORT_MASK,
 )
-from allosaur._compat_missing import from_api
-from allosaur._packets import PacketBuffer
+from allosaur.compat._missing import from_api
+from allosaur.packets._buffer import PacketBuffer
 
 __all__ = [
     "ALL_MASK",

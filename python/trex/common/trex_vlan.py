@@ -1,7 +1,7 @@
 """``trex.common.trex_vlan`` of existing scripts."""
 
-from allosaur._compat_missing import from_api
-from allosaur._vlan import VLAN
+from allosaur.compat._missing import from_api
+from allosaur.packets._vlan import VLAN
 
 __all__ = ["VLAN"]
 

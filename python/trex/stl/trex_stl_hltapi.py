@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import allosaur.api as _api
-from allosaur._compat_missing import from_api
-from allosaur._compat_missing_names import HLT
-from allosaur._hlt import DEFAULTS as traffic_config_kwargs  # noqa: N811 (the name of existing scripts)
-from allosaur._hlt import STLHltStream
 from allosaur.api import *
+from allosaur.compat._missing import from_api
+from allosaur.compat._missing_names import HLT
+from allosaur.hlt import DEFAULTS as traffic_config_kwargs  # noqa: N811 (the name of existing scripts)
+from allosaur.hlt import STLHltStream
 
 __all__ = [*_api.__all__, *HLT, "STLHltStream", "traffic_config_kwargs"]
 

@@ -1,6 +1,6 @@
 """``trex.utils.common`` of existing scripts."""
 
-from allosaur._compat_addresses import (
+from allosaur.compat._addresses import (
     increase_ip,
     increase_ipv6,
     increase_mac,
@@ -14,7 +14,7 @@ from allosaur._compat_addresses import (
     mac2int,
     mac_str_to_num,
 )
-from allosaur._compat_missing import from_api
+from allosaur.compat._missing import from_api
 
 __all__ = [
     "increase_ip",

@@ -1,8 +1,8 @@
 """``trex.common.services.trex_service`` of existing scripts."""
 
-from allosaur._compat_missing import from_api
-from allosaur._services._service import STLService as Service
-from allosaur._services._service import STLServiceFilter as ServiceFilter
+from allosaur.compat._missing import from_api
+from allosaur.services._service import STLService as Service
+from allosaur.services._service import STLServiceFilter as ServiceFilter
 
 __all__ = ["Service", "ServiceFilter"]
 

@@ -1,8 +1,8 @@
 """``trex.common.services.trex_service_IPv6ND`` of existing scripts."""
 
-from allosaur._compat_missing import from_api
-from allosaur._services._nd import IPv6Neighbor, ServiceFilterIPv6NDP
-from allosaur._services._nd import STLServiceIPv6ND as ServiceIPv6ND
+from allosaur.compat._missing import from_api
+from allosaur.services._nd import IPv6Neighbor, ServiceFilterIPv6NDP
+from allosaur.services._nd import STLServiceIPv6ND as ServiceIPv6ND
 
 __all__ = ["IPv6Neighbor", "ServiceFilterIPv6NDP", "ServiceIPv6ND"]
 

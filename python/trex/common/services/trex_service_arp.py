@@ -1,8 +1,8 @@
 """``trex.common.services.trex_service_arp`` of existing scripts."""
 
-from allosaur._compat_missing import from_api
-from allosaur._services._arp import ARPRecord, ServiceFilterARP
-from allosaur._services._arp import STLServiceARP as ServiceARP
+from allosaur.compat._missing import from_api
+from allosaur.services._arp import ARPRecord, ServiceFilterARP
+from allosaur.services._arp import STLServiceARP as ServiceARP
 
 __all__ = ["ARPRecord", "ServiceARP", "ServiceFilterARP"]
 

@@ -1,8 +1,8 @@
 """``trex.common.services.trex_service_dhcp`` of existing scripts."""
 
-from allosaur._compat_missing import from_api
-from allosaur._services._dhcp import ServiceFilterDHCP
-from allosaur._services._dhcp import STLServiceDHCP as ServiceDHCP
+from allosaur.compat._missing import from_api
+from allosaur.services._dhcp import ServiceFilterDHCP
+from allosaur.services._dhcp import STLServiceDHCP as ServiceDHCP
 
 __all__ = ["ServiceDHCP", "ServiceFilterDHCP"]
 

@@ -1,8 +1,8 @@
 """``trex.common.services.trex_service_icmp`` of existing scripts."""
 
-from allosaur._compat_missing import from_api
-from allosaur._services._icmp import ServiceFilterICMP
-from allosaur._services._icmp import STLServiceICMP as ServiceICMP
+from allosaur.compat._missing import from_api
+from allosaur.services._icmp import ServiceFilterICMP
+from allosaur.services._icmp import STLServiceICMP as ServiceICMP
 
 __all__ = ["ServiceFilterICMP", "ServiceICMP"]
 

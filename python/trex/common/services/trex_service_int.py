@@ -1,8 +1,8 @@
 """``trex.common.services.trex_service_int`` of existing scripts."""
 
-from allosaur._compat_missing import from_api
-from allosaur._services._context import ServiceContext as ServiceCtx
-from allosaur._services._pipe import ServicePipe
+from allosaur.compat._missing import from_api
+from allosaur.services._context import ServiceContext as ServiceCtx
+from allosaur.services._pipe import ServicePipe
 
 __all__ = ["ServiceCtx", "ServicePipe"]
 

@@ -1,0 +1,1 @@
+"""The commands of `allosaur`, a file each."""

@@ -1,0 +1,1 @@
+"""The parts of ``allosaur demo``: its profiles and its checks."""

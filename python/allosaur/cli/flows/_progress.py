@@ -1,0 +1,109 @@
+"""What is shown while stateful traffic runs: a live table on a terminal, a plain line every 2 s elsewhere.
+
+As `_progress` does for streams; all of it goes to the error stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from allosaur.cli import _format
+from allosaur.cli._options import FOREVER
+from allosaur.cli.flows import _hints
+from allosaur.cli.flows._drive import FlowMoment
+from allosaur.cli.streams._progress import SPARKLINE_WIDTH, Progress, suited
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+_ERRORS_SHOWN = 4
+"""Lines of errors that a live table has room for; it says how many more there are."""
+
+
+def progress(title: str, stream: TextIO | None = None) -> Progress[FlowMoment]:
+    """Return what suits the stream: live on a terminal, lines otherwise."""
+    return suited(stream, lambda moment: live_view(title, moment), _Lines())
+
+
+class _Lines:
+    """A line of each moment; error counters are named under it when they grow from nothing."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str]] = set()
+
+    def __call__(self, moment: FlowMoment) -> str:
+        rates, counters = moment.rates, moment.counters
+        line = (
+            f"{clock(moment)}: offered {_format.rate(rates.offered_fps, 'flows/s')}, "
+            f"connected {_format.rate(rates.client.connected_fps, 'flows/s')}; "
+            f"missed {_format.count(counters.missed_flows)}; active {_format.count(rates.active_flows)}; "
+            f"clients {_format.rate(rates.client.tx_data_bps, 'bps')}, "
+            f"servers {_format.rate(rates.server.tx_data_bps, 'bps')}"
+        )
+        news = [one for one in counters.error_list() if one[:2] not in self._told]
+        self._told.update(one[:2] for one in news)
+        return "\n".join([line, *(f"  {error}" for error in error_lines(news))])
+
+
+def live_view(title: str, moment: FlowMoment) -> RenderableType:
+    """Return the table of one moment, the error counters under it, and the sparkline of connections."""
+    from rich.console import Group
+    from rich.text import Text
+
+    bars = _format.sparkline(moment.history, SPARKLINE_WIDTH)
+    now = moment.history[-1] if moment.history else 0.0
+    errors = error_lines(moment.counters.error_list())
+    lines = errors[:_ERRORS_SHOWN]
+    if len(errors) > _ERRORS_SHOWN:
+        lines.append(f"and {len(errors) - _ERRORS_SHOWN} more lines of errors")
+    return Group(
+        Text(f"{title}  {clock(moment)}  (Ctrl-C stops)", no_wrap=True, overflow="ellipsis"),
+        _table(moment),
+        *(Text(line, style="bold red", no_wrap=True, overflow="ellipsis") for line in lines),
+        Text(f"connected  {bars}  {_format.rate(now, 'flows/s')}", no_wrap=True, overflow="crop"),
+    )
+
+
+def error_lines(errors: Sequence[tuple[str, str, int]]) -> list[str]:
+    """Return what is wrong, and what to do about it: a line for what has the same remedy on the same side."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for side, name, count in errors:
+        alike.setdefault((side, _hints.hint(name)), []).append(f"{name} {_format.count(count)}")
+    return [
+        f"! {side} {', '.join(found)}" + (f": {hint}" if hint else "")
+        for (side, hint), found in alike.items()
+    ]
+
+
+def clock(moment: FlowMoment) -> str:
+    """Return how long the run goes on, and of how long."""
+    if moment.is_closing:
+        return f"{moment.elapsed_s:.1f} s, closing"
+    if moment.plan.duration_s == FOREVER:
+        return f"{moment.elapsed_s:.1f} s"
+    return f"{moment.elapsed_s:.1f} of {moment.plan.duration_s:g} s"
+
+
+def _table(moment: FlowMoment) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    rates, counters = moment.rates, moment.counters
+    sides = (rates.client, rates.server)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("")
+    for name in ("clients", "servers"):
+        table.add_column(name, justify="right", no_wrap=True, min_width=16)
+    table.add_row("offered", _format.rate(rates.offered_fps, "flows/s"), "")
+    table.add_row("connected", *(_format.rate(side.connected_fps, "flows/s") for side in sides))
+    missed = _format.count(counters.missed_flows)
+    table.add_row("missed flows", missed, "", style="bold red" if counters.missed_flows else "")
+    both = (counters.client, counters.server)
+    table.add_row("active flows", *(_format.count(side.active_flows) for side in both))
+    table.add_row("established", *(_format.count(side.established_flows) for side in both))
+    table.add_row("data sent", *(_format.rate(side.tx_data_bps, "bps") for side in sides))
+    table.add_row("data received", *(_format.rate(side.rx_data_bps, "bps") for side in sides))
+    table.add_row("packets sent", *(_format.rate(side.tx_pps, "pps") for side in sides))
+    return table

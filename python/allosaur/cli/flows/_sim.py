@@ -1,0 +1,205 @@
+"""`allosaur sim` of a stateful profile: clients, servers and a link between them, in virtual time.
+
+The engine is the server's own; this gives it the profile, and describes what came of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from allosaur.cli import _format, _output_file, _profile
+from allosaur.cli._binary import exit_code_of, last_words, server_binary
+from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input
+from allosaur.cli._options import FOREVER
+from allosaur.cli.flows._access import load_file
+
+DEFAULT_DURATION_S = 5.0
+_SUMMARY = (
+    ("flows", "flows"),
+    ("bytes sent", "sent_bytes"),
+    ("bytes delivered", "received_bytes"),
+    ("flows that could not begin", "missed"),
+    ("flows that were reset", "reset"),
+    ("flows refused or given up", "given_up"),
+    ("flows that had not ended", "left"),
+)
+_ALWAYS = {"flows", "sent_bytes", "received_bytes"}
+_LINK = (
+    ("packets", "frames"),
+    ("lost", "lost"),
+    ("lost in the queue", "overflowed"),
+    ("late", "late"),
+    ("arrived twice", "duplicated"),
+)
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Do what `allosaur sim` says, with flows; return the exit code."""
+    path = Path(options.profile)
+    files = capture_files(options.output)
+    words = _words(options)
+    profile = load_file(path, _profile.merged(options.tunable))
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        file.write(profile.to_json_str(pretty=False))
+        file.flush()
+        outcome = _simulate(words, files, Path(file.name), str(path))
+    ok = bool(outcome["verdict"]["ok"])
+    if options.json:
+        print(json.dumps(_json_object(options, files, outcome), indent=2))
+    else:
+        print(text(outcome))
+        for name in files.values():
+            print(f"Wrote {name}.")
+        print(
+            "OK: " + _summary(outcome) if ok else "FAILED: " + "; ".join(outcome["verdict"]["problems"]) + "."
+        )
+    return EXIT_OK if ok else EXIT_FAILED
+
+
+def capture_files(output: str | None) -> dict[str, Path]:
+    """Return the captures to write, by side. Raises :class:`CommandError` when they have no folder."""
+    if output is None:
+        return {}
+    path = Path(output)
+    stem = path.stem if path.suffix == ".pcap" else path.name
+    files = {side: path.with_name(f"{stem}_{side[0]}.pcap") for side in ("client", "server")}
+    for file in files.values():
+        _output_file.checked("-o", str(file))
+    return files
+
+
+def _words(options: argparse.Namespace) -> list[str]:
+    """Return the options of the server's binary."""
+    try:
+        multiplier = float(options.multiplier)
+    except ValueError:
+        raise bad_input(
+            f"-m {options.multiplier}: flows have no packet rate; write a factor, such as 2"
+        ) from None
+    if options.limit is not None:
+        raise bad_input("--limit: is for streams; --flows limits the flows of each template")
+    if options.queue is not None and options.rate is None:
+        raise bad_input("--queue: a link without a rate has no queue; give --rate too, such as --rate 10mbps")
+    words = ["--multiplier", f"{multiplier!r}", "--seed", str(options.seed), "--rtt", f"{options.rtt!r}"]
+    if options.full or options.duration != FOREVER:
+        duration_s = DEFAULT_DURATION_S if options.duration == FOREVER else options.duration
+        words += ["--duration", f"{duration_s!r}"]
+    for name in ("flows", "patience", "cores", "rate", "queue"):
+        value = getattr(options, name)
+        words += [f"--{name}", f"{value!r}"] if value is not None else []
+    for name in ("loss", "reorder", "duplicate"):
+        words += [f"--{name}", f"{getattr(options, name)!r}"]
+    words += ["--mtu", str(options.mtu)]
+    words += ["--ipv6"] if options.ipv6 else []
+    for fault in options.fault:
+        words += ["--fault", fault]
+    return words
+
+
+def _simulate(words: list[str], files: Mapping[str, Path], profile: Path, source: str) -> dict[str, Any]:
+    command = [server_binary(), "sim-stateful", "--profile", str(profile), *words]
+    for side, file in files.items():
+        command += [f"--{side}-pcap", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not done.stdout:
+        message = last_words(done.stderr).replace(str(profile), source)
+        raise CommandError(message, exit_code_of(done.returncode))
+    outcome: dict[str, Any] = json.loads(done.stdout)
+    return outcome
+
+
+def text(outcome: Mapping[str, Any]) -> str:
+    """Return the tables for people: what both sides did, their counters that are not 0, and the link."""
+    sides = (outcome["client"], outcome["server"])
+    rows = [
+        [label, *(_format.count(side[name]) for side in sides)]
+        for label, name in _SUMMARY
+        if name in _ALWAYS or any(side[name] for side in sides)
+    ]
+    parts = [_format.table(["", "clients", "servers"], rows), ""]
+    counters = [
+        [("! " if client["is_error"] else "  ") + client["name"], _number(client), _number(server)]
+        for client, server in zip(sides[0]["counters"], sides[1]["counters"], strict=True)
+        if client["value"] or server["value"]
+    ]
+    parts += [_format.table(["  counter", "clients", "servers"], counters)]
+    if any(row[0].startswith("!") for row in counters):
+        parts += ["! counts what does not happen where nothing disturbs"]
+    if outcome["groups"]:
+        parts += ["", _groups(outcome["groups"])]
+    links = (outcome["link_to_server"], outcome["link_to_client"])
+    rows = [
+        [label, *(_format.count(link[name]) for link in links)]
+        for label, name in _LINK
+        if name == "frames" or any(link[name] for link in links)
+    ]
+    parts += ["", _format.table(["on the link", "to servers", "to clients"], rows)]
+    if outcome["faults"]:
+        faults = [[name, _format.count(count)] for name, count in outcome["faults"].items()]
+        parts += ["", _format.table(["fault", "times"], faults)]
+    parts += ["", f"It took {_format.seconds(outcome['seconds'])} of virtual time."]
+    return "\n".join(parts)
+
+
+def _groups(groups: Sequence[Mapping[str, Any]]) -> str:
+    """Return the table of template groups: flows that began and ended, and bytes that each side got."""
+    rows = []
+    for group in groups:
+        client, server = (_counters(group[side]) for side in ("client", "server"))
+        began = client["tcps_connattempt"] + client["udps_connects"]
+        closed = client["tcps_closed"] + client["udps_closed"]
+        delivered = [side["tcps_rcvbyte"] + side["udps_rcvbyte"] for side in (client, server)]
+        rows.append([group["name"], *(_format.count(value) for value in (began, closed, *delivered))])
+    return _format.table(["group", "began", "ended", "clients got", "servers got"], rows)
+
+
+def _counters(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {row["name"]: row["value"] for row in rows}
+
+
+def _number(row: Mapping[str, Any]) -> str:
+    value = row["value"]
+    return _format.count(value) if isinstance(value, int) else f"{value:,.3f}"
+
+
+def _summary(outcome: Mapping[str, Any]) -> str:
+    client, server = outcome["client"], outcome["server"]
+    delivered = client["received_bytes"] + server["received_bytes"]
+    flows = client["flows"]
+    return f"{flows:,} {'flow' if flows == 1 else 'flows'} ended, {delivered:,} bytes delivered."
+
+
+def _json_object(
+    options: argparse.Namespace, files: Mapping[str, Path], outcome: Mapping[str, Any]
+) -> dict[str, Any]:
+    def side(name: str) -> dict[str, Any]:
+        found = dict(outcome[name])
+        rows = found.pop("counters")
+        found["counters"] = _counters(rows)
+        found["errors"] = {row["name"]: row["value"] for row in rows if row["is_error"] and row["value"]}
+        return found
+
+    return {
+        "command": "sim",
+        "mode": "stateful",
+        "ok": outcome["verdict"]["ok"],
+        "problems": outcome["verdict"]["problems"],
+        "profile": options.profile,
+        "seed": options.seed,
+        "captures": {name: str(file) for name, file in files.items()},
+        "seconds": outcome["seconds"],
+        "client": side("client"),
+        "server": side("server"),
+        "groups": {
+            group["name"]: {name: _counters(group[name]) for name in ("client", "server")}
+            for group in outcome["groups"]
+        },
+        "link": {"to_server": outcome["link_to_server"], "to_client": outcome["link_to_client"]},
+        "faults": outcome["faults"],
+    }

@@ -1,0 +1,167 @@
+"""The result of a run of stateful traffic, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from allosaur.cli import _format
+from allosaur.cli._options import FOREVER
+from allosaur.cli.flows._drive import FlowOutcome, FlowVerdict
+from allosaur.cli.flows._hints import hint
+from allosaur.cli.flows._progress import error_lines
+from allosaur.report import FlowCounters, SideCounters
+
+_ROWS = (
+    ("opened flows", "begun_flows"),
+    ("connected flows", "connected_flows"),
+    ("closed flows", "closed_flows"),
+    ("active flows", "active_flows"),
+    ("data bytes sent", "tx_data_bytes"),
+    ("data bytes received", "rx_data_bytes"),
+    ("UDP messages sent", "tx_messages"),
+    ("UDP messages received", "rx_messages"),
+    ("packets sent", "tx_packets"),
+    ("packets received", "rx_packets"),
+)
+_TIMES = {
+    "least": "min_us",
+    "median": "p50_us",
+    "average": "average_us",
+    "99 %": "p99_us",
+    "most": "max_us",
+    "jitter": "jitter_us",
+}
+"""The columns of latency. A server of TRex's tells no percentiles."""
+
+
+def text(outcome: FlowOutcome, verdict: FlowVerdict) -> str:
+    """Return the tables, what went wrong, the warnings and the verdict."""
+    parts = [totals(outcome.counters, outcome.elapsed_s)]
+    if outcome.groups:
+        parts += ["", groups(outcome.groups)]
+    if outcome.latency:
+        parts += ["", latency(outcome.latency)]
+    parts.append("")
+    parts += errors(outcome.counters)
+    parts += [f"warning: {warning}" for warning in outcome.warnings]
+    missed = _format.count(outcome.counters.missed_flows)
+    closing = f", closed flows for {_format.seconds(outcome.closing_s)}" if outcome.closing_s >= 0.1 else ""
+    parts.append(f"Ran {_format.seconds(outcome.elapsed_s)}{closing}; missed {missed}.")
+    parts.append(_format.verdict(verdict.ok, f"{verdict.summary}."))
+    return "\n".join(parts)
+
+
+def totals(counters: FlowCounters, elapsed_s: float | None = None) -> str:
+    """Return the table of what both sides counted; with a time also the averages over it."""
+    sides = (counters.client, counters.server)
+    rows = [
+        ["offered flows", _format.count(counters.offered_flows), ""],
+        ["missed flows", _format.count(counters.missed_flows), ""],
+    ]
+    for label, name in _ROWS:
+        values = [getattr(side, name) for side in sides]
+        if any(values) or "UDP" not in label:
+            rows.append([label, *(_format.count(value) for value in values)])
+    if elapsed_s:
+        rates = [_averages(side, elapsed_s) for side in sides]
+        rows += [
+            ["offered rate", _format.rate(counters.offered_flows / elapsed_s, "flows/s"), ""],
+            ["connected rate", *(_format.rate(one["connected_fps"], "flows/s") for one in rates)],
+            ["data sent, rate", *(_format.rate(one["tx_data_bps"], "bps") for one in rates)],
+        ]
+    return _format.table(["", "clients", "servers"], rows)
+
+
+def errors(counters: FlowCounters) -> list[str]:
+    """Return what went wrong, with what to do."""
+    return error_lines(counters.error_list())
+
+
+def groups(found: Mapping[str, FlowCounters]) -> str:
+    """Return the table of template groups."""
+    header = ["group", "opened", "connected", "active", "clients sent", "servers sent", "errors"]
+    rows = [
+        [
+            name,
+            _format.count(one.client.begun_flows),
+            _format.count(one.client.connected_flows),
+            _format.count(one.client.active_flows),
+            _format.count(one.client.tx_data_bytes),
+            _format.count(one.server.tx_data_bytes),
+            ", ".join(dict.fromkeys(name for _, name, _ in one.error_list())) or "none",
+        ]
+        for name, one in found.items()
+    ]
+    return _format.table(header, rows)
+
+
+def latency(found: Mapping[int, Mapping[str, Any]]) -> str:
+    """Return the table of what echo requests measured."""
+    rows = [
+        [
+            f"port {port}",
+            _format.count(one["sent"]),
+            _format.count(one["received"]),
+            *(_format.seconds(one[name] * 1e-6) if name in one else "" for name in _TIMES.values()),
+        ]
+        for port, one in sorted(found.items())
+    ]
+    return _format.table(["latency", "sent", "received", *_TIMES], rows)
+
+
+def json_object(outcome: FlowOutcome, verdict: FlowVerdict) -> dict[str, Any]:
+    """Return the part of a JSON result that every run has; docs/guide/command-line.md describes it."""
+    asked, counters = outcome.plan.duration_s, outcome.counters
+    elapsed_s = outcome.elapsed_s
+    result = counters_json(counters)
+    for side in ("client", "server"):
+        result[f"{side}s"] |= {
+            name: round(value, 1) for name, value in _averages(counters.side(side), elapsed_s).items()
+        }
+    offered = counters.offered_flows / elapsed_s if elapsed_s else 0.0
+    return {
+        "profile_id": outcome.plan.profile_id,
+        "multiplier": outcome.plan.multiplier,
+        "duration_asked_s": None if asked == FOREVER else asked,
+        "duration_s": round(elapsed_s, 3),
+        "closing_s": round(outcome.closing_s, 3),
+        "interrupted": outcome.exit_code is not None,
+        "cut_short": outcome.cut_short or None,
+        "offered_fps": round(offered, 1),
+        **result,
+        "lost_messages": verdict.lost_messages,
+        "groups": {name: counters_json(one) for name, one in outcome.groups.items()},
+        "latency": {str(port): dict(one) for port, one in sorted(outcome.latency.items())},
+        "warnings": outcome.all_warnings,
+        "ok": verdict.ok,
+        "verdict": verdict.summary,
+    }
+
+
+def counters_json(counters: FlowCounters) -> dict[str, Any]:
+    """Return counters as plain data, each error with what to do about it.
+
+    The sides are `clients` and `servers`: the key `server` of a result is the address of the server.
+    """
+    values = counters.to_json()
+    values |= {f"{side}s": values.pop(side) for side in ("client", "server")}
+    values["errors"] = error_objects(counters.error_list())
+    return values
+
+
+def error_objects(found: Sequence[tuple[str, str, int]]) -> list[dict[str, Any]]:
+    """Return error counters as plain data."""
+    return [
+        {"side": side, "counter": name, "count": count, "hint": hint(name)} for side, name, count in found
+    ]
+
+
+def _averages(side: SideCounters, elapsed_s: float) -> dict[str, float]:
+    if elapsed_s <= 0:
+        return {"connected_fps": 0.0, "tx_data_bps": 0.0, "rx_data_bps": 0.0}
+    return {
+        "connected_fps": side.connected_flows / elapsed_s,
+        "tx_data_bps": side.tx_data_bytes * 8 / elapsed_s,
+        "rx_data_bps": side.rx_data_bytes * 8 / elapsed_s,
+    }

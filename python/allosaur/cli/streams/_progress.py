@@ -1,0 +1,190 @@
+"""What is shown while traffic runs: a live table on a terminal, a plain line every 2 s elsewhere.
+
+All of it goes to the error stream, so that the standard output stays for the result.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Generic, Protocol, TextIO, TypeVar
+
+from allosaur.cli import _format
+from allosaur.cli._options import FOREVER
+from allosaur.cli.streams._drive import Moment
+from allosaur.report import PortCounters, PortRates, total
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+PLAIN_INTERVAL_S = 2.0
+SPARKLINE_WIDTH = 40
+
+
+class _Timed(Protocol):
+    """A moment of a run."""
+
+    @property
+    def elapsed_s(self) -> float:
+        """Since the start."""
+        ...
+
+
+Shown = TypeVar("Shown", bound=_Timed)
+_Shown = TypeVar("_Shown", bound=_Timed, contravariant=True)
+
+
+class Progress(Protocol[_Shown]):
+    """Something that shows moments between its `__enter__` and its `__exit__`."""
+
+    def __enter__(self) -> Progress[_Shown]:
+        """Begin to show."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the terminal as it was."""
+        ...
+
+    def show(self, moment: _Shown) -> None:
+        """Show this moment in place of the one before."""
+        ...
+
+
+def progress(title: str, stream: TextIO | None = None) -> Progress[Moment]:
+    """Return what suits the stream: live on a terminal, lines otherwise."""
+    return suited(stream, lambda moment: live_view(title, moment), _line)
+
+
+def suited(
+    stream: TextIO | None, view: Callable[[Shown], RenderableType], line: Callable[[Shown], str]
+) -> Progress[Shown]:
+    """Return what suits the stream, the error stream by default: `view` live on a terminal, else a `line`."""
+    stream = stream or sys.stderr
+    return LiveTable(view, stream) if stream.isatty() else PlainLines(line, stream)
+
+
+class PlainLines(Generic[Shown]):
+    """What `line` says of a moment, every `PLAIN_INTERVAL_S`, for logs."""
+
+    def __init__(self, line: Callable[[Shown], str], stream: TextIO) -> None:
+        self._line = line
+        self._stream = stream
+        self._next_s = PLAIN_INTERVAL_S
+
+    def __enter__(self) -> PlainLines[Shown]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def show(self, moment: Shown) -> None:
+        """Write a line, if the last one is old enough."""
+        if moment.elapsed_s < self._next_s:
+            return
+        self._next_s = PLAIN_INTERVAL_S * (moment.elapsed_s // PLAIN_INTERVAL_S + 1)
+        print(self._line(moment), file=self._stream, flush=True)
+
+
+class LiveTable(Generic[Shown]):
+    """What `view` makes of a moment, at most 80 columns wide; it is redrawn in place."""
+
+    def __init__(self, view: Callable[[Shown], RenderableType], stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._view = view
+        self._live = Live(console=Console(file=stream), auto_refresh=False, transient=True)
+
+    def __enter__(self) -> LiveTable[Shown]:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def show(self, moment: Shown) -> None:
+        """Redraw."""
+        self._live.update(self._view(moment), refresh=True)
+
+
+def _line(moment: Moment) -> str:
+    rates, counted = moment.rates.values(), total(moment.counters.values())
+    return (
+        f"{_clock(moment)}: sending {_format.rate(sum(r.tx_pps for r in rates), 'pps')}, "
+        f"{_format.rate(sum(r.tx_bps for r in rates), 'bps')}; "
+        f"receiving {_format.rate(sum(r.rx_pps for r in rates), 'pps')}; "
+        f"lost {_format.count(_sum(moment.lost.values()))}, missed {_format.count(counted.missed_packets)}"
+    )
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def live_view(title: str, moment: Moment) -> RenderableType:
+    """Return the table of one moment, under the sparkline of the sending rate.
+
+    What sums up stands first: of many ports the last ones may find no room on the terminal.
+    """
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title_justify="left")
+    table.add_column("port")
+    for name in ("sending", "", "receiving", "sent", "lost", "missed"):
+        table.add_column(name, justify="right", no_wrap=True)
+    if len(moment.counters) > 1:
+        table.add_row(
+            "all", *_cells(_total(moment), total(moment.counters.values()), _sum(moment.lost.values()))
+        )
+    for port, counters in sorted(moment.counters.items()):
+        table.add_row(str(port), *_cells(moment.rates[port], counters, moment.lost.get(port)))
+    bars = _format.sparkline(moment.history, SPARKLINE_WIDTH)
+    now = moment.history[-1] if moment.history else 0.0
+    return Group(
+        Text(f"{title}  {_clock(moment)}  (Ctrl-C stops)", no_wrap=True, overflow="ellipsis"),
+        Text(f"sent  {bars}  {_format.rate(now, 'pps')}", no_wrap=True, overflow="crop"),
+        table,
+    )
+
+
+def _cells(rates: PortRates, counters: PortCounters, lost: int | None) -> list[Text]:
+    from rich.text import Text
+
+    missed = counters.missed_packets
+    return [
+        Text(_format.rate(rates.tx_pps, "pps")),
+        Text(_format.rate(rates.tx_bps, "bps")),
+        Text(_format.rate(rates.rx_pps, "pps")),
+        Text(_format.count(counters.tx_packets)),
+        Text(_format.count(lost), style="bold red" if lost else ""),
+        Text(_format.count(missed), style="bold red" if missed else ""),
+    ]
+
+
+def _total(moment: Moment) -> PortRates:
+    rates = list(moment.rates.values())
+    return PortRates(
+        moment.elapsed_s,
+        tx_pps=sum(one.tx_pps for one in rates),
+        tx_bps=sum(one.tx_bps for one in rates),
+        rx_pps=sum(one.rx_pps for one in rates),
+        rx_bps=sum(one.rx_bps for one in rates),
+    )
+
+
+def _clock(moment: Moment) -> str:
+    if moment.plan.duration_s == FOREVER:
+        return f"{moment.elapsed_s:.1f} s"
+    return f"{moment.elapsed_s:.1f} of {moment.plan.duration_s:g} s"

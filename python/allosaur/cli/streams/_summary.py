@@ -1,0 +1,199 @@
+"""The result of a run, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from allosaur.cli import _format
+from allosaur.cli._options import FOREVER
+from allosaur.cli.streams._directions import pair_of
+from allosaur.cli.streams._drive import Outcome
+from allosaur.cli.streams._verdict import Verdict
+from allosaur.report import PortCounters, StreamCounters, StreamLatency
+
+_ROWS = (
+    ("offered packets", "offered_packets"),
+    ("sent packets", "tx_packets"),
+    ("sent bytes", "tx_bytes"),
+    ("received packets", "rx_packets"),
+    ("received bytes", "rx_bytes"),
+    ("missed packets", "missed_packets"),
+    ("queue full", "queue_full"),
+    ("lost by the link", "rx_lost_packets"),
+)
+_STREAMS_SHOWN = 20
+"""More streams would only scroll away: those that lost most are shown."""
+_TIMES = (
+    ("min", "min_us"),
+    ("average", "average_us"),
+    ("p50", "p50_us"),
+    ("p99", "p99_us"),
+    ("p99.9", "p99_9_us"),
+    ("max", "max_us"),
+    ("jitter", "jitter_us"),
+)
+_NAME_WIDTH = 24
+
+
+def text(outcome: Outcome, verdict: Verdict) -> str:
+    """Return the tables, the warnings, what to look at, and the verdict."""
+    parts = [totals(outcome, verdict)]
+    if _are_worth_a_table(outcome):
+        parts += ["", streams(outcome.streams)]
+    if any(one.latency for one in outcome.streams):
+        parts += ["", latency(outcome.streams)]
+    parts.append("")
+    parts += [f"warning: {warning}" for warning in outcome.warnings]
+    parts += [f"hint: {hint}" for hint in outcome.hints]
+    lost, missed = _format.count(verdict.lost_packets), _format.count(verdict.missed_packets)
+    parts.append(f"Ran {_format.seconds(outcome.elapsed_s)}; lost {lost}, missed {missed}.")
+    parts.append(_format.verdict(verdict.ok, f"{verdict.summary}."))
+    return "\n".join(parts)
+
+
+def totals(outcome: Outcome, verdict: Verdict | None = None) -> str:
+    """Return the table of what each port counted, and its average rates."""
+    columns = [(f"port {port}", counters) for port, counters in sorted(outcome.counters.items())]
+    if len(columns) > 1:
+        columns.append(("total", outcome.total))
+    header = ["", *(name for name, _ in columns)]
+    rows = [
+        [label, *(_format.count(getattr(counters, name)) for _, counters in columns)] for label, name in _ROWS
+    ]
+    rows += _own_rows(outcome, verdict, len(columns) > 1)
+    rows += [
+        [
+            label,
+            *(_format.rate(_average(counters, kind, outcome.elapsed_s), unit) for _, counters in columns),
+        ]
+        for label, kind, unit in _RATES
+    ]
+    return _format.table(header, rows)
+
+
+def _own_rows(outcome: Outcome, verdict: Verdict | None, has_total: bool) -> list[list[str]]:
+    """Return the rows of what each port lost of its own packets, and received of others."""
+    rows = [("other packets received", outcome.other_packets)]
+    if verdict is not None:
+        of_port = {one.port: one for one in verdict.directions}
+        lost = {port: of_port[port].lost_packets if port in of_port else None for port in outcome.counters}
+        rows.insert(0, ("sent and lost", lost))
+        if verdict.duplicate_packets:
+            twice = {port: one.duplicate_packets for port, one in of_port.items()}
+            rows.insert(1, ("received too often", {port: twice.get(port) for port in outcome.counters}))
+    found = []
+    for label, by_port in rows:
+        values = [by_port[port] for port in sorted(outcome.counters)]
+        known = [value for value in values if value is not None]
+        total = [sum(known) if known else None] if has_total else []
+        found.append([label, *(_format.count(value) for value in [*values, *total])])
+    return found
+
+
+_RATES = (
+    ("offered rate", "offered_pps", "pps"),
+    ("sent rate", "tx_pps", "pps"),
+    ("", "tx_bps", "bps"),
+    ("received rate", "rx_pps", "pps"),
+    ("", "rx_bps", "bps"),
+)
+
+
+def streams(found: Sequence[StreamCounters]) -> str:
+    """Return the table of single streams: those that lost most, if there are many."""
+    shown = sorted(found, key=lambda one: -(one.lost_packets + one.duplicate_packets))[:_STREAMS_SHOWN]
+    kept = {id(one) for one in shown}
+    columns: list[tuple[str, Callable[[StreamCounters], str]]] = [
+        ("port", lambda one: str(one.port)),
+        ("sent", lambda one: _format.count(one.tx_packets)),
+        ("received", lambda one: _format.count(one.rx_packets)),
+        ("lost", lambda one: _format.count(one.lost_packets)),
+        ("lost %", lambda one: f"{one.lost_percent:.3g}"),
+    ]
+    if any(one.duplicate_packets for one in found):
+        columns.append(("too often", lambda one: _format.count(one.duplicate_packets)))
+    if any(set(one.rx_by_port) - {pair_of(one.port)} for one in found):
+        columns.append(("at ports", lambda one: ", ".join(map(str, sorted(one.rx_by_port)))))
+    rows = [[_short(one), *(value(one) for _, value in columns)] for one in found if id(one) in kept]
+    table = _format.table(["stream", *(title for title, _ in columns)], rows)
+    more = len(found) - len(shown)
+    return f"{table}\nand {more:,} more streams, which lost no more (--json has them all)" if more else table
+
+
+def latency(found: Sequence[StreamCounters]) -> str:
+    """Return the table of what was measured of streams."""
+    measured = [(one, one.latency) for one in found if one.latency is not None]
+    rows = [
+        [
+            _short(one),
+            str(one.port),
+            *(_time(times, name) for _, name in _TIMES),
+            _format.count(one.out_of_order_packets),
+            _format.count(one.duplicate_packets),
+        ]
+        for one, times in measured
+    ]
+    header = ["latency", "port", *(title for title, _ in _TIMES), "out of order", "duplicates"]
+    return _format.table(header, rows)
+
+
+def _time(times: StreamLatency, name: str) -> str:
+    value = getattr(times, name)
+    return "-" if value is None else _format.seconds(value * 1e-6)
+
+
+def _short(one: StreamCounters) -> str:
+    return one.name if len(one.name) <= _NAME_WIDTH else f"{one.name[: _NAME_WIDTH - 1]}…"
+
+
+def _are_worth_a_table(outcome: Outcome) -> bool:
+    """Whether the streams tell more than the ports do."""
+    by_port = {one.port for one in outcome.streams}
+    elsewhere = any(set(one.rx_by_port) - {pair_of(one.port)} for one in outcome.streams)
+    return len(outcome.streams) > len(by_port) or elsewhere or any(one.latency for one in outcome.streams)
+
+
+def json_object(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
+    """Return the part of a JSON result that every run has; docs/guide/command-line.md describes it."""
+    asked = outcome.plan.duration_s
+    other = outcome.other_packets
+    return {
+        "multiplier": outcome.plan.multiplier,
+        "duration_asked_s": None if asked == FOREVER else asked,
+        "duration_s": round(outcome.elapsed_s, 3),
+        "interrupted": outcome.exit_code is not None,
+        "cut_short": outcome.cut_short or None,
+        "ports": {
+            str(port): {**_with_rates(one, outcome.elapsed_s), "other_packets": other[port]}
+            for port, one in sorted(outcome.counters.items())
+        },
+        "total": _with_rates(outcome.total, outcome.elapsed_s),
+        "counted_by": verdict.counted_by,
+        "directions": [one.to_json() for one in verdict.directions],
+        "streams": [one.to_json() for one in outcome.streams],
+        "lost_packets": verdict.lost_packets,
+        "duplicate_packets": verdict.duplicate_packets,
+        "missed_packets": verdict.missed_packets,
+        "warnings": outcome.all_warnings,
+        "hints": list(outcome.hints),
+        "ok": verdict.ok,
+        "verdict": verdict.summary,
+    }
+
+
+def _with_rates(counters: PortCounters, elapsed_s: float) -> dict[str, Any]:
+    rates = {kind: round(_average(counters, kind, elapsed_s), 1) for _, kind, _ in _RATES}
+    return {**counters.to_json(), **rates}
+
+
+def _average(counters: PortCounters, kind: str, elapsed_s: float) -> float:
+    """Return an average over the run, of layer 2 with FCS."""
+    amount = {
+        "offered_pps": counters.offered_packets,
+        "tx_pps": counters.tx_packets,
+        "tx_bps": counters.tx_bytes * 8,
+        "rx_pps": counters.rx_packets,
+        "rx_bps": counters.rx_bytes * 8,
+    }[kind]
+    return amount / elapsed_s if elapsed_s > 0 else 0.0

@@ -1,0 +1,122 @@
+"""What a client asks of the server as a whole, and what this server does not do."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from .._errors import STLArgumentError, STLError, STLTypeError
+from ..rpc._rpc import Rpc
+from ._base import ClientBase
+from ._port import Port
+
+
+class ServerMethods(ClientBase):
+    """Settings of the server, small questions, and names that only existing scripts use."""
+
+    def probe_server(self) -> dict[str, Any]:
+        """What runs there: ``version``, ``mode`` and when it was built. Needs no ``connect()``.
+
+        Raises ``STLConnectionError`` when nothing answers.
+        """
+        if self._live is not None:
+            return dict(self._session().version)
+        transport = self._new_transport()
+        try:
+            transport.open(self._timeout_s)
+            answer: dict[str, Any] = Rpc(transport, self._timeout_s, self._task_timeout_s).call("get_version")
+            return answer
+        finally:
+            transport.close()
+
+    def get_status(self) -> dict[str, Any]:
+        """Who owns which port, and what runs since when: ``mode``, ``uptime_s``, ``ports``, ``profiles``.
+
+        A port has ``port_id``, ``owner`` (None, or ``user``, ``session_id``, ``lease_s``), ``state`` and
+        ``profiles``; a profile ``profile_id``, ``state``, ``streams`` and ``run`` (None, or ``running_s``,
+        ``duration_s``, ``multiplier``). Raises ``STLError`` on a server of TRex's, which has no such command.
+        """
+        if "get_status" not in self._session().supported_commands:
+            raise STLError("the server does not tell what runs: it is not a server of Allosaur's")
+        status: dict[str, Any] = self._session().rpc.call("get_status")
+        return status
+
+    def set_global_cfg(self, params: dict[str, Any]) -> None:
+        """Change settings of the whole server.
+
+        ``sched_max_stretch`` (microseconds) is how late the scheduler may run, ``process_at_cp`` and
+        ``do_mbuf_cache`` are for stateful traffic. Raises ``STLError`` for others.
+        """
+        if not isinstance(params, dict):
+            raise STLTypeError("params", type(params), dict)
+        self._session().rpc.call("set_global_cfg", **params)
+
+    def get_global_cfg(self) -> dict[str, Any]:
+        """The settings of ``set_global_cfg``."""
+        settings: dict[str, Any] = self._session().rpc.call("get_global_cfg")
+        return settings
+
+    def set_timeout(self, timeout_sec: float) -> None:
+        """How long to wait for one answer in seconds, before ``connect()``."""
+        if isinstance(timeout_sec, bool) or not isinstance(timeout_sec, (int, float)) or timeout_sec <= 0:
+            raise STLArgumentError("timeout_sec", timeout_sec, "more than 0 seconds")
+        if self.is_connected():
+            raise STLError("the timeout can be set only while not connected: call disconnect() first")
+        self._timeout_s = float(timeout_sec)
+
+    def get_mode(self) -> str:
+        """The kind of traffic that this client is for: "STL", stateless."""
+        return "STL"
+
+    @property
+    def ports(self) -> dict[int, Port]:
+        """The ports of the server, by number, as far as they are known without asking it again."""
+        return dict(self._session().ports)
+
+    def get_port(self, port_id: int) -> Port:
+        """What is known of one port."""
+        (number,) = self._ports([port_id], list, owned=False)
+        return self._port(number)
+
+    @property
+    def system_info(self) -> dict[str, Any]:
+        """What ``get_server_system_info`` gives (a name that existing scripts use)."""
+        return self.get_server_system_info()
+
+    def get_resolvable_ports(self) -> list[int]:
+        """The ports of ours that have an IPv4 address and a gateway."""
+        return [port for port in self.get_acquired_ports() if self._port(port).is_l3]
+
+    def get_resolved_ports(self) -> list[int]:
+        """The ports of ours of which it is known where their frames go."""
+        return [port for port in self.get_acquired_ports() if self._port(port).is_resolved]
+
+    def set_namespace_start(self, port: int, ns_cmds: Any) -> NoReturn:
+        """Network namespaces are not supported: raises ``STLError``."""
+        _unsupported("set_namespace_start")
+
+    def set_namespace(self, port: int, method: str, **args: Any) -> NoReturn:
+        """Network namespaces are not supported: raises ``STLError``."""
+        _unsupported("set_namespace")
+
+    def namespace_remove_all(self, ports: Any = None) -> NoReturn:
+        """Network namespaces are not supported: raises ``STLError``."""
+        _unsupported("namespace_remove_all")
+
+    def wait_for_async_results(self, port: int, timeout: float | None = None, cb: Any = None) -> NoReturn:
+        """Network namespaces are not supported: raises ``STLError``."""
+        _unsupported("wait_for_async_results")
+
+    def is_async_results_ready(self, port: int) -> NoReturn:
+        """Network namespaces are not supported: raises ``STLError``."""
+        _unsupported("is_async_results_ready")
+
+    def set_bird_node(self, node_port: int, mac: str, **args: Any) -> NoReturn:
+        """BIRD routing daemons in namespaces are not supported: raises ``STLError``."""
+        _unsupported("set_bird_node")
+
+
+def _unsupported(method: str) -> NoReturn:
+    raise STLError(
+        f"{method} is not supported by this server: it has no network namespaces. A port itself can "
+        f"answer ARP, ND and ping: see set_l3_mode(), conf_ipv6() and set_service_mode()"
+    )

@@ -1,0 +1,93 @@
+"""What TRex's packages have and this one does not: names say so when used, modules when imported.
+
+``from trex.stl.api import *`` gives a ``Missing`` for such a name: a profile that does not use it runs, and
+one that does ends at the line that uses it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import contextlib
+import functools
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, NoReturn
+
+from .._errors import STLError
+from ._missing_names import MODULES, NAMES
+
+
+class NotInAllosaurError(STLError):
+    """Something of TRex's client that is not built yet, or never will be."""
+
+
+class NotInAllosaurModuleError(ModuleNotFoundError):
+    """A module of TRex's client that is not built yet, or never will be."""
+
+
+class Missing:
+    """Stands for a name of TRex's client; every use of it raises ``NotInAllosaurError``."""
+
+    def __init__(self, name: str, what: str) -> None:
+        self._message = f"{name} is not in Allosaur yet: {what}"
+
+    def _refuse(self, *_arguments: object, **_keywords: object) -> NoReturn:
+        raise NotInAllosaurError(self._message)
+
+    __call__ = __getitem__ = __iter__ = __len__ = __enter__ = __exit__ = __mro_entries__ = _refuse
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotInAllosaurError(self._message)
+
+    def __repr__(self) -> str:
+        return f"<{self._message}>"
+
+
+def missing(name: str) -> Missing | None:
+    """What stands for a name of TRex's client, or None if that has no such name either."""
+    return Missing(name, NAMES[name]) if name in NAMES else None
+
+
+class _MissingModules(importlib.abc.MetaPathFinder):
+    """Comes last: a module of TRex's client that nothing else has gets an error that says what it is."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        for prefix, what in MODULES.items():
+            if fullname == prefix or fullname.startswith(f"{prefix}."):
+                raise NotInAllosaurModuleError(f"{fullname} is not in Allosaur yet: {what}", name=fullname)
+        return None
+
+
+def install() -> None:
+    """Let missing modules say what they are."""
+    if not any(type(finder).__name__ == _MissingModules.__name__ for finder in sys.meta_path):
+        sys.meta_path.append(_MissingModules())
+
+
+def from_api(module: str, name: str) -> Any:
+    """A name that one of TRex's modules has: of ``allosaur.api``, Scapy, TRex's other modules or Python."""
+    if name.startswith("__"):
+        raise AttributeError(f"module '{module}' has no attribute '{name}'")
+    try:
+        return importlib.import_module(f"{module}.{name}")
+    except NotInAllosaurModuleError:
+        return Missing(f"{module}.{name}", "a module of TRex's client")
+    except ModuleNotFoundError:
+        pass
+    import allosaur.api
+
+    for place in (allosaur.api, builtins, collections, contextlib, functools):
+        if hasattr(place, name):
+            return getattr(place, name)
+    if name in sys.stdlib_module_names:
+        return importlib.import_module(name)
+    raise AttributeError(f"{module}: neither Allosaur, Scapy nor TRex's client has '{name}'")

@@ -1,0 +1,154 @@
+"""JSON-RPC 2.0 over a transport: one call, or a batch in order.
+
+One lock lets the user's thread and the event thread share it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._errors import STLConnectionError, STLRpcError, STLTimeoutError
+from . import _framing
+from ._transport import Transport
+
+#: A batch is split so that no request is larger: the server refuses 999,999 bytes.
+BATCH_BYTES_MAX = 500_000
+
+#: Smaller requests travel plain: zipping them (and so their answers) costs more time than it saves.
+ZIP_BYTES_MIN = 1_024
+
+_TRY_AGAIN = -32001
+_IN_PROGRESS = -32002
+_RETRY_INTERVAL_S = 0.3
+
+#: One request: the method and its parameters.
+Call = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the server said to one request: a result, or an error."""
+
+    method: str
+    result: Any = None
+    error: STLRpcError | None = None
+
+    def unwrap(self) -> Any:
+        """The result. Raises the error."""
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+class Rpc:
+    """Requests to one server."""
+
+    def __init__(self, transport: Transport, timeout_s: float = 3.0, task_timeout_s: float = 30.0) -> None:
+        self._transport = transport
+        self._timeout_s = timeout_s
+        self._task_timeout_s = task_timeout_s
+        self._lock = threading.RLock()
+        self._ids = itertools.count(1)
+        self.api_handle: str | None = None
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Make one request and return its result.
+
+        Raises ``STLRpcError`` when the server refuses, ``STLConnectionError`` when it is silent.
+        """
+        return self.batch([(method, params)])[0].unwrap()
+
+    def batch(self, calls: Iterable[Call]) -> list[Reply]:
+        """Make requests in order; each has its reply, errors included, in the same order."""
+        requests = [self._request(method, params) for method, params in calls]
+        replies: list[Reply] = []
+        for chunk in _split(requests):
+            replies.extend(self._exchange(chunk))
+        return replies
+
+    def _request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if self.api_handle is not None:
+            params = {**params, "api_h": self.api_handle}
+        return {"jsonrpc": "2.0", "method": method, "id": f"a{next(self._ids)}", "params": params}
+
+    def _exchange(self, requests: Sequence[dict[str, Any]]) -> list[Reply]:
+        body: Any = requests[0] if len(requests) == 1 else list(requests)
+        frame = self._send(body)
+        try:
+            answer = _framing.decode(frame)
+        except ValueError as error:
+            raise STLConnectionError(
+                f"what answers at {self._transport.address} does not speak JSON-RPC ({error}): "
+                f"give the RPC port of the server as sync_port"
+            ) from error
+        answers = answer if isinstance(answer, list) else [answer]
+        if len(answers) != len(requests):
+            # A request that the server could not read at all is answered by one error without an id.
+            return [self._reply(request, answers[0] if answers else None) for request in requests]
+        return [self._settle(request, item) for request, item in zip(requests, answers, strict=True)]
+
+    def _send(self, body: Any) -> bytes:
+        text = _framing.encode(body)
+        with self._lock:
+            return self._transport.request(
+                _framing.pack(text) if len(text) >= ZIP_BYTES_MIN else text, self._timeout_s
+            )
+
+    def _settle(self, request: dict[str, Any], answer: Any) -> Reply:
+        """Turn an answer into a reply, asking again where the server says so."""
+        reply = self._reply(request, answer)
+        deadline = time.monotonic() + self._task_timeout_s
+        while reply.error is not None and reply.error.code in (_TRY_AGAIN, _IN_PROGRESS):
+            if time.monotonic() > deadline:
+                raise STLTimeoutError(self._task_timeout_s, f"'{request['method']}' on the server")
+            time.sleep(_RETRY_INTERVAL_S)
+            if reply.error.code == _IN_PROGRESS:
+                request = self._request("get_async_results", {"ticket_id": int(reply.error.text)})
+            reply = self._ask_again(request)
+        return reply
+
+    def _ask_again(self, request: dict[str, Any]) -> Reply:
+        answer = _framing.decode(self._send(request))
+        return self._reply(request, answer[0] if isinstance(answer, list) and answer else answer)
+
+    def _reply(self, request: dict[str, Any], answer: Any) -> Reply:
+        method = str(request["method"])
+        if not isinstance(answer, dict) or not ("result" in answer or "error" in answer):
+            raise STLConnectionError(
+                f"the answer of {self._transport.address} to '{method}' has neither a result nor an error: "
+                f"is this the RPC port of the server?"
+            )
+        if "error" in answer:
+            return Reply(method, error=_error(method, answer["error"]))
+        if answer.get("id") != request["id"]:
+            raise STLConnectionError(
+                f"the answer of {self._transport.address} to '{method}' belongs to another request: "
+                f"connect again"
+            )
+        return Reply(method, result=answer["result"])
+
+
+def _error(method: str, error: Any) -> STLRpcError:
+    fields = error if isinstance(error, dict) else {"message": str(error)}
+    text = fields.get("specific_err") or fields.get("message") or "the server gave no reason"
+    code = fields.get("code")
+    return STLRpcError(method, code if isinstance(code, int) else 0, str(text))
+
+
+def _split(requests: Sequence[dict[str, Any]]) -> Iterable[list[dict[str, Any]]]:
+    chunk: list[dict[str, Any]] = []
+    chunk_bytes = 0
+    for request in requests:
+        request_bytes = len(_framing.encode(request)) + 1
+        if chunk and chunk_bytes + request_bytes > BATCH_BYTES_MAX:
+            yield chunk
+            chunk, chunk_bytes = [], 0
+        chunk.append(request)
+        chunk_bytes += request_bytes
+    if chunk:
+        yield chunk

@@ -1,0 +1,181 @@
+"""The two ways to a server: requests with an answer, and published notifications.
+
+``allosaur.testing`` has a transport without any server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import socket as tcp
+from typing import Any, Protocol
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from .._errors import STLConnectionError
+
+_HEARTBEAT_INTERVAL_MS = 5_000
+_HEARTBEAT_TIMEOUT_MS = 60_000
+_RECONNECT_MS = 20
+_RECONNECT_MS_MAX = 500
+
+
+class Signal(enum.Enum):
+    """Why ``Subscription.receive`` came back."""
+
+    FRAME = "frame"
+    DISCONNECTED = "disconnected"
+    CLOSED = "closed"
+
+
+class Subscription(Protocol):
+    """The server's published frames. Only that one came matters: each says to fetch what is new."""
+
+    def receive(self) -> Signal:
+        """Wait for the next signal. After ``close`` it returns ``Signal.CLOSED``."""
+
+    def close(self) -> None:
+        """End it: a ``receive`` that waits in another thread comes back."""
+
+
+class Transport(Protocol):
+    """How messages travel. ``address`` is for messages to the user."""
+
+    address: str
+
+    def open(self, timeout_s: float) -> None:
+        """Find the server. Raises ``STLConnectionError`` when there is none."""
+
+    def request(self, payload: bytes, timeout_s: float) -> bytes:
+        """Send one message and wait for its answer.
+
+        Raises ``STLConnectionError`` when none came in time; the next request starts afresh.
+        """
+
+    def subscribe(self) -> Subscription:
+        """Begin to listen to what the server publishes."""
+
+    def close(self) -> None:
+        """Let go of everything. May be called twice."""
+
+
+class ZmqTransport:
+    """A REQ and a SUB socket to a server on the network."""
+
+    def __init__(self, host: str, rpc_port: int, pub_port: int) -> None:
+        self.address = f"tcp://{host}:{rpc_port}"
+        self._host = host
+        self._rpc_port = rpc_port
+        self._pub_address = f"tcp://{host}:{pub_port}"
+        self._context: zmq.Context[Any] | None = None
+        self._socket: zmq.Socket[bytes] | None = None
+
+    def open(self, timeout_s: float) -> None:
+        """Find the server.
+
+        ZeroMQ connects in the background and never says "refused", so a plain TCP connection is
+        tried first: a server that is not there is then reported at once, and with the reason.
+        """
+        try:
+            tcp.create_connection((self._host, self._rpc_port), timeout=timeout_s).close()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise STLConnectionError(
+                f"no server answers at {self.address} ({reason}): start one with "
+                f"'allosaur server --ports memory,memory', or give the right server and sync_port"
+            ) from error
+        self._context = zmq.Context()
+
+    def request(self, payload: bytes, timeout_s: float) -> bytes:
+        """Send one message and wait for its answer."""
+        socket = self._socket or self._fresh_socket(zmq.REQ, self.address)
+        # A REQ socket that waits for an answer cannot send again: it is kept only once it has one,
+        # so that after a timeout or an interruption the next request takes a fresh socket.
+        self._socket = None
+        try:
+            socket.send(payload)
+            if not socket.poll(int(timeout_s * 1000)):
+                raise STLConnectionError(
+                    f"no answer from {self.address} within {timeout_s:g} s: see whether the server "
+                    f"still runs, or give a longer sync_timeout"
+                )
+            answer = socket.recv()
+        except BaseException:
+            socket.close(linger=0)
+            raise
+        self._socket = socket
+        return answer
+
+    def subscribe(self) -> Subscription:
+        """Begin to listen to what the server publishes."""
+        subscriber = self._fresh_socket(zmq.SUB, None)
+        return _ZmqSubscription(self._open_context(), subscriber, self._pub_address)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        if self._socket is not None:
+            self._socket.close(linger=0)
+            self._socket = None
+        if self._context is not None:
+            self._context.destroy(linger=0)
+            self._context = None
+
+    def _open_context(self) -> zmq.Context[Any]:
+        if self._context is None:
+            raise STLConnectionError(f"not connected to {self.address}: call connect() first")
+        return self._context
+
+    def _fresh_socket(self, kind: int, address: str | None) -> zmq.Socket[bytes]:
+        socket: zmq.Socket[bytes] = self._open_context().socket(kind)
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.HEARTBEAT_IVL, _HEARTBEAT_INTERVAL_MS)
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_TIMEOUT_MS)
+        socket.setsockopt(zmq.RECONNECT_IVL, _RECONNECT_MS)
+        socket.setsockopt(zmq.RECONNECT_IVL_MAX, _RECONNECT_MS_MAX)
+        if address is not None:
+            socket.connect(address)
+        return socket
+
+
+class _ZmqSubscription:
+    """A SUB socket, its monitor (which tells of a lost connection), and a way to wake it."""
+
+    def __init__(self, context: zmq.Context[Any], socket: zmq.Socket[bytes], address: str) -> None:
+        self._socket = socket
+        self._monitor = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self._alarm = context.socket(zmq.PAIR)
+        self._alarm.bind(f"inproc://wake-{id(self)}")
+        self._waker = context.socket(zmq.PAIR)
+        self._waker.connect(f"inproc://wake-{id(self)}")
+        self._poller = zmq.Poller()
+        for source in (self._socket, self._monitor, self._alarm):
+            self._poller.register(source, zmq.POLLIN)
+        socket.setsockopt(zmq.SUBSCRIBE, b"")
+        socket.connect(address)
+
+    def receive(self) -> Signal:
+        """Wait for the next signal."""
+        ready = dict(self._poller.poll())
+        if self._alarm in ready:
+            self._release()
+            return Signal.CLOSED
+        if self._monitor in ready:
+            recv_monitor_message(self._monitor)
+            return Signal.DISCONNECTED
+        # Many frames may wait; they are one ring of the bell.
+        with contextlib.suppress(zmq.Again):
+            while True:
+                self._socket.recv(zmq.NOBLOCK)
+        return Signal.FRAME
+
+    def close(self) -> None:
+        """Wake the receiver, which then closes the sockets in its own thread."""
+        with contextlib.suppress(zmq.ZMQError):
+            self._waker.send(b"", zmq.NOBLOCK)
+        self._waker.close(linger=100)
+
+    def _release(self) -> None:
+        self._socket.disable_monitor()
+        for socket in (self._monitor, self._alarm, self._socket):
+            socket.close(linger=0)

@@ -1,0 +1,153 @@
+"""What a stateful client reads of traffic: counters of profiles and template groups, and their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..._errors import STLError
+from ...client._places import DEFAULT_PROFILE, Ports
+from ._base import Pids, StatefulBase
+from ._counter_tables import DynamicBook, TrafficBook, errors_in
+
+
+class CounterMethods(StatefulBase):
+    """Statistics. The server's counters only grow: clearing is this client's view."""
+
+    _traffic_book: TrafficBook | None = None
+    _dynamic_book: DynamicBook | None = None
+
+    def connect(self) -> None:
+        """Connect to the server. Raises ``STLError``; the message says where it looked and what to do."""
+        super().connect()
+        rpc = self._stateful().rpc
+        self._traffic_book, self._dynamic_book = TrafficBook(rpc.call), DynamicBook(rpc.call)
+
+    def get_stats(
+        self,
+        ports: Ports = None,
+        sync_now: bool = True,
+        skip_zero: bool = True,
+        pid_input: str = DEFAULT_PROFILE,
+        is_sum: bool = False,
+    ) -> dict[Any, Any]:
+        """Counters and rates: keys are port numbers, "total", "global", "traffic", "latency".
+
+        "traffic" is as ``get_traffic_stats`` gives it, "latency" as ``get_latency_stats``; the others are
+        as in the stateless client: bytes with FCS, rates in bits or packets a second.
+        """
+        stats = super().get_stats(ports, sync_now)
+        stats.pop("flow_stats", None)
+        stats["traffic"] = self.get_traffic_stats(skip_zero, pid_input, is_sum)
+        stats["latency"] = self.get_latency_stats(skip_zero)
+        return stats
+
+    def clear_stats(  # type: ignore[override]
+        self,
+        ports: Ports = None,
+        clear_global: bool = True,
+        clear_xstats: bool = True,
+        clear_traffic: bool = True,
+        pid_input: Pids = DEFAULT_PROFILE,
+    ) -> None:
+        """Count from here: ports, the sum of all profiles, and with ``clear_traffic`` those named."""
+        for profile_id in self._pids(pid_input):
+            if clear_traffic:
+                self.clear_traffic_stats(profile_id)
+        self.clear_traffic_stats(is_sum=True)
+        super().clear_stats(ports, clear_global, clear_xstats=clear_xstats)
+
+    def get_traffic_stats(
+        self, skip_zero: bool = True, pid_input: str = DEFAULT_PROFILE, is_sum: bool = False
+    ) -> dict[str, dict[str, Any]]:
+        """The counters of a profile, or with ``is_sum`` of all: "client" and "server", each by name.
+
+        Those that are zero are left out, unless ``skip_zero`` is False; then the lines that structure
+        the table are among them, too.
+        """
+        return self._traffic().read(self._known(pid_input, is_sum), is_sum, skip_zero)
+
+    def clear_traffic_stats(self, pid_input: str = DEFAULT_PROFILE, is_sum: bool = False) -> None:
+        """Count a profile, or with ``is_sum`` the sum of all, from here."""
+        self._traffic().clear(self._known(pid_input, is_sum), is_sum)
+
+    def is_traffic_stats_error(
+        self, stats: Mapping[str, Mapping[str, Any]]
+    ) -> tuple[bool, dict[str, dict[str, str]]]:
+        """Whether counters of ``get_traffic_stats`` are errors; and which, by side, with what they mean."""
+        return errors_in(stats, self._traffic().errors(DEFAULT_PROFILE))
+
+    def get_dynamic_traffic_stats(
+        self, skip_zero: bool = True, pid_input: str = DEFAULT_PROFILE, is_sum: bool = False
+    ) -> dict[str, Any]:
+        """As ``get_traffic_stats``, of counters that are not always there, such as those of tunnels."""
+        return self._dynamic().read(self._known(pid_input, is_sum), is_sum, skip_zero)
+
+    def clear_dynamic_traffic_stats(self, pid_input: str | None = None, clear_all: bool = False) -> None:
+        """Count the sum, and a profile or all that was read, from here."""
+        if clear_all:
+            self._dynamic().clear_all()
+        if pid_input:
+            self._dynamic().clear(self._known(pid_input), False)
+        self._dynamic().clear(DEFAULT_PROFILE, True)
+
+    def is_dynamic_traffic_stats_error(
+        self,
+        stats: Mapping[str, Mapping[str, Any]],
+        pid_input: str = DEFAULT_PROFILE,
+        is_sum: bool = False,
+    ) -> tuple[bool, dict[str, dict[str, str]]]:
+        """As ``is_traffic_stats_error``, of ``get_dynamic_traffic_stats`` with the same arguments."""
+        return errors_in(stats, self._dynamic().errors(pid_input, is_sum))
+
+    def get_tg_names(self, pid_input: str = DEFAULT_PROFILE) -> list[str]:
+        """The names of the template groups of a profile."""
+        return self._traffic().groups(self._known(pid_input))
+
+    def get_traffic_tg_stats(
+        self, tg_names: str | Sequence[str], skip_zero: bool = True, pid_input: str = DEFAULT_PROFILE
+    ) -> dict[str, dict[str, dict[str, Any]]]:
+        """The counters of template groups: for each name as ``get_traffic_stats``.
+
+        They are since the start of the profile. Raises ``ASTFErrorBadTG`` for unknown names.
+        """
+        names = [tg_names] if isinstance(tg_names, str) else list(tg_names)
+        return self._traffic().read_groups(self._known(pid_input), names, skip_zero)
+
+    def get_flow_rates(self, pid_input: str = DEFAULT_PROFILE) -> dict[str, Any]:
+        """What a profile was asked for against what it does; TRex's servers do not know that.
+
+        ``offered_cps``, ``begun_cps`` and ``achieved_cps`` are connections a second that are asked for,
+        that begin, and that are established; ``begun``, ``established`` and ``missed`` how many since the
+        start: missed are those that were due and not begun in time. ``duration_s`` is since the start.
+        Raises ``STLError`` when the server does not count them.
+        """
+        if "get_flow_rates" not in self._stateful().supported_commands:
+            raise STLError("the server does not count missed flows: only Allosaur's servers do")
+        rates: dict[str, Any] = self._stateful().rpc.call("get_flow_rates", profile_id=self._known(pid_input))
+        return rates
+
+    def get_latency_stats(self, skip_zero: bool = True) -> dict[int, dict[str, Any]]:
+        """Latency of each port; ``_client_latency`` knows how."""
+        raise NotImplementedError
+
+    def _forget_counters(self) -> None:
+        rpc = self._stateful().rpc
+        self._traffic_book, self._dynamic_book = TrafficBook(rpc.call), DynamicBook(rpc.call)
+
+    def _traffic(self) -> TrafficBook:
+        self._stateful()
+        assert self._traffic_book is not None  # connect() made it
+        return self._traffic_book
+
+    def _dynamic(self) -> DynamicBook:
+        self._stateful()
+        assert self._dynamic_book is not None  # connect() made it
+        return self._dynamic_book
+
+    def _known(self, pid_input: str, is_sum: bool = False) -> str:
+        """One profile that is there. Raises ``STLError``."""
+        if is_sum or pid_input == DEFAULT_PROFILE:
+            return pid_input
+        (profile_id,) = self._pids([pid_input])
+        return profile_id

@@ -1,0 +1,252 @@
+"""Profiles from files: Python with its tunables, JSON, YAML, captures. Errors say the file and the line."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+import traceback
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .._errors import STLError, STLProfileError
+from ..packets._scapy_log import silence_routes
+from ._profile import STLProfile
+from ._stream import STLStream
+from ._tunable_names import did_you_mean, warn_of_unread
+
+_REGISTER_HELP = "define register() that returns an object with get_streams()"
+
+
+def load(path: Path, direction: int, port_id: int, tunables: dict[str, Any]) -> STLProfile:
+    """Load a profile by the kind of its file. Raises ``STLProfileError``."""
+    kinds: dict[str, Callable[[], STLProfile]] = {
+        ".py": lambda: load_python(path, direction, port_id, tunables),
+        ".json": lambda: load_json(path),
+        ".yaml": lambda: load_yaml(path),
+        ".yml": lambda: load_yaml(path),
+        ".pcap": lambda: load_capture(path, direction, tunables),
+        ".pcapng": lambda: load_capture(path, direction, tunables),
+        ".erf": lambda: load_capture(path, direction, tunables),
+        ".cap": lambda: load_capture(path, direction, tunables),
+    }
+    if path.suffix not in kinds:
+        raise STLProfileError(
+            f"profile {path}: files ending in '{path.suffix}' are not known, give .py, .json, .yaml or .pcap"
+        )
+    return kinds[path.suffix]()
+
+
+def load_json(path: Path) -> STLProfile:
+    """A profile from a JSON list of streams. Raises ``STLProfileError``."""
+    try:
+        streams = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise STLProfileError(f"profile {path}, line {error.lineno}: not JSON ({error.msg})") from error
+    return _from_streams(path, streams)
+
+
+def load_yaml(path: Path) -> STLProfile:
+    """A profile from a YAML list of streams. Raises ``STLProfileError``."""
+    import yaml
+
+    try:
+        streams = yaml.safe_load(read_text(path))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        raise STLProfileError(
+            f"profile {path}{where}: not YAML ({getattr(error, 'problem', error)})"
+        ) from error
+    return _from_streams(path, streams)
+
+
+def load_capture(path: Path, direction: int, tunables: dict[str, Any]) -> STLProfile:
+    """A profile from a pcap, pcapng or ERF file; tunables are as ``load_pcap`` takes them.
+
+    With ``split_mode`` it is the profile of one direction. Raises ``STLProfileError``.
+    """
+    parameters = list(inspect.signature(STLProfile.load_pcap).parameters)[1:]
+    arguments = as_keywords(path, tunables)
+    unknown = [name for name in arguments if name not in parameters]
+    if unknown:
+        raise STLProfileError(
+            f"profile {path}: a capture has no tunable '{unknown[0]}', "
+            f"its tunables are: {', '.join(parameters)}"
+        )
+    try:
+        loaded: Any = STLProfile.load_pcap(path, **arguments)
+    except STLProfileError:
+        raise
+    except STLError as error:
+        raise STLProfileError(f"profile {path}: {error}") from error
+    profile: STLProfile = loaded[direction % 2] if isinstance(loaded, tuple) else loaded
+    return profile
+
+
+def load_python(path: Path, direction: int, port_id: int, tunables: dict[str, Any]) -> STLProfile:
+    """A profile from a Python file. Raises ``STLProfileError``."""
+    path = path.resolve()
+    with located_module(path) as module:
+        register = getattr(module, "register", None)
+        if not callable(register):
+            raise STLProfileError(f"profile {path} has no register() function: {_REGISTER_HELP}")
+        get_streams = getattr(register(), "get_streams", None)
+        if not callable(get_streams):
+            raise STLProfileError(
+                f"profile {path}: what register() returns has no get_streams(): {_REGISTER_HELP}"
+            )
+        arguments = _arguments(path, get_streams, {"direction": direction, "port_id": port_id}, tunables)
+        streams = get_streams(**arguments)
+    if isinstance(streams, STLProfile):
+        return streams
+    if isinstance(streams, STLStream):
+        return STLProfile(streams)
+    if not isinstance(streams, (list, tuple)) or not all(isinstance(stream, STLStream) for stream in streams):
+        raise STLProfileError(
+            f"profile {path}: get_streams() returned {type(streams).__name__}, "
+            f"it must return a list of STLStream"
+        )
+    return STLProfile(streams)
+
+
+@contextmanager
+def located_module(path: Path) -> Iterator[types.ModuleType]:
+    """Run a Python file as a module, and let errors say its line for as long as a ``with`` block lasts.
+
+    Raises ``STLProfileError``.
+    """
+    source = read_text(path)
+    silence_routes()
+    path = path.resolve()
+    try:
+        code = compile(source, str(path), "exec")
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        text = (getattr(error, "text", None) or "").strip()
+        where = f", line {line}" if line else ""
+        shown = f": {text}" if text else ""
+        raise STLProfileError(f"profile {path}{where}: {getattr(error, 'msg', error)}{shown}") from error
+    module = types.ModuleType(f"profile_{path.stem}_{id(code):x}")
+    module.__file__ = str(path)
+    with _imports_from(path.parent, module), _located(path):
+        exec(code, module.__dict__)
+        yield module
+
+
+def read_text(path: Path) -> str:
+    """The text of a profile's file. Raises ``STLProfileError``."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise STLProfileError(f"profile {path} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise STLProfileError(f"profile {path} is not UTF-8 text: {error}") from error
+
+
+def _from_streams(path: Path, streams: Any) -> STLProfile:
+    try:
+        return STLProfile.from_json(streams)
+    except STLError as error:
+        raise STLProfileError(f"profile {path}: {error}") from error
+
+
+def _arguments(
+    path: Path, get_streams: Callable[..., Any], context: dict[str, Any], tunables: dict[str, Any]
+) -> dict[str, Any]:
+    """What ``get_streams`` gets, in the old style (keyword arguments) or the new (a list for argparse)."""
+    parameters = inspect.signature(get_streams).parameters
+    if "tunables" in parameters:
+        return {**_accepted(parameters, context), "tunables": as_list(tunables)}
+    keywords = as_keywords(path, tunables)
+    takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    unknown = [name for name in keywords if name not in parameters]
+    known = [name for name in named(parameters) if name not in context]
+    if unknown and not takes_all:
+        raise no_tunable(path, unknown[0], known)
+    warn_of_unread(path, get_streams, unknown, known)
+    return {**_accepted(parameters, context), **keywords}
+
+
+def named(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
+    """The parameters that have names of their own."""
+    several = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return [name for name, parameter in parameters.items() if parameter.kind not in several]
+
+
+def no_tunable(path: Path, name: str, known: Sequence[str]) -> STLProfileError:
+    """The error for a tunable that a profile does not have."""
+    return STLProfileError(
+        f"profile {path} has no tunable '{name}', "
+        f"its tunables are: {', '.join(known) or 'none'}{did_you_mean(name, known)}"
+    )
+
+
+def _accepted(parameters: Any, values: dict[str, Any]) -> dict[str, Any]:
+    takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    return {name: value for name, value in values.items() if takes_all or name in parameters}
+
+
+def as_list(tunables: dict[str, Any]) -> list[str]:
+    """Tunables of either style as words of a command line."""
+    words = [str(word) for word in tunables.get("tunables") or []]
+    for name, value in tunables.items():
+        if name != "tunables":
+            words += [f"--{name}", str(value)]
+    return words
+
+
+def as_keywords(path: Path, tunables: dict[str, Any]) -> dict[str, Any]:
+    """Tunables of either style as keyword arguments: '--size 64' and 'size=64' both give size."""
+    keywords = {name: value for name, value in tunables.items() if name != "tunables"}
+    words = iter(str(word) for word in tunables.get("tunables") or [])
+    for word in words:
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not equals:
+            following = next(words, None)
+            if following is None or not word.startswith("--"):
+                raise STLProfileError(f"profile {path}: tunable '{word}' has no value, write {name}=VALUE")
+            value = following
+        keywords[name.replace("-", "_")] = _literal(value)
+    return keywords
+
+
+def _literal(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"True": True, "true": True, "False": False, "false": False, "None": None}.get(text, text)
+
+
+@contextmanager
+def _imports_from(directory: Path, module: types.ModuleType) -> Iterator[None]:
+    """While a profile runs it may import the files next to it, and find itself (data classes do)."""
+    sys.path.insert(0, str(directory))
+    sys.modules[module.__name__] = module
+    try:
+        yield
+    finally:
+        sys.path.remove(str(directory))
+        del sys.modules[module.__name__]
+
+
+@contextmanager
+def _located(path: Path) -> Iterator[None]:
+    """Say in which line of the profile something went wrong."""
+    try:
+        yield
+    except STLProfileError:
+        raise
+    except (Exception, SystemExit) as error:
+        lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        where = f", line {lines[-1].lineno}: {lines[-1].line}" if lines else ""
+        if isinstance(error, SystemExit):
+            what = "it ended itself; are its tunables right?"
+        else:
+            what = str(error) if isinstance(error, STLError) else f"{type(error).__name__}: {error}"
+        raise STLProfileError(f"profile {path}{where}: {what}") from error
