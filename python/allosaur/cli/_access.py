@@ -1,7 +1,4 @@
-"""Getting at a server and its ports: connecting, and owning ports for as long as a command lasts.
-
-Not here: what a command does with them, and servers that a command starts itself (`_run`).
-"""
+"""Getting at a server and its ports: connecting, and owning ports for as long as a command lasts."""
 
 from __future__ import annotations
 

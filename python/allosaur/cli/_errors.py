@@ -1,6 +1,6 @@
 """How a command ends: its exit codes, and the error that carries one.
 
-Not here: printing. `_main.main` prints every error in one place.
+`_main.main` prints every error in one place.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The words of the command line: what each option's text means, and why a text is refused.
 
-Each function takes the text and returns the value, or raises `argparse.ArgumentTypeError` with a
-message that says what to write instead. Not here: the commands.
+Each function takes the text and returns the value, or raises `argparse.ArgumentTypeError` with a message
+that says what to write instead.
 """
 
 from __future__ import annotations

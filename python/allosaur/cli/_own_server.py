@@ -1,7 +1,4 @@
-"""A server that a command starts for itself, and why it does not start, in the words of the command.
-
-Not here: the process (`allosaur.server`), and connecting to it (`_access`).
-"""
+"""A server that a command starts for itself, and why it does not start, in the words of the command."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The parser of the command line: its errors are one line that names what was meant.
-
-Not here: which commands there are (`_commands`), and what is done with their options (`_main`).
-"""
+"""The parser of the command line: its errors are one line that names what was meant."""
 
 from __future__ import annotations
 

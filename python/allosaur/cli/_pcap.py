@@ -1,6 +1,6 @@
 """A capture file's totals, read in one pass: packets, bytes, sizes, first and last time.
 
-Not here: what is in the packets. Only for files that the simulator wrote: pcap, micro- or nanoseconds.
+Only for files that the simulator wrote: pcap, micro- or nanoseconds.
 """
 
 from __future__ import annotations

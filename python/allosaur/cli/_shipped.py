@@ -1,6 +1,6 @@
 """The profiles that come with the package: finding one by its name, and what each says of itself.
 
-Not here: loading one (`_profile`, `_flow_access`). Nothing of a profile is run to describe it.
+Nothing of a profile is run to describe it.
 """
 
 from __future__ import annotations

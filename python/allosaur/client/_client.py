@@ -7,10 +7,8 @@
         client.wait_on_traffic(ports=[0])
         print(client.get_stats()[1]["ipackets"])
 
-Its parts: ``_client_base`` (connection), ``_client_ports``, ``_client_service`` (service mode),
-``_client_capture``, ``_client_traffic``, ``_client_changes``, ``_client_pcap``, ``_client_layers``
-(addresses), ``_client_neighbors`` (ARP, ping), ``_client_server``, ``_client_line`` (the console's words);
-the handshake and the state are in ``_session``.
+Its methods are in the other modules of this package, by subject; the handshake and the state that events
+keep are in ``_session``.
 """
 
 from __future__ import annotations

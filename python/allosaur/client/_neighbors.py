@@ -1,6 +1,6 @@
 """What a client finds out about who is around: ARP, ping, scans, which ports are joined.
 
-The services that do it (``_services``), and Scapy with them, are imported when they are used.
+The services that do it, and Scapy with them, are imported when they are used.
 """
 
 from __future__ import annotations

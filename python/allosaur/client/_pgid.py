@@ -1,4 +1,8 @@
-"""Statistics of packet groups as scripts read them, made from the server's counters."""
+"""Statistics of packet groups as scripts read them, made from the server's counters.
+
+The server's counters only grow; ``clear_stats`` takes a reference of each group, and what is read
+is the difference.
+"""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ class PortMethods(ClientBase):
         return stats
 
     def _resolve(self, ports: list[int]) -> None:
-        """Find the gateways of ports; ``_client_neighbors`` knows how."""
+        """Find the gateways of ports; ``_neighbors`` knows how."""
         raise NotImplementedError
 
     def _interesting_ports(self) -> list[int]:

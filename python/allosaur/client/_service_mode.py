@@ -1,7 +1,6 @@
 """What a client does with service mode: the mode itself, receive queues, capture ports.
 
-In service mode the server shows the client what a port receives, beside counting it. What does not
-live here: captures (``_client_capture``), and what is built on all of it (``_client_neighbors``).
+In service mode the server shows the client what a port receives, beside counting it.
 """
 
 from __future__ import annotations

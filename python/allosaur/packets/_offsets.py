@@ -1,8 +1,8 @@
 """Where headers and fields lie in a packet: "IP.src" to a number of bytes.
 
-A header's name is that of Scapy's class
-("Ether", "ICMPv6ND_NS") or the one that Scapy shows ("Ethernet", "ICMPv6 Neighbor Discovery - Neighbor
-Solicitation"; "802.1Q" may be written "802|1Q"); a second header of a kind is "IP:1".
+A header's name is that of Scapy's class ("Ether", "ICMPv6ND_NS") or the one that Scapy shows ("Ethernet",
+"ICMPv6 Neighbor Discovery - Neighbor Solicitation"; "802.1Q" may be written "802|1Q"); a second header of a
+kind is "IP:1".
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Counters over time: a sampler keeps readings, and rates are the differences between them.
 
-A rate here is always what was counted, divided by the time in which it was counted. Not here: the
-clock and the server, which are given.
+A rate here is always what was counted, divided by the time in which it was counted.
 """
 
 from __future__ import annotations

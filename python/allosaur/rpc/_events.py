@@ -1,7 +1,8 @@
 """The server's events: a thread that waits for the notification and fetches what happened.
 
-There is no polling. The server publishes a frame when something happened; the thread fetches the
-events by an ordinary request. A lost connection is noticed by the socket's monitor.
+What an event means for a port is for the client, which is called event by event, in order. There is no
+polling: the server publishes a frame when something happened, and the thread fetches the events by an
+ordinary request. A lost connection is noticed by the socket's monitor.
 """
 
 from __future__ import annotations

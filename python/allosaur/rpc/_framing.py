@@ -1,7 +1,6 @@
 """The bytes of one message: JSON text, plain or in the zipped envelope.
 
-The envelope is a magic number and the length of the text (4 bytes each, big endian), then a zlib
-stream.
+The envelope is a magic number and the length of the text (4 bytes each, big endian), then a zlib stream.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """JSON-RPC 2.0 over a transport: one call, or a batch in order.
 
-One lock lets the user's thread and the event thread share it.
+Two answers of a server mean "ask again", and are not shown to the caller. One lock lets the user's thread
+and the event thread share it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The two ways to a server: requests with an answer, and published notifications.
 
-``allosaur.testing`` has a transport without any server.
+The client is written against the protocol ``Transport``. Over ZeroMQ it is ``ZmqTransport``;
+``allosaur.testing`` has one without any server.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Turns: generators that run side by side in one thread, each until it yields something to wait for."""
+"""Turns: generators that run side by side in one thread, each until it yields something to wait for.
+
+Time is an argument, in seconds.
+"""
 
 from __future__ import annotations
 

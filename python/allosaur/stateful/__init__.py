@@ -1,6 +1,5 @@
-"""Stateful traffic: TCP and UDP flows, as programs of both sides; one noun a file.
+"""Stateful traffic: TCP and UDP flows, as programs of both sides.
 
-The profile language: ``_commands``, ``_program``, ``_captured`` (programs from captures), ``_replace``
-(fields of applications), ``_addresses``, ``_association``, ``_tunables``, ``_templates``, ``_profile``,
-``_loader``.
+The modules here are the profile language; the client is in ``client``. It takes files, captures and the
+look-up of tunables from ``streams``.
 """

@@ -1,4 +1,7 @@
-"""The buffers of a profile: the bytes that programs send, each kept once."""
+"""The buffers of a profile: the bytes that programs send, each kept once.
+
+Beside them are the lists of values that replace parts of a buffer, one for each connection.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs from captures: the commands of one side of a recorded conversation."""
+"""Programs from captures: the commands of one side of a recorded connection, as TRex's client makes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation, taken out of a capture: who said what, in order."""
+"""The connection of a capture: who sent what, in order, although segments were lost or reordered."""
 
 from __future__ import annotations
 

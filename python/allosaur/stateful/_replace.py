@@ -1,4 +1,8 @@
-"""Fields of applications in what programs send: found by header or pattern, and changed."""
+"""Fields of applications in what programs send: found by header or pattern, and changed.
+
+The peer's bytes and counts follow such a change. What differs from connection to connection is chosen by
+the server: the ``draw`` of a command is an offset and a list of equally long values.
+"""
 
 from __future__ import annotations
 

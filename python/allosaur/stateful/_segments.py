@@ -1,4 +1,4 @@
-"""Frames taken apart as far as a conversation needs it: addresses, ports, TCP's numbers, payload."""
+"""Frames taken apart as far as a program needs it: addresses, ports, TCP's numbers, payload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The network that clients seem to be in: virtual interfaces, and gateways for their addresses."""
+"""The network that clients seem to be in: virtual interfaces, and gateways for their addresses.
+
+A client finds the MAC addresses of its gateways before a run.
+"""
 
 from __future__ import annotations
 

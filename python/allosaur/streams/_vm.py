@@ -1,6 +1,7 @@
 """The field engine's language: variables, and what is written into each packet.
 
-An instruction that needs offsets is compiled when the packet is known: ``to_json(layers)``.
+One class an instruction, with its check and its JSON; the server runs it. An instruction that needs offsets
+is compiled when the packet is known: ``to_json(layers)``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`allosaur demo`: the whole path at once, with nothing to set up.
 
-Starts a server on two in-memory ports, sends the traffic of `_demo_profile` both ways, checks that what was
-received is what was sent; then TCP flows (`_demo_flows`); and writes the report.
+Starts a server on two in-memory ports, sends the traffic of `demo/_profile.py` both ways, and checks that
+what was received is what was sent; then TCP flows (`demo/_flows.py`); and writes the report.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`allosaur sim`: the packets a profile would send, as a capture file, in virtual time.
 
 The engine is the server's own; this only gives it the requests and describes what it wrote. Flows
-are in `_sim_flows`.
+are in `flows/_sim.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Which packets are the run's own: a packet group for each stream, so that packets of others count nowhere.
 
-A server knows the packets of a group by a sign in them: the identification of IPv4, the flow label
-of IPv6.
+A server knows the packets of a group by a sign in them: the identification of IPv4, the flow label of IPv6.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What to look at when a run lost packets: facts about the ports, in sentences.
 
-A port whose packets all got lost has most often nobody who takes them: a MAC address that is not
-the device's, a route that is missing, a link that is down.
+A port whose packets all got lost has most often nobody who takes them: a MAC address that is not the
+device's, a route that is missing, a link that is down.
 """
 
 from __future__ import annotations

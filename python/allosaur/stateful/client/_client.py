@@ -7,9 +7,7 @@
         client.wait_on_traffic()
         print(client.get_stats()["traffic"])
 
-Its parts: ``_client_base`` (connection, owning), ``_client_profiles``, ``_client_runs``,
-``_client_counters``, ``_client_latency``, ``_client_topology``, ``_client_clients``, ``_client_tunnels``;
-beside them it has all of the stateless client.
+Its methods are in the other modules of this package, by subject, and in those of the stateless client.
 """
 
 from __future__ import annotations

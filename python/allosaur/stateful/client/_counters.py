@@ -128,7 +128,7 @@ class CounterMethods(StatefulBase):
         return rates
 
     def get_latency_stats(self, skip_zero: bool = True) -> dict[int, dict[str, Any]]:
-        """Latency of each port; ``_client_latency`` knows how."""
+        """Latency of each port; ``_latency`` knows how."""
         raise NotImplementedError
 
     def _forget_counters(self) -> None:

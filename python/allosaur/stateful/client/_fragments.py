@@ -1,4 +1,7 @@
-"""Large texts for the server, in pieces."""
+"""Large texts for the server, in pieces.
+
+The first piece carries a hash: the rest is not sent when the server has the text already.
+"""
 
 from __future__ import annotations
 
