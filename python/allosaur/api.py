@@ -13,6 +13,7 @@ from typing import Any
 import allosaur as _allosaur
 
 from .compat import _missing, _missing_names, _names, _text, _tools
+from .packets._scapy_star import scapy_star
 
 #: Modules of Python that TRex's star has, too: profiles use them without an import.
 _PYTHON_MODULES = (
@@ -20,56 +21,10 @@ _PYTHON_MODULES = (
     *("inspect", "io", "json", "logging", "math", "operator", "os", "random", "re", "select", "socket"),
     *("string", "struct", "subprocess", "sys", "tempfile", "threading", "time", "traceback", "types"),
 )
-_SCAPY_MODULES = (
-    *(
-        "config",
-        "base_classes",
-        "volatile",
-        "fields",
-        "packet",
-        "plist",
-        "utils",
-        "utils6",
-        "sendrecv",
-        "data",
-    ),
-    *(
-        "layers.l2",
-        "layers.inet",
-        "layers.inet6",
-        "layers.dns",
-        "layers.dhcp",
-        "layers.dhcp6",
-        "layers.vxlan",
-    ),
-    *(
-        "layers.sctp",
-        "layers.rtp",
-        "layers.ntp",
-        "layers.tftp",
-        "layers.snmp",
-        "layers.netflow",
-        "layers.radius",
-    ),
-    *(
-        "layers.ppp",
-        "layers.pptp",
-        "layers.l2tp",
-        "layers.rip",
-        "layers.hsrp",
-        "layers.mobileip",
-        "layers.llmnr",
-    ),
-    *("layers.isakmp", "layers.netbios", "layers.gprs"),
-)
 
 
 def _collect() -> dict[str, Any]:
-    importlib.import_module("allosaur.packets._scapy")  # Sets Scapy up before its other modules are imported.
-    names: dict[str, Any] = {}
-    for module in _SCAPY_MODULES:
-        found = vars(importlib.import_module(f"scapy.{module}"))
-        names.update({name: value for name, value in found.items() if not name.startswith("_")})
+    names = dict(scapy_star())
     names.update({name: importlib.import_module(name) for name in _PYTHON_MODULES})
     for compat in (_text, _tools, _names):
         names.update({name: getattr(compat, name) for name in compat.__all__})

@@ -1,6 +1,6 @@
 """The import name ``trex`` of existing scripts: everything comes from ``allosaur``."""
 
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 from allosaur.compat._missing import install as _install
 
 _install()

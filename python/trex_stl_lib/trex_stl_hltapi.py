@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import allosaur.api as _api
+from allosaur._from_api import from_api
 from allosaur.api import *
-from allosaur.compat._missing import from_api
 from allosaur.compat._missing_names import HLT
 from allosaur.hlt import DEFAULTS as traffic_config_kwargs  # noqa: N811 (the name of existing scripts)
 from allosaur.hlt import STLHltStream

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._errors import STLArgumentError
-from ..packets._buffer import PacketBuffer, pushed
+from .._errors import STLArgumentError, STLPacketError
+from ..packets._buffer import PacketBuffer
 from ..packets._vlan import VLAN
+from ..streams._packet import PACKET_BYTES_MAX, PACKET_BYTES_MIN, STLPktBuilder
 from ._base import ClientBase
 from ._places import Ports
 
@@ -77,7 +79,7 @@ class LayerMethods(ClientBase):
             raise STLArgumentError("pkts", pkts, "at least one packet")
         if ipg_usec < 0 or len(many) * ipg_usec > _PUSH_S_MAX * 1e6:
             raise STLArgumentError("ipg_usec", ipg_usec, "a gap that makes the packets last at most 1 s")
-        chunks = list(_chunks([pushed(packet) for packet in many]))
+        chunks = list(_chunks([_pushed(packet) for packet in many]))
         chosen = self._ports(ports, self.get_acquired_ports)
         fields = {"ipg_usec": int(ipg_usec), "force": bool(force)}
         return [self._push(port_id, chunks, fields) for port_id in chosen]
@@ -107,3 +109,21 @@ def _chunks(packets: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
         chunk.append(packet)
         size += len(packet["binary"]) + _FIELDS_CHARS
     yield chunk
+
+
+def _pushed(packet: bytes | Packet | PacketBuffer) -> dict[str, Any]:
+    """A packet as ``push_pkts`` wants it. Raises ``STLPacketError``."""
+    if isinstance(packet, PacketBuffer):
+        data, source, destination = packet.buffer, packet.port_src, packet.port_dst
+    elif isinstance(packet, (bytes, bytearray)):
+        data, source, destination = bytes(packet), True, True
+    else:
+        builder = STLPktBuilder(pkt=packet)
+        data = builder.dump_pkt(encode=False)["binary"]
+        source, destination = builder.is_default_src_mac(), builder.is_default_dst_mac()
+    if not PACKET_BYTES_MIN <= len(data) <= PACKET_BYTES_MAX:
+        raise STLPacketError(
+            f"the packet has {len(data)} bytes: give {PACKET_BYTES_MIN} to {PACKET_BYTES_MAX}, without FCS"
+        )
+    binary = base64.b64encode(data).decode()
+    return {"binary": binary, "use_port_dst_mac": destination, "use_port_src_mac": source}

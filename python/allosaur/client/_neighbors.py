@@ -39,10 +39,8 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
     def create_service_ctx(self, port: int) -> ServiceContext:
         """Where services of a port run: ``client.create_service_ctx(0).run(services)``."""
         from ..services._context import ServiceContext
-        from ._client import STLClient
 
         (port_id,) = self._ports([port], self.get_all_ports, owned=False)
-        assert isinstance(self, STLClient)  # the only class with these methods
         return ServiceContext(self, port_id)
 
     def set_l3_mode(self, port: int, src_ipv4: str, dst_ipv4: str, vlan: Vlan = None) -> None:

@@ -6,17 +6,12 @@ one that does ends at the line that uses it.
 
 from __future__ import annotations
 
-import builtins
-import collections
-import contextlib
-import functools
-import importlib
 import importlib.abc
 import importlib.machinery
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from .._errors import STLError
 from ._missing_names import MODULES, NAMES
@@ -71,23 +66,3 @@ def install() -> None:
     """Let missing modules say what they are."""
     if not any(type(finder).__name__ == _MissingModules.__name__ for finder in sys.meta_path):
         sys.meta_path.append(_MissingModules())
-
-
-def from_api(module: str, name: str) -> Any:
-    """A name that one of TRex's modules has: of ``allosaur.api``, Scapy, TRex's other modules or Python."""
-    if name.startswith("__"):
-        raise AttributeError(f"module '{module}' has no attribute '{name}'")
-    try:
-        return importlib.import_module(f"{module}.{name}")
-    except NotInAllosaurModuleError:
-        return Missing(f"{module}.{name}", "a module of TRex's client")
-    except ModuleNotFoundError:
-        pass
-    import allosaur.api
-
-    for place in (allosaur.api, builtins, collections, contextlib, functools):
-        if hasattr(place, name):
-            return getattr(place, name)
-    if name in sys.stdlib_module_names:
-        return importlib.import_module(name)
-    raise AttributeError(f"{module}: neither Allosaur, Scapy nor TRex's client has '{name}'")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from .._errors import STLPacketError, STLTypeError
-from ..streams._packet import PACKET_BYTES_MAX, PACKET_BYTES_MIN, STLPktBuilder
+from .._errors import STLTypeError
 
 if TYPE_CHECKING:
     from scapy.packet import Packet
@@ -46,24 +45,6 @@ def decoded(packet: dict[str, Any]) -> CapturedPacket:
     binary = base64.b64decode(packet["binary"])
     usual = {"port": -1, "index": 0, "wirelen": len(binary), "origin": "NONE", "ts": 0.0}
     return cast(CapturedPacket, {**usual, **packet, "binary": binary})
-
-
-def pushed(packet: bytes | Packet | PacketBuffer) -> dict[str, Any]:
-    """A packet as ``push_pkts`` wants it. Raises ``STLPacketError``."""
-    if isinstance(packet, PacketBuffer):
-        data, source, destination = packet.buffer, packet.port_src, packet.port_dst
-    elif isinstance(packet, (bytes, bytearray)):
-        data, source, destination = bytes(packet), True, True
-    else:
-        builder = STLPktBuilder(pkt=packet)
-        data = builder.dump_pkt(encode=False)["binary"]
-        source, destination = builder.is_default_src_mac(), builder.is_default_dst_mac()
-    if not PACKET_BYTES_MIN <= len(data) <= PACKET_BYTES_MAX:
-        raise STLPacketError(
-            f"the packet has {len(data)} bytes: give {PACKET_BYTES_MIN} to {PACKET_BYTES_MAX}, without FCS"
-        )
-    binary = base64.b64encode(data).decode()
-    return {"binary": binary, "use_port_dst_mac": destination, "use_port_src_mac": source}
 
 
 def _frame_bytes(buffer: Any) -> bytes:

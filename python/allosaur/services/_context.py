@@ -10,17 +10,14 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._errors import STLArgumentError, STLConnectionError, STLError
 from ..packets._buffer import CapturedPacket
+from ._client import ServiceClient, ServicePort
 from ._pipe import ServicePipe
 from ._schedule import Schedule, Sending
 from ._service import STLService, STLServiceFilter
-
-if TYPE_CHECKING:
-    from ..client._client import STLClient
-    from ..client._port import Port
 
 #: Captures are asked soon after something happened, then ever more rarely.
 _POLL_S_MIN = 0.001
@@ -38,7 +35,7 @@ class ServiceContext:
 
     def __init__(
         self,
-        client: STLClient,
+        client: ServiceClient,
         port: int,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
@@ -49,7 +46,7 @@ class ServiceContext:
         self._sleep = sleep
 
     @property
-    def port_obj(self) -> Port:
+    def port_obj(self) -> ServicePort:
         """What is known of the port."""
         return self.client.get_port(self.port)
 
@@ -156,7 +153,7 @@ class _Run:
 class _Outbox:
     """Packets that wait to be sent, in order, at a rate."""
 
-    def __init__(self, client: STLClient, port: int, pps: int) -> None:
+    def __init__(self, client: ServiceClient, port: int, pps: int) -> None:
         self._client = client
         self._port = port
         self._gap_s = 1 / pps
@@ -199,7 +196,7 @@ class _Outbox:
 class _Ears:
     """A capture for each filter, and who gets its packets."""
 
-    def __init__(self, client: STLClient, port: int, limit: int) -> None:
+    def __init__(self, client: ServiceClient, port: int, limit: int) -> None:
         self._client = client
         self._port = port
         self._limit = limit

@@ -3,64 +3,25 @@
 from __future__ import annotations
 
 import inspect
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .._errors import STLProfileError
-from ..streams._loader import as_keywords, as_list, located_module, named, no_tunable, read_text
+from ..streams._loader import as_keywords, as_list, located_module, named, no_tunable, registered
 from ..streams._tunable_names import warn_of_unread
-from ._profile import ASTFProfile, ASTFProfileLight
-
-_REGISTER_HELP = "define register() that returns an object with get_profile()"
 
 
-def load(path: Path, tunables: dict[str, Any]) -> ASTFProfile | ASTFProfileLight:
-    """Load a profile by the kind of its file. Raises ``STLProfileError``."""
-    if path.suffix == ".py":
-        return load_python(path, tunables)
-    if path.suffix == ".json":
-        return load_json(path)
-    raise STLProfileError(f"profile {path}: files ending in '{path.suffix}' are not known, give .py or .json")
+@contextmanager
+def running(path: Path, tunables: dict[str, Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """What the ``get_profile`` of a Python file gives, and its tunables with their defaults.
 
-
-def load_json(path: Path) -> ASTFProfileLight:
-    """A profile that is in the words of the protocol. Raises ``STLProfileError``."""
-    try:
-        fields = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise STLProfileError(f"profile {path}, line {error.lineno}: not JSON ({error.msg})") from error
-    except RecursionError as error:
-        raise STLProfileError(f"profile {path}: its lists and objects are nested too deeply") from error
-    try:
-        return ASTFProfileLight(fields)
-    except STLProfileError as error:
-        raise STLProfileError(f"profile {path}: {error}") from error
-
-
-def load_python(path: Path, tunables: dict[str, Any]) -> ASTFProfile | ASTFProfileLight:
-    """A profile from a Python file. Raises ``STLProfileError``."""
+    For as long as the ``with`` block lasts errors say the line of the file. Raises ``STLProfileError``.
+    """
     with located_module(path) as module:
-        register = getattr(module, "register", None)
-        if not callable(register):
-            raise STLProfileError(f"profile {path} has no register() function: {_REGISTER_HELP}")
-        get_profile = getattr(register(), "get_profile", None)
-        if not callable(get_profile):
-            raise STLProfileError(
-                f"profile {path}: what register() returns has no get_profile(): {_REGISTER_HELP}"
-            )
+        get_profile = registered(path, module, "get_profile")
         profile = get_profile(**_arguments(path, get_profile, tunables))
-        if not isinstance(profile, (ASTFProfile, ASTFProfileLight)):
-            raise STLProfileError(
-                f"profile {path}: get_profile() returned {type(profile).__name__}, "
-                f"it must return an ASTFProfile"
-            )
-        # Compiled here, so that an error of a program says the file, and no profile is half good.
-        profile.to_json()
-    if isinstance(profile, ASTFProfile):
-        profile.meta = {"type": "python", "tunables": _defaults(inspect.signature(get_profile).parameters)}
-    return profile
+        yield profile, _defaults(inspect.signature(get_profile).parameters)
 
 
 def _arguments(path: Path, get_profile: Callable[..., Any], tunables: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .._errors import STLProfileError
+from ..streams._loader import read_json
 from ._addresses import ASTFIPGen, Pools
 from ._arguments import listed, of_kind
 from ._association import ASTFAssociation, ASTFAssociationRule
@@ -17,6 +18,7 @@ from ._capture_place import find_capture
 from ._captured import conversation_of
 from ._commands import ASTFCmdDelay, ASTFCmdDelayRnd, ASTFCmdKeepaliveMsg
 from ._errors import ASTFError, ASTFErrorBadParamCombination
+from ._loader import running
 from ._program import ASTFProgram
 from ._templates import ASTFTCPClientTemplate, ASTFTCPServerTemplate, ASTFTemplate
 from ._tunables import ASTFGlobalInfo
@@ -155,23 +157,29 @@ class ASTFProfile:
         ``tunables`` go to the profile's ``get_profile``: as keyword arguments, or as the list
         ``tunables`` for ``argparse``.
         """
-        from ._loader import load
-
-        return load(Path(filename), tunables)
+        path = Path(filename)
+        if path.suffix == ".py":
+            return _from_python(path, tunables)
+        if path.suffix == ".json":
+            return ASTFProfile.load_json(path)
+        raise STLProfileError(
+            f"profile {path}: files ending in '{path.suffix}' are not known, give .py or .json"
+        )
 
     @staticmethod
     def load_py(python_file: str | Path, **tunables: Any) -> ASTFProfile | ASTFProfileLight:
         """Load a profile from a Python file that has ``register()``. Raises ``STLProfileError``."""
-        from ._loader import load_python
-
-        return load_python(Path(python_file), tunables)
+        return _from_python(Path(python_file), tunables)
 
     @staticmethod
     def load_json(json_file: str | Path) -> ASTFProfileLight:
         """Load a profile from a JSON file. Raises ``STLProfileError``."""
-        from ._loader import load_json
-
-        return load_json(Path(json_file))
+        path = Path(json_file)
+        fields = read_json(path)
+        try:
+            return ASTFProfileLight(fields)
+        except STLProfileError as error:
+            raise STLProfileError(f"profile {path}: {error}") from error
 
     def _tunables(self) -> dict[str, Any]:
         given = {"c_glob_info": self.default_c_glob_info, "s_glob_info": self.default_s_glob_info}
@@ -211,6 +219,21 @@ class ASTFProfileLight:
         if pretty:
             return json.dumps(self.json_dict, indent=4, separators=(",", ": "), sort_keys=sort_keys)
         return json.dumps(self.json_dict, sort_keys=sort_keys)
+
+
+def _from_python(path: Path, tunables: dict[str, Any]) -> ASTFProfile | ASTFProfileLight:
+    """A profile of what a Python file gives. Raises ``STLProfileError``."""
+    with running(path, tunables) as (profile, defaults):
+        if not isinstance(profile, (ASTFProfile, ASTFProfileLight)):
+            raise STLProfileError(
+                f"profile {path}: get_profile() returned {type(profile).__name__}, "
+                f"it must return an ASTFProfile"
+            )
+        # Compiled here, so that an error of a program says the file, and no profile is half good.
+        profile.to_json()
+    if isinstance(profile, ASTFProfile):
+        profile.meta = {"type": "python", "tunables": defaults}
+    return profile
 
 
 def _captured_templates(

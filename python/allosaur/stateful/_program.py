@@ -40,7 +40,7 @@ from ._commands import (
     BufferCmd,
 )
 from ._errors import ASTFError, ASTFErrorBadTG
-from ._replace import Pattern, Values, header_places, pattern_places, rewrite
+from ._replace import Field, Pattern, Values, header_places, pattern_places, rewrite
 
 _TICK_COMMANDS = (ASTFCmdSetTickVar, ASTFCmdAddTickVar, ASTFCmdAddTickStats, ASTFCmdJMPDP)
 #: What takes no time, and always goes on.
@@ -285,7 +285,7 @@ class ASTFProgram:
         ``distribution="seq"`` in order; the shorter ones get spaces behind them, which a header may
         have. The list is described to the server, which must know how (see ``draw_lists``).
         """
-        return rewrite(self, header_places(name), values, distribution, b" ", peer)
+        return self._rewrite(header_places(name), values, distribution, b" ", peer)
 
     def replace_pattern(
         self,
@@ -300,14 +300,15 @@ class ASTFProgram:
         As ``replace_header``. Of several values the shorter ones are filled up with ``pad``, one
         character; without it all must be equally long.
         """
-        return rewrite(
-            self,
-            pattern_places(pattern),
-            values,
-            distribution,
-            None if pad is None else octets("replace_pattern", "pad", pad),
-            peer,
-        )
+        filler = None if pad is None else octets("replace_pattern", "pad", pad)
+        return self._rewrite(pattern_places(pattern), values, distribution, filler, peer)
+
+    def _rewrite(
+        self, field: Field, values: Values, distribution: str, pad: bytes | None, peer: ASTFProgram | None
+    ) -> int:
+        """Change a field; of TCP the peer's counts of bytes follow."""
+        counting = peer.commands if peer is not None and self.is_stream() else None
+        return rewrite(self.commands, field, values, distribution, pad, counting)
 
     def to_json(
         self, buffers: Buffers | None = None, groups: Mapping[str, int] | None = None

@@ -9,14 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ._arguments import octets
-from ._commands import ASTFCmdJMPBase, ASTFCmdRecv, BufferCmd, Drawn
+from ._commands import ASTFCmd, ASTFCmdJMPBase, ASTFCmdRecv, BufferCmd, Drawn
 from ._errors import ASTFError, ASTFErrorWrongType
-
-if TYPE_CHECKING:
-    from ._program import ASTFProgram
 
 #: One text, or several of which each connection draws one.
 Values = bytes | str | Sequence[bytes | str]
@@ -81,19 +77,22 @@ def pattern_places(pattern: Pattern) -> Field:
 
 
 def rewrite(
-    program: ASTFProgram,
+    commands: Sequence[ASTFCmd],
     places: Field,
     values: Values,
     distribution: str,
     pad: bytes | None,
-    peer: ASTFProgram | None,
+    peer: Sequence[ASTFCmd] | None,
 ) -> int:
-    """Change a field in all that a program sends; how often it was found. Raises ``ASTFError``."""
+    """Change a field in all that the commands of a program send; how often it was found.
+
+    ``peer`` are the commands that count the bytes received, if any do. Raises ``ASTFError``.
+    """
     if distribution not in DISTRIBUTIONS:
         raise ASTFError(f"{places.name}: distribution is {distribution!r}, give 'rand' or 'seq'")
     written = _values(places.name, values, pad)
     draws = tuple(written) if len(written) > 1 else None
-    sends = [command for command in program.commands if isinstance(command, BufferCmd)]
+    sends = [command for command in commands if isinstance(command, BufferCmd)]
     moved = [_Moved(command.buf_len, list(places.find(command.data)), len(written[0])) for command in sends]
     found = sum(len(one.spans) for one in moved)
     if not found:
@@ -105,8 +104,8 @@ def rewrite(
         _changed(command, one.spans, written[0], draws, distribution)
         for command, one in zip(sends, moved, strict=True)
     ]
-    if peer is not None and program.is_stream() and any(one.size != one.new_size for one in moved):
-        _follow(places.name, program, peer, moved)
+    if peer is not None and any(one.size != one.new_size for one in moved):
+        _follow(places.name, commands, peer, moved)
     for command, (data, drawn) in zip(sends, changed, strict=True):
         command.replace(data, drawn)
     return found
@@ -203,10 +202,10 @@ def _heads(data: bytes) -> Iterator[tuple[int, int]]:
             return
 
 
-def _follow(name: str, program: ASTFProgram, peer: ASTFProgram, moved: list[_Moved]) -> None:
+def _follow(name: str, commands: Sequence[ASTFCmd], peer: Sequence[ASTFCmd], moved: list[_Moved]) -> None:
     """Let a program wait for as many bytes as now come. Raises ``ASTFError`` where that is not clear."""
-    receives = [command for command in peer.commands if isinstance(command, ASTFCmdRecv)]
-    loops = any(isinstance(command, ASTFCmdJMPBase) for command in program.commands)
+    receives = [command for command in peer if isinstance(command, ASTFCmdRecv)]
+    loops = any(isinstance(command, ASTFCmdJMPBase) for command in commands)
     base = new_base = 0
     counts = []
     for command in receives:

@@ -111,8 +111,8 @@ def _packet_lines(builder: STLPktBuilder) -> list[str]:
 def _layers(builder: STLPktBuilder, data: bytes) -> list[str] | None:
     """The packet as Scapy layers, one a line; None when they do not give the same bytes again."""
     # Scapy is loaded here, when a packet is written.
-    from .. import api
     from ..packets._scapy import Ether
+    from ..packets._scapy_star import scapy_star
 
     try:
         packet: Any = Ether(data) if builder.pkt is None else builder.pkt.copy()
@@ -124,7 +124,7 @@ def _layers(builder: STLPktBuilder, data: bytes) -> list[str] | None:
                 layer.hide_defaults()
             layers.append(_layer(layer))
             packet = packet.payload
-        again = eval(" / ".join(layers), {**vars(api)})
+        again = eval(" / ".join(layers), dict(scapy_star()))
         same = STLPktBuilder(pkt=again, build_raw=True).dump_pkt(encode=False)["binary"] == data
     except Exception:
         # Scapy knows thousands of fields; whatever it cannot write or read back is written as bytes.

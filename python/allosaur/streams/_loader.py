@@ -14,103 +14,63 @@ from typing import Any
 
 from .._errors import STLError, STLProfileError
 from ..packets._scapy_log import silence_routes
-from ._profile import STLProfile
-from ._stream import STLStream
 from ._tunable_names import did_you_mean, warn_of_unread
 
-_REGISTER_HELP = "define register() that returns an object with get_streams()"
 
-
-def load(path: Path, direction: int, port_id: int, tunables: dict[str, Any]) -> STLProfile:
-    """Load a profile by the kind of its file. Raises ``STLProfileError``."""
-    kinds: dict[str, Callable[[], STLProfile]] = {
-        ".py": lambda: load_python(path, direction, port_id, tunables),
-        ".json": lambda: load_json(path),
-        ".yaml": lambda: load_yaml(path),
-        ".yml": lambda: load_yaml(path),
-        ".pcap": lambda: load_capture(path, direction, tunables),
-        ".pcapng": lambda: load_capture(path, direction, tunables),
-        ".erf": lambda: load_capture(path, direction, tunables),
-        ".cap": lambda: load_capture(path, direction, tunables),
-    }
-    if path.suffix not in kinds:
-        raise STLProfileError(
-            f"profile {path}: files ending in '{path.suffix}' are not known, give .py, .json, .yaml or .pcap"
-        )
-    return kinds[path.suffix]()
-
-
-def load_json(path: Path) -> STLProfile:
-    """A profile from a JSON list of streams. Raises ``STLProfileError``."""
+def read_json(path: Path) -> Any:
+    """What a JSON file holds. Raises ``STLProfileError``."""
     try:
-        streams = json.loads(read_text(path))
+        return json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise STLProfileError(f"profile {path}, line {error.lineno}: not JSON ({error.msg})") from error
-    return _from_streams(path, streams)
+    except RecursionError as error:
+        raise STLProfileError(f"profile {path}: its lists and objects are nested too deeply") from error
 
 
-def load_yaml(path: Path) -> STLProfile:
-    """A profile from a YAML list of streams. Raises ``STLProfileError``."""
+def read_yaml(path: Path) -> Any:
+    """What a YAML file holds. Raises ``STLProfileError``."""
     import yaml
 
     try:
-        streams = yaml.safe_load(read_text(path))
+        return yaml.safe_load(read_text(path))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
         raise STLProfileError(
             f"profile {path}{where}: not YAML ({getattr(error, 'problem', error)})"
         ) from error
-    return _from_streams(path, streams)
 
 
-def load_capture(path: Path, direction: int, tunables: dict[str, Any]) -> STLProfile:
-    """A profile from a pcap, pcapng or ERF file; tunables are as ``load_pcap`` takes them.
-
-    With ``split_mode`` it is the profile of one direction. Raises ``STLProfileError``.
-    """
-    parameters = list(inspect.signature(STLProfile.load_pcap).parameters)[1:]
-    arguments = as_keywords(path, tunables)
-    unknown = [name for name in arguments if name not in parameters]
-    if unknown:
-        raise STLProfileError(
-            f"profile {path}: a capture has no tunable '{unknown[0]}', "
-            f"its tunables are: {', '.join(parameters)}"
-        )
-    try:
-        loaded: Any = STLProfile.load_pcap(path, **arguments)
-    except STLProfileError:
-        raise
-    except STLError as error:
-        raise STLProfileError(f"profile {path}: {error}") from error
-    profile: STLProfile = loaded[direction % 2] if isinstance(loaded, tuple) else loaded
-    return profile
-
-
-def load_python(path: Path, direction: int, port_id: int, tunables: dict[str, Any]) -> STLProfile:
-    """A profile from a Python file. Raises ``STLProfileError``."""
+def run_python(path: Path, direction: int, port_id: int, tunables: dict[str, Any]) -> Any:
+    """What the ``get_streams`` of a Python file gives. Raises ``STLProfileError``."""
     path = path.resolve()
     with located_module(path) as module:
-        register = getattr(module, "register", None)
-        if not callable(register):
-            raise STLProfileError(f"profile {path} has no register() function: {_REGISTER_HELP}")
-        get_streams = getattr(register(), "get_streams", None)
-        if not callable(get_streams):
-            raise STLProfileError(
-                f"profile {path}: what register() returns has no get_streams(): {_REGISTER_HELP}"
-            )
+        get_streams = registered(path, module, "get_streams")
         arguments = _arguments(path, get_streams, {"direction": direction, "port_id": port_id}, tunables)
-        streams = get_streams(**arguments)
-    if isinstance(streams, STLProfile):
-        return streams
-    if isinstance(streams, STLStream):
-        return STLProfile(streams)
-    if not isinstance(streams, (list, tuple)) or not all(isinstance(stream, STLStream) for stream in streams):
+        return get_streams(**arguments)
+
+
+def capture_arguments(path: Path, tunables: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
+    """The tunables of a capture: the arguments of ``load_pcap``. Raises ``STLProfileError``."""
+    arguments = as_keywords(path, tunables)
+    unknown = [name for name in arguments if name not in known]
+    if unknown:
         raise STLProfileError(
-            f"profile {path}: get_streams() returned {type(streams).__name__}, "
-            f"it must return a list of STLStream"
+            f"profile {path}: a capture has no tunable '{unknown[0]}', its tunables are: {', '.join(known)}"
         )
-    return STLProfile(streams)
+    return arguments
+
+
+def registered(path: Path, module: types.ModuleType, method: str) -> Callable[..., Any]:
+    """The method of what the ``register`` of a profile's module gives. Raises ``STLProfileError``."""
+    remedy = f"define register() that returns an object with {method}()"
+    register = getattr(module, "register", None)
+    if not callable(register):
+        raise STLProfileError(f"profile {path} has no register() function: {remedy}")
+    found = getattr(register(), method, None)
+    if not callable(found):
+        raise STLProfileError(f"profile {path}: what register() returns has no {method}(): {remedy}")
+    return found  # type: ignore[no-any-return]
 
 
 @contextmanager
@@ -145,13 +105,6 @@ def read_text(path: Path) -> str:
         raise STLProfileError(f"profile {path} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise STLProfileError(f"profile {path} is not UTF-8 text: {error}") from error
-
-
-def _from_streams(path: Path, streams: Any) -> STLProfile:
-    try:
-        return STLProfile.from_json(streams)
-    except STLError as error:
-        raise STLProfileError(f"profile {path}: {error}") from error
 
 
 def _arguments(

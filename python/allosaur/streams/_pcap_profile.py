@@ -12,7 +12,6 @@ from .._errors import STLArgumentError, STLError, STLProfileError
 from ..packets._capture_reader import Frame, frames, no_frames
 from ._modes import STLTXSingleBurst
 from ._packet import PACKET_BYTES_MAX, PACKET_BYTES_MIN, STLPktBuilder
-from ._profile import STLProfile
 from ._stream import STLStream, STLStreamDstMAC_CFG_FILE, STLStreamDstMAC_PKT
 
 #: A profile takes no more streams, and each packet is one.
@@ -52,13 +51,13 @@ class PcapOptions:
             raise STLArgumentError("split_mode", self.split_mode, SPLIT_MODES)
 
 
-def load_pcap(path: Path, options: PcapOptions) -> STLProfile:
-    """All packets of a capture as one profile. Raises ``STLProfileError``."""
+def load_pcap(path: Path, options: PcapOptions) -> list[STLStream]:
+    """All packets of a capture as one chain. Raises ``STLProfileError``."""
     found = _frames(path)
-    return STLProfile(_chain(path, _packets(path, found, options), _gaps(found, options), options))
+    return _chain(path, _packets(path, found, options), _gaps(found, options), options)
 
 
-def load_pcap_split(path: Path, options: PcapOptions) -> tuple[STLProfile, STLProfile]:
+def load_pcap_split(path: Path, options: PcapOptions) -> tuple[list[STLStream], list[STLStream]]:
     """The two sides of a capture: that which sent first, and the other.
 
     Both take the same time, so that they stay together over many rounds. Raises ``STLProfileError``.
@@ -80,8 +79,7 @@ def load_pcap_split(path: Path, options: PcapOptions) -> tuple[STLProfile, STLPr
             )
         own_times = [times[at] for at in chosen]
         own_gaps = [later - earlier for earlier, later in zip([0.0, *own_times], own_times, strict=False)]
-        streams = _chain(path, [packets[at] for at in chosen], own_gaps, options, now - own_times[-1])
-        sides.append(STLProfile(streams))
+        sides.append(_chain(path, [packets[at] for at in chosen], own_gaps, options, now - own_times[-1]))
     return sides[0], sides[1]
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, overload
 
-from .._errors import STLArgumentError, STLProfileError
+from .._errors import STLArgumentError, STLError, STLProfileError
+from ._loader import capture_arguments, read_json, read_yaml, run_python
 from ._modes import STLTXCont
 from ._multiplier import parse_duration, parse_multiplier
 from ._stream import STLStream, link
 
+_CAPTURES = (".pcap", ".pcapng", ".erf", ".cap")
 _ALL_CORES = (1 << 64) - 1
 
 
@@ -86,30 +89,35 @@ class STLProfile:
         ``load_pcap``, and with ``split_mode`` the profile is that of ``direction``. Raises
         ``STLProfileError``.
         """
-        from ._loader import load
-
-        return load(Path(filename), direction, port_id, tunables)
+        path = Path(filename)
+        if path.suffix == ".py":
+            return _from_python(path, direction, port_id, tunables)
+        if path.suffix == ".json":
+            return STLProfile.load_json(path)
+        if path.suffix in (".yaml", ".yml"):
+            return STLProfile.load_yaml(path)
+        if path.suffix in _CAPTURES:
+            return _from_capture(path, direction, tunables)
+        raise STLProfileError(
+            f"profile {path}: files ending in '{path.suffix}' are not known, give .py, .json, .yaml or .pcap"
+        )
 
     @staticmethod
     def load_py(python_file: str | Path, direction: int = 0, port_id: int = 0, **tunables: Any) -> STLProfile:
         """Load a profile from a Python file that has ``register()``. Raises ``STLProfileError``."""
-        from ._loader import load_python
-
-        return load_python(Path(python_file), direction, port_id, tunables)
+        return _from_python(Path(python_file), direction, port_id, tunables)
 
     @staticmethod
     def load_json(json_file: str | Path) -> STLProfile:
         """Load a profile from a JSON file. Raises ``STLProfileError``."""
-        from ._loader import load_json
-
-        return load_json(Path(json_file))
+        path = Path(json_file)
+        return _from_fields(path, read_json(path))
 
     @staticmethod
     def load_yaml(yaml_file: str | Path) -> STLProfile:
         """Load a profile from a YAML file. Raises ``STLProfileError``."""
-        from ._loader import load_yaml
-
-        return load_yaml(Path(yaml_file))
+        path = Path(yaml_file)
+        return _from_fields(path, read_yaml(path))
 
     @overload
     @staticmethod
@@ -181,8 +189,11 @@ class STLProfile:
             src_mac_pcap=src_mac_pcap,
             dst_mac_pcap=dst_mac_pcap,
         )
-        load = load_pcap if split_mode is None else load_pcap_split
-        return load(Path(pcap_file), options)
+        path = Path(pcap_file)
+        if split_mode is None:
+            return STLProfile(load_pcap(path, options))
+        first, second = load_pcap_split(path, options)
+        return STLProfile(first), STLProfile(second)
 
     def dump_json(self, path: str | Path) -> None:
         """Write the profile to a JSON file that ``load`` reads."""
@@ -215,6 +226,43 @@ class STLProfile:
         if suffix not in kinds:
             raise STLProfileError(f"profile {path}: give a name that ends in .py, .json or .yaml")
         kinds[suffix](path)
+
+
+def _from_python(path: Path, direction: int, port_id: int, tunables: dict[str, Any]) -> STLProfile:
+    """A profile of what a Python file gives. Raises ``STLProfileError``."""
+    path = path.resolve()
+    streams = run_python(path, direction, port_id, tunables)
+    if isinstance(streams, STLProfile):
+        return streams
+    listed = [streams] if isinstance(streams, STLStream) else streams
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(one, STLStream) for one in listed):
+        raise STLProfileError(
+            f"profile {path}: get_streams() returned {type(streams).__name__}, "
+            f"it must return a list of STLStream"
+        )
+    return STLProfile(listed)
+
+
+def _from_fields(path: Path, fields: Any) -> STLProfile:
+    """A profile of what a file holds. Raises ``STLProfileError``."""
+    try:
+        return STLProfile.from_json(fields)
+    except STLError as error:
+        raise STLProfileError(f"profile {path}: {error}") from error
+
+
+def _from_capture(path: Path, direction: int, tunables: dict[str, Any]) -> STLProfile:
+    """A profile of a capture, or of a direction of one that is split. Raises ``STLProfileError``."""
+    known = list(inspect.signature(STLProfile.load_pcap).parameters)[1:]
+    arguments = capture_arguments(path, tunables, known)
+    try:
+        loaded: Any = STLProfile.load_pcap(path, **arguments)
+    except STLProfileError:
+        raise
+    except STLError as error:
+        raise STLProfileError(f"profile {path}: {error}") from error
+    profile: STLProfile = loaded[direction % 2] if isinstance(loaded, tuple) else loaded
+    return profile
 
 
 def _write(path: Path, text: str) -> None:

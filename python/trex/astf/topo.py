@@ -1,5 +1,6 @@
 """``trex.astf.topo`` of existing scripts."""
 
+from allosaur._from_api import from_api
 from allosaur.compat._addresses import (
     increase_ip,
     increase_ipv6,
@@ -14,7 +15,6 @@ from allosaur.compat._addresses import (
     mac2int,
     mac_str_to_num,
 )
-from allosaur.compat._missing import from_api
 from allosaur.stateful._topology import ASTFTopology, TopoGW, TopoVIF
 
 __all__ = [

@@ -1,7 +1,7 @@
 """``trex.astf.trex_astf_client`` of existing scripts."""
 
 from allosaur import ASTFClient
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 from allosaur.stateful.client._tunnels import Tunnel
 
 __all__ = ["ASTFClient", "Tunnel"]

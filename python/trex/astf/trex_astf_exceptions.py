@@ -1,6 +1,6 @@
 """``trex.astf.trex_astf_exceptions`` of existing scripts."""
 
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 from allosaur.stateful._errors import (
     ASTFError,
     ASTFErrorBadIp,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import allosaur.api as _api
+from allosaur._from_api import from_api
 from allosaur.api import *
-from allosaur.compat._missing import from_api
 
 __all__ = _api.__all__
 

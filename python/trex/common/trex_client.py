@@ -1,5 +1,6 @@
 """``trex.common.trex_client`` of existing scripts."""
 
+from allosaur._from_api import from_api
 from allosaur.client._service_mode import (
     ALL_MASK,
     BGP_MASK,
@@ -9,7 +10,6 @@ from allosaur.client._service_mode import (
     NO_TCP_UDP_MASK,
     TRANSPORT_MASK,
 )
-from allosaur.compat._missing import from_api
 from allosaur.packets._buffer import PacketBuffer
 
 __all__ = [

@@ -1,7 +1,7 @@
 """``trex.common.trex_exceptions`` of existing scripts."""
 
 from allosaur._errors import TRexArgumentError, TRexError, TRexTimeoutError, TRexTypeError
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 
 __all__ = ["TRexArgumentError", "TRexError", "TRexTimeoutError", "TRexTypeError"]
 

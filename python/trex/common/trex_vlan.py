@@ -1,6 +1,6 @@
 """``trex.common.trex_vlan`` of existing scripts."""
 
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 from allosaur.packets._vlan import VLAN
 
 __all__ = ["VLAN"]

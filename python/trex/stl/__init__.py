@@ -1,6 +1,6 @@
 """The import name ``trex.stl`` of existing scripts: everything comes from ``allosaur``."""
 
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 
 
 def __getattr__(name: str) -> object:

@@ -1,7 +1,7 @@
 """``trex.stl.trex_stl_client`` of existing scripts."""
 
 from allosaur import PacketBuffer, STLClient
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 
 __all__ = ["PacketBuffer", "STLClient"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import allosaur.compat._text as _names
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 from allosaur.compat._text import *
 
 __all__ = _names.__all__

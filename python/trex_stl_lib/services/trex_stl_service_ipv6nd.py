@@ -1,7 +1,7 @@
 """``trex_stl_lib.services.trex_stl_service_ipv6nd`` of existing scripts."""
 
 from allosaur import STLServiceIPv6ND
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 
 __all__ = ["STLServiceIPv6ND"]
 

@@ -1,6 +1,6 @@
 """``trex.common.services.trex_service`` of existing scripts."""
 
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 from allosaur.services._service import STLService as Service
 from allosaur.services._service import STLServiceFilter as ServiceFilter
 

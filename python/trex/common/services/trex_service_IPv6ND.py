@@ -1,6 +1,6 @@
 """``trex.common.services.trex_service_IPv6ND`` of existing scripts."""
 
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 from allosaur.services._nd import IPv6Neighbor, ServiceFilterIPv6NDP
 from allosaur.services._nd import STLServiceIPv6ND as ServiceIPv6ND
 

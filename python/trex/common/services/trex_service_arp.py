@@ -1,6 +1,6 @@
 """``trex.common.services.trex_service_arp`` of existing scripts."""
 
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 from allosaur.services._arp import ARPRecord, ServiceFilterARP
 from allosaur.services._arp import STLServiceARP as ServiceARP
 

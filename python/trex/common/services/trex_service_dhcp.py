@@ -1,6 +1,6 @@
 """``trex.common.services.trex_service_dhcp`` of existing scripts."""
 
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 from allosaur.services._dhcp import ServiceFilterDHCP
 from allosaur.services._dhcp import STLServiceDHCP as ServiceDHCP
 

@@ -1,6 +1,6 @@
 """``trex.common.services.trex_service_icmp`` of existing scripts."""
 
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 from allosaur.services._icmp import ServiceFilterICMP
 from allosaur.services._icmp import STLServiceICMP as ServiceICMP
 

@@ -1,6 +1,6 @@
 """``trex.common.services.trex_service_int`` of existing scripts."""
 
-from allosaur.compat._missing import from_api
+from allosaur._from_api import from_api
 from allosaur.services._context import ServiceContext as ServiceCtx
 from allosaur.services._pipe import ServicePipe
 
