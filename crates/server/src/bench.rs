@@ -28,8 +28,8 @@ use crate::clock::Clock;
 use crate::counters::{Counters, Snapshot};
 use crate::mailbox::{Notify, mailbox};
 use crate::polling::Poll;
-use crate::receive::Receiver;
-use crate::worker::Worker;
+use crate::threads::receive::Receiver;
+use crate::threads::worker::Worker;
 
 /// What was measured.
 #[derive(Clone, Copy, Debug, Serialize)]

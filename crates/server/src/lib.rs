@@ -2,8 +2,8 @@
 //!
 //! The modules stand in an order, and a module imports only from those before it:
 //! `affinity`, `clock`, `counters`, `worker_command`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`,
-//! `polling`, `request_channel`, `endpoint`, `table`, `tx_queues`, `worker`, `receive`, `flows`, `bench`, `sim`, `settings`, `devices`,
-//! `config`, `layout`, `threads`, `startup_info`, `netdevs`, `service`.
+//! `polling`, `request_channel`, `endpoint`, `table`, `sim`, `settings`, `layout`, `threads`, `bench`, `devices`,
+//! `config`, `startup_info`, `netdevs`, `service`.
 
 pub mod affinity;
 pub mod bench;
@@ -15,13 +15,11 @@ pub mod devices;
 pub mod endpoint;
 pub mod files;
 pub mod filter;
-pub mod flows;
 pub mod layout;
 pub mod mailbox;
 pub mod netdevs;
 pub mod observe;
 pub mod polling;
-pub mod receive;
 pub mod request_channel;
 pub mod rpc;
 pub mod service;
@@ -30,6 +28,4 @@ pub mod sim;
 pub mod startup_info;
 pub mod table;
 pub mod threads;
-mod tx_queues;
-pub mod worker;
 pub mod worker_command;

@@ -18,9 +18,9 @@ use allosaur_server::filter::Filter;
 use allosaur_server::mailbox::Notify;
 use allosaur_server::observe::{Answer, Request};
 use allosaur_server::polling::Poll;
-use allosaur_server::receive::Receiver;
-use allosaur_server::receive::watch::Watch;
 use allosaur_server::request_channel::{RequestSender, request_channel};
+use allosaur_server::threads::receive::Receiver;
+use allosaur_server::threads::receive::watch::Watch;
 
 fn terms(run: u32, rate_pps: f64) -> EchoTerms {
     let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);

@@ -10,8 +10,8 @@ use allosaur_port::memory::{self, LinkSettings, MemoryTx};
 use allosaur_server::clock::Clock;
 use allosaur_server::counters::{Counters, GroupReadout, LatencyTerms, Snapshot};
 use allosaur_server::mailbox::Notify;
-use allosaur_server::receive::Receiver;
-use allosaur_server::receive::secondary::{SecondaryReceiver, Watched, forward_channel};
+use allosaur_server::threads::receive::Receiver;
+use allosaur_server::threads::receive::secondary::{SecondaryReceiver, Watched, forward_channel};
 
 /// The first sign of a packet group, and the sign of all whose latency is measured.
 const FLOW_SIGN: u16 = 0xfc00;

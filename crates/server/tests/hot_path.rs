@@ -19,8 +19,8 @@ use allosaur_port::memory::{self, LinkSettings};
 use allosaur_server::clock::Clock;
 use allosaur_server::counters::Counters;
 use allosaur_server::mailbox::{Notify, mailbox};
-use allosaur_server::receive::Receiver;
-use allosaur_server::worker::Worker;
+use allosaur_server::threads::receive::Receiver;
+use allosaur_server::threads::worker::Worker;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]

@@ -16,9 +16,9 @@ use serde::Serialize;
 
 use crate::clock::Clock;
 use crate::counters::Counters;
-use crate::flows::{FlowRx, Flows, WorkerLinks};
 use crate::mailbox::{ControlEnd, Notify, mailbox};
-use crate::receive::secondary::{Watched, forward_channel};
+use crate::threads::flows::{FlowRx, Flows, WorkerLinks};
+use crate::threads::receive::secondary::{Watched, forward_channel};
 
 pub(super) const REQUEST_BYTES: u64 = 100;
 const FLOWS_MAX: usize = 1 << 20;

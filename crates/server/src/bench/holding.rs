@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::connections::{self, RUN};
 use super::running_ns;
 use crate::clock::Clock;
-use crate::flows::Flows;
+use crate::threads::flows::Flows;
 
 /// Conversations that begin in a second.
 const RATE_CPS: f64 = 100_000.0;

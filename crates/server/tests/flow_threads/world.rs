@@ -17,13 +17,13 @@ use allosaur_port::memory::{self, FRAME_BYTES_MAX, LinkSettings};
 use allosaur_port::tap::{TapSwitch, tap};
 use allosaur_server::clock::{Clock, Hand};
 use allosaur_server::counters::{Counters, RunBlock, Snapshot};
-use allosaur_server::flows::{FlowRx, Flows, WorkerLinks};
 use allosaur_server::mailbox::{ControlEnd, Notify, Report, Waker, mailbox};
 use allosaur_server::polling::Poll;
-use allosaur_server::receive::Receiver;
-use allosaur_server::receive::secondary::{Watched, forward_channel};
-use allosaur_server::receive::watch::Watch;
 use allosaur_server::request_channel::{RequestSender, request_channel};
+use allosaur_server::threads::flows::{FlowRx, Flows, WorkerLinks};
+use allosaur_server::threads::receive::Receiver;
+use allosaur_server::threads::receive::secondary::{Watched, forward_channel};
+use allosaur_server::threads::receive::watch::Watch;
 use allosaur_server::worker_command::{FlowCommand, FlowReport};
 
 pub(crate) const RUN: RunIndex = RunIndex(3);

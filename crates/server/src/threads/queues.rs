@@ -4,7 +4,7 @@ use allosaur_engine::template::Side;
 use allosaur_port::kind::{AnyPort, PortRx, PortTx};
 use allosaur_port::memory;
 
-use crate::flows::FlowRx;
+use super::flows::FlowRx;
 use crate::layout::Layout;
 use crate::mailbox::Waker;
 

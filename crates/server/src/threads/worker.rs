@@ -7,11 +7,11 @@ use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_port::kind::PortTx;
 use allosaur_port::tap::{TapIn, TapSwitch};
 
+use super::tx_queues::Queues;
 use crate::clock::Clock;
 use crate::counters::{CoreBlock, CoreCounters};
 use crate::mailbox::{Report, WorkerEnd};
 use crate::polling::{Poll, SLEEP_MIN, Waiter, sharpen_sleep};
-use crate::tx_queues::Queues;
 use crate::worker_command::WorkerCommand;
 
 /// Busy threads publish their counters once in so many turns; idle ones before they wait.

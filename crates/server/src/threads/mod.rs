@@ -1,6 +1,13 @@
 //! The threads beside control: how they are started, reached and ended.
+//!
+//! What lives here: the rings and bells between them and control; in `queues` which queues each has.
+//! What does not: how they work (`worker`, `flows`, `receive`), and when they are told what (`service`).
 
-mod sharing;
+pub mod flows;
+mod queues;
+pub mod receive;
+mod tx_queues;
+pub mod worker;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,18 +22,18 @@ use crate::affinity;
 use crate::clock::Clock;
 use crate::counters::Counters;
 use crate::endpoint::{open_capture, open_wire};
-use crate::flows::{Flows, WorkerLinks};
 use crate::layout::{Layout, thread_name};
 use crate::mailbox::{ControlEnd, Notify, ThreadWaker, Waker, mailbox};
 use crate::observe::{Answer, Endpoint, Observe, PacketSink, Request, Wire};
 use crate::polling::Poll;
-use crate::receive::Receiver;
-use crate::receive::secondary::{ForwardRx, SecondaryReceiver, Watched, forward_channel};
-use crate::receive::watch::Watch;
 use crate::request_channel::{RequestSender, request_channel};
-use crate::worker::Worker;
 use crate::worker_command::{FlowCommand, WorkerCommand};
-use sharing::{FlowQueues, OwnQueues, Queues};
+use flows::{Flows, WorkerLinks};
+use queues::{FlowQueues, OwnQueues, Queues};
+use receive::Receiver;
+use receive::secondary::{ForwardRx, SecondaryReceiver, Watched, forward_channel};
+use receive::watch::Watch;
+use worker::Worker;
 
 /// All threads but control's, and the way to them.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use crate::clock::Clock;
 use crate::counters::ArrivalBlock;
 use crate::mailbox::Waker;
 use crate::observe::{MacFilter, Reception, ServiceMode};
-use crate::receive::arrivals::{Arrivals, Passing};
-use crate::receive::secondary::ForwardTx;
+use crate::threads::receive::arrivals::{Arrivals, Passing};
+use crate::threads::receive::secondary::ForwardTx;
 
 /// Frames taken from one port before the next has its turn.
 const BUDGET: usize = 64;
