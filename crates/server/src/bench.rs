@@ -1,5 +1,5 @@
-//! The benchmark of one data core, on in-memory ports or others: the worker's own loop, as fast as
-//! it goes.
+//! The benchmark of one data core, on in-memory ports or others: the data thread's own loop, as fast
+//! as it goes, measured as JSON; `bench/run.py` compares runs and machines.
 
 mod case;
 pub mod connections;
@@ -16,7 +16,7 @@ use allosaur_engine::time::SECOND;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::Checksums;
 use allosaur_port::description::PortDescription;
-use allosaur_port::kind;
+use allosaur_port::kind::{self, PortTx};
 use allosaur_port::memory::{self, LinkSettings, NOMINAL_RATE_BPS};
 use allosaur_port::{PortError, QueueCounts};
 use serde::Serialize;
@@ -26,10 +26,11 @@ pub use case::Case;
 
 use crate::clock::Clock;
 use crate::counters::{Counters, Snapshot};
-use crate::mailbox::{Notify, mailbox};
+use crate::mailbox::{ControlEnd, mailbox};
 use crate::polling::Poll;
+use crate::threads::data::{DataThread, Report, WorkerCommand};
 use crate::threads::receive::Receiver;
-use crate::threads::worker::Worker;
+use crate::waker::{Notify, Waker};
 
 /// What was measured.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -63,21 +64,18 @@ pub fn run(case: Case, receive: bool, seconds: f64) -> Result<Measured, CompileE
         false => memory::ports(&[settings], 1),
     };
     let counters = Counters::new(ports.len(), 1);
-    let control_notify = Notify::new().expect("the machine has a file descriptor left");
-    let (mut control, mail) = mailbox(&control_notify);
-    let queues = ports.iter_mut().map(|port| port.tx.remove(0));
-    let worker = Worker::new(queues, mail, counters.cores[0].clone(), clock.clone());
+    let tx_queues = ports.iter_mut().map(|port| port.tx.remove(0).into());
+    let (mut control, thread) = data_thread(tx_queues, &counters, &clock);
     control.send(start(case, 0, clock.now_ns())?);
     let stop = AtomicBool::new(false);
-    let receivers = ports.into_iter().map(|port| port.rx);
+    let receivers = ports.into_iter().map(|port| Some(port.rx.into()));
     let receiver = Receiver::new(receivers, counters.receive.clone(), clock.clone());
     let measured = thread::scope(|scope| {
         let stop = &stop;
         if receive {
-            let notify = Notify::new().expect("the machine has a file descriptor left");
-            scope.spawn(move || receiver.run(Poll::Busy, stop, &notify));
+            scope.spawn(move || receiver.run(Poll::Busy, stop, &waker()));
         }
-        let measured = measure(worker, &counters, &clock, seconds);
+        let measured = measure(thread, &counters, &clock, seconds);
         stop.store(true, Ordering::Relaxed);
         measured
     });
@@ -100,24 +98,40 @@ pub fn run_on(ports: &[PortDescription], case: Case, seconds: f64) -> Result<Mea
     let clock = Clock::start();
     let mut ports = kind::open(ports, QueueCounts::ONE)?;
     let counters = Counters::new(ports.len(), 1);
-    let control_notify = Notify::new().expect("the machine has a file descriptor left");
-    let (mut control, mail) = mailbox(&control_notify);
-    let queues = ports.iter_mut().map(|port| port.tx.remove(0));
-    let worker = Worker::new(queues, mail, counters.cores[0].clone(), clock.clone());
+    let tx_queues = ports.iter_mut().map(|port| port.tx.remove(0));
+    let (mut control, thread) = data_thread(tx_queues, &counters, &clock);
     for number in 0..ports.len() {
         control.send(start(case, number as u8, clock.now_ns())?);
     }
-    Ok(measure(worker, &counters, &clock, seconds))
+    Ok(measure(thread, &counters, &clock, seconds))
 }
 
-fn measure(mut worker: Worker, counters: &Counters, clock: &Clock, seconds: f64) -> Measured {
+const DESCRIPTORS: &str = "the machine has file descriptors left";
+
+fn waker() -> Waker {
+    Waker::new().expect(DESCRIPTORS)
+}
+
+/// A data thread of these queues, and control's way to it.
+fn data_thread(
+    tx_queues: impl Iterator<Item = PortTx>,
+    counters: &Counters,
+    clock: &Clock,
+) -> (ControlEnd<WorkerCommand, Report>, DataThread) {
+    let (control, mail) = mailbox(&Notify::new().expect(DESCRIPTORS), &waker());
+    let block = counters.cores[0].clone();
+    let thread = DataThread::new(tx_queues.map(Some).collect(), mail, block, clock.clone());
+    (control, thread)
+}
+
+fn measure(mut thread: DataThread, counters: &Counters, clock: &Clock, seconds: f64) -> Measured {
     let mut turn_until = |until| {
         while clock.now_ns() < until {
             for _ in 0..64 {
-                worker.turn();
+                thread.turn();
             }
         }
-        worker.publish();
+        thread.publish();
         let mut snapshot = Snapshot::default();
         counters.read(&mut snapshot);
         snapshot

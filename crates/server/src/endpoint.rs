@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use crate::mailbox::Notify;
+use crate::waker::Notify;
 
 /// A thread that ends when its owner is dropped.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The server: everything between the RPC and the traffic.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `affinity`, `clock`, `counters`, `worker_command`, `filter`, `observe`, `control`, `files`, `rpc`, `mailbox`,
+//! `affinity`, `clock`, `counters`, `worker_command`, `filter`, `observe`, `control`, `files`, `rpc`, `waker`, `mailbox`,
 //! `polling`, `request_channel`, `endpoint`, `table`, `sim`, `settings`, `layout`, `threads`, `bench`, `devices`,
 //! `config`, `startup_info`, `netdevs`, `service`.
 
@@ -28,4 +28,5 @@ pub mod sim;
 pub mod startup_info;
 pub mod table;
 pub mod threads;
+pub mod waker;
 pub mod worker_command;

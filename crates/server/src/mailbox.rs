@@ -1,175 +1,61 @@
-//! Rings between control and the data threads, one each way for each thread, and what wakes them.
+//! Mailboxes: two rings between control and a thread, commands one way and reports the other.
 //!
 //! Nothing is lost: control keeps what a full ring does not take and offers it again
-//! ([`ControlEnd::flush`]); a worker keeps its events in the engine until there is room.
+//! ([`ControlEnd::flush`]); a thread keeps its reports until there is room.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::thread::Thread;
 
-use allosaur_engine::Event;
-use allosaur_engine::stream::CoreProgram;
-use nix::sys::eventfd::{EfdFlags, EventFd};
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use crate::worker_command::{FlowReport, WorkerCommand};
+use crate::waker::{Notify, Waker};
 
 /// Commands that may be under way to one thread.
 const COMMANDS: usize = 256;
-/// Events that may be under way from one thread.
-const EVENTS: usize = 1024;
+/// Reports that may be under way from one thread.
+const REPORTS: usize = 1024;
 
-/// What a data thread tells control.
+/// Control's end, of one thread.
 #[derive(Debug)]
-pub enum Report {
-    /// Something happened.
-    Event(Event),
-    /// A program that the engine is done with, to be freed here.
-    Retired(Box<CoreProgram>),
-    /// Something about flows; only in stateful mode.
-    Flows(FlowReport),
+pub struct ControlEnd<C, R> {
+    commands: Producer<C>,
+    waiting: VecDeque<C>,
+    reports: Consumer<R>,
+    worker: Waker,
 }
 
-/// Wakes a thread that waits for files: one that becomes readable.
-#[derive(Clone, Debug)]
-pub struct Notify(Arc<EventFd>);
-
-impl Notify {
-    /// An eventfd that is not readable yet.
-    pub fn new() -> std::io::Result<Notify> {
-        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
-        Ok(Notify(Arc::new(EventFd::from_flags(flags)?)))
-    }
-
-    /// Wakes the thread, now or at its next wait.
-    pub fn notify(&self) {
-        // It can only fail when 2⁶⁴ - 2 rings were not heard, and then it rings already.
-        let _ = self.0.write(1);
-    }
-
-    /// Makes it silent again.
-    pub fn drain(&self) {
-        // Fails when it did not ring, which is as well.
-        let _ = self.0.read();
-    }
-
-    /// The file to wait for.
-    pub fn file(&self) -> &EventFd {
-        &self.0
-    }
-}
-
-/// Wakes one thread when it sleeps, and costs next to nothing when it does not.
-///
-/// Who wakes it puts something where it looks first. The thread says that it [lies
-/// down](Waker::park), then looks once more, and sleeps until the bell rings.
-#[derive(Clone, Debug)]
-pub struct Waker {
-    notify: Notify,
-    asleep: Arc<AtomicBool>,
-}
-
-impl Waker {
-    /// The alarm of a thread that is awake.
-    pub fn new() -> std::io::Result<Waker> {
-        Ok(Waker {
-            notify: Notify::new()?,
-            asleep: Arc::default(),
-        })
-    }
-
-    /// Wakes the thread if it sleeps, or is about to.
-    #[inline]
-    pub fn wake(&self) {
-        // Orders what was put there before the look at the thread, as `park` does there.
-        fence(Ordering::SeqCst);
-        if self.asleep.load(Ordering::Relaxed) {
-            self.notify.notify();
-        }
-    }
-
-    /// The thread will sleep. It looks for something to do once more after this.
-    pub fn park(&self) {
-        self.asleep.store(true, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-    }
-
-    /// The thread is awake again.
-    pub fn unpark(&self) {
-        self.asleep.store(false, Ordering::Relaxed);
-    }
-
-    /// What the thread waits for.
-    pub fn notify(&self) -> &Notify {
-        &self.notify
-    }
-}
-
-/// The way to wake a data thread.
+/// The thread's end. When it is gone, [`ControlEnd::is_closed`] says so; when control's is gone,
+/// [`WorkerEnd::is_closed`] does.
 #[derive(Debug)]
-pub enum ThreadWaker {
-    /// One that parks.
-    Parked(Thread),
-    /// One that waits for files.
-    Waiting(Waker),
+pub struct WorkerEnd<C, R> {
+    commands: Consumer<C>,
+    reports: Producer<R>,
+    control: Notify,
+    worker: Waker,
 }
 
-impl ThreadWaker {
-    fn wake(&self) {
-        match self {
-            ThreadWaker::Parked(thread) => thread.unpark(),
-            ThreadWaker::Waiting(waker) => waker.wake(),
-        }
-    }
-}
-
-/// The end of control, of one data thread.
-#[derive(Debug)]
-pub struct ControlEnd {
-    commands: Producer<WorkerCommand>,
-    waiting: VecDeque<WorkerCommand>,
-    reports: Consumer<Report>,
-    thread: Option<ThreadWaker>,
-}
-
-/// The end of the data thread. When it is gone, [`ControlEnd::is_closed`] says so; when control's
-/// is gone, [`WorkerEnd::is_closed`] does.
-#[derive(Debug)]
-pub struct WorkerEnd {
-    commands: Consumer<WorkerCommand>,
-    reports: Producer<Report>,
-    control_notify: Notify,
-}
-
-/// The two ends of the mail of one data thread.
-pub fn mailbox(control_notify: &Notify) -> (ControlEnd, WorkerEnd) {
+/// The two ends of a mailbox between control and the thread that `worker` wakes.
+pub fn mailbox<C, R>(control: &Notify, worker: &Waker) -> (ControlEnd<C, R>, WorkerEnd<C, R>) {
     let (commands, commands_out) = RingBuffer::new(COMMANDS);
-    let (reports_in, reports) = RingBuffer::new(EVENTS);
-    let control = ControlEnd {
+    let (reports_in, reports) = RingBuffer::new(REPORTS);
+    let control_end = ControlEnd {
         commands,
         waiting: VecDeque::new(),
         reports,
-        thread: None,
+        worker: worker.clone(),
     };
-    let control_notify = control_notify.clone();
-    let worker = WorkerEnd {
+    let worker_end = WorkerEnd {
         commands: commands_out,
         reports: reports_in,
-        control_notify,
+        control: control.clone(),
+        worker: worker.clone(),
     };
-    (control, worker)
+    (control_end, worker_end)
 }
 
-impl ControlEnd {
-    /// Tells whom to wake when there is mail.
-    pub fn wake_with(&mut self, thread: ThreadWaker) {
-        self.thread = Some(thread);
-    }
-
-    /// Sends an order; it waits here while the ring is full.
-    pub fn send(&mut self, order: impl Into<WorkerCommand>) {
-        self.waiting.push_back(order.into());
+impl<C, R> ControlEnd<C, R> {
+    /// Sends a command; it waits here while the ring is full.
+    pub fn send(&mut self, command: impl Into<C>) {
+        self.waiting.push_back(command.into());
         self.flush();
     }
 
@@ -177,21 +63,28 @@ impl ControlEnd {
     pub fn flush(&mut self) -> bool {
         let mut sent = false;
         while !self.commands.is_full() {
-            let Some(order) = self.waiting.pop_front() else {
+            let Some(command) = self.waiting.pop_front() else {
                 break;
             };
             // There is room: nobody else puts anything in.
-            sent |= self.commands.push(order).is_ok();
+            sent |= self.commands.push(command).is_ok();
         }
-        if let Some(thread) = self.thread.as_ref().filter(|_| sent) {
-            thread.wake();
+        if sent {
+            self.worker.wake();
         }
         self.waiting.is_empty()
     }
 
     /// The next report of the thread.
-    pub fn receive(&mut self) -> Option<Report> {
+    pub fn receive(&mut self) -> Option<R> {
         self.reports.pop().ok()
+    }
+
+    /// Tells the thread that control is gone.
+    pub fn close(self) {
+        let worker = self.worker.clone();
+        drop(self);
+        worker.wake();
     }
 
     /// Whether the thread has ended.
@@ -200,16 +93,16 @@ impl ControlEnd {
     }
 }
 
-impl WorkerEnd {
-    /// The next order.
+impl<C, R> WorkerEnd<C, R> {
+    /// The next command.
     #[inline]
-    pub fn receive(&mut self) -> Option<WorkerCommand> {
+    pub fn receive(&mut self) -> Option<C> {
         self.commands.pop().ok()
     }
 
-    /// Whether there are orders.
-    pub fn has_orders(&self) -> bool {
-        !self.commands.is_empty()
+    /// What wakes this thread.
+    pub fn waker(&self) -> &Waker {
+        &self.worker
     }
 
     /// Room for another report.
@@ -218,11 +111,11 @@ impl WorkerEnd {
     }
 
     /// Sends a report and wakes control. Call it only when there is [room](Self::has_room).
-    pub fn send(&mut self, report: Report) {
+    pub fn send(&mut self, report: R) {
         self.reports
             .push(report)
             .expect("the caller has asked for room");
-        self.control_notify.notify();
+        self.control.notify();
     }
 
     /// Whether control has ended: then the thread does too.
@@ -233,67 +126,52 @@ impl WorkerEnd {
 
 #[cfg(test)]
 mod tests {
-    use allosaur_engine::Command;
-    use allosaur_engine::stream::ProfileKey;
-
     use super::*;
 
-    fn stop(n: u32) -> Command {
-        Command::StopProfile {
-            port: 0,
-            profile: ProfileKey(n),
-        }
+    fn pair() -> (ControlEnd<usize, usize>, WorkerEnd<usize, usize>) {
+        let (notify, waker) = (Notify::new(), Waker::new());
+        mailbox(
+            &notify.expect("a file descriptor"),
+            &waker.expect("a file descriptor"),
+        )
     }
 
     #[test]
     fn more_commands_than_the_ring_holds_arrive_in_order() {
-        let control_notify = Notify::new().expect("an eventfd");
-        let (mut control, mut worker) = mailbox(&control_notify);
-        let many = 3 * COMMANDS as u32;
+        let (mut control, mut worker) = pair();
+        let many = 3 * COMMANDS;
         for n in 0..many {
-            control.send(stop(n));
+            control.send(n);
         }
         assert!(!control.flush());
         for n in 0..many {
             control.flush();
-            match worker.receive() {
-                Some(WorkerCommand::Streams(Command::StopProfile { profile, .. })) => {
-                    assert_eq!(profile, ProfileKey(n));
-                }
-                other => panic!("command {n} is {other:?}"),
-            }
+            assert_eq!(worker.receive(), Some(n));
         }
         assert!(control.flush());
     }
 
     #[test]
     fn each_end_sees_that_the_other_is_gone() {
-        let control_notify = Notify::new().expect("an eventfd");
-        let (control, worker) = mailbox(&control_notify);
+        let (control, worker) = pair();
         assert!(!control.is_closed() && !worker.is_closed());
         drop(control);
         assert!(worker.is_closed());
-        let (control, worker) = mailbox(&control_notify);
+        let (control, worker) = pair();
         drop(worker);
         assert!(control.is_closed());
     }
 
     #[test]
-    fn a_full_ring_of_reports_says_so_and_the_doorbell_can_be_silenced() {
-        let control_notify = Notify::new().expect("an eventfd");
-        let (mut control, mut worker) = mailbox(&control_notify);
-        let event = Event::ProfileDone {
-            port: 0,
-            profile: ProfileKey(0),
-            at: 0,
-        };
+    fn a_full_ring_of_reports_says_so_and_the_notification_can_be_taken_back() {
+        let (mut control, mut worker) = pair();
         while worker.has_room() {
-            worker.send(Report::Event(event));
+            worker.send(0);
         }
-        control_notify.drain();
-        control_notify.drain();
+        worker.control.drain();
+        worker.control.drain();
         let received = std::iter::from_fn(|| control.receive()).count();
-        assert_eq!(received, EVENTS);
+        assert_eq!(received, REPORTS);
         assert!(worker.has_room());
     }
 }

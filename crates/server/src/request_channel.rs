@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use crate::mailbox::Notify;
 use crate::observe::{Answer, Request};
+use crate::waker::Waker;
 
 /// How long control waits for an answer.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
@@ -18,7 +18,7 @@ const QUESTIONS: usize = 16;
 #[derive(Debug)]
 pub struct RequestSender {
     line: RefCell<Line>,
-    receive: Notify,
+    receive: Waker,
 }
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct RequestReceiver {
 }
 
 /// The two ends; `receive` wakes the receive thread. Control is the thread that calls this.
-pub fn request_channel(receive: Notify) -> (RequestSender, RequestReceiver) {
+pub fn request_channel(receive: Waker) -> (RequestSender, RequestReceiver) {
     let (questions_in, questions) = RingBuffer::new(QUESTIONS);
     let (answers, answers_out) = RingBuffer::new(QUESTIONS);
     let asking = RequestSender {
@@ -64,7 +64,7 @@ impl RequestSender {
         let number = line.asked;
         // When the ring is full the receive thread has stood still for many questions.
         line.questions.push((number, request)).ok()?;
-        self.receive.notify();
+        self.receive.wake();
         let until = Instant::now() + ANSWER_MAX;
         loop {
             match line.answers.pop() {
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_question_is_answered_by_another_thread() {
-        let (asking, mut answering) = request_channel(Notify::new().expect("a file descriptor"));
+        let (asking, mut answering) = request_channel(Waker::new().expect("a file descriptor"));
         let receive = thread::spawn(move || {
             let mut left = 2;
             while left > 0 {
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_comes_too_late_is_not_taken_for_another() {
-        let (asking, mut answering) = request_channel(Notify::new().expect("a file descriptor"));
+        let (asking, mut answering) = request_channel(Waker::new().expect("a file descriptor"));
         assert_eq!(asking.ask(Request::ListCaptures), None);
         answering.answer(|_| Answer::Unknown);
         let answers = thread::spawn(move || {

@@ -19,12 +19,12 @@ use crate::counters::{Counters, Snapshot};
 use crate::devices;
 use crate::files::DiskFiles;
 use crate::layout::{self, LayoutError, plan};
-use crate::mailbox::Report;
 use crate::netdevs::Netdevs;
 use crate::rpc::{Codec, SocketError, Sockets, dispatch};
 use crate::settings::Settings;
 use crate::startup_info::{control_config, flow_configs, take_source_macs};
 use crate::table;
+use crate::threads::data::Report;
 use crate::threads::{Refusal, RxHandle, Threads, refused};
 
 /// How often counters are read and rates derived.

@@ -1,21 +1,11 @@
-//! What control tells data threads, and what those that have flows tell control.
+//! What control tells data threads about flows, and what they tell of them.
 
 use std::sync::Arc;
 
-use allosaur_engine::Command;
 use allosaur_engine::stateful::{self, FlowRecord, RunIndex};
 use allosaur_engine::time::Nanos;
 
 use crate::counters::RunBlock;
-
-/// What a data thread shall do.
-#[derive(Debug)]
-pub enum WorkerCommand {
-    /// For its streams.
-    Streams(Command),
-    /// For its flows; only in stateful mode.
-    Flows(FlowCommand),
-}
 
 /// What a data thread shall do with its flows.
 #[derive(Debug)]
@@ -53,22 +43,4 @@ pub enum FlowReport {
         /// Each TCP flow that is not over.
         records: Vec<FlowRecord>,
     },
-}
-
-impl From<Command> for WorkerCommand {
-    fn from(command: Command) -> WorkerCommand {
-        WorkerCommand::Streams(command)
-    }
-}
-
-impl From<FlowCommand> for WorkerCommand {
-    fn from(order: FlowCommand) -> WorkerCommand {
-        WorkerCommand::Flows(order)
-    }
-}
-
-impl From<stateful::Command> for WorkerCommand {
-    fn from(command: stateful::Command) -> WorkerCommand {
-        WorkerCommand::Flows(FlowCommand::Command(command))
-    }
 }

@@ -15,12 +15,12 @@ use allosaur_port::tap::TapSwitch;
 use allosaur_server::clock::Clock;
 use allosaur_server::counters::{Counters, Snapshot};
 use allosaur_server::filter::Filter;
-use allosaur_server::mailbox::Notify;
 use allosaur_server::observe::{Answer, Request};
 use allosaur_server::polling::Poll;
 use allosaur_server::request_channel::{RequestSender, request_channel};
 use allosaur_server::threads::receive::Receiver;
 use allosaur_server::threads::receive::watch::Watch;
+use allosaur_server::waker::Waker;
 
 fn terms(run: u32, rate_pps: f64) -> EchoTerms {
     let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
@@ -72,7 +72,7 @@ fn received(asking: &RequestSender, capture: u32) -> u64 {
 struct Running {
     asking: RequestSender,
     counters: Counters,
-    notify: Notify,
+    waker: Waker,
     stop: Arc<AtomicBool>,
     thread: thread::JoinHandle<()>,
 }
@@ -81,19 +81,23 @@ impl Running {
     fn new(link: &LinkSettings) -> Running {
         let (a, b) = memory::pair(1, 1, link);
         let (clock, counters) = (Clock::start(), Counters::new(2, 1));
-        let notify = Notify::new().expect("a file descriptor");
-        let (asking, answering) = request_channel(notify.clone());
+        let waker = Waker::new().expect("a file descriptor");
+        let (asking, answering) = request_channel(waker.clone());
         let queues: Vec<PortTx> = a.tx.into_iter().chain(b.tx).map(Into::into).collect();
         let watch = Watch::new(queues, Vec::new(), TapSwitch::default(), answering);
-        let receiver = Receiver::new([a.rx, b.rx], Arc::clone(&counters.receive), clock);
+        let receiver = Receiver::new(
+            [a.rx, b.rx].map(|rx| Some(rx.into())),
+            Arc::clone(&counters.receive),
+            clock,
+        );
         let receiver = receiver.watched_by(watch);
         let stop = Arc::new(AtomicBool::new(false));
-        let (told, rings) = (Arc::clone(&stop), notify.clone());
-        let thread = thread::spawn(move || receiver.run(Poll::Adaptive, &told, &rings));
+        let (told, own) = (Arc::clone(&stop), waker.clone());
+        let thread = thread::spawn(move || receiver.run(Poll::Adaptive, &told, &own));
         Running {
             asking,
             counters,
-            notify,
+            waker,
             stop,
             thread,
         }
@@ -102,7 +106,7 @@ impl Running {
     /// Ends the thread; gives what was counted.
     fn end(self) -> Snapshot {
         self.stop.store(true, Ordering::Relaxed);
-        self.notify.notify();
+        self.waker.wake();
         self.thread.join().expect("the receive thread ends");
         let mut snapshot = Snapshot::default();
         self.counters.read(&mut snapshot);

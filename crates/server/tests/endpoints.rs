@@ -6,8 +6,8 @@ use std::time::Duration;
 use allosaur_engine::capture::{Captured, Origin};
 use allosaur_packet::capture::read;
 use allosaur_server::endpoint::{open_capture, open_wire};
-use allosaur_server::mailbox::Notify;
 use allosaur_server::observe::{Endpoint, Format, PacketSink};
+use allosaur_server::waker::Waker;
 
 /// Long enough for a machine that is busy with something else.
 const PATIENCE_MS: i32 = 20_000;
@@ -123,7 +123,7 @@ fn packets_reach_a_socket_header_first() {
 fn a_wire_carries_frames_both_ways() {
     let (socket, address) = socket("wire");
     let mut wire =
-        open_wire(&address, Notify::new().expect("a file descriptor")).expect("a socket listens");
+        open_wire(&address, Waker::new().expect("a file descriptor")).expect("a socket listens");
     for number in 0..100 {
         assert!(wire.push(&[number; 60]));
     }

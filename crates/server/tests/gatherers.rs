@@ -9,9 +9,10 @@ use allosaur_port::kind::PortRx;
 use allosaur_port::memory::{self, LinkSettings, MemoryTx};
 use allosaur_server::clock::Clock;
 use allosaur_server::counters::{Counters, GroupReadout, LatencyTerms, Snapshot};
-use allosaur_server::mailbox::Notify;
+use allosaur_server::threads::forward::{Watched, forward_channel};
 use allosaur_server::threads::receive::Receiver;
-use allosaur_server::threads::receive::secondary::{SecondaryReceiver, Watched, forward_channel};
+use allosaur_server::threads::receive::secondary::SecondaryReceiver;
+use allosaur_server::waker::Waker;
 
 /// The first sign of a packet group, and the sign of all whose latency is measured.
 const FLOW_SIGN: u16 = 0xfc00;
@@ -48,8 +49,8 @@ fn send(tx: &mut MemoryTx, frames: impl IntoIterator<Item = Vec<u8>>) {
     tx.flush();
 }
 
-fn notify() -> Notify {
-    Notify::new().expect("a file descriptor")
+fn waker() -> Waker {
+    Waker::new().expect("a file descriptor")
 }
 
 /// Port 1 of a pair, read by so many threads; port 0's two queues send to it.
@@ -66,22 +67,22 @@ impl World {
         let counters = Counters::new(2, 1).with_receive_threads(threads);
         counters.receive.expect_latency(2, TERMS);
         let (a, b) = memory::pair(2, 1, &LinkSettings::default());
-        let mut forward_tx: Vec<PortRx> = b.rx.split(threads).into_iter().map(Into::into).collect();
-        let others = forward_tx.split_off(1);
+        let mut queues: Vec<PortRx> = b.rx.split(threads).into_iter().map(Into::into).collect();
+        let others = queues.split_off(1);
         let watched = Watched::default();
         let (mut forward_rx, mut secondaries) = (Vec::new(), Vec::new());
         for (queue, block) in others.into_iter().zip(&counters.secondaries) {
-            let (near, end) = forward_channel(notify(), notify(), watched.clone());
-            forward_rx.push(near);
+            let (rx, tx) = forward_channel(waker(), waker(), watched.clone());
+            forward_rx.push(rx);
             secondaries.push(SecondaryReceiver::new(
                 [None, Some(queue)],
-                end,
+                tx,
                 Arc::clone(block),
                 Arc::clone(&counters.receive),
                 clock.clone(),
             ));
         }
-        let queues = [a.rx.into(), forward_tx.remove(0)];
+        let queues = [Some(a.rx.into()), queues.pop()];
         let first = Receiver::new(queues, Arc::clone(&counters.receive), clock);
         World {
             senders: a.tx,

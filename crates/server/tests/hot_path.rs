@@ -18,9 +18,10 @@ use allosaur_packet::pcap::Writer;
 use allosaur_port::memory::{self, LinkSettings};
 use allosaur_server::clock::Clock;
 use allosaur_server::counters::Counters;
-use allosaur_server::mailbox::{Notify, mailbox};
+use allosaur_server::mailbox::mailbox;
+use allosaur_server::threads::data::DataThread;
 use allosaur_server::threads::receive::Receiver;
-use allosaur_server::threads::worker::Worker;
+use allosaur_server::waker::{Notify, Waker};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -122,10 +123,12 @@ fn threads_that_send_and_receive_allocate_nothing() {
     let links = [LinkSettings::default(); 2];
     let mut ports = memory::ports(&links, 1);
     let counters = Counters::new(2, 1);
-    let (mut control, mail) = mailbox(&Notify::new().expect("an eventfd"));
-    let queues = ports.iter_mut().map(|port| port.tx.remove(0));
-    let mut worker = Worker::new(queues, mail, counters.cores[0].clone(), clock.clone());
-    let receivers = ports.into_iter().map(|port| port.rx);
+    let waker = Waker::new().expect("an eventfd");
+    let (mut control, mail) = mailbox(&Notify::new().expect("an eventfd"), &waker);
+    let tx_queues = ports.iter_mut().map(|port| Some(port.tx.remove(0).into()));
+    let block = counters.cores[0].clone();
+    let mut thread = DataThread::new(tx_queues.collect(), mail, block, clock.clone());
+    let receivers = ports.into_iter().map(|port| Some(port.rx.into()));
     let mut receiver = Receiver::new(receivers, counters.receive.clone(), clock.clone());
     let facts = StreamPortInfo {
         line_rate_bps: 100e9,
@@ -152,7 +155,7 @@ fn threads_that_send_and_receive_allocate_nothing() {
         duration: None,
     });
     let mut turns =
-        |n: u32| -> u64 { (0..n).map(|_| worker.turn() + receiver.turn() as u64).sum() };
+        |n: u32| -> u64 { (0..n).map(|_| thread.turn() + receiver.turn() as u64).sum() };
     let warming_up = Region::new(ALLOCATOR);
     turns(2_000);
     assert_ne!(

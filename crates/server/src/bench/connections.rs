@@ -1,4 +1,5 @@
-//! The benchmark of flows: a client and a server on one core, with rings between them.
+//! The benchmark of flows: a client and a server on one core, with rings between them, by the
+//! profile of the paper's benchmark (100 bytes asked, 32 KB answered, a connection each).
 
 use std::sync::Arc;
 
@@ -14,11 +15,12 @@ use allosaur_port::memory::{self, FRAME_BYTES_MAX, LinkSettings};
 use allosaur_port::{RxQueue, TxQueue};
 use serde::Serialize;
 
+use super::{data_thread, waker};
 use crate::clock::Clock;
 use crate::counters::Counters;
-use crate::mailbox::{ControlEnd, Notify, mailbox};
-use crate::threads::flows::{FlowRx, Flows, WorkerLinks};
-use crate::threads::receive::secondary::{Watched, forward_channel};
+use crate::mailbox::ControlEnd;
+use crate::threads::data::{DataThread, FlowLinks, FlowRx, FlowState, Report, WorkerCommand};
+use crate::threads::forward::{Watched, forward_channel};
 
 pub(super) const REQUEST_BYTES: u64 = 100;
 const FLOWS_MAX: usize = 1 << 20;
@@ -46,15 +48,16 @@ pub struct Connections {
 /// Asks `rate_cps` connections a second for `seconds`, each for `response_bytes`.
 pub fn run(response_bytes: u64, rate_cps: f64, seconds: f64) -> Connections {
     let clock = Clock::start();
-    let (mut control, mut flows) = flows(&clock, FLOWS_MAX);
+    let (mut control, mut thread) = flow_thread(&clock, FLOWS_MAX);
     control.send(start(&profile(response_bytes, rate_cps), clock.now_ns()));
     let mut turn_until = |until| {
         while clock.now_ns() < until {
             for _ in 0..16 {
-                flows.turn();
+                thread.turn();
             }
         }
-        let groups = flows.engine().groups(RUN).expect("it runs");
+        let groups = thread.flows().and_then(|flows| flows.groups(RUN));
+        let groups = groups.expect("it runs");
         groups[0].clone()
     };
     // Windows, pools and the memory of flows fill up first.
@@ -92,7 +95,11 @@ pub(super) fn start(profile: &ProfileSpec, start_at: Nanos) -> Command {
     }
 }
 
-pub(super) fn flows(clock: &Clock, flows_max: usize) -> (ControlEnd, Flows) {
+/// A data thread with room for so many flows, and control's way to it.
+pub(super) fn flow_thread(
+    clock: &Clock,
+    flows_max: usize,
+) -> (ControlEnd<WorkerCommand, Report>, DataThread) {
     let link = LinkSettings::default();
     let facts = |side, own: u8| {
         Some(FlowPortInfo {
@@ -109,26 +116,23 @@ pub(super) fn flows(clock: &Clock, flows_max: usize) -> (ControlEnd, Flows) {
         flows_max,
         seed: 1,
     };
-    let (mut queues, mut receivers) = (Vec::new(), Vec::new());
+    let (mut tx_queues, mut rx_queues) = (Vec::new(), Vec::new());
     let mut ports = memory::ports(&[link, link], 1);
     touch(&mut ports, clock);
     for mut port in ports {
-        queues.push(Some(PortTx::Memory(port.tx.remove(0))));
-        receivers.push(Some(FlowRx::Whole(port.rx.into())));
+        tx_queues.push(PortTx::Memory(port.tx.remove(0)));
+        rx_queues.push(Some(FlowRx::Whole(port.rx.into())));
     }
     let counters = Counters::new(2, 1).with_flows();
-    let notify = || Notify::new().expect("the system has file descriptors");
-    let (control, mail) = mailbox(&notify());
-    let (_, end) = forward_channel(notify(), notify(), Watched::default());
-    let joints = WorkerLinks {
-        mail,
-        end,
-        core: counters.cores[0].clone(),
+    let (_, forward) = forward_channel(waker(), waker(), Watched::default());
+    let links = FlowLinks {
+        forward,
         arrivals: counters.flows[0].clone(),
-        first: counters.receive.clone(),
+        receive: counters.receive.clone(),
     };
-    let flows = Flows::new(config, queues, receivers, joints, clock.clone());
-    (control, flows)
+    let flows = FlowState::new(config, rx_queues, links, clock.now_ns());
+    let (control, thread) = data_thread(tx_queues.into_iter(), &counters, clock);
+    (control, thread.with_flows(Box::new(flows)))
 }
 
 /// Passes frames until all of the links' memory has been used, so that none of it is taken while

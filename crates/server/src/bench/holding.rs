@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::connections::{self, RUN};
 use super::running_ns;
 use crate::clock::Clock;
-use crate::threads::flows::Flows;
+use crate::threads::data::DataThread;
 
 /// Conversations that begin in a second.
 const RATE_CPS: f64 = 100_000.0;
@@ -70,19 +70,19 @@ pub enum HoldingError {
 /// When not all flows came to be, or the kernel tells nothing.
 pub fn run(ends: u64, keepalive: bool, seconds: f64) -> Result<Holding, HoldingError> {
     let clock = Clock::start();
-    let (mut control, mut flows) = connections::flows(&clock, ends as usize);
+    let (mut control, mut thread) = connections::flow_thread(&clock, ends as usize);
     let bytes_before = resident_bytes().ok_or(HoldingError::Untold)?;
     control.send(connections::start(
         &profile(ends, keepalive),
         clock.now_ns(),
     ));
-    open(&clock, &mut flows, ends)?;
+    open(&clock, &mut thread, ends)?;
     let bytes = resident_bytes().ok_or(HoldingError::Untold)?;
     let bytes = bytes.saturating_sub(bytes_before);
     // What was said last is acknowledged, and the first questions are asked.
-    rest(&clock, &mut flows, if keepalive { 6.0 } else { 1.0 });
+    rest(&clock, &mut thread, if keepalive { 6.0 } else { 1.0 });
     let (from_ns, from_running_ns) = (clock.now_ns(), running_ns());
-    let frames = rest(&clock, &mut flows, seconds);
+    let frames = rest(&clock, &mut thread, seconds);
     let passed_ns = clock.now_ns() - from_ns;
     let ran_ns = running_ns()
         .zip(from_running_ns)
@@ -99,35 +99,35 @@ pub fn run(ends: u64, keepalive: bool, seconds: f64) -> Result<Holding, HoldingE
 }
 
 /// Turns until all are open.
-fn open(clock: &Clock, flows: &mut Flows, asked: u64) -> Result<(), HoldingError> {
+fn open(clock: &Clock, thread: &mut DataThread, asked: u64) -> Result<(), HoldingError> {
     let until = clock.now_ns() + OPENING_S_MAX * SECOND;
     while clock.now_ns() < until {
         for _ in 0..256 {
-            flows.turn();
+            thread.turn();
         }
-        if opened(flows) == asked {
+        if opened(thread) == asked {
             return Ok(());
         }
     }
-    let opened = opened(flows);
+    let opened = opened(thread);
     Err(HoldingError::Opening { opened, asked })
 }
 
-fn opened(flows: &Flows) -> u64 {
-    let groups = flows.engine().groups(RUN);
+fn opened(thread: &DataThread) -> u64 {
+    let groups = thread.flows().and_then(|flows| flows.groups(RUN));
     let sides = groups.into_iter().flatten().flatten();
     sides.map(|side: &GroupCounters| side.established).sum()
 }
 
 /// Turns now and then. Returns how many frames passed.
-fn rest(clock: &Clock, flows: &mut Flows, seconds: f64) -> u64 {
+fn rest(clock: &Clock, thread: &mut DataThread, seconds: f64) -> u64 {
     let until = clock.now_ns() + (seconds * SECOND as f64) as u64;
     let mut frames = 0;
     while clock.now_ns() < until {
-        let mut passed = flows.turn();
+        let mut passed = thread.turn();
         frames += passed;
         while passed > 0 {
-            passed = flows.turn();
+            passed = thread.turn();
             frames += passed;
         }
         std::thread::sleep(REST);

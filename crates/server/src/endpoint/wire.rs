@@ -6,8 +6,8 @@ use allosaur_port::memory::FRAME_BYTES_MAX;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::{Helper, HelperControl};
-use crate::mailbox::Notify;
 use crate::observe::Wire;
+use crate::waker::Waker;
 
 /// Frames that may be under way in each direction. What finds no room is lost, as on any port.
 const FRAMES: usize = 4096;
@@ -20,7 +20,7 @@ const WAIT_MS: i64 = 200;
 
 /// Connects a PAIR socket to `endpoint`, where the client's listens. `receive` is woken when
 /// there is a frame to send.
-pub fn open_wire(endpoint: &str, receive: Notify) -> Result<Box<dyn Wire>, String> {
+pub fn open_wire(endpoint: &str, receive: Waker) -> Result<Box<dyn Wire>, String> {
     let connected = || {
         let socket = zmq::Context::new().socket(zmq::PAIR)?;
         socket.set_linger(0)?;
@@ -74,7 +74,7 @@ struct SocketWorker {
     socket: zmq::Socket,
     outward: Consumer<Box<[u8]>>,
     inward: Producer<Vec<u8>>,
-    receive: Notify,
+    receive: Waker,
 }
 
 impl SocketWorker {
@@ -84,7 +84,7 @@ impl SocketWorker {
             let out = self.carry_outward();
             let inward = self.carry_inward();
             if inward > 0 {
-                self.receive.notify();
+                self.receive.wake();
             }
             if out == 0 && inward == 0 {
                 self.wait(orders);

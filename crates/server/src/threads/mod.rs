@@ -1,20 +1,22 @@
 //! The threads beside control: how they are started, reached and ended.
 //!
-//! What lives here: the rings and bells between them and control; in `queues` which queues each has.
-//! What does not: how they work (`worker`, `flows`, `receive`), and when they are told what (`service`).
+//! Data threads send, and receive what is for flows; receive threads take all that arrives at other
+//! ports. All of them work and wait by one loop ([`idle`]).
 
-pub mod flows;
+mod arrivals;
+mod awake;
+pub mod data;
+pub mod forward;
+mod idle;
 mod queues;
 pub mod receive;
-mod tx_queues;
-pub mod worker;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{JoinHandle, Thread};
+use std::thread::JoinHandle;
 
-use allosaur_engine::{Command, stateful};
-use allosaur_port::kind::{AnyPort, PortRx, PortTx};
+use allosaur_engine::stateful;
+use allosaur_port::kind::{AnyPort, PortRx};
 use allosaur_port::tap::{TapOut, TapSwitch, tap};
 use thiserror::Error;
 
@@ -23,31 +25,31 @@ use crate::clock::Clock;
 use crate::counters::Counters;
 use crate::endpoint::{open_capture, open_wire};
 use crate::layout::{Layout, thread_name};
-use crate::mailbox::{ControlEnd, Notify, ThreadWaker, Waker, mailbox};
+use crate::mailbox::{ControlEnd, mailbox};
 use crate::observe::{Answer, Endpoint, Observe, PacketSink, Request, Wire};
 use crate::polling::Poll;
 use crate::request_channel::{RequestSender, request_channel};
-use crate::worker_command::{FlowCommand, WorkerCommand};
-use flows::{Flows, WorkerLinks};
-use queues::{FlowQueues, OwnQueues, Queues};
+use crate::waker::{Notify, Waker};
+use data::{DataThread, FlowLinks, FlowState, Report, WorkerCommand};
+use forward::{ForwardRx, Watched, forward_channel};
+use queues::{DataQueues, Queues};
 use receive::Receiver;
-use receive::secondary::{ForwardRx, SecondaryReceiver, Watched, forward_channel};
+use receive::secondary::SecondaryReceiver;
 use receive::watch::Watch;
-use worker::Worker;
 
 /// All threads but control's, and the way to them.
 #[derive(Debug)]
 pub struct Threads {
     /// Of each data thread.
-    pub mail: Vec<ControlEnd>,
-    /// Rings when a data thread reports.
+    pub mail: Vec<ControlEnd<WorkerCommand, Report>>,
+    /// Tells control that a data thread has reported.
     pub control_notify: Notify,
     data: Vec<JoinHandle<()>>,
     /// Data threads that are known to have broken down.
     known_lost: Vec<usize>,
     receive: Vec<JoinHandle<()>>,
     /// Each wakes a receive thread.
-    receive_notifies: Vec<Notify>,
+    receive_wakers: Vec<Waker>,
     stop_receive: Arc<AtomicBool>,
 }
 
@@ -55,7 +57,7 @@ pub struct Threads {
 #[derive(Debug)]
 pub struct RxHandle {
     request_channel: RequestSender,
-    receive: Notify,
+    receive: Waker,
     /// The time since 1970 at the clock's zero.
     epoch_ns: u64,
 }
@@ -97,171 +99,128 @@ impl Threads {
             data: Vec::new(),
             known_lost: Vec::new(),
             receive: Vec::new(),
-            receive_notifies: Vec::new(),
+            receive_wakers: new_wakers(layout.receive.len())?,
             stop_receive: Arc::default(),
         };
-        for _ in &layout.receive {
-            let notify = Notify::new().map_err(refused("an eventfd"))?;
-            threads.receive_notifies.push(notify);
-        }
-        let first = threads.receive_notifies[0].clone();
-        let (asking, answering) = request_channel(first.clone());
-        let around = SpawnContext {
+        let wakers = new_wakers(layout.data.len())?;
+        let first = threads.receive_wakers[0].clone();
+        let (request_sender, request_receiver) = request_channel(first.clone());
+        let context = SpawnContext {
             layout,
             counters,
             clock,
+            switch: &TapSwitch::default(),
+            watched: &Watched::default(),
         };
-        let (switch, watched) = (TapSwitch::default(), Watched::default());
-        let (taps, own, receive, forward_rx, wakers) = match flows {
-            None => {
-                let mut queues = Queues::share_out(ports, layout);
-                let data = std::mem::take(&mut queues.data);
-                let taps = threads.start_workers(data, &switch, around)?;
-                let forward_rx = threads.start_secondaries(queues.gather, &watched, around)?;
-                (taps, queues.own, queues.receive, forward_rx, Vec::new())
-            }
-            Some(configs) => {
-                let wakers = (0..configs.len()).map(|_| Waker::new());
-                let wakers = wakers.collect::<Result<Vec<_>, _>>();
-                let wakers = wakers.map_err(refused("a waker"))?;
-                let queues = FlowQueues::share_out(ports, layout, &wakers);
-                let (taps, forward_rx) = threads.start_flows(
-                    configs,
-                    queues.data,
-                    &wakers,
-                    &switch,
-                    &watched,
-                    around,
-                )?;
-                (taps, queues.own, queues.nothing, forward_rx, wakers)
-            }
+        let queues = Queues::share_out(ports, layout, &wakers);
+        let (mut taps, mut forward_rx) = (Vec::new(), Vec::new());
+        let mut flows = flows.map(Vec::into_iter);
+        for (core, (queues, waker)) in queues.data.into_iter().zip(&wakers).enumerate() {
+            let flows = flows.as_mut().and_then(Iterator::next);
+            let (tap, forward) = threads.start_data(core, queues, flows, waker, context)?;
+            taps.push(tap);
+            forward_rx.extend(forward);
+        }
+        let woken = if forward_rx.is_empty() {
+            Vec::new()
+        } else {
+            wakers
         };
-        let watch = Watch::new(own, taps, switch, answering).waking(wakers);
-        let receiver = Receiver::new(receive, Arc::clone(&counters.receive), clock.clone());
-        let receiver = receiver.watched_by(watch).joined_by(forward_rx, watched);
-        threads.start_receive(0, layout, move |poll, stop, notify| {
-            receiver.run(poll, stop, notify);
+        let mut rx_queues = queues.receive.into_iter();
+        let first_rx = rx_queues.next().unwrap_or_default();
+        for (number, queues) in (1..).zip(rx_queues) {
+            forward_rx.push(threads.start_secondary(number, queues, context)?);
+        }
+        let watch = Watch::new(
+            queues.receive_tx,
+            taps,
+            context.switch.clone(),
+            request_receiver,
+        );
+        let receiver = Receiver::new(first_rx, Arc::clone(&counters.receive), clock.clone());
+        let receiver = receiver.watched_by(watch.waking(woken));
+        let receiver = receiver.joined_by(forward_rx, context.watched.clone());
+        threads.start_receive(0, layout, move |poll, stop, waker| {
+            receiver.run(poll, stop, waker);
         })?;
-        let outlook = RxHandle {
-            request_channel: asking,
+        let rx_handle = RxHandle {
+            request_channel: request_sender,
             receive: first,
             epoch_ns: epoch_ns(clock),
         };
-        Ok((threads, outlook))
+        Ok((threads, rx_handle))
     }
 
-    /// Starts the data threads of stateless mode; gives the taps of what they send.
-    fn start_workers(
-        &mut self,
-        queues: Vec<Vec<Option<PortTx>>>,
-        switch: &TapSwitch,
-        around: SpawnContext<'_>,
-    ) -> Result<Vec<TapOut>, Refusal> {
-        let mut taps = Vec::new();
-        for (core, queues) in queues.into_iter().enumerate() {
-            let (tap_in, tap_out) = tap();
-            taps.push(tap_out);
-            let block = Arc::clone(&around.counters.cores[core]);
-            let (mut control_end, worker_end) = mailbox(&self.control_notify);
-            let worker = Worker::serving(queues, worker_end, block, around.clock.clone());
-            let worker = worker.tapped_by(tap_in, switch.clone());
-            let poll = around.layout.data_poll;
-            let thread = self.start_data(core, around, move || worker.run(poll))?;
-            control_end.wake_with(ThreadWaker::Parked(thread));
-            self.mail.push(control_end);
-        }
-        Ok(taps)
-    }
-
-    /// Starts the data threads of stateful mode; gives the taps of what they send, and the ways on
-    /// which they pass on what is no flow's.
-    fn start_flows(
-        &mut self,
-        configs: Vec<stateful::Config>,
-        queues: Vec<OwnQueues>,
-        wakers: &[Waker],
-        switch: &TapSwitch,
-        watched: &Watched,
-        around: SpawnContext<'_>,
-    ) -> Result<(Vec<TapOut>, Vec<ForwardRx>), Refusal> {
-        let (mut taps, mut forward_rx) = (Vec::new(), Vec::new());
-        for (core, (config, own)) in configs.into_iter().zip(queues).enumerate() {
-            let (tap_in, tap_out) = tap();
-            taps.push(tap_out);
-            let waker = wakers[core].clone();
-            let first = self.receive_notifies[0].clone();
-            let (near, end) = forward_channel(waker.notify().clone(), first, watched.clone());
-            forward_rx.push(near);
-            let (mut control_end, mail) = mailbox(&self.control_notify);
-            let joints = WorkerLinks {
-                mail,
-                end,
-                core: Arc::clone(&around.counters.cores[core]),
-                arrivals: Arc::clone(&around.counters.flows[core]),
-                first: Arc::clone(&around.counters.receive),
-            };
-            let flows = Flows::new(config, own.tx, own.rx, joints, around.clock.clone());
-            let flows = flows.tapped_by(tap_in, switch.clone());
-            let poll = around.layout.data_poll;
-            control_end.wake_with(ThreadWaker::Waiting(waker.clone()));
-            self.mail.push(control_end);
-            self.start_data(core, around, move || flows.run(poll, &waker))?;
-        }
-        Ok((taps, forward_rx))
-    }
-
+    /// Starts a data thread, with flows if `flows` says so; gives the tap of what it sends, and the
+    /// way on which its flows forward what is not theirs.
     fn start_data(
         &mut self,
         core: usize,
-        around: SpawnContext<'_>,
-        run: impl FnOnce() + Send + 'static,
-    ) -> Result<Thread, Refusal> {
-        let cpu = around.layout.data[core].cpu;
-        let thread = spawn(format!("data-{core}"), cpu, run)?;
-        let handle = thread.thread().clone();
-        self.data.push(thread);
-        Ok(handle)
-    }
-
-    /// Starts the receive threads but the first, which are told what is `watched`; gives the ways to
-    /// them.
-    fn start_secondaries(
-        &mut self,
-        queues: Vec<Vec<Option<PortRx>>>,
-        watched: &Watched,
-        around: SpawnContext<'_>,
-    ) -> Result<Vec<ForwardRx>, Refusal> {
+        queues: DataQueues,
+        flows: Option<stateful::Config>,
+        waker: &Waker,
+        context: SpawnContext<'_>,
+    ) -> Result<(TapOut, Option<ForwardRx>), Refusal> {
         let SpawnContext {
             layout,
             counters,
             clock,
-        } = around;
-        let mut forward_rx = Vec::new();
-        for (number, (queues, block)) in (1..).zip(queues.into_iter().zip(&counters.secondaries)) {
-            let notify = self.receive_notifies[number].clone();
-            let (near, forward_tx) =
-                forward_channel(notify, self.receive_notifies[0].clone(), watched.clone());
-            let first = Arc::clone(&counters.receive);
-            let secondary =
-                SecondaryReceiver::new(queues, forward_tx, Arc::clone(block), first, clock.clone());
-            forward_rx.push(near);
-            self.start_receive(number, layout, move |poll, stop, notify| {
-                secondary.run(poll, stop, notify);
-            })?;
+            switch,
+            watched,
+        } = context;
+        let (tap_in, tap_out) = tap();
+        let (control_end, mail) = mailbox(&self.control_notify, waker);
+        self.mail.push(control_end);
+        let block = Arc::clone(&counters.cores[core]);
+        let mut thread = DataThread::new(queues.tx, mail, block, clock.clone());
+        thread = thread.tapped_by(tap_in, switch.clone());
+        let mut forward_rx = None;
+        if let Some(config) = flows {
+            let first = self.receive_wakers[0].clone();
+            let (rx, tx) = forward_channel(waker.clone(), first, watched.clone());
+            forward_rx = Some(rx);
+            let links = FlowLinks {
+                forward: tx,
+                arrivals: Arc::clone(&counters.flows[core]),
+                receive: Arc::clone(&counters.receive),
+            };
+            let flows = FlowState::new(config, queues.rx, links, clock.now_ns());
+            thread = thread.with_flows(Box::new(flows));
         }
-        Ok(forward_rx)
+        let (poll, cpu) = (layout.data_poll, layout.data[core].cpu);
+        let name = format!("data-{core}");
+        self.data.push(spawn(name, cpu, move || thread.run(poll))?);
+        Ok((tap_out, forward_rx))
+    }
+
+    /// Starts a receive thread beside the first; gives the way on which it forwards.
+    fn start_secondary(
+        &mut self,
+        number: usize,
+        queues: Vec<Option<PortRx>>,
+        context: SpawnContext<'_>,
+    ) -> Result<ForwardRx, Refusal> {
+        let (own, first) = (&self.receive_wakers[number], &self.receive_wakers[0]);
+        let (rx, tx) = forward_channel(own.clone(), first.clone(), context.watched.clone());
+        let block = Arc::clone(&context.counters.secondaries[number - 1]);
+        let first = Arc::clone(&context.counters.receive);
+        let secondary = SecondaryReceiver::new(queues, tx, block, first, context.clock.clone());
+        self.start_receive(number, context.layout, move |poll, stop, waker| {
+            secondary.run(poll, stop, waker);
+        })?;
+        Ok(rx)
     }
 
     fn start_receive(
         &mut self,
         number: usize,
         layout: &Layout,
-        run: impl FnOnce(Poll, &AtomicBool, &Notify) + Send + 'static,
+        run: impl FnOnce(Poll, &AtomicBool, &Waker) + Send + 'static,
     ) -> Result<(), Refusal> {
         let (poll, stop) = (layout.receive_poll, Arc::clone(&self.stop_receive));
-        let notify = self.receive_notifies[number].clone();
+        let waker = self.receive_wakers[number].clone();
         let thread = spawn(thread_name(number), layout.receive[number], move || {
-            run(poll, &stop, &notify);
+            run(poll, &stop, &waker);
         })?;
         self.receive.push(thread);
         Ok(())
@@ -269,19 +228,17 @@ impl Threads {
 
     /// Wakes the receive threads.
     pub fn wake_receive(&self) {
-        for notify in &self.receive_notifies {
-            notify.notify();
-        }
+        self.receive_wakers.iter().for_each(Waker::wake);
     }
 
     /// Sends a command to a data thread.
-    pub fn send(&mut self, core: usize, order: impl Into<WorkerCommand>) {
-        let order = order.into();
-        if is_start(&order) {
+    pub fn send(&mut self, core: usize, command: impl Into<WorkerCommand>) {
+        let command = command.into();
+        if command.starts_traffic() {
             // They may sleep deeply after a long silence.
             self.wake_receive();
         }
-        self.mail[core].send(order);
+        self.mail[core].send(command);
     }
 
     /// The data threads that ended by themselves; each is told once.
@@ -298,27 +255,15 @@ impl Threads {
 
     /// Ends all of them, and waits until they have ended.
     pub fn end(self) {
-        drop(self.mail);
+        self.mail.into_iter().for_each(ControlEnd::close);
         self.stop_receive.store(true, Ordering::Relaxed);
-        for notify in &self.receive_notifies {
-            notify.notify();
-        }
+        self.receive_wakers.iter().for_each(Waker::wake);
         for thread in self.data.into_iter().chain(self.receive) {
-            thread.thread().unpark();
             if thread.join().is_err() {
                 tracing::error!("a thread had panicked; see above");
             }
         }
     }
-}
-
-/// Whether frames will come soon because of an order.
-fn is_start(order: &WorkerCommand) -> bool {
-    matches!(
-        order,
-        WorkerCommand::Streams(Command::StartProfile { .. })
-            | WorkerCommand::Flows(FlowCommand::Command(stateful::Command::Start { .. }))
-    )
 }
 
 /// What all threads are started with.
@@ -327,6 +272,17 @@ struct SpawnContext<'a> {
     layout: &'a Layout,
     counters: &'a Counters,
     clock: &'a Clock,
+    /// The ports of which data threads copy what they send.
+    switch: &'a TapSwitch,
+    /// The ports of which all threads forward what they receive.
+    watched: &'a Watched,
+}
+
+fn new_wakers(threads: usize) -> Result<Vec<Waker>, Refusal> {
+    let wakers = (0..threads).map(|_| Waker::new());
+    wakers
+        .collect::<Result<_, _>>()
+        .map_err(refused("an eventfd"))
 }
 
 /// The time since 1970 at the clock's zero.

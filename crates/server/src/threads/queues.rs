@@ -2,42 +2,53 @@
 
 use allosaur_engine::template::Side;
 use allosaur_port::kind::{AnyPort, PortRx, PortTx};
-use allosaur_port::memory;
 
-use super::flows::FlowRx;
+use super::data::FlowRx;
 use crate::layout::Layout;
-use crate::mailbox::Waker;
+use crate::waker::Waker;
 
-/// The queues of all ports, by the threads that own them, in stateless mode.
+/// The queues of one data thread, one of each port that it serves.
+#[derive(Default)]
+pub(super) struct DataQueues {
+    /// What it sends through.
+    pub(super) tx: Vec<Option<PortTx>>,
+    /// What its flows read.
+    pub(super) rx: Vec<Option<FlowRx>>,
+}
+
+/// The queues of all ports, by the threads that own them.
 pub(super) struct Queues {
-    /// Of each data thread, one of each port that it serves.
-    pub(super) data: Vec<Vec<Option<PortTx>>>,
+    /// Of each data thread.
+    pub(super) data: Vec<DataQueues>,
     /// What the first receive thread sends through, one of each port.
-    pub(super) own: Vec<PortTx>,
-    /// What the first receive thread reads, one of each port.
-    pub(super) receive: Vec<PortRx>,
-    /// What each other receive thread reads, one of each port that has so many.
-    pub(super) gather: Vec<Vec<Option<PortRx>>>,
+    pub(super) receive_tx: Vec<PortTx>,
+    /// What each receive thread reads, one of each port that has so many for it.
+    pub(super) receive: Vec<Vec<Option<PortRx>>>,
 }
 
 impl Queues {
-    pub(super) fn share_out(ports: Vec<AnyPort>, layout: &Layout) -> Queues {
+    /// Shares the queues out; `wakers` wake the data threads.
+    pub(super) fn share_out(ports: Vec<AnyPort>, layout: &Layout, wakers: &[Waker]) -> Queues {
         let mut queues = Queues {
-            data: layout.data.iter().map(|_| Vec::new()).collect(),
-            own: Vec::new(),
-            receive: Vec::new(),
-            gather: layout.receive[1..].iter().map(|_| Vec::new()).collect(),
+            data: layout.data.iter().map(|_| DataQueues::default()).collect(),
+            receive_tx: Vec::new(),
+            receive: layout.receive.iter().map(|_| Vec::new()).collect(),
         };
         for (number, port) in ports.into_iter().enumerate() {
-            let mut tx = port.tx.into_iter();
-            for (thread, own) in layout.data.iter().zip(&mut queues.data) {
-                let serves = thread.ports.contains(&number);
-                own.push(if serves { tx.next() } else { None });
+            let cores = layout.cores_of(number);
+            let (flow_rx, rx) = match layout.read {
+                Some(_) => (share_rx(port.rx, number, &cores, wakers), Vec::new()),
+                None => (Vec::new(), port.rx),
+            };
+            let (mut tx, mut flow_rx) = (port.tx.into_iter(), flow_rx.into_iter());
+            for (core, own) in queues.data.iter_mut().enumerate() {
+                let serves = cores.contains(&core);
+                own.tx.push(if serves { tx.next() } else { None });
+                own.rx.push(if serves { flow_rx.next() } else { None });
             }
-            queues.own.extend(tx.next());
-            let mut rx = port.rx.into_iter();
-            queues.receive.extend(rx.next());
-            for own in &mut queues.gather {
+            queues.receive_tx.extend(tx.next());
+            let mut rx = rx.into_iter();
+            for own in &mut queues.receive {
                 own.push(rx.next());
             }
         }
@@ -45,52 +56,9 @@ impl Queues {
     }
 }
 
-/// The queues of one data thread in stateful mode, one of each port that it serves.
-#[derive(Default)]
-pub(super) struct OwnQueues {
-    /// What it sends through.
-    pub(super) tx: Vec<Option<PortTx>>,
-    /// What it reads.
-    pub(super) rx: Vec<Option<FlowRx>>,
-}
-
-/// The queues of all ports, by the threads that own them, in stateful mode.
-pub(super) struct FlowQueues {
-    /// Of each data thread.
-    pub(super) data: Vec<OwnQueues>,
-    /// What the receive thread sends through, one of each port.
-    pub(super) own: Vec<PortTx>,
-    /// What the receive thread reads: a queue of each port that never gets anything.
-    pub(super) nothing: Vec<PortRx>,
-}
-
-impl FlowQueues {
-    /// `wakers` wake the data threads.
-    pub(super) fn share_out(ports: Vec<AnyPort>, layout: &Layout, wakers: &[Waker]) -> FlowQueues {
-        let mut queues = FlowQueues {
-            data: layout.data.iter().map(|_| OwnQueues::default()).collect(),
-            own: Vec::new(),
-            nothing: Vec::new(),
-        };
-        for (number, port) in ports.into_iter().enumerate() {
-            let mut tx = port.tx.into_iter();
-            let cores = layout.cores_of(number);
-            let mut rx = receivers(port.rx, number, &cores, wakers).into_iter();
-            for (core, own) in queues.data.iter_mut().enumerate() {
-                let serves = cores.contains(&core);
-                own.tx.push(if serves { tx.next() } else { None });
-                own.rx.push(if serves { rx.next() } else { None });
-            }
-            queues.own.extend(tx.next());
-            queues.nothing.push(PortRx::Memory(memory::sink(0).rx));
-        }
-        queues
-    }
-}
-
-/// What each of a port's data threads reads: a queue of its own where there are enough, else its
-/// share of the one that there is, which the first of them reads.
-fn receivers(
+/// What the flows of each of a port's data threads read: a queue of its own where there are enough,
+/// else its share of the one that there is, which the first of them reads.
+fn share_rx(
     mut queues: Vec<PortRx>,
     port: usize,
     cores: &[usize],

@@ -17,8 +17,8 @@ use allosaur_engine::vm::Checksums;
 use allosaur_port::memory::LinkSettings;
 use allosaur_server::counters::GroupReadout;
 use allosaur_server::filter::Filter;
-use allosaur_server::mailbox::Report;
 use allosaur_server::observe::{Answer, MacFilter, Reception, Request, ServiceMask, ServiceMode};
+use allosaur_server::threads::data::Report;
 use allosaur_server::worker_command::{FlowCommand, FlowReport};
 use world::{AHEAD, REQUEST_BYTES, RESPONSE_BYTES, RUN, World, mac, profile};
 

@@ -17,13 +17,16 @@ use allosaur_port::memory::{self, FRAME_BYTES_MAX, LinkSettings};
 use allosaur_port::tap::{TapSwitch, tap};
 use allosaur_server::clock::{Clock, Hand};
 use allosaur_server::counters::{Counters, RunBlock, Snapshot};
-use allosaur_server::mailbox::{ControlEnd, Notify, Report, Waker, mailbox};
+use allosaur_server::mailbox::{ControlEnd, mailbox};
 use allosaur_server::polling::Poll;
 use allosaur_server::request_channel::{RequestSender, request_channel};
-use allosaur_server::threads::flows::{FlowRx, Flows, WorkerLinks};
+use allosaur_server::threads::data::{
+    DataThread, FlowLinks, FlowRx, FlowState, Report, WorkerCommand,
+};
+use allosaur_server::threads::forward::{Watched, forward_channel};
 use allosaur_server::threads::receive::Receiver;
-use allosaur_server::threads::receive::secondary::{Watched, forward_channel};
 use allosaur_server::threads::receive::watch::Watch;
+use allosaur_server::waker::{Notify, Waker};
 use allosaur_server::worker_command::{FlowCommand, FlowReport};
 
 pub(crate) const RUN: RunIndex = RunIndex(3);
@@ -32,6 +35,9 @@ pub(crate) const REQUEST_BYTES: u64 = 100;
 pub(crate) const RESPONSE_BYTES: u64 = 14 * 1460;
 /// When profiles start after they are told.
 pub(crate) const AHEAD: Nanos = MILLISECOND;
+
+/// The longest sleep.
+const SLEEP: Nanos = MILLISECOND;
 
 pub(crate) fn mac(port: u8) -> [u8; 6] {
     [2, 0, 0, 0, 0, port]
@@ -48,14 +54,14 @@ pub(crate) struct World {
     pub(crate) hand: Hand,
     pub(crate) clock: Clock,
     pub(crate) counters: Counters,
-    pub(crate) control: Vec<ControlEnd>,
-    pub(crate) threads: Vec<Flows>,
+    pub(crate) control: Vec<ControlEnd<WorkerCommand, Report>>,
+    pub(crate) threads: Vec<DataThread>,
     pub(crate) blocks: Vec<Arc<RunBlock>>,
     pub(crate) asking: RequestSender,
     pub(crate) reports: Vec<(usize, Report)>,
     /// When frames came or went.
     pub(crate) active: Option<Active>,
-    notify: Notify,
+    waker: Waker,
     stop: Arc<AtomicBool>,
     receive: Option<JoinHandle<()>>,
 }
@@ -64,9 +70,9 @@ impl World {
     pub(crate) fn new(cores: usize, link: LinkSettings) -> World {
         let (clock, hand) = Clock::by_hand();
         let counters = Counters::new(2, cores).with_flows();
-        let (notify, control_notify) = (new_notify(), new_notify());
-        let (asking, answering) = request_channel(notify.clone());
-        let wakers: Vec<_> = (0..cores).map(|_| Waker::new().expect("a waker")).collect();
+        let (waker, control_notify) = (new_waker(), Notify::new().expect("a file"));
+        let (asking, answering) = request_channel(waker.clone());
+        let wakers: Vec<_> = (0..cores).map(|_| new_waker()).collect();
         let ports = memory::ports(&[link, link], cores + 1);
         let (mut tx, mut own, mut rx) = (per_core(cores), Vec::new(), per_core(cores));
         for (number, mut port) in ports.into_iter().enumerate() {
@@ -87,33 +93,29 @@ impl World {
         let (mut control, mut threads) = (Vec::new(), Vec::new());
         let (mut forward_rx, mut taps) = (Vec::new(), Vec::new());
         for (core, (tx, rx)) in tx.into_iter().zip(rx).enumerate() {
-            let (control_end, mail) = mailbox(&control_notify);
-            let (near, end) = forward_channel(
-                wakers[core].notify().clone(),
-                notify.clone(),
-                watched.clone(),
-            );
+            let (control_end, mail) = mailbox(&control_notify, &wakers[core]);
+            let (forward, links_forward) =
+                forward_channel(wakers[core].clone(), waker.clone(), watched.clone());
             let (tap_in, tap_out) = tap();
             taps.push(tap_out);
-            forward_rx.push(near);
+            forward_rx.push(forward);
             control.push(control_end);
-            let joints = WorkerLinks {
-                mail,
-                end,
-                core: counters.cores[core].clone(),
+            let links = FlowLinks {
+                forward: links_forward,
                 arrivals: counters.flows[core].clone(),
-                first: counters.receive.clone(),
+                receive: counters.receive.clone(),
             };
-            let flows = Flows::new(config(core, cores), tx, rx, joints, clock.clone());
-            threads.push(flows.tapped_by(tap_in, switch.clone()));
+            let flows = FlowState::new(config(core, cores), rx, links, clock.now_ns());
+            let thread = DataThread::new(tx, mail, counters.cores[core].clone(), clock.clone());
+            let thread = thread.tapped_by(tap_in, switch.clone());
+            threads.push(thread.with_flows(Box::new(flows)));
         }
         let watch = Watch::new(own, taps, switch, answering).waking(wakers);
-        let nothing = (0..2).map(|_| PortRx::from(memory::sink(0).rx));
-        let receiver = Receiver::new(nothing, counters.receive.clone(), clock.clone());
+        let receiver = Receiver::new([None, None], counters.receive.clone(), clock.clone());
         let receiver = receiver.watched_by(watch).joined_by(forward_rx, watched);
         let stop = Arc::new(AtomicBool::new(false));
-        let (told, rings) = (Arc::clone(&stop), notify.clone());
-        let receive = std::thread::spawn(move || receiver.run(Poll::Adaptive, &told, &rings));
+        let (told, own) = (Arc::clone(&stop), waker.clone());
+        let receive = std::thread::spawn(move || receiver.run(Poll::Adaptive, &told, &own));
         World {
             hand,
             clock,
@@ -124,7 +126,7 @@ impl World {
             asking,
             reports: Vec::new(),
             active: None,
-            notify,
+            waker,
             stop,
             receive: Some(receive),
         }
@@ -156,7 +158,7 @@ impl World {
     pub(crate) fn step(&mut self) {
         let mut work = 1;
         while work > 0 {
-            work = self.threads.iter_mut().map(Flows::turn).sum();
+            work = self.threads.iter_mut().map(DataThread::turn).sum();
             if work > 0 {
                 let now = self.clock.now_ns();
                 let first = self.active.map_or(now, |active| active.first);
@@ -169,8 +171,9 @@ impl World {
             }
         }
         let now = self.clock.now_ns();
-        let due = self.threads.iter_mut().map(Flows::next_due).min();
-        let due = due.expect("there are threads").max(now + 1_000);
+        let due = self.threads.iter_mut().filter_map(DataThread::next_due);
+        let due = due.min().map_or(now + SLEEP, |due| due.min(now + SLEEP));
+        let due = due.max(now + 1_000);
         self.hand.advance(due - now);
     }
 
@@ -229,7 +232,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        self.notify.notify();
+        self.waker.wake();
         if let Some(receive) = self.receive.take() {
             let ended = receive.join();
             assert!(
@@ -240,8 +243,8 @@ impl Drop for World {
     }
 }
 
-fn new_notify() -> Notify {
-    Notify::new().expect("a file descriptor")
+fn new_waker() -> Waker {
+    Waker::new().expect("a file descriptor")
 }
 
 fn per_core<T>(cores: usize) -> Vec<Vec<T>> {

@@ -1,4 +1,5 @@
-//! Latency: the meters of the groups whose packets carry the time at which they were sent.
+//! Latency: the meters of the groups whose packets carry the time at which they were sent; which of
+//! them a frame belongs to, and when it is made anew.
 
 use std::sync::Arc;
 
@@ -6,9 +7,9 @@ use allosaur_engine::flow_stats::{Group, LATENCY_GROUPS};
 use allosaur_engine::latency::{Meter, Trailer};
 use allosaur_engine::time::Nanos;
 
-use super::idle::AwakePolicy;
 use crate::clock::Clock;
 use crate::counters::{LatencyErrors, LatencyTerms, ReceiveBlock};
+use crate::threads::awake::AwakePolicy;
 
 /// The meters of all groups whose latency is measured, over all ports.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub(super) struct Meters {
     /// A bit for each meter that has measured since it was last published.
     changed: u128,
     errors: LatencyErrors,
-    attention: AwakePolicy,
+    awake: AwakePolicy,
     block: Arc<ReceiveBlock>,
     clock: Clock,
 }
@@ -31,7 +32,7 @@ impl Meters {
             meters: vec![(LatencyTerms::default(), Meter::default()); meters],
             changed: 0,
             errors: LatencyErrors::default(),
-            attention: AwakePolicy::new(Arc::clone(&block)),
+            awake: AwakePolicy::new(Arc::clone(&block)),
             block,
             clock,
         }
@@ -67,7 +68,7 @@ impl Meters {
             meter.restart();
         }
         *known = terms;
-        self.attention.note(now);
+        self.awake.note(now);
         let latency_ns = now.saturating_sub(trailer.sent_ns);
         meter.record(now, trailer.sequence, latency_ns);
         self.block.count_latency(trailer.group, latency_ns);
@@ -77,7 +78,7 @@ impl Meters {
 
     /// Whether frames to measure are likely soon.
     pub(super) fn expect_more(&mut self, now: Nanos) -> bool {
-        self.attention.expect_more(now)
+        self.awake.expect_more(now)
     }
 
     pub(super) fn publish(&mut self) {
@@ -100,9 +101,9 @@ fn read(frame: &[u8]) -> Option<(Trailer, Group)> {
 mod tests {
     use allosaur_engine::latency::TRAILER_BYTES;
 
-    use super::super::idle::MEASURING;
     use super::*;
     use crate::counters::{Counters, GroupReadout};
+    use crate::threads::awake::MEASURING;
 
     fn frame(group: u16, run: u8, sequence: u32, sent_ns: Nanos) -> [u8; TRAILER_BYTES] {
         let mut frame = [0; TRAILER_BYTES];

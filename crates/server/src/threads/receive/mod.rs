@@ -1,37 +1,35 @@
 //! The receive threads: take what arrives at every port, count it, and show it to who watches.
 //!
-//! This is the first of them, and most often the only one; [`secondary`] are the others. `meters` is
-//! latency, [`watch`] the channel to the observer, `arrivals` what all of them count.
+//! The first of them, most often the only one, stands here: it alone measures latency and has the
+//! observer. Others, and data threads whose flows read a port, forward to it what it needs.
 
-pub(crate) mod arrivals;
-pub(crate) mod idle;
 mod meters;
+mod port;
 pub mod secondary;
 pub mod watch;
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use allosaur_engine::capture::Origin;
 use allosaur_engine::flow_stats::receive::{FlowTag, flow_tag_of};
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
-use allosaur_port::RxQueue;
 use allosaur_port::kind::PortRx;
 
+use super::arrivals::Arrivals;
+use super::forward::{ForwardRx, ForwardedFrames, Purpose, Watched};
+use super::idle::{self, BusyTime, SLEEP_EXPECTING, SLEEP_IDLE, Turn};
 use crate::clock::Clock;
-use crate::counters::{CoreCounters, ReceiveBlock};
-use crate::mailbox::Notify;
-use crate::observe::{Observer, Reception};
-use crate::polling::{Poll, SLEEP_MIN};
-use arrivals::Arrivals;
-use idle::{SLEEP_IDLE, SLEEP_WATCHING, Turn};
+use crate::counters::ReceiveBlock;
+use crate::observe::Observer;
+use crate::polling::Poll;
+use crate::waker::Waker;
 use meters::Meters;
-use secondary::{ForwardRx, ForwardedFrames, Purpose, Watched};
+use port::RxPort;
 use watch::Watch;
 
-/// Frames taken from one port before the next has its turn.
-const BUDGET: usize = 256;
 /// Budgets that are taken at most before control is answered about frames of the past: as much as
 /// the ring of a port in memory holds of the shortest frames.
 const LOOKS_MAX: usize = 256;
@@ -39,96 +37,31 @@ const LOOKS_MAX: usize = 256;
 /// The receive side of all ports, or the first share of it.
 #[derive(Debug)]
 pub struct Receiver {
-    ports: Vec<PortSide>,
+    ports: Vec<RxPort>,
     meters: Meters,
     watch: Option<Watch>,
-    /// What other receive threads pass on, where there are some.
+    /// What other threads forward, where there are some.
     forwarded: Option<ForwardedFrames>,
     block: Arc<ReceiveBlock>,
     clock: Clock,
-    started_at: Nanos,
-    busy_ns: Nanos,
-}
-
-#[derive(Debug)]
-struct PortSide {
-    queue: PortRx,
-    arrivals: Arrivals,
-}
-
-impl PortSide {
-    fn new(queue: PortRx) -> PortSide {
-        PortSide {
-            queue,
-            arrivals: Arrivals::default(),
-        }
-    }
-
-    fn set(&mut self, reception: Reception) {
-        self.queue.set_up(reception.link_up);
-        self.arrivals.vxlan = reception.vxlan;
-    }
-
-    /// Whether there is something to publish when so many frames have arrived.
-    fn is_news(&mut self, arrived: usize) -> bool {
-        self.arrivals.is_news(arrived, self.queue.lost_packets())
-    }
-
-    /// Takes what has arrived, counts it, and shows it to `watch`.
-    fn receive(
-        &mut self,
-        now: Nanos,
-        meters: &mut Meters,
-        mut watch: Option<(&mut Watch, PortIndex)>,
-    ) -> usize {
-        let arrivals = &mut self.arrivals;
-        let knows_arrivals = self.queue.knows_arrivals();
-        let measures = |(watch, port): &(&mut Watch, PortIndex)| {
-            watch.observer.measured_ports() >> port & 1 == 1
-        };
-        let is_timed = !knows_arrivals && watch.as_ref().is_some_and(measures);
-        self.queue.receive(now, BUDGET, |at, frame| {
-            // First of all what is measured by the clock.
-            let group = match flow_tag_of(frame, &arrivals.vxlan) {
-                None => None,
-                Some(FlowTag::Flow(group)) => Some(group),
-                Some(FlowTag::Latency) if knows_arrivals => meters.measure_at(at, frame),
-                Some(FlowTag::Latency) => meters.measure(frame),
-            };
-            if let Some(group) = group {
-                arrivals.count_group(group, frame);
-            }
-            arrivals.count(frame);
-            if let Some((watch, port)) = &mut watch {
-                let at = if is_timed { meters.now_ns() } else { at };
-                watch.observer.handle_received(at, *port, frame);
-            }
-        })
-    }
+    time: BusyTime,
 }
 
 impl Receiver {
-    /// A receiver that reads `queues`, one of each port.
+    /// A receiver that reads `queues`, one of each port; none of those that data threads read.
     pub fn new(
-        queues: impl IntoIterator<Item: Into<PortRx>>,
+        queues: impl IntoIterator<Item = Option<PortRx>>,
         block: Arc<ReceiveBlock>,
         clock: Clock,
     ) -> Receiver {
-        let started_at = clock.now_ns();
-        let ports = queues
-            .into_iter()
-            .map(Into::into)
-            .map(PortSide::new)
-            .collect();
         Receiver {
-            ports,
+            ports: queues.into_iter().map(RxPort::new).collect(),
             meters: Meters::new(Arc::clone(&block), clock.clone()),
             watch: None,
             forwarded: None,
             block,
+            time: BusyTime::new(clock.now_ns()),
             clock,
-            started_at,
-            busy_ns: 0,
         }
     }
 
@@ -138,8 +71,7 @@ impl Receiver {
         self
     }
 
-    /// The same, with other receive threads, each at the far end of a way; `watched` tells them which
-    /// ports are watched.
+    /// The same, with other threads that forward to it; `watched` tells them which ports are watched.
     pub fn joined_by(mut self, forward_rx: Vec<ForwardRx>, watched: Watched) -> Receiver {
         let ports = self.ports.len();
         self.forwarded =
@@ -147,21 +79,34 @@ impl Receiver {
         self
     }
 
-    /// Works until `stop` is set. While it waits, `notify` wakes it, and so does a frame that arrives
+    /// Works until `stop` is set. While it waits, `waker` wakes it, and so does a frame that arrives
     /// at a port of the kernel's.
-    pub fn run(self, poll: Poll, stop: &AtomicBool, notify: &Notify) {
+    pub fn run(self, poll: Poll, stop: &AtomicBool, waker: &Waker) {
         let clock = self.clock.clone();
-        idle::run(self, &clock, poll, stop, notify);
+        idle::run(self, poll, clock, waker, |_| stop.load(Ordering::Relaxed));
     }
 
     /// One turn of the loop. Returns how many frames arrived, or were sent or seen for watchers.
     pub fn turn(&mut self) -> usize {
         let now = self.clock.now_ns();
-        let mut arrived = self.look_back();
-        let ports = &mut self.ports;
-        let forwarded = &mut self.forwarded;
-        // All threads are told before control gets its answer.
-        let set = |observer: &Observer| {
+        self.time.begin_turn(now);
+        let frames = self.look_back() + self.answer(now) + self.take_frames() + self.send();
+        if frames > 0 {
+            self.meters.publish();
+        }
+        self.time.end_turn(frames as u64);
+        self.block.arrivals.publish_time(self.time.counters());
+        frames
+    }
+
+    /// Answers control. All threads are told what follows from it before. Returns how many frames
+    /// were shown, and an answer counts as one.
+    fn answer(&mut self, now: Nanos) -> usize {
+        let Some(watch) = &mut self.watch else {
+            return 0;
+        };
+        let (ports, forwarded) = (&mut self.ports, &mut self.forwarded);
+        watch.answer(now, |observer| {
             for (port, reception) in observer.receptions().enumerate() {
                 ports[port].set(reception);
                 if let Some(forwarded) = forwarded {
@@ -172,24 +117,15 @@ impl Receiver {
                 forwarded.watch(observer);
                 forwarded.tell();
             }
-        };
-        arrived += self.watch.as_mut().map_or(0, |w| w.attend(now, set));
-        arrived += self.take_frames();
-        if let Some(watch) = &mut self.watch {
-            // Read again: what is measured carries the time.
-            arrived += watch.send(self.clock.now_ns(), &self.block);
-        }
-        let end = self.clock.now_ns();
-        if arrived > 0 {
-            self.meters.publish();
-            self.busy_ns += end - now;
-        }
-        let total_ns = end - self.started_at;
-        self.block.arrivals.publish_time(CoreCounters {
-            busy_ns: self.busy_ns,
-            total_ns,
-        });
-        arrived
+        })
+    }
+
+    /// Sends what watchers want sent. Returns how many frames.
+    fn send(&mut self) -> usize {
+        // The time is read again: what is measured carries it.
+        let now = || self.clock.now_ns();
+        let watch = self.watch.as_mut();
+        watch.map_or(0, |watch| watch.send(now(), &self.block))
     }
 
     /// When control asks about frames of the past: takes what is there now. Returns how many frames.
@@ -214,9 +150,9 @@ impl Receiver {
         let (mut arrived, counted) = self.take_forwarded();
         for (number, port) in self.ports.iter_mut().enumerate() {
             let watch = self.watch.as_mut().filter(|w| w.observer.watches(number));
-            let watch = watch.map(|watch| (watch, number as PortIndex));
-            // Read again: what was done since would be taken for the age of frames.
-            let n = port.receive(self.clock.now_ns(), &mut self.meters, watch);
+            let watch = watch.map(|watch| (&mut watch.observer, number as PortIndex));
+            // The time is read again: what was done since would be taken for the age of frames.
+            let n = receive(port, self.clock.now_ns(), &mut self.meters, watch);
             if port.is_news(n) || (counted >> number) & 1 == 1 {
                 port.arrivals.publish(number, &self.block.arrivals);
                 arrived += n;
@@ -225,7 +161,7 @@ impl Receiver {
         arrived
     }
 
-    /// Takes what other receive threads pass on. Returns how many frames, and the ports of which
+    /// Takes what other threads forward. Returns how many frames, and the ports of which
     /// groups were counted, as bits.
     fn take_forwarded(&mut self) -> (usize, u64) {
         let Some(forwarded) = &mut self.forwarded else {
@@ -238,7 +174,7 @@ impl Receiver {
             forwarded.watch(observer);
         }
         forwarded.tell();
-        let copies = forwarded.attend(|purpose, at, port, frame| match purpose {
+        let copies = forwarded.receive(|purpose, at, port, frame| match purpose {
             Purpose::Measure => {
                 if let Some(group) = meters.measure_at(at, frame) {
                     ports[usize::from(port)].arrivals.count_group(group, frame);
@@ -258,36 +194,66 @@ impl Receiver {
     }
 }
 
+/// Takes what has arrived at a port, counts it, measures it, and shows it to who watches.
+fn receive(
+    port: &mut RxPort,
+    now: Nanos,
+    meters: &mut Meters,
+    mut watch: Option<(&mut Observer, PortIndex)>,
+) -> usize {
+    let knows_arrivals = port.knows_arrivals();
+    let measures =
+        |(observer, port): &(&mut Observer, PortIndex)| observer.measured_ports() >> port & 1 == 1;
+    let is_timed = !knows_arrivals && watch.as_ref().is_some_and(measures);
+    port.receive(now, |arrivals: &mut Arrivals, at, frame| {
+        // First of all what is measured by the clock.
+        let group = match flow_tag_of(frame, &arrivals.vxlan) {
+            None => None,
+            Some(FlowTag::Flow(group)) => Some(group),
+            Some(FlowTag::Latency) if knows_arrivals => meters.measure_at(at, frame),
+            Some(FlowTag::Latency) => meters.measure(frame),
+        };
+        if let Some(group) = group {
+            arrivals.count_group(group, frame);
+        }
+        arrivals.count(frame);
+        if let Some((observer, port)) = &mut watch {
+            let at = if is_timed { meters.now_ns() } else { at };
+            observer.handle_received(at, *port, frame);
+        }
+    })
+}
+
 impl Turn for Receiver {
-    fn turn(&mut self) -> usize {
-        Receiver::turn(self)
+    fn turn(&mut self) -> u64 {
+        Receiver::turn(self) as u64
+    }
+
+    fn next_due(&mut self) -> Option<Nanos> {
+        let watch = self.watch.as_ref();
+        watch.and_then(|watch| watch.observer.poll_timeout())
+    }
+
+    fn is_blocked(&self) -> bool {
+        self.watch.as_ref().is_some_and(Watch::has_unsent)
+    }
+
+    fn sleep_max(&mut self, now: Nanos) -> Option<Nanos> {
+        let max = match &self.watch {
+            Some(watch) if !watch.observer.is_idle() => SLEEP_EXPECTING,
+            _ => SLEEP_IDLE,
+        };
+        Some(port::sleep_max(self.ports.iter_mut(), now, max))
     }
 
     fn must_stay_awake(&mut self, now: Nanos) -> bool {
-        let sleeps_are_measured = |port: &PortSide| !port.queue.knows_arrivals();
-        let echoes = self
-            .watch
-            .as_ref()
-            .is_some_and(|watch| watch.observer.measured_ports() != 0);
+        let watch = self.watch.as_ref();
+        let echoes = watch.is_some_and(|watch| watch.observer.measured_ports() != 0);
         let measures = self.meters.expect_more(now) || echoes;
-        measures && self.ports.iter().any(sleeps_are_measured)
+        measures && self.ports.iter().any(RxPort::is_timed_here)
     }
 
-    fn send_due(&self) -> Option<Nanos> {
-        self.watch
-            .as_ref()
-            .and_then(|watch| watch.observer.poll_timeout())
-    }
-
-    fn sleep_max(&self) -> Nanos {
-        match &self.watch {
-            Some(watch) if watch.has_unsent() => SLEEP_MIN,
-            Some(watch) if !watch.observer.is_idle() => SLEEP_WATCHING,
-            _ => SLEEP_IDLE,
-        }
-    }
-
-    fn queues(&mut self) -> impl Iterator<Item = &mut PortRx> {
-        self.ports.iter_mut().map(|port| &mut port.queue)
+    fn files(&self, is_quiet: bool) -> impl Iterator<Item = BorrowedFd<'_>> {
+        port::files(self.ports.iter(), is_quiet)
     }
 }

@@ -1,5 +1,5 @@
-//! The way to the observer: what control asks, what data threads sent, and what ports shall send
-//! because of what they received.
+//! The way to the observer: the request channel, the taps of what data threads send, and a tx queue
+//! of each port for what watchers want sent.
 
 use allosaur_engine::capture::Origin;
 use allosaur_engine::stats::TransmitCounters;
@@ -10,9 +10,9 @@ use allosaur_port::kind::PortTx;
 use allosaur_port::tap::{TapOut, TapSwitch};
 
 use crate::counters::ReceiveBlock;
-use crate::mailbox::Waker;
 use crate::observe::{Observer, Request};
 use crate::request_channel::RequestReceiver;
+use crate::waker::Waker;
 
 /// Copies taken from one data thread's tap before the next has its turn.
 const TAP_BUDGET: usize = 256;
@@ -28,12 +28,12 @@ pub struct Watch {
     switch: TapSwitch,
     /// Data threads that receive what is sent here on a link in memory.
     wakers: Vec<Waker>,
-    sides: Vec<SendSide>,
+    ports: Vec<TxPort>,
 }
 
 /// A port's transmit queue for what watchers want sent.
 #[derive(Debug)]
-struct SendSide {
+struct TxPort {
     queue: PortTx,
     counters: TransmitCounters,
 }
@@ -47,7 +47,7 @@ impl Watch {
         switch: TapSwitch,
         request_channel: RequestReceiver,
     ) -> Watch {
-        let side = |queue| SendSide {
+        let port = |queue| TxPort {
             queue,
             counters: TransmitCounters::default(),
         };
@@ -58,7 +58,7 @@ impl Watch {
             lost: 0,
             switch,
             wakers: Vec::new(),
-            sides: queues.into_iter().map(side).collect(),
+            ports: queues.into_iter().map(port).collect(),
         }
     }
 
@@ -78,7 +78,7 @@ impl Watch {
 
     /// Answers control, tells `set` what is watched before each answer leaves, and shows what
     /// the data threads sent. Returns how many frames, and an answer counts as one.
-    pub(super) fn attend(&mut self, now: Nanos, mut set: impl FnMut(&Observer)) -> usize {
+    pub(super) fn answer(&mut self, now: Nanos, mut set: impl FnMut(&Observer)) -> usize {
         let observer = &mut self.observer;
         let has_answered = self.request_channel.answer(|request| {
             let answer = observer.handle(request, now);
@@ -106,20 +106,20 @@ impl Watch {
 
     /// Whether frames wait for another [`send`](Watch::send).
     pub(super) fn has_unsent(&self) -> bool {
-        self.sides.iter().any(|side| side.queue.has_unsent())
+        self.ports.iter().any(|port| port.queue.has_unsent())
     }
 
     /// Sends what watchers want sent. Returns how many frames.
     pub(super) fn send(&mut self, now: Nanos, block: &ReceiveBlock) -> usize {
-        let sides = &mut self.sides;
-        let send = |port: PortIndex, frame: &[u8]| sides[usize::from(port)].send(now, frame);
+        let ports = &mut self.ports;
+        let send = |port: PortIndex, frame: &[u8]| ports[usize::from(port)].send(now, frame);
         let sent = self.observer.poll_transmit(now, send);
         if sent == 0 && !self.has_unsent() {
             return 0;
         }
-        for (port, side) in self.sides.iter_mut().enumerate() {
-            side.queue.flush();
-            block.publish_sent(port, &side.counters);
+        for (number, port) in self.ports.iter_mut().enumerate() {
+            port.queue.flush();
+            block.publish_sent(number, &port.counters);
         }
         for waker in &self.wakers {
             waker.wake();
@@ -128,7 +128,7 @@ impl Watch {
     }
 }
 
-impl SendSide {
+impl TxPort {
     /// Whether there was room, and the port takes frames of that length.
     fn send(&mut self, now: Nanos, frame: &[u8]) -> bool {
         if frame.len() > self.queue.frame_bytes_max() {

@@ -1,4 +1,5 @@
-//! The transmit queues of a data thread, as an engine sees them.
+//! The transmit queues of a data thread, as engines see them: adapters by type for each kind of
+//! port.
 
 use allosaur_engine::time::{Due, Gap, Nanos};
 use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
@@ -13,17 +14,17 @@ const SERVED: &str = "control tells a thread only of ports that it serves";
 
 /// The transmit queues of one thread, one of each port that it serves, and the time of the turn.
 #[derive(Debug)]
-pub(crate) struct Queues {
-    pub(crate) now: Nanos,
+pub(super) struct Queues {
+    now: Nanos,
     queues: Vec<Option<PortTx>>,
-    pub(crate) tap: Option<TapIn>,
+    pub(super) tap: Option<TapIn>,
     /// The ports whose frames are copied, as bits.
-    pub(crate) tapped: u64,
+    tapped: u64,
 }
 
 impl Queues {
     /// Queues, one of each port that is served.
-    pub(crate) fn new(queues: Vec<Option<PortTx>>, now: Nanos) -> Queues {
+    pub(super) fn new(queues: Vec<Option<PortTx>>, now: Nanos) -> Queues {
         Queues {
             now,
             queues,
@@ -32,9 +33,16 @@ impl Queues {
         }
     }
 
+    /// Frames leave at `now` until the next turn; those of the ports in `tapped` are copied.
+    #[inline]
+    pub(super) fn begin_turn(&mut self, now: Nanos, tapped: u64) {
+        self.now = now;
+        self.tapped = tapped;
+    }
+
     /// What was written leaves.
     #[inline]
-    pub(crate) fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         for queue in self.queues.iter_mut().flatten() {
             queue.flush();
         }
@@ -44,36 +52,36 @@ impl Queues {
     }
 
     /// Whether a queue could not pass all on.
-    pub(crate) fn has_unsent(&self) -> bool {
+    pub(super) fn has_unsent(&self) -> bool {
         self.queues.iter().flatten().any(PortTx::has_unsent)
     }
 
     /// As `with_queue`, for a port that is watched.
     #[cold]
-    fn with_tapped_queue<J: QueueOp>(&mut self, port: PortIndex, job: J) -> J::Output {
+    fn with_tapped_queue<J: QueueOp>(&mut self, port: PortIndex, op: J) -> J::Output {
         let now = self.now;
         let queue = self.queues[usize::from(port)].as_mut().expect(SERVED);
         let Some(tap) = &mut self.tap else {
-            return job.run(&mut Adapter { queue, now });
+            return op.run(&mut Adapter { queue, now });
         };
         let queue = &mut Tapped::new(queue, tap, port);
-        job.run(&mut Adapter { queue, now })
+        op.run(&mut Adapter { queue, now })
     }
 }
 
 impl TxQueues for Queues {
     #[inline]
-    fn with_queue<J: QueueOp>(&mut self, port: PortIndex, job: J) -> J::Output {
+    fn with_queue<J: QueueOp>(&mut self, port: PortIndex, op: J) -> J::Output {
         let now = self.now;
         if self.tapped >> port & 1 == 1 {
-            return self.with_tapped_queue(port, job);
+            return self.with_tapped_queue(port, op);
         }
         match self.queues[usize::from(port)].as_mut().expect(SERVED) {
-            PortTx::Memory(MemoryTx::Ring(queue)) => job.run(&mut Adapter { queue, now }),
-            PortTx::Memory(MemoryTx::Sink(queue)) => job.run(&mut Adapter { queue, now }),
-            PortTx::AfPacket(queue) => job.run(&mut Adapter { queue, now }),
-            PortTx::AfXdp(queue) => job.run(&mut Adapter { queue, now }),
-            PortTx::Dpdk(queue) => job.run(&mut Adapter { queue, now }),
+            PortTx::Memory(MemoryTx::Ring(queue)) => op.run(&mut Adapter { queue, now }),
+            PortTx::Memory(MemoryTx::Sink(queue)) => op.run(&mut Adapter { queue, now }),
+            PortTx::AfPacket(queue) => op.run(&mut Adapter { queue, now }),
+            PortTx::AfXdp(queue) => op.run(&mut Adapter { queue, now }),
+            PortTx::Dpdk(queue) => op.run(&mut Adapter { queue, now }),
         }
     }
 }
@@ -110,9 +118,9 @@ impl<Q: TxQueue> Transmit for Adapter<'_, Q> {
     fn register_offloaded(
         &mut self,
         frame: &[u8],
-        left: &TxChecksumOffload,
+        offload: &TxChecksumOffload,
     ) -> Option<FrameHandle> {
-        let id = self.queue.register_offloaded(frame, left)?;
+        let id = self.queue.register_offloaded(frame, offload)?;
         Some(FrameHandle(id.0))
     }
 

@@ -1,4 +1,5 @@
-//! What a data thread of stateful mode reads of one port.
+//! What the flows of a data thread read of one port: a queue of its own, or a share of one that
+//! one thread reads for several.
 
 use std::os::fd::BorrowedFd;
 
@@ -12,10 +13,10 @@ use allosaur_port::spread::{Sharing, SpreadEnd, SpreadReader, spread_by};
 
 use crate::clock::Clock;
 use crate::counters::ArrivalBlock;
-use crate::mailbox::Waker;
 use crate::observe::{MacFilter, Reception, ServiceMode};
-use crate::threads::receive::arrivals::{Arrivals, Passing};
-use crate::threads::receive::secondary::ForwardTx;
+use crate::threads::arrivals::{Arrivals, FrameForwarder};
+use crate::threads::forward::ForwardTx;
+use crate::waker::Waker;
 
 /// Frames taken from one port before the next has its turn.
 const BUDGET: usize = 64;
@@ -145,8 +146,8 @@ pub(super) struct RxResult {
     pub(super) frames: usize,
     /// More wait.
     pub(super) is_more: bool,
-    /// Frames may have been passed on to the first receive thread.
-    pub(super) is_passed_on: bool,
+    /// Frames may have been forwarded to the first receive thread.
+    pub(super) is_forwarded: bool,
     /// Some were to be measured.
     pub(super) is_measured: bool,
 }
@@ -189,15 +190,15 @@ impl FlowRxQueue {
         clock: &Clock,
         engine: &mut StatefulEngine,
         tx_queues: &mut impl TxQueues,
-        end: &mut ForwardTx,
+        forward_tx: &mut ForwardTx,
     ) -> RxResult {
         let (port, arrivals) = (self.port, &mut self.arrivals);
         let has = |ports: u64| ports >> port & 1 == 1;
-        let is_wanted_whole = has(end.watched.whole());
-        let mut forward_channel = Passing {
-            is_watched: has(end.watched.any()),
-            is_timed: has(end.watched.timed()),
-            copies: &mut end.copies,
+        let is_wanted_whole = has(forward_tx.watched.whole());
+        let mut forward = FrameForwarder {
+            is_watched: has(forward_tx.watched.any()),
+            is_timed: has(forward_tx.watched.timed()),
+            copies: &mut forward_tx.copies,
             clock,
             port,
             knows_arrivals: self.queue.knows_arrivals(),
@@ -211,19 +212,19 @@ impl FlowRxQueue {
             }
             if service.redirects(frame) {
                 (others, *redirected) = (others + 1, *redirected + 1);
-                is_measured |= arrivals.take(at, frame, &mut forward_channel);
+                is_measured |= arrivals.handle_frame(at, frame, &mut forward);
                 return;
             }
             match engine.handle_frame(now, port, frame, tx_queues) {
                 Disposition::Flow => {
                     arrivals.count(frame);
                     if is_wanted_whole {
-                        forward_channel.show(at, frame);
+                        forward.show(at, frame);
                     }
                 }
                 Disposition::Stray | Disposition::Other => {
                     others += 1;
-                    is_measured |= arrivals.take(at, frame, &mut forward_channel);
+                    is_measured |= arrivals.handle_frame(at, frame, &mut forward);
                 }
             }
         });
@@ -232,9 +233,9 @@ impl FlowRxQueue {
         RxResult {
             frames: arrived,
             is_more: arrived == BUDGET,
-            is_passed_on: is_measured
+            is_forwarded: is_measured
                 || is_wanted_whole && arrived > 0
-                || others > 0 && forward_channel.is_watched,
+                || others > 0 && forward.is_watched,
             is_measured,
         }
     }
@@ -281,14 +282,6 @@ impl FlowRxQueue {
         }
     }
 
-    /// Whether frames wait that another thread has passed on.
-    pub(super) fn has_passed_on(&mut self) -> bool {
-        match &mut self.queue {
-            FlowRx::Share { queue, .. } => queue.next_arrival_ns().is_some(),
-            _ => false,
-        }
-    }
-
     /// Whether a sleep would be measured.
     pub(super) fn is_timed_here(&self) -> bool {
         !self.queue.knows_arrivals()
@@ -297,10 +290,5 @@ impl FlowRxQueue {
     /// What becomes readable when a frame arrives, where the kernel tells.
     pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
         self.queue.real().and_then(PortRx::file)
-    }
-
-    /// What arrived.
-    pub(super) fn arrivals(&self) -> &Arrivals {
-        &self.arrivals
     }
 }

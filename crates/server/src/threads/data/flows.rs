@@ -1,0 +1,226 @@
+//! The flows of a data thread: their engine, the rx queues that they read, and the way to the
+//! first receive thread for all that is no flow's.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use allosaur_engine::StatelessEngine;
+use allosaur_engine::stateful::{Command, Config, StatefulEngine};
+use allosaur_engine::stats::TransmitCounters;
+use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_engine::transmit::PortIndex;
+
+use super::publisher::FlowPublisher;
+use super::rx_queue::{FlowRx, FlowRxQueue};
+use super::tx_queues::Queues;
+use crate::clock::Clock;
+use crate::counters::{ArrivalBlock, CoreBlock, ReceiveBlock};
+use crate::threads::awake::AwakePolicy;
+use crate::threads::forward::ForwardTx;
+use crate::threads::idle::{SLEEP_EXPECTING, SLEEP_IDLE};
+use crate::worker_command::{FlowCommand, FlowReport};
+
+/// For so long after a stream has ended its packets may still come.
+const STRAYS: Nanos = SECOND;
+
+/// The flows of a data thread.
+#[derive(Debug)]
+pub struct FlowState {
+    engine: StatefulEngine,
+    rx_queues: Vec<FlowRxQueue>,
+    forward: ForwardTx,
+    awake: AwakePolicy,
+    publisher: FlowPublisher,
+    /// Until then frames may come that streams sent; the end of time while they run.
+    strays_until: Nanos,
+    /// More frames wait than were taken in this turn.
+    is_more: bool,
+    /// Of each port, what flows and streams sent.
+    sent: Vec<TransmitCounters>,
+}
+
+/// The ways of a thread's flows to others.
+#[derive(Debug)]
+pub struct FlowLinks {
+    /// To the first receive thread.
+    pub forward: ForwardTx,
+    /// Where they publish what arrived.
+    pub arrivals: Arc<ArrivalBlock>,
+    /// Where control says what latency to expect.
+    pub receive: Arc<ReceiveBlock>,
+}
+
+/// The calendar's milliseconds; they go round.
+fn calendar_ms() -> u32 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u32)
+}
+
+impl FlowState {
+    /// No flows yet, of the ports that `config` says; they read `rx_queues`, one of each port that
+    /// the thread serves.
+    pub fn new(
+        config: Config,
+        rx_queues: Vec<Option<FlowRx>>,
+        links: FlowLinks,
+        now: Nanos,
+    ) -> FlowState {
+        let sides: Vec<_> = config
+            .ports
+            .iter()
+            .map(|port| Some(port.as_ref()?.side))
+            .collect();
+        let rx_queues = (0..).zip(rx_queues);
+        let rx_queues = rx_queues.filter_map(|(port, queue): (PortIndex, _)| {
+            let side = sides.get(usize::from(port)).copied().flatten();
+            Some(FlowRxQueue::new(port, side, queue?))
+        });
+        FlowState {
+            rx_queues: rx_queues.collect(),
+            sent: vec![TransmitCounters::default(); config.ports.len()],
+            engine: StatefulEngine::new(config, now).with_tcp_clock(calendar_ms()),
+            forward: links.forward,
+            awake: AwakePolicy::new(links.receive),
+            publisher: FlowPublisher::new(links.arrivals),
+            strays_until: 0,
+            is_more: false,
+        }
+    }
+
+    /// Streams begin or end beside.
+    pub(super) fn expect_strays(&mut self) {
+        self.strays_until = Nanos::MAX;
+    }
+
+    pub(super) fn handle_command(
+        &mut self,
+        now: Nanos,
+        command: FlowCommand,
+        tx_queues: &mut Queues,
+    ) {
+        match command {
+            FlowCommand::Command(command) => {
+                if let Command::Remove { run } | Command::Retire { run } = command {
+                    // Nobody can look at its counters afterwards, or they change no more.
+                    self.publisher.forget(run, &self.engine);
+                }
+                self.engine.handle_command(now, command, tx_queues);
+            }
+            FlowCommand::Publish { run, block } => self.publisher.publish_to(run, block),
+            FlowCommand::Sample { run, interval } => self.publisher.sample(now, run, interval),
+        }
+    }
+
+    /// Takes what has arrived. Returns how many frames.
+    #[inline]
+    pub(super) fn receive(
+        &mut self,
+        now: Nanos,
+        clock: &Clock,
+        streams: &StatelessEngine,
+        tx_queues: &mut Queues,
+    ) -> u64 {
+        while let Ok((port, reception)) = self.forward.changes.pop() {
+            let mut rx_queues = self.rx_queues.iter_mut();
+            if let Some(rx_queue) = rx_queues.find(|rx_queue| rx_queue.port() == port) {
+                rx_queue.set(reception);
+            }
+        }
+        let strays = self.strays(now, streams);
+        self.engine.let_strays(strays);
+        let mut arrived = 0;
+        let (mut is_forwarded, mut is_measured) = (false, false);
+        self.is_more = false;
+        for rx_queue in &mut self.rx_queues {
+            let result =
+                rx_queue.receive(now, clock, &mut self.engine, tx_queues, &mut self.forward);
+            arrived += result.frames as u64;
+            self.is_more |= result.is_more;
+            is_forwarded |= result.is_forwarded;
+            is_measured |= result.is_measured;
+        }
+        if is_forwarded {
+            self.forward.flush();
+        }
+        if is_measured {
+            self.awake.note(now);
+        }
+        arrived
+    }
+
+    /// The ports whose frames of no flow are somebody else's: in service mode, and all while streams
+    /// run beside.
+    fn strays(&mut self, now: Nanos, streams: &StatelessEngine) -> u64 {
+        if self.strays_until == Nanos::MAX && streams.poll_timeout().is_none() {
+            self.strays_until = now + STRAYS;
+        }
+        if now < self.strays_until {
+            return u64::MAX;
+        }
+        let ports = self.rx_queues.iter().map(FlowRxQueue::lets_strays);
+        ports.fold(0, |all, port| all | port)
+    }
+
+    /// Sends what is due. Returns how many frames.
+    #[inline]
+    pub(super) fn poll_transmit(&mut self, now: Nanos, tx_queues: &mut Queues) -> u64 {
+        self.engine.poll_transmit(now, self.is_more, tx_queues)
+    }
+
+    /// What happened, or what was asked about flows.
+    pub(super) fn poll_report(&mut self, now: Nanos) -> Option<FlowReport> {
+        let event = self.engine.poll_event().map(FlowReport::Event);
+        event.or_else(|| self.publisher.poll_sample(now, &self.engine))
+    }
+
+    /// Whether it is time to publish; in this turn something was counted if `is_news`.
+    #[inline]
+    pub(super) fn is_to_publish(&mut self, now: Nanos, is_news: bool) -> bool {
+        self.publisher.note(now, is_news);
+        self.publisher.is_due(now)
+    }
+
+    pub(super) fn publish(&mut self, now: Nanos, block: &CoreBlock) {
+        self.publisher
+            .publish(now, &self.engine, &mut self.rx_queues, block);
+    }
+
+    /// Of each port, what flows sent and `streams` too.
+    pub(super) fn add_sent(&mut self, streams: &[TransmitCounters]) -> &[TransmitCounters] {
+        let parts = self.engine.transmitted().iter().zip(streams);
+        for (sum, (flows, streams)) in self.sent.iter_mut().zip(parts) {
+            *sum = *flows;
+            sum.add(streams);
+        }
+        &self.sent
+    }
+
+    pub(super) fn engine(&self) -> &StatefulEngine {
+        &self.engine
+    }
+
+    pub(super) fn next_due(&mut self) -> Option<Nanos> {
+        let arrivals = self.rx_queues.iter_mut();
+        let arrivals = arrivals.filter_map(FlowRxQueue::next_arrival_ns);
+        let due = self.engine.poll_timeout().into_iter();
+        due.chain(arrivals).chain([self.publisher.next_due()]).min()
+    }
+
+    pub(super) fn sleep_max(&self) -> Nanos {
+        match self.engine.flows() {
+            0 => SLEEP_IDLE,
+            _ => SLEEP_EXPECTING,
+        }
+    }
+
+    /// Whether a sleep would be measured.
+    pub(super) fn must_stay_awake(&mut self, now: Nanos) -> bool {
+        let measures = self.awake.expect_more(now) || self.forward.watched.timed() != 0;
+        measures && self.rx_queues.iter().any(FlowRxQueue::is_timed_here)
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.rx_queues.iter().filter_map(FlowRxQueue::file)
+    }
+}

@@ -1,0 +1,56 @@
+//! What goes through the mailbox of a data thread.
+
+use allosaur_engine::stateful;
+use allosaur_engine::stream::CoreProgram;
+use allosaur_engine::{Command, Event};
+
+use crate::worker_command::{FlowCommand, FlowReport};
+
+/// What a data thread shall do.
+#[derive(Debug)]
+pub enum WorkerCommand {
+    /// For its streams.
+    Streams(Command),
+    /// For its flows.
+    Flows(FlowCommand),
+}
+
+/// What a data thread tells control.
+#[derive(Debug)]
+pub enum Report {
+    /// Something happened to its streams.
+    Event(Event),
+    /// A program that the engine is done with, to be freed here.
+    Retired(Box<CoreProgram>),
+    /// Something about its flows.
+    Flows(FlowReport),
+}
+
+impl WorkerCommand {
+    /// Whether frames will come soon because of it.
+    pub fn starts_traffic(&self) -> bool {
+        matches!(
+            self,
+            WorkerCommand::Streams(Command::StartProfile { .. })
+                | WorkerCommand::Flows(FlowCommand::Command(stateful::Command::Start { .. }))
+        )
+    }
+}
+
+impl From<Command> for WorkerCommand {
+    fn from(command: Command) -> WorkerCommand {
+        WorkerCommand::Streams(command)
+    }
+}
+
+impl From<FlowCommand> for WorkerCommand {
+    fn from(command: FlowCommand) -> WorkerCommand {
+        WorkerCommand::Flows(command)
+    }
+}
+
+impl From<stateful::Command> for WorkerCommand {
+    fn from(command: stateful::Command) -> WorkerCommand {
+        WorkerCommand::Flows(FlowCommand::Command(command))
+    }
+}

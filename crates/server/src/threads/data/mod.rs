@@ -1,0 +1,242 @@
+//! The data thread: where engines and ports meet.
+//!
+//! Each has a stateless engine and a tx queue of each port that it serves. The flows, their engine
+//! and the rx queues that they read, are there only where a port is in stateful mode.
+
+mod flows;
+mod messages;
+mod publisher;
+mod rx_queue;
+mod tx_queues;
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use allosaur_engine::StatelessEngine;
+use allosaur_engine::stateful::StatefulEngine;
+use allosaur_engine::time::Nanos;
+use allosaur_port::kind::PortTx;
+use allosaur_port::tap::{TapIn, TapSwitch};
+
+use super::idle::{self, BusyTime, Turn};
+use crate::clock::Clock;
+use crate::counters::CoreBlock;
+use crate::mailbox::WorkerEnd;
+use crate::polling::Poll;
+pub use flows::{FlowLinks, FlowState};
+pub use messages::{Report, WorkerCommand};
+pub use rx_queue::FlowRx;
+use tx_queues::Queues;
+
+/// Busy threads publish what they sent once in so many turns; idle ones before they wait.
+const TURNS_PER_PUBLISH: u32 = 64;
+
+/// One data thread: its engines, its queues of the ports that it serves, and the mail from control.
+#[derive(Debug)]
+pub struct DataThread {
+    streams: StatelessEngine,
+    flows: Option<Box<FlowState>>,
+    tx_queues: Queues,
+    tap_switch: TapSwitch,
+    mail: WorkerEnd<WorkerCommand, Report>,
+    block: Arc<CoreBlock>,
+    clock: Clock,
+    time: BusyTime,
+    turns: u32,
+}
+
+impl DataThread {
+    /// A thread that sends through `tx_queues`, one of each port that it serves.
+    pub fn new(
+        tx_queues: Vec<Option<PortTx>>,
+        mail: WorkerEnd<WorkerCommand, Report>,
+        block: Arc<CoreBlock>,
+        clock: Clock,
+    ) -> DataThread {
+        let now = clock.now_ns();
+        DataThread {
+            streams: StatelessEngine::new(tx_queues.len(), now),
+            flows: None,
+            tx_queues: Queues::new(tx_queues, now),
+            tap_switch: TapSwitch::default(),
+            mail,
+            block,
+            clock,
+            time: BusyTime::new(now),
+            turns: 0,
+        }
+    }
+
+    /// The same, with flows.
+    #[must_use]
+    pub fn with_flows(mut self, flows: Box<FlowState>) -> DataThread {
+        self.flows = Some(flows);
+        self
+    }
+
+    /// The same, with copies into `tap` of what those ports send that `switch` says.
+    #[must_use]
+    pub fn tapped_by(mut self, tap: TapIn, switch: TapSwitch) -> DataThread {
+        self.tx_queues.tap = Some(tap);
+        self.tap_switch = switch;
+        self
+    }
+
+    /// Works until control is gone.
+    pub fn run(self, poll: Poll) {
+        let (clock, waker) = (self.clock.clone(), self.mail.waker().clone());
+        idle::run(self, poll, clock, &waker, |thread| thread.mail.is_closed());
+    }
+
+    /// One turn of the loop: what control says, what arrived, what is due, the flush of each port,
+    /// and what control is told. Returns how many frames came and went, and how many commands.
+    #[inline]
+    pub fn turn(&mut self) -> u64 {
+        let now = self.clock.now_ns();
+        self.time.begin_turn(now);
+        self.tx_queues.begin_turn(now, self.tap_switch.ports());
+        let commands = self.take_commands(now);
+        let mut frames = 0;
+        if let Some(flows) = &mut self.flows {
+            frames += flows.receive(now, &self.clock, &self.streams, &mut self.tx_queues);
+        }
+        frames += self.streams.poll_transmit(now, &mut self.tx_queues);
+        if let Some(flows) = &mut self.flows {
+            frames += flows.poll_transmit(now, &mut self.tx_queues);
+        }
+        self.tx_queues.flush();
+        self.time.end_turn(frames);
+        self.publish_in_time(now, frames);
+        self.report(now);
+        commands + frames
+    }
+
+    /// Does what control says. Returns how many commands.
+    #[inline]
+    fn take_commands(&mut self, now: Nanos) -> u64 {
+        let mut commands = 0;
+        while let Some(command) = self.mail.receive() {
+            commands += 1;
+            self.handle_command(now, command);
+        }
+        commands
+    }
+
+    fn handle_command(&mut self, now: Nanos, command: WorkerCommand) {
+        match (command, &mut self.flows) {
+            (WorkerCommand::Streams(command), flows) => {
+                if let Some(flows) = flows {
+                    flows.expect_strays();
+                }
+                self.streams
+                    .handle_command(now, command, &mut self.tx_queues);
+            }
+            (WorkerCommand::Flows(command), Some(flows)) => {
+                flows.handle_command(now, command, &mut self.tx_queues);
+            }
+            (WorkerCommand::Flows(command), None) => {
+                tracing::debug!(
+                    ?command,
+                    "a thread without flows has nothing to do for them"
+                );
+            }
+        }
+    }
+
+    #[inline]
+    fn publish_in_time(&mut self, now: Nanos, frames: u64) {
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns % TURNS_PER_PUBLISH == 0 {
+            self.publish_sent();
+        }
+        if let Some(flows) = &mut self.flows {
+            if flows.is_to_publish(now, frames > 0) {
+                self.publish();
+            }
+        }
+    }
+
+    /// Tells control what happened. The counters come first, so that who hears of an end finds
+    /// them whole.
+    #[inline]
+    fn report(&mut self, now: Nanos) {
+        while self.mail.has_room() {
+            let report = if let Some(event) = self.streams.poll_event() {
+                Report::Event(event)
+            } else if let Some(program) = self.streams.poll_retired() {
+                self.mail.send(Report::Retired(program));
+                continue;
+            } else if let Some(report) = self.flows.as_mut().and_then(|f| f.poll_report(now)) {
+                Report::Flows(report)
+            } else {
+                return;
+            };
+            self.publish();
+            self.mail.send(report);
+        }
+    }
+
+    /// Publishes all counters.
+    pub fn publish(&mut self) {
+        self.publish_sent();
+        if let Some(flows) = &mut self.flows {
+            flows.publish(self.time.turn_at(), &self.block);
+        }
+    }
+
+    /// Publishes what was sent, and the thread's time.
+    fn publish_sent(&mut self) {
+        let streams = self.streams.counters();
+        let sent = match &mut self.flows {
+            Some(flows) => flows.add_sent(streams),
+            None => streams,
+        };
+        self.block.publish(sent, self.time.counters());
+        for (port, table) in self.streams.groups_mut().enumerate() {
+            self.block.publish_groups(port, table);
+        }
+    }
+
+    /// The engine of its flows, if it has flows.
+    pub fn flows(&self) -> Option<&StatefulEngine> {
+        self.flows.as_ref().map(|flows| flows.engine())
+    }
+
+    /// When it has something to do again; how long it sleeps at most is said elsewhere.
+    pub fn next_due(&mut self) -> Option<Nanos> {
+        let flows = self.flows.as_mut().and_then(|flows| flows.next_due());
+        self.streams.poll_timeout().into_iter().chain(flows).min()
+    }
+}
+
+impl Turn for DataThread {
+    fn turn(&mut self) -> u64 {
+        DataThread::turn(self)
+    }
+
+    fn note_idle(&mut self) {
+        self.publish_sent();
+    }
+
+    fn next_due(&mut self) -> Option<Nanos> {
+        DataThread::next_due(self)
+    }
+
+    fn is_blocked(&self) -> bool {
+        let flows = self.flows.as_ref();
+        self.tx_queues.has_unsent() || flows.is_some_and(|flows| flows.engine().is_blocked())
+    }
+
+    fn sleep_max(&mut self, _now: Nanos) -> Option<Nanos> {
+        self.flows.as_ref().map(|flows| flows.sleep_max())
+    }
+
+    fn must_stay_awake(&mut self, now: Nanos) -> bool {
+        let flows = self.flows.as_mut();
+        flows.is_some_and(|flows| flows.must_stay_awake(now))
+    }
+
+    fn files(&self, _is_quiet: bool) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.flows.iter().flat_map(|flows| flows.files())
+    }
+}

@@ -1,0 +1,94 @@
+//! What a receive thread reads of one port, and what it counts there.
+
+use std::os::fd::BorrowedFd;
+
+use allosaur_engine::time::Nanos;
+use allosaur_port::RxQueue;
+use allosaur_port::kind::PortRx;
+
+use crate::observe::Reception;
+use crate::threads::arrivals::Arrivals;
+
+/// Frames taken from one port before the next has its turn.
+const BUDGET: usize = 256;
+
+/// One port of a receive thread; without a queue where other threads read all that arrives.
+#[derive(Debug)]
+pub(super) struct RxPort {
+    queue: Option<PortRx>,
+    pub(super) arrivals: Arrivals,
+}
+
+impl RxPort {
+    pub(super) fn new(queue: Option<PortRx>) -> RxPort {
+        RxPort {
+            queue,
+            arrivals: Arrivals::default(),
+        }
+    }
+
+    pub(super) fn set(&mut self, reception: Reception) {
+        if let Some(queue) = &mut self.queue {
+            queue.set_up(reception.link_up);
+        }
+        self.arrivals.vxlan = reception.vxlan;
+    }
+
+    /// Hands what has arrived to `each`. Returns how many frames.
+    #[inline]
+    pub(super) fn receive(
+        &mut self,
+        now: Nanos,
+        mut each: impl FnMut(&mut Arrivals, Nanos, &[u8]),
+    ) -> usize {
+        let arrivals = &mut self.arrivals;
+        let Some(queue) = &mut self.queue else {
+            return 0;
+        };
+        queue.receive(now, BUDGET, |at, frame| each(arrivals, at, frame))
+    }
+
+    /// Whether there is something to publish when so many frames have arrived.
+    pub(super) fn is_news(&mut self, arrived: usize) -> bool {
+        let lost_packets = self.queue.as_ref().map_or(0, PortRx::lost_packets);
+        self.arrivals.is_news(arrived, lost_packets)
+    }
+
+    /// Whether the queue tells of each frame when it arrived.
+    pub(super) fn knows_arrivals(&self) -> bool {
+        self.queue.as_ref().is_some_and(PortRx::knows_arrivals)
+    }
+
+    /// Whether a sleep of this thread would be measured. What others forward is answered late by
+    /// who sleeps.
+    pub(super) fn is_timed_here(&self) -> bool {
+        !self.knows_arrivals()
+    }
+
+    pub(super) fn next_arrival_ns(&mut self) -> Option<Nanos> {
+        self.queue.as_mut().and_then(PortRx::next_arrival_ns)
+    }
+
+    pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
+        self.queue.as_ref().and_then(PortRx::file)
+    }
+}
+
+/// The longest sleep of a thread that reads `ports`, which need none longer than `max`.
+pub(super) fn sleep_max<'a>(
+    ports: impl Iterator<Item = &'a mut RxPort>,
+    now: Nanos,
+    max: Nanos,
+) -> Nanos {
+    let arrivals = ports.filter_map(RxPort::next_arrival_ns);
+    arrivals.fold(max, |max, at| max.min(at.saturating_sub(now)))
+}
+
+/// What becomes readable when a frame arrives at one of `ports`. While frames come, a short sleep
+/// gathers some; to be woken for each would cost more.
+pub(super) fn files<'a>(
+    ports: impl Iterator<Item = &'a RxPort>,
+    is_quiet: bool,
+) -> impl Iterator<Item = BorrowedFd<'a>> {
+    ports.filter(move |_| is_quiet).filter_map(RxPort::file)
+}
