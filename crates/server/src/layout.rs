@@ -25,7 +25,7 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The data threads, in order of their numbers.
-    pub data: Vec<DataThread>,
+    pub data: Vec<DataCore>,
     /// How data threads wait.
     pub data_poll: Poll,
     /// The CPU of each receive thread, if it is bound to one.
@@ -40,9 +40,9 @@ pub struct Layout {
     pub warnings: Vec<String>,
 }
 
-/// A thread that sends.
+/// What one data thread serves, and where it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DataThread {
+pub struct DataCore {
     /// The ports that it sends on.
     pub ports: Vec<usize>,
     /// The CPU that it is bound to.
@@ -242,8 +242,8 @@ fn near(node: usize, machine: &Machine) -> String {
     }
 }
 
-fn threads_of(group: &Group) -> impl Iterator<Item = DataThread> + '_ {
-    (0..usize::from(group.threads)).map(|n| DataThread {
+fn threads_of(group: &Group) -> impl Iterator<Item = DataCore> + '_ {
+    (0..usize::from(group.threads)).map(|n| DataCore {
         ports: group.ports.clone(),
         cpu: group.cpus.get(n).copied(),
     })
@@ -252,7 +252,7 @@ fn threads_of(group: &Group) -> impl Iterator<Item = DataThread> + '_ {
 /// How many queues of each port data threads read. Ports in memory have one for each thread that
 /// sends to them, so flows stay where they began, if all have as many threads. Any other port is
 /// read by one thread.
-fn read_queues(settings: &Settings, data: &[DataThread]) -> Vec<usize> {
+fn read_queues(settings: &Settings, data: &[DataCore]) -> Vec<usize> {
     let threads = |port: &usize| {
         data.iter()
             .filter(|thread| thread.ports.contains(port))
@@ -275,7 +275,7 @@ fn read_queues(settings: &Settings, data: &[DataThread]) -> Vec<usize> {
 
 /// Threads that each have a CPU which no other thread is bound to may keep it busy, if one more is
 /// left for all the others.
-fn poll_of(data: &[DataThread], settings: &Settings, machine: &Machine) -> Poll {
+fn poll_of(data: &[DataCore], settings: &Settings, machine: &Machine) -> Poll {
     let others = &settings.cpus;
     let is_own = |cpu: usize| !others.receive.contains(&cpu) && others.control != Some(cpu);
     let have_own = data.iter().all(|thread| thread.cpu.is_some_and(is_own));

@@ -1,6 +1,4 @@
 //! What the benchmark sends.
-//!
-//! What lives here: the cases, and their streams. What does not: how they are measured.
 
 use std::net::Ipv4Addr;
 
