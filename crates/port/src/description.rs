@@ -5,9 +5,10 @@ mod dpdk;
 use std::fmt;
 use std::str::FromStr;
 
+use allosaur_netdev::names;
+
 use crate::PortError;
 use crate::af_xdp::settings::XdpSettings;
-use crate::machine;
 use crate::memory::LinkSettings;
 
 pub use dpdk::DpdkDevice;
@@ -95,7 +96,7 @@ const KIND_NAMES: [&str; 6] = ["memory", "dummy", "af_packet", "af_xdp", "vdev",
 /// The kind of port that was meant by a misspelt one.
 pub fn kind_like(name: &str) -> Option<&'static str> {
     let kind = name.split(':').next().unwrap_or_default();
-    machine::nearest(kind, KIND_NAMES).filter(|near| *near != kind)
+    names::nearest(kind, KIND_NAMES).filter(|near| *near != kind)
 }
 
 /// The longest name of an interface, in bytes.

@@ -5,12 +5,13 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use allosaur_netdev::interface::{InterfaceControl, LinkState};
+
 use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx};
 use crate::af_xdp::{AfXdpPort, AfXdpRx, AfXdpTx};
 use crate::buffers::Gauge;
 use crate::description::{DpdkDevice, PortDescription};
 use crate::dpdk::{DpdkControl, DpdkPort, DpdkRx, DpdkTx};
-use crate::interface::{InterfaceControl, LinkState};
 use crate::memory::{self, FRAME_BYTES_MAX, MemoryRx, MemoryTx};
 use crate::{Capabilities, FrameId, Port, PortError, QueueCounts, RxQueue, TxQueue};
 

@@ -1,30 +1,27 @@
 //! Ports: where frames leave and arrive.
 //!
-//! The traits of every kind of port ([`Port`], [`TxQueue`], [`RxQueue`]); the kinds, a folder each
-//! ([`memory`], [`af_packet`], [`af_xdp`], [`dpdk`]), and ports of any kind ([`kind`]) by their
-//! [`description`]; the wrapper that copies what is sent ([`tap`]), one receive queue shared out over
-//! threads ([`spread`]), and how full transmit queues are ([`buffers`]). Of the operating system: the
-//! kernel's interfaces ([`interface`]), what the machine has ([`machine`]), who uses it ([`claim`]),
-//! TAP devices for tests ([`tuntap`]). The home of `unsafe`.
+//! Each kind of port has a folder ([`memory`], [`af_packet`], [`af_xdp`], [`dpdk`]) and implements
+//! [`Port`], [`TxQueue`] and [`RxQueue`]; [`kind`] holds ports of any kind, [`description`] says how a
+//! user names them. [`tap`] copies what is sent, [`spread`] shares out one receive queue over several
+//! threads, [`buffers`] tells how full transmit queues are.
+//!
+//! With `netdev` this crate is the home of `unsafe`: rings shared with other threads, the kernel and
+//! network cards.
 
 pub mod af_packet;
 pub mod af_xdp;
 pub mod buffers;
-pub mod claim;
 pub mod description;
 #[cfg_attr(not(feature = "dpdk"), path = "dpdk/absent.rs")]
 pub mod dpdk;
-pub mod interface;
 pub mod kind;
-pub mod machine;
 pub mod memory;
 mod registered;
 mod settings;
-mod socket_option;
 pub mod spread;
 pub mod tap;
-pub mod tuntap;
 
+use allosaur_netdev::InterfaceError;
 use allosaur_packet::offload::TxChecksumOffload;
 use thiserror::Error;
 
@@ -168,27 +165,9 @@ pub enum PortError {
         /// What to write instead.
         remedy: String,
     },
-    /// A network interface that cannot be used.
-    #[error("interface '{name}': {problem}. {remedy}")]
-    Interface {
-        /// Its name.
-        name: String,
-        /// What is wrong with it.
-        problem: String,
-        /// What to do about it.
-        remedy: String,
-    },
-    /// A network interface that could be used, and cannot now: a privilege or memory is missing, it
-    /// is down, or another program has it.
-    #[error("interface '{name}': {problem}. {remedy}")]
-    Unavailable {
-        /// Its name.
-        name: String,
-        /// What is missing, or who has it.
-        problem: String,
-        /// What to do about it.
-        remedy: String,
-    },
+    /// An interface that cannot be used.
+    #[error(transparent)]
+    Interface(#[from] InterfaceError),
     /// A device of DPDK's that cannot be used.
     #[error("port '{device}': {problem}. {remedy}")]
     Dpdk {

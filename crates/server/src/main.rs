@@ -12,9 +12,9 @@ use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 
+use allosaur_netdev::inventory::{self, Machine};
 use allosaur_port::PortError;
 use allosaur_port::description::PORTS_MAX;
-use allosaur_port::machine::{self, Machine};
 use allosaur_server::bench::{self, BenchError};
 use allosaur_server::config::{
     BenchOptions, CommandLine, ConfigCommand, ConfigOptions, PortsCommand, PortsOptions,
@@ -95,8 +95,8 @@ fn serve(options: &ServeOptions) -> Result<(), Failure> {
     }
     // Not locked: another thread writes there too.
     service::serve(&settings, &mut stdout()).map_err(|error| {
-        let code = match error {
-            ServiceError::Port(PortError::Unavailable { .. }) => SETUP,
+        let code = match &error {
+            ServiceError::Port(PortError::Interface(it)) if it.is_temporary => SETUP,
             // Any other port was named wrongly; threads are as the user said.
             ServiceError::Port(_) | ServiceError::Layout(_) => WRONG_INPUT,
             ServiceError::Socket(_) | ServiceError::System(_) => SETUP,
@@ -234,8 +234,10 @@ fn ports(options: &PortsOptions) -> Result<(), Failure> {
             };
             prepare(&machine, &wish).map_err(|problem| Failure(problem, WRONG_INPUT))?
         }
-        None if options.json => format!("{}\n", show_devices::json(&machine, &machine::holders())),
-        None => show_devices::table(&machine, &machine::holders()),
+        None if options.json => {
+            format!("{}\n", show_devices::json(&machine, &inventory::holders()))
+        }
+        None => show_devices::table(&machine, &inventory::holders()),
     };
     let mut output = stdout().lock();
     match output

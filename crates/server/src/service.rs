@@ -4,10 +4,10 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use allosaur_netdev::inventory::Machine;
 use allosaur_port::PortError;
 use allosaur_port::buffers::Buffers;
 use allosaur_port::kind;
-use allosaur_port::machine::Machine;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use thiserror::Error;

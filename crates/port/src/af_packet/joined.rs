@@ -9,10 +9,10 @@ use allosaur_packet::ipv4::Ipv4View;
 use allosaur_packet::ipv6::Ipv6View;
 use allosaur_packet::tcp::{TcpFlags, TcpView};
 use allosaur_packet::udp::{self, UdpView};
+use allosaur_packet::{ethernet, vlan};
 
 use super::offloads::{Offloads, Tag};
 use super::receive::MACS_BYTES;
-use crate::interface::{ETHERNET_BYTES, VLAN_TAG_BYTES};
 use crate::memory::FRAME_BYTES_MAX;
 
 /// What stands in place of a frame's type in front of a tag: 802.1Q and 802.1ad.
@@ -55,7 +55,7 @@ impl<'a> Joined<'a> {
             _ => return None,
         }
         let payload = transport + header_bytes;
-        let segment_bytes_max = (FRAME_BYTES_MAX - VLAN_TAG_BYTES).checked_sub(payload)?;
+        let segment_bytes_max = (FRAME_BYTES_MAX - vlan::HEADER_BYTES).checked_sub(payload)?;
         let has_segments = (1..=segment_bytes_max).contains(&offloads.segment_bytes);
         let can_be_cut = payload < frame.len() && has_segments;
         can_be_cut.then_some(Joined {
@@ -148,9 +148,9 @@ pub(super) enum Segments {
 
 /// Where the IP header begins, behind the VLAN tags that are left in the frame.
 fn network_offset(frame: &[u8]) -> Option<usize> {
-    let mut offset = ETHERNET_BYTES;
+    let mut offset = ethernet::HEADER_BYTES;
     while TAG_TYPES.contains(frame.get(offset - 2..offset)?.try_into().ok()?) {
-        offset += VLAN_TAG_BYTES;
+        offset += vlan::HEADER_BYTES;
     }
     Some(offset)
 }

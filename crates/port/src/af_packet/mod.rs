@@ -1,7 +1,9 @@
 //! Ports on the kernel's own interfaces, by packet sockets: network cards, veth, taps, bridges.
 //!
-//! `transmit` and `receive` are the queues, `ring` their memory, `socket` the system calls, `offloads`
-//! and `joined` what is left to hardware.
+//! What lives here: how the sockets of a port are set up, and what they are told to receive. What
+//! does not: the queues (`transmit`, `receive`), their memory (`ring`), the system calls
+//! (`socket`), what is left to hardware (`offloads`, `joined`) and facts about interfaces
+//! ([`interface`](allosaur_netdev::interface)).
 //!
 //! Each sending thread has a socket with a ring of its own, and each receiving thread another. All of
 //! it needs CAP_NET_RAW and no other privilege. The kernel's own traffic on the interface goes on: what it
@@ -12,15 +14,17 @@ mod joined;
 mod offloads;
 mod receive;
 mod ring;
-pub(crate) mod socket;
+mod socket;
 mod transmit;
 
 use std::io;
 
+use allosaur_netdev::InterfaceError;
+use allosaur_netdev::interface::{Interface, InterfaceControl};
+use allosaur_packet::vlan;
 use libc::c_int;
 
-use crate::claim::Claim;
-use crate::interface::{Interface, InterfaceControl, VLAN_TAG_BYTES, unavailable};
+use crate::description::kind_like;
 use crate::memory::FRAME_BYTES_MAX;
 use crate::{Capabilities, PortError, QueueCounts};
 use offloads::OFFLOAD_BYTES;
@@ -60,19 +64,17 @@ impl AfPacketPort {
     ///
     /// # Errors
     ///
-    /// Names the interface, what is wrong, and the remedy: see [`Interface::find`] and [`Claim::on`];
+    /// Names the interface, what is wrong, and the remedy: see [`Interface::find`] and [`Interface::claim`];
     /// and when the system refuses a socket or its memory.
     pub fn open(name: &str, queues: QueueCounts) -> Result<AfPacketPort, PortError> {
-        let interface = Interface::find(name)?;
-        let claim = Claim::on(&interface)?;
+        let interface = Interface::find(name, kind_like(name))?;
+        let claim = interface.claim()?;
         let refused = |error: io::Error| refusal(name, &error);
         let transmit = |_| open_transmit(&interface).map_err(refused);
         Ok(AfPacketPort {
             tx: (0..queues.tx).map(transmit).collect::<Result<_, _>>()?,
             rx: open_receivers(&interface, queues.rx).map_err(refused)?,
-            control: InterfaceControl::open(&interface)
-                .map_err(refused)?
-                .claimed_by(claim),
+            control: InterfaceControl::open(&interface, claim).map_err(refused)?,
             interface,
         })
     }
@@ -96,7 +98,7 @@ impl crate::Port for AfPacketPort {
 
 /// The longest frame, with a VLAN tag.
 fn tagged_bytes_max(interface: &Interface) -> usize {
-    (interface.frame_bytes_max() + VLAN_TAG_BYTES).min(FRAME_BYTES_MAX)
+    (interface.frame_bytes_max() + vlan::HEADER_BYTES).min(FRAME_BYTES_MAX)
 }
 
 fn open_transmit(interface: &Interface) -> io::Result<AfPacketTx> {
@@ -162,7 +164,7 @@ fn open_ring_socket() -> io::Result<PacketSocket> {
     Ok(socket)
 }
 
-fn refusal(name: &str, error: &io::Error) -> PortError {
+fn refusal(name: &str, error: &io::Error) -> InterfaceError {
     let (problem, remedy) = match error.raw_os_error() {
         Some(libc::EPERM) => (
             "the capability CAP_NET_RAW is missing".to_owned(),
@@ -182,7 +184,7 @@ fn refusal(name: &str, error: &io::Error) -> PortError {
             "Use another interface, or memory ports",
         ),
     };
-    unavailable(name, problem, remedy)
+    InterfaceError::unavailable(name, problem, remedy)
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! What is left to hardware of a frame, and what the kernel took out of one.
 
-use allosaur_packet::checksum;
+use allosaur_packet::{checksum, vlan};
 use libc::tpacket2_hdr;
 
 use super::joined::Segments;
-use crate::interface::VLAN_TAG_BYTES;
 
 /// Bytes of the header of offloads.
 pub(super) const OFFLOAD_BYTES: usize = 10;
@@ -16,7 +15,7 @@ const NEEDS_CHECKSUM: u8 = 1;
 const WITH_ECN: u8 = 0x80;
 
 /// A VLAN tag as it stands in a frame.
-pub(super) type Tag = [u8; VLAN_TAG_BYTES];
+pub(super) type Tag = [u8; vlan::HEADER_BYTES];
 
 /// What is left to hardware of a received frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

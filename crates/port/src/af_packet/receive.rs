@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use allosaur_packet::vlan;
 use libc::tpacket2_hdr;
 
 use super::arrival::Arrivals;
@@ -11,7 +12,6 @@ use super::offloads::{OFFLOAD_BYTES, Offloads, Tag, tag_of};
 use super::ring::{HEADER_BYTES, Place, Ring};
 use super::socket::PacketSocket;
 use crate::RxQueue;
-use crate::interface::VLAN_TAG_BYTES;
 use crate::memory::FRAME_BYTES_MAX;
 
 /// How often the kernel is asked what it dropped, and what is wrong.
@@ -165,7 +165,7 @@ fn restore<'a>(
     area: &'a mut [u8],
     tag: Option<Tag>,
 ) -> Option<(Offloads, &'a [u8])> {
-    let longest = FRAME_BYTES_MAX - VLAN_TAG_BYTES;
+    let longest = FRAME_BYTES_MAX - vlan::HEADER_BYTES;
     if header.tp_snaplen < header.tp_len || header.tp_len as usize > longest {
         return None;
     }
@@ -181,7 +181,7 @@ fn restore<'a>(
         return Some((offloads, &area[start..end]));
     };
     // The header of offloads has made room in front of the frame.
-    let tagged = start - VLAN_TAG_BYTES;
+    let tagged = start - vlan::HEADER_BYTES;
     area.copy_within(start..start + MACS_BYTES, tagged);
     area[tagged + MACS_BYTES..start + MACS_BYTES].copy_from_slice(&tag);
     Some((offloads, &area[tagged..end]))

@@ -3,11 +3,10 @@
 //! The kernel's own words are in `packet(7)` and `Documentation/networking/packet_mmap.rst`.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use allosaur_netdev::socket::{self, Plain, succeeded};
 use libc::{c_int, c_void, sockaddr_ll, socklen_t};
-
-use crate::socket_option::{self, succeeded};
 
 /// Sockets that share out what arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,29 +14,23 @@ pub(super) struct FanoutGroup(u16);
 
 /// A raw packet socket.
 #[derive(Debug)]
-pub(crate) struct PacketSocket(OwnedFd);
+pub(super) struct PacketSocket(OwnedFd);
 
 impl PacketSocket {
     /// Opens one that receives nothing until it is bound.
-    pub(crate) fn open() -> io::Result<PacketSocket> {
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: takes three numbers, and no memory.
-        let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-        if socket < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor was just made, and nobody else has it.
-        Ok(PacketSocket(unsafe { OwnedFd::from_raw_fd(socket) }))
+    pub(super) fn open() -> io::Result<PacketSocket> {
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK;
+        socket::open(libc::AF_PACKET, kind, 0).map(PacketSocket)
     }
 
     /// Sets an option of packet sockets. `T` is what the kernel expects there.
-    pub(crate) fn set<T: Copy>(&self, option: c_int, value: &T) -> io::Result<()> {
+    pub(super) fn set<T: Copy>(&self, option: c_int, value: &T) -> io::Result<()> {
         self.set_at(libc::SOL_PACKET, option, value)
     }
 
     /// Sets an option of any level.
     fn set_at<T: Copy>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
-        socket_option::set(&self.0, level, option, value)
+        socket::set(&self.0, level, option, value)
     }
 
     /// Sets the size of a buffer by the first option, and where that is refused by the second: only
@@ -170,9 +163,9 @@ impl PacketSocket {
         Ok((error != 0).then(|| io::Error::from_raw_os_error(error)))
     }
 
-    /// Reads an option. `T` is a plain value that the kernel writes there.
-    fn read<T: Copy>(&self, level: c_int, option: c_int, value: &mut T) -> io::Result<()> {
-        socket_option::read(&self.0, level, option, value)
+    /// Reads an option.
+    fn read<T: Plain>(&self, level: c_int, option: c_int, value: &mut T) -> io::Result<()> {
+        socket::read(&self.0, level, option, value)
     }
 }
 

@@ -3,11 +3,11 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use allosaur_netdev::interface::Interface;
+use allosaur_netdev::{InterfaceError, netlink};
+
 use super::bpf::{self, Link, Program, SocketMap};
 use super::settings::Mode;
-use crate::PortError;
-use crate::interface::{Interface, problem_with, unavailable};
-use crate::machine::netlink;
 
 /// Of an attachment: in the kernel's own code, or in the driver (`include/uapi/linux/if_link.h`).
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
@@ -35,7 +35,7 @@ impl Attachment {
         interface: &Interface,
         queues: u32,
         mode: Mode,
-    ) -> Result<Attachment, PortError> {
+    ) -> Result<Attachment, InterfaceError> {
         let name = &interface.name;
         check_kernel(name)?;
         check_free(interface)?;
@@ -80,8 +80,8 @@ fn may_be_generic(error: &io::Error) -> bool {
     code.is_some_and(|code| !not_about_the_driver.contains(&code))
 }
 
-fn no_native(name: &str, error: &io::Error) -> PortError {
-    problem_with(
+fn no_native(name: &str, error: &io::Error) -> InterfaceError {
+    InterfaceError::unusable(
         name,
         format!("its driver takes no XDP program: {error}"),
         "Leave mode=native out, so that the kernel's own code runs it; or, on veth, give it at least \
@@ -90,7 +90,7 @@ fn no_native(name: &str, error: &io::Error) -> PortError {
 }
 
 /// Refuses an interface that has a program already: replacing it would break whose it is.
-fn check_free(interface: &Interface) -> Result<(), PortError> {
+fn check_free(interface: &Interface) -> Result<(), InterfaceError> {
     match program_on(interface) {
         None => Ok(()),
         program => Err(taken(&interface.name, program)),
@@ -104,12 +104,12 @@ fn program_on(interface: &Interface) -> Option<u32> {
     link.xdp
 }
 
-fn taken(name: &str, program: Option<u32>) -> PortError {
+fn taken(name: &str, program: Option<u32>) -> InterfaceError {
     let program = program.map_or("a program".to_owned(), |id| match bpf::name_of(id) {
         Some(program) => format!("the program '{program}' (id {id})"),
         None => format!("a program (id {id})"),
     });
-    unavailable(
+    InterfaceError::unavailable(
         name,
         format!("{program} has its XDP already, of another server or another tool"),
         &format!(
@@ -119,13 +119,13 @@ fn taken(name: &str, program: Option<u32>) -> PortError {
     )
 }
 
-fn check_kernel(name: &str) -> Result<(), PortError> {
+fn check_kernel(name: &str) -> Result<(), InterfaceError> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     match version_of(&release) {
         Some(version) if version < LINUX_WITH_LINKS => {
             let problem = format!("Linux {} is too old for AF_XDP ports", release.trim());
             let remedy = format!("Use Linux 5.9 or newer, or af_packet:{name}");
-            Err(problem_with(name, problem, &remedy))
+            Err(InterfaceError::unusable(name, problem, &remedy))
         }
         // What says nothing of itself is tried.
         _ => Ok(()),

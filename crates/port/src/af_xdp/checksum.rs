@@ -8,8 +8,7 @@ use allosaur_packet::checksum::{Sum, checksum, for_udp, pseudo_header_v4, pseudo
 use allosaur_packet::ip_protocol::IpProtocol;
 use allosaur_packet::ipv4::Ipv4View;
 use allosaur_packet::ipv6::{self, Ipv6View};
-
-use crate::interface::{ETHERNET_BYTES, VLAN_TAG_BYTES};
+use allosaur_packet::{ethernet, vlan};
 
 const TAG_TYPES: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
 
@@ -21,10 +20,10 @@ pub(super) fn complete(frame: &mut [u8]) {
 }
 
 fn try_complete(frame: &mut [u8]) -> Option<()> {
-    let mut network = ETHERNET_BYTES;
+    let mut network = ethernet::HEADER_BYTES;
     let mut kind: [u8; 2] = frame.get(12..14)?.try_into().ok()?;
     while TAG_TYPES.contains(&kind) {
-        network += VLAN_TAG_BYTES;
+        network += vlan::HEADER_BYTES;
         kind = frame.get(network - 2..network)?.try_into().ok()?;
     }
     let packet = frame.get_mut(network..)?;

@@ -24,10 +24,11 @@ mod transmit;
 use std::io;
 use std::sync::Arc;
 
-use crate::claim::Claim;
-use crate::interface::{
-    ETHERNET_BYTES, Interface, InterfaceControl, VLAN_TAG_BYTES, problem_with, unavailable,
-};
+use allosaur_netdev::InterfaceError;
+use allosaur_netdev::interface::{Interface, InterfaceControl};
+use allosaur_packet::{ethernet, vlan};
+
+use crate::description::kind_like;
 use crate::{Capabilities, PortError, QueueCounts};
 use attachment::Attachment;
 use open::{OpenQueue, Plan, open_queue};
@@ -65,7 +66,7 @@ impl AfXdpPort {
     ///
     /// # Errors
     ///
-    /// Names the interface, what is wrong, and the remedy: see [`Interface::find`] and [`Claim::on`]; when its MTU is
+    /// Names the interface, what is wrong, and the remedy: see [`Interface::find`] and [`Interface::claim`]; when its MTU is
     /// too long, when it has another XDP program, when the driver does not offer what the settings
     /// demand, and when the system refuses a socket, its memory or the program.
     pub fn open(
@@ -73,12 +74,12 @@ impl AfXdpPort {
         settings: &XdpSettings,
         wanted: QueueCounts,
     ) -> Result<AfXdpPort, PortError> {
-        let interface = Interface::find(name)?;
-        let claim = Claim::on(&interface)?;
+        let interface = Interface::find(name, kind_like(name))?;
+        let claim = interface.claim()?;
         let plan = plan(&interface, settings, wanted)?;
         let attachment = Attachment::new(&interface, plan.queues as u32, settings.mode)?;
         if settings.zero_copy == Choice::Yes && !attachment.is_native {
-            return Err(no_zero_copy(name));
+            return Err(no_zero_copy(name).into());
         }
         let flags = bind_flags(settings, &attachment);
         let refused = |error: io::Error| match error.raw_os_error() {
@@ -106,10 +107,8 @@ impl AfXdpPort {
         Ok(AfXdpPort {
             tx,
             rx: rx.map_err(refused)?,
-            control: InterfaceControl::open(&interface)
-                .map_err(refused)?
-                .claimed_by(claim),
-            frame_bytes_max: plan.tagged_bytes_max - VLAN_TAG_BYTES,
+            control: InterfaceControl::open(&interface, claim).map_err(refused)?,
+            frame_bytes_max: plan.tagged_bytes_max - vlan::HEADER_BYTES,
             interface,
             details,
         })
@@ -137,8 +136,8 @@ fn plan(
     interface: &Interface,
     settings: &XdpSettings,
     wanted: QueueCounts,
-) -> Result<Plan, PortError> {
-    let tagged_bytes_max = interface.frame_bytes_max() + VLAN_TAG_BYTES;
+) -> Result<Plan, InterfaceError> {
+    let tagged_bytes_max = interface.frame_bytes_max() + vlan::HEADER_BYTES;
     let chunk_bytes = [CHUNK_BYTES_USUAL, CHUNK_BYTES_MAX]
         .into_iter()
         .find(|chunk| tagged_bytes_max <= chunk - HEADROOM_BYTES);
@@ -149,7 +148,7 @@ fn plan(
     let queues = settings.queues.unwrap_or(there.min(QUEUES_MAX));
     if queues > there {
         let name = &interface.name;
-        return Err(problem_with(
+        return Err(InterfaceError::unusable(
             name,
             format!("it has {there} hardware queue(s), and queues={queues} asks for more"),
             &format!("Ask for fewer, or make more where the driver can: ethtool -L {name}"),
@@ -207,19 +206,19 @@ fn in_words(plan: &Plan, attachment: &Attachment, is_zero_copy: bool, busy_poll:
     format!("{mode}, {copies}, {queues} hardware queue{many}{shared}{busy_poll}")
 }
 
-fn too_long(interface: &Interface) -> PortError {
+fn too_long(interface: &Interface) -> InterfaceError {
     let (name, mtu_bytes) = (&interface.name, interface.mtu_bytes);
     let frame_bytes = CHUNK_BYTES_MAX - HEADROOM_BYTES;
-    let mtu_bytes_max = frame_bytes - ETHERNET_BYTES - VLAN_TAG_BYTES;
-    problem_with(
+    let mtu_bytes_max = frame_bytes - ethernet::HEADER_BYTES - vlan::HEADER_BYTES;
+    InterfaceError::unusable(
         name,
         format!("its MTU of {mtu_bytes} is too long for AF_XDP, where it may be {mtu_bytes_max}"),
         &format!("Lower it: ip link set {name} mtu {mtu_bytes_max}; or use af_packet:{name}"),
     )
 }
 
-fn no_zero_copy(name: &str) -> PortError {
-    problem_with(
+fn no_zero_copy(name: &str) -> InterfaceError {
+    InterfaceError::unusable(
         name,
         "its driver offers no zero copy".to_owned(),
         "Leave zero_copy=yes out: the kernel then copies frames",
@@ -227,7 +226,7 @@ fn no_zero_copy(name: &str) -> PortError {
 }
 
 /// What the system's refusal means.
-fn refusal(name: &str, error: &io::Error) -> PortError {
+fn refusal(name: &str, error: &io::Error) -> InterfaceError {
     let (problem, remedy) = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => (
             privileges::missing(),
@@ -254,7 +253,7 @@ fn refusal(name: &str, error: &io::Error) -> PortError {
             format!("Use af_packet:{name}, or another interface"),
         ),
     };
-    unavailable(name, problem, &remedy)
+    InterfaceError::unavailable(name, problem, remedy)
 }
 
 #[cfg(test)]

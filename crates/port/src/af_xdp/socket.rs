@@ -3,14 +3,14 @@
 //! The kernel's own words are in `Documentation/networking/af_xdp.rst`.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use allosaur_netdev::socket::{self, Plain, succeeded};
 use libc::{c_int, c_void, socklen_t};
 
 use super::mapping::Mapping;
 use super::ring::{Consumer, Layout, Producer};
-use crate::socket_option::{self, succeeded};
 
 /// Busy polling by who owns the socket, of `SOL_SOCKET`; Linux 5.11.
 const SO_PREFER_BUSY_POLL: c_int = 69;
@@ -42,14 +42,8 @@ pub(super) struct XdpSocket(OwnedFd);
 impl XdpSocket {
     /// Opens one that does nothing until it is bound.
     pub(super) fn open() -> io::Result<XdpSocket> {
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: takes three numbers, and no memory.
-        let socket = unsafe { libc::socket(libc::AF_XDP, kind, 0) };
-        if socket < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor was just made, and nobody else has it.
-        Ok(XdpSocket(unsafe { OwnedFd::from_raw_fd(socket) }))
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK;
+        socket::open(libc::AF_XDP, kind, 0).map(XdpSocket)
     }
 
     /// Makes memory that of the socket, in chunks of `chunk_bytes`. The kernel holds its pages until
@@ -221,12 +215,12 @@ impl XdpSocket {
     }
 
     fn set<T: Copy>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
-        socket_option::set(&self.0, level, option, value)
+        socket::set(&self.0, level, option, value)
     }
 
-    /// Reads an option. `T` is a plain value that the kernel writes there.
-    fn read<T: Copy>(&self, level: c_int, option: c_int, value: &mut T) -> io::Result<()> {
-        socket_option::read(&self.0, level, option, value)
+    /// Reads an option.
+    fn read<T: Plain>(&self, level: c_int, option: c_int, value: &mut T) -> io::Result<()> {
+        socket::read(&self.0, level, option, value)
     }
 }
 

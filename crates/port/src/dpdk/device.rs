@@ -3,23 +3,22 @@
 use std::ffi::{CStr, CString};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use allosaur_netdev::claim::Claim;
+use allosaur_netdev::inventory;
+use allosaur_packet::ethernet;
+use allosaur_packet::offload::TxChecksumOffload;
+
 use super::eal::{Eal, Failure, check};
 use super::ffi;
 use super::ffi::{Left, Limits};
 use super::leftover;
 use super::pool::Pool;
-use allosaur_packet::offload::TxChecksumOffload;
-
 use crate::QueueCounts;
-use crate::claim::Claim;
 use crate::description::DpdkDevice;
-use crate::machine;
 use crate::memory::FRAME_BYTES_MAX;
 
 /// Frames that a queue of the device holds, where the device leaves the choice.
 pub(super) const DESCRIPTORS: u16 = 1024;
-/// Bytes of an Ethernet header.
-const ETHERNET_BYTES: usize = 14;
 /// What drivers want of an mbuf to receive into, at least, however short the frames are.
 const RECEIVE_ROOM_BYTES_MIN: usize = 2048;
 /// The MTU of a device that wants no other.
@@ -61,8 +60,8 @@ impl Device {
     ) -> Result<Device, Failure> {
         let claim = match description.pci() {
             Some(_) => {
-                machine::check_device(description.name())?;
-                Some(Claim::on_card(description.name())?)
+                inventory::check_device(description.name())?;
+                Some(Claim::card(description.name())?)
             }
             None => None,
         };
@@ -116,7 +115,7 @@ impl Device {
         self.driver = driver.to_string_lossy().into_owned();
         self.tx_checksums = limits.tx_checksums;
         self.cuts_tcp = limits.cuts_tcp != 0;
-        let longest = (FRAME_BYTES_MAX - ETHERNET_BYTES) as u16;
+        let longest = (FRAME_BYTES_MAX - ethernet::HEADER_BYTES) as u16;
         let longest = longest.min(limits.mtu_max);
         let mut refused = String::new();
         // Drivers do not always do what they say they can.
@@ -285,12 +284,12 @@ impl Device {
 
     /// The longest frame with a VLAN tag.
     pub(super) fn frame_bytes_max(&self) -> usize {
-        (usize::from(self.mtu) + ETHERNET_BYTES + 4).min(FRAME_BYTES_MAX)
+        (usize::from(self.mtu) + ethernet::HEADER_BYTES + 4).min(FRAME_BYTES_MAX)
     }
 
     /// The longest frame without a VLAN tag.
     pub(super) fn untagged_bytes_max(&self) -> usize {
-        (usize::from(self.mtu) + ETHERNET_BYTES).min(FRAME_BYTES_MAX)
+        (usize::from(self.mtu) + ethernet::HEADER_BYTES).min(FRAME_BYTES_MAX)
     }
 
     /// The NUMA node of the device, or -1.
@@ -466,7 +465,7 @@ pub(super) fn no_memory() -> Failure {
         format!(
             "Use fewer ports or sending threads, or give DPDK more hugepages ({} MiB of them are free): \
              sysctl -w vm.nr_hugepages=1024",
-            machine::hugepages().free_mib
+            inventory::hugepages().free_mib
         ),
     )
 }

@@ -7,8 +7,9 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
+use allosaur_netdev::inventory;
+
 use super::ffi;
-use crate::machine;
 
 /// Memory without hugepages, in MiB; pages are taken from the system as they are used.
 const PLAIN_MIB: u64 = 2048;
@@ -117,7 +118,7 @@ pub(super) fn join() {
 }
 
 fn start(pci: &[String]) -> Result<Started, Failure> {
-    machine::check_memory(pci)?;
+    inventory::check_memory(pci)?;
     let arguments = arguments(pci);
     // On a thread of its own: DPDK makes the one that starts it its main thread, and binds it to
     // processors.
@@ -175,7 +176,7 @@ fn arguments(pci: &[String]) -> Vec<String> {
         "--log-level=*:error".to_owned(),
     ];
     // Either way no file stays behind, and servers share nothing by mistake.
-    match machine::hugepages().suffice() {
+    match inventory::hugepages().suffice() {
         true => arguments.push("--in-memory".to_owned()),
         false => {
             let plain = ["--no-huge", "--no-shconf", "-m"];

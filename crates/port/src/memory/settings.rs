@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{PortError, machine, settings};
+use allosaur_netdev::names;
+
+use crate::{PortError, settings};
 
 /// Lowest rate of a link.
 pub const RATE_BPS_MIN: f64 = 1e3;
@@ -63,7 +65,7 @@ impl LinkSettings {
             _ => {
                 let remedy = "A memory port has the settings rate, delay, loss and seed, as in \
                               memory:rate=10gbps:delay=1ms:loss=0.1%:seed=7";
-                let meant = machine::nearest(name, ["rate", "delay", "loss", "seed"]);
+                let meant = names::nearest(name, ["rate", "delay", "loss", "seed"]);
                 let meant = meant.map(|name| format!(" (did you mean {name}?)"));
                 let problem = format!("unknown setting '{name}'{}", meant.unwrap_or_default());
                 return Err((problem, remedy.to_owned()));

@@ -4,15 +4,17 @@
 //! * [`show`]: the table, and the same as JSON.
 //! * [`prepare`]: the commands that prepare one.
 //!
-//! Nothing here changes the machine.
+//! It says what facts mean for who wants a port; finding them is `allosaur_netdev::inventory`. Nothing
+//! here changes the machine.
 
 pub mod prepare;
 pub mod show;
 
+use allosaur_netdev::InterfaceError;
+use allosaur_netdev::inventory::{Interface, Machine, PciDevice, Use, drivers};
 use allosaur_port::PortError;
 use allosaur_port::description::{DpdkDevice, PortDescription, kind_like};
 use allosaur_port::dpdk;
-use allosaur_port::machine::{Interface, Machine, PciDevice, Use, drivers};
 
 use crate::settings::begin;
 
@@ -279,11 +281,10 @@ pub fn refusal(machine: &Machine, port: &PortDescription) -> Option<PortError> {
         return None;
     };
     let carries = machine.interface(name)?.has_use(&Use::Session);
-    carries.then(|| PortError::Interface {
-        name: name.clone(),
-        problem: "it carries your own session, and an AF_XDP port takes all that arrives"
-            .to_owned(),
-        remedy: "Use another interface: `allosaur ports` lists them".to_owned(),
+    carries.then(|| {
+        let problem = "it carries your own session, and an AF_XDP port takes all that arrives";
+        let remedy = "Use another interface: `allosaur ports` lists them";
+        PortError::Interface(InterfaceError::unusable(name, problem, remedy))
     })
 }
 

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use allosaur_netdev::inventory::{
+    HugePages, Interface, MEMORY_MIB_MIN, Machine, PciDevice, Use, drivers,
+};
+use allosaur_netdev::names::suggestion;
 use allosaur_port::description::{DpdkDevice, PortDescription};
 use allosaur_port::dpdk;
-use allosaur_port::machine::{
-    HugePages, Interface, MEMORY_MIB_MIN, Machine, PciDevice, Use, drivers, suggestion,
-};
 
 use crate::settings::names;
 

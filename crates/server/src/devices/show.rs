@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use allosaur_netdev::inventory::{Holder, MEMORY_MIB_MIN, Machine};
 use allosaur_port::dpdk;
-use allosaur_port::machine::{Holder, MEMORY_MIB_MIN, Machine};
 use serde_json::{Value, json};
 
 use super::{Choice, Entry, entries};
@@ -262,7 +262,7 @@ fn choice_json(choice: &Choice) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use allosaur_port::machine::{HugePages, Interface, PciDevice, Use};
+    use allosaur_netdev::inventory::{HugePages, Interface, PciDevice, Use};
 
     use super::*;
 

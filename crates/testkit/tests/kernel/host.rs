@@ -5,8 +5,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use allosaur_netdev::tuntap::TapDevice;
 use allosaur_packet::MacAddress;
-use allosaur_port::tuntap::TapDevice;
 
 use crate::namespace::Namespace;
 

@@ -1,10 +1,11 @@
-//! The crates' manifests, as far as the rules need them.
+//! The crates' manifests, as far as the rules need them: which crate depends on which, and whether it
+//! takes the workspace's lints.
 
 use crate::source::text_files;
 
-/// The manifest of one crate_name.
+/// The manifest of one crate.
 pub(crate) struct Manifest {
-    /// The crate_name: `engine`.
+    /// The crate: `engine`.
     pub(crate) crate_name: String,
     /// Names in `[dependencies]` and `[build-dependencies]`, also those of one platform.
     pub(crate) dependencies: Vec<String>,
@@ -60,7 +61,7 @@ pub(crate) fn manifests() -> Vec<Manifest> {
             manifests.push(Manifest::new(crate_name, &file.text));
         }
     }
-    assert!(manifests.len() >= 6, "the house has six crates");
+    assert!(manifests.len() >= 7, "the project has seven crates");
     manifests
 }
 

@@ -1,4 +1,5 @@
-//! The paths that a file names: in `use`, in code, in types, inside macros.
+//! The paths that a file names: in `use`, in code, in types, inside macros, which are not expanded.
+//! `self::` and `super::` are made absolute.
 
 use proc_macro2::{Spacing, TokenStream, TokenTree};
 use syn::spanned::Spanned;

@@ -1,4 +1,4 @@
-//! The project's files: found, read, parsed.
+//! The project's files as rules see them, with what is a test taken out where a rule asks for that.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ impl RustFile {
         }
     }
 
-    /// The crate_name that the file belongs to: `engine` for `crates/engine/...`.
+    /// The crate that the file belongs to: `engine` for `crates/engine/...`.
     pub(crate) fn crate_name(&self) -> Option<&str> {
         self.path.strip_prefix("crates/")?.split('/').next()
     }

@@ -132,7 +132,7 @@ fn check_words(file: &RustFile) -> Vec<String> {
 fn check_twice(files: &[RustFile]) -> Vec<String> {
     let mut places: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for file in files.iter().filter(|file| file.is_product()) {
-        let Some(room) = file.crate_name() else {
+        let Some(crate_name) = file.crate_name() else {
             continue;
         };
         if file.path.ends_with("/absent.rs") {
@@ -140,7 +140,7 @@ fn check_twice(files: &[RustFile]) -> Vec<String> {
         }
         for (name, line, is_public) in names(file).types {
             if is_public {
-                let key = (room.to_owned(), name);
+                let key = (crate_name.to_owned(), name);
                 let place = format!("{}:{line}", file.path);
                 places.entry(key).or_default().push(place);
             }

@@ -1,18 +1,15 @@
-//! TAP devices: interfaces of the kernel whose other end is a file. Not a kind of port.
-//!
-//! Our TCP is tested with them against the kernel's: what the kernel sends arrives here with all
-//! checksums and cut to the wire's size.
-//!
-//! The kernel's own words are in `Documentation/networking/tuntap.rst`.
+//! TAP devices: interfaces of the kernel whose other end is a file, as
+//! `Documentation/networking/tuntap.rst` of Linux explains. What the kernel sends arrives there with
+//! all checksums and cut to the wire's size, so our stack is tested on one against the kernel's.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use crate::socket_option::succeeded;
+use crate::socket::succeeded;
 
-/// A tap device; it is gone when this is dropped.
+/// A TAP device; it is gone when this is dropped.
 #[derive(Debug)]
 pub struct TapDevice(File);
 

@@ -1,4 +1,5 @@
-//! The kernel's interfaces, and who uses them.
+//! The kernel's interfaces and who uses them, put together from all that the others in this folder
+//! find.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -132,14 +133,6 @@ pub(super) fn all(tree: Tree<'_>, live: &Live) -> Vec<Interface> {
         interface.uses.dedup();
     }
     interfaces
-}
-
-/// The names of all, also of loopback.
-pub(super) fn names(tree: Tree<'_>) -> Vec<String> {
-    let text = tree.text("proc/net/dev");
-    // Two lines of heads have no colon.
-    let names = text.lines().filter_map(|line| line.split_once(':'));
-    names.map(|(name, _)| name.trim().to_owned()).collect()
 }
 
 fn read(tree: Tree<'_>, name: &str) -> Option<Interface> {

@@ -3,18 +3,15 @@
 //! * [`Interface`]: the kernel's interfaces.
 //! * [`PciDevice`]: network cards on the PCI bus, also those that the kernel does not drive.
 //! * [`HugePages`]: the memory that DPDK wants.
-//! * `netlink`: what only system calls tell.
 //! * `routes`, `sessions`, `sockets`, `processes`: who uses them.
 //! * [`drivers`]: what is known of drivers.
-//! * [`suggestion`]: what a user may have meant.
 //!
-//! All but `netlink` reads files below a root, so tests bring a tree of their own.
+//! Looking changes nothing. What to say about what is found is the server's. All but what
+//! [`netlink`] tells is read of files below a root, so tests bring a tree of their own.
 
 pub mod drivers;
 mod hugepages;
 mod interface;
-mod names;
-pub(crate) mod netlink;
 mod pci;
 mod processes;
 mod routes;
@@ -26,12 +23,11 @@ mod tree;
 
 use std::path::Path;
 
+use crate::netlink;
 use tree::Tree;
 
 pub use hugepages::{HugePages, MEMORY_MIB_MIN};
 pub use interface::{Interface, Use};
-pub use names::{nearest, suggestion};
-pub use netlink::{Address, Link};
 pub use pci::{PciDevice, is_address};
 pub use processes::Holder;
 pub use sessions::Session;
@@ -55,9 +51,9 @@ pub struct Machine {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Live {
     /// The addresses of interfaces.
-    pub addresses: Vec<Address>,
+    pub addresses: Vec<netlink::Address>,
     /// Kinds of interfaces, and the programs on them.
-    pub links: Vec<Link>,
+    pub links: Vec<netlink::Link>,
     /// The variable SSH_CONNECTION of this process.
     pub ssh_connection: Option<String>,
 }
@@ -110,11 +106,6 @@ impl Machine {
         let is_on = move |one: &&Interface| one.pci.as_deref() == Some(address);
         self.interfaces.iter().filter(is_on)
     }
-}
-
-/// The names of all interfaces in the network namespace of this process.
-pub fn interface_names() -> Vec<String> {
-    interface::names(Tree(Path::new("/")))
 }
 
 /// Who has packet sockets, by the index of the interface: processes of which this one may know.

@@ -1,10 +1,12 @@
-//! What only the kernel's own answers tell: addresses, kinds of interfaces, XDP programs.
+//! What only rtnetlink tells: addresses, kinds of interfaces, XDP programs. See `rtnetlink(7)`.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 use libc::c_int;
+
+use crate::socket;
 
 /// Bytes of an answer that are read at once; the kernel sends at most half of it.
 const ANSWER_BYTES: usize = 1 << 16;
@@ -44,7 +46,11 @@ pub struct Link {
 }
 
 /// The addresses of all interfaces.
-pub(super) fn addresses() -> io::Result<Vec<Address>> {
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn addresses() -> io::Result<Vec<Address>> {
     let answer = ask(libc::RTM_GETADDR, ADDRESS_BYTES)?;
     Ok(answer
         .iter()
@@ -53,7 +59,11 @@ pub(super) fn addresses() -> io::Result<Vec<Address>> {
 }
 
 /// All interfaces.
-pub(crate) fn links() -> io::Result<Vec<Link>> {
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn links() -> io::Result<Vec<Link>> {
     let answer = ask(libc::RTM_GETLINK, LINK_BYTES)?;
     Ok(answer.iter().filter_map(|message| link(message)).collect())
 }
@@ -113,7 +123,7 @@ fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 
 /// Asks for all that there are of something. Gives what stands behind the header of each answer.
 fn ask(question: u16, request_bytes: usize) -> io::Result<Vec<Vec<u8>>> {
-    let socket = open()?;
+    let socket = socket::open(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
     let mut request = vec![0; HEADER_BYTES + request_bytes];
     let length = request.len() as u32;
     request[..4].copy_from_slice(&length.to_ne_bytes());
@@ -167,17 +177,6 @@ fn take(mut bytes: &[u8], messages: &mut Vec<Vec<u8>>) -> io::Result<bool> {
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
     }
     Ok(false)
-}
-
-fn open() -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-    // SAFETY: takes three numbers, and no memory.
-    let socket = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
-    if socket < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just made, and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(socket) })
 }
 
 #[cfg(test)]

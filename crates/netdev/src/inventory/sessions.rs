@@ -1,6 +1,6 @@
-//! The user's own way into this machine.
-//!
-//! Rather one too many: who loses this connection may lose the machine.
+//! The connections of SSH that the user may have come by: of this process, of those that started it
+//! (`sudo` forgets the variable), and all that are open to port 22. Rather one too many: who loses
+//! this connection may lose the machine.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,4 +1,5 @@
-//! Reading the small files in which the kernel tells about itself.
+//! The small files in which the kernel tells about itself, below a root: `/` or, in tests, a folder
+//! that looks like it.
 
 use std::path::{Component, Path, PathBuf};
 

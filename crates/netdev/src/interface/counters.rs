@@ -1,4 +1,4 @@
-//! What the kernel counts of an interface.
+//! What the kernel counts of an interface, in `/sys/class/net/NAME/statistics`.
 
 use std::path::PathBuf;
 

@@ -1,10 +1,11 @@
-//! Which way packets of this machine leave it.
+//! By which interface packets of this machine leave it: the kernel's main tables of routes, as
+//! `/proc` shows them.
 
 use std::net::IpAddr;
 
 use super::tree::Tree;
 
-/// A way that packets take.
+/// A route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Route {
     /// The addresses that take it: IPv4 addresses stand in the first bits.

@@ -1,23 +1,21 @@
-//! A network interface of the kernel, as far as a port must know it.
+//! A network interface of the kernel, as far as a port must know it, and what is wrong with one
+//! that cannot be used.
 
 mod control;
 mod counters;
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use libc::{c_char, c_int, c_ulong, ifreq};
 
-use crate::{PortError, description, machine};
+use crate::claim::Claim;
+use crate::{InterfaceError, names, socket};
 
 pub use control::InterfaceControl;
 
 /// The rate that an interface is said to have that does not say its own.
 pub const NOMINAL_RATE_BPS: f64 = 10e9;
-/// Bytes of an Ethernet header.
-pub(crate) const ETHERNET_BYTES: usize = 14;
-/// Bytes of a VLAN tag.
-pub(crate) const VLAN_TAG_BYTES: usize = 4;
 
 /// How the link of a port is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,26 +69,30 @@ impl Interface {
     ///
     /// # Errors
     ///
-    /// Names the interface and the remedy when it is not there, is down, or is not Ethernet.
-    pub fn find(name: &str) -> Result<Interface, PortError> {
+    /// Names the interface and the remedy when it is not there, is down, or is not Ethernet. When
+    /// it is not there and no interface has a name like it, `other_meaning` is offered instead.
+    pub fn find(name: &str, other_meaning: Option<&str>) -> Result<Interface, InterfaceError> {
         let refused = |error: io::Error| {
             let problem = format!("the system does not tell about it: {error}");
-            problem_with(name, problem, "Try again, or use another interface")
+            InterfaceError::unusable(name, problem, "Try again, or use another interface")
         };
         let asker = Asker::new(name).map_err(refused)?;
         let index = match asker.index() {
             Ok(index) => index,
-            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Err(missing(name)),
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
+                return Err(missing(name, other_meaning));
+            }
             Err(error) => return Err(refused(error)),
         };
         let (family, mac) = asker.hardware_address().map_err(refused)?;
         if ![libc::ARPHRD_ETHER, libc::ARPHRD_LOOPBACK].contains(&family) {
-            let problem = "it does not carry Ethernet frames".to_owned();
-            return Err(problem_with(name, problem, "Use an Ethernet interface"));
+            let problem = "it does not carry Ethernet frames";
+            let remedy = "Use an Ethernet interface";
+            return Err(InterfaceError::unusable(name, problem, remedy));
         }
         if asker.flags().map_err(refused)? & libc::IFF_UP == 0 {
             let remedy = format!("Bring it up: ip link set {name} up");
-            return Err(unavailable(name, "it is down".to_owned(), &remedy));
+            return Err(InterfaceError::unavailable(name, "it is down", remedy));
         }
         Ok(Interface {
             name: name.to_owned(),
@@ -102,8 +104,22 @@ impl Interface {
         })
     }
 
+    /// Keeps other servers from it; `None` on loopback, which is everybody's.
+    ///
+    /// # Errors
+    ///
+    /// Names the process that has it, as far as it is known.
+    pub fn claim(&self) -> Result<Option<Claim>, InterfaceError> {
+        if self.is_loopback {
+            return Ok(None);
+        }
+        let claimed = Claim::interface(self.index).map(Some);
+        claimed
+            .map_err(|(problem, remedy)| InterfaceError::unavailable(&self.name, problem, remedy))
+    }
+
     /// How many hardware queues it has, that both send and receive.
-    pub(crate) fn queues(&self) -> usize {
+    pub fn queues(&self) -> usize {
         let asked = Asker::new(&self.name).and_then(|asker| asker.queues());
         asked.ok().or_else(|| self.queues_listed()).unwrap_or(1)
     }
@@ -125,41 +141,35 @@ impl Interface {
 
     /// The longest frame without a VLAN tag, in bytes without FCS.
     pub fn frame_bytes_max(&self) -> usize {
-        self.mtu_bytes + ETHERNET_BYTES
+        self.mtu_bytes + libc::ETH_HLEN as usize
     }
 }
 
-/// An error about an interface.
-pub(crate) fn problem_with(name: &str, problem: String, remedy: &str) -> PortError {
-    PortError::Interface {
-        name: name.to_owned(),
-        problem,
-        remedy: remedy.to_owned(),
-    }
+/// The names of all interfaces in the network namespace of this process.
+fn all_names() -> Vec<String> {
+    names_in(&std::fs::read_to_string("/proc/net/dev").unwrap_or_default())
 }
 
-/// An error about an interface that is right, and cannot be used now.
-pub(crate) fn unavailable(name: &str, problem: String, remedy: &str) -> PortError {
-    PortError::Unavailable {
-        name: name.to_owned(),
-        problem,
-        remedy: remedy.to_owned(),
-    }
+/// The names in the kernel's table of interfaces.
+fn names_in(table: &str) -> Vec<String> {
+    // Two lines of heads have no colon.
+    let names = table.lines().filter_map(|line| line.split_once(':'));
+    names.map(|(name, _)| name.trim().to_owned()).collect()
 }
 
-fn missing(name: &str) -> PortError {
-    let mut names = machine::interface_names();
-    if machine::nearest(name, names.iter().map(String::as_str)).is_none() {
-        names = description::kind_like(name).map_or(names, |kind| vec![kind.to_owned()]);
+fn missing(name: &str, other_meaning: Option<&str>) -> InterfaceError {
+    let mut known = all_names();
+    if names::nearest(name, known.iter().map(String::as_str)).is_none() {
+        known = other_meaning.map_or(known, |meaning| vec![meaning.to_owned()]);
     }
-    let hint = machine::suggestion(name, &names);
+    let hint = names::suggestion(name, &known);
     let problem = match hint.is_empty() {
         true => "there is no such interface".to_owned(),
         false => format!("there is no such interface ({hint})"),
     };
     let remedy =
         "`allosaur ports` and `ip link` list the interfaces that are; other ports are memory";
-    problem_with(name, problem, remedy)
+    InterfaceError::unusable(name, problem, remedy)
 }
 
 /// What the interface says of its speed; virtual ones and those without a link may say nothing.
@@ -202,14 +212,14 @@ struct EthtoolValue {
 
 /// Asks the kernel about one interface.
 #[derive(Debug)]
-pub(crate) struct Asker {
+struct Asker {
     /// Any socket will do.
     socket: OwnedFd,
     name: [c_char; libc::IFNAMSIZ],
 }
 
 impl Asker {
-    pub(crate) fn new(name: &str) -> io::Result<Asker> {
+    fn new(name: &str) -> io::Result<Asker> {
         let mut request_name = [0; libc::IFNAMSIZ];
         if name.len() >= libc::IFNAMSIZ {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -217,14 +227,7 @@ impl Asker {
         for (to, from) in request_name.iter_mut().zip(name.bytes()) {
             *to = from as c_char;
         }
-        // SAFETY: takes three numbers, and no memory.
-        let socket =
-            unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-        if socket < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor was just made, and nobody else has it.
-        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        let socket = socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
         Ok(Asker {
             socket,
             name: request_name,
@@ -233,7 +236,7 @@ impl Asker {
 
     /// How the link of the interface is that has the number `index`. One that was made anew under
     /// the same name is another: sockets stay with the one that is gone.
-    pub(crate) fn link(&self, index: c_int) -> LinkState {
+    fn link(&self, index: c_int) -> LinkState {
         match (self.index(), self.flags()) {
             (Ok(found), Ok(_)) if found != index => LinkState::Gone,
             (Ok(_), Ok(flags)) if flags & libc::IFF_UP == 0 => LinkState::SetDown,
@@ -285,10 +288,7 @@ impl Asker {
         let socket = self.socket.as_raw_fd();
         // SAFETY: the kernel reads one `ifreq`, and for what it points to the caller answers; both
         // outlive the call.
-        match unsafe { libc::ioctl(socket, libc::SIOCETHTOOL as _, &mut request) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        socket::succeeded(unsafe { libc::ioctl(socket, libc::SIOCETHTOOL as _, &mut request) })
     }
 
     fn request(&self) -> ifreq {
@@ -303,10 +303,7 @@ impl Asker {
         let mut request = self.request();
         // SAFETY: these questions read and write one `ifreq`, which outlives the call.
         let answer = unsafe { libc::ioctl(self.socket.as_raw_fd(), question as _, &mut request) };
-        match answer {
-            0 => Ok(request),
-            _ => Err(io::Error::last_os_error()),
-        }
+        socket::succeeded(answer).map(|()| request)
     }
 
     fn index(&self) -> io::Result<c_int> {
@@ -344,7 +341,7 @@ mod tests {
 
     #[test]
     fn every_system_has_a_loopback() {
-        let loopback = Interface::find("lo").expect("a loopback that is up");
+        let loopback = Interface::find("lo", None).expect("a loopback that is up");
         assert!(loopback.index > 0);
         assert_eq!(loopback.mac, [0; 6]);
         assert_eq!(loopback.frame_bytes_max(), loopback.mtu_bytes + 14);
@@ -352,7 +349,7 @@ mod tests {
 
     #[test]
     fn an_interface_that_is_another_one_is_gone() {
-        let loopback = Interface::find("lo").expect("a loopback that is up");
+        let loopback = Interface::find("lo", None).expect("a loopback that is up");
         let asker = Asker::new("lo").expect("a socket");
         assert_eq!(asker.link(loopback.index), LinkState::Up);
         assert_eq!(asker.link(loopback.index + 1), LinkState::Gone);
@@ -363,11 +360,46 @@ mod tests {
     #[test]
     fn an_interface_that_is_not_there_is_named() {
         for name in ["no-such-one", "a-name-that-is-much-too-long"] {
-            let error = Interface::find(name).expect_err(name).to_string();
+            let error = Interface::find(name, None).expect_err(name).to_string();
             assert!(error.contains(name), "{error}");
         }
-        let error = Interface::find("no-such-one").expect_err("not there");
+        let error = Interface::find("no-such-one", None).expect_err("not there");
         assert!(error.to_string().contains("`ip link`"), "{error}");
+    }
+
+    #[test]
+    fn another_meaning_is_offered_where_no_interface_is_near() {
+        let error = Interface::find("memori", Some("memory")).expect_err("not there");
+        assert!(error.problem.ends_with("(did you mean memory?)"), "{error}");
+        let error = Interface::find("loo", Some("memory")).expect_err("not there");
+        assert!(error.problem.ends_with("(did you mean lo?)"), "{error}");
+    }
+
+    #[test]
+    fn names_are_those_of_the_kernels_table() {
+        let heads = "Inter-|   Receive\n face |bytes    packets\n";
+        let table = format!("{heads}    lo: 1 2 3\n  eth0.7: 4 5 6\n");
+        assert_eq!(names_in(&table), ["lo", "eth0.7"]);
+        assert!(all_names().contains(&"lo".to_owned()));
+    }
+
+    #[test]
+    fn who_has_an_interface_is_named() {
+        let loopback = Interface::find("lo", None).expect("a loopback that is up");
+        assert!(loopback.claim().expect("everybody's").is_none());
+        let own = Interface {
+            name: "eth9".to_owned(),
+            // No interface has such a number.
+            index: i32::MAX - 3,
+            is_loopback: false,
+            ..loopback
+        };
+        let _claim = own.claim().expect("free");
+        let text = own.claim().expect_err("taken").to_string();
+        assert!(
+            text.contains("'eth9': another port of this process"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What is known of drivers.
+//! What is known of drivers, by name.
 
 /// Drivers that hand a PCI device to a program such as DPDK.
 pub const HANDING_OVER: [&str; 3] = ["vfio-pci", "uio_pci_generic", "igb_uio"];

@@ -1,4 +1,5 @@
-//! Programs that use interfaces by sockets of their own.
+//! Programs that use interfaces by sockets of their own: packet sockets, and the claims of Allosaur's
+//! servers.
 
 use std::collections::BTreeMap;
 

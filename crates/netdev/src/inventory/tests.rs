@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::netlink::{Address, Link};
 
 /// A folder that looks like `/`, and is gone at the end.
 struct Fake(PathBuf);
@@ -496,17 +497,6 @@ fn the_process_that_drives_a_card_is_named() {
         .map(|card| card.holder.is_some())
         .collect();
     assert_eq!(holders, [true, true, false]);
-}
-
-#[test]
-fn names_are_those_of_this_network_namespace() {
-    let fake = Fake::new();
-    let heads = "Inter-|   Receive\n face |bytes    packets\n";
-    fake.file(
-        "proc/net/dev",
-        &format!("{heads}    lo: 1 2 3\n  eth0.7: 4 5 6\n"),
-    );
-    assert_eq!(interface::names(Tree(&fake.0)), ["lo", "eth0.7"]);
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! Claims on interfaces and network cards: one server at a time sends on each.
 //!
-//! Such a name belongs to a network namespace, as interfaces do, and is free again when its process
-//! ends, however it ends.
+//! A claim is a name in the kernel's list of sockets that only one process can have. Such a name
+//! belongs to a network namespace, as interfaces do, and is free again when its process ends,
+//! however it ends. Programs that are not Allosaur know nothing of it.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use libc::{sockaddr_un, socklen_t};
 
-use crate::PortError;
-use crate::interface::Interface;
+use crate::socket;
 
 /// How names of claims on interfaces begin; the number of the interface follows.
 const INTERFACE: &str = "allosaur/interface/";
@@ -21,34 +21,25 @@ const ASKING_MAX: libc::c_int = 4096;
 /// What is claimed until this is dropped.
 #[derive(Debug)]
 pub struct Claim {
-    /// None on loopback, which is everybody's.
-    _socket: Option<OwnedFd>,
+    _socket: OwnedFd,
 }
 
 impl Claim {
-    /// Claims an interface.
+    /// Claims an interface by its number.
     ///
     /// # Errors
     ///
-    /// Names the process that has it, as far as it is known.
-    pub fn on(interface: &Interface) -> Result<Claim, PortError> {
-        if interface.is_loopback {
-            return Ok(Claim { _socket: None });
-        }
-        let claimed = Claim::on_name(&format!("{INTERFACE}{}", interface.index));
-        claimed.map_err(|(problem, remedy)| PortError::Unavailable {
-            name: interface.name.clone(),
-            problem,
-            remedy,
-        })
+    /// Problem and remedy; they name the process that has it, as far as it is known.
+    pub fn interface(index: i32) -> Result<Claim, (String, String)> {
+        Claim::on_name(&format!("{INTERFACE}{index}"))
     }
 
-    /// Claims a network card on the PCI bus.
+    /// Claims a network card on the PCI bus by its address.
     ///
     /// # Errors
     ///
-    /// As [`Claim::on`], as problem and remedy.
-    pub fn on_card(address: &str) -> Result<Claim, (String, String)> {
+    /// As [`Claim::interface`].
+    pub fn card(address: &str) -> Result<Claim, (String, String)> {
         Claim::on_name(&format!("{CARD}{address}"))
     }
 
@@ -63,9 +54,7 @@ impl Claim {
             }
         });
         match claimed {
-            Ok(socket) => Ok(Claim {
-                _socket: Some(socket),
-            }),
+            Ok(socket) => Ok(Claim { _socket: socket }),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 Err(taken(holder(&address).ok()))
             }
@@ -116,34 +105,16 @@ fn holder(address: &Address) -> io::Result<i32> {
         uid: 0,
         gid: 0,
     };
-    let mut bytes = size_of::<libc::ucred>() as socklen_t;
-    // SAFETY: the kernel writes at most `bytes` bytes, the size of what is there.
-    let answer = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            std::ptr::from_mut(&mut peer).cast(),
-            &mut bytes,
-        )
-    };
-    match answer {
-        // 0 is a process that this one cannot see.
-        0 if peer.pid > 0 => Ok(peer.pid),
-        0 => Err(io::ErrorKind::NotFound.into()),
-        _ => Err(io::Error::last_os_error()),
+    socket::read(&socket, libc::SOL_SOCKET, libc::SO_PEERCRED, &mut peer)?;
+    // 0 is a process that this one cannot see.
+    match peer.pid {
+        1.. => Ok(peer.pid),
+        _ => Err(io::ErrorKind::NotFound.into()),
     }
 }
 
 fn open() -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: takes three numbers, and no memory.
-    let socket = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
-    if socket < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just made, and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(socket) })
+    socket::open(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0)
 }
 
 /// The abstract name of a claim: see `unix(7)`.
@@ -180,10 +151,7 @@ impl Address {
                 self.bytes,
             )
         };
-        match answer {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        socket::succeeded(answer)
     }
 }
 
@@ -194,36 +162,28 @@ mod tests {
     #[test]
     fn a_claim_is_one_s_own_until_it_ends() {
         // No interface has such a number.
-        let interface = |index: i32| Interface {
-            name: "eth9".to_owned(),
-            index,
-            mac: [2; 6],
-            mtu_bytes: 1500,
-            line_rate_bps: 1e9,
-            is_loopback: false,
-        };
-        let own = interface(i32::MAX - 1);
-        let first = Claim::on(&own).expect("free");
+        let own = i32::MAX - 1;
+        let first = Claim::interface(own).expect("free");
         for _ in 0..3 {
-            let text = Claim::on(&own).expect_err("taken").to_string();
+            let (problem, _) = Claim::interface(own).expect_err("taken");
             assert!(
-                text.contains("'eth9': another port of this process"),
-                "{text}"
+                problem.contains("another port of this process"),
+                "{problem}"
             );
         }
-        Claim::on(&interface(i32::MAX - 2)).expect("another interface");
+        Claim::interface(i32::MAX - 2).expect("another interface");
         drop(first);
-        Claim::on(&own).expect("free again");
+        Claim::interface(own).expect("free again");
     }
 
     #[test]
     fn cards_are_claimed_as_interfaces_are() {
         // No machine has such a card.
         let card = format!("ffff:ff:1f.7/{}", std::process::id());
-        let first = Claim::on_card(&card).expect("free");
-        Claim::on_card(&card).expect_err("taken");
+        let first = Claim::card(&card).expect("free");
+        Claim::card(&card).expect_err("taken");
         drop(first);
-        Claim::on_card(&card).expect("free again");
+        Claim::card(&card).expect("free again");
     }
 
     #[test]

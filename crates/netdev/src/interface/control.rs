@@ -1,12 +1,14 @@
-//! What is decided about an interface while a port is on it.
+//! What is decided about an interface while a port is on it: what it lets through beside what is
+//! addressed to it.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use libc::{c_int, c_ushort};
 
 use super::{Asker, Interface, LinkState, counters};
-use crate::af_packet::socket::PacketSocket;
 use crate::claim::Claim;
+use crate::socket;
 
 /// An interface, for who decides about it: what it lets through beside what is addressed to it,
 /// and whether it has a link.
@@ -15,7 +17,7 @@ use crate::claim::Claim;
 #[derive(Debug)]
 pub struct InterfaceControl {
     name: String,
-    socket: PacketSocket,
+    socket: OwnedFd,
     asker: Asker,
     index: c_int,
     promiscuous: bool,
@@ -25,24 +27,23 @@ pub struct InterfaceControl {
 }
 
 impl InterfaceControl {
-    pub(crate) fn open(interface: &Interface) -> io::Result<InterfaceControl> {
+    /// Begins to decide about an interface, and keeps the claim on it.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says when it gives no packet socket: the capability CAP_NET_RAW may be
+    /// missing.
+    pub fn open(interface: &Interface, claim: Option<Claim>) -> io::Result<InterfaceControl> {
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK;
         Ok(InterfaceControl {
             name: interface.name.clone(),
-            socket: PacketSocket::open()?,
+            socket: socket::open(libc::AF_PACKET, kind, 0)?,
             asker: Asker::new(&interface.name)?,
             index: interface.index,
             promiscuous: false,
             multicast: false,
-            _claim: None,
+            _claim: claim,
         })
-    }
-
-    /// Keeps the claim on the interface.
-    pub(crate) fn claimed_by(self, claim: Claim) -> InterfaceControl {
-        InterfaceControl {
-            _claim: Some(claim),
-            ..self
-        }
     }
 
     /// How its link is.
@@ -84,6 +85,6 @@ impl InterfaceControl {
             true => libc::PACKET_ADD_MEMBERSHIP,
             false => libc::PACKET_DROP_MEMBERSHIP,
         };
-        self.socket.set(option, &request)
+        socket::set(&self.socket, libc::SOL_PACKET, option, &request)
     }
 }

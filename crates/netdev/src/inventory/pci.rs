@@ -1,8 +1,9 @@
-//! Devices on the PCI bus.
+//! Devices on the PCI bus, and what keeps DPDK from taking one.
 
 use super::processes::{Holder, other_with};
 use super::tree::Tree;
-use super::{HugePages, drivers, sockets, suggestion};
+use super::{HugePages, drivers, sockets};
+use crate::names::suggestion;
 
 /// Where the kernel shows the bus.
 const DEVICES: &str = "sys/bus/pci/devices";

@@ -1,0 +1,23 @@
+//! The operating system's side of the network: interfaces and cards, what uses them, and devices
+//! that a program makes itself. No frame passes here but for TAP devices; queues are `port`'s.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`interface`] | one interface: its facts, its link, what it receives |
+//! | [`claim`] | which server may use an interface or a card |
+//! | [`inventory`] | what a machine has for ports, and who uses it |
+//! | [`netlink`] | what only rtnetlink tells |
+//! | [`tuntap`] | TAP devices |
+//! | [`socket`] | opening sockets, reading and setting their options |
+//! | [`names`] | what a misspelt name may have meant |
+
+pub mod claim;
+mod error;
+pub mod interface;
+pub mod inventory;
+pub mod names;
+pub mod netlink;
+pub mod socket;
+pub mod tuntap;
+
+pub use error::InterfaceError;
