@@ -8,8 +8,8 @@ use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_packet::MacAddress;
 use allosaur_packet::frame;
-use allosaur_packet::icmpv4::{Icmpv4Header, Icmpv4View};
-use allosaur_packet::ipv4::Ipv4View;
+use allosaur_packet::network::icmpv4::{Icmpv4Header, Icmpv4View};
+use allosaur_packet::network::ipv4::Ipv4View;
 use proptest::prelude::*;
 
 const START: Nanos = 3 * SECOND;
@@ -235,7 +235,7 @@ fn ping(to: [u8; 4], data: &[u8]) -> Vec<u8> {
     let mut ip = Ipv4View::new_unchecked(&mut frame[14..]);
     ip.set_total_bytes(total_bytes);
     ip.set_time_to_live(3);
-    ip.set_protocol(allosaur_packet::ip_protocol::IpProtocol::ICMPV4);
+    ip.set_protocol(allosaur_packet::network::ip_protocol::IpProtocol::ICMPV4);
     ip.set_source([9, 9, 9, 9].into());
     ip.set_destination(to.into());
     ip.fill_checksum();

@@ -6,7 +6,7 @@ use allosaur_engine::flow_stats::{
     FLOW_GROUPS, Group, GroupCounters, GroupTable, Rule, TagError, Tagging, VXLAN_PORTS_MAX,
     VxlanPorts,
 };
-use allosaur_packet::checksum::checksum;
+use allosaur_packet::network::checksum::checksum;
 use proptest::prelude::*;
 
 const MACS: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];

@@ -5,11 +5,11 @@
 
 use std::fmt;
 
-use crate::ethernet::{self, EtherType};
-use crate::ip_protocol::IpProtocol;
-use crate::ipv6_extension::{self, WalkEnd};
+use crate::link::ethernet::{self, EtherType};
+use crate::network::ip_protocol::IpProtocol;
+use crate::network::ipv6_extension::{self, WalkEnd};
 
-pub use crate::ipv6_extension::Fragment;
+pub use crate::network::ipv6_extension::Fragment;
 
 /// Tags that are looked into; a frame with more has the tag's type as its `ether_type`.
 pub const VLAN_TAGS_MAX: usize = 2;

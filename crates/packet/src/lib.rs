@@ -1,9 +1,8 @@
 //! Headers, checksums, the frame parser and capture files: bytes to meaning and back.
 //!
-//! One file per protocol ([`ethernet`], [`vlan`], [`arp`], [`ipv4`], [`ipv6`], its extension headers,
-//! [`icmpv4`], [`icmpv6`], [`tcp`], [`udp`]), the internet [`checksum`], checksums that are left to a
-//! card ([`offload`]), the one-pass parser of whole frames ([`frame`]), and capture files over byte
-//! slices ([`capture`], [`pcap`], [`pcapng`], [`erf`]).
+//! A folder for each layer, with a file per protocol: [`link`], [`network`], [`transport`]. Across them
+//! stand the one-pass parser of whole frames ([`frame`]) and checksums that are left to a card
+//! ([`offload`]); beside them capture files over byte slices ([`file`]).
 //!
 //! Everybody above may call this crate; it calls nobody.
 //!
@@ -16,36 +15,16 @@
 //! panics. `Header::emit` panics when it is given fewer bytes than `buffer_len` says.
 #![deny(clippy::cast_possible_truncation)]
 
-pub mod address;
-pub mod arp;
-pub mod capture;
-pub mod checksum;
-pub mod erf;
-pub mod ethernet;
-pub mod frame;
-pub mod icmpv4;
-pub mod icmpv6;
-pub mod ip_protocol;
-pub mod ipv4;
-pub mod ipv6;
-pub mod ipv6_extension;
-pub mod ipv6_fragment;
-pub mod ipv6_options;
-pub mod ipv6_routing;
-pub mod neighbor;
-pub mod offload;
-pub mod pcap;
-pub mod pcapng;
-pub mod tcp;
-pub mod tcp_options;
-pub mod udp;
-pub mod vlan;
-
+mod address;
 mod bytes;
 mod error;
+pub mod file;
+pub mod frame;
+pub mod link;
+pub mod network;
+pub mod offload;
 mod options;
-mod pcapng_time;
-mod pcapng_writer;
+pub mod transport;
 
-pub use address::MacAddress;
+pub use address::{MacAddress, MacAddressError};
 pub use error::HeaderError;

@@ -3,16 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use allosaur_packet::capture::{self, Capture, LinkType, Resolution};
-use allosaur_packet::checksum::{self, Sum};
-use allosaur_packet::ethernet::EthernetHeader;
+use allosaur_packet::file::{self, Capture, LinkType, Resolution, pcap, pcapng};
 use allosaur_packet::frame::{self, Fragment, Health, Layout, Network, Transport};
-use allosaur_packet::ipv4::{Ipv4Header, Ipv4View};
-use allosaur_packet::ipv6::{Ipv6Header, Ipv6View};
-use allosaur_packet::tcp::{TcpHeader, TcpView};
-use allosaur_packet::udp::{UdpHeader, UdpView};
-use allosaur_packet::vlan::VlanHeader;
-use allosaur_packet::{pcap, pcapng};
+use allosaur_packet::link::ethernet::EthernetHeader;
+use allosaur_packet::link::vlan::VlanHeader;
+use allosaur_packet::network::checksum::{self, Sum};
+use allosaur_packet::network::ipv4::{Ipv4Header, Ipv4View};
+use allosaur_packet::network::ipv6::{Ipv6Header, Ipv6View};
+use allosaur_packet::transport::tcp::{TcpHeader, TcpView};
+use allosaur_packet::transport::udp::{UdpHeader, UdpView};
 
 /// The captures in a folder of the recorded data, sorted by name.
 fn captures(folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -38,7 +37,7 @@ fn captures(folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
 /// Runs a check over every capture there is.
 fn for_each_capture(check: impl Fn(&Path, &[u8], &Capture<'_>)) {
     for (path, bytes) in ["pcap", "golden-stateless"].into_iter().flat_map(captures) {
-        let capture = capture::read(&bytes).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let capture = file::read(&bytes).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         check(&path, &bytes, &capture);
     }
 }
@@ -73,11 +72,11 @@ fn every_capture_is_read_and_written_again() {
             "{name}: not the same file again"
         );
         assert!(
-            capture::read(finer.bytes()).as_ref() == Ok(capture),
+            file::read(finer.bytes()).as_ref() == Ok(capture),
             "{name}: pcap"
         );
         assert!(
-            capture::read(other.bytes()).as_ref() == Ok(capture),
+            file::read(other.bytes()).as_ref() == Ok(capture),
             "{name}: pcapng"
         );
     });
@@ -89,9 +88,9 @@ fn every_cut_of_a_capture_is_an_error_with_its_place() {
         .into_iter()
         .min_by_key(|(_, bytes)| bytes.len());
     let (_, bytes) = smallest.expect("there are captures");
-    let whole = capture::read(&bytes).unwrap().records.len();
+    let whole = file::read(&bytes).unwrap().records.len();
     for cut in 24..bytes.len() {
-        match capture::read(&bytes[..cut]) {
+        match file::read(&bytes[..cut]) {
             Ok(capture) => assert!(capture.records.len() < whole, "cut at {cut}"),
             Err(error) => assert!(error.to_string().starts_with("record "), "{error}"),
         }
@@ -177,7 +176,7 @@ fn the_checksums_of_real_frames_are_ours() {
         if !names.iter().any(|name| path.ends_with(name)) {
             continue;
         }
-        let capture = capture::read(&bytes).unwrap();
+        let capture = file::read(&bytes).unwrap();
         for record in capture.records {
             let layout = frame::parse(record.data);
             let network = &record.data[usize::from(layout.network_offset)..];

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use allosaur_engine::template::Side;
 use allosaur_engine::time::Nanos;
-use allosaur_packet::capture::{CaptureError, Resolution};
-use allosaur_packet::pcap::Writer;
+use allosaur_packet::file::pcap::Writer;
+use allosaur_packet::file::{CaptureError, Resolution};
 use allosaur_server::config::SimStatefulOptions;
 use allosaur_server::sim::stateful::{Passing, Watch, compile, simulate};
 

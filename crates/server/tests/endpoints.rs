@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use allosaur_engine::capture::{Captured, Origin};
-use allosaur_packet::capture::read;
+use allosaur_packet::file::read;
 use allosaur_server::endpoint::{open_capture, open_wire};
 use allosaur_server::observe::{Endpoint, Format, PacketSink};
 use allosaur_server::waker::Waker;

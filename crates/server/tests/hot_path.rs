@@ -13,8 +13,8 @@ use allosaur_engine::stream::{
     StreamSpec,
 };
 use allosaur_engine::vm::{Checksums, Instruction, Operation, Range, Values, Width};
-use allosaur_packet::capture::Resolution;
-use allosaur_packet::pcap::Writer;
+use allosaur_packet::file::Resolution;
+use allosaur_packet::file::pcap::Writer;
 use allosaur_port::memory::{self, LinkSettings};
 use allosaur_server::clock::Clock;
 use allosaur_server::counters::Counters;

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use allosaur_packet::checksum::checksum;
+use allosaur_packet::network::checksum::checksum;
 use allosaur_server::files::DiskFiles;
 use allosaur_server::sim::{Scenario, SimError};
 use allosaur_testkit::data;

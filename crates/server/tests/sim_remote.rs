@@ -2,7 +2,7 @@
 
 mod rpc_common;
 
-use allosaur_packet::capture;
+use allosaur_packet::file;
 use allosaur_server::sim::{DESTINATION_MAC, SOURCE_MAC, Scenario, SimError};
 use rpc_common::MapFiles;
 use serde_json::{Value, json};
@@ -27,9 +27,7 @@ fn simulate(params: Value, limit: u64) -> Result<Sent, SimError> {
         cores: Some(2),
     };
     let outcome = scenario.run(&files)?;
-    let sent = capture::read(&outcome.capture)
-        .expect("we wrote it")
-        .records;
+    let sent = file::read(&outcome.capture).expect("we wrote it").records;
     let mac = |bytes: &[u8]| bytes.try_into().expect("six bytes");
     let packets = sent.iter().map(|record| {
         let data = record.data;

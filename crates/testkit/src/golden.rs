@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use allosaur_packet::capture::{self, CaptureError};
+use allosaur_packet::file::{self, CaptureError};
 
 use crate::hexdump;
 
@@ -32,7 +32,7 @@ pub fn load(path: &Path) -> Vec<Record> {
 ///
 /// What is wrong with it.
 pub fn parse(bytes: &[u8]) -> Result<Vec<Record>, CaptureError> {
-    let capture = capture::read(bytes)?;
+    let capture = file::read(bytes)?;
     let records = capture.records.iter().map(|record| Record {
         time_ns: record.time_ns,
         bytes: record.data.to_vec(),

@@ -2,7 +2,7 @@
 
 use allosaur_engine::time::{Due, Gap, Nanos};
 use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
-use allosaur_packet::checksum;
+use allosaur_packet::network::checksum;
 use allosaur_packet::offload::TxChecksumOffload;
 
 use crate::golden::Record;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use allosaur_packet::checksum::Sum;
+use allosaur_packet::network::checksum::Sum;
 use thiserror::Error;
 
 use super::substitution::{DrawError, DrawList, DrawProblem, Drawn, DrawsSpec};

@@ -3,15 +3,15 @@
 use std::net::IpAddr;
 
 use allosaur_packet::MacAddress;
-use allosaur_packet::checksum::pseudo_header_v6;
-use allosaur_packet::ethernet::{self, EtherType, EthernetView};
 use allosaur_packet::frame::{self, Fragment, Health, Layout, Network, Transport};
-use allosaur_packet::icmpv4::{self, Icmpv4Header, Icmpv4View};
-use allosaur_packet::icmpv6::{Icmpv6Header, Icmpv6View};
-use allosaur_packet::ip_protocol::IpProtocol;
-use allosaur_packet::ipv4::{HEADER_BYTES_MIN, Ipv4Header, Ipv4Options, Ipv4View};
-use allosaur_packet::ipv6::{Ipv6Header, Ipv6View};
-use allosaur_packet::vlan;
+use allosaur_packet::link::ethernet::{self, EtherType, EthernetView};
+use allosaur_packet::link::vlan;
+use allosaur_packet::network::checksum::pseudo_header_v6;
+use allosaur_packet::network::icmpv4::{self, Icmpv4Header, Icmpv4View};
+use allosaur_packet::network::icmpv6::{Icmpv6Header, Icmpv6View};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4::{HEADER_BYTES_MIN, Ipv4Header, Ipv4Options, Ipv4View};
+use allosaur_packet::network::ipv6::{Ipv6Header, Ipv6View};
 
 use crate::time::Nanos;
 use crate::transmit::PortIndex;

@@ -1,7 +1,7 @@
 //! The sign of a frame that arrived.
 
-use allosaur_packet::ethernet::EtherType;
 use allosaur_packet::frame::{self, VLAN_TAGS_MAX};
+use allosaur_packet::link::ethernet::EtherType;
 
 use super::tag::vxlan_offset;
 use super::{Group, Tagging, VxlanPorts};

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use allosaur_packet::ethernet::EtherType;
 use allosaur_packet::frame::{self, Layout, Network, Transport};
-use allosaur_packet::{checksum, ipv4, ipv6};
+use allosaur_packet::link::ethernet::EtherType;
+use allosaur_packet::network::{checksum, ipv4, ipv6};
 use thiserror::Error;
 
 use super::Group;

@@ -3,8 +3,8 @@
 use std::net::Ipv4Addr;
 
 use allosaur_packet::MacAddress;
-use allosaur_packet::arp::{ArpHeader, ArpOperation};
-use allosaur_packet::ethernet::EtherType;
+use allosaur_packet::link::arp::{ArpHeader, ArpOperation};
+use allosaur_packet::link::ethernet::EtherType;
 
 use super::HostSettings;
 use super::link::{self, Arrival};

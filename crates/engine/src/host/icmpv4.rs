@@ -2,10 +2,10 @@
 
 use std::net::Ipv4Addr;
 
-use allosaur_packet::ethernet::EtherType;
-use allosaur_packet::icmpv4::{Icmpv4Header, Icmpv4View};
-use allosaur_packet::ip_protocol::IpProtocol;
-use allosaur_packet::ipv4::{HEADER_BYTES_MIN, Ipv4Header, Ipv4Options, Ipv4View};
+use allosaur_packet::link::ethernet::EtherType;
+use allosaur_packet::network::icmpv4::{Icmpv4Header, Icmpv4View};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4::{HEADER_BYTES_MIN, Ipv4Header, Ipv4Options, Ipv4View};
 
 use super::HostSettings;
 use super::link::{self, Arrival};

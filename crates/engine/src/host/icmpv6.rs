@@ -3,10 +3,10 @@
 
 use std::net::Ipv6Addr;
 
-use allosaur_packet::checksum::pseudo_header_v6;
-use allosaur_packet::icmpv6::{Icmpv6Header, Icmpv6View};
-use allosaur_packet::ip_protocol::IpProtocol;
-use allosaur_packet::ipv6::{Ipv6Header, Ipv6View};
+use allosaur_packet::network::checksum::pseudo_header_v6;
+use allosaur_packet::network::icmpv6::{Icmpv6Header, Icmpv6View};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv6::{Ipv6Header, Ipv6View};
 
 use super::link::{ALL_NODES, Arrival, group_mac, write_icmpv6};
 use super::{HostSettings, neighbor};
@@ -76,7 +76,7 @@ fn read(ip: Ipv6Header, packet: &[u8]) -> Option<Message<'_>> {
         return None;
     }
     let meaning = Icmpv6Header::parse(bytes).ok()?;
-    let data = &bytes[allosaur_packet::icmpv6::HEADER_BYTES..];
+    let data = &bytes[allosaur_packet::network::icmpv6::HEADER_BYTES..];
     Some(Message { ip, meaning, data })
 }
 

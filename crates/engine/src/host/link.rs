@@ -4,12 +4,12 @@
 use std::net::Ipv6Addr;
 
 use allosaur_packet::MacAddress;
-use allosaur_packet::checksum::pseudo_header_v6;
-use allosaur_packet::ethernet::{self, EtherType, EthernetView};
-use allosaur_packet::icmpv6::{Icmpv6Header, Icmpv6View};
-use allosaur_packet::ip_protocol::IpProtocol;
-use allosaur_packet::ipv6::Ipv6Header;
-use allosaur_packet::vlan::{self, VlanView};
+use allosaur_packet::network::checksum::pseudo_header_v6;
+use allosaur_packet::link::ethernet::{self, EtherType, EthernetView};
+use allosaur_packet::network::icmpv6::{Icmpv6Header, Icmpv6View};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv6::Ipv6Header;
+use allosaur_packet::link::vlan::{self, VlanView};
 
 /// Frames are at least this long without FCS; shorter ones are padded with zeros.
 pub(super) const FRAME_BYTES_MIN: usize = 60;

@@ -22,7 +22,7 @@ mod neighbor;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use allosaur_packet::MacAddress;
-use allosaur_packet::ethernet::EtherType;
+use allosaur_packet::link::ethernet::EtherType;
 
 use crate::time::Nanos;
 use announce::Announcer;

@@ -3,10 +3,10 @@
 use std::net::Ipv6Addr;
 
 use allosaur_packet::MacAddress;
-use allosaur_packet::icmpv6::Icmpv6Header;
-use allosaur_packet::ip_protocol::IpProtocol;
-use allosaur_packet::ipv6::Ipv6Header;
-use allosaur_packet::neighbor::NeighborOptions;
+use allosaur_packet::network::icmpv6::Icmpv6Header;
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv6::Ipv6Header;
+use allosaur_packet::network::neighbor::NeighborOptions;
 
 use super::HostSettings;
 use super::link::{ALL_NODES, Arrival, group_mac, write_icmpv6};

@@ -1,8 +1,8 @@
 //! The checksum that covers a trailer: a packet whose latency is measured stays one that routers,
 //! NATs and firewalls take for whole.
 
-use allosaur_packet::checksum::{self, Sum};
 use allosaur_packet::frame::{Layout, Transport};
+use allosaur_packet::network::checksum::{self, Sum};
 
 use super::{TRAILER_BYTES, Trailer};
 

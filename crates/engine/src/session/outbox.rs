@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use allosaur_packet::checksum::Sum;
+use allosaur_packet::network::checksum::Sum;
 
 use crate::app::{BufferIndex, Buffers};
 

@@ -1,7 +1,7 @@
 //! A flow over TCP: segments that arrive, and segments around what the application says.
 
-use allosaur_packet::checksum::Sum;
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::context::{Context, FlowStatus, FrameTx};
 use super::flow::{FlowTransport, Session};

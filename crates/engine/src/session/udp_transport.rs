@@ -1,6 +1,6 @@
 //! A flow over UDP: messages, and an end after a silence.
 
-use allosaur_packet::checksum::Sum;
+use allosaur_packet::network::checksum::Sum;
 
 use super::app_latency::Stamp;
 use super::context::{Context, FlowStatus, FrameTx};

@@ -1,10 +1,10 @@
 //! Frames that arrive: whose they are, and what becomes of those that are nobody's.
 
 use allosaur_packet::MacAddress;
-use allosaur_packet::checksum::Sum;
-use allosaur_packet::ethernet::EthernetView;
 use allosaur_packet::frame::Layout;
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::link::ethernet::EthernetView;
+use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::dispatch::{FlowSpec, PortFrameTx};
 use super::flow_entry::{FlowEntry, FlowFlags};

@@ -13,9 +13,8 @@ use std::hash::Hash;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 
-use allosaur_packet::capture::{CaptureError, LinkType};
+use allosaur_packet::file::{CaptureError, LinkType, erf, pcap, pcapng};
 use allosaur_packet::frame::{self, Network};
-use allosaur_packet::{erf, pcap, pcapng};
 use thiserror::Error;
 
 use super::replay::{Macs, Replay};

@@ -1,7 +1,7 @@
 //! Whether a segment that arrives has a place in a connection: the first to the fifth step of RFC
 //! 9293, section 3.10.7.4, with RFC 5961 and RFC 7323.
 
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::connection::{ANSWER_MS, Connection, Context, Flag, State};
 use super::input::Part;

@@ -1,6 +1,6 @@
 //! What an acknowledgment does: what arrived, what was lost, and how fast to go on.
 
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::congestion::Acknowledged;
 use super::connection::{Connection, Context, Flag, State};

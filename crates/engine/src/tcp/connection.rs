@@ -1,6 +1,6 @@
 //! A TCP connection: its state, and how it is driven.
 
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::congestion::Congestion;
 use super::counters::TcpCounters;

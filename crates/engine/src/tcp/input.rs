@@ -1,7 +1,7 @@
 //! What a segment that arrives does to a connection: the steps of RFC 9293, section 3.10.7, in
 //! their order.
 
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::connection::{Connection, Context, Flag, State};
 use super::outcome::{End, Outcome};

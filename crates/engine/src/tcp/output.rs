@@ -1,6 +1,6 @@
 //! What a connection sends, and when.
 
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::connection::{Connection, Context, Flag, State};
 use super::outcome::{End, Outcome};

@@ -2,7 +2,7 @@
 //!
 //! No byte is kept: programs only count them.
 
-use allosaur_packet::tcp_options::{SACK_BLOCKS_MAX, SackBlock, SackBlocks};
+use allosaur_packet::transport::tcp_options::{SACK_BLOCKS_MAX, SackBlock, SackBlocks};
 
 use super::connection::{Connection, Context, Flag, State};
 use super::counters::TcpCounters;

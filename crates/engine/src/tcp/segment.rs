@@ -1,7 +1,7 @@
 //! What a segment says, without its bytes.
 
-use allosaur_packet::tcp::TcpFlags;
-use allosaur_packet::tcp_options::SackBlocks;
+use allosaur_packet::transport::tcp::TcpFlags;
+use allosaur_packet::transport::tcp_options::SackBlocks;
 
 use super::seq::Seq;
 

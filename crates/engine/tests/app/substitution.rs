@@ -4,7 +4,7 @@ use allosaur_engine::app::{
     Action, BufferIndex, BufferSpec, Buffers, Command, DRAWN_FIRST, DrawListSpec, DrawSpec,
     DrawnSpec, DrawsSpec, Program, ProgramSpec, Surroundings, Transport, VARIANTS_MAX,
 };
-use allosaur_packet::checksum::Sum;
+use allosaur_packet::network::checksum::Sum;
 use proptest::prelude::*;
 
 use crate::runner::Runner;

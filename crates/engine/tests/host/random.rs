@@ -1,13 +1,13 @@
 //! Any bytes, and any requests in any VLANs: nothing panics, and an answer is a good one.
 
 use allosaur_engine::host::HostSettings;
-use allosaur_packet::checksum::pseudo_header_v6;
 use allosaur_packet::frame::{self, Health, Network, Transport};
-use allosaur_packet::icmpv4::Icmpv4View;
-use allosaur_packet::icmpv6::Icmpv6View;
-use allosaur_packet::ip_protocol::IpProtocol;
-use allosaur_packet::ipv4::Ipv4View;
-use allosaur_packet::ipv6::Ipv6View;
+use allosaur_packet::network::checksum::pseudo_header_v6;
+use allosaur_packet::network::icmpv4::Icmpv4View;
+use allosaur_packet::network::icmpv6::Icmpv6View;
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4::Ipv4View;
+use allosaur_packet::network::ipv6::Ipv6View;
 use allosaur_testkit::data;
 use proptest::prelude::*;
 

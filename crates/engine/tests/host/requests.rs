@@ -4,14 +4,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use allosaur_engine::host::{Host, HostSettings};
 use allosaur_packet::MacAddress;
-use allosaur_packet::arp::{ArpHeader, ArpOperation};
-use allosaur_packet::checksum::pseudo_header_v6;
-use allosaur_packet::icmpv4::{Icmpv4Header, Icmpv4View};
-use allosaur_packet::icmpv6::{Icmpv6Header, Icmpv6View};
-use allosaur_packet::ip_protocol::IpProtocol;
-use allosaur_packet::ipv4::{Ipv4Header, Ipv4Options};
-use allosaur_packet::ipv6::Ipv6Header;
-use allosaur_packet::neighbor::NeighborOptions;
+use allosaur_packet::link::arp::{ArpHeader, ArpOperation};
+use allosaur_packet::network::checksum::pseudo_header_v6;
+use allosaur_packet::network::icmpv4::{Icmpv4Header, Icmpv4View};
+use allosaur_packet::network::icmpv6::{Icmpv6Header, Icmpv6View};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4::{Ipv4Header, Ipv4Options};
+use allosaur_packet::network::ipv6::Ipv6Header;
+use allosaur_packet::network::neighbor::NeighborOptions;
 
 pub(crate) const OWN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 pub(crate) const PEER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0x99];

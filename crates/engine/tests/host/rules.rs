@@ -5,11 +5,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use allosaur_engine::host::{ANNOUNCE_INTERVAL, Host, HostSettings};
 use allosaur_engine::time::SECOND;
 use allosaur_packet::MacAddress;
-use allosaur_packet::arp::ArpOperation;
-use allosaur_packet::icmpv6::Icmpv6Header;
-use allosaur_packet::ip_protocol::IpProtocol;
-use allosaur_packet::ipv4::{Ipv4Header, Ipv4Option, Ipv4View};
-use allosaur_packet::ipv6::Ipv6Header;
+use allosaur_packet::link::arp::ArpOperation;
+use allosaur_packet::network::icmpv6::Icmpv6Header;
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4::{Ipv4Header, Ipv4Option, Ipv4View};
+use allosaur_packet::network::ipv6::Ipv6Header;
 
 use crate::requests::*;
 
@@ -44,7 +44,7 @@ fn arp_is_answered_outside_of_service_mode_too() {
 #[test]
 fn arp_that_is_no_question_for_us() {
     let header = arp_header();
-    let change = |change: fn(&mut allosaur_packet::arp::ArpHeader)| {
+    let change = |change: fn(&mut allosaur_packet::link::arp::ArpHeader)| {
         let mut changed = header;
         change(&mut changed);
         arp(BROADCAST, &[], &changed)

@@ -3,7 +3,7 @@
 use allosaur_engine::session::wire::Arrival;
 use allosaur_engine::tcp::Segment;
 use allosaur_engine::template::Tunable;
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use crate::outside::{Ends, read};
 use crate::world::{MS, START, World, http};

@@ -8,7 +8,7 @@ use allosaur_engine::app::{Command as Step, Transport};
 use allosaur_engine::stateful::{Command, Event, GroupCounters, Holdings, RunIndex};
 use allosaur_engine::template::{ProfileSpec, Tunable};
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use crate::outside::{Bytes, Ends, change, judge};
 use crate::world::{RUN, World, profile, receive, send};

@@ -9,7 +9,7 @@ use allosaur_engine::template::{
     AssociationSpec, Distribution, L7Map, PoolShare, ProfileSpec, Tunable,
 };
 use allosaur_engine::time::{Nanos, SECOND};
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use crate::world::{MS, RUN, START, World, flags_of, http, profile, receive, send};
 

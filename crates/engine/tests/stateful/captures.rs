@@ -5,7 +5,7 @@ use std::fs;
 
 use allosaur_engine::stateful::{Command, Holdings};
 use allosaur_engine::time::{MILLISECOND, SECOND};
-use allosaur_packet::pcap::Reader;
+use allosaur_packet::file::pcap::Reader;
 use allosaur_testkit::data;
 use proptest::prelude::*;
 

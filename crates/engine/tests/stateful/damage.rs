@@ -5,8 +5,8 @@ use allosaur_engine::session::wire::{Addresses, Content, Encapsulation, Envelope
 use allosaur_engine::tcp::{Segment, Seq, TcpCounters};
 use allosaur_engine::template::Tunable;
 use allosaur_engine::time::SECOND;
-use allosaur_packet::checksum::{Sum, checksum};
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::network::checksum::{Sum, checksum};
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use crate::world::{MS, World, http, mac, profile, receive, send};
 

@@ -4,7 +4,7 @@ use allosaur_engine::app::{Command as Step, Transport};
 use allosaur_engine::stateful::{Command, EndCause, Event, RunLimits};
 use allosaur_engine::template::ProfileSpec;
 use allosaur_engine::time::{Nanos, SECOND};
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use crate::world::{MS, RUN, START, World, flags_of, http, profile, receive, send};
 

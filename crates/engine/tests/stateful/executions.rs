@@ -6,7 +6,7 @@ use allosaur_engine::app::{Command as Step, ProgramSpec, Transport};
 use allosaur_engine::stateful::{Command, GroupCounters};
 use allosaur_engine::template::{AssociationSpec, ProfileSpec};
 use allosaur_engine::time::SECOND;
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use crate::world::{MS, RUN, World, flags_of, profile, receive, send};
 

@@ -8,7 +8,7 @@ use allosaur_engine::stateful::{Command, Holdings};
 use allosaur_engine::tcp::{Segment, Seq};
 use allosaur_engine::template::{ProfileSpec, Tunable};
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use crate::outside::{Bytes, Ends, read};
 use crate::world::{MS, RUN, World, http, profile};

@@ -25,7 +25,7 @@ use allosaur_engine::stateful::{Command, EndCause, Event, FlowTableCounters, Run
 use allosaur_engine::template::{AssociationSpec, ProfileSpec, Tunable};
 use allosaur_engine::time::SECOND;
 use allosaur_packet::MacAddress;
-use allosaur_packet::checksum::Sum;
+use allosaur_packet::network::checksum::Sum;
 
 use world::{MS, RUN, START, World, http, profile, receive, send};
 

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use allosaur_engine::stateful::{Command, RUNS_MAX, RunIndex};
 use allosaur_engine::time::SECOND;
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use crate::world::{MS, RUN, World, flags_of, http, syn};
 

@@ -7,9 +7,9 @@ use allosaur_engine::session::wire::{
 };
 use allosaur_engine::tcp::{Segment, Seq};
 use allosaur_packet::MacAddress;
-use allosaur_packet::checksum::Sum;
 use allosaur_packet::frame;
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 /// Decisions, one byte after the other; zeros when there are no more.
 pub(crate) struct Bytes<'a> {

@@ -2,7 +2,7 @@
 //! testers divide by.
 
 use allosaur_engine::app::{Command as Step, Transport};
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use crate::world::{MS, World, flags_of, profile, receive, send};
 

@@ -9,8 +9,8 @@ use allosaur_engine::session::Encapsulation;
 use allosaur_engine::session::wire::{Stripped, Tunnel};
 use allosaur_engine::stateful::{Command, Disposition};
 use allosaur_engine::time::SECOND;
-use allosaur_packet::ethernet::EtherType;
 use allosaur_packet::frame;
+use allosaur_packet::link::ethernet::EtherType;
 
 use crate::world::{World, http, mac, syn};
 

@@ -14,9 +14,9 @@ use allosaur_engine::template::{CompiledProfile, Layout, PoolShare, PoolSpec, Pr
 use allosaur_engine::time::{Due, Gap, MICROSECOND, MILLISECOND, Nanos, SECOND};
 use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
 use allosaur_packet::MacAddress;
-use allosaur_packet::checksum::Sum;
 use allosaur_packet::frame;
-use allosaur_packet::tcp::{TcpFlags, TcpView};
+use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::transport::tcp::{TcpFlags, TcpView};
 
 pub(crate) const RUN: RunIndex = RunIndex(0);
 pub(crate) const START: Nanos = 5 * SECOND;

@@ -8,8 +8,7 @@ use allosaur_engine::stream::recording::{Pace, RecordingError, both_ways, one_wa
 use allosaur_engine::stream::replay::{Macs, Replay};
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use allosaur_engine::{Command, Event};
-use allosaur_packet::capture::{LinkType, Resolution};
-use allosaur_packet::{pcap, pcapng};
+use allosaur_packet::file::{LinkType, Resolution, pcap, pcapng};
 use proptest::prelude::*;
 
 use crate::bench::{Bench, KEY};

@@ -7,8 +7,8 @@ use allosaur_engine::tcp::{
     CongestionAlgorithm, Connection, Context, Ecn, Outcome, Progress, RecoveryPool, Segment, Seq,
     State, TcpCounters, Tunables,
 };
-use allosaur_packet::tcp::TcpFlags;
-use allosaur_packet::tcp_options::{SackBlock, SackBlocks};
+use allosaur_packet::transport::tcp::TcpFlags;
+use allosaur_packet::transport::tcp_options::{SackBlock, SackBlocks};
 
 /// Segments that one poll may give: more is a loop without end.
 const SEGMENTS_MAX: u32 = 100_000;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use allosaur_engine::tcp::{
     Connection, Context, End, Outcome, Progress, RecoveryPool, Segment, Seq, TcpCounters, Tunables,
 };
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 /// Microseconds.
 type Micros = u64;

@@ -1,12 +1,12 @@
 //! Any frame: offsets stay in it and in order, and a header that the layout names can be viewed.
 
 use allosaur_packet::frame::{self, Network, Transport};
-use allosaur_packet::icmpv4::Icmpv4View;
-use allosaur_packet::icmpv6::Icmpv6View;
-use allosaur_packet::ipv4::Ipv4View;
-use allosaur_packet::ipv6::Ipv6View;
-use allosaur_packet::tcp::TcpView;
-use allosaur_packet::udp::UdpView;
+use allosaur_packet::network::icmpv4::Icmpv4View;
+use allosaur_packet::network::icmpv6::Icmpv6View;
+use allosaur_packet::network::ipv4::Ipv4View;
+use allosaur_packet::network::ipv6::Ipv6View;
+use allosaur_packet::transport::tcp::TcpView;
+use allosaur_packet::transport::udp::UdpView;
 
 pub(crate) fn check(bytes: &[u8]) {
     let layout = frame::parse(bytes);

@@ -1,17 +1,17 @@
 //! Any bytes as each header in turn: what can be parsed is emitted and parsed to the same.
 
-use allosaur_packet::arp::ArpHeader;
-use allosaur_packet::ethernet::EthernetHeader;
-use allosaur_packet::icmpv4::Icmpv4Header;
-use allosaur_packet::icmpv6::Icmpv6Header;
-use allosaur_packet::ipv4::{Ipv4Header, Ipv4View};
-use allosaur_packet::ipv6::{Ipv6Header, Ipv6View};
-use allosaur_packet::ipv6_fragment::Ipv6FragmentHeader;
-use allosaur_packet::ipv6_options::{Ipv6OptionsHeader, Ipv6OptionsView};
-use allosaur_packet::ipv6_routing::{Ipv6RoutingHeader, Ipv6RoutingView};
-use allosaur_packet::tcp::{TcpHeader, TcpView};
-use allosaur_packet::udp::{UdpHeader, UdpView};
-use allosaur_packet::vlan::VlanHeader;
+use allosaur_packet::link::arp::ArpHeader;
+use allosaur_packet::link::ethernet::EthernetHeader;
+use allosaur_packet::link::vlan::VlanHeader;
+use allosaur_packet::network::icmpv4::Icmpv4Header;
+use allosaur_packet::network::icmpv6::Icmpv6Header;
+use allosaur_packet::network::ipv4::{Ipv4Header, Ipv4View};
+use allosaur_packet::network::ipv6::{Ipv6Header, Ipv6View};
+use allosaur_packet::network::ipv6_fragment::Ipv6FragmentHeader;
+use allosaur_packet::network::ipv6_options::{Ipv6OptionsHeader, Ipv6OptionsView};
+use allosaur_packet::network::ipv6_routing::{Ipv6RoutingHeader, Ipv6RoutingView};
+use allosaur_packet::transport::tcp::{TcpHeader, TcpView};
+use allosaur_packet::transport::udp::{UdpHeader, UdpView};
 
 /// Parses, emits, parses again; the pretty printer must not mind either.
 macro_rules! both_ways {

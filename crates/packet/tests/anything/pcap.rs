@@ -1,6 +1,6 @@
 //! Any bytes as a pcap file: what can be read is written and read to the same.
 
-use allosaur_packet::pcap::{Reader, Writer};
+use allosaur_packet::file::pcap::{Reader, Writer};
 
 pub(crate) fn check(bytes: &[u8]) {
     let Ok(reader) = Reader::new(bytes) else {

@@ -1,11 +1,11 @@
 //! Any bytes as a pcapng file: what can be read is written and read to the same. The start of a
 //! file is given, so that mutations get further than its magic.
 
-use allosaur_packet::capture::{self, LinkType};
-use allosaur_packet::pcapng::{Reader, SNAP_LENGTH, Writer};
+use allosaur_packet::file::pcapng::{Reader, SNAP_LENGTH, Writer};
+use allosaur_packet::file::{self, LinkType};
 
 pub(crate) fn check(bytes: &[u8]) {
-    let _ = capture::read(bytes).map_err(|error| error.to_string());
+    let _ = file::read(bytes).map_err(|error| error.to_string());
     let mut file = Writer::new(LinkType::ETHERNET).into_bytes();
     file.extend_from_slice(bytes);
     let mut writer = Writer::new(LinkType::ETHERNET);
@@ -17,6 +17,6 @@ pub(crate) fn check(bytes: &[u8]) {
             records.push(packet.record);
         }
     }
-    let again = capture::read(writer.bytes()).expect("a written file is good");
+    let again = file::read(writer.bytes()).expect("a written file is good");
     assert_eq!(again.records, records);
 }

@@ -3,13 +3,13 @@
 //! Linux hands TCP data to a device in pieces of up to 64 KB and leaves the cutting to it (GSO);
 //! veth, bridges and taps pass the pieces on uncut. It also joins what a card receives (GRO).
 
-use allosaur_packet::checksum::{Sum, pseudo_header_v4, pseudo_header_v6};
-use allosaur_packet::ip_protocol::IpProtocol;
-use allosaur_packet::ipv4::Ipv4View;
-use allosaur_packet::ipv6::Ipv6View;
-use allosaur_packet::tcp::{TcpFlags, TcpView};
-use allosaur_packet::udp::{self, UdpView};
-use allosaur_packet::{ethernet, vlan};
+use allosaur_packet::link::{ethernet, vlan};
+use allosaur_packet::network::checksum::{Sum, pseudo_header_v4, pseudo_header_v6};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4::Ipv4View;
+use allosaur_packet::network::ipv6::Ipv6View;
+use allosaur_packet::transport::tcp::{TcpFlags, TcpView};
+use allosaur_packet::transport::udp::{self, UdpView};
 
 use super::offloads::{Offloads, Tag};
 use super::receive::MACS_BYTES;
@@ -100,7 +100,7 @@ impl<'a> Joined<'a> {
             let (source, destination) = (view.source(), view.destination());
             pseudo_header_v4(source, destination, self.protocol, segment_bytes as u16)
         } else {
-            let bytes = packet.len() - allosaur_packet::ipv6::HEADER_BYTES;
+            let bytes = packet.len() - allosaur_packet::network::ipv6::HEADER_BYTES;
             let mut view = Ipv6View::new_unchecked(&mut *packet);
             view.set_payload_bytes(bytes as u16);
             let (source, destination) = (view.source(), view.destination());
@@ -211,7 +211,7 @@ mod tests {
             kind,
             segment_bytes: 1000,
             checksum_start: transport,
-            checksum_offset: allosaur_packet::tcp::CHECKSUM_OFFSET,
+            checksum_offset: allosaur_packet::transport::tcp::CHECKSUM_OFFSET,
         }
     }
 

@@ -21,7 +21,7 @@ use std::io;
 
 use allosaur_netdev::InterfaceError;
 use allosaur_netdev::interface::{Interface, InterfaceControl};
-use allosaur_packet::vlan;
+use allosaur_packet::link::vlan;
 use libc::c_int;
 
 use crate::description::kind_like;

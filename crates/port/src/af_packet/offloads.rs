@@ -1,6 +1,7 @@
 //! What is left to hardware of a frame, and what the kernel took out of one.
 
-use allosaur_packet::{checksum, vlan};
+use allosaur_packet::link::vlan;
+use allosaur_packet::network::checksum;
 use libc::tpacket2_hdr;
 
 use super::joined::Segments;

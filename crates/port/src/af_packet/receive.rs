@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use allosaur_packet::vlan;
+use allosaur_packet::link::vlan;
 use libc::tpacket2_hdr;
 
 use super::arrival::Arrivals;

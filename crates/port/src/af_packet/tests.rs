@@ -23,7 +23,7 @@ fn frame(flow: u8, back: bool, number: u8) -> Vec<u8> {
     };
     frame[26..30].copy_from_slice(&from);
     frame[30..34].copy_from_slice(&to);
-    let sum = allosaur_packet::checksum::checksum(&frame[14..34]);
+    let sum = allosaur_packet::network::checksum::checksum(&frame[14..34]);
     frame[24..26].copy_from_slice(&sum.to_be_bytes());
     let (client, server) = ([4, flow], [0x13, 0x37]);
     let (from, to) = if back {

@@ -4,11 +4,13 @@
 //! veth, bridges and taps pass that on. An XDP program is not told, but the field tells: it holds just
 //! that sum. A right checksum that happens to be the same number stays right when it is computed again.
 
-use allosaur_packet::checksum::{Sum, checksum, for_udp, pseudo_header_v4, pseudo_header_v6};
-use allosaur_packet::ip_protocol::IpProtocol;
-use allosaur_packet::ipv4::Ipv4View;
-use allosaur_packet::ipv6::{self, Ipv6View};
-use allosaur_packet::{ethernet, vlan};
+use allosaur_packet::link::{ethernet, vlan};
+use allosaur_packet::network::checksum::{
+    Sum, checksum, for_udp, pseudo_header_v4, pseudo_header_v6,
+};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4::Ipv4View;
+use allosaur_packet::network::ipv6::{self, Ipv6View};
 
 const TAG_TYPES: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
 

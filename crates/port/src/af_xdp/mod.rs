@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use allosaur_netdev::InterfaceError;
 use allosaur_netdev::interface::{Interface, InterfaceControl};
-use allosaur_packet::{ethernet, vlan};
+use allosaur_packet::link::{ethernet, vlan};
 
 use crate::description::kind_like;
 use crate::{Capabilities, PortError, QueueCounts};

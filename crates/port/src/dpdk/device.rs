@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use allosaur_netdev::claim::Claim;
 use allosaur_netdev::inventory;
-use allosaur_packet::ethernet;
+use allosaur_packet::link::ethernet;
 use allosaur_packet::offload::TxChecksumOffload;
 
 use super::eal::{Eal, Failure, check};

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use allosaur_engine::flow_stats::{Group, Rule};
 use allosaur_engine::stream::{DestinationMac, Mode, Rate, StreamId, StreamSpec};
 use allosaur_engine::vm::{Flows, Instruction, Operation, Range, Values, Width};
-use allosaur_packet::checksum;
+use allosaur_packet::network::checksum;
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

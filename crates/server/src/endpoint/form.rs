@@ -2,9 +2,9 @@
 
 use allosaur_engine::capture::{Captured, Origin};
 use allosaur_engine::transmit::PortIndex;
-use allosaur_packet::capture::{LinkType, Record, Resolution};
-use allosaur_packet::pcap;
-use allosaur_packet::pcapng::{self, Direction, InterfaceDescription};
+use allosaur_packet::file::pcap;
+use allosaur_packet::file::pcapng::{self, Direction, InterfaceDescription};
+use allosaur_packet::file::{LinkType, Record, Resolution};
 
 use crate::observe::Format;
 

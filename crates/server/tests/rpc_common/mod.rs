@@ -14,8 +14,8 @@ use allosaur_engine::stateless::{Change, Command, Event};
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
-use allosaur_packet::capture::Resolution;
-use allosaur_packet::pcap::Writer;
+use allosaur_packet::file::Resolution;
+use allosaur_packet::file::pcap::Writer;
 use allosaur_server::control::{
     Action, BuildInfo, CaptureFiles, Control, ControlConfig, FileError, LinkOwner, PortConfig,
     Reply, StartAddresses, View,

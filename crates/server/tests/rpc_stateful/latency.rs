@@ -1,8 +1,8 @@
 //! Latency beside flows: echo streams, and what the add-on of programs counts.
 
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
-use allosaur_packet::ethernet::EthernetView;
 use allosaur_packet::frame::{self, Transport};
+use allosaur_packet::link::ethernet::EthernetView;
 use serde_json::{Value, json};
 
 use crate::rpc_common::transcripts::lines;
@@ -58,10 +58,10 @@ fn addresses(frame: &[u8]) -> (String, String) {
     let layout = frame::parse(frame);
     let network = &frame[usize::from(layout.network_offset)..];
     if layout.network == frame::Network::Ipv6 {
-        let ip = allosaur_packet::ipv6::Ipv6View::new_checked(network).expect("IPv6");
+        let ip = allosaur_packet::network::ipv6::Ipv6View::new_checked(network).expect("IPv6");
         return (ip.source().to_string(), ip.destination().to_string());
     }
-    let ip = allosaur_packet::ipv4::Ipv4View::new_checked(network).expect("IPv4");
+    let ip = allosaur_packet::network::ipv4::Ipv4View::new_checked(network).expect("IPv4");
     (ip.source().to_string(), ip.destination().to_string())
 }
 

@@ -2,9 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use allosaur_packet::icmpv4::{Icmpv4Header, Icmpv4View};
-use allosaur_packet::ip_protocol::IpProtocol;
-use allosaur_packet::ipv4::{Ipv4Header, Ipv4Options};
+use allosaur_packet::network::icmpv4::{Icmpv4Header, Icmpv4View};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4::{Ipv4Header, Ipv4Options};
 use allosaur_server::observe::{MacFilter, ServiceMode};
 use serde_json::{Value, json};
 

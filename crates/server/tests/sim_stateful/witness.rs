@@ -7,7 +7,7 @@ use allosaur_engine::session::wire::{self, Addresses, Arrival};
 use allosaur_engine::template::Side;
 use allosaur_engine::time::Nanos;
 use allosaur_packet::frame;
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 use allosaur_server::sim::stateful::{Passing, Watch};
 
 use crate::profiles::Talk;

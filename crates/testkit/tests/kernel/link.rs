@@ -118,6 +118,6 @@ fn mark(frame: &mut [u8]) {
     frame[NETWORK + 1] |= 0b11;
     frame[NETWORK + 10..NETWORK + 12].fill(0);
     let header_bytes = 4 * usize::from(frame[NETWORK] & 0xf);
-    let sum = allosaur_packet::checksum::checksum(&frame[NETWORK..NETWORK + header_bytes]);
+    let sum = allosaur_packet::network::checksum::checksum(&frame[NETWORK..NETWORK + header_bytes]);
     frame[NETWORK + 10..NETWORK + 12].copy_from_slice(&sum.to_be_bytes());
 }

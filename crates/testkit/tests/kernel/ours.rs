@@ -7,9 +7,9 @@ use allosaur_engine::session::wire::{self, Addresses, Arrival, Content, Encapsul
 use allosaur_engine::tcp::{
     Connection, Context, End, Outcome, RecoveryPool, Segment, Seq, State, TcpCounters, Tunables,
 };
-use allosaur_packet::checksum::Sum;
 use allosaur_packet::frame;
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use crate::host::Place;
 use crate::script::{self, Ended, Report, Step};

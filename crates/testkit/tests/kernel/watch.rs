@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use allosaur_engine::session::wire::{self, Addresses, Arrival};
 use allosaur_engine::tcp::{Segment, Seq};
 use allosaur_packet::frame;
-use allosaur_packet::tcp::TcpFlags;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 use crate::script;
 

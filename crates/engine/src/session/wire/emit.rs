@@ -1,12 +1,12 @@
 //! Writing a frame of TCP or UDP around data that somebody else writes.
 
 use allosaur_packet::MacAddress;
-use allosaur_packet::checksum::{self, Sum};
-use allosaur_packet::ethernet::EtherType;
-use allosaur_packet::ip_protocol::IpProtocol;
-use allosaur_packet::tcp as tcp_header;
-use allosaur_packet::tcp_options::SackBlocks;
-use allosaur_packet::udp as udp_header;
+use allosaur_packet::link::ethernet::EtherType;
+use allosaur_packet::network::checksum::{self, Sum};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::transport::tcp as tcp_header;
+use allosaur_packet::transport::tcp_options::SackBlocks;
+use allosaur_packet::transport::udp as udp_header;
 
 use super::encapsulation::Encapsulation;
 use super::{Addresses, CE, USUAL_OPTIONS, USUAL_OPTIONS_BYTES, pseudo_header};

@@ -7,8 +7,8 @@ use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use allosaur_packet::ethernet::EtherType;
 use allosaur_packet::frame::{self, Layout};
+use allosaur_packet::link::ethernet::EtherType;
 
 use crate::flow::AddressSpace;
 

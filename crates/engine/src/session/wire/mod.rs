@@ -7,8 +7,8 @@ mod parse;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use allosaur_packet::checksum::{self, Sum};
-use allosaur_packet::ip_protocol::IpProtocol;
+use allosaur_packet::network::checksum::{self, Sum};
+use allosaur_packet::network::ip_protocol::IpProtocol;
 
 pub use emit::{Content, Envelope, Places, header_bytes};
 pub use encapsulation::{Encapsulation, Stripped, Tunnel};
@@ -42,8 +42,8 @@ fn pseudo_header(addresses: Addresses, protocol: IpProtocol, bytes: usize) -> Su
 mod tests {
     use allosaur_packet::MacAddress;
     use allosaur_packet::frame;
-    use allosaur_packet::tcp::TcpFlags;
-    use allosaur_packet::tcp_options::{SackBlock, SackBlocks};
+    use allosaur_packet::transport::tcp::TcpFlags;
+    use allosaur_packet::transport::tcp_options::{SackBlock, SackBlocks};
     use proptest::prelude::*;
 
     use super::*;

@@ -2,14 +2,14 @@
 
 use std::net::Ipv4Addr;
 
-use allosaur_packet::checksum::Sum;
 use allosaur_packet::frame::{Fragment, Health, Layout, Network, Transport};
-use allosaur_packet::ip_protocol::IpProtocol;
-use allosaur_packet::ipv4::Ipv4View;
-use allosaur_packet::ipv6::Ipv6View;
-use allosaur_packet::tcp::{self as tcp_header, TcpFlags, TcpView};
-use allosaur_packet::tcp_options::TcpOption;
-use allosaur_packet::udp::UdpView;
+use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4::Ipv4View;
+use allosaur_packet::network::ipv6::Ipv6View;
+use allosaur_packet::transport::tcp::{self as tcp_header, TcpFlags, TcpView};
+use allosaur_packet::transport::tcp_options::TcpOption;
+use allosaur_packet::transport::udp::UdpView;
 
 use super::{Addresses, CE, USUAL_OPTIONS, USUAL_OPTIONS_BYTES, pseudo_header};
 use crate::tcp::{Segment, Seq};

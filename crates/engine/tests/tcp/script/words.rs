@@ -4,8 +4,8 @@
 //! millisecond. The real ones begin just before they go round, so every script passes there.
 
 use allosaur_engine::tcp::{CongestionAlgorithm, Ecn, Segment, Seq, Tunables};
-use allosaur_packet::tcp::TcpFlags;
-use allosaur_packet::tcp_options::{SackBlock, SackBlocks};
+use allosaur_packet::transport::tcp::TcpFlags;
+use allosaur_packet::transport::tcp_options::{SackBlock, SackBlocks};
 
 /// What our numbers begin with, theirs, and the clock.
 pub(super) const OURS: u32 = u32::MAX - 1_499;

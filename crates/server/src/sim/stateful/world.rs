@@ -14,8 +14,8 @@ use allosaur_engine::template::{CompiledProfile, PoolShare, Side};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::frame::{self, Transport};
-use allosaur_packet::tcp::TcpView;
-use allosaur_packet::udp::UdpView;
+use allosaur_packet::transport::tcp::TcpView;
+use allosaur_packet::transport::udp::UdpView;
 
 use super::faults::{Device, Fault, FaultShare};
 use super::link::{Link, LinkCounters, LinkSettings};

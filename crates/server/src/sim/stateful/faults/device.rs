@@ -8,9 +8,9 @@ use allosaur_engine::session::wire::{
 use allosaur_engine::tcp::{Segment, Seq};
 use allosaur_engine::template::Side;
 use allosaur_packet::MacAddress;
-use allosaur_packet::checksum::{Sum, update_bytes};
 use allosaur_packet::frame::{self, Layout};
-use allosaur_packet::tcp::{TcpFlags, TcpView};
+use allosaur_packet::network::checksum::{Sum, update_bytes};
+use allosaur_packet::transport::tcp::{TcpFlags, TcpView};
 
 use super::{Fault, FaultShare};
 use crate::sim::stateful::rng::SimRng;

@@ -1,35 +1,14 @@
-//! pcapng files over bytes: sections, interfaces and packets of either byte order, read. They are
-//! written by `pcapng_writer`.
+//! pcapng files over bytes: sections, interfaces and packets of either byte order, read.
 //!
 //! Blocks that hold no packet (names, statistics, secrets, custom ones) are passed over.
 
-use crate::capture::{CaptureError, LinkType, Record};
-use crate::pcapng_time::Clock;
-
-pub use crate::pcapng_writer::{InterfaceDescription, Writer};
-
-pub(crate) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-pub(crate) const INTERFACE_DESCRIPTION: u32 = 1;
-const PACKET: u32 = 2;
-const SIMPLE_PACKET: u32 = 3;
-pub(crate) const ENHANCED_PACKET: u32 = 6;
-
-pub(crate) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
-const VERSION_MAJOR: u16 = 1;
-
-/// Type and length before the body, length again after it.
-pub(crate) const BLOCK_BYTES_MIN: usize = 12;
-const BODY_OFFSET: usize = 8;
-
-pub(crate) const OPTION_END: u16 = 0;
-pub(crate) const OPTION_TIME_RESOLUTION: u16 = 9;
-const OPTION_TIME_OFFSET: u16 = 14;
-/// The flags of a packet (`epb_flags`, `pack_flags`).
-pub(crate) const OPTION_FLAGS: u16 = 2;
-const DIRECTION_BITS: u32 = 0b11;
-
-/// The snapshot length that a writer notes: the one of tcpdump. Frames are cut there.
-pub const SNAP_LENGTH: u32 = 262_144;
+use super::block::{
+    BLOCK_BYTES_MIN, BODY_OFFSET, BYTE_ORDER_MAGIC, Direction, ENHANCED_PACKET,
+    INTERFACE_DESCRIPTION, OPTION_END, OPTION_FLAGS, OPTION_TIME_OFFSET, OPTION_TIME_RESOLUTION,
+    PACKET, SECTION_HEADER, SIMPLE_PACKET, VERSION_MAJOR,
+};
+use super::time::Clock;
+use crate::file::record::{CaptureError, LinkType, Record};
 
 /// Whether the bytes start as a pcapng file does.
 pub(crate) fn is_pcapng(bytes: &[u8]) -> bool {
@@ -48,35 +27,6 @@ pub struct Interface {
     /// Bytes above which frames were cut; zero says that none were.
     pub snap_length: u32,
     clock: Clock,
-}
-
-/// Which way a packet went at its interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// It was received.
-    Inbound,
-    /// It was sent.
-    Outbound,
-}
-
-impl Direction {
-    /// As the flags of a packet say it.
-    #[must_use]
-    pub(crate) const fn flags(self) -> u32 {
-        match self {
-            Direction::Inbound => 1,
-            Direction::Outbound => 2,
-        }
-    }
-
-    /// As the flags of a packet say it, if they do.
-    const fn from_flags(flags: u32) -> Option<Direction> {
-        match flags & DIRECTION_BITS {
-            1 => Some(Direction::Inbound),
-            2 => Some(Direction::Outbound),
-            _ => None,
-        }
-    }
 }
 
 /// One packet of the file.
@@ -499,6 +449,7 @@ impl<'a> Body<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::pcapng::Writer;
     use proptest::prelude::*;
 
     /// Builds files in either byte order, block by block.

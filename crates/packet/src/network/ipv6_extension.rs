@@ -1,6 +1,6 @@
 //! The extension headers of IPv6 (RFC 8200 section 4): one after the other, and each alone.
 
-use crate::ip_protocol::IpProtocol;
+use crate::network::ip_protocol::IpProtocol;
 
 /// How many extension headers are read before the rest is given up. Real packets have one to
 /// three; the limit keeps a hostile one from costing more than a few of them.

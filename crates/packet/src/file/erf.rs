@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::capture::{CaptureError, LinkType, Record};
+use super::record::{CaptureError, LinkType, Record};
 
 /// Bytes of the header of each record.
 pub const RECORD_HEADER_BYTES: usize = 16;

@@ -4,7 +4,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::ip_protocol::IpProtocol;
+use crate::network::ip_protocol::IpProtocol;
 
 /// A ones' complement sum that is not finished yet.
 ///

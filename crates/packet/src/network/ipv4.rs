@@ -4,9 +4,9 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use crate::bytes;
-use crate::checksum::Sum;
 use crate::error::{HeaderError, check_room};
-use crate::ip_protocol::IpProtocol;
+use crate::network::checksum::Sum;
+use crate::network::ip_protocol::IpProtocol;
 use crate::options::{OptionList, RawOptions};
 
 mod field {

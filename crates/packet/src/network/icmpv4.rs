@@ -5,8 +5,8 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use crate::bytes;
-use crate::checksum;
 use crate::error::{HeaderError, check_room};
+use crate::network::checksum;
 
 mod field {
     use crate::bytes::Field;

@@ -4,9 +4,9 @@ use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
 use crate::bytes;
-use crate::checksum::Sum;
 use crate::error::{HeaderError, check_room};
-use crate::tcp_options::{self, TcpOption, TcpOptions};
+use crate::network::checksum::Sum;
+use crate::transport::tcp_options::{self, TcpOption, TcpOptions};
 
 mod field {
     use crate::bytes::Field;
@@ -246,7 +246,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> TcpView<B> {
     }
 
     /// Computes and sets the checksum over all of the bytes, given the sum over the pseudo header
-    /// ([`crate::checksum::pseudo_header_v4`], [`crate::checksum::pseudo_header_v6`]).
+    /// ([`crate::network::checksum::pseudo_header_v4`], [`crate::network::checksum::pseudo_header_v6`]).
     pub fn fill_checksum(&mut self, pseudo_header: Sum) {
         self.set_checksum(0);
         let checksum = pseudo_header.and(self.bytes.as_ref()).checksum();
@@ -359,7 +359,7 @@ impl fmt::Display for TcpHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp_options::tests::any_options;
+    use crate::transport::tcp_options::tests::any_options;
     use proptest::prelude::*;
 
     const BYTES: [u8; 26] = [

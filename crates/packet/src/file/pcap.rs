@@ -1,6 +1,6 @@
 //! Classic pcap files over bytes: microseconds and nanoseconds, both byte orders, read and write.
 
-use crate::capture::{CaptureError, LinkType, Record, Resolution};
+use super::record::{CaptureError, LinkType, Record, Resolution};
 
 /// Bytes of the file header.
 pub const FILE_HEADER_BYTES: usize = 24;

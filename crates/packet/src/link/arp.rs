@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use crate::address::MacAddress;
 use crate::bytes;
 use crate::error::{HeaderError, check_room};
-use crate::ethernet::EtherType;
+use crate::link::ethernet::EtherType;
 
 mod field {
     use crate::bytes::Field;

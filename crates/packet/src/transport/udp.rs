@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::bytes;
-use crate::checksum::{self, Sum};
 use crate::error::{HeaderError, check_room};
+use crate::network::checksum::{self, Sum};
 
 mod field {
     use crate::bytes::Field;
@@ -210,8 +210,8 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::checksum::pseudo_header_v4;
-    use crate::ip_protocol::IpProtocol;
+    use crate::network::checksum::pseudo_header_v4;
+    use crate::network::ip_protocol::IpProtocol;
     use proptest::prelude::*;
 
     const BYTES: [u8; 11] = [0x04, 0x01, 0x00, 0x35, 0, 10, 0, 0, b'h', b'i', 0xee];

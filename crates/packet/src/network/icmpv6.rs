@@ -5,9 +5,9 @@ use std::fmt;
 use std::net::Ipv6Addr;
 
 use crate::bytes;
-use crate::checksum::Sum;
 use crate::error::{HeaderError, check_room};
-use crate::neighbor::NeighborOptions;
+use crate::network::checksum::Sum;
+use crate::network::neighbor::NeighborOptions;
 
 mod field {
     use crate::bytes::Field;
@@ -130,7 +130,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Icmpv6View<B> {
     }
 
     /// Computes and sets the checksum over all of the bytes, given the sum over the pseudo header
-    /// ([`crate::checksum::pseudo_header_v6`]).
+    /// ([`crate::network::checksum::pseudo_header_v6`]).
     pub fn fill_checksum(&mut self, pseudo_header: Sum) {
         self.set_checksum(0);
         let checksum = pseudo_header.and(self.bytes.as_ref()).checksum();
@@ -473,9 +473,9 @@ impl fmt::Display for Icmpv6Header {
 mod tests {
     use super::*;
     use crate::address::MacAddress;
-    use crate::checksum::pseudo_header_v6;
-    use crate::ip_protocol::IpProtocol;
-    use crate::neighbor::tests::any_neighbor_options;
+    use crate::network::checksum::pseudo_header_v6;
+    use crate::network::ip_protocol::IpProtocol;
+    use crate::network::neighbor::tests::any_neighbor_options;
     use proptest::prelude::*;
 
     fn emitted(header: &Icmpv6Header) -> Vec<u8> {

@@ -1,11 +1,11 @@
 //! pcapng files, written into memory: one section, little-endian, times in nanoseconds, any number
-//! of interfaces. They are read by `pcapng`.
+//! of interfaces. They are read by `reader`.
 
-use crate::capture::{LinkType, Record};
-use crate::pcapng::{
+use super::block::{
     BLOCK_BYTES_MIN, BYTE_ORDER_MAGIC, Direction, ENHANCED_PACKET, INTERFACE_DESCRIPTION,
     OPTION_END, OPTION_FLAGS, OPTION_TIME_RESOLUTION, SECTION_HEADER, SNAP_LENGTH,
 };
+use crate::file::record::{LinkType, Record};
 
 const OPTION_NAME: u16 = 2;
 
@@ -205,8 +205,8 @@ fn cut_name(name: &str) -> (&[u8], u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture;
-    use crate::pcapng::{Packet, Reader};
+    use crate::file;
+    use crate::file::pcapng::{Packet, Reader};
     use proptest::prelude::*;
 
     const PORT: InterfaceDescription<'_> = InterfaceDescription {
@@ -321,7 +321,7 @@ mod tests {
                 prop_assert_eq!(packet.record, Record::whole(*time_ns, frame));
             }
             let records: Vec<_> = packets.iter().map(|packet| packet.record).collect();
-            prop_assert_eq!(capture::read(&file).unwrap().records, records);
+            prop_assert_eq!(file::read(&file).unwrap().records, records);
         }
     }
 }

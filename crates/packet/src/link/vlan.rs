@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::bytes;
 use crate::error::{HeaderError, check_room};
-use crate::ethernet::EtherType;
+use crate::link::ethernet::EtherType;
 
 mod field {
     use crate::bytes::Field;

@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 
 use crate::bytes;
 use crate::error::{HeaderError, check_room};
-use crate::ip_protocol::IpProtocol;
+use crate::network::ip_protocol::IpProtocol;
 
 mod field {
     use crate::bytes::Field;
