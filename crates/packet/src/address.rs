@@ -1,6 +1,7 @@
 //! The Ethernet address. IP addresses are those of the standard library.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 use thiserror::Error;
@@ -37,6 +38,13 @@ impl MacAddress {
     #[must_use]
     pub fn is_unicast(self) -> bool {
         !self.is_multicast() && self != Self::ZERO
+    }
+
+    /// The address to which packets of an IPv6 group go (RFC 2464 section 7).
+    #[must_use]
+    pub const fn of_group(group: Ipv6Addr) -> MacAddress {
+        let [.., a, b, c, d] = group.octets();
+        MacAddress([0x33, 0x33, a, b, c, d])
     }
 }
 

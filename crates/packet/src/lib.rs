@@ -1,7 +1,7 @@
 //! Headers, checksums, the frame parser and capture files: bytes to meaning and back.
 //!
 //! A folder for each layer, with a file per protocol: [`link`], [`network`], [`transport`]. Across them
-//! stand the one-pass parser of whole frames ([`frame`]) and checksums that are left to a card
+//! stand the one-pass parser of whole frames ([`frame`]), their [`builder`], and checksums that are left to a card
 //! ([`offload`]); beside them capture files over byte slices ([`file`]).
 //!
 //! Everybody above may call this crate; it calls nobody.
@@ -16,6 +16,7 @@
 #![deny(clippy::cast_possible_truncation)]
 
 mod address;
+pub mod builder;
 mod bytes;
 mod error;
 pub mod file;

@@ -3,25 +3,22 @@
 use std::net::IpAddr;
 
 use allosaur_packet::MacAddress;
+use allosaur_packet::builder::{FrameBuilder, LinkHeader};
 use allosaur_packet::frame::{self, Fragment, Health, Layout, Network, Transport};
-use allosaur_packet::link::ethernet::{self, EtherType, EthernetView};
+use allosaur_packet::link::ethernet::{self, EthernetView};
 use allosaur_packet::link::vlan;
 use allosaur_packet::network::checksum::pseudo_header_v6;
-use allosaur_packet::network::icmpv4::{self, Icmpv4Header, Icmpv4View};
+use allosaur_packet::network::icmpv4::{Icmpv4Header, Icmpv4View};
 use allosaur_packet::network::icmpv6::{Icmpv6Header, Icmpv6View};
 use allosaur_packet::network::ip_protocol::IpProtocol;
-use allosaur_packet::network::ipv4::{HEADER_BYTES_MIN, Ipv4Header, Ipv4Options, Ipv4View};
+use allosaur_packet::network::ipv4::{Ipv4Header, Ipv4View};
 use allosaur_packet::network::ipv6::{Ipv6Header, Ipv6View};
 
 use crate::time::Nanos;
 use crate::transmit::PortIndex;
 
-/// Of a frame without FCS; what is shorter is padded with zeros.
-const FRAME_BYTES_MIN: usize = 60;
 /// Where the first tag lies, or the type of a frame without tags.
 const TAGS_OFFSET: usize = 12;
-/// Hops that a message may take.
-const TIME_TO_LIVE: u8 = 64;
 /// The upper 24 bits say that a message is of this kind, the lower 8 which port sent it.
 const MAGIC: u32 = 0x1234_5600;
 /// Bytes of a stamp.
@@ -139,88 +136,45 @@ impl<'a> Echo<'a> {
 
     /// Writes the frame, in place of what was there.
     pub(super) fn write(&self, frame: &mut Vec<u8>) {
-        frame.clear();
-        frame.extend(self.macs.0.octets());
-        frame.extend(self.macs.1.octets());
-        frame.extend(self.tags);
+        let link = LinkHeader {
+            destination: self.macs.0,
+            source: self.macs.1,
+            tags: self.tags,
+        };
+        let (identifier, sequence) = (self.identifier, self.sequence);
+        let builder = FrameBuilder::new(frame, &link);
         match self.addresses {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
-                let total_bytes = HEADER_BYTES_MIN + icmpv4::HEADER_BYTES + self.data.len();
-                let header = Ipv4Header {
-                    type_of_service: 0,
-                    total_bytes: total_bytes as u16,
-                    // What is never cut needs no number, and zero is no sign of a packet group.
-                    identification: 0,
-                    dont_fragment: true,
-                    more_fragments: false,
-                    fragment_offset_bytes: 0,
-                    time_to_live: TIME_TO_LIVE,
-                    protocol: IpProtocol::ICMPV4,
-                    source,
-                    destination,
-                    options: Ipv4Options::EMPTY,
+                let message = match self.is_reply {
+                    true => Icmpv4Header::EchoReply {
+                        identifier,
+                        sequence,
+                    },
+                    false => Icmpv4Header::EchoRequest {
+                        identifier,
+                        sequence,
+                    },
                 };
-                frame.extend(EtherType::IPV4.0.to_be_bytes());
-                header.emit(append(frame, header.buffer_len()));
-                self.write_v4(frame);
+                // Its number of zero is no sign of a packet group.
+                let ip = Ipv4Header::new(source, destination, IpProtocol::ICMPV4);
+                builder.icmpv4(&ip, &message, self.data);
             }
             (IpAddr::V6(source), IpAddr::V6(destination)) => {
-                let payload_bytes = icmpv4::HEADER_BYTES + self.data.len();
-                let header = Ipv6Header {
-                    traffic_class: 0,
-                    flow_label: 0,
-                    payload_bytes: payload_bytes as u16,
-                    next_header: IpProtocol::ICMPV6,
-                    hop_limit: TIME_TO_LIVE,
-                    source,
-                    destination,
+                let message = match self.is_reply {
+                    true => Icmpv6Header::EchoReply {
+                        identifier,
+                        sequence,
+                    },
+                    false => Icmpv6Header::EchoRequest {
+                        identifier,
+                        sequence,
+                    },
                 };
-                frame.extend(EtherType::IPV6.0.to_be_bytes());
-                header.emit(append(frame, header.buffer_len()));
-                self.write_v6(&header, frame);
+                let ip = Ipv6Header::new(source, destination, IpProtocol::ICMPV6);
+                builder.icmpv6(&ip, &message, self.data);
             }
             _ => unreachable!("both addresses are of one version"),
         }
-        let length = frame.len().max(FRAME_BYTES_MIN);
-        frame.resize(length, 0);
-    }
-
-    fn write_v4(&self, frame: &mut Vec<u8>) {
-        let (identifier, sequence) = (self.identifier, self.sequence);
-        let header = match self.is_reply {
-            true => Icmpv4Header::EchoReply {
-                identifier,
-                sequence,
-            },
-            false => Icmpv4Header::EchoRequest {
-                identifier,
-                sequence,
-            },
-        };
-        let at = frame.len();
-        header.emit(append(frame, icmpv4::HEADER_BYTES));
-        frame.extend(self.data);
-        Icmpv4View::new_unchecked(&mut frame[at..]).fill_checksum();
-    }
-
-    fn write_v6(&self, ip: &Ipv6Header, frame: &mut Vec<u8>) {
-        let (identifier, sequence) = (self.identifier, self.sequence);
-        let header = match self.is_reply {
-            true => Icmpv6Header::EchoReply {
-                identifier,
-                sequence,
-            },
-            false => Icmpv6Header::EchoRequest {
-                identifier,
-                sequence,
-            },
-        };
-        let at = frame.len();
-        header.emit(append(frame, header.buffer_len()));
-        frame.extend(self.data);
-        let length = u32::from(ip.payload_bytes);
-        let sum = pseudo_header_v6(ip.source, ip.destination, IpProtocol::ICMPV6, length);
-        Icmpv6View::new_unchecked(&mut frame[at..]).fill_checksum(sum);
     }
 }
 
@@ -263,29 +217,6 @@ fn inspect(bytes: &[u8], layout: &Layout, message: &[u8]) -> Option<((IpAddr, Ip
     Some((addresses, condition))
 }
 
-/// Tags as they are on the wire, out of the numbers of VLANs: the outer one of two is a service
-/// tag.
-pub(super) fn tags_of(vlans: &[u16]) -> Vec<u8> {
-    let mut tags = Vec::new();
-    for (n, identifier) in vlans.iter().enumerate() {
-        let is_inner = n + 1 == vlans.len();
-        let kind = if is_inner {
-            EtherType::VLAN
-        } else {
-            EtherType::QINQ
-        };
-        tags.extend(kind.0.to_be_bytes());
-        tags.extend(identifier.to_be_bytes());
-    }
-    tags
-}
-
-fn append(frame: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
-    let at = frame.len();
-    frame.resize(at + bytes, 0);
-    &mut frame[at..]
-}
-
 const _: () = assert!(TAGS_OFFSET + 2 == ethernet::HEADER_BYTES);
 
 #[cfg(test)]
@@ -313,7 +244,7 @@ mod tests {
         ) {
             let (sent_ns, port, sequence, run) = stamp;
             let stamp = Stamp { sent_ns, port, sequence, run };
-            let (tags, data) = (tags_of(&vlans), stamp.to_bytes());
+            let (tags, data) = (vlan::tags_of(&vlans), stamp.to_bytes());
             let echo = Echo {
                 macs: (MacAddress(macs.0), MacAddress(macs.1)),
                 tags: &tags,

@@ -10,13 +10,14 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use allosaur_packet::MacAddress;
+use allosaur_packet::link::vlan::tags_of;
 
 use crate::latency::histogram::{SLOTS, slot};
 use crate::latency::{Histogram, LatencyStats, Meter};
 use crate::stats::counters;
 use crate::time::{Due, Gap, MILLISECOND, Nanos, SECOND};
 use crate::transmit::PortIndex;
-use frame::{Condition, Echo, Stamp, tags_of};
+use frame::{Condition, Echo, Stamp};
 
 /// Requests that are later than this are given up and counted.
 const LATE_MAX: Nanos = 100 * MILLISECOND;

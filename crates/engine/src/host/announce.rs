@@ -1,6 +1,8 @@
 //! When a host says without being asked where its addresses are.
 
-use super::{HostSettings, arp, link, neighbor};
+use allosaur_packet::link::vlan::tags_of;
+
+use super::{HostSettings, arp, neighbor};
 use crate::time::{Nanos, SECOND};
 
 /// Time between announcements; that of TRex.
@@ -25,13 +27,11 @@ pub(super) fn differ(before: &HostSettings, after: &HostSettings) -> bool {
 impl Announcer {
     /// The first round is due at once.
     pub(super) fn new(settings: &HostSettings, now: Nanos) -> Announcer {
-        let mut tags = Vec::new();
-        link::tags_of(&settings.vlan, &mut tags);
         let has_address = settings.ipv4.is_some() || !settings.ipv6.is_empty();
         Announcer {
             due: has_address.then_some(now),
             next: 0,
-            tags,
+            tags: tags_of(&settings.vlan),
         }
     }
 

@@ -3,11 +3,11 @@
 use std::net::Ipv4Addr;
 
 use allosaur_packet::MacAddress;
+use allosaur_packet::builder::{FrameBuilder, LinkHeader};
 use allosaur_packet::link::arp::{ArpHeader, ArpOperation};
-use allosaur_packet::link::ethernet::EtherType;
 
 use super::HostSettings;
-use super::link::{self, Arrival};
+use super::link::Arrival;
 
 /// Answers a request for our address. Probes (RFC 5227 section 2.1.1), whose sender has no
 /// address yet, are requests too.
@@ -30,7 +30,11 @@ pub(super) fn answer(
         target_mac: asked.sender_mac,
         target_ip: asked.sender_ip,
     };
-    write(&told, asked.sender_mac, arrival.tags, reply);
+    let link = LinkHeader {
+        destination: asked.sender_mac,
+        ..arrival.reply(settings.mac())
+    };
+    FrameBuilder::new(reply, &link).arp(&told);
     Some(())
 }
 
@@ -55,7 +59,12 @@ pub(super) fn ask(
         target_mac: MacAddress::ZERO,
         target_ip: whom,
     };
-    write(&request, MacAddress::BROADCAST, tags, frame);
+    let link = LinkHeader {
+        destination: MacAddress::BROADCAST,
+        source: mac,
+        tags,
+    };
+    FrameBuilder::new(frame, &link).arp(&request);
 }
 
 /// The asker can be answered, and is not us: one who has our address too did not ask.
@@ -65,10 +74,4 @@ fn is_other_station(settings: &HostSettings, asked: &ArpHeader) -> bool {
         && Some(asked.sender_ip) != settings.ipv4
         && !asked.sender_ip.is_broadcast()
         && !asked.sender_ip.is_multicast()
-}
-
-fn write(header: &ArpHeader, destination: MacAddress, tags: &[u8], frame: &mut Vec<u8>) {
-    link::begin(frame, destination, header.sender_mac, tags, EtherType::ARP);
-    header.emit(link::append(frame, header.buffer_len()));
-    link::pad(frame);
 }

@@ -5,9 +5,10 @@ use std::net::Ipv4Addr;
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::arp::{ArpHeader, ArpOperation};
 use allosaur_packet::link::ethernet::EtherType;
+use allosaur_packet::link::vlan::tags_of;
 
 use super::link::Arrival;
-use super::{HostSettings, arp, link};
+use super::{HostSettings, arp};
 use crate::time::{Nanos, SECOND};
 
 /// Time between requests, once the first few had no answer (RFC 1122 section 2.3.2.1 recommends at
@@ -36,15 +37,13 @@ pub(super) struct GatewayResolver {
 impl GatewayResolver {
     /// The first request is due at once.
     pub(super) fn new(settings: &HostSettings, now: Nanos) -> GatewayResolver {
-        let mut tags = Vec::new();
-        link::tags_of(&settings.vlan, &mut tags);
         GatewayResolver {
             whom: settings.ipv4.zip(settings.gateway),
             due: now,
             interval: INTERVAL_MIN,
             asked_at: None,
             found: None,
-            tags,
+            tags: tags_of(&settings.vlan),
         }
     }
 

@@ -2,16 +2,14 @@
 
 use std::net::Ipv4Addr;
 
-use allosaur_packet::link::ethernet::EtherType;
+use allosaur_packet::builder::FrameBuilder;
 use allosaur_packet::network::icmpv4::{Icmpv4Header, Icmpv4View};
 use allosaur_packet::network::ip_protocol::IpProtocol;
-use allosaur_packet::network::ipv4::{HEADER_BYTES_MIN, Ipv4Header, Ipv4Options, Ipv4View};
+use allosaur_packet::network::ipv4::{Ipv4Header, Ipv4View};
 
 use super::HostSettings;
-use super::link::{self, Arrival};
+use super::link::Arrival;
 
-/// Hops that a reply may take.
-const TIME_TO_LIVE: u8 = 64;
 /// The six bits of the type of service that a reply takes over. The other two are about congestion
 /// on the way of the request (RFC 3168), which is not the way of the reply.
 const DSCP: u8 = 0xfc;
@@ -49,21 +47,17 @@ pub(super) fn answer(
     if !message.has_right_checksum() {
         return None;
     }
-    let header = reply_header(&packet, own)?;
-    let tags = arrival.tags;
-    link::begin(reply, arrival.source, settings.mac(), tags, EtherType::IPV4);
-    header.emit(link::append(reply, header.buffer_len()));
-    let written = link::append(reply, packet.payload().len());
-    let mut answer = Icmpv4View::new_unchecked(written);
-    answer.payload_mut().copy_from_slice(message.payload());
-    let written = answer.into_inner();
-    let kind = Icmpv4Header::EchoReply {
+    let ip = Ipv4Header {
+        type_of_service: packet.type_of_service() & DSCP,
+        // Its number of zero is no sign of a packet group.
+        ..Ipv4Header::new(own, packet.source(), IpProtocol::ICMPV4)
+    };
+    let answer = Icmpv4Header::EchoReply {
         identifier,
         sequence,
     };
-    kind.emit(written);
-    Icmpv4View::new_unchecked(written).fill_checksum();
-    link::pad(reply);
+    let link = arrival.reply(settings.mac());
+    FrameBuilder::new(reply, &link).icmpv4(&ip, &answer, message.payload());
     Some(())
 }
 
@@ -84,23 +78,4 @@ fn is_other_station(source: Ipv4Addr, own: Ipv4Addr) -> bool {
         && !source.is_broadcast()
         && !source.is_multicast()
         && !source.is_loopback()
-}
-
-fn reply_header(request: &Ipv4View<&[u8]>, own: Ipv4Addr) -> Option<Ipv4Header> {
-    let total_bytes = HEADER_BYTES_MIN + request.payload().len();
-    Some(Ipv4Header {
-        type_of_service: request.type_of_service() & DSCP,
-        total_bytes: u16::try_from(total_bytes).ok()?,
-        // A packet that is never cut needs no number (RFC 6864 section 4.1), and one of zero is
-        // no sign of a packet group.
-        identification: 0,
-        dont_fragment: true,
-        more_fragments: false,
-        fragment_offset_bytes: 0,
-        time_to_live: TIME_TO_LIVE,
-        protocol: IpProtocol::ICMPV4,
-        source: own,
-        destination: request.source(),
-        options: Ipv4Options::EMPTY,
-    })
 }

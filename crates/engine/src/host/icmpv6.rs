@@ -3,16 +3,16 @@
 
 use std::net::Ipv6Addr;
 
+use allosaur_packet::MacAddress;
+use allosaur_packet::builder::FrameBuilder;
 use allosaur_packet::network::checksum::pseudo_header_v6;
 use allosaur_packet::network::icmpv6::{Icmpv6Header, Icmpv6View};
 use allosaur_packet::network::ip_protocol::IpProtocol;
-use allosaur_packet::network::ipv6::{Ipv6Header, Ipv6View};
+use allosaur_packet::network::ipv6::{ALL_NODES, Ipv6Header, Ipv6View};
 
-use super::link::{ALL_NODES, Arrival, group_mac, write_icmpv6};
+use super::link::Arrival;
 use super::{HostSettings, neighbor};
 
-/// Hops that an echo reply may take.
-const HOP_LIMIT: u8 = 64;
 /// The six bits of the traffic class that a reply takes over; see the same of IPv4.
 const DSCP: u8 = 0xfc;
 
@@ -91,17 +91,13 @@ fn answer_echo(
     if !settings.answers_echo || from.is_unspecified() || from.is_loopback() {
         return None;
     }
+    let own = own_address(settings, arrival, &request.ip)?;
     let ip = Ipv6Header {
         traffic_class: request.ip.traffic_class & DSCP,
-        flow_label: 0,
-        payload_bytes: request.ip.payload_bytes,
-        next_header: IpProtocol::ICMPV6,
-        hop_limit: HOP_LIMIT,
-        source: own_address(settings, arrival, &request.ip)?,
-        destination: from,
+        ..Ipv6Header::new(own, from, IpProtocol::ICMPV6)
     };
-    let macs = (arrival.source, settings.mac());
-    write_icmpv6(macs, arrival.tags, &ip, &meaning, request.data, reply);
+    let link = arrival.reply(settings.mac());
+    FrameBuilder::new(reply, &link).icmpv6(&ip, &meaning, request.data);
     Some(())
 }
 
@@ -119,7 +115,7 @@ fn own_address(
         let alike = own
             .iter()
             .find(|&address| is_near(address) == is_near(&asked.source));
-        let is_to_all = arrival.destination == group_mac(ALL_NODES);
+        let is_to_all = arrival.destination == MacAddress::of_group(ALL_NODES);
         return alike.or(own.first()).copied().filter(|_| is_to_all);
     }
     let is_ours = settings.is_addressed(arrival) && own.contains(&asked.destination);

@@ -3,13 +3,14 @@
 use std::net::Ipv6Addr;
 
 use allosaur_packet::MacAddress;
+use allosaur_packet::builder::{FrameBuilder, LinkHeader};
 use allosaur_packet::network::icmpv6::Icmpv6Header;
 use allosaur_packet::network::ip_protocol::IpProtocol;
-use allosaur_packet::network::ipv6::Ipv6Header;
+use allosaur_packet::network::ipv6::{ALL_NODES, Ipv6Header};
 use allosaur_packet::network::neighbor::NeighborOptions;
 
 use super::HostSettings;
-use super::link::{ALL_NODES, Arrival, group_mac, write_icmpv6};
+use super::link::Arrival;
 
 /// Messages of neighbor discovery have this hop limit, which no router lets through.
 const HOP_LIMIT: u8 = 255;
@@ -37,7 +38,7 @@ pub(super) fn answer(
     // Who has no address yet asks whether another has it: all shall hear the answer.
     let is_probe = asked.source.is_unspecified();
     let (destination, mac) = if is_probe {
-        (ALL_NODES, group_mac(ALL_NODES))
+        (ALL_NODES, MacAddress::of_group(ALL_NODES))
     } else {
         let link = options.source_link.unwrap_or(arrival.source);
         (asked.source, link)
@@ -45,16 +46,22 @@ pub(super) fn answer(
     if !is_probe && (!mac.is_unicast() || mac == settings.mac()) {
         return None;
     }
-    let header = ip_header(target, destination);
-    let macs = (mac, settings.mac());
-    advertise(macs, arrival.tags, &header, !is_probe, reply);
+    let link = LinkHeader {
+        destination: mac,
+        ..arrival.reply(settings.mac())
+    };
+    advertise(&link, (target, destination), !is_probe, reply);
     Some(())
 }
 
 /// Says to all on the link where one of our addresses is (RFC 4861 section 7.2.6).
 pub(super) fn announce(mac: MacAddress, own: Ipv6Addr, tags: &[u8], frame: &mut Vec<u8>) {
-    let header = ip_header(own, ALL_NODES);
-    advertise((group_mac(ALL_NODES), mac), tags, &header, false, frame);
+    let link = LinkHeader {
+        destination: MacAddress::of_group(ALL_NODES),
+        source: mac,
+        tags,
+    };
+    advertise(&link, (own, ALL_NODES), false, frame);
 }
 
 /// The checks of RFC 4861 section 7.1.1 that are left after length, checksum, code and options.
@@ -72,39 +79,26 @@ fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, high, low)
 }
 
-fn ip_header(own: Ipv6Addr, destination: Ipv6Addr) -> Ipv6Header {
-    Ipv6Header {
-        traffic_class: 0,
-        flow_label: 0,
-        payload_bytes: 0,
-        next_header: IpProtocol::ICMPV6,
-        hop_limit: HOP_LIMIT,
-        source: own,
-        destination,
-    }
-}
-
-/// Writes an advertisement of the address that it comes from.
+/// Writes an advertisement of the address that it comes from, the first of `addresses`, to the other.
 fn advertise(
-    macs: (MacAddress, MacAddress),
-    tags: &[u8],
-    header: &Ipv6Header,
+    link: &LinkHeader<'_>,
+    addresses: (Ipv6Addr, Ipv6Addr),
     solicited: bool,
     frame: &mut Vec<u8>,
 ) {
+    let (own, destination) = addresses;
+    let ip = Ipv6Header {
+        hop_limit: HOP_LIMIT,
+        ..Ipv6Header::new(own, destination, IpProtocol::ICMPV6)
+    };
     let meaning = Icmpv6Header::NeighborAdvertisement {
         router: false,
         solicited,
         override_known: true,
-        target: header.source,
-        options: NeighborOptions::target(macs.1),
+        target: own,
+        options: NeighborOptions::target(link.source),
     };
-    let payload_bytes = u16::try_from(meaning.buffer_len()).expect("an advertisement is short");
-    let header = Ipv6Header {
-        payload_bytes,
-        ..*header
-    };
-    write_icmpv6(macs, tags, &header, &meaning, &[], frame);
+    FrameBuilder::new(frame, link).icmpv6(&ip, &meaning, &[]);
 }
 
 #[cfg(test)]
@@ -118,7 +112,7 @@ mod tests {
         let group: Ipv6Addr = "ff02::1:ff0e:8c6c".parse().expect("an address");
         assert_eq!(solicited_node(address), group);
         assert_eq!(
-            group_mac(group),
+            MacAddress::of_group(group),
             MacAddress([0x33, 0x33, 0xff, 0x0e, 0x8c, 0x6c])
         );
     }

@@ -16,6 +16,8 @@ mod field {
 
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = field::ETHER_TYPE.end;
+/// Bytes of the shortest frame without FCS; what is shorter is padded with zeros.
+pub const FRAME_BYTES_MIN: usize = 60;
 
 /// What follows an Ethernet header or a tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

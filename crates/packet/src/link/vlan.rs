@@ -171,6 +171,24 @@ impl VlanHeader {
     }
 }
 
+/// Tags as they are on the wire, with their types in front, for the numbers of VLANs from the outside
+/// in: all but the last are service tags (IEEE 802.1ad).
+#[must_use]
+pub fn tags_of(vlans: &[u16]) -> Vec<u8> {
+    let mut tags = Vec::with_capacity(vlans.len() * HEADER_BYTES);
+    for (n, identifier) in vlans.iter().enumerate() {
+        let is_inner = n + 1 == vlans.len();
+        let kind = if is_inner {
+            EtherType::VLAN
+        } else {
+            EtherType::QINQ
+        };
+        tags.extend(kind.0.to_be_bytes());
+        tags.extend(identifier.to_be_bytes());
+    }
+    tags
+}
+
 impl<B: AsRef<[u8]>> fmt::Display for VlanView<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match VlanHeader::parse(self.bytes.as_ref()) {
@@ -194,6 +212,14 @@ impl fmt::Display for VlanHeader {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn tags_are_those_that_switches_expect() {
+        assert_eq!(tags_of(&[]), []);
+        assert_eq!(tags_of(&[5]), [0x81, 0, 0, 5]);
+        let two = [0x88, 0xa8, 0, 100, 0x81, 0, 2, 0x34];
+        assert_eq!(tags_of(&[100, 0x234]), two);
+    }
 
     const BYTES: [u8; 6] = [0xb1, 0x23, 0x08, 0x00, 0xaa, 0xbb];
 

@@ -330,6 +330,25 @@ pub struct Ipv4Header {
 }
 
 impl Ipv4Header {
+    /// The header of a packet that is never cut into fragments: without options, of 64 hops, and of
+    /// number zero (RFC 6864 section 4.1: such a packet needs none). Its length is not known yet.
+    #[must_use]
+    pub const fn new(source: Ipv4Addr, destination: Ipv4Addr, protocol: IpProtocol) -> Self {
+        Ipv4Header {
+            type_of_service: 0,
+            total_bytes: 0,
+            identification: 0,
+            dont_fragment: true,
+            more_fragments: false,
+            fragment_offset_bytes: 0,
+            time_to_live: 64,
+            protocol,
+            source,
+            destination,
+            options: Ipv4Options::EMPTY,
+        }
+    }
+
     /// Reads the header at the start of `bytes`, which need not hold the payload.
     ///
     /// # Errors

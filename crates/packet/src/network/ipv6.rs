@@ -20,6 +20,8 @@ mod field {
     pub(super) const DESTINATION: Field = 24..40;
 }
 
+/// All stations on the link (RFC 4291 section 2.7.1).
+pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = field::DESTINATION.end;
 
@@ -193,6 +195,20 @@ pub struct Ipv6Header {
 }
 
 impl Ipv6Header {
+    /// The header of a packet of 64 hops. Its length is not known yet.
+    #[must_use]
+    pub const fn new(source: Ipv6Addr, destination: Ipv6Addr, next_header: IpProtocol) -> Self {
+        Ipv6Header {
+            traffic_class: 0,
+            flow_label: 0,
+            payload_bytes: 0,
+            next_header,
+            hop_limit: 64,
+            source,
+            destination,
+        }
+    }
+
     /// Reads the header at the start of `bytes`, which need not hold the payload.
     ///
     /// # Errors
