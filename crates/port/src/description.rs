@@ -5,10 +5,9 @@ mod dpdk;
 use std::fmt;
 use std::str::FromStr;
 
-use allosaur_netdev::names;
-
 use crate::PortError;
 use crate::af_xdp::settings::XdpSettings;
+use crate::kind_names::kind_like;
 use crate::memory::LinkSettings;
 
 pub use dpdk::DpdkDevice;
@@ -90,14 +89,6 @@ impl PortDescription {
 /// What to write instead of a kind that there is not.
 const KINDS: &str = "The kinds are: memory, dummy, an interface such as eth0, af_packet:eth0 or \
                      af_xdp:eth0, and DPDK devices such as vdev:net_null or pci:0000:03:00.0";
-/// The words that name a kind, each before its settings.
-const KIND_NAMES: [&str; 6] = ["memory", "dummy", "af_packet", "af_xdp", "vdev", "pci"];
-
-/// The kind of port that was meant by a misspelt one.
-pub fn kind_like(name: &str) -> Option<&'static str> {
-    let kind = name.split(':').next().unwrap_or_default();
-    names::nearest(kind, KIND_NAMES).filter(|near| *near != kind)
-}
 
 /// The longest name of an interface, in bytes.
 const INTERFACE_NAME_BYTES_MAX: usize = 15;

@@ -4,12 +4,13 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use allosaur_netdev::interface::{InterfaceControl, LinkState};
 
 use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx};
 use crate::af_xdp::{AfXdpPort, AfXdpRx, AfXdpTx};
-use crate::buffers::Gauge;
+use crate::buffers::{Buffers, Gauge};
 use crate::description::{DpdkDevice, PortDescription};
 use crate::dpdk::{DpdkControl, DpdkPort, DpdkRx, DpdkTx};
 use crate::memory::{self, FRAME_BYTES_MAX, MemoryRx, MemoryTx};
@@ -174,8 +175,8 @@ fn memory_peer(descriptions: &[PortDescription], number: usize) -> Option<usize>
 }
 
 impl PortTx {
-    /// Its room, for others to look at.
-    pub(crate) fn gauge(&self) -> Gauge {
+    /// How full it is, for others to look at.
+    pub(crate) fn gauge(&self) -> Arc<dyn Gauge> {
         match self {
             PortTx::Memory(queue) => queue.gauge(),
             PortTx::AfPacket(queue) => queue.gauge(),
@@ -192,6 +193,15 @@ impl PortTx {
             PortTx::AfXdp(queue) => queue.frame_bytes_max(),
             PortTx::Dpdk(queue) => queue.frame_bytes_max(),
         }
+    }
+}
+
+impl Buffers {
+    /// Those of these queues.
+    pub fn of(queues: &[PortTx]) -> Buffers {
+        let longest = queues.iter().map(PortTx::frame_bytes_max).max();
+        let gauges = queues.iter().map(PortTx::gauge).collect();
+        Buffers::new(gauges, longest.unwrap_or(0))
     }
 }
 

@@ -15,6 +15,7 @@ pub mod description;
 #[cfg_attr(not(feature = "dpdk"), path = "dpdk/absent.rs")]
 pub mod dpdk;
 pub mod kind;
+pub mod kind_names;
 pub mod memory;
 mod registered;
 mod settings;

@@ -70,7 +70,7 @@ impl DeviceCounters for Netdevs {
 
     fn room(&self, port: u8, frame_bytes: usize) -> FrameSpace {
         let buffers = self.buffers.get(usize::from(port));
-        let room = buffers.map(|buffers| buffers.room(frame_bytes));
+        let room = buffers.map(|buffers| buffers.space(frame_bytes));
         room.map_or(FrameSpace::default(), |room| FrameSpace {
             free: room.free,
             total: room.total,

@@ -17,8 +17,6 @@ use allosaur_packet::network::ipv6::{Ipv6Header, Ipv6View};
 use crate::time::Nanos;
 use crate::transmit::PortIndex;
 
-/// Where the first tag lies, or the type of a frame without tags.
-const TAGS_OFFSET: usize = 12;
 /// The upper 24 bits say that a message is of this kind, the lower 8 which port sent it.
 const MAGIC: u32 = 0x1234_5600;
 /// Bytes of a stamp.
@@ -124,7 +122,7 @@ impl<'a> Echo<'a> {
         let (addresses, condition) = inspect(bytes, &layout, message)?;
         let echo = Echo {
             macs: (ethernet.destination(), ethernet.source()),
-            tags: &bytes[TAGS_OFFSET..TAGS_OFFSET + tags_bytes],
+            tags: &bytes[ethernet::TYPE_OFFSET..ethernet::TYPE_OFFSET + tags_bytes],
             addresses,
             is_reply,
             identifier,
@@ -216,8 +214,6 @@ fn inspect(bytes: &[u8], layout: &Layout, message: &[u8]) -> Option<((IpAddr, Ip
     };
     Some((addresses, condition))
 }
-
-const _: () = assert!(TAGS_OFFSET + 2 == ethernet::HEADER_BYTES);
 
 #[cfg(test)]
 mod tests {

@@ -5,9 +5,6 @@ use allosaur_packet::builder::LinkHeader;
 use allosaur_packet::link::ethernet::{self, EtherType, EthernetView};
 use allosaur_packet::link::vlan::{self, VlanView};
 
-/// Where the type of the first tag lies, or the type of the frame when it has none.
-const TYPES_OFFSET: usize = 12;
-
 /// A frame with the tags of the host.
 pub(super) struct Arrival<'a> {
     /// Where it went.
@@ -41,7 +38,8 @@ impl<'a> Arrival<'a> {
         Some(Arrival {
             destination: ethernet.destination(),
             source: ethernet.source(),
-            tags: &frame[TYPES_OFFSET..TYPES_OFFSET + vlan::HEADER_BYTES * vlans.len()],
+            tags: &frame
+                [ethernet::TYPE_OFFSET..ethernet::TYPE_OFFSET + vlan::HEADER_BYTES * vlans.len()],
             ether_type,
             payload: &frame[at..],
         })

@@ -16,6 +16,8 @@ mod field {
 
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = field::ETHER_TYPE.end;
+/// Where the type lies, or the type of the first tag.
+pub const TYPE_OFFSET: usize = field::ETHER_TYPE.start;
 /// Bytes of the shortest frame without FCS; what is shorter is padded with zeros.
 pub const FRAME_BYTES_MIN: usize = 60;
 

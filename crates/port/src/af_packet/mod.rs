@@ -1,16 +1,14 @@
 //! Ports on the kernel's own interfaces, by packet sockets: network cards, veth, taps, bridges.
 //!
-//! What lives here: how the sockets of a port are set up, and what they are told to receive. What
-//! does not: the queues (`transmit`, `receive`), their memory (`ring`), the system calls
-//! (`socket`), what is left to hardware (`offloads`, `joined`) and facts about interfaces
-//! ([`interface`](allosaur_netdev::interface)).
+//! `transmit` and `receive` are the queues, `ring` their memory, `socket` the system calls, `offloads`
+//! and `gso` what is left to hardware.
 //!
 //! Each sending thread has a socket with a ring of its own, and each receiving thread another. All of
 //! it needs CAP_NET_RAW and no other privilege. The kernel's own traffic on the interface goes on: what it
 //! sends is not received here, and what arrives is seen by both.
 
 mod arrival;
-mod joined;
+mod gso;
 mod offloads;
 mod receive;
 mod ring;
@@ -24,7 +22,7 @@ use allosaur_netdev::interface::{Interface, InterfaceControl};
 use allosaur_packet::link::vlan;
 use libc::c_int;
 
-use crate::description::kind_like;
+use crate::kind_names::kind_like;
 use crate::memory::FRAME_BYTES_MAX;
 use crate::{Capabilities, PortError, QueueCounts};
 use offloads::OFFLOAD_BYTES;
@@ -41,7 +39,7 @@ const RECEIVE_FRAMES: usize = 8192;
 /// What the frames under way in the kernel may take, of each transmit queue. The default is a
 /// tenth of a millisecond at 10 Gb/s.
 const SEND_BUFFER_BYTES: c_int = 1 << 20;
-/// What joined frames may take until the receive thread takes them.
+/// What frames of many segments may take until the receive thread takes them.
 const RECEIVE_BUFFER_BYTES: c_int = 4 << 20;
 /// What the kernel puts in front of a received frame at most: header, address, room to align.
 const RECEIVE_LEAD_BYTES: usize = 96;

@@ -2,9 +2,8 @@
 
 use allosaur_packet::link::vlan;
 use allosaur_packet::network::checksum;
+use allosaur_packet::network::ip_protocol::IpProtocol;
 use libc::tpacket2_hdr;
-
-use super::joined::Segments;
 
 /// Bytes of the header of offloads.
 pub(super) const OFFLOAD_BYTES: usize = 10;
@@ -22,9 +21,9 @@ pub(super) type Tag = [u8; vlan::HEADER_BYTES];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Offloads {
     pub(super) flags: u8,
-    /// What was joined, or 0.
+    /// The kind of segments (`gso_type`), or 0.
     pub(super) kind: u8,
-    /// How long the segments of a joined frame are.
+    /// How long the segments are (`gso_size`).
     pub(super) segment_bytes: usize,
     /// What the checksum covers begins here.
     pub(super) checksum_start: usize,
@@ -53,16 +52,16 @@ impl Offloads {
         header[2..4].copy_from_slice(&(len as u16).to_ne_bytes());
     }
 
-    /// Whether the frame was joined.
-    pub(super) fn is_joined(&self) -> bool {
+    /// Whether the frame is of many segments.
+    pub(super) fn is_gso(&self) -> bool {
         self.kind != 0
     }
 
-    /// What the segments of a joined frame are, when they are of a kind that is known.
-    pub(super) fn segments(&self) -> Option<Segments> {
+    /// The protocol of a frame of many segments, when it is one that is known.
+    pub(super) fn segment_protocol(&self) -> Option<IpProtocol> {
         match self.kind & !WITH_ECN {
-            1 | 4 => Some(Segments::Tcp),
-            5 => Some(Segments::Udp),
+            1 | 4 => Some(IpProtocol::TCP),
+            5 => Some(IpProtocol::UDP),
             _ => None,
         }
     }
@@ -117,8 +116,8 @@ mod tests {
             bytes[at..at + 2].copy_from_slice(&word.to_ne_bytes());
         }
         let read = Offloads::read(bytes);
-        assert_eq!(read.segments(), Some(Segments::Tcp));
-        assert!(read.is_joined());
+        assert_eq!(read.segment_protocol(), Some(IpProtocol::TCP));
+        assert!(read.is_gso());
         assert_eq!(
             (
                 read.segment_bytes,

@@ -3,11 +3,11 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use allosaur_packet::link::vlan;
+use allosaur_packet::link::{ethernet, vlan};
 use libc::tpacket2_hdr;
 
 use super::arrival::Arrivals;
-use super::joined::Joined;
+use super::gso::GsoFrame;
 use super::offloads::{OFFLOAD_BYTES, Offloads, Tag, tag_of};
 use super::ring::{HEADER_BYTES, Place, Ring};
 use super::socket::PacketSocket;
@@ -16,10 +16,8 @@ use crate::memory::FRAME_BYTES_MAX;
 
 /// How often the kernel is asked what it dropped, and what is wrong.
 const STATISTICS_NS: u64 = 100_000_000;
-/// Bytes of both MAC addresses; a tag stands behind them.
-pub(super) const MACS_BYTES: usize = 12;
-/// What a joined frame has at most: 64 KiB of IP, and what stands in front.
-const JOINED_BYTES_MAX: usize = (64 << 10) + 256;
+/// What a frame of many segments has at most: 64 KiB of IP, and what stands in front.
+const GSO_BYTES_MAX: usize = (64 << 10) + 256;
 
 /// The receive queue of an AF_PACKET port.
 #[derive(Debug)]
@@ -29,13 +27,13 @@ pub struct AfPacketRx {
     next: Place,
     lost_packets: u64,
     statistics_at_ns: u64,
-    joined: JoinedFrames,
+    gso: GsoMemory,
     arrivals: Arrivals,
 }
 
 /// Memory for frames that are too long for the ring, and for what they are cut into.
 #[derive(Debug)]
-struct JoinedFrames {
+struct GsoMemory {
     whole: Box<[u8]>,
     segment: Vec<u8>,
 }
@@ -49,9 +47,9 @@ impl AfPacketRx {
             next: Place::default(),
             lost_packets: 0,
             statistics_at_ns: 0,
-            joined: JoinedFrames {
-                whole: vec![0; OFFLOAD_BYTES + JOINED_BYTES_MAX].into(),
-                segment: Vec::with_capacity(JOINED_BYTES_MAX),
+            gso: GsoMemory {
+                whole: vec![0; OFFLOAD_BYTES + GSO_BYTES_MAX].into(),
+                segment: Vec::with_capacity(GSO_BYTES_MAX),
             },
             arrivals: Arrivals::default(),
         }
@@ -87,17 +85,17 @@ impl AfPacketRx {
         let each = &mut |frame: &[u8]| each(at, frame);
         let tag = tag_of(&header);
         let received = if header.tp_status & libc::TP_STATUS_COPY != 0 {
-            let got = self.socket.receive(&mut self.joined.whole);
-            let bytes = got.ok().and_then(|bytes| self.joined.whole.get(..bytes));
+            let got = self.socket.receive(&mut self.gso.whole);
+            let bytes = got.ok().and_then(|bytes| self.gso.whole.get(..bytes));
             bytes.and_then(|bytes| {
                 let (offloads, frame) = bytes.split_first_chunk()?;
                 let offloads = Offloads::read(*offloads);
-                cut(frame, &offloads, tag, &mut self.joined.segment, each)
+                cut(frame, &offloads, tag, &mut self.gso.segment, each)
             })
         } else {
             restore(&header, area, tag).and_then(|(offloads, frame)| {
-                if offloads.is_joined() {
-                    return cut(frame, &offloads, tag, &mut self.joined.segment, each);
+                if offloads.is_gso() {
+                    return cut(frame, &offloads, tag, &mut self.gso.segment, each);
                 }
                 each(frame);
                 Some(1)
@@ -113,7 +111,7 @@ impl AfPacketRx {
 }
 
 impl RxQueue for AfPacketRx {
-    /// A joined frame may take what is handed on past the budget.
+    /// A frame of many segments may take what is handed on past the budget.
     fn receive(&mut self, now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
         self.ask_kernel(now_ns);
         if !is_ours(self.ring.status(self.next)) {
@@ -147,7 +145,7 @@ fn is_ours(status: u32) -> bool {
     status & libc::TP_STATUS_USER != 0
 }
 
-/// Takes a joined frame apart; `None` when that cannot be done.
+/// Cuts a frame of many segments; `None` when that cannot be done.
 fn cut(
     frame: &[u8],
     offloads: &Offloads,
@@ -155,10 +153,10 @@ fn cut(
     segment: &mut Vec<u8>,
     each: &mut impl FnMut(&[u8]),
 ) -> Option<usize> {
-    Some(Joined::new(frame, offloads, tag)?.cut(segment, each))
+    Some(GsoFrame::new(frame, offloads, tag)?.cut(segment, each))
 }
 
-/// The frame in the bytes behind its header; `None` when it is not whole. One that was not joined
+/// The frame in the bytes behind its header; `None` when it is not whole. One of a single segment
 /// is as it was on the wire.
 fn restore<'a>(
     header: &tpacket2_hdr,
@@ -173,17 +171,17 @@ fn restore<'a>(
     let end = start + header.tp_snaplen as usize;
     let offloads = area.get(start.checked_sub(OFFLOAD_BYTES)?..start)?;
     let offloads = Offloads::read(offloads.try_into().ok()?);
-    if offloads.is_joined() {
+    if offloads.is_gso() {
         return Some((offloads, area.get(start..end)?));
     }
     offloads.complete_checksum(area.get_mut(start..end)?);
-    let Some(tag) = tag.filter(|_| end - start >= MACS_BYTES) else {
+    let Some(tag) = tag.filter(|_| end - start >= ethernet::TYPE_OFFSET) else {
         return Some((offloads, &area[start..end]));
     };
     // The header of offloads has made room in front of the frame.
     let tagged = start - vlan::HEADER_BYTES;
-    area.copy_within(start..start + MACS_BYTES, tagged);
-    area[tagged + MACS_BYTES..start + MACS_BYTES].copy_from_slice(&tag);
+    area.copy_within(start..start + ethernet::TYPE_OFFSET, tagged);
+    area[tagged + ethernet::TYPE_OFFSET..start + ethernet::TYPE_OFFSET].copy_from_slice(&tag);
     Some((offloads, &area[tagged..end]))
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::offloads::{OFFLOAD_BYTES, Offloads};
 use super::ring::{Place, Ring};
 use super::socket::PacketSocket;
-use crate::buffers::Gauge;
+use crate::buffers::{Gauge, SlotGauge};
 use crate::registered::Registered;
 use crate::{FrameId, TxQueue};
 
@@ -49,17 +49,17 @@ impl AfPacketTx {
             oldest_unsent: Place::default(),
             unsent: 0,
             frame_bytes_max,
-            registered: Registered::default(),
+            registered: Registered::new(),
             waiting: Arc::default(),
         }
     }
 
-    /// Its room, for others to look at.
-    pub(crate) fn gauge(&self) -> Gauge {
-        Gauge::Places {
+    /// How full it is, for others to look at.
+    pub(crate) fn gauge(&self) -> Arc<dyn Gauge> {
+        Arc::new(SlotGauge {
             count: self.ring.frames() as u64,
             waiting: Arc::clone(&self.waiting),
-        }
+        })
     }
 
     /// The longest frame, in bytes without FCS.
@@ -139,7 +139,7 @@ impl TxQueue for AfPacketTx {
             frame.len() <= self.frame_bytes_max,
             "frame too long for a port"
         );
-        self.registered.insert(frame)
+        self.registered.insert(frame.into())
     }
 
     fn unregister(&mut self, frame: FrameId) {

@@ -28,7 +28,7 @@ use allosaur_netdev::InterfaceError;
 use allosaur_netdev::interface::{Interface, InterfaceControl};
 use allosaur_packet::link::{ethernet, vlan};
 
-use crate::description::kind_like;
+use crate::kind_names::kind_like;
 use crate::{Capabilities, PortError, QueueCounts};
 use attachment::Attachment;
 use open::{OpenQueue, Plan, open_queue};

@@ -14,7 +14,7 @@ use super::completions::Completions;
 use super::mapping::Chunks;
 use super::ring::Producer;
 use super::socket::XdpSocket;
-use crate::buffers::Gauge;
+use crate::buffers::{Gauge, SlotGauge};
 use crate::registered::Registered;
 use crate::{FrameId, TxQueue};
 
@@ -139,7 +139,7 @@ impl AfXdpTx {
             ring,
             next: 0,
             begun: None,
-            registered: Registered::default(),
+            registered: Registered::new(),
             stamped: Stamped {
                 chunks: Vec::new(),
                 free: (limits.slots..chunks.count()).collect(),
@@ -155,12 +155,12 @@ impl AfXdpTx {
         }
     }
 
-    /// Its room, for others to look at.
-    pub(crate) fn gauge(&self) -> Gauge {
-        Gauge::Places {
+    /// How full it is, for others to look at.
+    pub(crate) fn gauge(&self) -> Arc<dyn Gauge> {
+        Arc::new(SlotGauge {
             count: self.limits.slots as u64,
             waiting: Arc::clone(&self.waiting),
-        }
+        })
     }
 
     /// The longest frame, in bytes without FCS.
@@ -261,7 +261,7 @@ impl TxQueue for AfXdpTx {
             frame.len() <= self.limits.frame_bytes_max,
             "frame too long for a port"
         );
-        let id = self.registered.insert(frame)?;
+        let id = self.registered.insert(frame.into())?;
         let number = id.0 as usize;
         let places = self.stamped.chunks.len().max(number + 1);
         self.stamped.chunks.resize(places, None);

@@ -1,8 +1,9 @@
 //! What stands for DPDK ports in a build without the feature `dpdk`: types that have no values.
 
 use std::io;
+use std::sync::Arc;
 
-use crate::buffers::{BufferSpace, Gauge};
+use crate::buffers::Gauge;
 use crate::description::DpdkDevice;
 use crate::{Capabilities, FrameId, PortError, QueueCounts, RxQueue, TxQueue};
 
@@ -86,17 +87,6 @@ impl DpdkControl {
     }
 }
 
-/// Has no values.
-#[derive(Clone, Debug)]
-pub enum PoolGauge {}
-
-impl PoolGauge {
-    /// Never called.
-    pub fn room(&self) -> BufferSpace {
-        match *self {}
-    }
-}
-
 impl DpdkTx {
     /// Never called.
     pub fn frame_bytes_max(&self) -> usize {
@@ -104,7 +94,7 @@ impl DpdkTx {
     }
 
     /// Never called.
-    pub(crate) fn gauge(&self) -> Gauge {
+    pub(crate) fn gauge(&self) -> Arc<dyn Gauge> {
         match *self {}
     }
 }

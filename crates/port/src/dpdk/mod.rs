@@ -19,7 +19,6 @@ use crate::description::DpdkDevice;
 use crate::{Capabilities, PortError, QueueCounts};
 use device::Device;
 
-pub use pool::PoolGauge;
 pub use receive::DpdkRx;
 pub use transmit::{DpdkTx, FRAMES_MAX};
 

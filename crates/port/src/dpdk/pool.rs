@@ -6,12 +6,11 @@
 
 use std::ffi::CString;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ffi;
 use super::ffi::{HEADROOM_BYTES, Left, Mbuf, Mempool};
-use crate::buffers::BufferSpace;
+use crate::buffers::{BufferSpace, Gauge};
 
 /// Mbufs that a thread keeps at hand, of each pool. DPDK allows 512.
 const CACHE_MBUFS: u32 = 256;
@@ -116,19 +115,15 @@ impl Pool {
     }
 }
 
-/// A pool that frames are written into, seen from any thread.
-#[derive(Clone, Debug)]
-pub struct PoolGauge(pub(super) Arc<Pool>);
-
-impl PoolGauge {
+impl Gauge for Pool {
     /// How many of its mbufs are home, and how many there are; each holds any frame of the port. While
     /// threads take some and bring them home, the count may be off by those.
-    pub fn room(&self) -> BufferSpace {
+    fn space(&self, _frame_bytes: usize) -> BufferSpace {
         // SAFETY: the pool lives as long as `self`, and DPDK's pools may be asked from any thread.
-        let home = unsafe { ffi::rte_mempool_avail_count(self.0.pool.as_ptr()) };
+        let home = unsafe { ffi::rte_mempool_avail_count(self.pool.as_ptr()) };
         BufferSpace {
-            free: home.min(self.0.mbufs).into(),
-            total: self.0.mbufs.into(),
+            free: home.min(self.mbufs).into(),
+            total: self.mbufs.into(),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::device::{DESCRIPTORS, Device};
 use super::eal;
 use super::ffi;
 use super::ffi::{HEADROOM_BYTES, Left, Mbuf};
-use super::pool::{self, Pool, PoolGauge};
+use super::pool::{self, Pool};
 use crate::buffers::Gauge;
 use crate::{FrameId, TxQueue};
 
@@ -114,8 +114,8 @@ impl DpdkTx {
     }
 
     /// Its room, for others to look at.
-    pub(crate) fn gauge(&self) -> Gauge {
-        Gauge::Pool(PoolGauge(Arc::clone(&self.pool)))
+    pub(crate) fn gauge(&self) -> Arc<dyn Gauge> {
+        Arc::<Pool>::clone(&self.pool)
     }
 
     /// Hands to the device what is pending. Returns whether there is room for more.

@@ -19,10 +19,10 @@ mod transmit;
 use crate::Capabilities;
 
 pub use receive::MemoryRx;
-pub use ring::{FRAME_BYTES_MAX, RingGauge};
+pub use ring::FRAME_BYTES_MAX;
 pub use settings::{DELAY_NS_MAX, LinkSettings, RATE_BPS_MAX, RATE_BPS_MIN};
 pub use sink::SinkTx;
-pub use transmit::{MemoryTx, REGISTERED_BYTES_MAX, RingTx};
+pub use transmit::{MemoryTx, RingTx};
 
 /// The rate that a memory port says it has when its link has none.
 pub const NOMINAL_RATE_BPS: f64 = 100e9;

@@ -27,7 +27,8 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::buffers::BufferSpace;
+use crate::buffers::{BufferSpace, Gauge};
+use crate::registered::RegisteredFrame;
 
 /// Bytes of a line.
 pub(super) const LINE_BYTES: usize = 64;
@@ -88,16 +89,15 @@ pub(crate) fn ring(bytes: usize) -> (Producer, Consumer) {
     (producer, consumer)
 }
 
-/// The room of a ring, seen from any thread.
-#[derive(Clone, Debug)]
-pub struct RingGauge {
+/// How full a ring is, seen from any thread.
+#[derive(Debug)]
+pub(super) struct RingGauge {
     shared: Arc<Shared>,
     capacity: u64,
 }
 
-impl RingGauge {
-    /// How many frames of so many bytes find room.
-    pub fn room(&self, frame_bytes: usize) -> BufferSpace {
+impl Gauge for RingGauge {
+    fn space(&self, frame_bytes: usize) -> BufferSpace {
         // In this order: what is released was published before.
         let released = self.shared.released.0.load(Ordering::Acquire);
         let published = self.shared.published.0.load(Ordering::Acquire);
@@ -181,11 +181,6 @@ impl Record {
         }
     }
 
-    /// Bytes that the record takes in a ring.
-    pub(super) fn bytes(&self) -> usize {
-        self.lines.len() * LINE_BYTES
-    }
-
     /// Writes the frame to `copy`, in the place of what was there.
     pub(super) fn copy_frame(&self, copy: &mut Vec<u8>) {
         copy.clear();
@@ -194,6 +189,12 @@ impl Record {
         }
         copy.drain(..HEADER_BYTES);
         copy.truncate(self.frame_bytes);
+    }
+}
+
+impl RegisteredFrame for Record {
+    fn bytes(&self) -> usize {
+        self.lines.len() * LINE_BYTES
     }
 }
 
@@ -217,7 +218,7 @@ pub(crate) struct Producer {
 unsafe impl Send for Producer {}
 
 impl Producer {
-    /// Its room, for others to look at.
+    /// How full it is, for others to look at.
     pub(super) fn gauge(&self) -> RingGauge {
         RingGauge {
             shared: Arc::clone(&self.shared),

@@ -1,14 +1,13 @@
 //! The transmit queue of a port without a peer: frames are counted and forgotten.
 
 use super::ring::FRAME_BYTES_MAX;
+use crate::buffers::{BufferSpace, Gauge};
 use crate::registered::Registered;
 use crate::{FrameId, TxQueue};
 
 /// Frames are written behind each other into this much memory, over and over: little enough to
 /// stay in the nearest cache.
 const AREA_BYTES: usize = 16 * 1024;
-/// The same, for who asks how much room there is.
-pub(super) const SINK_BYTES: u64 = AREA_BYTES as u64;
 /// Frames begin at multiples of this.
 const ALIGNMENT_BYTES: usize = 64;
 
@@ -22,13 +21,24 @@ pub struct SinkTx {
     registered: Registered,
 }
 
+/// What a sink could hold: nothing waits in it.
+#[derive(Debug)]
+pub(super) struct SinkGauge;
+
+impl Gauge for SinkGauge {
+    fn space(&self, frame_bytes: usize) -> BufferSpace {
+        let total = (AREA_BYTES / frame_bytes.max(1)) as u64;
+        BufferSpace { free: total, total }
+    }
+}
+
 impl SinkTx {
     pub(super) fn new() -> SinkTx {
         SinkTx {
             area: vec![0; AREA_BYTES + FRAME_BYTES_MAX].into_boxed_slice(),
             position: 0,
             sent_packets: 0,
-            registered: Registered::default(),
+            registered: Registered::new(),
         }
     }
 
@@ -61,7 +71,7 @@ impl TxQueue for SinkTx {
     }
 
     fn register(&mut self, frame: &[u8]) -> Option<FrameId> {
-        self.registered.insert(frame)
+        self.registered.insert(frame.into())
     }
 
     fn unregister(&mut self, frame: FrameId) {

@@ -1,6 +1,7 @@
 //! Tests of memory ports: links, queues and rings together, in virtual time.
 
 use super::*;
+use crate::registered::REGISTERED_BYTES_MAX;
 use crate::{FrameId, Port as _, RxQueue, TxQueue};
 
 fn settings(text: &str) -> LinkSettings {

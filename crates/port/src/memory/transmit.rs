@@ -1,12 +1,13 @@
 //! The transmit queues of memory ports, and the frames that they keep ready.
 
+use std::sync::Arc;
+
 use super::ring::{FRAME_BYTES_MAX, Producer, Record};
-use super::sink::{SINK_BYTES, SinkTx};
+use super::sink::{SinkGauge, SinkTx};
 use crate::buffers::Gauge;
+use crate::registered::Registered;
 use crate::{FrameId, TxQueue};
 
-/// What the frames that a queue keeps ready have together at most, in rounded up bytes.
-pub const REGISTERED_BYTES_MAX: usize = 16 << 20;
 /// A transmit queue of a memory port.
 ///
 /// The kinds are types of their own, so that a caller can branch once a burst and run its loop
@@ -20,11 +21,11 @@ pub enum MemoryTx {
 }
 
 impl MemoryTx {
-    /// Its room, for others to look at.
-    pub(crate) fn gauge(&self) -> Gauge {
+    /// How full it is, for others to look at.
+    pub(crate) fn gauge(&self) -> Arc<dyn Gauge> {
         match self {
-            MemoryTx::Ring(queue) => Gauge::Ring(queue.ring.gauge()),
-            MemoryTx::Sink(_) => Gauge::Bytes(SINK_BYTES),
+            MemoryTx::Ring(queue) => Arc::new(queue.ring.gauge()),
+            MemoryTx::Sink(_) => Arc::new(SinkGauge),
         }
     }
 }
@@ -87,20 +88,14 @@ impl TxQueue for MemoryTx {
 #[derive(Debug)]
 pub struct RingTx {
     ring: Producer,
-    /// By frame number.
-    registered: Vec<Option<Record>>,
-    /// Numbers that were unregistered, for the next ones.
-    free_numbers: Vec<u32>,
-    registered_bytes: usize,
+    registered: Registered<Record>,
 }
 
 impl RingTx {
     pub(super) fn new(ring: Producer) -> RingTx {
         RingTx {
             ring,
-            registered: Vec::new(),
-            free_numbers: Vec::new(),
-            registered_bytes: 0,
+            registered: Registered::new(),
         }
     }
 }
@@ -119,39 +114,20 @@ impl TxQueue for RingTx {
 
     #[inline]
     fn repeat(&mut self, now_ns: u64, frame: FrameId, count: u32) -> u32 {
-        let record = self.registered[frame.0 as usize]
-            .as_ref()
-            .expect("a frame is repeated only while it is registered");
-        self.ring.repeat(now_ns, record, count)
+        self.ring
+            .repeat(now_ns, self.registered.frame(frame), count)
     }
 
     fn register(&mut self, frame: &[u8]) -> Option<FrameId> {
-        let record = Record::new(frame);
-        let bytes = self.registered_bytes + record.bytes();
-        if bytes > REGISTERED_BYTES_MAX {
-            return None;
-        }
-        self.registered_bytes = bytes;
-        let number = self.free_numbers.pop().unwrap_or_else(|| {
-            self.registered.push(None);
-            self.registered.len() as u32 - 1
-        });
-        self.registered[number as usize] = Some(record);
-        Some(FrameId(number))
+        self.registered.insert(Record::new(frame))
     }
 
     fn unregister(&mut self, frame: FrameId) {
-        if let Some(record) = self.registered[frame.0 as usize].take() {
-            self.registered_bytes -= record.bytes();
-            self.free_numbers.push(frame.0);
-        }
+        self.registered.remove(frame);
     }
 
     fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>) {
-        let record = self.registered[frame.0 as usize]
-            .as_ref()
-            .expect("a frame is copied only while it is registered");
-        record.copy_frame(copy);
+        self.registered.frame(frame).copy_frame(copy);
     }
 
     #[inline]

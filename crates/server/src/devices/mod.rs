@@ -13,8 +13,9 @@ pub mod show;
 use allosaur_netdev::InterfaceError;
 use allosaur_netdev::inventory::{Interface, Machine, PciDevice, Use, drivers};
 use allosaur_port::PortError;
-use allosaur_port::description::{DpdkDevice, PortDescription, kind_like};
+use allosaur_port::description::{DpdkDevice, PortDescription};
 use allosaur_port::dpdk;
+use allosaur_port::kind_names::kind_like;
 
 use crate::settings::begin;
 

@@ -1,4 +1,4 @@
-//! Frames that the kernel joined, taken apart as they would be on a wire.
+//! Frames of many segments (GSO), cut as they would be on a wire.
 //!
 //! Linux hands TCP data to a device in pieces of up to 64 KB and leaves the cutting to it (GSO);
 //! veth, bridges and taps pass the pieces on uncut. It also joins what a card receives (GRO).
@@ -12,15 +12,14 @@ use allosaur_packet::transport::tcp::{TcpFlags, TcpView};
 use allosaur_packet::transport::udp::{self, UdpView};
 
 use super::offloads::{Offloads, Tag};
-use super::receive::MACS_BYTES;
 use crate::memory::FRAME_BYTES_MAX;
 
 /// What stands in place of a frame's type in front of a tag: 802.1Q and 802.1ad.
 const TAG_TYPES: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
 
-/// A joined frame, and how it is to be cut.
+/// A frame of many segments, and how it is to be cut.
 #[derive(Debug)]
-pub(super) struct Joined<'a> {
+pub(super) struct GsoFrame<'a> {
     frame: &'a [u8],
     /// The VLAN tag that the kernel took out.
     tag: Option<Tag>,
@@ -31,22 +30,20 @@ pub(super) struct Joined<'a> {
     segment_bytes: usize,
 }
 
-impl<'a> Joined<'a> {
+impl<'a> GsoFrame<'a> {
     /// `None` when it is not of a kind that can be cut here.
     pub(super) fn new(
         frame: &'a [u8],
         offloads: &Offloads,
         tag: Option<Tag>,
-    ) -> Option<Joined<'a>> {
+    ) -> Option<GsoFrame<'a>> {
         let network = network_offset(frame)?;
         let transport = offloads.checksum_start;
         let header = frame.get(transport..)?;
-        let (protocol, header_bytes) = match offloads.segments()? {
-            Segments::Tcp => {
-                let view = TcpView::new_checked(header).ok()?;
-                (IpProtocol::TCP, view.header_bytes())
-            }
-            Segments::Udp => (IpProtocol::UDP, udp::HEADER_BYTES),
+        let protocol = offloads.segment_protocol()?;
+        let header_bytes = match protocol {
+            IpProtocol::TCP => TcpView::new_checked(header).ok()?.header_bytes(),
+            _ => udp::HEADER_BYTES,
         };
         let network_header = frame.get(network..transport)?;
         match network_header.first()? >> 4 {
@@ -58,7 +55,7 @@ impl<'a> Joined<'a> {
         let segment_bytes_max = (FRAME_BYTES_MAX - vlan::HEADER_BYTES).checked_sub(payload)?;
         let has_segments = (1..=segment_bytes_max).contains(&offloads.segment_bytes);
         let can_be_cut = payload < frame.len() && has_segments;
-        can_be_cut.then_some(Joined {
+        can_be_cut.then_some(GsoFrame {
             frame,
             tag,
             network,
@@ -75,9 +72,9 @@ impl<'a> Joined<'a> {
         let count = segments.len();
         for (number, segment) in segments.enumerate() {
             buffer.clear();
-            buffer.extend_from_slice(&self.frame[..MACS_BYTES]);
+            buffer.extend_from_slice(&self.frame[..ethernet::TYPE_OFFSET]);
             buffer.extend(self.tag.iter().flatten());
-            buffer.extend_from_slice(&self.frame[MACS_BYTES..self.payload]);
+            buffer.extend_from_slice(&self.frame[ethernet::TYPE_OFFSET..self.payload]);
             buffer.extend_from_slice(segment);
             let shift = self.tag.map_or(0, |tag| tag.len());
             let packet = &mut buffer[self.network + shift..];
@@ -137,15 +134,6 @@ fn complete_udp(segment: &mut [u8], pseudo_header: Sum) {
     view.fill_checksum(pseudo_header);
 }
 
-/// What a joined frame carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Segments {
-    /// TCP, over IPv4 or IPv6.
-    Tcp,
-    /// UDP, datagrams of one size.
-    Udp,
-}
-
 /// Where the IP header begins, behind the VLAN tags that are left in the frame.
 fn network_offset(frame: &[u8]) -> Option<usize> {
     let mut offset = ethernet::HEADER_BYTES;
@@ -163,9 +151,9 @@ mod tests {
 
     const TAG: [u8; 4] = [0x81, 0, 0, 7];
 
-    /// A frame as the kernel joins it: lengths and checksums are those of the whole, or nothing.
-    fn joined(version: u8, tags: usize, protocol: IpProtocol, payload: usize) -> (Vec<u8>, usize) {
-        let mut frame = vec![2; MACS_BYTES];
+    /// A frame as the kernel hands it to a device: lengths and checksums are those of the whole, or nothing.
+    fn whole(version: u8, tags: usize, protocol: IpProtocol, payload: usize) -> (Vec<u8>, usize) {
+        let mut frame = vec![2; ethernet::TYPE_OFFSET];
         for _ in 0..tags {
             frame.extend(TAG);
         }
@@ -198,9 +186,9 @@ mod tests {
     }
 
     fn cut(frame: &[u8], offloads: &Offloads, tag: Option<[u8; 4]>) -> Option<Vec<Vec<u8>>> {
-        let joined = Joined::new(frame, offloads, tag)?;
+        let whole = GsoFrame::new(frame, offloads, tag)?;
         let mut frames = Vec::new();
-        let count = joined.cut(&mut Vec::new(), |frame| frames.push(frame.to_vec()));
+        let count = whole.cut(&mut Vec::new(), |frame| frames.push(frame.to_vec()));
         assert_eq!(count, frames.len());
         Some(frames)
     }
@@ -232,7 +220,7 @@ mod tests {
     fn tcp_is_cut_into_segments_that_follow_each_other() {
         for (version, kind) in [(4, 1), (4, 0x81), (6, 4)] {
             for (tags, tag) in [(0, None), (1, None), (0, Some(TAG)), (1, Some(TAG))] {
-                let (frame, transport) = joined(version, tags, IpProtocol::TCP, 2500);
+                let (frame, transport) = whole(version, tags, IpProtocol::TCP, 2500);
                 let cut = cut(&frame, &offloads(kind, transport), tag).expect("it can be cut");
                 assert_eq!(cut.len(), 3);
                 let shift = tag.map_or(0, |tag| tag.len());
@@ -258,7 +246,7 @@ mod tests {
     #[test]
     fn udp_is_cut_into_datagrams() {
         for version in [4, 6] {
-            let (frame, transport) = joined(version, 0, IpProtocol::UDP, 1999);
+            let (frame, transport) = whole(version, 0, IpProtocol::UDP, 1999);
             let cut = cut(&frame, &offloads(5, transport), None).expect("it can be cut");
             assert_eq!(cut.len(), 2);
             for (segment, bytes) in cut.iter().zip([1000, 999]) {
@@ -272,7 +260,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_cut_is_none() {
-        let (frame, transport) = joined(4, 0, IpProtocol::TCP, 2500);
+        let (frame, transport) = whole(4, 0, IpProtocol::TCP, 2500);
         let good = offloads(1, transport);
         assert!(cut(&frame, &good, None).is_some());
         for kind in [0, 2, 3, 77] {
