@@ -5,6 +5,7 @@
 //! check already needs no rule here.
 
 mod architecture;
+mod cycles;
 mod headers;
 mod imports;
 mod manifest;

@@ -1,0 +1,199 @@
+//! Rule: the files of a crate import each other one way, and so do its top-level modules.
+//!
+//! A file that has others below it (`mod.rs`, `lib.rs`) may import them and they it: it is what they
+//! have in common. Circles that are left are on a list with their files, and the list only shrinks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::paths::paths;
+use crate::source::{RustFile, rust_files};
+
+/// Circles that are still there: crate, and modules.
+const LEFT: [(&str, &[&str]); 3] = [
+    (
+        "engine",
+        &[
+            "session::flow",
+            "session::tcp_transport",
+            "session::udp_transport",
+        ],
+    ),
+    (
+        "server",
+        &[
+            "control::layers",
+            "control::lease",
+            "control::port",
+            "control::ports",
+            "control::remote",
+            "control::service",
+            "control::traffic",
+        ],
+    ),
+    (
+        "server",
+        &["control::stateful::app_latency", "control::stateful::rows"],
+    ),
+];
+
+type Module = Vec<String>;
+/// Which module imports which.
+type Imports = BTreeMap<Module, BTreeSet<Module>>;
+
+/// The product files of a crate by their modules.
+fn modules<'f>(crate_name: &str, files: &'f [RustFile]) -> BTreeMap<Module, &'f RustFile> {
+    let inside = files
+        .iter()
+        .filter(|file| file.crate_name() == Some(crate_name) && file.is_product());
+    inside.map(|file| (file.module(), file)).collect()
+}
+
+/// What the files of a crate import from each other, without those that have others below them.
+fn imports_of_files(modules: &BTreeMap<Module, &RustFile>) -> Imports {
+    let is_parent = |module: &Module| {
+        let is_below = |other: &&Module| other.len() > module.len() && other.starts_with(module);
+        modules.keys().any(|other| is_below(&other))
+    };
+    let mut imports = Imports::new();
+    for (module, file) in modules.iter().filter(|(module, _)| !is_parent(module)) {
+        let found = named(file).filter_map(|path| {
+            let lengths = (1..=path.len()).rev();
+            let mut prefixes = lengths.map(|length| path[..length].to_vec());
+            prefixes.find(|prefix| modules.contains_key(prefix))
+        });
+        let others = found.filter(|other| other != module && !is_parent(other));
+        imports.insert(module.clone(), others.collect());
+    }
+    imports
+}
+
+/// What the top-level modules of a crate import from each other.
+fn imports_of_top_level(modules: &BTreeMap<Module, &RustFile>) -> Imports {
+    let is_top = |name: &String| modules.keys().any(|module| module.first() == Some(name));
+    let mut imports = Imports::new();
+    for (module, file) in modules {
+        let Some(top) = module.first() else {
+            continue;
+        };
+        let found = named(file).filter_map(|path| path.into_iter().next());
+        let others = found.filter(|other| other != top && is_top(other));
+        let entry = imports.entry(vec![top.clone()]).or_default();
+        entry.extend(others.map(|other| vec![other]));
+    }
+    imports
+}
+
+/// The paths within its crate that a file names, without `crate` in front.
+fn named(file: &RustFile) -> impl Iterator<Item = Module> {
+    let inside = paths(file).into_iter().filter_map(|path| {
+        let (first, rest) = path.segments.split_first()?;
+        (first == "crate").then(|| rest.to_vec())
+    });
+    inside.filter(|path| !path.is_empty())
+}
+
+/// The groups of modules that all lead to each other.
+fn circles(imports: &Imports) -> Vec<Vec<String>> {
+    let reached: BTreeMap<&Module, BTreeSet<&Module>> = imports
+        .keys()
+        .map(|module| (module, reached_from(module, imports)))
+        .collect();
+    let mut circles: Vec<Vec<String>> = Vec::new();
+    for (module, forward) in &reached {
+        let mutual = forward.iter().filter(|other| {
+            reached
+                .get(*other)
+                .is_some_and(|back| back.contains(module))
+        });
+        let circle: Vec<String> = mutual.map(|module| module.join("::")).collect();
+        if circle.len() > 1 && !circles.contains(&circle) {
+            circles.push(circle);
+        }
+    }
+    circles
+}
+
+fn reached_from<'i>(module: &Module, imports: &'i Imports) -> BTreeSet<&'i Module> {
+    let mut reached = BTreeSet::new();
+    let mut waiting: Vec<&Module> = imports[module].iter().collect();
+    while let Some(next) = waiting.pop() {
+        if reached.insert(next) {
+            waiting.extend(imports.get(next).into_iter().flatten());
+        }
+    }
+    reached
+}
+
+/// A circle is allowed as long as all of it is in one that the list names.
+fn check(crate_name: &str, files: &[RustFile], left: &[(&str, &[&str])]) -> Vec<String> {
+    let modules = modules(crate_name, files);
+    let mut found = circles(&imports_of_files(&modules));
+    found.extend(circles(&imports_of_top_level(&modules)));
+    let listed = left.iter().filter(|(listed, _)| *listed == crate_name);
+    let listed: Vec<&[&str]> = listed.map(|(_, circle)| *circle).collect();
+    let is_in = |circle: &[String], listed: &[&str]| {
+        circle
+            .iter()
+            .all(|module| listed.contains(&module.as_str()))
+    };
+    let mut violations = Vec::new();
+    for circle in &found {
+        if !listed.iter().any(|listed| is_in(circle, listed)) {
+            violations.push(format!(
+                "{crate_name}: {} import each other. Put what both need into a file of its own",
+                circle.join(", ")
+            ));
+        }
+    }
+    for listed in listed {
+        if !found.iter().any(|circle| is_in(circle, listed)) {
+            violations.push(format!(
+                "{crate_name}: {} are no circle any more. Take them from the list in cycles.rs",
+                listed.join(", ")
+            ));
+        }
+    }
+    violations
+}
+
+#[test]
+fn files_and_modules_import_one_way() {
+    let files = rust_files();
+    let names: BTreeSet<&str> = files.iter().filter_map(RustFile::crate_name).collect();
+    assert!(names.contains("netdev"), "{names:?}");
+    for name in names {
+        crate::assert_none(&check(name, &files, &LEFT));
+    }
+}
+
+#[test]
+fn circles_are_seen_and_the_list_only_shrinks() {
+    let file = |path: &str, text: &str| RustFile::new(&format!("crates/port/src/{path}"), text);
+    let files = |b: &str| {
+        [
+            file("lib.rs", "mod ring; mod spread;"),
+            file("ring/mod.rs", "mod a; mod b; use b::B;"),
+            file("ring/a.rs", "use super::b::B; use super::C;"),
+            file("ring/b.rs", b),
+            file("spread.rs", "use crate::ring::C;"),
+        ]
+    };
+    let check = |b: &str, left: &[(&str, &[&str])]| check("port", &files(b), left);
+    crate::assert_none(&check("use super::C; fn f() { self::g(); }", &[]));
+    crate::assert_none(&check(
+        "#[cfg(test)] mod t { use super::super::a::A; }",
+        &[],
+    ));
+    for back in ["use super::a::A;", "fn f() { crate::ring::a::g(); }"] {
+        crate::assert_one(&check(back, &[]), &["port: ring::a, ring::b import"]);
+        crate::assert_none(&check(back, &[("port", &["ring::a", "ring::b"])]));
+        crate::assert_one(
+            &check(back, &[("engine", &["ring::a", "ring::b"])]),
+            &["ring"],
+        );
+    }
+    let left: [(&str, &[&str]); 1] = [("port", &["ring::a", "ring::b"])];
+    crate::assert_one(&check("", &left), &["no circle any more"]);
+    let above = check("use crate::spread::S;", &[]);
+    crate::assert_one(&above, &["port: ring, spread import"]);
+}
