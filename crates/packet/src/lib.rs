@@ -26,6 +26,7 @@ pub mod network;
 pub mod offload;
 mod options;
 pub mod transport;
+mod view;
 
 pub use address::{MacAddress, MacAddressError};
 pub use error::HeaderError;

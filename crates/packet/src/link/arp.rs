@@ -5,8 +5,9 @@ use std::net::Ipv4Addr;
 
 use crate::address::MacAddress;
 use crate::bytes;
-use crate::error::{HeaderError, check_room};
+use crate::error::HeaderError;
 use crate::link::ethernet::EtherType;
+use crate::view::view;
 
 mod field {
     use crate::bytes::Field;
@@ -39,41 +40,12 @@ impl ArpOperation {
     pub const REPLY: ArpOperation = ArpOperation(2);
 }
 
-/// A view over an ARP packet.
-#[derive(Clone, Copy, Debug)]
-pub struct ArpView<B> {
-    bytes: B,
+view! {
+    /// A view over an ARP packet.
+    ArpView of ArpHeader, "arp", HEADER_BYTES
 }
 
 impl<B: AsRef<[u8]>> ArpView<B> {
-    /// A view that may be read without fear.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn new_checked(bytes: B) -> Result<Self, HeaderError> {
-        let view = Self::new_unchecked(bytes);
-        view.check_len()?;
-        Ok(view)
-    }
-
-    /// A view over bytes that are known to be enough.
-    pub fn new_unchecked(bytes: B) -> Self {
-        ArpView { bytes }
-    }
-
-    /// Makes every accessor safe when it is `Ok`.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn check_len(&self) -> Result<(), HeaderError> {
-        check_room("arp", self.bytes.as_ref(), HEADER_BYTES)
-    }
-
-    /// The bytes back.
-    pub fn into_inner(self) -> B {
-        self.bytes
-    }
-
     /// What kind of link it is about; Ethernet is 1.
     pub fn hardware_type(&self) -> u16 {
         bytes::u16_at(self.bytes.as_ref(), field::HARDWARE_TYPE)
@@ -216,15 +188,6 @@ impl ArpHeader {
         view.set_sender_ip(self.sender_ip);
         view.set_target_mac(self.target_mac);
         view.set_target_ip(self.target_ip);
-    }
-}
-
-impl<B: AsRef<[u8]>> fmt::Display for ArpView<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match ArpHeader::parse(self.bytes.as_ref()) {
-            Ok(header) => header.fmt(f),
-            Err(error) => write!(f, "({error})"),
-        }
     }
 }
 

@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::address::MacAddress;
 use crate::bytes;
-use crate::error::{HeaderError, check_room};
+use crate::error::HeaderError;
+use crate::view::view;
 
 mod field {
     use crate::bytes::Field;
@@ -72,41 +73,12 @@ impl fmt::Display for EtherType {
     }
 }
 
-/// A view over an Ethernet frame (without its FCS).
-#[derive(Clone, Copy, Debug)]
-pub struct EthernetView<B> {
-    bytes: B,
+view! {
+    /// A view over an Ethernet frame (without its FCS).
+    EthernetView of EthernetHeader, "ethernet", HEADER_BYTES
 }
 
 impl<B: AsRef<[u8]>> EthernetView<B> {
-    /// A view that may be read without fear.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn new_checked(bytes: B) -> Result<Self, HeaderError> {
-        let view = Self::new_unchecked(bytes);
-        view.check_len()?;
-        Ok(view)
-    }
-
-    /// A view over bytes that are known to be enough.
-    pub fn new_unchecked(bytes: B) -> Self {
-        EthernetView { bytes }
-    }
-
-    /// Makes every accessor safe when it is `Ok`.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn check_len(&self) -> Result<(), HeaderError> {
-        check_room("ethernet", self.bytes.as_ref(), HEADER_BYTES)
-    }
-
-    /// The bytes back.
-    pub fn into_inner(self) -> B {
-        self.bytes
-    }
-
     /// Where the frame goes.
     pub fn destination(&self) -> MacAddress {
         MacAddress(bytes::array(self.bytes.as_ref(), field::DESTINATION))
@@ -190,15 +162,6 @@ impl EthernetHeader {
         view.set_destination(self.destination);
         view.set_source(self.source);
         view.set_ether_type(self.ether_type);
-    }
-}
-
-impl<B: AsRef<[u8]>> fmt::Display for EthernetView<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match EthernetHeader::parse(self.bytes.as_ref()) {
-            Ok(header) => header.fmt(f),
-            Err(error) => write!(f, "({error})"),
-        }
     }
 }
 

@@ -6,8 +6,9 @@
 use std::fmt;
 
 use crate::bytes;
-use crate::error::{HeaderError, check_room};
+use crate::error::HeaderError;
 use crate::link::ethernet::EtherType;
+use crate::view::view;
 
 mod field {
     use crate::bytes::Field;
@@ -23,41 +24,12 @@ const PRIORITY_SHIFT: u16 = 13;
 const DROP_ELIGIBLE: u16 = 0x1000;
 const IDENTIFIER: u16 = 0x0fff;
 
-/// A view over a VLAN tag and what follows it.
-#[derive(Clone, Copy, Debug)]
-pub struct VlanView<B> {
-    bytes: B,
+view! {
+    /// A view over a VLAN tag and what follows it.
+    VlanView of VlanHeader, "vlan", HEADER_BYTES
 }
 
 impl<B: AsRef<[u8]>> VlanView<B> {
-    /// A view that may be read without fear.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn new_checked(bytes: B) -> Result<Self, HeaderError> {
-        let view = Self::new_unchecked(bytes);
-        view.check_len()?;
-        Ok(view)
-    }
-
-    /// A view over bytes that are known to be enough.
-    pub fn new_unchecked(bytes: B) -> Self {
-        VlanView { bytes }
-    }
-
-    /// Makes every accessor safe when it is `Ok`.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn check_len(&self) -> Result<(), HeaderError> {
-        check_room("vlan", self.bytes.as_ref(), HEADER_BYTES)
-    }
-
-    /// The bytes back.
-    pub fn into_inner(self) -> B {
-        self.bytes
-    }
-
     /// All of the tag control information.
     pub fn control(&self) -> u16 {
         bytes::u16_at(self.bytes.as_ref(), field::CONTROL)
@@ -187,15 +159,6 @@ pub fn tags_of(vlans: &[u16]) -> Vec<u8> {
         tags.extend(identifier.to_be_bytes());
     }
     tags
-}
-
-impl<B: AsRef<[u8]>> fmt::Display for VlanView<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match VlanHeader::parse(self.bytes.as_ref()) {
-            Ok(header) => header.fmt(f),
-            Err(error) => write!(f, "({error})"),
-        }
-    }
 }
 
 impl fmt::Display for VlanHeader {

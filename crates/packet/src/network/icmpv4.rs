@@ -5,8 +5,9 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use crate::bytes;
-use crate::error::{HeaderError, check_room};
+use crate::error::HeaderError;
 use crate::network::checksum;
+use crate::view::view;
 
 mod field {
     use crate::bytes::Field;
@@ -30,41 +31,12 @@ const ECHO_REQUEST: u8 = 8;
 const TIME_EXCEEDED: u8 = 11;
 const PARAMETER_PROBLEM: u8 = 12;
 
-/// A view over an ICMP message.
-#[derive(Clone, Copy, Debug)]
-pub struct Icmpv4View<B> {
-    bytes: B,
+view! {
+    /// A view over an ICMP message.
+    Icmpv4View of Icmpv4Header, "icmpv4", HEADER_BYTES
 }
 
 impl<B: AsRef<[u8]>> Icmpv4View<B> {
-    /// A view that may be read without fear.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn new_checked(bytes: B) -> Result<Self, HeaderError> {
-        let view = Self::new_unchecked(bytes);
-        view.check_len()?;
-        Ok(view)
-    }
-
-    /// A view over bytes that are known to be enough.
-    pub fn new_unchecked(bytes: B) -> Self {
-        Icmpv4View { bytes }
-    }
-
-    /// Makes every accessor safe when it is `Ok`.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn check_len(&self) -> Result<(), HeaderError> {
-        check_room("icmpv4", self.bytes.as_ref(), HEADER_BYTES)
-    }
-
-    /// The bytes back.
-    pub fn into_inner(self) -> B {
-        self.bytes
-    }
-
     /// What kind of message it is (the type field).
     pub fn kind(&self) -> u8 {
         self.bytes.as_ref()[field::KIND]
@@ -256,15 +228,6 @@ impl Icmpv4Header {
         view.set_kind(kind, code);
         view.set_checksum(0);
         view.set_rest(rest);
-    }
-}
-
-impl<B: AsRef<[u8]>> fmt::Display for Icmpv4View<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Icmpv4Header::parse(self.bytes.as_ref()) {
-            Ok(header) => header.fmt(f),
-            Err(error) => write!(f, "({error})"),
-        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::bytes;
 use crate::error::{HeaderError, check_room};
 use crate::network::checksum::Sum;
 use crate::network::neighbor::NeighborOptions;
+use crate::view::view;
 
 mod field {
     use crate::bytes::Field;
@@ -46,41 +47,12 @@ const OVERRIDE: u8 = 0x20;
 const MANAGED: u8 = 0x80;
 const OTHER_CONFIGURATION: u8 = 0x40;
 
-/// A view over an ICMPv6 message.
-#[derive(Clone, Copy, Debug)]
-pub struct Icmpv6View<B> {
-    bytes: B,
+view! {
+    /// A view over an ICMPv6 message.
+    Icmpv6View of Icmpv6Header, "icmpv6", HEADER_BYTES
 }
 
 impl<B: AsRef<[u8]>> Icmpv6View<B> {
-    /// A view that may be read without fear.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn new_checked(bytes: B) -> Result<Self, HeaderError> {
-        let view = Self::new_unchecked(bytes);
-        view.check_len()?;
-        Ok(view)
-    }
-
-    /// A view over bytes that are known to be enough.
-    pub fn new_unchecked(bytes: B) -> Self {
-        Icmpv6View { bytes }
-    }
-
-    /// Makes every accessor safe when it is `Ok`.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn check_len(&self) -> Result<(), HeaderError> {
-        check_room("icmpv6", self.bytes.as_ref(), HEADER_BYTES)
-    }
-
-    /// The bytes back.
-    pub fn into_inner(self) -> B {
-        self.bytes
-    }
-
     /// What kind of message it is (the type field); below 128 it is an error.
     pub fn kind(&self) -> u8 {
         self.bytes.as_ref()[field::KIND]
@@ -412,15 +384,6 @@ fn parse_target(bytes: &[u8]) -> Result<(Ipv6Addr, NeighborOptions), HeaderError
     check_room("icmpv6 neighbor message", bytes, field::TARGET.end)?;
     let target = Ipv6Addr::from(bytes::array::<16>(bytes, field::TARGET));
     Ok((target, NeighborOptions::parse(&bytes[field::TARGET.end..])?))
-}
-
-impl<B: AsRef<[u8]>> fmt::Display for Icmpv6View<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Icmpv6Header::parse(self.bytes.as_ref()) {
-            Ok(header) => header.fmt(f),
-            Err(error) => write!(f, "({error})"),
-        }
-    }
 }
 
 impl fmt::Display for Icmpv6Header {

@@ -8,6 +8,7 @@ use crate::error::{HeaderError, check_room};
 use crate::network::checksum::Sum;
 use crate::network::ip_protocol::IpProtocol;
 use crate::options::{OptionList, RawOptions};
+use crate::view::view;
 
 mod field {
     use crate::bytes::Field;
@@ -33,28 +34,12 @@ const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const FRAGMENT_OFFSET: u16 = 0x1fff;
 
-/// A view over an IPv4 packet.
-#[derive(Clone, Copy, Debug)]
-pub struct Ipv4View<B> {
-    bytes: B,
+view! {
+    /// A view over an IPv4 packet.
+    Ipv4View of Ipv4Header
 }
 
 impl<B: AsRef<[u8]>> Ipv4View<B> {
-    /// A view that may be read without fear.
-    ///
-    /// # Errors
-    /// When the bytes end before the header and its options do, or its length is below 20.
-    pub fn new_checked(bytes: B) -> Result<Self, HeaderError> {
-        let view = Self::new_unchecked(bytes);
-        view.check_len()?;
-        Ok(view)
-    }
-
-    /// A view over bytes that are known to be enough.
-    pub fn new_unchecked(bytes: B) -> Self {
-        Ipv4View { bytes }
-    }
-
     /// Makes every accessor safe when it is `Ok`.
     ///
     /// # Errors
@@ -71,11 +56,6 @@ impl<B: AsRef<[u8]>> Ipv4View<B> {
             });
         }
         check_room("ipv4", bytes, self.header_bytes())
-    }
-
-    /// The bytes back.
-    pub fn into_inner(self) -> B {
-        self.bytes
     }
 
     /// The version, 4.
@@ -416,15 +396,6 @@ impl Ipv4Header {
         view.set_source(self.source);
         view.set_destination(self.destination);
         view.fill_checksum();
-    }
-}
-
-impl<B: AsRef<[u8]>> fmt::Display for Ipv4View<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Ipv4Header::parse(self.bytes.as_ref()) {
-            Ok(header) => header.fmt(f),
-            Err(error) => write!(f, "({error})"),
-        }
     }
 }
 

@@ -5,8 +5,9 @@ use std::fmt;
 use std::net::Ipv6Addr;
 
 use crate::bytes;
-use crate::error::{HeaderError, check_room};
+use crate::error::HeaderError;
 use crate::network::ip_protocol::IpProtocol;
+use crate::view::view;
 
 mod field {
     use crate::bytes::Field;
@@ -30,41 +31,12 @@ const TRAFFIC_CLASS_SHIFT: u32 = 20;
 const FLOW_LABEL: u32 = 0x000f_ffff;
 const TRAFFIC_CLASS: u32 = 0x0ff0_0000;
 
-/// A view over an IPv6 packet.
-#[derive(Clone, Copy, Debug)]
-pub struct Ipv6View<B> {
-    bytes: B,
+view! {
+    /// A view over an IPv6 packet.
+    Ipv6View of Ipv6Header, "ipv6", HEADER_BYTES
 }
 
 impl<B: AsRef<[u8]>> Ipv6View<B> {
-    /// A view that may be read without fear.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn new_checked(bytes: B) -> Result<Self, HeaderError> {
-        let view = Self::new_unchecked(bytes);
-        view.check_len()?;
-        Ok(view)
-    }
-
-    /// A view over bytes that are known to be enough.
-    pub fn new_unchecked(bytes: B) -> Self {
-        Ipv6View { bytes }
-    }
-
-    /// Makes every accessor safe when it is `Ok`.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn check_len(&self) -> Result<(), HeaderError> {
-        check_room("ipv6", self.bytes.as_ref(), HEADER_BYTES)
-    }
-
-    /// The bytes back.
-    pub fn into_inner(self) -> B {
-        self.bytes
-    }
-
     /// The version, 6.
     pub fn version(&self) -> u8 {
         self.bytes.as_ref()[field::FIRST_WORD.start] >> 4
@@ -254,15 +226,6 @@ impl Ipv6Header {
         view.set_hop_limit(self.hop_limit);
         view.set_source(self.source);
         view.set_destination(self.destination);
-    }
-}
-
-impl<B: AsRef<[u8]>> fmt::Display for Ipv6View<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Ipv6Header::parse(self.bytes.as_ref()) {
-            Ok(header) => header.fmt(f),
-            Err(error) => write!(f, "({error})"),
-        }
     }
 }
 

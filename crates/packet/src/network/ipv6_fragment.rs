@@ -3,8 +3,9 @@
 use std::fmt;
 
 use crate::bytes;
-use crate::error::{HeaderError, check_room};
+use crate::error::HeaderError;
 use crate::network::ip_protocol::IpProtocol;
+use crate::view::view;
 
 mod field {
     use crate::bytes::Field;
@@ -21,41 +22,12 @@ pub const HEADER_BYTES: usize = field::IDENTIFICATION.end;
 const OFFSET: u16 = 0xfff8;
 const MORE_FRAGMENTS: u16 = 0x0001;
 
-/// A view over a fragment header and what follows it.
-#[derive(Clone, Copy, Debug)]
-pub struct Ipv6FragmentView<B> {
-    bytes: B,
+view! {
+    /// A view over a fragment header and what follows it.
+    Ipv6FragmentView of Ipv6FragmentHeader, "ipv6 fragment", HEADER_BYTES
 }
 
 impl<B: AsRef<[u8]>> Ipv6FragmentView<B> {
-    /// A view that may be read without fear.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn new_checked(bytes: B) -> Result<Self, HeaderError> {
-        let view = Self::new_unchecked(bytes);
-        view.check_len()?;
-        Ok(view)
-    }
-
-    /// A view over bytes that are known to be enough.
-    pub fn new_unchecked(bytes: B) -> Self {
-        Ipv6FragmentView { bytes }
-    }
-
-    /// Makes every accessor safe when it is `Ok`.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn check_len(&self) -> Result<(), HeaderError> {
-        check_room("ipv6 fragment", self.bytes.as_ref(), HEADER_BYTES)
-    }
-
-    /// The bytes back.
-    pub fn into_inner(self) -> B {
-        self.bytes
-    }
-
     /// What the whole datagram begins with.
     pub fn next_header(&self) -> IpProtocol {
         IpProtocol(self.bytes.as_ref()[field::NEXT_HEADER])
@@ -154,15 +126,6 @@ impl Ipv6FragmentHeader {
         view.set_next_header(self.next_header);
         view.set_offset(self.offset_bytes, self.more_fragments);
         view.set_identification(self.identification);
-    }
-}
-
-impl<B: AsRef<[u8]>> fmt::Display for Ipv6FragmentView<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Ipv6FragmentHeader::parse(self.bytes.as_ref()) {
-            Ok(header) => header.fmt(f),
-            Err(error) => write!(f, "({error})"),
-        }
     }
 }
 

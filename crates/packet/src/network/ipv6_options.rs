@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::error::{HeaderError, check_room};
 use crate::network::ip_protocol::IpProtocol;
+use crate::view::view;
 
 mod field {
     pub(super) const NEXT_HEADER: usize = 0;
@@ -20,28 +21,12 @@ pub const OPTION_BYTES_MAX: usize = 8 * 256 - field::OPTIONS;
 const PAD_1: u8 = 0;
 const PAD_N: u8 = 1;
 
-/// A view over a header with options and what follows it.
-#[derive(Clone, Copy, Debug)]
-pub struct Ipv6OptionsView<B> {
-    bytes: B,
+view! {
+    /// A view over a header with options and what follows it.
+    Ipv6OptionsView of Ipv6OptionsHeader
 }
 
 impl<B: AsRef<[u8]>> Ipv6OptionsView<B> {
-    /// A view that may be read without fear.
-    ///
-    /// # Errors
-    /// When the bytes end before the header and its options do.
-    pub fn new_checked(bytes: B) -> Result<Self, HeaderError> {
-        let view = Self::new_unchecked(bytes);
-        view.check_len()?;
-        Ok(view)
-    }
-
-    /// A view over bytes that are known to be enough.
-    pub fn new_unchecked(bytes: B) -> Self {
-        Ipv6OptionsView { bytes }
-    }
-
     /// Makes every accessor safe when it is `Ok`.
     ///
     /// # Errors
@@ -50,11 +35,6 @@ impl<B: AsRef<[u8]>> Ipv6OptionsView<B> {
         let bytes = self.bytes.as_ref();
         check_room("ipv6 options", bytes, HEADER_BYTES_MIN)?;
         check_room("ipv6 options", bytes, self.header_bytes())
-    }
-
-    /// The bytes back.
-    pub fn into_inner(self) -> B {
-        self.bytes
     }
 
     /// What follows.
@@ -189,15 +169,6 @@ impl<'a> Ipv6OptionsHeader<'a> {
         if let [kind, length, data @ ..] = padding {
             *kind = PAD_N;
             *length = u8::try_from(data.len()).expect("padding is less than 8 bytes");
-        }
-    }
-}
-
-impl<B: AsRef<[u8]>> fmt::Display for Ipv6OptionsView<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Ipv6OptionsHeader::parse(self.bytes.as_ref()) {
-            Ok(header) => header.fmt(f),
-            Err(error) => write!(f, "({error})"),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::error::{HeaderError, check_room};
 use crate::network::ip_protocol::IpProtocol;
+use crate::view::view;
 
 mod field {
     pub(super) const NEXT_HEADER: usize = 0;
@@ -19,28 +20,12 @@ pub const HEADER_BYTES_MIN: usize = 8;
 /// Bytes of data that the length field can say.
 pub const DATA_BYTES_MAX: usize = 8 * 256 - field::DATA;
 
-/// A view over a routing header and what follows it.
-#[derive(Clone, Copy, Debug)]
-pub struct Ipv6RoutingView<B> {
-    bytes: B,
+view! {
+    /// A view over a routing header and what follows it.
+    Ipv6RoutingView of Ipv6RoutingHeader
 }
 
 impl<B: AsRef<[u8]>> Ipv6RoutingView<B> {
-    /// A view that may be read without fear.
-    ///
-    /// # Errors
-    /// When the bytes end before the header and its data do.
-    pub fn new_checked(bytes: B) -> Result<Self, HeaderError> {
-        let view = Self::new_unchecked(bytes);
-        view.check_len()?;
-        Ok(view)
-    }
-
-    /// A view over bytes that are known to be enough.
-    pub fn new_unchecked(bytes: B) -> Self {
-        Ipv6RoutingView { bytes }
-    }
-
     /// Makes every accessor safe when it is `Ok`.
     ///
     /// # Errors
@@ -49,11 +34,6 @@ impl<B: AsRef<[u8]>> Ipv6RoutingView<B> {
         let bytes = self.bytes.as_ref();
         check_room("ipv6 routing", bytes, HEADER_BYTES_MIN)?;
         check_room("ipv6 routing", bytes, self.header_bytes())
-    }
-
-    /// The bytes back.
-    pub fn into_inner(self) -> B {
-        self.bytes
     }
 
     /// What follows.
@@ -165,15 +145,6 @@ impl<'a> Ipv6RoutingHeader<'a> {
         let (data, rest) = view.data_mut().split_at_mut(self.data.len());
         data.copy_from_slice(self.data);
         rest.fill(0);
-    }
-}
-
-impl<B: AsRef<[u8]>> fmt::Display for Ipv6RoutingView<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Ipv6RoutingHeader::parse(self.bytes.as_ref()) {
-            Ok(header) => header.fmt(f),
-            Err(error) => write!(f, "({error})"),
-        }
     }
 }
 

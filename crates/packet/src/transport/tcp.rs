@@ -7,6 +7,7 @@ use crate::bytes;
 use crate::error::{HeaderError, check_room};
 use crate::network::checksum::Sum;
 use crate::transport::tcp_options::{self, TcpOption, TcpOptions};
+use crate::view::view;
 
 mod field {
     use crate::bytes::Field;
@@ -87,28 +88,12 @@ impl fmt::Display for TcpFlags {
     }
 }
 
-/// A view over a TCP segment.
-#[derive(Clone, Copy, Debug)]
-pub struct TcpView<B> {
-    bytes: B,
+view! {
+    /// A view over a TCP segment.
+    TcpView of TcpHeader
 }
 
 impl<B: AsRef<[u8]>> TcpView<B> {
-    /// A view that may be read without fear.
-    ///
-    /// # Errors
-    /// When the bytes end before the header and its options do, or its length is below 20.
-    pub fn new_checked(bytes: B) -> Result<Self, HeaderError> {
-        let view = Self::new_unchecked(bytes);
-        view.check_len()?;
-        Ok(view)
-    }
-
-    /// A view over bytes that are known to be enough.
-    pub fn new_unchecked(bytes: B) -> Self {
-        TcpView { bytes }
-    }
-
     /// Makes every accessor safe when it is `Ok`.
     ///
     /// # Errors
@@ -125,11 +110,6 @@ impl<B: AsRef<[u8]>> TcpView<B> {
             });
         }
         check_room("tcp", bytes, self.header_bytes())
-    }
-
-    /// The bytes back.
-    pub fn into_inner(self) -> B {
-        self.bytes
     }
 
     /// The port that sent it.
@@ -325,15 +305,6 @@ impl TcpHeader {
         view.set_window(self.window);
         view.set_checksum(0);
         view.set_urgent_pointer(self.urgent_pointer);
-    }
-}
-
-impl<B: AsRef<[u8]>> fmt::Display for TcpView<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match TcpHeader::parse(self.bytes.as_ref()) {
-            Ok(header) => header.fmt(f),
-            Err(error) => write!(f, "({error})"),
-        }
     }
 }
 

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use crate::bytes;
-use crate::error::{HeaderError, check_room};
+use crate::error::HeaderError;
 use crate::network::checksum::{self, Sum};
+use crate::view::view;
 
 mod field {
     use crate::bytes::Field;
@@ -20,41 +21,12 @@ pub const HEADER_BYTES: usize = field::CHECKSUM.end;
 /// Where the checksum lies in the header.
 pub const CHECKSUM_OFFSET: usize = field::CHECKSUM.start;
 
-/// A view over a UDP datagram.
-#[derive(Clone, Copy, Debug)]
-pub struct UdpView<B> {
-    bytes: B,
+view! {
+    /// A view over a UDP datagram.
+    UdpView of UdpHeader, "udp", HEADER_BYTES
 }
 
 impl<B: AsRef<[u8]>> UdpView<B> {
-    /// A view that may be read without fear.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn new_checked(bytes: B) -> Result<Self, HeaderError> {
-        let view = Self::new_unchecked(bytes);
-        view.check_len()?;
-        Ok(view)
-    }
-
-    /// A view over bytes that are known to be enough.
-    pub fn new_unchecked(bytes: B) -> Self {
-        UdpView { bytes }
-    }
-
-    /// Makes every accessor safe when it is `Ok`.
-    ///
-    /// # Errors
-    /// When the bytes end before the header does.
-    pub fn check_len(&self) -> Result<(), HeaderError> {
-        check_room("udp", self.bytes.as_ref(), HEADER_BYTES)
-    }
-
-    /// The bytes back.
-    pub fn into_inner(self) -> B {
-        self.bytes
-    }
-
     /// The port that sent it.
     pub fn source_port(&self) -> u16 {
         bytes::u16_at(self.bytes.as_ref(), field::SOURCE_PORT)
@@ -179,15 +151,6 @@ impl UdpHeader {
         view.set_destination_port(self.destination_port);
         view.set_length_bytes(self.length_bytes);
         view.set_checksum(0);
-    }
-}
-
-impl<B: AsRef<[u8]>> fmt::Display for UdpView<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match UdpHeader::parse(self.bytes.as_ref()) {
-            Ok(header) => header.fmt(f),
-            Err(error) => write!(f, "({error})"),
-        }
     }
 }
 
