@@ -201,7 +201,7 @@ mod tests {
             assert_eq!(layout.health, Health::Whole);
             assert_eq!(layout.payload(&frame), data);
             let segment = layout.segment(&frame);
-            let length = segment.len() as u32;
+            let length = u32::try_from(segment.len()).expect("a short one");
             let sum = pseudo_header_v6(from, to, IpProtocol::ICMPV6, length);
             assert!(Icmpv6View::new_unchecked(segment).has_right_checksum(sum));
         }

@@ -112,7 +112,7 @@ fn taken(name: &str, program: Option<u32>) -> InterfaceError {
     InterfaceError::unavailable(
         name,
         format!("{program} has its XDP already, of another server or another tool"),
-        &format!(
+        format!(
             "End what has put it there (`bpftool net` tells more), or take it off: ip link set dev \
              {name} xdp off; or use af_packet:{name}"
         ),

@@ -151,7 +151,7 @@ fn plan(
         return Err(InterfaceError::unusable(
             name,
             format!("it has {there} hardware queue(s), and queues={queues} asks for more"),
-            &format!("Ask for fewer, or make more where the driver can: ethtool -L {name}"),
+            format!("Ask for fewer, or make more where the driver can: ethtool -L {name}"),
         ));
     }
     Ok(Plan {
@@ -213,7 +213,7 @@ fn too_long(interface: &Interface) -> InterfaceError {
     InterfaceError::unusable(
         name,
         format!("its MTU of {mtu_bytes} is too long for AF_XDP, where it may be {mtu_bytes_max}"),
-        &format!("Lower it: ip link set {name} mtu {mtu_bytes_max}; or use af_packet:{name}"),
+        format!("Lower it: ip link set {name} mtu {mtu_bytes_max}; or use af_packet:{name}"),
     )
 }
 
