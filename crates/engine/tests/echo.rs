@@ -216,7 +216,7 @@ fn a_real_host_is_measured_there_and_back() {
     };
     as_host(request);
     let arrival = echoes.handle_frame(START + 250 * MICROSECOND, 0, request);
-    assert_eq!(arrival, EchoArrival::Disposition);
+    assert_eq!(arrival, EchoArrival::Echo);
     let [client] = &echoes.readout()[..] else {
         panic!("one port takes part");
     };
@@ -264,10 +264,7 @@ fn a_server_port_answers_others_as_any_host() {
     let data: Vec<u8> = (0..56).collect();
     let mut echoes = Echoes::new(terms(1.0, V4, &[]), START);
     let request = ping([48, 0, 0, 1], &data);
-    assert_eq!(
-        echoes.handle_frame(START, 1, &request),
-        EchoArrival::Disposition
-    );
+    assert_eq!(echoes.handle_frame(START, 1, &request), EchoArrival::Echo);
     // Who asks somebody else, or at another port, is not answered here.
     for (port, to) in [(1, [48, 0, 0, 2]), (0, [16, 0, 0, 1]), (2, [48, 0, 0, 1])] {
         let other = ping(to, &data);
@@ -349,10 +346,7 @@ fn what_is_wrong_with_a_message_is_counted() {
         own.clone(),
     ];
     for frame in &frames {
-        assert_eq!(
-            echoes.handle_frame(START, 1, frame),
-            EchoArrival::Disposition
-        );
+        assert_eq!(echoes.handle_frame(START, 1, frame), EchoArrival::Echo);
     }
     // To the port that asks, a request means nothing.
     assert_eq!(echoes.handle_frame(START, 0, own), EchoArrival::Other);
@@ -477,7 +471,7 @@ proptest! {
             }
             frame.truncate(frame.len().saturating_sub(usize::from(cut % 3 * (cut % 40))));
             let arrival = echoes.handle_frame(START, port % 3, &frame);
-            taken += u64::from(arrival == EchoArrival::Disposition);
+            taken += u64::from(arrival == EchoArrival::Echo);
             echoes.poll_transmit(START, |_, _| true);
         }
         let counted = echoes.readout().into_iter().map(|port| {

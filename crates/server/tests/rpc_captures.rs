@@ -5,7 +5,7 @@ mod rpc_common;
 use allosaur_engine::capture::Origin;
 use allosaur_engine::time::SECOND;
 use allosaur_server::control::StartAddresses;
-use allosaur_server::observe::Observer;
+use allosaur_server::observe::RxTaps;
 use rpc_common::{User, World};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn udp(port: u16, last: u8) -> Vec<u8> {
     frame
 }
 
-fn observer(world: &World, act: impl FnOnce(&mut Observer)) {
+fn observer(world: &World, act: impl FnOnce(&mut RxTaps)) {
     act(&mut world.watchers.0.borrow_mut());
 }
 

@@ -110,7 +110,7 @@ pub struct EchoReadout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EchoArrival {
     /// It belongs to the echo streams.
-    Disposition,
+    Echo,
     /// It is somebody else's.
     Other,
 }
@@ -218,7 +218,7 @@ impl Echoes {
             request.extend(frame);
             self.asked.push_back((port, request));
         }
-        EchoArrival::Disposition
+        EchoArrival::Echo
     }
 
     /// Hands all frames that are due at `now` to `send`, which says whether there was room.

@@ -11,7 +11,7 @@ pub struct FlowIndex(pub u32);
 /// A place: taken, or the next free one; `FlowIndex(u32::MAX)` is none.
 #[derive(Debug)]
 enum Place<T> {
-    Disposition(T),
+    Occupied(T),
     Free(FlowIndex),
 }
 
@@ -49,7 +49,7 @@ impl<T> Slab<T> {
         self.len += 1;
         let index = self.free;
         if let Some(place @ &mut Place::Free(next)) = self.place(index) {
-            *place = Place::Disposition(thing);
+            *place = Place::Occupied(thing);
             self.free = next;
             return Ok(index);
         }
@@ -59,7 +59,7 @@ impl<T> Slab<T> {
         if number / CHUNK == self.chunks.len() {
             self.chunks.push(Vec::with_capacity(CHUNK));
         }
-        self.chunks[number / CHUNK].push(Place::Disposition(thing));
+        self.chunks[number / CHUNK].push(Place::Occupied(thing));
         Ok(FlowIndex(number as u32))
     }
 
@@ -70,7 +70,7 @@ impl<T> Slab<T> {
         if matches!(place, Place::Free(_)) {
             return None;
         }
-        let Place::Disposition(thing) = std::mem::replace(place, Place::Free(free)) else {
+        let Place::Occupied(thing) = std::mem::replace(place, Place::Free(free)) else {
             return None;
         };
         self.free = index;
@@ -83,7 +83,7 @@ impl<T> Slab<T> {
     pub fn at(&self, index: FlowIndex) -> Option<&T> {
         let chunk = self.chunks.get(index.0 as usize / CHUNK)?;
         match chunk.get(index.0 as usize % CHUNK)? {
-            Place::Disposition(thing) => Some(thing),
+            Place::Occupied(thing) => Some(thing),
             Place::Free(_) => None,
         }
     }
@@ -92,7 +92,7 @@ impl<T> Slab<T> {
     #[inline]
     pub fn at_mut(&mut self, index: FlowIndex) -> Option<&mut T> {
         match self.place(index)? {
-            Place::Disposition(thing) => Some(thing),
+            Place::Occupied(thing) => Some(thing),
             Place::Free(_) => None,
         }
     }
@@ -127,7 +127,7 @@ impl<T> Slab<T> {
     pub fn indices(&self) -> impl Iterator<Item = FlowIndex> + '_ {
         let places = self.chunks.iter().flatten().zip(0..);
         places.filter_map(|(place, index)| {
-            matches!(place, Place::Disposition(_)).then_some(FlowIndex(index))
+            matches!(place, Place::Occupied(_)).then_some(FlowIndex(index))
         })
     }
 }

@@ -1,12 +1,18 @@
 //! Who watches frames: captures, receive queues, capture ports, ports as hosts, and echo streams.
 //! The words between control and the receive thread.
 //!
-//! What can be asked ([`Request`], [`Answer`]), by what channel ([`Observe`]), and in [`observer`] the
-//! state machine that does it.
+//! What can be asked ([`Request`], [`Answer`]), by what channel ([`Observe`]), and the [`RxTaps`] that do it, of one shape
+//! ([`RxTap`]), a folder each.
 
+mod capture;
+mod echo;
+mod host;
 mod mac_filter;
-pub mod observer;
+mod rx_queue;
+pub mod rx_tap;
+mod rx_taps;
 mod service;
+mod socket;
 
 use std::fmt;
 
@@ -19,7 +25,8 @@ use allosaur_engine::transmit::PortIndex;
 
 use crate::filter::Filter;
 pub use mac_filter::MacFilter;
-pub use observer::Observer;
+pub use rx_tap::RxTap;
+pub use rx_taps::RxTaps;
 pub use service::{ServiceMask, ServiceMode};
 
 /// Most captures at a time.

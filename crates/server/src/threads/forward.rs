@@ -9,7 +9,7 @@ use allosaur_port::tap::{TapIn, TapOut, TapSwitch, tap};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::arrivals::MEASURE;
-use crate::observe::{Observer, Reception};
+use crate::observe::{Reception, RxTaps};
 use crate::waker::Waker;
 
 /// Copies taken from one thread before the next has its turn.
@@ -132,7 +132,7 @@ impl ForwardedFrames {
     }
 
     /// Says which ports are watched.
-    pub(super) fn watch(&self, observer: &Observer) {
+    pub(super) fn watch(&self, observer: &RxTaps) {
         self.watched.any.set(observer.watched_ports());
         self.watched.whole.set(observer.capturing_ports());
         self.watched.timed.set(observer.measured_ports());

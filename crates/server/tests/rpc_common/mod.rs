@@ -22,7 +22,7 @@ use allosaur_server::control::{
 };
 use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
 use allosaur_server::observe::{
-    Answer, Endpoint, Observe, Observer, PacketSink, Request as Watch, Wire,
+    Answer, Endpoint, Observe, PacketSink, Request as Watch, RxTaps, Wire,
 };
 use allosaur_server::rpc::{Codec, dispatch};
 use allosaur_server::worker_command::FlowCommand;
@@ -101,7 +101,7 @@ pub(crate) fn capture(packets: u8) -> Vec<u8> {
 /// The observer without a thread. Endpoints and sockets whose address has the word `bad` cannot be
 /// opened; the others take everything and give nothing.
 #[derive(Debug)]
-pub(crate) struct Watchers(pub(crate) RefCell<Observer>);
+pub(crate) struct Watchers(pub(crate) RefCell<RxTaps>);
 
 impl Observe for Watchers {
     fn ask(&self, request: Watch) -> Option<Answer> {
@@ -210,7 +210,7 @@ impl World {
             counters: Counters::new(2, cores),
             files: MapFiles::default(),
             thinking_ns: 0,
-            watchers: Watchers(RefCell::new(Observer::new(2))),
+            watchers: Watchers(RefCell::new(RxTaps::new(2))),
             now_ns,
             published: Vec::new(),
             started: Vec::new(),

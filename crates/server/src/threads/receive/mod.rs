@@ -23,7 +23,7 @@ use super::forward::{ForwardRx, ForwardedFrames, Purpose, Watched};
 use super::idle::{self, BusyTime, SLEEP_EXPECTING, SLEEP_IDLE, Turn};
 use crate::clock::Clock;
 use crate::counters::ReceiveBlock;
-use crate::observe::Observer;
+use crate::observe::RxTaps;
 use crate::polling::Poll;
 use crate::waker::Waker;
 use meters::Meters;
@@ -199,11 +199,11 @@ fn receive(
     port: &mut RxPort,
     now: Nanos,
     meters: &mut Meters,
-    mut watch: Option<(&mut Observer, PortIndex)>,
+    mut watch: Option<(&mut RxTaps, PortIndex)>,
 ) -> usize {
     let knows_arrivals = port.knows_arrivals();
     let measures =
-        |(observer, port): &(&mut Observer, PortIndex)| observer.measured_ports() >> port & 1 == 1;
+        |(observer, port): &(&mut RxTaps, PortIndex)| observer.measured_ports() >> port & 1 == 1;
     let is_timed = !knows_arrivals && watch.as_ref().is_some_and(measures);
     port.receive(now, |arrivals: &mut Arrivals, at, frame| {
         // First of all what is measured by the clock.

@@ -10,7 +10,7 @@ use allosaur_port::kind::PortTx;
 use allosaur_port::tap::{TapOut, TapSwitch};
 
 use crate::counters::ReceiveBlock;
-use crate::observe::{Observer, Request};
+use crate::observe::{Request, RxTaps};
 use crate::request_channel::RequestReceiver;
 use crate::waker::Waker;
 
@@ -20,7 +20,7 @@ const TAP_BUDGET: usize = 256;
 /// The observer, and the receive thread's way to it.
 #[derive(Debug)]
 pub struct Watch {
-    pub(super) observer: Observer,
+    pub(super) observer: RxTaps,
     request_channel: RequestReceiver,
     taps: Vec<TapOut>,
     /// Copies that did not fit into the taps, up to now.
@@ -52,7 +52,7 @@ impl Watch {
             counters: TransmitCounters::default(),
         };
         Watch {
-            observer: Observer::new(queues.len()),
+            observer: RxTaps::new(queues.len()),
             request_channel,
             taps,
             lost: 0,
@@ -78,7 +78,7 @@ impl Watch {
 
     /// Answers control, tells `set` what is watched before each answer leaves, and shows what
     /// the data threads sent. Returns how many frames, and an answer counts as one.
-    pub(super) fn answer(&mut self, now: Nanos, mut set: impl FnMut(&Observer)) -> usize {
+    pub(super) fn answer(&mut self, now: Nanos, mut set: impl FnMut(&RxTaps)) -> usize {
         let observer = &mut self.observer;
         let has_answered = self.request_channel.answer(|request| {
             let answer = observer.handle(request, now);

@@ -1,0 +1,94 @@
+//! Echo streams beside flows, by which latency is measured.
+
+use std::ops::ControlFlow;
+
+use allosaur_engine::capture::Origin;
+use allosaur_engine::echo::{EchoArrival, Echoes};
+use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::PortIndex;
+
+use super::rx_tap::{RxTap, bit};
+use super::{Answer, Request};
+
+/// The echo streams of all ports.
+#[derive(Debug, Default)]
+pub(super) struct EchoStreams {
+    /// The last ones, also when they are over: what they measured is still told.
+    echoes: Option<Echoes>,
+    /// The ports that they are on, as bits.
+    ports: u64,
+    /// Their frames may arrive, or are to be sent.
+    is_active: bool,
+}
+
+impl EchoStreams {
+    fn active(&self) -> Option<&Echoes> {
+        self.echoes.as_ref().filter(|_| self.is_active)
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Echoes)) -> Answer {
+        let Some(echoes) = &mut self.echoes else {
+            return Answer::Unknown;
+        };
+        change(echoes);
+        Answer::Done
+    }
+}
+
+impl RxTap for EchoStreams {
+    fn handle_request(&mut self, request: Request, now: Nanos) -> ControlFlow<Answer, Request> {
+        ControlFlow::Break(match request {
+            Request::StartEcho(terms) => {
+                let echoes = Echoes::new(terms, now);
+                let ports = (0..u64::BITS as PortIndex).filter(|port| echoes.has(*port));
+                self.ports = ports.fold(0, |bits, port| bits | bit(port.into()));
+                self.echoes = Some(echoes);
+                self.is_active = true;
+                Answer::Done
+            }
+            Request::SetEchoRate(rate_pps) => self.change(|echoes| echoes.set_rate(now, rate_pps)),
+            Request::StopEcho => self.change(|echoes| echoes.stop(now)),
+            Request::ReadEcho => {
+                Answer::Echo(self.echoes.as_ref().map_or(Vec::new(), Echoes::readout))
+            }
+            others => return ControlFlow::Continue(others),
+        })
+    }
+
+    fn wants(&self, origin: Origin) -> u64 {
+        match origin {
+            Origin::Received if self.is_active => self.ports,
+            _ => 0,
+        }
+    }
+
+    fn handle_frame(&mut self, at: Nanos, port: PortIndex, _: Origin, frame: &[u8]) -> bool {
+        let echoes = self.echoes.as_mut().filter(|_| self.is_active);
+        let arrival = echoes.map(|echoes| echoes.handle_frame(at, port, frame));
+        arrival == Some(EchoArrival::Echo)
+    }
+
+    fn poll_transmit(&mut self, now: Nanos, mut send: &mut dyn FnMut(PortIndex, &[u8]) -> bool) {
+        let Some(echoes) = self.echoes.as_mut().filter(|_| self.is_active) else {
+            return;
+        };
+        echoes.poll_transmit(now, &mut send);
+        self.is_active = echoes.is_alive(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Nanos> {
+        self.active().and_then(Echoes::poll_timeout)
+    }
+
+    fn answers(&self) -> bool {
+        true
+    }
+
+    fn measured_ports(&self) -> u64 {
+        self.wants(Origin::Received)
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.is_active
+    }
+}

@@ -1,0 +1,72 @@
+//! What all taps on the frames of ports have in common.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use allosaur_engine::capture::Origin;
+use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::PortIndex;
+
+use super::{Answer, PortState, Request};
+
+/// Sees frames of ports, and may send some: a capture, a host that answers, an emulated client. A
+/// state machine without I/O; [`RxTaps`](super::RxTaps) drives it:
+///
+/// 1. [`handle_request`](RxTap::handle_request), whenever control asks something. After it, and
+///    after frames were sent, [`wants`](RxTap::wants) may have changed and is asked again.
+/// 2. [`handle_frame`](RxTap::handle_frame), for each frame of a port that it wants.
+/// 3. [`poll_transmit`](RxTap::poll_transmit) after that, and at the time that
+///    [`poll_timeout`](RxTap::poll_timeout) says.
+pub trait RxTap: Send + fmt::Debug {
+    /// Does what is asked, or gives the request back when it is another tap's.
+    fn handle_request(&mut self, request: Request, now: Nanos) -> ControlFlow<Answer, Request>;
+
+    /// The ports of which it wants frames that were received or sent, as bits.
+    fn wants(&self, origin: Origin) -> u64;
+
+    /// Takes a frame of a port that it wants. True when the frame is its own, so that no tap behind
+    /// it that [answers](RxTap::answers) shall see it.
+    fn handle_frame(&mut self, at: Nanos, port: PortIndex, origin: Origin, frame: &[u8]) -> bool;
+
+    /// Hands the frames that ports shall send to `send`, which says whether there was room; one
+    /// that finds none is lost.
+    fn poll_transmit(&mut self, _now: Nanos, _send: &mut dyn FnMut(PortIndex, &[u8]) -> bool) {}
+
+    /// When [`poll_transmit`](RxTap::poll_transmit) has something to send that cannot be late.
+    fn poll_timeout(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Whether it takes part in the network: it then sees all frames, whatever the port's service
+    /// mode shows, until a tap before it has one of its own. The others watch.
+    fn answers(&self) -> bool {
+        false
+    }
+
+    /// The ports of which it measures when frames arrive, as bits: a sleep would be measured too.
+    fn measured_ports(&self) -> u64 {
+        0
+    }
+
+    /// Whether there is nothing to see or to send.
+    fn is_idle(&self) -> bool {
+        self.wants(Origin::Received) | self.wants(Origin::Transmitted) == 0
+    }
+
+    /// Takes note of frames, sent or received, that it could not be shown.
+    fn note_lost(&mut self, _origin: Origin, _frames: u64) {}
+
+    /// Adds what it knows of a port.
+    fn describe_port(&self, _port: PortIndex, _state: &mut PortState) {}
+}
+
+/// A port's bit.
+pub(super) fn bit(port: usize) -> u64 {
+    1 << port
+}
+
+/// The bits of the ports that hold something, for taps with a place for each port.
+pub(super) fn bits_of<T>(ports: &[Option<T>]) -> u64 {
+    let held = ports.iter().enumerate().filter(|(_, held)| held.is_some());
+    held.fold(0, |bits, (port, _)| bits | bit(port))
+}
