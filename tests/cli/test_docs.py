@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from allosaur.cli import _parser
+from allosaur.cli.commands import COMMANDS
 from allosaur.report import PortCounters
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guide" / "command-line.md").read_text(
@@ -25,7 +28,11 @@ def section(title: str) -> str:
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
-    found = [action for action in _parser.build()._actions if isinstance(action, argparse._SubParsersAction)]
+    found = [
+        action
+        for action in _parser.build(COMMANDS)._actions
+        if isinstance(action, argparse._SubParsersAction)
+    ]
     return dict(found[0].choices)
 
 
@@ -42,3 +49,11 @@ def test_every_option_is_described(name: str) -> None:
 def test_every_counter_is_described() -> None:
     text = section("### run")
     assert [name for name in PortCounters().to_json() if f"`{name}`" not in text] == []
+
+
+def test_a_command_imports_what_it_needs_when_it_runs() -> None:
+    """`allosaur --help` lists all commands, and shall answer at once."""
+    heavy = ("zmq", "scapy", "rich", "yaml", "allosaur.client", "allosaur.report", "allosaur.server")
+    code = f"import sys, allosaur.cli._main; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur.cli import _arguments_sim
 from allosaur.cli._pcap import summarize
+from allosaur.cli.commands import _sim
 from allosaur.cli.trex import _astf_sim
 from scapy.utils import rdpcap
 
@@ -183,7 +183,7 @@ def test_the_faults_are_those_of_the_binary(allosaur: Any) -> None:
     words = [server_binary(), "sim-stateful", "--profile", "x", "--fault", "none-such"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     names = done.stderr.split("there are ", 1)[1].splitlines()[0]
-    assert tuple(names.split(", ")) == _arguments_sim.FAULTS
+    assert tuple(names.split(", ")) == _sim.FAULTS
 
 
 def astf_sim(*words: object, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -246,4 +246,4 @@ def test_trex_simulator_refuses(tmp_path: Path, words: Sequence[str], said: str)
 
 def test_every_mode_of_trex_is_something_of_ours() -> None:
     faults = [words[1] for words in _astf_sim._FAULTS.values() if words[:1] == ["--fault"]]
-    assert set(faults) <= set(_arguments_sim.FAULTS)
+    assert set(faults) <= set(_sim.FAULTS)

@@ -85,8 +85,9 @@ def test_the_server_s_command_is_the_server_s(stateful: LocalServer) -> None:
     (command,) = [command for command in COMMANDS if command.startswith(SERVER)]
     words = shlex.split(command)[2:]
     from allosaur.cli import _parser
+    from allosaur.cli.commands import COMMANDS as ALL
 
-    options = _parser.build().parse_args(["server", *words])
+    options = _parser.build(ALL).parse_args(["server", *words])
     assert options.stateful
     assert options.ports == "memory,memory"
 

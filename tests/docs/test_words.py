@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from allosaur.cli import _commands, _parser
+from allosaur.cli import _parser
+from allosaur.cli.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
@@ -21,10 +22,10 @@ def test_a_page_has_the_words_of_the_field(page: Path) -> None:
     assert AVOIDED.findall(page.read_text(encoding="utf-8").replace(KEY, "")) == []
 
 
-@pytest.mark.parametrize("name", [row.name for row in _commands.COMMANDS])
+@pytest.mark.parametrize("name", [command.name for command in COMMANDS])
 def test_help_has_them_too(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        _parser.build().parse_args([name, "--help"])
+        _parser.build(COMMANDS).parse_args([name, "--help"])
     told = " ".join(capsys.readouterr().out.split())
     assert told.startswith("usage:")
     assert AVOIDED.findall(told) == []

@@ -36,10 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.stateful.client": {
         *("allosaur._errors", "allosaur.rpc", "allosaur.services", "allosaur.client", "allosaur.stateful"),
     },
-    "allosaur": {
-        *("allosaur._errors", "allosaur.rpc", "allosaur.packets", "allosaur.streams", "allosaur.stateful"),
-        *("allosaur.services", "allosaur.client", "allosaur.stateful.client"),
-    },
+    "allosaur": set(),
     "allosaur.server": {"allosaur._errors", "allosaur.client", "allosaur.stateful.client"},
     "allosaur.testing": {"allosaur._errors", "allosaur.rpc", "allosaur.client"},
     "allosaur.compat": {"allosaur._errors", "allosaur.client", "allosaur.services", "allosaur.stateful"},
@@ -48,7 +45,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.profiles": {"allosaur", "allosaur.api"},
     "allosaur.report": {"allosaur"},
     "allosaur.cli": {"allosaur", "allosaur._errors", "allosaur.server", "allosaur.streams"},
-    "allosaur.cli.streams": {"allosaur", "allosaur.client", "allosaur.report", "allosaur.cli"},
+    "allosaur.cli.streams": {
+        *("allosaur", "allosaur.client", "allosaur.server", "allosaur.report", "allosaur.cli"),
+    },
     "allosaur.cli.flows": {
         *("allosaur", "allosaur.server", "allosaur.report", "allosaur.cli", "allosaur.cli.streams"),
     },
@@ -57,10 +56,11 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"),
     },
     "allosaur.cli.commands": {
-        *("allosaur", "allosaur.packets", "allosaur.server", "allosaur.report"),
+        *("allosaur", "allosaur.packets", "allosaur.server"),
         *("allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows", "allosaur.cli.demo"),
     },
-    "allosaur.cli.trex": {"allosaur", "allosaur.cli", "allosaur.cli.flows", "allosaur.cli.commands"},
+    "allosaur.cli._main": {"allosaur.cli", "allosaur.cli.commands"},
+    "allosaur.cli.trex": {"allosaur.cli", "allosaur.cli.flows", "allosaur.cli._main"},
     "trex": {
         *("allosaur", "allosaur._errors", "allosaur._from_api", "allosaur.api", "allosaur.compat"),
         *("allosaur.packets", "allosaur.hlt", "allosaur.stateful", "allosaur.services"),
@@ -164,7 +164,7 @@ def _components(graph: Mapping[str, list[str]]) -> list[list[str]]:
 
 
 def wrong_ways(files: list[Source], may_import: Mapping[str, set[str]]) -> list[str]:
-    """Imports that the table of packages does not allow."""
+    """Imports that the table of packages does not allow. A package's ``__init__`` hands out what is below."""
     known = {source.module for source in files}
 
     def home(module: str) -> str:
@@ -174,6 +174,8 @@ def wrong_ways(files: list[Source], may_import: Mapping[str, set[str]]) -> list[
 
     violations = []
     for source in files:
+        if source.path.endswith(("/__init__.py", "/__main__.py")):
+            continue
         own = home(source.module)
         if not own:
             violations.append(f"{source.path}: its package is not in the table of imports")

@@ -1,7 +1,7 @@
-"""The `allosaur` command line: its commands are listed in `_commands`.
+"""The `allosaur` command line: its commands are objects, listed in `commands`.
 
-Only :func:`main` is public. Each command has a private module, which is imported when the command is
-used, so that `allosaur --help` answers at once.
+Only :func:`main` is public. What a command needs is imported when it runs, so that `allosaur --help`
+answers at once.
 """
 
 from allosaur.cli._main import main

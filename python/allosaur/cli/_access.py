@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import getpass
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from allosaur.cli._answer import Answer, give
 from allosaur.cli._errors import EXIT_SETUP, CommandError, bad_input, brief, explained
 
 if TYPE_CHECKING:
@@ -43,6 +44,26 @@ def remote_client_of_any_mode(options: argparse.Namespace) -> Iterator[STLClient
                 raise
             client = stack.enter_context(remote_stateful_client(options))
         yield client
+
+
+def answer_by_mode(
+    options: argparse.Namespace,
+    of_streams: Callable[[STLClient, argparse.Namespace], Answer],
+    of_flows: Callable[[STLClient, argparse.Namespace], Answer],
+    only_flows: Sequence[str] = ("pid",),
+) -> int:
+    """Ask a server of either kind of traffic, and give the answer; return the exit code.
+
+    `only_flows` are the options that a server of streams refuses.
+    """
+    with remote_client_of_any_mode(options) as client:
+        if client.get_mode() == "ASTF":
+            refuse_options(options, "streams", "ports")
+            answer = of_flows(client, options)
+        else:
+            refuse_options(options, "stateful profiles", *only_flows)
+            answer = of_streams(client, options)
+    return give(options, answer)
 
 
 def refuse_options(options: argparse.Namespace, kind: str, *names: str) -> None:

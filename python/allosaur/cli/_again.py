@@ -6,7 +6,6 @@ import argparse
 import shlex
 from typing import Any
 
-from allosaur.cli import _parser
 from allosaur.cli._options import FOREVER, plain_seconds
 
 _ALWAYS = ("multiplier", "duration")
@@ -17,7 +16,7 @@ _NEVER = ("profile", "report", "json", "debug", "quiet", "no_color", "help")
 
 def command(options: argparse.Namespace) -> str:
     """Return the command line for the options of `allosaur run`."""
-    usual = _parser.build().parse_args([options.command, options.profile])
+    usual = options.all_commands.parse_args([options.command, options.profile])
     words = ["allosaur", options.command, options.profile]
     for action in options.parser._actions:
         name, value = action.dest, getattr(options, action.dest, None)

@@ -5,17 +5,16 @@ Imports only the standard library: what a command needs is imported when it runs
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from pathlib import Path
 
 from allosaur.cli import _output, _parser
+from allosaur.cli._command import Command
 from allosaur.cli._errors import (
     EXIT_INTERRUPTED,
     EXIT_OK,
@@ -23,6 +22,7 @@ from allosaur.cli._errors import (
     CommandError,
     refusal,
 )
+from allosaur.cli.commands import COMMANDS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _execute(words: Sequence[str]) -> int:
-    parser = _parser.build()
+    parser = _parser.build(COMMANDS)
     try:
         options, unknown = parser.parse_known_args(words)
     except SystemExit as stop:  # --help ends this way
@@ -64,11 +64,9 @@ def _execute(words: Sequence[str]) -> int:
     if getattr(options, "no_color", False):
         os.environ["NO_COLOR"] = "1"
     _output.prepare(options)
-    row = options.row
-    command: Callable[[argparse.Namespace], int]
-    command = getattr(import_module(f"allosaur.cli.commands.{row.module}"), row.function)
-    with _output.directed(options, row.is_result):
-        exit_code = command(options)
+    command: Command = options.execute
+    with _output.directed(options, command.is_result):
+        exit_code = command.run(options)
         sys.stdout.flush()
     return exit_code
 

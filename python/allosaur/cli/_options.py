@@ -37,17 +37,6 @@ class ServerAddress:
         return f"{host}:{self.rpc_port}"
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Give a parser `--json`, alone or with a file."""
-    parser.add_argument(
-        "--json",
-        nargs="?",
-        const="-",
-        metavar="FILE",
-        help="print the result as one JSON object, or write it to FILE.json",
-    )
-
-
 def multiplier(text: str) -> str:
     """Check a multiplier such as `2`, `5mpps`, `1.5gbps`, `10gbpsl1` or `40%`; return it in lower case."""
     match = _MULTIPLIER.fullmatch(text.strip())

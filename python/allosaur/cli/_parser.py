@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-from allosaur.cli._commands import COMMANDS
+from allosaur.cli._command import Command
 from allosaur.cli._errors import bad_input
 
 SLOGAN = "Allosaur, an open, realistic traffic generator."
@@ -52,8 +52,8 @@ class Parser(argparse.ArgumentParser):
         return message.removeprefix("argument ").replace("expected one argument", "a value is missing")
 
 
-def build() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+def build(all_commands: Iterable[Command]) -> argparse.ArgumentParser:
+    """Return the parser of these commands; its options know it as `all_commands`."""
     parser: argparse.ArgumentParser = Parser(
         prog="allosaur",
         description=SLOGAN,
@@ -62,11 +62,13 @@ def build() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="store_true", help="say which version this is")
     commands: Any = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    for row in COMMANDS:
-        text = f"{row.summary[0].upper()}{row.summary[1:]}."
-        command = commands.add_parser(row.name, help=row.summary, description=text, parents=[_common()])
-        command.set_defaults(row=row)
-        row.arguments(command)
+    parser.set_defaults(all_commands=parser)
+    for one in all_commands:
+        command = commands.add_parser(
+            one.name, help=one.summary, description=one.description, parents=[_common()]
+        )
+        command.set_defaults(execute=one)
+        one.add_arguments(command)
     return parser
 
 

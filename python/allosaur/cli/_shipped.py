@@ -5,17 +5,15 @@ Nothing of a profile is run to describe it.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import difflib
 import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[1] / "profiles"
-PROFILE_HELP = "a profile: a .py, .json, .yaml or .pcap file, or a name of `allosaur profiles`"
 _STATEFUL = "stateful"
 _METHODS = ("get_streams", "get_profile")
 _CONTEXT = ("self", "direction", "port_id", "tunables")
@@ -64,11 +62,6 @@ def located(text: str) -> str:
         return text
     found = files().get(_name(text) or "")
     return text if found is None else str(found)
-
-
-def add_profile(parser: argparse.ArgumentParser, text: str, nargs: Literal["?"] | None = None) -> None:
-    """Give a parser the argument PROFILE, as `options.profile`."""
-    parser.add_argument("profile", metavar="PROFILE", type=located, nargs=nargs, help=text)
 
 
 def missing(path: Path) -> str:

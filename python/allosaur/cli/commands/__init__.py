@@ -1,1 +1,48 @@
-"""The commands of `allosaur`, a file each."""
+"""The commands of `allosaur`, one object each, in the order in which they are listed."""
+
+from __future__ import annotations
+
+from allosaur.cli._command import Command
+from allosaur.cli.commands._arp import Arp
+from allosaur.cli.commands._capture import Capture
+from allosaur.cli.commands._clear import Clear
+from allosaur.cli.commands._config import Config
+from allosaur.cli.commands._demo import Demo
+from allosaur.cli.commands._help import Help
+from allosaur.cli.commands._new import New
+from allosaur.cli.commands._ping import Ping
+from allosaur.cli.commands._ports import Ports
+from allosaur.cli.commands._profiles import Profiles
+from allosaur.cli.commands._push import Push
+from allosaur.cli.commands._run import Run
+from allosaur.cli.commands._server import Server
+from allosaur.cli.commands._sim import Sim
+from allosaur.cli.commands._start import Start
+from allosaur.cli.commands._stats import Stats
+from allosaur.cli.commands._status import Status
+from allosaur.cli.commands._stop import Stop
+from allosaur.cli.commands._update import Update
+from allosaur.cli.commands._version import Version
+
+COMMANDS: tuple[Command, ...] = (
+    Server(),
+    Config(),
+    Ports(),
+    Profiles(),
+    New(),
+    Run(),
+    Start(),
+    Stop(),
+    Update(),
+    Stats(),
+    Clear(),
+    Status(),
+    Push(),
+    Capture(),
+    Ping(),
+    Arp(),
+    Sim(),
+    Demo(),
+    Version(),
+    Help(),
+)

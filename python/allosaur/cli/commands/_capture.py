@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _format, _result
+from allosaur.cli import _arguments, _format, _options, _result
 from allosaur.cli._access import check_ports, names, remote_client, service_ports
+from allosaur.cli._command import Command
 from allosaur.cli._errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -23,8 +24,8 @@ from allosaur.cli._errors import (
     explained,
 )
 from allosaur.cli._interrupt import Interrupt
+from allosaur.cli._live import PLAIN_INTERVAL_S
 from allosaur.cli._options import FOREVER
-from allosaur.cli.streams._progress import PLAIN_INTERVAL_S
 
 if TYPE_CHECKING:
     from allosaur import CapturedPacket, STLClient
@@ -90,36 +91,84 @@ class _Recording:
             self.listed.append(line)
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Do what `allosaur capture` says; return the exit code."""
-    from allosaur import STLError
-    from allosaur.packets._capture_writer import CaptureFile
+class Capture(Command):
+    """`allosaur capture`."""
 
-    if options.output == _STDOUT and options.json:
-        raise bad_input("-o -: the standard output cannot have the packets and, with --json, the result")
-    with contextlib.ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt())
-        client = stack.enter_context(remote_client(options))
-        rx, tx = _ports(client, options)
-        try:
-            stream = sys.stdout.buffer if options.output == _STDOUT else None
-            file = stack.enter_context(CaptureFile(options.output, stream)) if options.output else None
-            if file is not None:
-                file.flush()
-        except STLError as error:
-            raise CommandError(str(error), EXIT_USAGE) from error
-        recording = _Recording(options, file)
-        capture = _start(client, options, rx, tx, stack)
-        recording.start_s = capture["ts"]
-        with explained("cannot ask the server for its time"):
-            recording.clock_offset_s = client.clock_offset_s()
-        with explained("the capture ended early"):
-            _record(client, capture["id"], recording, interrupt)
-    _print(recording, rx, tx)
-    # Ctrl-C is how a capture usually ends.
-    if interrupt.exit_code not in (None, EXIT_INTERRUPTED):
-        return interrupt.exit_code or EXIT_FAILED
-    return EXIT_FAILED if recording.lost else EXIT_OK
+    name = "capture"
+    summary = "record what ports send and receive, or show it"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--rx",
+            type=_options.port_list,
+            metavar="N,...",
+            help="ports whose received packets to record (default: all ports, unless --tx is given)",
+        )
+        parser.add_argument(
+            "--tx", type=_options.port_list, metavar="N,...", help="ports whose sent packets to record"
+        )
+        parser.add_argument(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="write the packets to this file, pcapng if it ends in .pcapng, else pcap; - is the standard "
+            "output (default: print a line for each)",
+        )
+        parser.add_argument(
+            "-f", "--filter", default="", metavar="BPF", help="which packets, as for tcpdump (default: all)"
+        )
+        parser.add_argument(
+            "-n",
+            "--limit",
+            type=_options.whole_number,
+            metavar="N",
+            help="end after so many packets (default: when stopped)",
+        )
+        parser.add_argument(
+            "-d",
+            "--duration",
+            type=_options.duration_s,
+            default=_options.FOREVER,
+            metavar="TIME",
+            help="end after this time (default: when stopped by Ctrl-C)",
+        )
+        parser.add_argument(
+            "--snaplen",
+            type=_options.whole_number,
+            metavar="BYTES",
+            help="bytes of each packet to keep (default: all)",
+        )
+        _arguments.server(parser, _arguments.FORCE_PORTS)
+
+    def run(self, options: argparse.Namespace) -> int:
+        from allosaur import STLError
+        from allosaur.packets._capture_writer import CaptureFile
+
+        if options.output == _STDOUT and options.json:
+            raise bad_input("-o -: the standard output cannot have the packets and, with --json, the result")
+        with contextlib.ExitStack() as stack:
+            interrupt = stack.enter_context(Interrupt())
+            client = stack.enter_context(remote_client(options))
+            rx, tx = _ports(client, options)
+            try:
+                stream = sys.stdout.buffer if options.output == _STDOUT else None
+                file = stack.enter_context(CaptureFile(options.output, stream)) if options.output else None
+                if file is not None:
+                    file.flush()
+            except STLError as error:
+                raise CommandError(str(error), EXIT_USAGE) from error
+            recording = _Recording(options, file)
+            capture = _start(client, options, rx, tx, stack)
+            recording.start_s = capture["ts"]
+            with explained("cannot ask the server for its time"):
+                recording.clock_offset_s = client.clock_offset_s()
+            with explained("the capture ended early"):
+                _record(client, capture["id"], recording, interrupt)
+        _print(recording, rx, tx)
+        # Ctrl-C is how a capture usually ends.
+        if interrupt.exit_code not in (None, EXIT_INTERRUPTED):
+            return interrupt.exit_code or EXIT_FAILED
+        return EXIT_FAILED if recording.lost else EXIT_OK
 
 
 def _ports(client: STLClient, options: argparse.Namespace) -> tuple[list[int], list[int]]:

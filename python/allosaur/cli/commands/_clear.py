@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import argparse
 
-from allosaur.cli import _answer
-from allosaur.cli._access import names, refuse_options, remote_client_of_any_mode, take
-from allosaur.cli._answer import Answer
-from allosaur.cli._errors import CommandError, explained
-from allosaur.cli.flows import _commands
-from allosaur.cli.streams._ports import chosen, loaded_ports, sending_ports
+from allosaur.cli import _arguments
+from allosaur.cli._access import answer_by_mode
+from allosaur.cli._command import Command
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Do what `allosaur clear` says; return the exit code."""
-    with remote_client_of_any_mode(options) as client:
-        if client.get_mode() == "ASTF":
-            refuse_options(options, "streams", "ports")
-            return _answer.give(options, _commands.clear(client, options))
-        refuse_options(options, "stateful profiles", "pid")
-        running = chosen(client, options, sending_ports)
-        if running:
-            raise CommandError(f"port {names(running)} sends; stop it first: `allosaur stop --clear`")
-        cleared = chosen(client, options, loaded_ports)
-        if cleared:
-            take(client, cleared, options.force)
-            with explained("cannot remove the streams"):
-                client.remove_all_streams(ports=[f"{port}.*" for port in cleared])
-    text = f"Removed the streams of {_answer.listed(cleared, 'port')}." if cleared else "No port has streams."
-    return _answer.give(options, Answer(text, {"cleared": cleared}))
+class Clear(Command):
+    """`allosaur clear`."""
+
+    name = "clear"
+    summary = "take profiles or streams off the server"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        _arguments.which_traffic(parser, "take off the server")
+        _arguments.server(parser, force=_arguments.FORCE_SERVER)
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Take profiles or streams off the server."""
+        from allosaur.cli.flows import _commands as flows
+        from allosaur.cli.streams import _commands as streams
+
+        return answer_by_mode(options, streams.clear, flows.clear)

@@ -1,188 +1,43 @@
-"""`allosaur demo`: the whole path at once, with nothing to set up.
-
-Starts a server on two in-memory ports, sends the traffic of `demo/_profile.py` both ways, and checks that
-what was received is what was sent; then TCP flows (`demo/_flows.py`); and writes the report.
-"""
+"""`allosaur demo`: the whole path at once, with nothing to set up."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
-import sys
-from datetime import datetime, timezone
-from pathlib import Path
 
-from allosaur.cli import _format, _profile, _report_file, _result
-from allosaur.cli._binary import server_binary
-from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input, explained
-from allosaur.cli._interrupt import Interrupt
-from allosaur.cli._options import FOREVER
-from allosaur.cli.demo import _checks, _flows
-from allosaur.cli.demo import _profile as _demo_profile
-from allosaur.cli.flows import _summary as _flow_summary
-from allosaur.cli.flows._drive import FlowOutcome
-from allosaur.cli.flows._drive import judge as judge_flows
-from allosaur.cli.streams import _groups, _summary
-from allosaur.cli.streams._drive import Outcome, Plan, drive
-from allosaur.cli.streams._progress import progress
-from allosaur.cli.streams._verdict import judge
-from allosaur.report import Check, Report, write_report
-
-PORTS = (0, 1)
-DURATION_MIN_S = 2.0
-"""The burst chain needs about a second, and the start and the end some room."""
-_RATE_PPS = 200_000.0
-_RATE_ONE_CPU_PPS = 50_000.0
+from allosaur.cli import _arguments, _options
+from allosaur.cli._command import Command
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Do what `allosaur demo` says; return the exit code."""
-    report_path = Path(options.report)
-    _check_options(options, report_path)
-    rate_pps = options.rate or (_RATE_PPS if len(os.sched_getaffinity(0)) > 1 else _RATE_ONE_CPU_PPS)
-    outcome = _send(options.seconds, rate_pps)
-    verdict = judge(outcome)
-    if outcome.exit_code is not None:
-        # Half a demo proves nothing: no report, and no verdict on what was never sent.
-        print(_summary.text(outcome, verdict), file=sys.stderr)
-        raise CommandError("the demo was stopped before its end", outcome.exit_code)
-    flows = _flows.run()
-    if flows.exit_code is not None:
-        raise CommandError("the demo was stopped before its end", flows.exit_code)
-    checks = [*_checks.check(outcome, rate_pps), *_flows.check(flows)]
-    ok = verdict.ok and judge_flows(flows).ok and all(check.ok for check in checks)
-    report = _report(outcome, flows, checks, rate_pps, ok)
-    with _report_file.writing(report_path):
-        write_report(report_path, report, _flows.sections(flows), _flows.headlines(flows))
-    if options.json:
-        result = {
-            **_result.heading("demo"),
-            "rate_asked_pps": rate_pps,
-            **_summary.json_object(outcome, verdict),
-            "conversations": _flow_summary.json_object(flows, judge_flows(flows)),
-            "checks": [{"what": check.what, "ok": check.ok, "found": check.found} for check in checks],
-            "report": str(report_path),
-            "ok": ok,
-        }
-        print(json.dumps(result, indent=2))
-    else:
-        print(_text(outcome, flows, checks, ok, report_path))
-    return EXIT_OK if ok else EXIT_FAILED
+class Demo(Command):
+    """`allosaur demo`."""
 
+    name = "demo"
+    summary = "start a server, send traffic both ways, check it, and write a report"
 
-def _check_options(options: argparse.Namespace, report: Path) -> None:
-    if options.seconds == FOREVER or options.seconds < DURATION_MIN_S:
-        raise bad_input(f"--seconds: the demo needs {DURATION_MIN_S:g} s at least, and an end")
-    _report_file.checked(str(report))
-
-
-def _send(duration_s: float, rate_pps: float) -> Outcome:
-    """Start the server, send both ways, and stop it."""
-    from allosaur.server import LocalServer
-
-    server_binary()  # says how to build it when it is not there
-    source = Path(_demo_profile.__file__)
-    print("Starting a server on two in-memory ports, joined to each other ...", file=sys.stderr)
-    with (
-        Interrupt() as interrupt,
-        explained("the demo failed"),
-        LocalServer(ports=["memory", "memory"]) as server,
-    ):
-        client = server.client()
-        client.connect()
-        try:
-            client.reset(ports=list(PORTS))
-            profiles = [_profile.load(source, port, port, {"rate_pps": rate_pps}) for port in PORTS]
-            streams = {port: profile.get_streams() for port, profile in zip(PORTS, profiles, strict=True)}
-            grouping = _groups.assign(client, streams)
-            for port in PORTS:
-                client.add_streams(streams[port], ports=[port])
-            rate = _format.rate(rate_pps, "pps")
-            print(
-                f"Sending {rate} of IMIX and a chain of bursts each way, for {duration_s:g} s.",
-                file=sys.stderr,
-            )
-            with progress("demo") as shown:
-                plan = Plan(PORTS, "1", duration_s, PORTS)
-                return drive(client, plan, interrupt, shown.show, grouping=grouping)
-        finally:
-            client.disconnect()
-
-
-def _report(outcome: Outcome, flows: FlowOutcome, checks: list[Check], rate_pps: float, ok: bool) -> Report:
-    source = Path(_demo_profile.__file__)
-    rate, bursts = _format.rate(rate_pps, "pps"), _demo_profile.CHAIN_PACKETS
-    seconds = f"{outcome.plan.duration_s:g}"
-    return Report(
-        title="Allosaur demo",
-        verdict=_verdict(outcome, flows, checks, ok),
-        ok=ok,
-        facts={
-            "When": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC"),
-            "Ports": "two in-memory ports, joined to each other, one sending thread",
-            "Asked": f"{rate} of IMIX each way, and {bursts:,} packets in bursts",
-            "Duration": f"{seconds} s",
-            "Flows": f"{_flows.RATE_CPS} HTTP connections a second, for {_flows.DURATION_S:g} s",
-            "Machine": f"{_processor()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}",
-            "Python": platform.python_version(),
-        },
-        counters=outcome.counters,
-        rates=outcome.rates,
-        directions=judge(outcome).directions,
-        streams=outcome.streams,
-        other_packets=outcome.other_packets,
-        hints=outcome.hints,
-        checks=checks,
-        reproduce=[
-            f"allosaur demo --seconds {seconds} --rate {rate_pps:g}pps",
-            f"allosaur run {source} -t rate_pps={rate_pps:g} --local --ports 0,1 -d {seconds}",
-            f"allosaur sim {source} -t rate_pps={rate_pps:g} -o demo.pcap --limit 1000",
-            f"allosaur run {_flows.PROFILE} --local -m {_flows.RATE_CPS} -d {_flows.DURATION_S:g}",
-        ],
-        profile=source.read_text(encoding="utf-8"),
-        duration_s=outcome.elapsed_s,
-    )
-
-
-def _text(outcome: Outcome, flows: FlowOutcome, checks: list[Check], ok: bool, report: Path) -> str:
-    lines = [_summary.totals(outcome, judge(outcome)), ""]
-    lines += [_flow_summary.totals(flows.counters, flows.elapsed_s), ""]
-    lines += [f"  {'ok    ' if check.ok else 'FAILED'}  {check.what}: {check.found}" for check in checks]
-    lines += [f"  warning: {warning}" for warning in outcome.warnings]
-    verdict = _format.verdict(ok, _verdict(outcome, flows, checks, ok), ("PASSED", "FAILED"))
-    lines += ["", verdict, ""]
-    lines += [
-        f"Report: {report}",
-        "Next:",
-        "  allosaur server                       start a server that stays",
-        "  allosaur run imix -m 100kpps -d 10    send a profile there; `allosaur profiles` lists them",
-        "  allosaur run http --local -m 1000 -d 10   connections over TCP, on a server of its own",
-        "  allosaur sim imix -o out.pcap         see its packets without sending them",
-        "  allosaur new mine.py                  write a profile of your own",
-    ]
-    return "\n".join(lines)
-
-
-def _verdict(outcome: Outcome, flows: FlowOutcome, checks: list[Check], ok: bool) -> str:
-    if ok:
-        packets, connections = outcome.total.tx_packets, flows.counters.client.connected_flows
-        return (
-            f"all {packets:,} packets were sent in time, and every one of them was received; "
-            f"all {connections:,} connections were answered, to the last byte."
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--seconds",
+            type=_options.duration_s,
+            default=10.0,
+            metavar="S",
+            help="how long to send (default: 10)",
         )
-    failed = [f"{check.what}: {check.found}" for check in checks if not check.ok]
-    reasons = [*judge(outcome).reasons, *judge_flows(flows).reasons]
-    if failed:
-        reasons.append(f"{len(failed)} of {len(checks)} checks failed, the first is {failed[0]}")
-    return "; ".join(reasons) + "."
+        parser.add_argument(
+            "--rate",
+            type=_options.rate_pps,
+            metavar="RATE",
+            help="how fast each port sends (default: 200kpps of IMIX, or less on a slow machine)",
+        )
+        parser.add_argument(
+            "--report",
+            default="report.html",
+            metavar="FILE",
+            help="where to write the report (default: %(default)s)",
+        )
+        _arguments.json_output(parser)
 
+    def run(self, options: argparse.Namespace) -> int:
+        """Send, check and report."""
+        from allosaur.cli.demo._run import run
 
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.machine()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.machine())
+        return run(options)

@@ -8,7 +8,9 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from allosaur.cli import _arguments, _options
 from allosaur.cli._access import check_ports, remote_client, service_ports
+from allosaur.cli._command import Command
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
 
@@ -16,30 +18,73 @@ if TYPE_CHECKING:
     from allosaur import STLClient
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Do what `allosaur ping` says; return the exit code."""
-    _check(options)
-    records: list[Any] = []
-    with Interrupt() as interrupt, remote_client(options) as client:
-        check_ports(client, [options.port], "--port")
-        with (
-            service_ports(client, _answering(client, options), options.force),
-            explained(f"cannot ping from port {options.port}"),
-        ):
-            _give_address(client, options)
-            while len(records) < options.count and not interrupt:
-                if records:
-                    interrupt.sleep(options.interval)
-                if not interrupt:
-                    records += _once(client, options)
-    result = _result(options, records)
-    if options.json:
-        print(json.dumps(result, indent=2))
-    else:
-        print(_text(result))
-    if interrupt.exit_code is not None:
-        return interrupt.exit_code
-    return EXIT_OK if result["received"] else EXIT_FAILED
+class Ping(Command):
+    """`allosaur ping`."""
+
+    name = "ping"
+    summary = "ping an IP address from a port"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "address", type=_options.address, metavar="ADDRESS", help="the IPv4 or IPv6 address to ping"
+        )
+        _arguments.asking_port(parser)
+        parser.add_argument(
+            "-n",
+            "--count",
+            type=_options.whole_number,
+            default=5,
+            metavar="N",
+            help="how many times (default: 5)",
+        )
+        parser.add_argument(
+            "-i",
+            "--interval",
+            type=_options.seconds,
+            default=1.0,
+            metavar="TIME",
+            help="time between two pings (default: 1)",
+        )
+        parser.add_argument(
+            "-s",
+            "--size",
+            type=_options.whole_number,
+            default=64,
+            metavar="BYTES",
+            help="size of the frame without FCS, 64 to 9216 (default: 64)",
+        )
+        parser.add_argument(
+            "--timeout",
+            type=_options.seconds,
+            default=3.0,
+            metavar="TIME",
+            help="how long to wait for each answer (default: 3)",
+        )
+        _arguments.server(parser, _arguments.FORCE_PORTS)
+
+    def run(self, options: argparse.Namespace) -> int:
+        _check(options)
+        records: list[Any] = []
+        with Interrupt() as interrupt, remote_client(options) as client:
+            check_ports(client, [options.port], "--port")
+            with (
+                service_ports(client, _answering(client, options), options.force),
+                explained(f"cannot ping from port {options.port}"),
+            ):
+                _give_address(client, options)
+                while len(records) < options.count and not interrupt:
+                    if records:
+                        interrupt.sleep(options.interval)
+                    if not interrupt:
+                        records += _once(client, options)
+        result = _result(options, records)
+        if options.json:
+            print(json.dumps(result, indent=2))
+        else:
+            print(_text(result))
+        if interrupt.exit_code is not None:
+            return interrupt.exit_code
+        return EXIT_OK if result["received"] else EXIT_FAILED
 
 
 def _answering(client: STLClient, options: argparse.Namespace) -> list[int]:

@@ -1,4 +1,4 @@
-"""`allosaur profiles`: what comes with the package; `allosaur new`: a profile of one's own to begin with."""
+"""`allosaur profiles`: what comes with the package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from allosaur.cli import _shipped
+from allosaur.cli import _arguments, _shipped
+from allosaur.cli._command import Command
 from allosaur.cli._errors import EXIT_OK, bad_input
 from allosaur.cli._shipped import Shipped
 
@@ -17,48 +18,35 @@ _INDENT = "      "
 _KINDS = ("Streams (stateless)", "Flows (stateful: for servers with --stateful, or --local)")
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Do what `allosaur profiles` says; return the exit code."""
-    if options.name is None:
-        found = [_shipped.described(path) for path in _shipped.files().values()]
-        text = _list(found)
-    else:
-        path = Path(_shipped.located(options.name))
-        if not path.is_file():
-            raise bad_input(_shipped.missing(path))
-        if path.suffix != ".py":
-            raise bad_input(f"profile {path}: only Python profiles say what they are")
-        try:
-            found = [_shipped.described(path)]
-        except (SyntaxError, ValueError) as error:
-            raise bad_input(f"profile {path}: {error}") from error
-        text = _details(found[0])
-    result = {"command": "profiles", "ok": True, "profiles": [_json_object(one) for one in found]}
-    print(json.dumps(result, indent=2) if options.json else text)
-    return EXIT_OK
+class Profiles(Command):
+    """`allosaur profiles`."""
 
+    name = "profiles"
+    summary = "list the profiles that come with allosaur, and their tunables"
+    is_result = True
 
-def execute_new(options: argparse.Namespace) -> int:
-    """Do what `allosaur new` says; return the exit code."""
-    path = Path(options.name if options.name.endswith(".py") else f"{options.name}.py")
-    if path.exists() and not options.force:
-        raise bad_input(f"{path}: is there already; name another, or add --force to write over it")
-    begin = _shipped.FOLDER / "new" / ("flows.py" if options.stateful else "streams.py")
-    text = begin.read_text(encoding="utf-8").replace("NAME.py", str(path))
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise bad_input(f"{path}: cannot be written: {error.strerror}; name another") from error
-    rate = "-m 10 -d 10" if options.stateful else "-m 10kpps -d 10 --ports 0,1"
-    words = f"Wrote {path}. Change it, then:\n" + "\n".join(
-        [
-            f"  allosaur sim {path} -o out.pcap    see its packets without sending them",
-            f"  allosaur run {path} {rate} --local    send it between two ports in memory",
-        ]
-    )
-    result = {"command": "new", "ok": True, "file": str(path)}
-    print(json.dumps(result, indent=2) if options.json else words)
-    return EXIT_OK
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("name", metavar="PROFILE", nargs="?", help="tell more of this one")
+        _arguments.json_output(parser)
+
+    def run(self, options: argparse.Namespace) -> int:
+        if options.name is None:
+            found = [_shipped.described(path) for path in _shipped.files().values()]
+            text = _list(found)
+        else:
+            path = Path(_shipped.located(options.name))
+            if not path.is_file():
+                raise bad_input(_shipped.missing(path))
+            if path.suffix != ".py":
+                raise bad_input(f"profile {path}: only Python profiles say what they are")
+            try:
+                found = [_shipped.described(path)]
+            except (SyntaxError, ValueError) as error:
+                raise bad_input(f"profile {path}: {error}") from error
+            text = _details(found[0])
+        result = {"command": "profiles", "ok": True, "profiles": [_json_object(one) for one in found]}
+        print(json.dumps(result, indent=2) if options.json else text)
+        return EXIT_OK
 
 
 def _list(found: list[Shipped]) -> str:

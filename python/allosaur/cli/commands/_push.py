@@ -3,93 +3,74 @@
 from __future__ import annotations
 
 import argparse
-import functools
-import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _gateways, _result
-from allosaur.cli._access import check_ports, remote_client, take
-from allosaur.cli._cut_short import exit_code
-from allosaur.cli._errors import bad_input, explained
-from allosaur.cli._interrupt import Interrupt
-from allosaur.cli.streams import _summary
-from allosaur.cli.streams._directions import pair_of
-from allosaur.cli.streams._drive import Outcome, Plan, drive, watched_ports
-from allosaur.cli.streams._groups import Grouping
-from allosaur.cli.streams._progress import progress
-from allosaur.cli.streams._verdict import Verdict, judge
-
-if TYPE_CHECKING:
-    from allosaur import STLClient
+from allosaur.cli import _arguments, _options
+from allosaur.cli._command import Command
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Do what `allosaur push` says; return the exit code."""
-    if not options.remote and not Path(options.file).is_file():
-        raise bad_input(
-            f"there is no file {options.file} here; with --remote it is one of the server's machine"
+class Push(Command):
+    """`allosaur push`."""
+
+    name = "push"
+    summary = "send a capture file, read here or by the server"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="a pcap, pcapng or ERF file")
+        parser.add_argument(
+            "--remote",
+            action="store_true",
+            help="the file is on the server's machine: the server reads it while it sends, whatever its size",
         )
-    with Interrupt() as interrupt, remote_client(options) as client:
-        plan = _plan(client, options)
-        take(client, plan.ports, options.force)
-        if options.force:
-            with explained("cannot stop what runs on the ports"):
-                client.stop(ports=[f"{port}.*" for port in plan.ports])
-        _gateways.wait(client, [] if options.dst_mac_pcap else plan.ports, interrupt, options.force)
-        begin = functools.partial(_begin, client, options)
-        with progress(Path(options.file).name) as shown:
-            grouping = Grouping.none(plan.ports, "a capture is sent as it was recorded")
-            outcome = drive(client, plan, interrupt, shown.show, begin, grouping)
-        if not options.remote and not outcome.cut_short:
-            with explained("cannot clear the ports"):
-                client.remove_all_streams(ports=list(plan.ports))
-    verdict = judge(outcome)
-    _print(options, outcome, verdict)
-    return exit_code(outcome, verdict.ok)
+        parser.add_argument(
+            "--ports",
+            type=_options.port_list,
+            default=[0],
+            metavar="N,...",
+            help="ports that send (default: 0)",
+        )
+        gaps = parser.add_mutually_exclusive_group()
+        gaps.add_argument(
+            "--ipg", type=_options.microseconds, metavar="US", help="send packets so many microseconds apart"
+        )
+        gaps.add_argument(
+            "--min-ipg",
+            type=_options.microseconds,
+            metavar="US",
+            help="keep the gaps of the file, but none shorter than so many microseconds",
+        )
+        parser.add_argument(
+            "--speedup",
+            type=_options.factor,
+            default=1.0,
+            metavar="F",
+            help="how many times faster than the file (default: 1)",
+        )
+        parser.add_argument(
+            "--count",
+            type=_options.count,
+            default=1,
+            metavar="N",
+            help="how often to send the file, or forever (default: 1)",
+        )
+        parser.add_argument(
+            "-d",
+            "--duration",
+            type=_options.duration_s,
+            default=_options.FOREVER,
+            metavar="TIME",
+            help="end after this time: seconds (10), or 500ms, 2m, 1h (default: when the file ends)",
+        )
+        parser.add_argument(
+            "--dual",
+            action="store_true",
+            help="send both directions of the file, one from each port of a pair (0 and 1, 2 and 3)",
+        )
+        parser.add_argument("--src-mac-pcap", action="store_true", help="keep the source MAC addresses")
+        parser.add_argument("--dst-mac-pcap", action="store_true", help="keep the destination MAC addresses")
+        _arguments.server(parser, _arguments.FORCE_PORTS)
 
+    def run(self, options: argparse.Namespace) -> int:
+        """Send the file."""
+        from allosaur.cli.streams._push import run
 
-def _plan(client: STLClient, options: argparse.Namespace) -> Plan:
-    ports = list(options.ports)
-    if options.dual:
-        partners = [pair_of(port) for port in ports]
-        if set(partners) & set(ports):
-            raise bad_input("--ports: with --dual name one port of each pair; the other one sends, too")
-        ports += partners
-    check_ports(client, ports)
-    watched = watched_ports(ports, client.get_port_count())
-    return Plan(ports, "1", options.duration, watched, options.force)
-
-
-def _begin(client: STLClient, options: argparse.Namespace) -> None:
-    fields: dict[str, Any] = {
-        "ports": options.ports,
-        "ipg_usec": options.ipg,
-        "min_ipg_usec": options.min_ipg,
-        "speedup": options.speedup,
-        "count": options.count,
-        "duration": options.duration,
-        "is_dual": options.dual,
-        "src_mac_pcap": options.src_mac_pcap,
-        "dst_mac_pcap": options.dst_mac_pcap,
-    }
-    if options.remote:
-        client.push_remote(options.file, **fields)
-    else:
-        client.push_pcap(options.file, **fields, force=options.force)
-
-
-def _print(options: argparse.Namespace, outcome: Outcome, verdict: Verdict) -> None:
-    if not options.json:
-        print(_summary.text(outcome, verdict))
-        return
-    result = {
-        **_result.heading("push"),
-        "file": options.file,
-        "remote": options.remote,
-        "server": str(options.server),
-        "sending_ports": list(outcome.plan.ports),
-        **_summary.json_object(outcome, verdict),
-    }
-    del result["multiplier"]
-    print(json.dumps(result, indent=2))
+        return run(options)

@@ -13,26 +13,93 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
+from allosaur.cli import _options
 from allosaur.cli._binary import server_binary
+from allosaur.cli._command import Command
 from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def execute(options: argparse.Namespace) -> NoReturn:
-    """Do what `allosaur server` says. Comes back only with an error: the server takes this process over."""
-    for name in ("rpc_port", "pub_port"):
-        port = getattr(options, name)
-        if port is not None and not 0 <= port <= 65535:
-            raise bad_input(f"--{name.replace('_', '-')} {port}: a port is a number of 0 to 65535")
-    command = ["serve"]
-    for name in ("config", "ports", "cores", "receive_threads", "poll", "rpc_port", "pub_port", "listen"):
-        value = getattr(options, name)
-        if value is not None:
-            command += [f"--{name.replace('_', '-')}", str(value)]
-    command += ["--pin"] * options.pin
-    command += ["--stateful"] * options.stateful
-    become(command)
+class Server(Command):
+    """`allosaur server`."""
+
+    name = "server"
+    summary = "start a server on this machine"
+    is_result = True
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument(
+            "--config",
+            metavar="FILE",
+            help="a file with all of this, in our form or TRex's; the options here go before what it says",
+        )
+        what.add_argument(
+            "--ports",
+            metavar="SPEC,...",
+            help="the ports, in order; `memory` needs no network card, and two of them in a row are joined; "
+            "a link can be slowed or disturbed: memory:rate=10gbps:delay=1ms:loss=0.1%%:seed=7 "
+            "(default: memory,memory)",
+        )
+        parser.add_argument(
+            "--stateful",
+            action="store_true",
+            help="for TCP and UDP flows (stateful profiles), not for streams alone",
+        )
+        parser.add_argument(
+            "--cores", type=_options.whole_number, metavar="N", help="threads that send (default: 1)"
+        )
+        parser.add_argument(
+            "--pin",
+            action="store_true",
+            help="bind each thread that sends to a CPU of its own, near its ports",
+        )
+        parser.add_argument(
+            "--receive-threads",
+            type=_options.whole_number,
+            metavar="N",
+            help="threads that receive (default: 1)",
+        )
+        parser.add_argument(
+            "--poll",
+            choices=["busy", "adaptive"],
+            help="how threads wait: busy (best timing, a CPU each) or adaptive (they sleep when idle; "
+            "they may share CPUs)",
+        )
+        parser.add_argument(
+            "--rpc-port",
+            type=int,
+            metavar="PORT",
+            help=f"where clients ask (default: {_options.DEFAULT_RPC_PORT}; 0 picks a free one)",
+        )
+        parser.add_argument(
+            "--pub-port",
+            type=int,
+            metavar="PORT",
+            help="where clients hear events (default: one below --rpc-port; 0 picks a free one)",
+        )
+        parser.add_argument(
+            "--listen",
+            metavar="ADDRESS",
+            help="which address to listen on (default: 127.0.0.1: there is no password, so only this "
+            "machine may connect)",
+        )
+
+    def run(self, options: argparse.Namespace) -> NoReturn:
+        """Turn into the server. Comes back only with an error."""
+        for name in ("rpc_port", "pub_port"):
+            port = getattr(options, name)
+            if port is not None and not 0 <= port <= 65535:
+                raise bad_input(f"--{name.replace('_', '-')} {port}: a port is a number of 0 to 65535")
+        command = ["serve"]
+        for name in ("config", "ports", "cores", "receive_threads", "poll", "rpc_port", "pub_port", "listen"):
+            value = getattr(options, name)
+            if value is not None:
+                command += [f"--{name.replace('_', '-')}", str(value)]
+        command += ["--pin"] * options.pin
+        command += ["--stateful"] * options.stateful
+        become(command)
 
 
 def become(command: Sequence[str]) -> NoReturn:

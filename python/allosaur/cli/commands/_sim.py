@@ -1,119 +1,165 @@
-"""`allosaur sim`: the packets a profile would send, as a capture file, in virtual time.
-
-The engine is the server's own; this only gives it the requests and describes what it wrote. Flows
-are in `flows/_sim.py`.
-"""
+"""`allosaur sim`: a profile without a network, in virtual time: its packets, or its flows over a link."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
-import subprocess
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from allosaur.cli import _format, _output_file, _profile
-from allosaur.cli._binary import exit_code_of, last_words, server_binary
-from allosaur.cli._errors import EXIT_OK, EXIT_USAGE, CommandError, bad_input, explained
-from allosaur.cli._pcap import CaptureSummary, summarize
+from allosaur.cli import _arguments, _options
+from allosaur.cli._command import Command
+from allosaur.cli._errors import bad_input
 from allosaur.cli._profile_kind import is_stateful
-from allosaur.cli.flows import _sim
 
-DEFAULT_LIMIT_PACKETS = 5000
-
-
-def execute(options: argparse.Namespace) -> int:
-    """Do what `allosaur sim` says; return the exit code."""
-    if (options.profile is None) == (options.commands is None):
-        raise bad_input("give one of both: a PROFILE, or --commands FILE")
-    if _is_stateful(options):
-        return _sim.execute(options)
-    if options.output is None:
-        raise bad_input("-o is missing: name the capture file to write, such as -o out.pcap")
-    output = Path(options.output)
-    _output_file.checked("-o", options.output)
-    source = options.commands or options.profile
-    with _commands_file(options) as commands:
-        _simulate(commands, output, options, source)
-    written = summarize(output)
-    if options.json:
-        print(json.dumps(_json_object(options, written), indent=2))
-    else:
-        print(_text(output, written))
-    return EXIT_OK
+FAULTS = (
+    *("syn-lost", "syn-ack-lost", "syn-refused", "syn-blind-reset", "wrong-port", "reset-middle"),
+    *("reset-client", "reset-server", "blind-reset", "fin-lost", "silence", "truncate", "corrupt", "pad"),
+)
+"""What a device on the way can do; docs/guide/stateful.md says what each is."""
+MTU_MIN = 68
+MTU_MAX = 9224
 
 
-def _is_stateful(options: argparse.Namespace) -> bool:
-    """Say whether the profile has flows: by the option, or by what the file is."""
-    if options.commands is not None:
-        return False
-    return options.stateful or is_stateful(Path(options.profile))
+class Sim(Command):
+    """`allosaur sim`."""
+
+    name = "sim"
+    summary = "try a profile without a network, in virtual time: its packets, its flows"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        _arguments.profile(parser, nargs="?")
+        parser.add_argument(
+            "--commands", metavar="FILE", help="instead of a profile: a JSON file of RPC requests"
+        )
+        parser.add_argument(
+            "-o",
+            "--output",
+            metavar="OUT.pcap",
+            help="the capture file to write; with flows two, OUT_c.pcap of the clients' port and "
+            "OUT_s.pcap of the servers', and only if it is given",
+        )
+        parser.add_argument(
+            "--limit",
+            type=_options.whole_number,
+            metavar="N",
+            help="packets to write at most (default: 5000, or what the commands file says)",
+        )
+        parser.add_argument(
+            "--cores",
+            type=_options.whole_number,
+            metavar="N",
+            help="threads to simulate (default: 1, or what the commands file says)",
+        )
+        parser.add_argument(
+            "--direction",
+            type=int,
+            choices=(0, 1),
+            default=0,
+            help="which side of the profile to simulate (default: 0)",
+        )
+        _arguments.multiplier(parser, "5mpps, 1gbps, 1gbpsl1, 40%%")
+        _arguments.duration_and_tunables(parser, default_duration="forever")
+        _flows_arguments(parser.add_argument_group("flows (stateful profiles)"))
+        _link_arguments(parser.add_argument_group("the link between clients and servers"))
+        _arguments.json_output(parser)
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Simulate a profile of streams or of flows."""
+        if (options.profile is None) == (options.commands is None):
+            raise bad_input("give one of both: a PROFILE, or --commands FILE")
+        if options.commands is None and (options.stateful or is_stateful(Path(options.profile))):
+            from allosaur.cli.flows._sim import run as sim_flows
+
+            return sim_flows(options)
+        from allosaur.cli.streams._sim import run as sim_streams
+
+        return sim_streams(options)
 
 
-@contextlib.contextmanager
-def _commands_file(options: argparse.Namespace) -> Iterator[Path]:
-    """Give the file of requests: the user's, or one made from the profile and thrown away after."""
-    if options.commands is not None:
-        path = Path(options.commands)
-        if not path.is_file():
-            raise bad_input(f"--commands {path}: no such file")
-        yield path
-        return
-    path = Path(options.profile)
-    profile = _profile.load(path, options.direction, 0, _profile.merged(options.tunable))
-    with explained(f"profile {path}", EXIT_USAGE):
-        requests = profile.to_commands(0, options.multiplier, options.duration)
-    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
-        json.dump({"commands": requests}, file)
-        file.flush()
-        yield Path(file.name)
+def _flows_arguments(parser: argparse._ActionsContainer) -> None:
+    """What flows have."""
+    parser.add_argument(
+        "--stateful", action="store_true", help="the profile has flows (else found out by itself)"
+    )
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="all flows at their rates, for -d (default: 5 s); without --full and -d one flow of each "
+        "template",
+    )
+    parser.add_argument(
+        "--flows", type=_options.whole_number, metavar="N", help="flows of each template at most"
+    )
+    parser.add_argument(
+        "--patience",
+        type=_options.seconds,
+        metavar="TIME",
+        help="how long flows may take after the last began, in virtual time (default: 10m)",
+    )
+    parser.add_argument("--ipv6", action="store_true", help="use IPv6, by the profile's tunables for it")
+    parser.add_argument(
+        "--seed",
+        type=_options.number,
+        default=1,
+        metavar="N",
+        help="where all that is random begins: the same seed, the same packets (default: 1)",
+    )
 
 
-def _simulate(commands: Path, output: Path, options: argparse.Namespace, source: str) -> None:
-    limit = options.limit
-    if limit is None and options.commands is None:
-        limit = DEFAULT_LIMIT_PACKETS
-    command = [server_binary(), "sim", "--commands", str(commands), "-o", str(output)]
-    command += ["--limit", str(limit)] if limit is not None else []
-    command += ["--cores", str(options.cores)] if options.cores is not None else []
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != EXIT_OK:
-        # The user knows the source, not the file of requests that was made from it.
-        message = last_words(done.stderr).replace(str(commands), source)
-        known = source in message or str(output) in message
-        raise CommandError(message if known else f"{source}: {message}", exit_code_of(done.returncode))
+def _link_arguments(parser: argparse._ActionsContainer) -> None:
+    """What happens to packets on the way."""
+    parser.add_argument(
+        "--rtt",
+        type=_options.seconds,
+        default=0.001,
+        metavar="TIME",
+        help="how long a packet and its answer are under way, such as 50ms (default: 1ms)",
+    )
+    parser.add_argument(
+        "--mtu",
+        type=mtu,
+        default=MTU_MAX,
+        metavar="BYTES",
+        help=f"the longest IP packet that the ports take, {MTU_MIN} to {MTU_MAX} (default: {MTU_MAX}, as the "
+        "server's ports in memory)",
+    )
+    parser.add_argument(
+        "--rate", type=_options.rate_bps, metavar="RATE", help="bits a second, such as 10mbps (default: any)"
+    )
+    parser.add_argument(
+        "--queue",
+        type=_options.whole_number,
+        metavar="BYTES",
+        help="with --rate: what may wait for the link; more is lost (default: any)",
+    )
+    for name, what in (("loss", "are lost"), ("reorder", "come late"), ("duplicate", "arrive twice")):
+        parser.add_argument(
+            f"--{name}",
+            type=_options.share,
+            default=0.0,
+            metavar="SHARE",
+            help=f"how many packets {what}: 1%% or 0.01",
+        )
+    parser.add_argument(
+        "--fault",
+        type=fault,
+        action="append",
+        default=[],
+        metavar="NAME[:SHARE]",
+        help="what a device on the way does, to all flows or a share of them (of packets: truncate, corrupt, "
+        f"pad); may be given more than once: {', '.join(FAULTS)}",
+    )
 
 
-def _text(output: Path, written: CaptureSummary) -> str:
-    rows = [
-        ["packets", _format.count(written.packets)],
-        ["bytes (with FCS)", _format.count(written.bytes)],
-    ]
-    if written.packets:
-        rows += [
-            ["smallest frame", f"{written.smallest} bytes"],
-            ["largest frame", f"{written.largest} bytes"],
-            ["first packet", _format.seconds(written.first_s)],
-            ["last packet", _format.seconds(written.last_s)],
-            ["duration", _format.seconds(written.last_s - written.first_s)],
-        ]
-    return f"{_format.table(['what', 'value'], rows)}\n\nWrote {output}."
+def mtu(text: str) -> int:
+    """Read an MTU."""
+    if not text.strip().isdecimal() or not MTU_MIN <= int(text) <= MTU_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is no MTU; give {MTU_MIN} to {MTU_MAX} bytes")
+    return int(text)
 
 
-def _json_object(options: argparse.Namespace, written: CaptureSummary) -> dict[str, Any]:
-    return {
-        "command": "sim",
-        "ok": True,
-        "profile": options.profile,
-        "commands": options.commands,
-        "output": options.output,
-        "packets": written.packets,
-        "bytes": written.bytes,
-        "smallest_frame_bytes": written.smallest,
-        "largest_frame_bytes": written.largest,
-        "first_s": written.first_s,
-        "last_s": written.last_s,
-    }
+def fault(text: str) -> str:
+    """Read `NAME` or `NAME:SHARE`; return it as the server's binary reads it."""
+    name, colon, share = text.partition(":")
+    if name not in FAULTS:
+        raise argparse.ArgumentTypeError(f"{name!r} is no fault; there are {', '.join(FAULTS)}")
+    return f"{name}:{_options.share(share):g}" if colon else name

@@ -7,9 +7,10 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _answer, _format
+from allosaur.cli import _answer, _arguments, _format
 from allosaur.cli._access import remote_client_of_any_mode
 from allosaur.cli._answer import Answer
+from allosaur.cli._command import Command
 from allosaur.cli._errors import explained
 
 if TYPE_CHECKING:
@@ -29,13 +30,22 @@ _PHASES = ("empty", "loaded", "starting", "starting", "runs", "closing flows", "
 _CLOCK = "%Y-%m-%d %H:%M:%S"
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Do what `allosaur status` says; return the exit code."""
-    with remote_client_of_any_mode(options) as client, explained("cannot read what the server does"):
-        version = client.get_server_version()
-        status = client.get_status() if _tells(client) else _of_ports(client)
-        drivers = {number: str(port.info.get("description", "")) for number, port in client.ports.items()}
-    return _answer.give(options, _answer_of(options, version, status, drivers))
+class Status(Command):
+    """`allosaur status`."""
+
+    name = "status"
+    summary = "say what a server is, who owns its ports, and what runs since when"
+    is_result = True
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        _arguments.server(parser, force=None)
+
+    def run(self, options: argparse.Namespace) -> int:
+        with remote_client_of_any_mode(options) as client, explained("cannot read what the server does"):
+            version = client.get_server_version()
+            status = client.get_status() if _tells(client) else _of_ports(client)
+            drivers = {number: str(port.info.get("description", "")) for number, port in client.ports.items()}
+        return _answer.give(options, _answer_of(options, version, status, drivers))
 
 
 def _tells(client: STLClient) -> bool:

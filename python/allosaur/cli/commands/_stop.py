@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import argparse
 
-from allosaur.cli import _answer
-from allosaur.cli._access import refuse_options, remote_client_of_any_mode, take
-from allosaur.cli._answer import Answer
-from allosaur.cli._errors import explained
-from allosaur.cli.flows import _commands
-from allosaur.cli.streams._ports import chosen, loaded_ports, sending_ports
+from allosaur.cli import _arguments
+from allosaur.cli._access import answer_by_mode
+from allosaur.cli._command import Command
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Do what `allosaur stop` says; return the exit code."""
-    with remote_client_of_any_mode(options) as client:
-        if client.get_mode() == "ASTF":
-            refuse_options(options, "streams", "ports")
-            return _answer.give(options, _commands.stop(client, options))
-        refuse_options(options, "stateful profiles", "pid")
-        running = chosen(client, options, sending_ports)
-        cleared = chosen(client, options, loaded_ports) if options.clear else []
-        both = sorted({*running, *cleared})
-        if both:
-            take(client, both, options.force)
-        if running:
-            with explained("cannot stop the traffic"):
-                client.stop(ports=[f"{port}.*" for port in running])
-        if cleared:
-            with explained("cannot remove the streams"):
-                client.remove_all_streams(ports=[f"{port}.*" for port in cleared])
-    text = f"Stopped {_answer.listed(running, 'port')}." if running else "Nothing ran."
-    if options.clear:
-        text += f" Removed the streams of {_answer.listed(cleared, 'port')}." if cleared else ""
-    return _answer.give(options, Answer(text, {"stopped": running, "cleared": cleared}))
+class Stop(Command):
+    """`allosaur stop`."""
+
+    name = "stop"
+    summary = "stop traffic"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        _arguments.which_traffic(parser, "stop")
+        parser.add_argument("--clear", action="store_true", help="take it off the server, too")
+        _arguments.server(parser, force=_arguments.FORCE_SERVER)
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Stop traffic."""
+        from allosaur.cli.flows import _commands as flows
+        from allosaur.cli.streams import _commands as streams
+
+        return answer_by_mode(options, streams.stop, flows.stop)

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import argparse
 
-from allosaur.cli import _answer
-from allosaur.cli._access import refuse_options, remote_client_of_any_mode, take
-from allosaur.cli._answer import Answer
-from allosaur.cli._errors import EXIT_USAGE, CommandError, explained
-from allosaur.cli.flows import _commands
-from allosaur.cli.streams._ports import chosen, sending_ports
+from allosaur.cli import _arguments
+from allosaur.cli._access import answer_by_mode
+from allosaur.cli._command import Command
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Do what `allosaur update` says; return the exit code."""
-    with remote_client_of_any_mode(options) as client:
-        if client.get_mode() == "ASTF":
-            refuse_options(options, "streams", "ports")
-            return _answer.give(options, _commands.update(client, options))
-        refuse_options(options, "stateful profiles", "pid")
-        running = chosen(client, options, sending_ports)
-        if not running:
-            raise CommandError("nothing runs; start a profile with `allosaur start PROFILE`")
-        take(client, running, options.force)
-        with explained("cannot change the rate", EXIT_USAGE):
-            client.update(ports=running, mult=options.multiplier, force=options.force)
-    word = _answer.listed(running, "Port")
-    return _answer.give(
-        options,
-        Answer(
-            f"{word}: now at {options.multiplier}.", {"updated": running, "multiplier": options.multiplier}
-        ),
-    )
+class Update(Command):
+    """`allosaur update`."""
+
+    name = "update"
+    summary = "change the rate of traffic that runs"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        _arguments.new_multiplier(parser)
+        _arguments.which_traffic(parser, "change")
+        _arguments.server(parser, force=_arguments.FORCE_SERVER)
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Change the rate of traffic that runs."""
+        from allosaur.cli.flows import _commands as flows
+        from allosaur.cli.streams import _commands as streams
+
+        return answer_by_mode(options, streams.update, flows.update)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 def start(options: argparse.Namespace) -> Answer:
     """Start a profile, and come back."""
+    if options.ports is not None:
+        raise bad_input("--ports: a stateful profile uses all ports; --clients names those that open flows")
     path = Path(options.profile)
     plan = plan_of(options)
     profile = load_file(path, _profile.merged(options.tunable))

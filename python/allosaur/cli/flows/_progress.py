@@ -1,7 +1,4 @@
-"""What is shown while stateful traffic runs: a live table on a terminal, a plain line every 2 s elsewhere.
-
-As `_progress` does for streams; all of it goes to the error stream.
-"""
+"""What is shown while stateful traffic runs: flows, their rate, and errors."""
 
 from __future__ import annotations
 
@@ -9,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from allosaur.cli import _format
+from allosaur.cli._live import SPARKLINE_WIDTH, Progress, suited
 from allosaur.cli._options import FOREVER
 from allosaur.cli.flows import _hints
 from allosaur.cli.flows._drive import FlowMoment
-from allosaur.cli.streams._progress import SPARKLINE_WIDTH, Progress, suited
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
-import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
 
-from allosaur.cli import _again, _gateways, _profile, _report_file, _result
-from allosaur.cli._access import connected, remote_stateful_client
+from allosaur.cli import _again, _gateways, _profile, _report_file, _run
+from allosaur.cli._access import remote_stateful_client
 from allosaur.cli._cut_short import exit_code
 from allosaur.cli._errors import bad_input
 from allosaur.cli._interrupt import Interrupt
-from allosaur.cli._options import FOREVER
-from allosaur.cli._own_server import started
 from allosaur.cli.flows import _hints, _summary
 from allosaur.cli.flows._access import check_clients, load_file, plan_of, put, take_server
 from allosaur.cli.flows._drive import FlowOutcome, FlowVerdict, drive, judge
 from allosaur.cli.flows._progress import progress
 from allosaur.report import Check, FlowReport, write_flow_report
-
-if TYPE_CHECKING:
-    from allosaur import ASTFClient
-    from allosaur.server import LocalServer
+from allosaur.server import LocalServer
 
 
 @dataclass(frozen=True)
@@ -38,7 +30,7 @@ class OwnServer:
     words: Sequence[str]
 
 
-def execute(options: argparse.Namespace, own: OwnServer | None = None) -> int:
+def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     """Do what `allosaur run` says, with flows; return the exit code."""
     if options.ports is not None:
         raise bad_input("--ports: a stateful profile uses all ports; --clients names those that open flows")
@@ -49,7 +41,8 @@ def execute(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     # Before anything is started: a profile that does not load needs no server.
     with _profile.noted_warnings() as noted:
         profile = load_file(path, tunables)
-    with Interrupt() as interrupt, _client(options, own) as client:
+    server = partial(_local_server, options, own)
+    with Interrupt() as interrupt, _run.client_of_run(options, remote_stateful_client, server) as client:
         check_clients(client, options)
         take_server(client, options.force)
         put(client, plan, path, profile, options.force)
@@ -65,52 +58,33 @@ def execute(options: argparse.Namespace, own: OwnServer | None = None) -> int:
         content = _report(options, outcome, verdict)
         with _report_file.writing(report):
             write_flow_report(report, content)
-    _print(options, tunables, outcome, verdict)
+    fields = {
+        "tunables": tunables,
+        "server": _run.server_name(options),
+        **_summary.json_object(outcome, verdict),
+    }
+    _run.give(options, "stateful", _summary.text(outcome, verdict), fields)
     return exit_code(outcome, verdict.ok)
 
 
-@contextlib.contextmanager
-def _client(options: argparse.Namespace, own: OwnServer | None) -> Iterator[ASTFClient]:
-    """Connect to the server that the options name, or start one; disconnect, and stop it, at the end."""
-    if not options.local:
-        with remote_stateful_client(options) as client:
-            yield client
-        return
-    with (
-        started(_local_server(options, own)) as server,
-        connected(server.client(), "the server of this run") as client,
-    ):
-        yield cast("ASTFClient", client)
-
-
 def _local_server(options: argparse.Namespace, own: OwnServer | None) -> LocalServer:
-    from allosaur.server import LocalServer
-
     if own is not None:
         words = [word for word in own.words if word != "--stateful"]
         return LocalServer(config=own.config, options=words, stateful=True)
-    if options.local_ports:
-        specs = [spec.strip() for spec in options.local_ports.split(",")]
-    else:
-        specs = ["memory"] * (2 + max(options.clients or [0]))
-    return LocalServer(ports=specs, cores=options.cores, stateful=True)
+    ports = _run.local_ports(options, 2 + max(options.clients or [0]))
+    return LocalServer(ports=ports, cores=options.cores, stateful=True)
 
 
 def _report(options: argparse.Namespace, outcome: FlowOutcome, verdict: FlowVerdict) -> FlowReport:
     plan, counters = outcome.plan, outcome.counters
     path = Path(options.profile)
-    seconds = "forever" if plan.duration_s == FOREVER else f"{plan.duration_s:g}"
+    asked = f"{plan.multiplier:g} times the profile's flows"
+    ran = f"{outcome.elapsed_s:.2f} s, and {outcome.closing_s:.2f} s more until flows were closed"
     return FlowReport(
         title=path.name,
         verdict=f"{verdict.summary}.",
         ok=verdict.ok,
-        facts={
-            "When": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC"),
-            "Server": "in-memory ports of its own" if options.local else str(options.server),
-            "Asked": f"{plan.multiplier:g} times the profile's flows, for {seconds} s",
-            "Ran": f"{outcome.elapsed_s:.2f} s, and {outcome.closing_s:.2f} s more until flows were closed",
-            "Python": platform.python_version(),
-        },
+        facts=_run.facts(options, asked, plan.duration_s, ran),
         counters=counters,
         rates=outcome.rates,
         groups=outcome.groups,
@@ -123,46 +97,26 @@ def _report(options: argparse.Namespace, outcome: FlowOutcome, verdict: FlowVerd
         checks=checks(outcome, verdict),
         reproduce=[_again.command(options)],
         notes=[f"Warning: {text}" for text in outcome.all_warnings],
-        profile=path.read_text(encoding="utf-8") if path.suffix == ".py" else "",
+        profile=_run.source(path),
     )
 
 
 def checks(outcome: FlowOutcome, verdict: FlowVerdict) -> list[Check]:
     """Return what a report says must hold, and whether it did."""
     counters, plan = outcome.counters, outcome.plan
-    begun, connected_flows = counters.client.begun_flows, counters.client.connected_flows
+    opened, connected_flows = counters.client.begun_flows, counters.client.connected_flows
     found: list[Check] = []
     if not plan.servers_only:
         missed = counters.missed_flows
         text = (
             "the server did not count it" if missed is None else f"{missed:,} of {counters.offered_flows:,}"
         )
-        found.append(Check("flows that were missed", not missed and begun > 0, text))
-        is_whole = plan.no_close or begun == connected_flows
-        found.append(Check("flows that were answered", is_whole, f"{connected_flows:,} of {begun:,}"))
+        found.append(Check("flows that were missed", not missed and opened > 0, text))
+        is_whole = plan.no_close or opened == connected_flows
+        found.append(Check("flows that were answered", is_whole, f"{connected_flows:,} of {opened:,}"))
     wrong = _hints.told_shortly(counters.error_list())
     found.append(Check("error counters", not wrong, wrong or "all are zero"))
     if verdict.lost_messages is not None and not plan.no_close:
         lost = verdict.lost_messages
         found.append(Check("UDP messages that were lost", lost == 0, f"{lost:,}"))
     return found
-
-
-def _print(
-    options: argparse.Namespace, tunables: dict[str, Any], outcome: FlowOutcome, verdict: FlowVerdict
-) -> None:
-    if not options.json:
-        print(_summary.text(outcome, verdict))
-        if options.report is not None:
-            print(f"Report: {options.report}")
-        return
-    result = {
-        **_result.heading("run"),
-        "mode": "stateful",
-        "profile": options.profile,
-        "tunables": tunables,
-        "server": "local" if options.local else str(options.server),
-        **_summary.json_object(outcome, verdict),
-        "report": options.report,
-    }
-    print(json.dumps(result, indent=2))

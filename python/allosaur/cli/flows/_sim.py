@@ -39,7 +39,7 @@ _LINK = (
 )
 
 
-def execute(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Do what `allosaur sim` says, with flows; return the exit code."""
     path = Path(options.profile)
     files = capture_files(options.output)

@@ -110,7 +110,7 @@ def _run_batch(given: dict[str, str], command: list[str]) -> int:
     )
     config = given.get("--cfg", DEFAULT_CONFIG)
     # The first words are those for the file, and where to listen: a run has a server of its own.
-    return _run.execute(options, _run.OwnServer(config, command[_WORDS_OF_FILE:]))
+    return _run.run(options, _run.OwnServer(config, command[_WORDS_OF_FILE:]))
 
 
 def _mask(given: dict[str, str]) -> list[int] | None:

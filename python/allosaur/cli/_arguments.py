@@ -1,0 +1,192 @@
+"""Arguments that several commands have: the server, ports, a profile and its rate, an address of a port."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Literal
+
+from allosaur.cli import _options, _shipped
+
+PROFILE_HELP = "a profile: a .py, .json, .yaml or .pcap file, or a name of `allosaur profiles`"
+_RATES = "a factor of the profile's rate (2); of streams also a rate of each port"
+
+
+def json_output(parser: argparse.ArgumentParser) -> None:
+    """Add `--json`, alone or with a file."""
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="print the result as one JSON object, or write it to FILE.json",
+    )
+
+
+def server_address(parser: argparse._ActionsContainer) -> None:
+    """Add `--server`."""
+    parser.add_argument(
+        "--server",
+        type=_options.server_address,
+        default=_options.ServerAddress(),
+        metavar="HOST[:PORT]",
+        help="the server to use (default: localhost:4501)",
+    )
+
+
+def pub_port(parser: argparse.ArgumentParser) -> None:
+    """Add `--pub-port` of a client."""
+    parser.add_argument(
+        "--pub-port",
+        type=int,
+        metavar="PORT",
+        help="the server's event port (default: one below its RPC port)",
+    )
+
+
+def server(parser: argparse.ArgumentParser, force: str | None) -> None:
+    """Add what every command has that uses a server; `force` is the help of `--force`, if it has that."""
+    server_address(parser)
+    pub_port(parser)
+    if force is not None:
+        parser.add_argument("--force", action="store_true", help=force)
+    json_output(parser)
+
+
+FORCE_SERVER = "take the server over even if someone else has it"
+FORCE_PORTS = "take the ports over from whoever has them"
+
+
+def profile(parser: argparse.ArgumentParser, nargs: Literal["?"] | None = None) -> None:
+    """Add the argument PROFILE."""
+    parser.add_argument("profile", metavar="PROFILE", type=_shipped.located, nargs=nargs, help=PROFILE_HELP)
+
+
+def multiplier(parser: argparse.ArgumentParser, units: str) -> None:
+    """Add `-m`, with examples of rates of a port."""
+    parser.add_argument(
+        "-m",
+        "--multiplier",
+        type=_options.multiplier,
+        default="1",
+        metavar="RATE",
+        help=f"how fast: {_RATES} ({units}) (default: 1)",
+    )
+
+
+def new_multiplier(parser: argparse.ArgumentParser) -> None:
+    """Add `-m` of a command that needs it."""
+    parser.add_argument(
+        "-m",
+        "--multiplier",
+        type=_options.multiplier,
+        required=True,
+        metavar="RATE",
+        help=f"{_RATES} (5mpps, 1gbps, 40%%)",
+    )
+
+
+def duration_and_tunables(parser: argparse.ArgumentParser, default_duration: str) -> None:
+    """Add `-d` and `-t` of a profile."""
+    parser.add_argument(
+        "-d",
+        "--duration",
+        type=_options.duration_s,
+        default=default_duration,
+        metavar="TIME",
+        help="how long: seconds (10), or 500ms, 2m, 1h, or forever (default: %(default)s)",
+    )
+    parser.add_argument(
+        "-t",
+        "--tunable",
+        type=_options.tunables,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE,...",
+        help="a value for the profile; may be given more than once",
+    )
+
+
+def ports(parser: argparse._ActionsContainer, which: str) -> None:
+    """Add `--ports`."""
+    parser.add_argument("--ports", type=_options.port_list, metavar="N,...", help=f"the ports {which}")
+
+
+def which_traffic(parser: argparse.ArgumentParser, verb: str) -> None:
+    """Add what names traffic on a server: a profile of flows, all of them, or ports with streams."""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--pid", metavar="NAME", help=f"the stateful profile to {verb} (default: _)")
+    which.add_argument("--all", action="store_true", help="all stateful profiles")
+    ports(which, "whose streams are meant (default: all that have some)")
+
+
+def asking_port(parser: argparse.ArgumentParser) -> None:
+    """Add the port that asks its neighbors, and the address that it gets for that."""
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="the port that asks (default: 0)")
+    parser.add_argument(
+        "--source",
+        type=_options.address,
+        metavar="ADDRESS",
+        help="first give the port this address (default: it keeps the one that it has)",
+    )
+    parser.add_argument(
+        "--gateway",
+        type=_options.address,
+        metavar="ADDRESS",
+        help="with --source: the address of the port's IPv4 gateway",
+    )
+    parser.add_argument(
+        "--vlan",
+        type=_options.vlan,
+        metavar="TAG[,TAG]",
+        help="VLAN of the packets, or two, the outer first (default: the port's)",
+    )
+
+
+OPTIONS_OF_FLOWS = (
+    *("pid", "latency", "ipv6", "nc", "clients", "servers-only", "establish-within", "close-within"),
+)
+
+
+def flows(parser: argparse._ActionsContainer) -> None:
+    """Add what a start of flows has. The defaults are `None`: who gives none may mean streams."""
+    parser.add_argument(
+        "--pid", metavar="NAME", help="the name under which the profile is on the server (default: _)"
+    )
+    parser.add_argument(
+        "-l",
+        "--latency",
+        type=_options.whole_number,
+        metavar="PPS",
+        help="measure latency beside, with so many echo requests a second",
+    )
+    parser.add_argument(
+        "--ipv6", action="store_const", const=True, help="use IPv6, by the profile's tunables for it"
+    )
+    parser.add_argument(
+        "--nc", action="store_const", const=True, help="end at once, and leave open flows as they are"
+    )
+    who = parser.add_mutually_exclusive_group()
+    who.add_argument(
+        "--clients",
+        type=_options.port_list,
+        metavar="N,...",
+        help="the client ports that open flows, such as 0,2 (default: all)",
+    )
+    who.add_argument(
+        "--servers-only",
+        action="store_const",
+        const=True,
+        help="open no flows, only serve those that come",
+    )
+    parser.add_argument(
+        "--establish-within",
+        type=_options.seconds,
+        metavar="TIME",
+        help="give up when no flow is established so long after the start",
+    )
+    parser.add_argument(
+        "--close-within",
+        type=_options.seconds,
+        metavar="TIME",
+        help="at the end, give flows so long to close (default: a minute)",
+    )
