@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from allosaur.cli import _output, _parser
+from allosaur.cli import _completion, _output, _parser
 from allosaur.cli._command import Command
 from allosaur.cli._errors import (
     EXIT_INTERRUPTED,
@@ -27,6 +27,10 @@ from allosaur.cli.commands import COMMANDS
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code. `arguments` are those of the process unless given."""
+    next_words = _completion.of_shell(COMMANDS)
+    if next_words is not None:
+        print("\n".join(next_words))
+        return EXIT_OK
     words = _with_json_files(list(sys.argv[1:] if arguments is None else arguments))
     debug = "--debug" in words or os.environ.get("ALLOSAUR_DEBUG", "") not in ("", "0")
     warnings.showwarning = _show_warning
