@@ -39,7 +39,7 @@ def ready(client: STLClient) -> STLClient:
 
 def eventually(condition: Callable[[], bool], client: STLClient) -> bool:
     """Whether the client's event thread makes it true (the wait is bounded, not timed)."""
-    session = client._session()
+    session = client._connection.session()
     return session.wait(condition, timeout_s=10)
 
 
@@ -350,7 +350,7 @@ def test_server_stopped_is_a_warning(client: STLClient, transport: MockTransport
 
 def test_an_event_of_an_unknown_kind_is_logged(client: STLClient, transport: MockTransport) -> None:
     transport.publish(4711, port_id=0)
-    client._session().drain_events()
+    client._connection.session().drain_events()
     assert "unknown kind 4711" in client.get_warnings()[0].msg
 
 

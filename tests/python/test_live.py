@@ -206,7 +206,7 @@ def test_shutdown_ends_the_server(live_server: LocalServer) -> None:
     with live_server.client(sync_timeout=0.5) as client:
         client.server_shutdown()
         with pytest.raises(STLConnectionError, match="went away"):
-            client._session().wait(lambda: False, timeout_s=60)
+            client._connection.session().wait(lambda: False, timeout_s=60)
 
 
 def test_facts_of_ports_and_cores(live: STLClient) -> None:

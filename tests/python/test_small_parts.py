@@ -198,7 +198,7 @@ def test_every_event_has_words() -> None:
 def test_the_log_can_be_filtered_and_emptied(client: STLClient, transport: MockTransport) -> None:
     client.acquire([0])
     transport.publish(EventType.PORT_ERROR, port_id=1, thread_id=0)
-    client._session().drain_events()
+    client._connection.session().drain_events()
     assert [event.msg for event in client.get_info()] == ["Port 0 was taken by you"]
     assert [event.msg for event in client.get_events(["warning"])] == ["Port 1 reported an error"]
     first = client.pop_event()

@@ -130,7 +130,7 @@ def test_there_is_one_owner(box: MockStatefulTransport, client: ASTFClient) -> N
 def test_another_owner_is_noticed(box: MockStatefulTransport, client: ASTFClient) -> None:
     box.publish(5, port_id=0, who="bob", session_id=1, force=True)
     box.publish(5, port_id=1, who="bob", session_id=1, force=True)
-    client._session().drain_events()
+    client._connection.session().drain_events()
     assert client.get_acquired_ports() == []
     with pytest.raises(STLError, match="not ours: call acquire"):
         client.start()

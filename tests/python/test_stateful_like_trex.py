@@ -358,7 +358,7 @@ def test_events_have_the_same_words_and_order(replay: Callable[[str], Replay]) -
     client.connect()
     for kind, data in theirs:
         box.publish(kind, **data, epoch=1)
-    client._session().drain_events()
+    client._connection.session().drain_events()
     words = [event.msg for event in client.get_events()][-len(theirs) :]
     assert "Moved to state: Transmitting" in words
     assert "Removed profile : _" in words
@@ -370,7 +370,7 @@ def test_listing_9_of_the_paper_runs_as_it_is(
 ) -> None:
     box = MockStatefulTransport(auto_finish=True)
     box.counters["client"] = {"tcps_connects": 7}
-    monkeypatch.setattr("allosaur.client._base.ZmqTransport", lambda *_arguments: box)
+    monkeypatch.setattr("allosaur.client._connection.ZmqTransport", lambda *_arguments: box)
     monkeypatch.setattr("sys.argv", ["listing9.py", "box", str(listings / "listing5.py"), "10", "2"])
     runpy.run_path(str(listings / "listing9.py"))
     assert "'tcps_connects'" in capsys.readouterr().out

@@ -139,16 +139,16 @@ class CaptureMethods(ServiceModeMethods):
 
     def _remove_captures(self, capture_ids: list[int]) -> None:
         calls = [("capture", {"command": "remove", "capture_id": number}) for number in capture_ids]
-        for reply in self._session().rpc.batch(calls) if calls else []:
+        for reply in self._connection.session().rpc.batch(calls) if calls else []:
             reply.unwrap()
 
     def _capture(self, command: str, **fields: Any) -> Any:
-        return self._session().rpc.call("capture", command=command, **fields)
+        return self._connection.session().rpc.call("capture", command=command, **fields)
 
     def _captured_ports(self, ports: Ports) -> list[int]:
         if ports is None or (isinstance(ports, (list, tuple)) and not ports):
             return []
-        return self._ports(ports, list, owned=False)
+        return self._connection.ports_of(ports, list, owned=False)
 
     def _save(
         self, capture_id: int, output: Output, count: int, fetch_limit: int = 50, snaplen: int = 0

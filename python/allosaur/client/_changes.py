@@ -70,38 +70,40 @@ class ChangeMethods(TrafficMethods):
         ``diff_bps_l1``, ``diff_bps_l2``, ``stream_id``), and ``expected_duration`` in microseconds,
         -1 is forever. Raises ``STLError`` that says what is wrong with the streams.
         """
-        chosen = self._places(ports, lambda: self._our_places(lambda profile: profile.is_loaded))
-        results = self._each_place("validate", chosen)
+        chosen = self._connection.places_of(
+            ports, lambda: self._connection.our_places(lambda profile: profile.is_loaded)
+        )
+        results = self._connection.each_place("validate", chosen)
         shown = [one.port_id if one == place(one.port_id) else str(one) for one in chosen]
         return dict(zip(shown, results, strict=True))
 
     def _active(self, ports: Ports, state: str) -> list[PortProfileID]:
         """The profiles that ``ports`` names, or all of a state. Raises ``STLError`` when there is none."""
         # "0.*" is about those that run, not about all that have streams.
-        chosen = self._places(ports, lambda: self.get_profiles_with_state(state))
+        chosen = self._connection.places_of(ports, lambda: self.get_profiles_with_state(state))
         if any("*" in str(item) for item in _listed(ports)):
-            chosen = [one for one in chosen if self._profile(one).is_active]
+            chosen = [one for one in chosen if self._connection.profile(one).is_active]
         if not chosen:
             raise STLError(f"none of our ports is {state}: call start() first")
         return chosen
 
     def _change(self, method: str, chosen: list[PortProfileID], state: str | None, **params: Any) -> None:
-        self._each_place(method, chosen, **params)
+        self._connection.each_place(method, chosen, **params)
         # The events of this change must not come after those of the next.
-        self._session().drain_events()
+        self._connection.session().drain_events()
         if state is not None:
-            self._mark([one for one in chosen if self._profile(one).is_active], state)
+            self._mark([one for one in chosen if self._connection.profile(one).is_active], state)
 
     def _change_streams(
         self, method: str, port: int | str | PortProfileID, stream_ids: Any, **params: Any
     ) -> None:
-        chosen = self._places([port], self._default_places)
+        chosen = self._connection.places_of([port], self._default_places)
         if len(chosen) != 1:
             raise STLArgumentError("port", str(port), "one profile of one port")
         (one,) = chosen
         items = stream_ids if isinstance(stream_ids, (list, tuple, set, range)) else [stream_ids]
         numbers = [item.id if isinstance(item, STLStream) else item for item in items]
-        self._check_streams(self._profile(one), numbers)
+        self._check_streams(self._connection.profile(one), numbers)
         self._change(method, chosen, None, stream_ids=numbers, **params)
 
     def _check_streams(self, profile: PortProfile, numbers: list[Any]) -> None:

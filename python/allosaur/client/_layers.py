@@ -51,7 +51,9 @@ class LayerMethods(ClientBase):
         Streams have the tags of their packets.
         """
         tags = VLAN(vlan).get_tags()
-        self._configure("set_vlan", self._ports(ports, self.get_acquired_ports), vlan=list(tags))
+        self._configure(
+            "set_vlan", self._connection.ports_of(ports, self.get_acquired_ports), vlan=list(tags)
+        )
 
     def clear_vlan(self, ports: Ports = None) -> None:
         """No VLAN tags on the client's own packets."""
@@ -80,7 +82,7 @@ class LayerMethods(ClientBase):
         if ipg_usec < 0 or len(many) * ipg_usec > _PUSH_S_MAX * 1e6:
             raise STLArgumentError("ipg_usec", ipg_usec, "a gap that makes the packets last at most 1 s")
         chunks = list(_chunks([_pushed(packet) for packet in many]))
-        chosen = self._ports(ports, self.get_acquired_ports)
+        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
         fields = {"ipg_usec": int(ipg_usec), "force": bool(force)}
         return [self._push(port_id, chunks, fields) for port_id in chosen]
 
@@ -88,14 +90,14 @@ class LayerMethods(ClientBase):
         self, port_id: int, chunks: list[list[dict[str, Any]]], fields: dict[str, Any]
     ) -> dict[str, Any]:
         calls = [("push_pkts", {"port_id": port_id, "pkts": chunk, **fields}) for chunk in chunks]
-        answers = self._all(calls, [port_id] * len(calls))
+        answers = self._connection.all(calls, [port_id] * len(calls))
         return {"sent": sum(answer["sent"] for answer in answers), "ts": answers[0]["ts"]}
 
     def _configure(self, method: str, ports: Ports, **params: Any) -> None:
-        chosen = self._ports(ports, self.get_acquired_ports)
-        self._each(method, chosen, block=False, **params)
+        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
+        self._connection.each(method, chosen, block=False, **params)
         for port_id in chosen:
-            self._session().refresh(self._port(port_id))
+            self._connection.session().refresh(self._connection.port(port_id))
 
 
 def _chunks(packets: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

@@ -40,7 +40,7 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
         """Where services of a port run: ``client.create_service_ctx(0).run(services)``."""
         from ..services._context import ServiceContext
 
-        (port_id,) = self._ports([port], self.get_all_ports, owned=False)
+        (port_id,) = self._connection.ports_of([port], self.get_all_ports, owned=False)
         return ServiceContext(self, port_id)
 
     def set_l3_mode(self, port: int, src_ipv4: str, dst_ipv4: str, vlan: Vlan = None) -> None:
@@ -66,7 +66,7 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
         be in L3 mode and in service mode. Raises ``STLError`` that names the ports without an answer.
         """
         chosen = self._service_ports(self.get_resolvable_ports() if ports is None else ports)
-        without = [port for port in chosen if not self._port(port).is_l3]
+        without = [port for port in chosen if not self._connection.port(port).is_l3]
         if without:
             raise STLError(f"port(s) {without}: have no IPv4 address, call set_l3_mode() first")
         tags = VLAN(vlan)
@@ -76,7 +76,7 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
             if not record:
                 failed.append(f"port {port_id} ({record})")
             elif verbose:
-                self._say(logging.INFO, f"port {port_id}: {record}")
+                self._connection.say(logging.INFO, f"port {port_id}: {record}")
         if failed:
             raise STLError(f"no gateway found: {', '.join(failed)}; see that it is up and in the same VLAN")
 
@@ -108,7 +108,7 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
             if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
                 raise STLArgumentError(name, value, "seconds, 0 or more")
         (port_id,) = self._service_ports([src_port])
-        tags = VLAN(self._port(port_id).vlan if vlan is None else vlan)
+        tags = VLAN(self._connection.port(port_id).vlan if vlan is None else vlan)
         if address.version == 4:
             ping = self._ping4(port_id, str(address), pkt_size, timeout_sec, tags)
         else:
@@ -118,7 +118,7 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
             if number:
                 time.sleep(interval_sec)
             records.append(ping())
-            self._say(logging.INFO, str(records[-1]))
+            self._connection.say(logging.INFO, str(records[-1]))
             if on_reply is not None:
                 on_reply(records[-1])
         return records
@@ -141,7 +141,9 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
             found[port_id] = scan.get_record()
             if verbose:
                 for node in found[port_id]:
-                    self._say(logging.INFO, f"port {port_id}: {node['type']} {node['ipv6']} at {node['mac']}")
+                    self._connection.say(
+                        logging.INFO, f"port {port_id}: {node['type']} {node['ipv6']} at {node['mac']}"
+                    )
         return found
 
     def map_ports(self, ports: Ports = None, read_delay: float = 0.3, send_pkts: int = 3) -> dict[str, Any]:
@@ -151,7 +153,7 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
         each other), and ``unknown`` (ports that reach none). ``read_delay`` is how long to wait for
         the packets in seconds, ``send_pkts`` how many each port sends.
         """
-        chosen = self._ports(ports, self.get_acquired_ports)
+        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
         if not chosen:
             raise STLError("there is no port to map: call acquire() or reset() first")
         magic = random.getrandbits(32)
@@ -177,7 +179,7 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
     def _ask_gateway(self, port_id: int, retries: int, vlan: VLAN) -> Any:
         from ..services._arp import STLServiceARP
 
-        port = self._port(port_id)
+        port = self._connection.port(port_id)
         source, gateway = port.src_ipv4 or "", port.dst_ipv4 or ""
         # What was known before must not stand if nobody answers now.
         self._set_l3(port_id, source, gateway)
@@ -197,7 +199,7 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
     ) -> Callable[[], PingRecord]:
         from ..services._icmp import STLServiceICMP
 
-        port = self._port(port_id)
+        port = self._connection.port(port_id)
         if not port.is_l3:
             raise STLError(f"port {port_id}: has no IPv4 address, call set_l3_mode() first")
         if not port.is_resolved:
@@ -223,7 +225,7 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
 
         from ..packets._scapy import IP, Ether, with_fixed_addresses
 
-        port = self._port(port_id)
+        port = self._connection.port(port_id)
         # Addresses that nobody has, so that nobody answers.
         ip = IP(dst="255.1.1.1")
         if port.src_ipv4 is not None:

@@ -46,7 +46,7 @@ class PcapMethods(TrafficMethods):
         both must be ours. ``force`` sends captures above 1 MB, too, and stops what runs. Raises
         ``STLError``.
         """
-        chosen = self._ports(ports, self.get_acquired_ports)
+        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
         path = Path(pcap_filename)
         _check_size(path, force)
         profiles = STLProfile.load_pcap(
@@ -94,13 +94,13 @@ class PcapMethods(TrafficMethods):
         """
         _check_gaps(ipg_usec, min_ipg_usec, speedup)
         bits = _count_with_macs(count, src_mac_pcap, dst_mac_pcap)
-        chosen = self._ports(ports, self.get_acquired_ports)
+        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
         partners = self._partners(chosen) if is_dual else []
         self._make_idle([*chosen, *partners], force)
-        session = self._session()
+        session = self._connection.session()
         session.drain_events()
         for port in chosen:
-            slave = self._port(port ^ 1).handler if is_dual else ""
+            slave = self._connection.port(port ^ 1).handler if is_dual else ""
             fields = {
                 "pcap_filename": str(pcap_filename),
                 "ipg_usec": -1 if ipg_usec is None else ipg_usec,
@@ -115,20 +115,20 @@ class PcapMethods(TrafficMethods):
             # A short file may end before the answer is here, so "sending" is noted before it begins.
             self._note_push(both, "PCAP_TX")
             try:
-                self._each("push_remote", [port], **fields)
+                self._connection.each("push_remote", [port], **fields)
             except BaseException:
                 self._note_push(both, "IDLE")
                 raise
 
     def _note_push(self, ports: list[int], state: str) -> None:
-        with self._session().changed:
+        with self._connection.session().changed:
             for port in ports:
-                self._port(port).besides = state
-            self._session().changed.notify_all()
+                self._connection.port(port).besides = state
+            self._connection.session().changed.notify_all()
 
     def _make_idle(self, ports: list[int], force: bool) -> None:
         """Stop what runs on ports. Raises ``STLError`` when something runs and ``force`` is not given."""
-        active = [port for port in ports if self._port(port).is_active]
+        active = [port for port in ports if self._connection.port(port).is_active]
         if active and not force:
             raise _already_sending(active)
         if active:
@@ -140,12 +140,12 @@ class PcapMethods(TrafficMethods):
         both = [port for port in ports if port in partners]
         if both:
             raise STLArgumentError("ports", both, "one port of each pair; is_dual takes the other one, too")
-        return self._ports(partners, self.get_acquired_ports)
+        return self._connection.ports_of(partners, self.get_acquired_ports)
 
     def _send_instead(self, loads: dict[int, STLProfile], duration: float, force: bool) -> None:
         """Replace the streams of ports, and start them together."""
         ports = list(loads)
-        active = [port for port in ports if self._profile(place(port)).is_active]
+        active = [port for port in ports if self._connection.profile(place(port)).is_active]
         if active and not force:
             raise _already_sending(active)
         if active:

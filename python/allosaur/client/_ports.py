@@ -19,11 +19,11 @@ class PortMethods(ClientBase):
 
     def get_all_ports(self) -> list[int]:
         """All ports of the server."""
-        return list(self._session().ports)
+        return list(self._connection.session().ports)
 
     def get_port_count(self) -> int:
         """How many ports the server has."""
-        return len(self._session().ports)
+        return len(self._connection.session().ports)
 
     def get_active_ports(self, owned: bool = True) -> list[int]:
         """The ports that send or are paused."""
@@ -55,8 +55,8 @@ class PortMethods(ClientBase):
         that is connected is heard by itself.
         Raises ``STLError`` when a port belongs to someone else: all that were free stay acquired.
         """
-        session = self._session()
-        chosen = self._ports(ports, self.get_all_ports, owned=False)
+        session = self._connection.session()
+        chosen = self._connection.ports_of(ports, self.get_all_ports, owned=False)
         # What happened to the ports until now must not be taken for something newer.
         session.drain_events()
         who: dict[str, Any] = {"user": self.username, "session_id": session.session_id, "force": force}
@@ -67,8 +67,11 @@ class PortMethods(ClientBase):
         refused: STLRpcError | None = None
         for port_id, reply in zip(chosen, replies, strict=True):
             if reply.error is None:
-                self._port(port_id).handler, self._port(port_id).loss = str(reply.result), None
-                session.refresh(self._port(port_id))
+                self._connection.port(port_id).handler, self._connection.port(port_id).loss = (
+                    str(reply.result),
+                    None,
+                )
+                session.refresh(self._connection.port(port_id))
                 if sync_streams:
                     self._sync_streams(port_id)
             elif refused is None:
@@ -78,19 +81,19 @@ class PortMethods(ClientBase):
 
     def release(self, ports: Ports = None) -> None:
         """Give ports back; without ``ports`` all that are ours."""
-        chosen = self._ports(ports, self.get_acquired_ports)
-        self._each("release", chosen)
+        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
+        self._connection.each("release", chosen)
         for port_id in chosen:
-            self._port(port_id).handler = self._port(port_id).loss = None
+            self._connection.port(port_id).handler = self._connection.port(port_id).loss = None
 
     def why_lost(self, ports: Ports = None) -> str | None:
         """Why what was acquired is ours no more, in a sentence with the time; None while all is well.
 
         Somebody took a port over, the server released it because a lease was over, or the server is gone.
         """
-        if self._live is None:
+        if self._connection.live is None:
             return None
-        session = self._live
+        session = self._connection.live
         if session.lost_reason is not None:
             when = time.strftime("%H:%M:%S", time.localtime(session.lost_at))
             _, stopped, cause = session.lost_reason.partition("it stopped: ")
@@ -107,7 +110,7 @@ class PortMethods(ClientBase):
         when = time.strftime("%H:%M:%S", time.localtime(loss.ts))
         if loss.who is not None:
             return f"user {loss.who} (session {loss.session_id}) took {what} over at {when}"
-        lease_s = self._session().lease_s
+        lease_s = self._connection.session().lease_s
         silence = "" if lease_s is None else f": it had not heard of this program for {lease_s:g} s"
         return f"the server released {what} at {when}{silence}"
 
@@ -117,14 +120,15 @@ class PortMethods(ClientBase):
     def get_port_info(self, ports: Ports = None) -> list[dict[str, Any]]:
         """Facts, settings and state of ports, read from the server now."""
         return [
-            self.get_port_attr(port_id) for port_id in self._ports(ports, self.get_all_ports, owned=False)
+            self.get_port_attr(port_id)
+            for port_id in self._connection.ports_of(ports, self.get_all_ports, owned=False)
         ]
 
     def get_port_attr(self, port: int) -> dict[str, Any]:
         """Facts, settings and state of one port, read from the server now."""
-        (port_id,) = self._ports([port], self.get_all_ports, owned=False)
-        self._session().refresh(self._port(port_id))
-        return self._port(port_id).describe()
+        (port_id,) = self._connection.ports_of([port], self.get_all_ports, owned=False)
+        self._connection.session().refresh(self._connection.port(port_id))
+        return self._connection.port(port_id).describe()
 
     def set_port_attr(
         self,
@@ -162,11 +166,11 @@ class PortMethods(ClientBase):
             if not isinstance(vxlan_fs, list) or not all(_is_udp_port(port) for port in vxlan_fs):
                 raise STLArgumentError("vxlan_fs", vxlan_fs, "a list of UDP ports, 1 to 65535")
             attributes["vxlan_fs"] = vxlan_fs
-        chosen = self._ports(ports, self.get_acquired_ports)
+        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
         if attributes:
-            self._each("set_port_attr", chosen, attr=attributes)
+            self._connection.each("set_port_attr", chosen, attr=attributes)
             for port_id in chosen:
-                self._session().refresh(self._port(port_id))
+                self._connection.session().refresh(self._connection.port(port_id))
         if resolve:
             self._resolve(chosen)
 
@@ -176,11 +180,13 @@ class PortMethods(ClientBase):
         Bytes are with FCS, rates in bits or packets a second, utilization in percent. With
         ``sync_now=False`` what was read last is returned without asking the server.
         """
-        session = self._session()
-        chosen = self._ports(ports, self._interesting_ports, owned=False)
+        session = self._connection.session()
+        chosen = self._connection.ports_of(ports, self._interesting_ports, owned=False)
         if sync_now:
             session.read_stats(chosen)
-        return session.stats.to_dict(chosen, {port_id: self._port(port_id).speed_bps for port_id in chosen})
+        return session.stats.to_dict(
+            chosen, {port_id: self._connection.port(port_id).speed_bps for port_id in chosen}
+        )
 
     def clear_stats(
         self,
@@ -194,21 +200,21 @@ class PortMethods(ClientBase):
 
         ``clear_xstats`` has nothing to clear: extended statistics are always since the server's start.
         """
-        session = self._session()
-        chosen = self._ports(ports, self._interesting_ports, owned=False)
+        session = self._connection.session()
+        chosen = self._connection.ports_of(ports, self._interesting_ports, owned=False)
         session.read_stats(chosen)
         session.stats.clear(chosen, clear_global)
         session.stats.pgids.clear(clear_flow_stats, clear_latency_stats)
 
     def clear_pgid_stats(self, clear_flow_stats: bool = True, clear_latency_stats: bool = True) -> None:
         """Count packet groups from here; ``clear_stats`` does it, too."""
-        session = self._session()
+        session = self._connection.session()
         session.stats.pgids.read(session.rpc, list(session.ports))
         session.stats.pgids.clear(clear_flow_stats, clear_latency_stats)
 
     def get_active_pgids(self) -> dict[str, list[int]]:
         """The packet groups of all streams on the server: ``flow_stats`` and ``latency``."""
-        return active_pgids(self._session().rpc)
+        return active_pgids(self._connection.session().rpc)
 
     def get_pgid_stats(self, pgid_list: list[int] | None = None) -> dict[str, Any]:
         """Packet groups: the ``flow_stats`` and ``latency`` parts of ``get_stats``, and ``ver_id``.
@@ -216,22 +222,22 @@ class PortMethods(ClientBase):
         Without ``pgid_list`` those of all groups; groups that the server does not have are left out.
         Bytes are with FCS, rates in bits or packets a second, times in microseconds.
         """
-        session = self._session()
+        session = self._connection.session()
         session.stats.pgids.read(session.rpc, list(session.ports), pgid_list or None)
         book = session.stats.pgids
         return {"flow_stats": book.flow_stats(), "latency": book.latency(), "ver_id": book.versions()}
 
     def get_xstats(self, port_id: int) -> dict[str, int]:
         """The counters that the port's driver has, by its own names."""
-        (port,) = self._ports([port_id], self.get_all_ports, owned=False)
-        rpc = self._session().rpc
+        (port,) = self._connection.ports_of([port_id], self.get_all_ports, owned=False)
+        rpc = self._connection.session().rpc
         names = rpc.call("get_port_xstats_names", port_id=port)["xstats_names"]
         values = rpc.call("get_port_xstats_values", port_id=port)["xstats_values"]
         return dict(zip(names, values, strict=True))
 
     def get_util_stats(self) -> dict[str, Any]:
         """Use of each data core over the last seconds in percent, and of the packet memory."""
-        stats: dict[str, Any] = self._session().rpc.call("get_utilization")
+        stats: dict[str, Any] = self._connection.session().rpc.call("get_utilization")
         return stats
 
     def _resolve(self, ports: list[int]) -> None:
@@ -242,13 +248,13 @@ class PortMethods(ClientBase):
         return self.get_acquired_ports() or self.get_all_ports()
 
     def _in_state(self, states: tuple[str, ...], owned: bool) -> list[int]:
-        ports = self._session().ports.values()
+        ports = self._connection.session().ports.values()
         return [port.port_id for port in ports if port.state in states and (port.is_acquired or not owned)]
 
     def _sync_streams(self, port_id: int) -> None:
-        answer = self._session().rpc.call("get_all_streams", port_id=port_id, profile_id="*")
+        answer = self._connection.session().rpc.call("get_all_streams", port_id=port_id, profile_id="*")
         found = (answer or {}).get("profiles") or {}
-        port = self._port(port_id)
+        port = self._connection.port(port_id)
         for name in {*port.profiles, *found}:
             streams = found.get(name) or {}
             port.profile(name).streams = {
@@ -261,13 +267,15 @@ class PortMethods(ClientBase):
         counting = [
             one
             for one in chosen
-            if any(stream.has_flow_stats() for stream in self._profile(one).streams.values())
+            if any(stream.has_flow_stats() for stream in self._connection.profile(one).streams.values())
         ]
         if rx_delay_ms is None and counting:
-            rx_delay_ms = 100 if any(self._port(one.port_id).is_virtual for one in counting) else 10
+            rx_delay_ms = (
+                100 if any(self._connection.port(one.port_id).is_virtual for one in counting) else 10
+            )
         if rx_delay_ms:
             time.sleep(rx_delay_ms / 1000)
-        self._each_place("remove_rx_filters", counting)
+        self._connection.each_place("remove_rx_filters", counting)
 
 
 def _is_udp_port(port: Any) -> bool:

@@ -18,12 +18,14 @@ class ServerMethods(ClientBase):
 
         Raises ``STLConnectionError`` when nothing answers.
         """
-        if self._live is not None:
-            return dict(self._session().version)
-        transport = self._new_transport()
+        if self._connection.live is not None:
+            return dict(self._connection.session().version)
+        transport = self._connection.new_transport()
         try:
-            transport.open(self._timeout_s)
-            answer: dict[str, Any] = Rpc(transport, self._timeout_s, self._task_timeout_s).call("get_version")
+            transport.open(self._connection.timeout_s)
+            answer: dict[str, Any] = Rpc(
+                transport, self._connection.timeout_s, self._connection.task_timeout_s
+            ).call("get_version")
             return answer
         finally:
             transport.close()
@@ -35,9 +37,9 @@ class ServerMethods(ClientBase):
         ``profiles``; a profile ``profile_id``, ``state``, ``streams`` and ``run`` (None, or ``running_s``,
         ``duration_s``, ``multiplier``). Raises ``STLError`` on a server of TRex's, which has no such command.
         """
-        if "get_status" not in self._session().supported_commands:
+        if "get_status" not in self._connection.session().supported_commands:
             raise STLError("the server does not tell what runs: it is not a server of Allosaur's")
-        status: dict[str, Any] = self._session().rpc.call("get_status")
+        status: dict[str, Any] = self._connection.session().rpc.call("get_status")
         return status
 
     def set_global_cfg(self, params: dict[str, Any]) -> None:
@@ -48,11 +50,11 @@ class ServerMethods(ClientBase):
         """
         if not isinstance(params, dict):
             raise STLTypeError("params", type(params), dict)
-        self._session().rpc.call("set_global_cfg", **params)
+        self._connection.session().rpc.call("set_global_cfg", **params)
 
     def get_global_cfg(self) -> dict[str, Any]:
         """The settings of ``set_global_cfg``."""
-        settings: dict[str, Any] = self._session().rpc.call("get_global_cfg")
+        settings: dict[str, Any] = self._connection.session().rpc.call("get_global_cfg")
         return settings
 
     def set_timeout(self, timeout_sec: float) -> None:
@@ -61,7 +63,7 @@ class ServerMethods(ClientBase):
             raise STLArgumentError("timeout_sec", timeout_sec, "more than 0 seconds")
         if self.is_connected():
             raise STLError("the timeout can be set only while not connected: call disconnect() first")
-        self._timeout_s = float(timeout_sec)
+        self._connection.timeout_s = float(timeout_sec)
 
     def get_mode(self) -> str:
         """The kind of traffic that this client is for: "STL", stateless."""
@@ -70,12 +72,12 @@ class ServerMethods(ClientBase):
     @property
     def ports(self) -> dict[int, Port]:
         """The ports of the server, by number, as far as they are known without asking it again."""
-        return dict(self._session().ports)
+        return dict(self._connection.session().ports)
 
     def get_port(self, port_id: int) -> Port:
         """What is known of one port."""
-        (number,) = self._ports([port_id], list, owned=False)
-        return self._port(number)
+        (number,) = self._connection.ports_of([port_id], list, owned=False)
+        return self._connection.port(number)
 
     @property
     def system_info(self) -> dict[str, Any]:
@@ -84,11 +86,11 @@ class ServerMethods(ClientBase):
 
     def get_resolvable_ports(self) -> list[int]:
         """The ports of ours that have an IPv4 address and a gateway."""
-        return [port for port in self.get_acquired_ports() if self._port(port).is_l3]
+        return [port for port in self.get_acquired_ports() if self._connection.port(port).is_l3]
 
     def get_resolved_ports(self) -> list[int]:
         """The ports of ours of which it is known where their frames go."""
-        return [port for port in self.get_acquired_ports() if self._port(port).is_resolved]
+        return [port for port in self.get_acquired_ports() if self._connection.port(port).is_resolved]
 
     def set_namespace_start(self, port: int, ns_cmds: Any) -> NoReturn:
         """Network namespaces are not supported: raises ``STLError``."""

@@ -48,8 +48,8 @@ class ServiceModeMethods(ClientBase):
             if isinstance(mask, bool) or not isinstance(mask, int) or not 0 < mask <= ALL_MASK:
                 raise STLArgumentError("mask", mask, f"1 to {ALL_MASK}")
             fields["mask"] = mask
-        chosen = self._ports(ports, self.get_acquired_ports)
-        self._each("service", chosen, **fields)
+        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
+        self._connection.each("service", chosen, **fields)
         self._refresh(chosen)
 
     @contextmanager
@@ -58,8 +58,8 @@ class ServiceModeMethods(ClientBase):
 
         Ports that have it already keep it afterwards.
         """
-        chosen = self._ports(ports, self.get_acquired_ports)
-        switched = [port for port in chosen if not self._port(port).is_service]
+        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
+        switched = [port for port in chosen if not self._connection.port(port).is_service]
         if switched:
             self.set_service_mode(switched)
         try:
@@ -70,12 +70,12 @@ class ServiceModeMethods(ClientBase):
 
     def get_service_enabled_ports(self, owned: bool = True) -> list[int]:
         """The ports in service mode; with ``owned=False`` also those of others."""
-        ports = self._session().ports.values()
+        ports = self._connection.session().ports.values()
         return [port.port_id for port in ports if port.is_service and (port.is_acquired or not owned)]
 
     def get_service_filtered_ports(self, owned: bool = True) -> list[int]:
         """The ports in filtered service mode; with ``owned=False`` also those of others."""
-        ports = self._session().ports.values()
+        ports = self._connection.session().ports.values()
         return [
             port.port_id for port in ports if port.is_service_filtered and (port.is_acquired or not owned)
         ]
@@ -88,19 +88,19 @@ class ServiceModeMethods(ClientBase):
         if isinstance(size, bool) or not isinstance(size, int) or size <= 0:
             raise STLArgumentError("size", size, "how many packets to keep, 1 or more")
         chosen = self._service_ports(ports)
-        self._each("set_rx_feature", chosen, type="queue", enabled=True, size=size)
+        self._connection.each("set_rx_feature", chosen, type="queue", enabled=True, size=size)
         self._refresh(chosen)
 
     def remove_rx_queue(self, ports: Ports = None) -> None:
         """Keep no received packets any more."""
-        chosen = self._ports(ports, self.get_acquired_ports)
-        self._each("set_rx_feature", chosen, type="queue", enabled=False)
+        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
+        self._connection.each("set_rx_feature", chosen, type="queue", enabled=False)
         self._refresh(chosen)
 
     def get_rx_queue_pkts(self, port: int) -> list[CapturedPacket]:
         """Take what a port received since the last call, oldest first; see ``CapturedPacket``."""
         (port_id,) = self._service_ports([port])
-        (answer,) = self._each("get_rx_queue_pkts", [port_id])
+        (answer,) = self._connection.each("get_rx_queue_pkts", [port_id])
         return [decoded(packet) for packet in answer["pkts"]]
 
     def start_capture_port(self, port: int, endpoint: str, bpf_filter: str | None = None) -> None:
@@ -124,13 +124,13 @@ class ServiceModeMethods(ClientBase):
 
     def _capture_port(self, method: str, port: int, **fields: Any) -> None:
         chosen = self._service_ports([port])
-        self._each(method, chosen, **fields)
+        self._connection.each(method, chosen, **fields)
         self._refresh(chosen)
 
     def _service_ports(self, ports: Ports) -> list[int]:
         """Ports of ours that are in service mode. Raises ``STLError`` when one is not."""
-        chosen = self._ports(ports, self.get_acquired_ports)
-        without = [port for port in chosen if not self._port(port).is_service]
+        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
+        without = [port for port in chosen if not self._connection.port(port).is_service]
         if without:
             raise STLError(
                 f"port(s) {without}: must be in service mode, call set_service_mode({without}) first, "
@@ -140,4 +140,4 @@ class ServiceModeMethods(ClientBase):
 
     def _refresh(self, ports: list[int]) -> None:
         for port_id in ports:
-            self._session().refresh(self._port(port_id))
+            self._connection.session().refresh(self._connection.port(port_id))

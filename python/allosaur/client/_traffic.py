@@ -34,19 +34,19 @@ class TrafficMethods(PortMethods, CaptureMethods):
         queues, capture ports and service mode are off. Addresses stay. ``restart`` also puts the link
         down and up again.
         """
-        session = self._session()
-        chosen = self._ports(ports, self.get_all_ports, owned=False)
+        session = self._connection.session()
+        chosen = self._connection.ports_of(ports, self.get_all_ports, owned=False)
         self.acquire(chosen, force=True, sync_streams=False)
-        active = [port for port in chosen if self._port(port).is_active]
-        self._each("stop_traffic", active, profile_id=ALL_PROFILES)
+        active = [port for port in chosen if self._connection.port(port).is_active]
+        self._connection.each("stop_traffic", active, profile_id=ALL_PROFILES)
         for port_id in chosen:
-            session.refresh(self._port(port_id))
-        loaded = [port for port in chosen if self._port(port).state != "IDLE"]
-        self._each("remove_all_streams", loaded, profile_id=ALL_PROFILES)
+            session.refresh(self._connection.port(port_id))
+        loaded = [port for port in chosen if self._connection.port(port).state != "IDLE"]
+        self._connection.each("remove_all_streams", loaded, profile_id=ALL_PROFILES)
         for port_id in chosen:
-            self._port(port_id).forget_streams()
+            self._connection.port(port_id).forget_streams()
         self.clear_stats(chosen)
-        plain = [port for port in chosen if self._port(port).info.get("is_prom_supported")]
+        plain = [port for port in chosen if self._connection.port(port).info.get("is_prom_supported")]
         if plain:
             self.set_port_attr(plain, promiscuous=False)
         self._close_ears(chosen)
@@ -58,11 +58,13 @@ class TrafficMethods(PortMethods, CaptureMethods):
 
     def _close_ears(self, ports: list[int]) -> None:
         """Take away what listens on ports: queues, capture ports, captures."""
-        known = self._session().supported_commands
+        known = self._connection.session().supported_commands
         if "set_rx_feature" in known:
-            self._each("set_rx_feature", ports, type="queue", enabled=False)
+            self._connection.each("set_rx_feature", ports, type="queue", enabled=False)
         if "stop_capture_port" in known:
-            self._each("stop_capture_port", [port for port in ports if self._port(port).has_capture_port])
+            self._connection.each(
+                "stop_capture_port", [port for port in ports if self._connection.port(port).has_capture_port]
+            )
         if "capture" in known:
             self._remove_captures_of(ports)
 
@@ -78,13 +80,13 @@ class TrafficMethods(PortMethods, CaptureMethods):
         ids = self._stream_ids(wanted, list(dict.fromkeys(one.port_id for one in chosen)))
         calls, labels = [], []
         for one in chosen:
-            known = self._profile(one).streams
+            known = self._connection.profile(one).streams
             names = {stream.name: number for number, stream in known.items() if stream.name}
             for number, fields in zip(ids, link(wanted, ids, names), strict=True):
                 params = {"profile_id": one.profile_id, "stream_id": number, "stream": fields}
-                calls.append(("add_stream", self._owned_params(one.port_id, **params)))
+                calls.append(("add_stream", self._connection.owned_params(one.port_id, **params)))
                 labels.append((one, number))
-        replies = self._session().rpc.batch(calls)
+        replies = self._connection.session().rpc.batch(calls)
         self._note_streams(dict(zip(ids, wanted, strict=True)), labels, [reply.error for reply in replies])
         return ids[0] if isinstance(streams, STLStream) else ids
 
@@ -103,32 +105,36 @@ class TrafficMethods(PortMethods, CaptureMethods):
 
     def remove_streams(self, stream_id_list: Any, ports: Ports = None) -> None:
         """Remove streams by number, or the ``STLStream`` that was added."""
-        chosen = self._places(ports, self._default_places)
+        chosen = self._connection.places_of(ports, self._default_places)
         items = stream_id_list if isinstance(stream_id_list, (list, tuple)) else [stream_id_list]
         numbers: list[Any] = [item.id if isinstance(item, STLStream) else item for item in items]
         for number in numbers:
-            missing = [_short(one) for one in chosen if number not in self._profile(one).streams]
+            missing = [_short(one) for one in chosen if number not in self._connection.profile(one).streams]
             if isinstance(number, bool) or not isinstance(number, int) or missing:
                 raise STLArgumentError(
                     "stream_id_list", number, f"numbers of streams on port(s) {missing or chosen}"
                 )
         for number in numbers:
-            self._each_place("remove_stream", chosen, stream_id=number)
+            self._connection.each_place("remove_stream", chosen, stream_id=number)
             for one in chosen:
-                profile = self._profile(one)
+                profile = self._connection.profile(one)
                 del profile.streams[number]
                 if not profile.streams:
                     profile.rest()
 
     def remove_all_streams(self, ports: Ports = None) -> None:
         """Remove all streams of ports; without ``ports`` of all profiles of all ports that are ours."""
-        chosen = self._places(ports, lambda: self._our_places(lambda profile: profile.is_loaded))
-        self._each_place("remove_all_streams", [one for one in chosen if self._profile(one).is_loaded])
+        chosen = self._connection.places_of(
+            ports, lambda: self._connection.our_places(lambda profile: profile.is_loaded)
+        )
+        self._connection.each_place(
+            "remove_all_streams", [one for one in chosen if self._connection.profile(one).is_loaded]
+        )
         for one in chosen:
-            self._profile(one).streams.clear()
-            self._profile(one).rest()
-            if not self._port(one.port_id).streams:
-                self._port(one.port_id).next_stream_id = 1
+            self._connection.profile(one).streams.clear()
+            self._connection.profile(one).rest()
+            if not self._connection.port(one.port_id).streams:
+                self._connection.port(one.port_id).next_stream_id = 1
 
     def start(
         self,
@@ -147,8 +153,8 @@ class TrafficMethods(PortMethods, CaptureMethods):
         ``force`` stops what runs before, and starts although the rate exceeds the line rate or the
         link is down. Either all ports start or none.
         """
-        session = self._session()
-        chosen = self._places(ports, self._default_places)
+        session = self._connection.session()
+        chosen = self._connection.places_of(ports, self._default_places)
         if not chosen:
             raise STLError("there is no port to start: call acquire() or reset() first")
         multiplier = parse_multiplier(mult, divide_count=len(chosen) if total else 1)
@@ -161,7 +167,7 @@ class TrafficMethods(PortMethods, CaptureMethods):
         calls = []
         for one, mask in zip(chosen, masks, strict=True):
             params = {"profile_id": one.profile_id, **common, "core_mask": mask}
-            calls.append(("start_traffic", self._owned_params(one.port_id, **params)))
+            calls.append(("start_traffic", self._connection.owned_params(one.port_id, **params)))
         # A short run may end before its reply is here, so "sending" is noted before it begins.
         self._mark(chosen, "TX")
         try:
@@ -183,11 +189,11 @@ class TrafficMethods(PortMethods, CaptureMethods):
 
         ``rx_delay_ms`` is the time to let packets on their way arrive.
         """
-        chosen = self._places(ports, lambda: self._our_places(_is_active))
+        chosen = self._connection.places_of(ports, lambda: self._connection.our_places(_is_active))
         pushing = self._pushing(ports)
         self._halt(list(dict.fromkeys([*chosen, *map(place, pushing)])))
         for port_id in pushing:
-            self._session().refresh(self._port(port_id))
+            self._connection.session().refresh(self._connection.port(port_id))
         self._settle(chosen, rx_delay_ms)
 
     def wait_on_traffic(
@@ -199,7 +205,7 @@ class TrafficMethods(PortMethods, CaptureMethods):
         seconds. Raises ``STLTimeoutError``, or ``STLConnectionError`` when the server goes away.
         """
         is_active, chosen = self._activity(ports)
-        if not self._session().wait(lambda: not is_active(), timeout):
+        if not self._connection.session().wait(lambda: not is_active(), timeout):
             raise STLTimeoutError(timeout or 0, f"the traffic on port(s) {self.get_active_ports()}")
         self._settle(chosen, rx_delay_ms)
 
@@ -217,7 +223,7 @@ class TrafficMethods(PortMethods, CaptureMethods):
         }
         if state not in kinds:
             raise STLArgumentError("state", state, list(kinds))
-        return self._our_places(kinds[state])
+        return self._connection.our_places(kinds[state])
 
     def _default_places(self) -> list[PortProfileID]:
         return [place(port_id) for port_id in self.get_acquired_ports()]
@@ -225,10 +231,10 @@ class TrafficMethods(PortMethods, CaptureMethods):
     def _new_places(self, ports: Ports) -> list[PortProfileID]:
         """Where streams are added: profiles that are there, or are made by it. Raises ``STLError``."""
         if ports is None:
-            self._session()
+            self._connection.session()
             return self._default_places()
         chosen = places(ports)
-        self._check_ports([one.port_id for one in chosen], owned=True)
+        self._connection.check_ports([one.port_id for one in chosen], owned=True)
         for one in chosen:
             if one.profile_id == ALL_PROFILES:
                 raise STLArgumentError("ports", str(one), f"one profile to add to, like '{one.port_id}.name'")
@@ -238,25 +244,32 @@ class TrafficMethods(PortMethods, CaptureMethods):
         """Whether something of these ports is active, and the profiles that this is about."""
         if ports is None:
             whole, named = self.get_acquired_ports(), []
-            self._session()
+            self._connection.session()
         else:
             whole = without_profile(ports)
-            named = self._places(ports, self._default_places)
+            named = self._connection.places_of(ports, self._default_places)
         named = [one for one in named if one.port_id not in whole]
         everything = [
-            place(port_id, name) for port_id in whole for name in list(self._port(port_id).profiles)
+            place(port_id, name)
+            for port_id in whole
+            for name in list(self._connection.port(port_id).profiles)
         ]
-        waiting: list[Port | PortProfile] = [self._port(port_id) for port_id in whole]
-        waiting += [self._profile(one) for one in named]
+        waiting: list[Port | PortProfile] = [self._connection.port(port_id) for port_id in whole]
+        waiting += [self._connection.profile(one) for one in named]
         return lambda: any(item.is_active for item in waiting), [*everything, *named]
 
     def _stream_ids(self, streams: list[STLStream], ports: list[int]) -> list[int]:
         """A number for each stream, the same on all ports."""
-        free = max((self._port(port_id).next_stream_id for port_id in ports), default=1)
+        free = max((self._connection.port(port_id).next_stream_id for port_id in ports), default=1)
         given = [stream.id for stream in streams]
         if any(number is not None for number in given):
             taken = {number for number in given if number is not None}
-            used = [number for port_id in ports for number in self._port(port_id).streams if number in taken]
+            used = [
+                number
+                for port_id in ports
+                for number in self._connection.port(port_id).streams
+                if number in taken
+            ]
             if used or len(taken) != sum(number is not None for number in given):
                 raise STLArgumentError("stream_id", used[0] if used else given, "numbers that are not in use")
             free = max(free, *taken, 0) + (1 if max(taken) >= free else 0)
@@ -274,9 +287,9 @@ class TrafficMethods(PortMethods, CaptureMethods):
     ) -> None:
         refused: STLRpcError | None = None
         for (one, number), error in zip(labels, errors, strict=True):
-            port, name = self._port(one.port_id), streams[number].name
+            port, name = self._connection.port(one.port_id), streams[number].name
             if error is None:
-                profile = self._profile(one)
+                profile = self._connection.profile(one)
                 profile.streams[number] = streams[number]
                 port.next_stream_id = max(port.next_stream_id, number + 1)
                 if not profile.is_active:
@@ -287,19 +300,19 @@ class TrafficMethods(PortMethods, CaptureMethods):
             raise refused
 
     def _make_startable(self, chosen: list[PortProfileID], force: bool) -> None:
-        active = [one for one in chosen if self._profile(one).is_active]
+        active = [one for one in chosen if self._connection.profile(one).is_active]
         if active and not force:
             raise _already_active(active)
         if active:
             TrafficMethods.stop(self, active)
-        empty = [_short(one) for one in chosen if not self._profile(one).is_loaded]
+        empty = [_short(one) for one in chosen if not self._connection.profile(one).is_loaded]
         if empty:
             raise STLError(f"port(s) {empty} have no streams: call add_streams() first")
 
     def _halt(self, chosen: list[PortProfileID]) -> None:
-        self._each_place("stop_traffic", chosen)
-        self._session().drain_events()
-        self._mark([one for one in chosen if self._profile(one).is_active], "STREAMS")
+        self._connection.each_place("stop_traffic", chosen)
+        self._connection.session().drain_events()
+        self._mark([one for one in chosen if self._connection.profile(one).is_active], "STREAMS")
 
     def _pushing(self, ports: Ports) -> list[int]:
         """The ports that send a capture of the server's, which belongs to no profile."""
@@ -308,13 +321,13 @@ class TrafficMethods(PortMethods, CaptureMethods):
         else:
             whole = (DEFAULT_PROFILE, ALL_PROFILES)
             meant = [one.port_id for one in places(ports) if one.profile_id in whole]
-        return [port_id for port_id in meant if self._port(port_id).is_pushing]
+        return [port_id for port_id in meant if self._connection.port(port_id).is_pushing]
 
     def _mark(self, chosen: list[PortProfileID], state: str) -> None:
-        with self._session().changed:
+        with self._connection.session().changed:
             for one in chosen:
-                self._profile(one).state = state
-            self._session().changed.notify_all()
+                self._connection.profile(one).state = state
+            self._connection.session().changed.notify_all()
 
 
 def _is_active(profile: PortProfile) -> bool:

@@ -52,11 +52,11 @@ class StatefulBase(STLClient):
         with session.changed:
             session.handler = answer["handler"]
             for port_id, handler in answer["ports"].items():
-                port = self._port(int(port_id))
+                port = self._connection.port(int(port_id))
                 port.handler, port.status["owner"] = str(handler), self.username
                 port.loss = None
         for profile_id, text in (answer.get("exception") or {}).items():
-            self._say(logging.WARNING, f"profile '{profile_id}': {text}")
+            self._connection.say(logging.WARNING, f"profile '{profile_id}': {text}")
         session.sync()
 
     def release(self, force: bool = False) -> None:
@@ -69,9 +69,9 @@ class StatefulBase(STLClient):
 
         Does nothing when not connected. A server that is gone is no error here.
         """
-        if self._live is None:
+        if self._connection.live is None:
             return
-        session = self._live
+        session = self._connection.live
         assert isinstance(session, StatefulSession)  # _session_kind says so
         try:
             if session.lost_reason is None and session.handler is not None:
@@ -81,11 +81,9 @@ class StatefulBase(STLClient):
                     self.release()
                 session.drain_events()
         except STLError as error:
-            self._say(logging.WARNING, f"while disconnecting: {error}")
+            self._connection.say(logging.WARNING, f"while disconnecting: {error}")
         finally:
-            self._last_log = session.log.events()
-            self._live = None
-            session.close()
+            self._connection.close()
 
     def sync(self) -> dict[str, int]:
         """Read the states of all profiles, as numbers; see ``get_profiles_state`` for their names."""
@@ -106,7 +104,7 @@ class StatefulBase(STLClient):
                 port.handler, port.status["owner"] = None, ""
 
     def _stateful(self) -> StatefulSession:
-        session = self._session()
+        session = self._connection.session()
         assert isinstance(session, StatefulSession)  # _session_kind says so
         return session
 
@@ -149,6 +147,6 @@ class StatefulBase(STLClient):
 
     def _wait_for(self, done: Callable[[], bool], what: str) -> None:
         """Wait for a change that the server makes by itself. Raises ``STLTimeoutError``."""
-        timeout_s = max(self._task_timeout_s, _CHANGE_TIMEOUT_S_MIN)
+        timeout_s = max(self._connection.task_timeout_s, _CHANGE_TIMEOUT_S_MIN)
         if not self._stateful().wait(done, timeout_s):
             raise STLTimeoutError(timeout_s, what)

@@ -59,11 +59,14 @@ class ASTFClient(RunMethods, LatencyMethods, CounterMethods, TopologyMethods, Cl
         self._forget_counters()
         self.clear_stats(ports, pid_input=ALL_PROFILES)
         self.clear_dynamic_traffic_stats()
-        plain = [port for port in ports if self._port(port).info.get("is_prom_supported")]
+        plain = [port for port in ports if self._connection.port(port).info.get("is_prom_supported")]
         if plain:
             self.set_port_attr(plain, promiscuous=False)
         self._close_ears(ports)
-        if any(self._port(port).is_service or self._port(port).is_service_filtered for port in ports):
+        if any(
+            self._connection.port(port).is_service or self._connection.port(port).is_service_filtered
+            for port in ports
+        ):
             self.set_service_mode(enabled=False)
         if restart:
             self.set_port_attr(ports, link_up=False)

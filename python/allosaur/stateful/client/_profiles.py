@@ -68,7 +68,7 @@ class ProfileMethods(StatefulBase):
             self._stateful().drain_events()
             state = self._state_of(profile_id)
             if state not in (State.IDLE, State.LOADED):
-                self._say(
+                self._connection.say(
                     logging.WARNING, f"profile '{profile_id}' runs and is not cleared: call stop() first"
                 )
                 continue

@@ -170,17 +170,17 @@ class RunMethods(ProfileMethods):
 
     def clear_stl_profiles(self, ports: Ports = None) -> None:
         """Stop and remove stateless streams of ports, without ``ports`` of all of ours."""
-        chosen: Sequence[int] = self._ports(ports, self.get_acquired_ports)
-        active = [port for port in chosen if self._port(port).is_active]
-        self._each("stop_traffic", active, profile_id=ALL_PROFILES)
-        loaded = [port for port in chosen if self._port(port).streams]
-        self._each("remove_all_streams", loaded, profile_id=ALL_PROFILES)
+        chosen: Sequence[int] = self._connection.ports_of(ports, self.get_acquired_ports)
+        active = [port for port in chosen if self._connection.port(port).is_active]
+        self._connection.each("stop_traffic", active, profile_id=ALL_PROFILES)
+        loaded = [port for port in chosen if self._connection.port(port).streams]
+        self._connection.each("remove_all_streams", loaded, profile_id=ALL_PROFILES)
         for port_id in loaded:
-            self._port(port_id).forget_streams()
+            self._connection.port(port_id).forget_streams()
 
     def _stop_everything(self) -> None:
-        active = [port for port in self.get_acquired_ports() if self._port(port).is_active]
-        self._each("stop_traffic", active, profile_id=ALL_PROFILES)
+        active = [port for port in self.get_acquired_ports() if self._connection.port(port).is_active]
+        self._connection.each("stop_traffic", active, profile_id=ALL_PROFILES)
         self.stop(pid_input=ALL_PROFILES)
 
     def _rest_first(self, profile_id: str) -> None:

@@ -47,7 +47,7 @@ class TopologyMethods(StatefulBase):
         """
         topology = self._loaded_topology()
         self._check_topology(topology)
-        chosen = self._ports(ports, self.get_all_ports, owned=False)
+        chosen = self._connection.ports_of(ports, self.get_all_ports, owned=False)
         open_ones = [one for one in topology.gws if one.dst_mac is None and one.trex_port in chosen]
         for port_id in dict.fromkeys(one.trex_port for one in open_ones):
             self._resolve_gateways(port_id, [one for one in open_ones if one.trex_port == port_id], topology)
@@ -71,7 +71,7 @@ class TopologyMethods(StatefulBase):
     def topo_show(self, ports: Ports = None) -> None:
         """Print the topology."""
         topology = self._loaded_topology()
-        chosen = self._ports(ports, self.get_all_ports, owned=False)
+        chosen = self._connection.ports_of(ports, self.get_all_ports, owned=False)
         shown = ASTFTopology(
             [vif for vif in topology.vifs if vif.trex_port in chosen],
             [one for one in topology.gws if one.trex_port in chosen],
@@ -108,7 +108,7 @@ class TopologyMethods(StatefulBase):
                     f"topology: port_id is '{item.port_id}', the ports of the server are: {known}"
                 )
         for one in topology.gws:
-            if one.dst_mac is None and not one.sub_if and not self._port(one.trex_port).is_l3:
+            if one.dst_mac is None and not one.sub_if and not self._connection.port(one.trex_port).is_l3:
                 raise ASTFError(
                     f"port {one.trex_port} has no IPv4 address to ask for the gateway {one.dst} with: "
                     f"call set_l3_mode() first"
@@ -116,11 +116,11 @@ class TopologyMethods(StatefulBase):
         silent = [
             vif.port_id
             for vif in topology.vifs
-            if vif.src_mac != self._port(vif.trex_port).src_mac
-            and not self._port(vif.trex_port).has("promiscuous")
+            if vif.src_mac != self._connection.port(vif.trex_port).src_mac
+            and not self._connection.port(vif.trex_port).has("promiscuous")
         ]
         if silent:
-            self._say(
+            self._connection.say(
                 logging.WARNING,
                 f"virtual interfaces {', '.join(silent)} receive nothing unless their port is promiscuous: "
                 f"call set_port_attr(promiscuous=True)",
@@ -150,7 +150,7 @@ class TopologyMethods(StatefulBase):
         from ...services._arp import STLServiceARP
 
         if vif is None:
-            port = self._port(one.trex_port)
+            port = self._connection.port(one.trex_port)
             source, vlan, mac = port.src_ipv4 or "0.0.0.0", list(port.vlan) or None, None
         else:
             source, vlan, mac = vif.src_ipv4, [vif.vlan] if vif.vlan else None, vif.src_mac
