@@ -258,7 +258,7 @@ def test_push_waits_for_the_gateway_that_its_frames_go_to(allosaur: Any, tmp_pat
         with server.client() as client:
             client.acquire([1])
             client.set_service_mode([1])
-            client._configure("set_l3", [1], src_addr="1.1.1.9", dst_addr="1.1.1.1")
+            client._layers.configure("set_l3", [1], src_addr="1.1.1.9", dst_addr="1.1.1.1")
             ended = allosaur(*push)
             assert ended.code == 0, ended
 

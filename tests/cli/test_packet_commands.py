@@ -35,7 +35,7 @@ def neighbor(server: LocalServer) -> Iterator[STLClient]:
     with STLClient("bob", server.host, server.rpc_port, server.pub_port) as client:
         client.acquire([1])
         client.set_service_mode([1])
-        client._configure("set_l3", [1], src_addr=THEIRS, dst_addr=MINE)
+        client._layers.configure("set_l3", [1], src_addr=THEIRS, dst_addr=MINE)
         client.conf_ipv6(1, True, THEIRS6)
         yield client
 

@@ -105,7 +105,7 @@ def test_a_ping_is_the_same_packet(
     frame = base64.b64decode(ping["binary"])
     monkeypatch.setattr(random, "getrandbits", lambda _bits: int.from_bytes(frame[38:40], "big"))
     answer_with(real, conversation, 0x0800)
-    client._configure("set_l3", [0], src_addr=MINE, dst_addr=THEIRS, resolved_mac="02:00:00:00:00:02")
+    client._layers.configure("set_l3", [0], src_addr=MINE, dst_addr=THEIRS, resolved_mac="02:00:00:00:00:02")
     (record,) = client.ping_ip(0, THEIRS, count=1)
     assert real.requests("push_pkts")[-1]["pkts"] == [ping]
     assert (record["status"], record["src_ip"], record["ttl"]) == ("success", THEIRS, 128)
@@ -120,7 +120,7 @@ def test_a_map_has_the_same_packets(
     real.on_push = lambda port, frame: real.receive(port ^ 1, frame)
     for port, addresses in ((0, (MINE, THEIRS)), (1, (THEIRS, MINE))):
         source, gateway = addresses
-        client._configure("set_l3", [port], src_addr=source, dst_addr=gateway, resolved_mac="02::01")
+        client._layers.configure("set_l3", [port], src_addr=source, dst_addr=gateway, resolved_mac="02::01")
     assert client.map_ports()["bi"] == [(0, 1)]
     theirs = [params["pkts"] for method, params, _ in conversation if method == "push_pkts"][-2:]
     assert [params["pkts"] for params in real.requests("push_pkts")] == theirs

@@ -165,7 +165,7 @@ def test_a_port_of_another_user_is_named_and_untouched(live: STLClient, live_ser
     assert live.is_traffic_active()
     with live_server.client(username="bob") as bob:
         bob.acquire(ports=[0], force=True)
-        live._session().drain_events()
+        live._connection.session().drain_events()
         assert live.get_acquired_ports() == [1]
         assert "forcely taken by 'bob'" in live.get_warnings()[-1].msg
 
@@ -185,7 +185,7 @@ def test_what_the_server_refuses_names_the_stream(
     good = {**burst(name="S1").to_json(), "next_stream_id": -1}
     params = live._owned_params(0, profile_id="_", stream_id=1, stream={**good, **change})
     with pytest.raises(STLRpcError, match=words):
-        live._session().rpc.call("add_stream", **params)
+        live._connection.session().rpc.call("add_stream", **params)
         live.start(ports=[0])
     assert live.ping_rpc_server()["ts"] > 0
 

@@ -49,7 +49,7 @@ def live(live_server: LocalServer) -> Iterator[STLClient]:
 @pytest.fixture
 def linked(live: STLClient) -> STLClient:
     """Both ports have an address, and know each other."""
-    live._configure("set_l3", [1], src_addr=THEIRS, dst_addr=MINE)
+    live._layers.configure("set_l3", [1], src_addr=THEIRS, dst_addr=MINE)
     live.set_l3_mode(0, MINE, THEIRS)
     live.resolve([1])
     return live
@@ -63,7 +63,7 @@ def test_ports_find_each_other(linked: STLClient) -> None:
 
 def test_a_gateway_in_a_vlan(live: STLClient) -> None:
     live.set_vlan([0, 1], [100, 200])
-    live._configure("set_l3", [1], src_addr=THEIRS, dst_addr=MINE)
+    live._layers.configure("set_l3", [1], src_addr=THEIRS, dst_addr=MINE)
     live.set_l3_mode(0, MINE, THEIRS, vlan=[100, 200])
     assert live.get_port(0).is_resolved
     (record,) = live.ping_ip(0, THEIRS, count=1)

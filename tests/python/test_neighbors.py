@@ -55,7 +55,7 @@ def test_a_gateway_that_is_silent(
     owner: STLClient, transport: MockTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transport.on_push = None
-    owner._configure("set_l3", [0], src_addr=MINE, dst_addr=THEIRS, resolved_mac=hosts.MAC)
+    owner._layers.configure("set_l3", [0], src_addr=MINE, dst_addr=THEIRS, resolved_mac=hosts.MAC)
     # Time goes fast here: what is waited for is 3 seconds, three times.
     monkeypatch.setattr("allosaur.services._context._POLL_S_MAX", 0.001)
     monkeypatch.setattr("allosaur.services._arp.STLServiceARP.run", _ask_only)

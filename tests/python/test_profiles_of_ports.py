@@ -248,7 +248,7 @@ def test_paused_elsewhere_is_paused_here(ready: STLClient, transport: MockTransp
     ready.start(ports=["0.voice"])
     transport.publish(EventType.PROFILE_PAUSED, port_id=0, profile_id="voice")
     transport.publish(EventType.PORT_PAUSED, port_id=0)
-    assert ready._session().wait(lambda: ready.get_paused_ports() == [0], timeout_s=10)
+    assert ready._connection.session().wait(lambda: ready.get_paused_ports() == [0], timeout_s=10)
 
 
 @pytest.mark.parametrize(

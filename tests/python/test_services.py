@@ -80,7 +80,7 @@ def attach(transport: MockTransport, *answering: Any) -> None:
 
 
 def give_address(client: STLClient, mac: str = hosts.MAC) -> None:
-    client._configure("set_l3", [0], src_addr=MINE, dst_addr=THEIRS, resolved_mac=mac)
+    client._layers.configure("set_l3", [0], src_addr=MINE, dst_addr=THEIRS, resolved_mac=mac)
 
 
 def pushed(transport: MockTransport) -> list[Any]:

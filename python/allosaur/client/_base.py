@@ -1,16 +1,30 @@
-"""The client's connection, its settings, and how it reads a ``ports`` argument."""
+"""What every client has: a connection, the event log, and parts whose methods are the client's."""
 
 from __future__ import annotations
 
 import logging
-from typing import Any, ClassVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from .._errors import STLArgumentError, STLError
 from ..rpc._events import Event
 from ..rpc._transport import Transport
+from ._capture import Captures
 from ._connection import LEVELS, Connection
-from ._places import ALL_PROFILES
+from ._delegate import delegate
+from ._layers import Layers
+from ._neighbors import Neighbors
+from ._places import ALL_PROFILES, Ports
+from ._service_mode import ServiceMode
 from ._session import Session
+
+if TYPE_CHECKING:
+    from ..services._client import ServiceClient
+
+_SERVICE_MODE = attrgetter("_service_mode")
+_CAPTURES = attrgetter("_captures")
+_LAYERS = attrgetter("_layers")
+_NEIGHBORS = attrgetter("_neighbors")
 
 
 class ClientBase:
@@ -21,6 +35,7 @@ class ClientBase:
     CORE_MASK_SINGLE = 3
 
     _session_kind: ClassVar[type[Session]] = Session
+    _service_mode_kind: ClassVar[type[ServiceMode]] = ServiceMode
 
     def __init__(
         self,
@@ -39,6 +54,12 @@ class ClientBase:
             *(logger, sync_timeout, async_timeout, transport),
         )
         self.username = self._connection.username
+        self._service_mode = self._service_mode_kind(self._connection)
+        self._captures = Captures(self._connection)
+        self._layers = Layers(self._connection)
+        self._neighbors = Neighbors(
+            *(self._connection, self._service_mode, self._captures, self._layers), cast("ServiceClient", self)
+        )
 
     def __enter__(self) -> Any:
         self.connect()
@@ -155,3 +176,43 @@ class ClientBase:
     def get_acquired_ports(self) -> list[int]:
         """The ports that this client owns."""
         return self._connection.acquired_ports()
+
+    # Service mode, and what ports receive in it.
+    set_service_mode = delegate(_SERVICE_MODE, ServiceMode.set_service_mode)
+    service_mode = delegate(_SERVICE_MODE, ServiceMode.service_mode)
+    get_service_enabled_ports = delegate(_SERVICE_MODE, ServiceMode.get_service_enabled_ports)
+    get_service_filtered_ports = delegate(_SERVICE_MODE, ServiceMode.get_service_filtered_ports)
+    set_rx_queue = delegate(_SERVICE_MODE, ServiceMode.set_rx_queue)
+    remove_rx_queue = delegate(_SERVICE_MODE, ServiceMode.remove_rx_queue)
+    get_rx_queue_pkts = delegate(_SERVICE_MODE, ServiceMode.get_rx_queue_pkts)
+    start_capture_port = delegate(_SERVICE_MODE, ServiceMode.start_capture_port)
+    stop_capture_port = delegate(_SERVICE_MODE, ServiceMode.stop_capture_port)
+    set_capture_port_bpf_filter = delegate(_SERVICE_MODE, ServiceMode.set_capture_port_bpf_filter)
+
+    # Captures of what ports send and receive.
+    start_capture = delegate(_CAPTURES, Captures.start_capture)
+    fetch_capture_packets = delegate(_CAPTURES, Captures.fetch_capture_packets)
+    stop_capture = delegate(_CAPTURES, Captures.stop_capture)
+    get_capture_status = delegate(_CAPTURES, Captures.get_capture_status)
+    clock_offset_s = delegate(_CAPTURES, Captures.clock_offset_s)
+    remove_all_captures = delegate(_CAPTURES, Captures.remove_all_captures)
+
+    # Addresses of ports, and pushed packets.
+    set_l2_mode = delegate(_LAYERS, Layers.set_l2_mode)
+    conf_ipv6 = delegate(_LAYERS, Layers.conf_ipv6)
+    set_vlan = delegate(_LAYERS, Layers.set_vlan)
+    clear_vlan = delegate(_LAYERS, Layers.clear_vlan)
+    push_packets = delegate(_LAYERS, Layers.push_packets)
+
+    # ARP, ping, scans, maps, and contexts for services.
+    create_service_ctx = delegate(_NEIGHBORS, Neighbors.create_service_ctx)
+    set_l3_mode = delegate(_NEIGHBORS, Neighbors.set_l3_mode)
+    resolve = delegate(_NEIGHBORS, Neighbors.resolve)
+    arp = resolve
+    ping_ip = delegate(_NEIGHBORS, Neighbors.ping_ip)
+    scan6 = delegate(_NEIGHBORS, Neighbors.scan6)
+    map_ports = delegate(_NEIGHBORS, Neighbors.map_ports)
+
+    def _service_ports(self, ports: Ports) -> list[int]:
+        """Ports of ours that are in service mode. Raises ``STLError`` when one is not."""
+        return self._connection.service_ports(ports)

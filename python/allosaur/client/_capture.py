@@ -11,8 +11,8 @@ from typing import Any
 from .._errors import STLArgumentError, STLError, STLTypeError
 from ..packets._buffer import CapturedPacket, decoded
 from ..packets._capture_writer import CaptureFile
+from ._connection import Connection
 from ._places import Ports
-from ._service_mode import ServiceModeMethods
 
 _SNAPLEN_MAX = 65_535
 _MODES = ("fixed", "cyclic")
@@ -24,8 +24,11 @@ _FLUSH_STALL_S = 1.0
 Output = str | Path | list[Any]
 
 
-class CaptureMethods(ServiceModeMethods):
+class Captures:
     """Captures of what ports send and receive."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def start_capture(
         self,
@@ -124,14 +127,14 @@ class CaptureMethods(ServiceModeMethods):
         By this machine's clock, as right as the server answers quickly.
         """
         before_s = time.time()
-        server_s = float(self.ping_rpc_server()["ts"])
+        server_s = float(self._connection.session().rpc.call("ping")["ts"])
         return (before_s + time.time()) / 2 - server_s
 
     def remove_all_captures(self) -> None:
         """Remove all captures of the server, those of others included."""
         self._remove_captures(list(self.get_capture_status()))
 
-    def _remove_captures_of(self, ports: list[int]) -> None:
+    def remove_captures_of(self, ports: list[int]) -> None:
         """Remove the captures on these ports, and leave those on others' ports alone."""
         bits = sum(1 << port for port in ports)
         found = self.get_capture_status().items()

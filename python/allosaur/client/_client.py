@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from ._changes import ChangeMethods
 from ._line import LineMethods
-from ._neighbors import NeighborMethods
 from ._pcap import PcapMethods
 
 
-class STLClient(LineMethods, PcapMethods, NeighborMethods):
+class STLClient(LineMethods, PcapMethods):
     """A connection to a server, to own its ports and send traffic.
 
     ``username`` is who owns the ports (default: the user of this process). ``server`` is a host

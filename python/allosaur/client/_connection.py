@@ -156,6 +156,26 @@ class Connection:
         """What is known of a profile of a port."""
         return self.port(where.port_id).profile(where.profile_id)
 
+    def service_ports(self, ports: Ports) -> list[int]:
+        """Ports of ours that are in service mode. Raises ``STLError`` when one is not."""
+        chosen = self.ports_of(ports, self.acquired_ports)
+        without = [port for port in chosen if not self.port(port).is_service]
+        if without:
+            raise STLError(
+                f"port(s) {without}: must be in service mode, call set_service_mode({without}) first, "
+                f"or do it in a block of 'with client.service_mode({without}):'"
+            )
+        return chosen
+
+    def all_ports(self) -> list[int]:
+        """All ports of the server."""
+        return list(self.session().ports)
+
+    def refresh(self, ports: Iterable[int]) -> None:
+        """Read the state of ports from the server."""
+        for port_id in ports:
+            self.session().refresh(self.port(port_id))
+
     def owned_params(self, port_id: int, **params: Any) -> dict[str, Any]:
         """The parameters of a request that only the owner of a port may make."""
         return {"handler": self.port(port_id).handler, "port_id": port_id, **params}

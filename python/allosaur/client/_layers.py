@@ -12,7 +12,7 @@ from .._errors import STLArgumentError, STLPacketError
 from ..packets._buffer import PacketBuffer
 from ..packets._vlan import VLAN
 from ..streams._packet import PACKET_BYTES_MAX, PACKET_BYTES_MIN, STLPktBuilder
-from ._base import ClientBase
+from ._connection import Connection
 from ._places import Ports
 
 if TYPE_CHECKING:
@@ -25,14 +25,17 @@ _REQUEST_CHARS_MAX = 400_000
 _FIELDS_CHARS = 80
 
 
-class LayerMethods(ClientBase):
+class Layers:
     """Addresses of ports, and pushed packets."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def set_l2_mode(self, port: int, dst_mac: str) -> None:
         """Let the frames of a port go to ``dst_mac``, unless a stream has its own destination."""
         if not isinstance(dst_mac, str) or not _MAC.fullmatch(dst_mac):
             raise STLArgumentError("dst_mac", dst_mac, "a MAC address such as '02:00:00:00:00:01'")
-        self._configure("set_l2", [port], dst_mac=dst_mac)
+        self.configure("set_l2", [port], dst_mac=dst_mac)
 
     def conf_ipv6(self, port: int, enabled: bool, src_ipv6: str | None = None) -> None:
         """Switch IPv6 of a port; without ``src_ipv6`` it has the link-local address of its MAC."""
@@ -43,7 +46,7 @@ class LayerMethods(ClientBase):
                 raise STLArgumentError(
                     "src_ipv6", src_ipv6, "an IPv6 address such as '2001:db8::1'"
                 ) from None
-        self._configure("conf_ipv6", [port], enabled=bool(enabled), src_ipv6=src_ipv6 or "")
+        self.configure("conf_ipv6", [port], enabled=bool(enabled), src_ipv6=src_ipv6 or "")
 
     def set_vlan(self, ports: Ports = None, vlan: VLAN | int | Sequence[int] | None = ()) -> None:
         """The VLAN tags of the client's own packets on ports: none, one, or two with the outer first.
@@ -51,8 +54,8 @@ class LayerMethods(ClientBase):
         Streams have the tags of their packets.
         """
         tags = VLAN(vlan).get_tags()
-        self._configure(
-            "set_vlan", self._connection.ports_of(ports, self.get_acquired_ports), vlan=list(tags)
+        self.configure(
+            "set_vlan", self._connection.ports_of(ports, self._connection.acquired_ports), vlan=list(tags)
         )
 
     def clear_vlan(self, ports: Ports = None) -> None:
@@ -82,7 +85,7 @@ class LayerMethods(ClientBase):
         if ipg_usec < 0 or len(many) * ipg_usec > _PUSH_S_MAX * 1e6:
             raise STLArgumentError("ipg_usec", ipg_usec, "a gap that makes the packets last at most 1 s")
         chunks = list(_chunks([_pushed(packet) for packet in many]))
-        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
+        chosen = self._connection.ports_of(ports, self._connection.acquired_ports)
         fields = {"ipg_usec": int(ipg_usec), "force": bool(force)}
         return [self._push(port_id, chunks, fields) for port_id in chosen]
 
@@ -93,11 +96,11 @@ class LayerMethods(ClientBase):
         answers = self._connection.all(calls, [port_id] * len(calls))
         return {"sent": sum(answer["sent"] for answer in answers), "ts": answers[0]["ts"]}
 
-    def _configure(self, method: str, ports: Ports, **params: Any) -> None:
-        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
+    def configure(self, method: str, ports: Ports, **params: Any) -> None:
+        """Change addresses of ports, and read what they are then."""
+        chosen = self._connection.ports_of(ports, self._connection.acquired_ports)
         self._connection.each(method, chosen, block=False, **params)
-        for port_id in chosen:
-            self._connection.session().refresh(self._connection.port(port_id))
+        self._connection.refresh(chosen)
 
 
 def _chunks(packets: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 from .._errors import STLArgumentError, STLError
 from ..packets._buffer import CapturedPacket, PacketBuffer
 from ..packets._vlan import VLAN
-from ._capture import CaptureMethods
-from ._layers import LayerMethods
+from ._capture import Captures
+from ._connection import Connection
+from ._layers import Layers
 from ._places import Ports
-from ._ports import PortMethods
-from ._server import ServerMethods
+from ._service_mode import ServiceMode
 
 if TYPE_CHECKING:
+    from ..services._client import ServiceClient
     from ..services._context import ServiceContext
     from ..services._ping_record import PingRecord
 
@@ -33,15 +34,29 @@ _MAP_UDP_PORT = 12345
 Vlan = int | Iterable[int] | None
 
 
-class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
-    """ARP, ping, scans, maps, and contexts for services of one's own."""
+class Neighbors:
+    """ARP, ping, scans, maps, and contexts for services of one's own, which ``client`` runs."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        service_mode: ServiceMode,
+        captures: Captures,
+        layers: Layers,
+        client: ServiceClient,
+    ) -> None:
+        self._connection = connection
+        self._service_mode = service_mode
+        self._captures = captures
+        self._layers = layers
+        self._client = client
 
     def create_service_ctx(self, port: int) -> ServiceContext:
         """Where services of a port run: ``client.create_service_ctx(0).run(services)``."""
         from ..services._context import ServiceContext
 
-        (port_id,) = self._connection.ports_of([port], self.get_all_ports, owned=False)
-        return ServiceContext(self, port_id)
+        (port_id,) = self._connection.ports_of([port], self._connection.all_ports, owned=False)
+        return ServiceContext(self._client, port_id)
 
     def set_l3_mode(self, port: int, src_ipv4: str, dst_ipv4: str, vlan: Vlan = None) -> None:
         """Give a port an IPv4 address and a gateway, and find the gateway's MAC by ARP.
@@ -52,9 +67,9 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
         addresses = {
             name: _ipv4(name, value) for name, value in (("src_ipv4", src_ipv4), ("dst_ipv4", dst_ipv4))
         }
-        (port_id,) = self._service_ports([port])
+        (port_id,) = self._connection.service_ports([port])
         if vlan is not None:
-            self.set_vlan([port_id], VLAN(vlan).get_tags())
+            self._layers.set_vlan([port_id], VLAN(vlan).get_tags())
         self._set_l3(port_id, addresses["src_ipv4"], addresses["dst_ipv4"])
         self.resolve([port_id])
 
@@ -65,7 +80,7 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
         the request (default: the port's); ``verbose`` says in the log who answered. The ports must
         be in L3 mode and in service mode. Raises ``STLError`` that names the ports without an answer.
         """
-        chosen = self._service_ports(self.get_resolvable_ports() if ports is None else ports)
+        chosen = self._connection.service_ports(self._with_gateway() if ports is None else ports)
         without = [port for port in chosen if not self._connection.port(port).is_l3]
         if without:
             raise STLError(f"port(s) {without}: have no IPv4 address, call set_l3_mode() first")
@@ -107,7 +122,7 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
         for name, value in (("interval_sec", interval_sec), ("timeout_sec", timeout_sec)):
             if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
                 raise STLArgumentError(name, value, "seconds, 0 or more")
-        (port_id,) = self._service_ports([src_port])
+        (port_id,) = self._connection.service_ports([src_port])
         tags = VLAN(self._connection.port(port_id).vlan if vlan is None else vlan)
         if address.version == 4:
             ping = self._ping4(port_id, str(address), pkt_size, timeout_sec, tags)
@@ -134,7 +149,7 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
         from ..services._scan6 import STLServiceIPv6Scan
 
         found = {}
-        for port_id in self._service_ports(ports):
+        for port_id in self._connection.service_ports(ports):
             context = self.create_service_ctx(port_id)
             scan = STLServiceIPv6Scan(context, timeout=timeout)
             context.run(scan)
@@ -153,28 +168,31 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
         each other), and ``unknown`` (ports that reach none). ``read_delay`` is how long to wait for
         the packets in seconds, ``send_pkts`` how many each port sends.
         """
-        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
+        chosen = self._connection.ports_of(ports, self._connection.acquired_ports)
         if not chosen:
             raise STLError("there is no port to map: call acquire() or reset() first")
         magic = random.getrandbits(32)
         mine = f"udp[8:4] = {magic:#x}"
-        with self.service_mode(chosen):
-            capture = self.start_capture(
+        with self._service_mode.service_mode(chosen):
+            capture = self._captures.start_capture(
                 rx_ports=chosen, bpf_filter=f"{mine} or (vlan && {mine}) or (vlan && {mine})"
             )["id"]
             try:
                 for port_id in chosen:
-                    self.push_packets([self._map_packet(port_id, magic)] * send_pkts, [port_id], ipg_usec=1)
+                    self._layers.push_packets(
+                        [self._map_packet(port_id, magic)] * send_pkts, [port_id], ipg_usec=1
+                    )
                 reached = self._reached(capture, len(chosen) * send_pkts, read_delay)
             finally:
-                self.stop_capture(capture)
+                self._captures.stop_capture(capture)
         return _joined(chosen, reached, send_pkts)
 
-    def _resolve(self, ports: list[int]) -> None:
-        self.resolve(ports)
+    def _with_gateway(self) -> list[int]:
+        connection = self._connection
+        return [port for port in connection.acquired_ports() if connection.port(port).is_l3]
 
     def _set_l3(self, port_id: int, source: str, gateway: str, **resolved: str) -> None:
-        self._configure("set_l3", [port_id], src_addr=source, dst_addr=gateway, **resolved)
+        self._layers.configure("set_l3", [port_id], src_addr=source, dst_addr=gateway, **resolved)
 
     def _ask_gateway(self, port_id: int, retries: int, vlan: VLAN) -> Any:
         from ..services._arp import STLServiceARP
@@ -244,7 +262,7 @@ class NeighborMethods(PortMethods, LayerMethods, CaptureMethods, ServerMethods):
         deadline = time.monotonic() + delay_s
         while True:
             fetched: list[CapturedPacket] = []
-            self.fetch_capture_packets(capture, fetched)
+            self._captures.fetch_capture_packets(capture, fetched)
             packets += fetched
             if len(packets) >= wanted or time.monotonic() >= deadline:
                 break

@@ -7,14 +7,14 @@ from typing import Any
 
 from .._errors import STLArgumentError, STLRpcError
 from ..streams._stream import STLStream
-from ._base import ClientBase
 from ._pgid import active_pgids
 from ._places import PortProfileID, Ports, numbers
 from ._port import PortLoss
+from ._server import ServerMethods
 from ._session import at_place
 
 
-class PortMethods(ClientBase):
+class PortMethods(ServerMethods):
     """Ownership, attributes and statistics of ports."""
 
     def get_all_ports(self) -> list[int]:
@@ -172,7 +172,7 @@ class PortMethods(ClientBase):
             for port_id in chosen:
                 self._connection.session().refresh(self._connection.port(port_id))
         if resolve:
-            self._resolve(chosen)
+            self._neighbors.resolve(chosen)
 
     def get_stats(self, ports: Ports = None, sync_now: bool = True) -> dict[Any, Any]:
         """Counters and rates: keys are port numbers, "total", "global", "flow_stats", "latency".
@@ -239,10 +239,6 @@ class PortMethods(ClientBase):
         """Use of each data core over the last seconds in percent, and of the packet memory."""
         stats: dict[str, Any] = self._connection.session().rpc.call("get_utilization")
         return stats
-
-    def _resolve(self, ports: list[int]) -> None:
-        """Find the gateways of ports; ``_neighbors`` knows how."""
-        raise NotImplementedError
 
     def _interesting_ports(self) -> list[int]:
         return self.get_acquired_ports() or self.get_all_ports()

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .._errors import STLArgumentError, STLError
+from .._errors import STLArgumentError
 from ..packets._buffer import CapturedPacket, decoded
-from ._base import ClientBase
+from ._connection import Connection
 from ._places import Ports
 
 #: What filtered service mode lets through, by the names that scripts use; they can be added up.
@@ -19,8 +19,11 @@ NO_MASK, NO_TCP_UDP_MASK, BGP_MASK, DHCP_MASK, TRANSPORT_MASK, MDNS_MASK, ALL_MA
 _ENDPOINT_CHARS_MIN = 5
 
 
-class ServiceModeMethods(ClientBase):
+class ServiceMode:
     """Service mode, and what ports receive in it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def set_service_mode(
         self,
@@ -48,9 +51,9 @@ class ServiceModeMethods(ClientBase):
             if isinstance(mask, bool) or not isinstance(mask, int) or not 0 < mask <= ALL_MASK:
                 raise STLArgumentError("mask", mask, f"1 to {ALL_MASK}")
             fields["mask"] = mask
-        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
+        chosen = self._connection.ports_of(ports, self._connection.acquired_ports)
         self._connection.each("service", chosen, **fields)
-        self._refresh(chosen)
+        self._connection.refresh(chosen)
 
     @contextmanager
     def service_mode(self, ports: Ports = None) -> Iterator[None]:
@@ -58,14 +61,14 @@ class ServiceModeMethods(ClientBase):
 
         Ports that have it already keep it afterwards.
         """
-        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
+        chosen = self._connection.ports_of(ports, self._connection.acquired_ports)
         switched = [port for port in chosen if not self._connection.port(port).is_service]
         if switched:
             self.set_service_mode(switched)
         try:
             yield
         finally:
-            if switched and self.is_connected():
+            if switched and self._connection.is_open():
                 self.set_service_mode(switched, enabled=False)
 
     def get_service_enabled_ports(self, owned: bool = True) -> list[int]:
@@ -87,19 +90,19 @@ class ServiceModeMethods(ClientBase):
         """
         if isinstance(size, bool) or not isinstance(size, int) or size <= 0:
             raise STLArgumentError("size", size, "how many packets to keep, 1 or more")
-        chosen = self._service_ports(ports)
+        chosen = self._connection.service_ports(ports)
         self._connection.each("set_rx_feature", chosen, type="queue", enabled=True, size=size)
-        self._refresh(chosen)
+        self._connection.refresh(chosen)
 
     def remove_rx_queue(self, ports: Ports = None) -> None:
         """Keep no received packets any more."""
-        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
+        chosen = self._connection.ports_of(ports, self._connection.acquired_ports)
         self._connection.each("set_rx_feature", chosen, type="queue", enabled=False)
-        self._refresh(chosen)
+        self._connection.refresh(chosen)
 
     def get_rx_queue_pkts(self, port: int) -> list[CapturedPacket]:
         """Take what a port received since the last call, oldest first; see ``CapturedPacket``."""
-        (port_id,) = self._service_ports([port])
+        (port_id,) = self._connection.service_ports([port])
         (answer,) = self._connection.each("get_rx_queue_pkts", [port_id])
         return [decoded(packet) for packet in answer["pkts"]]
 
@@ -123,21 +126,6 @@ class ServiceModeMethods(ClientBase):
         self._capture_port("set_capture_port_bpf", port, bpf_filter=bpf_filter or "")
 
     def _capture_port(self, method: str, port: int, **fields: Any) -> None:
-        chosen = self._service_ports([port])
+        chosen = self._connection.service_ports([port])
         self._connection.each(method, chosen, **fields)
-        self._refresh(chosen)
-
-    def _service_ports(self, ports: Ports) -> list[int]:
-        """Ports of ours that are in service mode. Raises ``STLError`` when one is not."""
-        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
-        without = [port for port in chosen if not self._connection.port(port).is_service]
-        if without:
-            raise STLError(
-                f"port(s) {without}: must be in service mode, call set_service_mode({without}) first, "
-                f"or do it in a block of 'with client.service_mode({without}):'"
-            )
-        return chosen
-
-    def _refresh(self, ports: list[int]) -> None:
-        for port_id in ports:
-            self._connection.session().refresh(self._connection.port(port_id))
+        self._connection.refresh(chosen)

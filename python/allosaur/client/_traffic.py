@@ -10,7 +10,6 @@ from .._errors import STLArgumentError, STLError, STLRpcError, STLTimeoutError
 from ..streams._multiplier import core_masks, parse_duration, parse_multiplier
 from ..streams._profile import STLProfile
 from ..streams._stream import STLStream, link
-from ._capture import CaptureMethods
 from ._places import ALL_PROFILES, DEFAULT_PROFILE, PortProfileID, Ports, place, places, without_profile
 from ._port import Port, PortProfile
 from ._ports import PortMethods
@@ -20,7 +19,7 @@ from ._session import at_place
 _SYNCHRONIZED_START_S = 0.5
 
 
-class TrafficMethods(PortMethods, CaptureMethods):
+class TrafficMethods(PortMethods):
     """Streams, start, stop.
 
     Where a method takes ``ports``, a number is the port's default profile, "0.name" a profile by
@@ -66,7 +65,7 @@ class TrafficMethods(PortMethods, CaptureMethods):
                 "stop_capture_port", [port for port in ports if self._connection.port(port).has_capture_port]
             )
         if "capture" in known:
-            self._remove_captures_of(ports)
+            self._captures.remove_captures_of(ports)
 
     def add_streams(self, streams: Any, ports: Ports = None) -> Any:
         """Add an ``STLStream``, a list of them, or an ``STLProfile`` to ports.

@@ -109,10 +109,7 @@ class StatefulBase(STLClient):
         return session
 
     def _handler(self) -> str:
-        handler = self._stateful().handler
-        if handler is None:
-            raise STLError("the server is not ours: call acquire() or reset() first")
-        return handler
+        return self._stateful().owner_handler()
 
     def _owned(self, method: str, **params: Any) -> Any:
         """A request that only the owner may make."""

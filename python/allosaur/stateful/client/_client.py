@@ -12,15 +12,15 @@ Its methods are in the other modules of this package, by subject, and in those o
 
 from __future__ import annotations
 
-from typing import Any
+from operator import attrgetter
 
-from ..._errors import STLArgumentError
-from ...client._places import ALL_PROFILES, Ports
-from ...client._service_mode import ALL_MASK, NO_TCP_UDP_MASK
+from ...client._delegate import delegate
+from ...client._places import ALL_PROFILES
 from ._clients import ClientsMethods
 from ._counters import CounterMethods
 from ._latency import LatencyMethods
 from ._runs import RunMethods
+from ._service_mode import StatefulServiceMode
 from ._topology import TopologyMethods
 from ._tunnels import TunnelMethods
 
@@ -36,6 +36,9 @@ class ASTFClient(RunMethods, LatencyMethods, CounterMethods, TopologyMethods, Cl
     server cannot be reached, ``STLRpcError`` when it refuses, ``ASTFError`` when an argument cannot be
     used. Methods may be called from one thread at a time.
     """
+
+    _service_mode_kind = StatefulServiceMode
+    set_service_mode = delegate(attrgetter("_service_mode"), StatefulServiceMode.set_service_mode)
 
     def __enter__(self) -> ASTFClient:
         self.connect()
@@ -71,31 +74,3 @@ class ASTFClient(RunMethods, LatencyMethods, CounterMethods, TopologyMethods, Cl
         if restart:
             self.set_port_attr(ports, link_up=False)
             self.set_port_attr(ports, link_up=True)
-
-    def set_service_mode(
-        self,
-        ports: Ports = None,
-        enabled: bool = True,
-        filtered: bool = False,
-        mask: int | None = None,
-    ) -> None:
-        """Switch service mode of the whole server; ``ports`` is accepted: existing scripts give it.
-
-        In service mode ports answer ARP and ping, and packets can be captured and queued. ``filtered``
-        shows only the protocols of ``mask``, beside traffic at full rate: the sum of 1 (all but TCP and
-        UDP, which must be in it), 2 BGP, 4 DHCP, 8 what a transport stack of the client has open,
-        16 mDNS; 255 is all. Raises ``STLError``.
-        """
-        for name, value in (("enabled", enabled), ("filtered", filtered)):
-            if not isinstance(value, bool):
-                raise STLArgumentError(name, value, [True, False])
-        fields: dict[str, Any] = {"enabled": enabled and not filtered, "filtered": filtered}
-        if filtered:
-            is_mask = isinstance(mask, int) and not isinstance(mask, bool) and 0 < mask <= ALL_MASK
-            if not is_mask or not (mask or 0) & NO_TCP_UDP_MASK:
-                raise STLArgumentError("mask", mask, f"1 to {ALL_MASK}, with 1 (all but TCP and UDP) in it")
-            fields["mask"] = mask
-        elif mask is not None:
-            raise STLArgumentError("mask", mask, "no mask, or filtered=True with it")
-        self._owned("service", **fields)
-        self._refresh(self.get_all_ports())

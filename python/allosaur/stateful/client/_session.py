@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from ..._errors import STLConnectionError
+from ..._errors import STLConnectionError, STLError
 from ...client._port import Port
 from ...client._session import Session
 from ...rpc._events import EventType
@@ -67,6 +67,12 @@ class StatefulSession(Session):
         self.state: int = State.IDLE
         self.epoch: int = 0
         self._watches: dict[str, list[Watch]] = {}
+
+    def owner_handler(self) -> str:
+        """The key of the owner. Raises ``STLError`` when that is not us."""
+        if self.handler is None:
+            raise STLError("the server is not ours: call acquire() or reset() first")
+        return self.handler
 
     def refresh(self, port: Port) -> None:
         """Read the status of a port."""
