@@ -183,7 +183,7 @@ def test_what_the_server_refuses_names_the_stream(
 ) -> None:
     """A client that checks nothing: the server's own words reach the user, and the server lives on."""
     good = {**burst(name="S1").to_json(), "next_stream_id": -1}
-    params = live._owned_params(0, profile_id="_", stream_id=1, stream={**good, **change})
+    params = live._connection.owned_params(0, profile_id="_", stream_id=1, stream={**good, **change})
     with pytest.raises(STLRpcError, match=words):
         live._connection.session().rpc.call("add_stream", **params)
         live.start(ports=[0])

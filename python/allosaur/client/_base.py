@@ -10,13 +10,17 @@ from .._errors import STLArgumentError, STLError
 from ..rpc._events import Event
 from ..rpc._transport import Transport
 from ._capture import Captures
+from ._changes import Changes
 from ._connection import LEVELS, Connection
 from ._delegate import delegate
 from ._layers import Layers
+from ._line import ConsoleLine
 from ._neighbors import Neighbors
+from ._pcap import CapturePush
 from ._places import ALL_PROFILES, Ports
 from ._service_mode import ServiceMode
 from ._session import Session
+from ._traffic import CORE_MASK_PIN, CORE_MASK_SINGLE, CORE_MASK_SPLIT, Traffic
 
 if TYPE_CHECKING:
     from ..services._client import ServiceClient
@@ -30,9 +34,9 @@ _NEIGHBORS = attrgetter("_neighbors")
 class ClientBase:
     """Connecting, disconnecting, the event log."""
 
-    CORE_MASK_SPLIT = 1
-    CORE_MASK_PIN = 2
-    CORE_MASK_SINGLE = 3
+    CORE_MASK_SPLIT = CORE_MASK_SPLIT
+    CORE_MASK_PIN = CORE_MASK_PIN
+    CORE_MASK_SINGLE = CORE_MASK_SINGLE
 
     _session_kind: ClassVar[type[Session]] = Session
     _service_mode_kind: ClassVar[type[ServiceMode]] = ServiceMode
@@ -57,6 +61,10 @@ class ClientBase:
         self._service_mode = self._service_mode_kind(self._connection)
         self._captures = Captures(self._connection)
         self._layers = Layers(self._connection)
+        self._traffic = Traffic(self._connection)
+        self._changes = Changes(self._connection, self._traffic)
+        self._capture_push = CapturePush(self._connection, self._traffic)
+        self._console_line = ConsoleLine(self._connection, self._traffic)
         self._neighbors = Neighbors(
             *(self._connection, self._service_mode, self._captures, self._layers), cast("ServiceClient", self)
         )
@@ -100,8 +108,7 @@ class ClientBase:
 
     def ping_rpc_server(self) -> dict[str, Any]:
         """The server's time, ``{"ts": seconds}``. Raises ``STLError`` when it does not answer."""
-        answer: dict[str, Any] = self._connection.session().rpc.call("ping")
-        return answer
+        return self._connection.ping()
 
     def server_shutdown(self, force: bool = False) -> None:
         """End the server. ``force`` does it although others own ports."""

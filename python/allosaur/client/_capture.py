@@ -127,7 +127,7 @@ class Captures:
         By this machine's clock, as right as the server answers quickly.
         """
         before_s = time.time()
-        server_s = float(self._connection.session().rpc.call("ping")["ts"])
+        server_s = float(self._connection.ping()["ts"])
         return (before_s + time.time()) / 2 - server_s
 
     def remove_all_captures(self) -> None:

@@ -8,13 +8,18 @@ from typing import Any
 from .._errors import STLArgumentError, STLError
 from ..streams._multiplier import parse_multiplier
 from ..streams._stream import STLStream
+from ._connection import Connection
 from ._places import PortProfileID, Ports, place
 from ._port import PortProfile
-from ._traffic import TrafficMethods
+from ._traffic import Traffic
 
 
-class ChangeMethods(TrafficMethods):
+class Changes:
     """Pause, resume, update, and what a profile would send."""
+
+    def __init__(self, connection: Connection, traffic: Traffic) -> None:
+        self._connection = connection
+        self._traffic = traffic
 
     def pause(self, ports: Ports = None) -> None:
         """Hold the traffic of ports; without ``ports`` of all of ours that send.
@@ -80,7 +85,7 @@ class ChangeMethods(TrafficMethods):
     def _active(self, ports: Ports, state: str) -> list[PortProfileID]:
         """The profiles that ``ports`` names, or all of a state. Raises ``STLError`` when there is none."""
         # "0.*" is about those that run, not about all that have streams.
-        chosen = self._connection.places_of(ports, lambda: self.get_profiles_with_state(state))
+        chosen = self._connection.places_of(ports, lambda: self._traffic.get_profiles_with_state(state))
         if any("*" in str(item) for item in _listed(ports)):
             chosen = [one for one in chosen if self._connection.profile(one).is_active]
         if not chosen:
@@ -92,12 +97,12 @@ class ChangeMethods(TrafficMethods):
         # The events of this change must not come after those of the next.
         self._connection.session().drain_events()
         if state is not None:
-            self._mark([one for one in chosen if self._connection.profile(one).is_active], state)
+            self._traffic.mark([one for one in chosen if self._connection.profile(one).is_active], state)
 
     def _change_streams(
         self, method: str, port: int | str | PortProfileID, stream_ids: Any, **params: Any
     ) -> None:
-        chosen = self._connection.places_of([port], self._default_places)
+        chosen = self._connection.places_of([port], self._traffic.default_places)
         if len(chosen) != 1:
             raise STLArgumentError("port", str(port), "one profile of one port")
         (one,) = chosen

@@ -13,12 +13,23 @@ keep are in ``_session``.
 
 from __future__ import annotations
 
-from ._changes import ChangeMethods
-from ._line import LineMethods
-from ._pcap import PcapMethods
+from operator import attrgetter
+
+from ._changes import Changes
+from ._delegate import delegate
+from ._line import ConsoleLine
+from ._pcap import CapturePush
+from ._places import ALL_PROFILES, Ports
+from ._ports import PortMethods
+from ._traffic import Traffic
+
+_TRAFFIC = attrgetter("_traffic")
+_CAPTURE_PUSH = attrgetter("_capture_push")
+_CHANGES = attrgetter("_changes")
+_CONSOLE_LINE = attrgetter("_console_line")
 
 
-class STLClient(LineMethods, PcapMethods):
+class STLClient(PortMethods):
     """A connection to a server, to own its ports and send traffic.
 
     ``username`` is who owns the ports (default: the user of this process). ``server`` is a host
@@ -33,11 +44,79 @@ class STLClient(LineMethods, PcapMethods):
     thread at a time.
     """
 
-    #: Names that scripts for both kinds of traffic use.
-    start_stl = ChangeMethods.start
-    stop_stl = ChangeMethods.stop
-    update_stl = ChangeMethods.update
+    # Streams, start, stop.
+    add_streams = delegate(_TRAFFIC, Traffic.add_streams)
+    add_profile = delegate(_TRAFFIC, Traffic.add_profile)  # type: ignore[arg-type] # of its **tunables
+    remove_streams = delegate(_TRAFFIC, Traffic.remove_streams)
+    remove_all_streams = delegate(_TRAFFIC, Traffic.remove_all_streams)
+    start = delegate(_TRAFFIC, Traffic.start)
+    stop = delegate(_TRAFFIC, Traffic.stop)
+    wait_on_traffic = delegate(_TRAFFIC, Traffic.wait_on_traffic)
+    is_traffic_active = delegate(_TRAFFIC, Traffic.is_traffic_active)
+    get_profiles_with_state = delegate(_TRAFFIC, Traffic.get_profiles_with_state)
+
+    # Sending capture files.
+    push_pcap = delegate(_CAPTURE_PUSH, CapturePush.push_pcap)
+    push_remote = delegate(_CAPTURE_PUSH, CapturePush.push_remote)
+
+    # Pause, resume, update, and what a profile would send.
+    pause = delegate(_CHANGES, Changes.pause)
+    resume = delegate(_CHANGES, Changes.resume)
+    update = delegate(_CHANGES, Changes.update)
+    pause_streams = delegate(_CHANGES, Changes.pause_streams)
+    resume_streams = delegate(_CHANGES, Changes.resume_streams)
+    update_streams = delegate(_CHANGES, Changes.update_streams)
+    validate = delegate(_CHANGES, Changes.validate)
+
+    # Commands of TRex's console.
+    start_line = delegate(_CONSOLE_LINE, ConsoleLine.start_line)
+
+    # Names that scripts for both kinds of traffic use.
+    start_stl = start
+    stop_stl = stop
+    update_stl = update
 
     def __enter__(self) -> STLClient:
         self.connect()
         return self
+
+    def reset(self, ports: Ports = None, restart: bool = False) -> None:
+        """Take ports by force and make them as they were at first.
+
+        Traffic stops, streams and captures go, statistics begin at zero, promiscuous mode, receive
+        queues, capture ports and service mode are off. Addresses stay. ``restart`` also puts the link
+        down and up again.
+        """
+        session = self._connection.session()
+        chosen = self._connection.ports_of(ports, self.get_all_ports, owned=False)
+        self.acquire(chosen, force=True, sync_streams=False)
+        active = [port for port in chosen if self._connection.port(port).is_active]
+        self._connection.each("stop_traffic", active, profile_id=ALL_PROFILES)
+        for port_id in chosen:
+            session.refresh(self._connection.port(port_id))
+        loaded = [port for port in chosen if self._connection.port(port).state != "IDLE"]
+        self._connection.each("remove_all_streams", loaded, profile_id=ALL_PROFILES)
+        for port_id in chosen:
+            self._connection.port(port_id).forget_streams()
+        self.clear_stats(chosen)
+        plain = [port for port in chosen if self._connection.port(port).info.get("is_prom_supported")]
+        if plain:
+            self.set_port_attr(plain, promiscuous=False)
+        self._close_listeners(chosen)
+        if "service" in session.supported_commands:
+            self.set_service_mode(chosen, enabled=False)
+        if restart:
+            self.set_port_attr(chosen, link_up=False)
+            self.set_port_attr(chosen, link_up=True)
+
+    def _close_listeners(self, ports: list[int]) -> None:
+        """Take away what listens on ports: queues, capture ports, captures."""
+        known = self._connection.session().supported_commands
+        if "set_rx_feature" in known:
+            self._connection.each("set_rx_feature", ports, type="queue", enabled=False)
+        if "stop_capture_port" in known:
+            self._connection.each(
+                "stop_capture_port", [port for port in ports if self._connection.port(port).has_capture_port]
+            )
+        if "capture" in known:
+            self._captures.remove_captures_of(ports)

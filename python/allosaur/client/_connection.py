@@ -167,6 +167,11 @@ class Connection:
             )
         return chosen
 
+    def ping(self) -> dict[str, Any]:
+        """The server's time, ``{"ts": seconds}``."""
+        answer: dict[str, Any] = self.session().rpc.call("ping")
+        return answer
+
     def all_ports(self) -> list[int]:
         """All ports of the server."""
         return list(self.session().ports)

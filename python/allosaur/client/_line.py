@@ -8,12 +8,17 @@ from typing import Any, NoReturn
 
 from .._errors import STLArgumentError
 from ..streams._multiplier import parse_duration
-from ._changes import ChangeMethods
+from ._connection import Connection
 from ._places import PortProfileID
+from ._traffic import CORE_MASK_PIN, Traffic
 
 
-class LineMethods(ChangeMethods):
+class ConsoleLine:
     """Commands of TRex's console."""
+
+    def __init__(self, connection: Connection, traffic: Traffic) -> None:
+        self._connection = connection
+        self._traffic = traffic
 
     def start_line(self, line: str) -> bool:
         """Load a profile and start it, by the options of the console's ``start``.
@@ -25,20 +30,20 @@ class LineMethods(ChangeMethods):
         ``STLError``.
         """
         options = _parser().parse_args(shlex.split(line))
-        chosen = [PortProfileID(one) for one in options.ports or self.get_acquired_ports()]
+        chosen = [PortProfileID(one) for one in options.ports or self._connection.acquired_ports()]
         if options.force:
-            self.stop(ports=chosen)
-        self.remove_all_streams(ports=chosen)
+            self._traffic.stop(ports=chosen)
+        self._traffic.remove_all_streams(ports=chosen)
         tunables = _tunables(options.tunables)
         for one in chosen:
-            self.add_profile(options.file, ports=[one], **tunables)
-        self.start(
+            self._traffic.add_profile(options.file, ports=[one], **tunables)
+        self._traffic.start(
             ports=chosen,
             mult=options.mult,
             force=options.force,
             duration=parse_duration(options.duration),
             total=options.total,
-            core_mask=self.CORE_MASK_PIN if options.pin else options.core_mask,
+            core_mask=CORE_MASK_PIN if options.pin else options.core_mask,
             synchronized=options.sync,
         )
         return True

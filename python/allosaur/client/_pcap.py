@@ -10,8 +10,9 @@ from typing import Any
 from .._errors import STLArgumentError, STLError
 from ..streams._multiplier import parse_duration
 from ..streams._profile import STLProfile
+from ._connection import Connection
 from ._places import Ports, place
-from ._traffic import TrafficMethods
+from ._traffic import Traffic
 
 #: Each packet becomes a stream on the server, so larger captures need ``force``.
 _CAPTURE_BYTES_MAX = 1 << 20
@@ -19,8 +20,12 @@ _CAPTURE_BYTES_MAX = 1 << 20
 _SRC_MAC_PCAP, _DST_MAC_PCAP = 1 << 31, 1 << 30
 
 
-class PcapMethods(TrafficMethods):
+class CapturePush:
     """Sending capture files."""
+
+    def __init__(self, connection: Connection, traffic: Traffic) -> None:
+        self._connection = connection
+        self._traffic = traffic
 
     def push_pcap(
         self,
@@ -46,7 +51,7 @@ class PcapMethods(TrafficMethods):
         both must be ours. ``force`` sends captures above 1 MB, too, and stops what runs. Raises
         ``STLError``.
         """
-        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
+        chosen = self._connection.ports_of(ports, self._connection.acquired_ports)
         path = Path(pcap_filename)
         _check_size(path, force)
         profiles = STLProfile.load_pcap(
@@ -94,7 +99,7 @@ class PcapMethods(TrafficMethods):
         """
         _check_gaps(ipg_usec, min_ipg_usec, speedup)
         bits = _count_with_macs(count, src_mac_pcap, dst_mac_pcap)
-        chosen = self._connection.ports_of(ports, self.get_acquired_ports)
+        chosen = self._connection.ports_of(ports, self._connection.acquired_ports)
         partners = self._partners(chosen) if is_dual else []
         self._make_idle([*chosen, *partners], force)
         session = self._connection.session()
@@ -132,7 +137,7 @@ class PcapMethods(TrafficMethods):
         if active and not force:
             raise _already_sending(active)
         if active:
-            TrafficMethods.stop(self, [f"{port}.*" for port in active])
+            self._traffic.stop([f"{port}.*" for port in active])
 
     def _partners(self, ports: list[int]) -> list[int]:
         """The other port of each pair. Raises ``STLError``."""
@@ -140,7 +145,7 @@ class PcapMethods(TrafficMethods):
         both = [port for port in ports if port in partners]
         if both:
             raise STLArgumentError("ports", both, "one port of each pair; is_dual takes the other one, too")
-        return self._connection.ports_of(partners, self.get_acquired_ports)
+        return self._connection.ports_of(partners, self._connection.acquired_ports)
 
     def _send_instead(self, loads: dict[int, STLProfile], duration: float, force: bool) -> None:
         """Replace the streams of ports, and start them together."""
@@ -149,11 +154,11 @@ class PcapMethods(TrafficMethods):
         if active and not force:
             raise _already_sending(active)
         if active:
-            TrafficMethods.stop(self, active)
-        self.remove_all_streams(ports)
+            self._traffic.stop(active)
+        self._traffic.remove_all_streams(ports)
         for port, profile in loads.items():
-            self.add_streams(profile, ports=[port])
-        TrafficMethods.start(self, ports, duration=duration, force=force)
+            self._traffic.add_streams(profile, ports=[port])
+        self._traffic.start(ports, duration=duration, force=force)
 
 
 def _already_sending(active: list[int]) -> STLError:

@@ -8,7 +8,7 @@ from typing import Any
 from .._errors import STLArgumentError, STLRpcError
 from ..streams._stream import STLStream
 from ._pgid import active_pgids
-from ._places import PortProfileID, Ports, numbers
+from ._places import Ports, numbers
 from ._port import PortLoss
 from ._server import ServerMethods
 from ._session import at_place
@@ -257,21 +257,6 @@ class PortMethods(ServerMethods):
                 int(number): STLStream.from_json(fields) for number, fields in streams.items()
             }
         port.next_stream_id = max([0, *port.streams]) + 1
-
-    def _settle(self, chosen: list[PortProfileID], rx_delay_ms: int | None) -> None:
-        """Let packets on their way arrive, then end the counting of streams of these profiles."""
-        counting = [
-            one
-            for one in chosen
-            if any(stream.has_flow_stats() for stream in self._connection.profile(one).streams.values())
-        ]
-        if rx_delay_ms is None and counting:
-            rx_delay_ms = (
-                100 if any(self._connection.port(one.port_id).is_virtual for one in counting) else 10
-            )
-        if rx_delay_ms:
-            time.sleep(rx_delay_ms / 1000)
-        self._connection.each_place("remove_rx_filters", counting)
 
 
 def _is_udp_port(port: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -10,62 +11,25 @@ from .._errors import STLArgumentError, STLError, STLRpcError, STLTimeoutError
 from ..streams._multiplier import core_masks, parse_duration, parse_multiplier
 from ..streams._profile import STLProfile
 from ..streams._stream import STLStream, link
+from ._connection import Connection
 from ._places import ALL_PROFILES, DEFAULT_PROFILE, PortProfileID, Ports, place, places, without_profile
 from ._port import Port, PortProfile
-from ._ports import PortMethods
 from ._session import at_place
 
+CORE_MASK_SPLIT, CORE_MASK_PIN, CORE_MASK_SINGLE = 1, 2, 3
 #: How far ahead a synchronized start lies, so that every port hears of it in time.
 _SYNCHRONIZED_START_S = 0.5
 
 
-class TrafficMethods(PortMethods):
+class Traffic:
     """Streams, start, stop.
 
     Where a method takes ``ports``, a number is the port's default profile, "0.name" a profile by
     name, and "0.*" all profiles of the port that have streams.
     """
 
-    def reset(self, ports: Ports = None, restart: bool = False) -> None:
-        """Take ports by force and make them as they were at first.
-
-        Traffic stops, streams and captures go, statistics begin at zero, promiscuous mode, receive
-        queues, capture ports and service mode are off. Addresses stay. ``restart`` also puts the link
-        down and up again.
-        """
-        session = self._connection.session()
-        chosen = self._connection.ports_of(ports, self.get_all_ports, owned=False)
-        self.acquire(chosen, force=True, sync_streams=False)
-        active = [port for port in chosen if self._connection.port(port).is_active]
-        self._connection.each("stop_traffic", active, profile_id=ALL_PROFILES)
-        for port_id in chosen:
-            session.refresh(self._connection.port(port_id))
-        loaded = [port for port in chosen if self._connection.port(port).state != "IDLE"]
-        self._connection.each("remove_all_streams", loaded, profile_id=ALL_PROFILES)
-        for port_id in chosen:
-            self._connection.port(port_id).forget_streams()
-        self.clear_stats(chosen)
-        plain = [port for port in chosen if self._connection.port(port).info.get("is_prom_supported")]
-        if plain:
-            self.set_port_attr(plain, promiscuous=False)
-        self._close_ears(chosen)
-        if "service" in session.supported_commands:
-            self.set_service_mode(chosen, enabled=False)
-        if restart:
-            self.set_port_attr(chosen, link_up=False)
-            self.set_port_attr(chosen, link_up=True)
-
-    def _close_ears(self, ports: list[int]) -> None:
-        """Take away what listens on ports: queues, capture ports, captures."""
-        known = self._connection.session().supported_commands
-        if "set_rx_feature" in known:
-            self._connection.each("set_rx_feature", ports, type="queue", enabled=False)
-        if "stop_capture_port" in known:
-            self._connection.each(
-                "stop_capture_port", [port for port in ports if self._connection.port(port).has_capture_port]
-            )
-        if "capture" in known:
-            self._captures.remove_captures_of(ports)
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def add_streams(self, streams: Any, ports: Ports = None) -> Any:
         """Add an ``STLStream``, a list of them, or an ``STLProfile`` to ports.
@@ -104,7 +68,7 @@ class TrafficMethods(PortMethods):
 
     def remove_streams(self, stream_id_list: Any, ports: Ports = None) -> None:
         """Remove streams by number, or the ``STLStream`` that was added."""
-        chosen = self._connection.places_of(ports, self._default_places)
+        chosen = self._connection.places_of(ports, self.default_places)
         items = stream_id_list if isinstance(stream_id_list, (list, tuple)) else [stream_id_list]
         numbers: list[Any] = [item.id if isinstance(item, STLStream) else item for item in items]
         for number in numbers:
@@ -153,7 +117,7 @@ class TrafficMethods(PortMethods):
         link is down. Either all ports start or none.
         """
         session = self._connection.session()
-        chosen = self._connection.places_of(ports, self._default_places)
+        chosen = self._connection.places_of(ports, self.default_places)
         if not chosen:
             raise STLError("there is no port to start: call acquire() or reset() first")
         multiplier = parse_multiplier(mult, divide_count=len(chosen) if total else 1)
@@ -162,23 +126,23 @@ class TrafficMethods(PortMethods):
         # Events of earlier runs must be handled before the ports are counted as sending.
         session.drain_events()
         self._make_startable(chosen, force)
-        common["start_at_ts"] = self.ping_rpc_server()["ts"] + _SYNCHRONIZED_START_S if synchronized else 0
+        common["start_at_ts"] = self._connection.ping()["ts"] + _SYNCHRONIZED_START_S if synchronized else 0
         calls = []
         for one, mask in zip(chosen, masks, strict=True):
             params = {"profile_id": one.profile_id, **common, "core_mask": mask}
             calls.append(("start_traffic", self._connection.owned_params(one.port_id, **params)))
         # A short run may end before its reply is here, so "sending" is noted before it begins.
-        self._mark(chosen, "TX")
+        self.mark(chosen, "TX")
         try:
             replies = session.rpc.batch(calls)
         except BaseException:
-            self._mark(chosen, "STREAMS")
+            self.mark(chosen, "STREAMS")
             raise
         failed = {
             one: reply.error for one, reply in zip(chosen, replies, strict=True) if reply.error is not None
         }
         if failed:
-            self._mark(list(failed), "STREAMS")
+            self.mark(list(failed), "STREAMS")
             self._halt([one for one in chosen if one not in failed])
             first, error = next(iter(failed.items()))
             raise at_place(error, first)
@@ -205,7 +169,7 @@ class TrafficMethods(PortMethods):
         """
         is_active, chosen = self._activity(ports)
         if not self._connection.session().wait(lambda: not is_active(), timeout):
-            raise STLTimeoutError(timeout or 0, f"the traffic on port(s) {self.get_active_ports()}")
+            raise STLTimeoutError(timeout or 0, f"the traffic on port(s) {self._active_ports()}")
         self._settle(chosen, rx_delay_ms)
 
     def is_traffic_active(self, ports: Ports = None) -> bool:
@@ -224,14 +188,15 @@ class TrafficMethods(PortMethods):
             raise STLArgumentError("state", state, list(kinds))
         return self._connection.our_places(kinds[state])
 
-    def _default_places(self) -> list[PortProfileID]:
-        return [place(port_id) for port_id in self.get_acquired_ports()]
+    def default_places(self) -> list[PortProfileID]:
+        """The default profiles of our ports."""
+        return [place(port_id) for port_id in self._connection.acquired_ports()]
 
     def _new_places(self, ports: Ports) -> list[PortProfileID]:
         """Where streams are added: profiles that are there, or are made by it. Raises ``STLError``."""
         if ports is None:
             self._connection.session()
-            return self._default_places()
+            return self.default_places()
         chosen = places(ports)
         self._connection.check_ports([one.port_id for one in chosen], owned=True)
         for one in chosen:
@@ -242,11 +207,11 @@ class TrafficMethods(PortMethods):
     def _activity(self, ports: Ports) -> tuple[Callable[[], bool], list[PortProfileID]]:
         """Whether something of these ports is active, and the profiles that this is about."""
         if ports is None:
-            whole, named = self.get_acquired_ports(), []
+            whole, named = self._connection.acquired_ports(), []
             self._connection.session()
         else:
             whole = without_profile(ports)
-            named = self._connection.places_of(ports, self._default_places)
+            named = self._connection.places_of(ports, self.default_places)
         named = [one for one in named if one.port_id not in whole]
         everything = [
             place(port_id, name)
@@ -303,7 +268,7 @@ class TrafficMethods(PortMethods):
         if active and not force:
             raise _already_active(active)
         if active:
-            TrafficMethods.stop(self, active)
+            self.stop(active)
         empty = [_short(one) for one in chosen if not self._connection.profile(one).is_loaded]
         if empty:
             raise STLError(f"port(s) {empty} have no streams: call add_streams() first")
@@ -311,18 +276,38 @@ class TrafficMethods(PortMethods):
     def _halt(self, chosen: list[PortProfileID]) -> None:
         self._connection.each_place("stop_traffic", chosen)
         self._connection.session().drain_events()
-        self._mark([one for one in chosen if self._connection.profile(one).is_active], "STREAMS")
+        self.mark([one for one in chosen if self._connection.profile(one).is_active], "STREAMS")
 
     def _pushing(self, ports: Ports) -> list[int]:
         """The ports that send a capture of the server's, which belongs to no profile."""
         if ports is None:
-            meant = self.get_acquired_ports()
+            meant = self._connection.acquired_ports()
         else:
             whole = (DEFAULT_PROFILE, ALL_PROFILES)
             meant = [one.port_id for one in places(ports) if one.profile_id in whole]
         return [port_id for port_id in meant if self._connection.port(port_id).is_pushing]
 
-    def _mark(self, chosen: list[PortProfileID], state: str) -> None:
+    def _settle(self, chosen: list[PortProfileID], rx_delay_ms: int | None) -> None:
+        """Let packets on their way arrive, then end the counting of streams of these profiles."""
+        counting = [
+            one
+            for one in chosen
+            if any(stream.has_flow_stats() for stream in self._connection.profile(one).streams.values())
+        ]
+        if rx_delay_ms is None and counting:
+            rx_delay_ms = (
+                100 if any(self._connection.port(one.port_id).is_virtual for one in counting) else 10
+            )
+        if rx_delay_ms:
+            time.sleep(rx_delay_ms / 1000)
+        self._connection.each_place("remove_rx_filters", counting)
+
+    def _active_ports(self) -> list[int]:
+        ports = self._connection.session().ports.items()
+        return [port_id for port_id, port in ports if port.is_active and port.is_acquired]
+
+    def mark(self, chosen: list[PortProfileID], state: str) -> None:
+        """Note a state that the server's events will confirm."""
         with self._connection.session().changed:
             for one in chosen:
                 self._connection.profile(one).state = state

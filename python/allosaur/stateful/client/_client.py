@@ -65,7 +65,7 @@ class ASTFClient(RunMethods, LatencyMethods, CounterMethods, TopologyMethods, Cl
         plain = [port for port in ports if self._connection.port(port).info.get("is_prom_supported")]
         if plain:
             self.set_port_attr(plain, promiscuous=False)
-        self._close_ears(ports)
+        self._close_listeners(ports)
         if any(
             self._connection.port(port).is_service or self._connection.port(port).is_service_filtered
             for port in ports

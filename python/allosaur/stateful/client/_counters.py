@@ -65,17 +65,17 @@ class CounterMethods(StatefulBase):
         Those that are zero are left out, unless ``skip_zero`` is False; then the lines that structure
         the table are among them, too.
         """
-        return self._traffic().read(self._known(pid_input, is_sum), is_sum, skip_zero)
+        return self._book().read(self._known(pid_input, is_sum), is_sum, skip_zero)
 
     def clear_traffic_stats(self, pid_input: str = DEFAULT_PROFILE, is_sum: bool = False) -> None:
         """Count a profile, or with ``is_sum`` the sum of all, from here."""
-        self._traffic().clear(self._known(pid_input, is_sum), is_sum)
+        self._book().clear(self._known(pid_input, is_sum), is_sum)
 
     def is_traffic_stats_error(
         self, stats: Mapping[str, Mapping[str, Any]]
     ) -> tuple[bool, dict[str, dict[str, str]]]:
         """Whether counters of ``get_traffic_stats`` are errors; and which, by side, with what they mean."""
-        return errors_in(stats, self._traffic().errors(DEFAULT_PROFILE))
+        return errors_in(stats, self._book().errors(DEFAULT_PROFILE))
 
     def get_dynamic_traffic_stats(
         self, skip_zero: bool = True, pid_input: str = DEFAULT_PROFILE, is_sum: bool = False
@@ -102,7 +102,7 @@ class CounterMethods(StatefulBase):
 
     def get_tg_names(self, pid_input: str = DEFAULT_PROFILE) -> list[str]:
         """The names of the template groups of a profile."""
-        return self._traffic().groups(self._known(pid_input))
+        return self._book().groups(self._known(pid_input))
 
     def get_traffic_tg_stats(
         self, tg_names: str | Sequence[str], skip_zero: bool = True, pid_input: str = DEFAULT_PROFILE
@@ -112,7 +112,7 @@ class CounterMethods(StatefulBase):
         They are since the start of the profile. Raises ``ASTFErrorBadTG`` for unknown names.
         """
         names = [tg_names] if isinstance(tg_names, str) else list(tg_names)
-        return self._traffic().read_groups(self._known(pid_input), names, skip_zero)
+        return self._book().read_groups(self._known(pid_input), names, skip_zero)
 
     def get_flow_rates(self, pid_input: str = DEFAULT_PROFILE) -> dict[str, Any]:
         """What a profile was asked for against what it does; TRex's servers do not know that.
@@ -135,7 +135,7 @@ class CounterMethods(StatefulBase):
         rpc = self._stateful().rpc
         self._traffic_book, self._dynamic_book = TrafficBook(rpc.call), DynamicBook(rpc.call)
 
-    def _traffic(self) -> TrafficBook:
+    def _book(self) -> TrafficBook:
         self._stateful()
         assert self._traffic_book is not None  # connect() made it
         return self._traffic_book

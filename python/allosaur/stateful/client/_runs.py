@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..._errors import STLError, STLTimeoutError
-from ...client._changes import ChangeMethods
+from ...client._changes import Changes
+from ...client._delegate import delegate
 from ...client._places import ALL_PROFILES, DEFAULT_PROFILE, Ports
-from ...client._traffic import TrafficMethods
+from ...client._ports import PortMethods
+from ...client._traffic import Traffic
 from .._arguments import U32_MAX, number, whole
 from ._base import Pids
 from ._profiles import ProfileMethods
@@ -18,16 +21,18 @@ from ._session import State, Watch
 _FOREVER = -1
 _FLOW_INFO_INTERVAL_S = 1.0
 
+_TRAFFIC = attrgetter("_traffic")
+
 
 class RunMethods(ProfileMethods):
     """Traffic of profiles; and, beside it, stateless streams."""
 
-    #: Stateless streams, as the stateless client has them.
-    start_stl = ChangeMethods.start
-    stop_stl = ChangeMethods.stop
-    update_stl = ChangeMethods.update
-    wait_on_traffic_stl = TrafficMethods.wait_on_traffic
-    get_stats_stl = ChangeMethods.get_stats
+    # Stateless streams, as the stateless client has them.
+    start_stl = delegate(_TRAFFIC, Traffic.start)
+    stop_stl = delegate(_TRAFFIC, Traffic.stop)
+    update_stl = delegate(attrgetter("_changes"), Changes.update)
+    wait_on_traffic_stl = delegate(_TRAFFIC, Traffic.wait_on_traffic)
+    get_stats_stl = PortMethods.get_stats
 
     def start(  # type: ignore[override]
         self,
@@ -132,7 +137,7 @@ class RunMethods(ProfileMethods):
 
     def is_traffic_active(self, ports: Ports = None) -> bool:
         """Whether a profile runs, or stateless streams on ports of ours."""
-        return self._is_busy() or TrafficMethods.is_traffic_active(self, ports)
+        return self._is_busy() or self._traffic.is_traffic_active(ports)
 
     def get_active_ports(self, owned: bool = True) -> list[int]:
         """The ports that have traffic: all while a profile runs."""
