@@ -16,7 +16,7 @@ const INTERFACE: &str = "allosaur/interface/";
 /// How names of claims on network cards begin; the PCI address follows.
 const CARD: &str = "allosaur/pci/";
 /// How many may ask who has it before the kernel tells nobody any more.
-const ASKING_MAX: libc::c_int = 4096;
+const BACKLOG: libc::c_int = 4096;
 
 /// What is claimed until this is dropped.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Claim {
         let claimed = open().and_then(|socket| {
             address.call(libc::bind, &socket)?;
             // SAFETY: takes two numbers.
-            match unsafe { libc::listen(socket.as_raw_fd(), ASKING_MAX) } {
+            match unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) } {
                 0 => Ok(socket),
                 _ => Err(io::Error::last_os_error()),
             }

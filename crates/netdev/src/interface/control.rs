@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use libc::{c_int, c_ushort};
 
-use super::{Asker, Interface, LinkState, counters};
+use super::{Interface, InterfaceQuery, LinkState, counters};
 use crate::claim::Claim;
 use crate::socket;
 
@@ -18,7 +18,7 @@ use crate::socket;
 pub struct InterfaceControl {
     name: String,
     socket: OwnedFd,
-    asker: Asker,
+    query: InterfaceQuery,
     index: c_int,
     promiscuous: bool,
     multicast: bool,
@@ -38,7 +38,7 @@ impl InterfaceControl {
         Ok(InterfaceControl {
             name: interface.name.clone(),
             socket: socket::open(libc::AF_PACKET, kind, 0)?,
-            asker: Asker::new(&interface.name)?,
+            query: InterfaceQuery::new(&interface.name)?,
             index: interface.index,
             promiscuous: false,
             multicast: false,
@@ -48,7 +48,7 @@ impl InterfaceControl {
 
     /// How its link is.
     pub fn link(&self) -> LinkState {
-        self.asker.link(self.index)
+        self.query.link(self.index)
     }
 
     /// Its name.

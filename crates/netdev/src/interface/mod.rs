@@ -76,21 +76,21 @@ impl Interface {
             let problem = format!("the system does not tell about it: {error}");
             InterfaceError::unusable(name, problem, "Try again, or use another interface")
         };
-        let asker = Asker::new(name).map_err(refused)?;
-        let index = match asker.index() {
+        let query = InterfaceQuery::new(name).map_err(refused)?;
+        let index = match query.index() {
             Ok(index) => index,
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
                 return Err(missing(name, other_meaning));
             }
             Err(error) => return Err(refused(error)),
         };
-        let (family, mac) = asker.hardware_address().map_err(refused)?;
+        let (family, mac) = query.hardware_address().map_err(refused)?;
         if ![libc::ARPHRD_ETHER, libc::ARPHRD_LOOPBACK].contains(&family) {
             let problem = "it does not carry Ethernet frames";
             let remedy = "Use an Ethernet interface";
             return Err(InterfaceError::unusable(name, problem, remedy));
         }
-        if asker.flags().map_err(refused)? & libc::IFF_UP == 0 {
+        if query.flags().map_err(refused)? & libc::IFF_UP == 0 {
             let remedy = format!("Bring it up: ip link set {name} up");
             return Err(InterfaceError::unavailable(name, "it is down", remedy));
         }
@@ -98,7 +98,7 @@ impl Interface {
             name: name.to_owned(),
             index,
             mac,
-            mtu_bytes: asker.mtu_bytes().map_err(refused)?,
+            mtu_bytes: query.mtu_bytes().map_err(refused)?,
             line_rate_bps: speed_bps(name).unwrap_or(NOMINAL_RATE_BPS),
             is_loopback: family == libc::ARPHRD_LOOPBACK,
         })
@@ -120,8 +120,8 @@ impl Interface {
 
     /// How many hardware queues it has, that both send and receive.
     pub fn queues(&self) -> usize {
-        let asked = Asker::new(&self.name).and_then(|asker| asker.queues());
-        asked.ok().or_else(|| self.queues_listed()).unwrap_or(1)
+        let found = InterfaceQuery::new(&self.name).and_then(|query| query.queues());
+        found.ok().or_else(|| self.queues_listed()).unwrap_or(1)
     }
 
     /// The same, as the file system tells of interfaces whose driver does not. It may show those of
@@ -212,14 +212,14 @@ struct EthtoolValue {
 
 /// Asks the kernel about one interface.
 #[derive(Debug)]
-struct Asker {
+struct InterfaceQuery {
     /// Any socket will do.
     socket: OwnedFd,
     name: [c_char; libc::IFNAMSIZ],
 }
 
-impl Asker {
-    fn new(name: &str) -> io::Result<Asker> {
+impl InterfaceQuery {
+    fn new(name: &str) -> io::Result<InterfaceQuery> {
         let mut request_name = [0; libc::IFNAMSIZ];
         if name.len() >= libc::IFNAMSIZ {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -228,7 +228,7 @@ impl Asker {
             *to = from as c_char;
         }
         let socket = socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
-        Ok(Asker {
+        Ok(InterfaceQuery {
             socket,
             name: request_name,
         })
@@ -253,7 +253,7 @@ impl Asker {
             data: 0,
         };
         // SAFETY: the kernel reads and writes one `ethtool_value`.
-        match unsafe { self.ask_ethtool(&mut link) } {
+        match unsafe { self.ethtool(&mut link) } {
             Ok(()) => link.data != 0,
             // Its driver does not say.
             Err(_) => self
@@ -269,7 +269,7 @@ impl Asker {
             ..EthtoolChannels::default()
         };
         // SAFETY: the kernel reads and writes one `ethtool_channels`.
-        unsafe { self.ask_ethtool(&mut channels)? };
+        unsafe { self.ethtool(&mut channels)? };
         let one_way = channels.receive.min(channels.transmit);
         match channels.combined + one_way {
             0 => Err(io::ErrorKind::Unsupported.into()),
@@ -282,7 +282,7 @@ impl Asker {
     /// # Safety
     ///
     /// The kernel reads and writes no more than a `T` at the command that `question` begins with.
-    unsafe fn ask_ethtool<T>(&self, question: &mut T) -> io::Result<()> {
+    unsafe fn ethtool<T>(&self, question: &mut T) -> io::Result<()> {
         let mut request = self.request();
         request.ifr_ifru.ifru_data = std::ptr::from_mut(question).cast();
         let socket = self.socket.as_raw_fd();
@@ -350,10 +350,10 @@ mod tests {
     #[test]
     fn an_interface_that_is_another_one_is_gone() {
         let loopback = Interface::find("lo", None).expect("a loopback that is up");
-        let asker = Asker::new("lo").expect("a socket");
-        assert_eq!(asker.link(loopback.index), LinkState::Up);
-        assert_eq!(asker.link(loopback.index + 1), LinkState::Gone);
-        let nobody = Asker::new("no-such-one").expect("a socket");
+        let query = InterfaceQuery::new("lo").expect("a socket");
+        assert_eq!(query.link(loopback.index), LinkState::Up);
+        assert_eq!(query.link(loopback.index + 1), LinkState::Gone);
+        let nobody = InterfaceQuery::new("no-such-one").expect("a socket");
         assert_eq!(nobody.link(1), LinkState::Gone);
     }
 

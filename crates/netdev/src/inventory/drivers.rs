@@ -1,7 +1,7 @@
 //! What is known of drivers, by name.
 
 /// Drivers that hand a PCI device to a program such as DPDK.
-pub const HANDING_OVER: [&str; 3] = ["vfio-pci", "uio_pci_generic", "igb_uio"];
+pub const USERSPACE: [&str; 3] = ["vfio-pci", "uio_pci_generic", "igb_uio"];
 
 /// Whether the kernel and DPDK drive a card of this driver side by side, so that it stays as it is:
 /// the guides of `mlx4`, `mlx5` and `mana` of DPDK's guide of network drivers.
@@ -10,8 +10,8 @@ pub fn is_shared(driver: &str) -> bool {
 }
 
 /// Whether it hands a device to DPDK.
-pub fn hands_over(driver: &str) -> bool {
-    HANDING_OVER.contains(&driver)
+pub fn is_userspace(driver: &str) -> bool {
+    USERSPACE.contains(&driver)
 }
 
 /// Whether AF_XDP works without a copy on interfaces of this driver, on kernels that are new enough:

@@ -118,8 +118,8 @@ pub(super) fn all(tree: Tree<'_>, live: &Live) -> Vec<Interface> {
         sockets::claimed(tree).0,
     );
     for interface in &mut interfaces {
-        note_links(interface, tree, live);
-        note_network(interface, &routes, &sessions, live);
+        add_links(interface, tree, live);
+        add_network(interface, &routes, &sessions, live);
         if claimed.contains(&interface.index) {
             interface.uses.push(Use::Allosaur);
         }
@@ -127,7 +127,7 @@ pub(super) fn all(tree: Tree<'_>, live: &Live) -> Vec<Interface> {
             interface.uses.push(Use::PacketSockets(count));
         }
     }
-    pass_down(&mut interfaces);
+    inherit_uses(&mut interfaces);
     for interface in &mut interfaces {
         interface.uses.sort();
         interface.uses.dedup();
@@ -163,7 +163,7 @@ fn read(tree: Tree<'_>, name: &str) -> Option<Interface> {
 }
 
 /// Who is above it, what it is, and which program is on it.
-fn note_links(interface: &mut Interface, tree: Tree<'_>, live: &Live) {
+fn add_links(interface: &mut Interface, tree: Tree<'_>, live: &Live) {
     let folder = format!("{INTERFACES}/{}", interface.name);
     let master = tree.link(&format!("{folder}/master"));
     for name in tree.names(&folder) {
@@ -180,7 +180,7 @@ fn note_links(interface: &mut Interface, tree: Tree<'_>, live: &Live) {
 }
 
 /// What the machine's own network does there.
-fn note_network(interface: &mut Interface, routes: &[Route], sessions: &[Session], live: &Live) {
+fn add_network(interface: &mut Interface, routes: &[Route], sessions: &[Session], live: &Live) {
     let own = live
         .addresses
         .iter()
@@ -192,10 +192,10 @@ fn note_network(interface: &mut Interface, routes: &[Route], sessions: &[Session
     }
     let carries = |session: &Session| {
         let named = session.interface.as_ref() == Some(&interface.name);
-        let way = routes::interface_to(routes, session.far) == Some(&interface.name);
+        let is_route = routes::lookup(routes, session.remote) == Some(&interface.name);
         named
-            || own.iter().any(|address| address.ip == session.near)
-            || (way && !session.far.is_loopback())
+            || own.iter().any(|address| address.ip == session.local)
+            || (is_route && !session.remote.is_loopback())
     };
     if sessions.iter().any(carries) {
         interface.uses.push(Use::Session);
@@ -210,13 +210,13 @@ fn note_network(interface: &mut Interface, routes: &[Route], sessions: &[Session
 }
 
 /// What an interface carries, those below it carry too.
-fn pass_down(interfaces: &mut [Interface]) {
+fn inherit_uses(interfaces: &mut [Interface]) {
     // As many rounds as interfaces can lie on each other.
     for _ in 0..interfaces.len() {
         let carried = interfaces.iter().map(|interface| {
-            let weighty = [Use::Session, Use::DefaultRoute];
-            let weighty = weighty.into_iter().filter(|one| interface.has_use(one));
-            (interface.name.clone(), weighty.collect::<Vec<Use>>())
+            let inherited = [Use::Session, Use::DefaultRoute];
+            let inherited = inherited.into_iter().filter(|one| interface.has_use(one));
+            (interface.name.clone(), inherited.collect::<Vec<Use>>())
         });
         let carried: BTreeMap<String, Vec<Use>> = carried.collect();
         let mut is_done = true;

@@ -32,7 +32,7 @@ pub struct PciDevice {
     /// The process that drives it now, as far as it is known.
     pub holder: Option<Holder>,
     /// The devices that the hardware cannot keep apart from it, by address, without bridges.
-    pub iommu_fellows: Vec<String>,
+    pub iommu_group: Vec<String>,
 }
 
 impl PciDevice {
@@ -50,7 +50,7 @@ impl PciDevice {
                 prepare,
             ));
         };
-        if drivers::hands_over(driver) || drivers::is_shared(driver) {
+        if drivers::is_userspace(driver) || drivers::is_shared(driver) {
             return None;
         }
         let interfaces = match &self.interfaces[..] {
@@ -148,15 +148,15 @@ pub(super) fn find(tree: Tree<'_>, address: &str) -> Option<PciDevice> {
     }
     let text = |name: &str| tree.text(&format!("{folder}/{name}"));
     let id = |name: &str| text(name).trim_start_matches("0x").to_owned();
-    let fellows = tree.names(&format!("{folder}/iommu_group/devices"));
+    let members = tree.names(&format!("{folder}/iommu_group/devices"));
     let is_bridge = |one: &String| {
         tree.text(&format!("{DEVICES}/{one}/class"))
             .starts_with(BRIDGE_CLASS)
     };
-    let is_fellow = |one: &String| one != address && !is_bridge(one);
+    let is_other = |one: &String| one != address && !is_bridge(one);
     let driver = tree.link(&format!("{folder}/driver"));
-    let is_handed = driver.as_deref().is_some_and(drivers::hands_over);
-    let files = if is_handed {
+    let is_in_userspace = driver.as_deref().is_some_and(drivers::is_userspace);
+    let files = if is_in_userspace {
         files(tree, &folder)
     } else {
         Vec::new()
@@ -171,7 +171,7 @@ pub(super) fn find(tree: Tree<'_>, address: &str) -> Option<PciDevice> {
         // -1 where the machine has no parts.
         numa_node: tree.number(&format!("{folder}/numa_node")),
         is_claimed: sockets::claimed(tree).1.iter().any(|one| one == address),
-        iommu_fellows: fellows.into_iter().filter(is_fellow).collect(),
+        iommu_group: members.into_iter().filter(is_other).collect(),
     })
 }
 

@@ -21,7 +21,7 @@ impl Route {
         self.prefix_bits == 0
     }
 
-    fn leads_to(&self, to: IpAddr) -> bool {
+    fn contains(&self, to: IpAddr) -> bool {
         let mask = u128::MAX.checked_shl(128 - self.prefix_bits).unwrap_or(0);
         self.is_ipv6 == to.is_ipv6() && (bits(to) ^ self.network) & mask == 0
     }
@@ -46,8 +46,8 @@ pub(super) fn all(tree: Tree<'_>) -> Vec<Route> {
 }
 
 /// The interface by which packets to an address leave.
-pub(super) fn interface_to(routes: &[Route], to: IpAddr) -> Option<&str> {
-    let leading = routes.iter().filter(|route| route.leads_to(to));
+pub(super) fn lookup(routes: &[Route], to: IpAddr) -> Option<&str> {
+    let leading = routes.iter().filter(|route| route.contains(to));
     let best = leading.max_by_key(|route| route.prefix_bits)?;
     Some(&best.interface)
 }

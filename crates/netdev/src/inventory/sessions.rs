@@ -17,9 +17,9 @@ const ANCESTORS_MAX: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// The machine's address.
-    pub near: IpAddr,
+    pub local: IpAddr,
     /// The user's address.
-    pub far: IpAddr,
+    pub remote: IpAddr,
     /// The interface, where the addresses themselves name it.
     pub interface: Option<String>,
 }
@@ -49,7 +49,7 @@ pub(super) fn all(tree: Tree<'_>, ssh_connection: Option<&str>) -> Vec<Session> 
 /// What SSH_CONNECTION says: the user's address and port, then the machine's.
 fn from_variable(text: &str) -> Option<Session> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let [far, _, near, _] = words[..] else {
+    let [remote, _, local, _] = words[..] else {
         return None;
     };
     let parsed = |text: &str| {
@@ -57,10 +57,10 @@ fn from_variable(text: &str) -> Option<Session> {
         let interface = Some(interface.to_owned()).filter(|name| !name.is_empty());
         Some((plain(address.parse().ok()?), interface))
     };
-    let ((far, behind), (near, on)) = (parsed(far)?, parsed(near)?);
+    let ((remote, behind), (local, on)) = (parsed(remote)?, parsed(local)?);
     Some(Session {
-        near,
-        far,
+        local,
+        remote,
         interface: on.or(behind),
     })
 }
@@ -68,15 +68,15 @@ fn from_variable(text: &str) -> Option<Session> {
 /// A line of `/proc/net/tcp` or `/proc/net/tcp6`, if it is an open connection to SSH.
 fn from_table(line: &str) -> Option<Session> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let [near, far] = [words.get(1)?, words.get(2)?].map(|word| word.split_once(':'));
-    let ((near, port), (far, _)) = (near?, far?);
+    let [local, remote] = [words.get(1)?, words.get(2)?].map(|word| word.split_once(':'));
+    let ((local, port), (remote, _)) = (local?, remote?);
     let is_ssh = u16::from_str_radix(port, 16).ok()? == SSH_PORT;
     if !is_ssh || *words.get(3)? != ESTABLISHED {
         return None;
     }
     Some(Session {
-        near: address(near)?,
-        far: address(far)?,
+        local: address(local)?,
+        remote: address(remote)?,
         interface: None,
     })
 }

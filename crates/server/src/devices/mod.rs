@@ -92,7 +92,7 @@ impl Entry<'_> {
         let driver = device
             .driver
             .as_deref()
-            .filter(|driver| drivers::hands_over(driver));
+            .filter(|driver| drivers::is_userspace(driver));
         let handed = driver.map(|driver| format!("{driver} hands it to DPDK"));
         let claimed = device
             .is_claimed

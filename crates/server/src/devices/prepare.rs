@@ -33,8 +33,8 @@ pub struct Wish<'a> {
 ///
 /// When there is no such thing, or when somebody needs it as it is; with the remedy.
 pub fn prepare(machine: &Machine, wish: &Wish<'_>) -> Result<String, String> {
-    if let Some(driver) = wish.driver.filter(|driver| !drivers::hands_over(driver)) {
-        let known = drivers::HANDING_OVER.join(", ");
+    if let Some(driver) = wish.driver.filter(|driver| !drivers::is_userspace(driver)) {
+        let known = drivers::USERSPACE.join(", ");
         return Err(format!(
             "--driver '{driver:.40}' hands no device over. Write one of: {known}"
         ));
@@ -237,20 +237,20 @@ fn take_from_kernel(
 ) -> String {
     let address = &device.address;
     let mut text = String::new();
-    for fellow in device
-        .iommu_fellows
+    for member in device
+        .iommu_group
         .iter()
-        .filter_map(|fellow| machine.device(fellow))
+        .filter_map(|member| machine.device(member))
     {
-        let kept = fellow
+        let kept = member
             .driver
             .as_deref()
-            .filter(|driver| !drivers::hands_over(driver));
+            .filter(|driver| !drivers::is_userspace(driver));
         if let Some(kept) = kept {
             let _ = writeln!(
                 text,
                 "# The hardware cannot keep {} (driver {kept}) apart from it: that one must be given too.",
-                fellow.address
+                member.address
             );
         }
     }
@@ -377,8 +377,8 @@ mod tests {
     fn machine() -> Machine {
         let mut shared = card("0000:04:00.0", Some("mlx5_core"));
         shared.numa_node = Some(1);
-        let mut fellow = card("0000:03:00.0", Some("i40e"));
-        fellow.iommu_fellows = vec!["0000:00:03.0".to_owned()];
+        let mut member = card("0000:03:00.0", Some("i40e"));
+        member.iommu_group = vec!["0000:00:03.0".to_owned()];
         Machine {
             interfaces: vec![
                 interface("br0", None, vec![]),
@@ -403,7 +403,7 @@ mod tests {
             ],
             devices: vec![
                 card("0000:00:03.0", Some("virtio-pci")),
-                fellow,
+                member,
                 shared,
                 card("0000:05:00.0", Some("igb")),
                 card("0000:06:00.0", Some("vfio-pci")),
