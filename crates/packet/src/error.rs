@@ -32,7 +32,7 @@ pub enum HeaderError {
 }
 
 /// The check that every view makes first: are there `needed` bytes?
-pub(crate) fn check_room(
+pub(crate) fn check_length(
     header: &'static str,
     bytes: &[u8],
     needed: usize,

@@ -141,7 +141,7 @@ pub fn parse(frame: &[u8]) -> Layout {
     }
 }
 
-/// The short way for what most frames are: TCP in a whole IPv4 packet without options or tags.
+/// The fast path for what most frames are: TCP in a whole IPv4 packet without options or tags.
 #[inline]
 fn parse_plain(frame: &[u8]) -> Option<Layout> {
     const NETWORK: usize = ethernet::HEADER_BYTES;

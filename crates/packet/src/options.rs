@@ -67,8 +67,8 @@ impl OptionList {
         }
         let mut option = [0; OPTION_BYTES_MAX];
         let length = data.len() + 2;
-        let room = OPTION_BYTES_MAX - usize::from(self.length);
-        let Some(length_byte) = u8::try_from(length).ok().filter(|_| length <= room) else {
+        let free = OPTION_BYTES_MAX - usize::from(self.length);
+        let Some(length_byte) = u8::try_from(length).ok().filter(|_| length <= free) else {
             return Err(no_room(header, usize::from(self.length) + length));
         };
         option[0] = kind;
@@ -102,11 +102,11 @@ impl OptionList {
     fn extend(&mut self, header: &'static str, more: &[u8]) -> Result<(), HeaderError> {
         let start = usize::from(self.length);
         let end = start + more.len();
-        let room = self
+        let target = self
             .bytes
             .get_mut(start..end)
             .ok_or_else(|| no_room(header, end))?;
-        room.copy_from_slice(more);
+        target.copy_from_slice(more);
         self.length = u8::try_from(end).expect("the list has at most 40 bytes");
         Ok(())
     }

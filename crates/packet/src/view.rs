@@ -13,7 +13,7 @@ macro_rules! view {
             /// # Errors
             /// When the bytes end before the header does.
             pub fn check_len(&self) -> Result<(), $crate::HeaderError> {
-                $crate::error::check_room($name, self.bytes.as_ref(), $bytes)
+                $crate::error::check_length($name, self.bytes.as_ref(), $bytes)
             }
         }
     };

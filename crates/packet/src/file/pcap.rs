@@ -106,12 +106,12 @@ impl<'a> Reader<'a> {
 
     fn read(&mut self) -> Result<Record<'a>, CaptureError> {
         let rest = self.bytes.len() - self.at;
-        self.check_room("the header of a record", RECORD_HEADER_BYTES, rest)?;
+        self.check_length("the header of a record", RECORD_HEADER_BYTES, rest)?;
         let seconds = u64::from(self.u32_at(self.at));
         let fraction = u64::from(self.u32_at(self.at + 4));
         let captured = self.u32_at(self.at + 8) as usize;
         let original_len = self.u32_at(self.at + 12);
-        self.check_room("the data of a record", captured, rest - RECORD_HEADER_BYTES)?;
+        self.check_length("the data of a record", captured, rest - RECORD_HEADER_BYTES)?;
         let start = self.at + RECORD_HEADER_BYTES;
         self.at = start + captured;
         self.records += 1;
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn check_room(
+    fn check_length(
         &self,
         what: &'static str,
         needed: usize,

@@ -123,7 +123,7 @@ pub enum Icmpv4Header {
         /// What fits on the next link when it was too large (RFC 1191), else zero.
         next_hop_mtu_bytes: u16,
     },
-    /// There is a better way to where the packet in the payload went.
+    /// There is a better route to where the packet in the payload went.
     Redirect {
         /// For whom: 0 network, 1 host, and with type of service.
         code: u8,

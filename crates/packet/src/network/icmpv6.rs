@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::Ipv6Addr;
 
 use crate::bytes;
-use crate::error::{HeaderError, check_room};
+use crate::error::{HeaderError, check_length};
 use crate::network::checksum::Sum;
 use crate::network::neighbor::NeighborOptions;
 use crate::view::view;
@@ -367,7 +367,7 @@ impl Icmpv6Header {
 }
 
 fn parse_router_advertisement(bytes: &[u8], rest: [u8; 4]) -> Result<Icmpv6Header, HeaderError> {
-    check_room("icmpv6 router advertisement", bytes, field::RETRANSMIT.end)?;
+    check_length("icmpv6 router advertisement", bytes, field::RETRANSMIT.end)?;
     Ok(Icmpv6Header::RouterAdvertisement {
         hop_limit: rest[0],
         managed: rest[1] & MANAGED != 0,
@@ -381,7 +381,7 @@ fn parse_router_advertisement(bytes: &[u8], rest: [u8; 4]) -> Result<Icmpv6Heade
 
 /// What follows the first eight bytes of neighbor solicitations and advertisements.
 fn parse_target(bytes: &[u8]) -> Result<(Ipv6Addr, NeighborOptions), HeaderError> {
-    check_room("icmpv6 neighbor message", bytes, field::TARGET.end)?;
+    check_length("icmpv6 neighbor message", bytes, field::TARGET.end)?;
     let target = Ipv6Addr::from(bytes::array::<16>(bytes, field::TARGET));
     Ok((target, NeighborOptions::parse(&bytes[field::TARGET.end..])?))
 }

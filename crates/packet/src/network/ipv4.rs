@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use crate::bytes;
-use crate::error::{HeaderError, check_room};
+use crate::error::{HeaderError, check_length};
 use crate::network::checksum::Sum;
 use crate::network::ip_protocol::IpProtocol;
 use crate::options::{OptionList, RawOptions};
@@ -46,7 +46,7 @@ impl<B: AsRef<[u8]>> Ipv4View<B> {
     /// When the bytes end before the header and its options do, or its length is below 20.
     pub fn check_len(&self) -> Result<(), HeaderError> {
         let bytes = self.bytes.as_ref();
-        check_room("ipv4", bytes, HEADER_BYTES_MIN)?;
+        check_length("ipv4", bytes, HEADER_BYTES_MIN)?;
         if self.header_bytes() < HEADER_BYTES_MIN {
             return Err(HeaderError::Field {
                 header: "ipv4",
@@ -55,7 +55,7 @@ impl<B: AsRef<[u8]>> Ipv4View<B> {
                 expected: "at least 20 bytes",
             });
         }
-        check_room("ipv4", bytes, self.header_bytes())
+        check_length("ipv4", bytes, self.header_bytes())
     }
 
     /// The version, 4.

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::error::{HeaderError, check_room};
+use crate::error::{HeaderError, check_length};
 use crate::network::ip_protocol::IpProtocol;
 use crate::view::view;
 
@@ -32,8 +32,8 @@ impl<B: AsRef<[u8]>> Ipv6RoutingView<B> {
     /// When the bytes end before the header and its data do.
     pub fn check_len(&self) -> Result<(), HeaderError> {
         let bytes = self.bytes.as_ref();
-        check_room("ipv6 routing", bytes, HEADER_BYTES_MIN)?;
-        check_room("ipv6 routing", bytes, self.header_bytes())
+        check_length("ipv6 routing", bytes, HEADER_BYTES_MIN)?;
+        check_length("ipv6 routing", bytes, self.header_bytes())
     }
 
     /// What follows.

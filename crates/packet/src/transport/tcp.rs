@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
 use crate::bytes;
-use crate::error::{HeaderError, check_room};
+use crate::error::{HeaderError, check_length};
 use crate::network::checksum::Sum;
 use crate::transport::tcp_options::{self, TcpOption, TcpOptions};
 use crate::view::view;
@@ -100,7 +100,7 @@ impl<B: AsRef<[u8]>> TcpView<B> {
     /// When the bytes end before the header and its options do, or its length is below 20.
     pub fn check_len(&self) -> Result<(), HeaderError> {
         let bytes = self.bytes.as_ref();
-        check_room("tcp", bytes, HEADER_BYTES_MIN)?;
+        check_length("tcp", bytes, HEADER_BYTES_MIN)?;
         if self.header_bytes() < HEADER_BYTES_MIN {
             return Err(HeaderError::Field {
                 header: "tcp",
@@ -109,7 +109,7 @@ impl<B: AsRef<[u8]>> TcpView<B> {
                 expected: "at least 20 bytes",
             });
         }
-        check_room("tcp", bytes, self.header_bytes())
+        check_length("tcp", bytes, self.header_bytes())
     }
 
     /// The port that sent it.

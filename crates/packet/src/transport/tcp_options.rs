@@ -63,11 +63,11 @@ pub enum TcpOption<'a> {
     SackPermitted,
     /// What was received out of order.
     Sack(SackBlocks),
-    /// The clock of the sender, and the last one it saw of the other side.
+    /// The clock of the sender, and the last one it saw of the peer.
     Timestamps {
         /// The sender's clock.
         value: u32,
-        /// The other side's clock, as last seen.
+        /// The peer's clock, as last seen.
         echo: u32,
     },
     /// Any other, as it is; also a known one of an unusual length.

@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
     fn read_block(&mut self) -> Result<Block<'a>, CaptureError> {
         let offset = self.at;
         let rest = &self.bytes[offset..];
-        self.check_room(offset, "a block", BLOCK_BYTES_MIN, rest.len())?;
+        self.check_length(offset, "a block", BLOCK_BYTES_MIN, rest.len())?;
         // The kind of a section header reads the same in both orders; what follows tells which.
         if rest[..4] == SECTION_HEADER.to_be_bytes() {
             self.big_endian = self.read_byte_order(rest)?;
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
             let expected = "a multiple of 4 and at least 12";
             return Err(self.malformed(offset, "the length of a block", total, expected));
         }
-        self.check_room(offset, "a block", length, rest.len())?;
+        self.check_length(offset, "a block", length, rest.len())?;
         let again = head.u32_at(length - 4);
         if again != total {
             let expected = "the length at its start";
@@ -329,7 +329,7 @@ impl<'a> Reader<'a> {
         ))
     }
 
-    fn check_room(
+    fn check_length(
         &self,
         offset: usize,
         what: &'static str,
