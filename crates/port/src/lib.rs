@@ -121,8 +121,8 @@ pub trait TxQueue: Send {
 
     /// As [`register`](TxQueue::register), for [`reuse`](TxQueue::reuse) of frames whose checksums the
     /// port computes; `None` also where it does not.
-    fn register_offloaded(&mut self, frame: &[u8], left: &TxChecksumOffload) -> Option<FrameId> {
-        let _ = (frame, left);
+    fn register_offloaded(&mut self, frame: &[u8], offload: &TxChecksumOffload) -> Option<FrameId> {
+        let _ = (frame, offload);
         None
     }
 
@@ -136,7 +136,7 @@ pub trait TxQueue: Send {
     /// When the frame is not registered.
     fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>);
 
-    /// Makes what was written visible to the other side.
+    /// Hands over what was written: to the peer, the kernel or the device.
     fn flush(&mut self);
 
     /// Whether frames wait for another [`flush`](TxQueue::flush): the last one could not pass all

@@ -224,10 +224,10 @@ impl Transmit for Queue<'_> {
     fn register_offloaded(
         &mut self,
         frame: &[u8],
-        left: &TxChecksumOffload,
+        offload: &TxChecksumOffload,
     ) -> Option<FrameHandle> {
         match self.state.computes_checksums {
-            true => self.keep(frame, Some(*left)),
+            true => self.keep(frame, Some(*offload)),
             false => None,
         }
     }
@@ -241,17 +241,17 @@ impl Transmit for Queue<'_> {
 
 /// Computes the checksums of a frame as a card does. That of TCP or UDP begins with what is in its
 /// place: the sum of the pseudo header.
-fn complete(left: &TxChecksumOffload, frame: &mut [u8]) {
-    let header = usize::from(left.l2_bytes);
-    let segment = header + usize::from(left.l3_bytes);
-    if left.is_ipv4 {
+fn complete(offload: &TxChecksumOffload, frame: &mut [u8]) {
+    let header = usize::from(offload.l2_bytes);
+    let segment = header + usize::from(offload.l3_bytes);
+    if offload.is_ipv4 {
         let sum = checksum::checksum(&frame[header..segment]);
         frame[header + 10..][..2].copy_from_slice(&sum.to_be_bytes());
     }
-    let place = segment + if left.is_tcp { 16 } else { 6 };
+    let place = segment + if offload.is_tcp { 16 } else { 6 };
     let sum = match checksum::checksum(&frame[segment..]) {
         // Zero would mean none (RFC 768).
-        0 if !left.is_tcp => 0xffff,
+        0 if !offload.is_tcp => 0xffff,
         sum => sum,
     };
     frame[place..][..2].copy_from_slice(&sum.to_be_bytes());

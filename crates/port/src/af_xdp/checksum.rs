@@ -147,9 +147,9 @@ mod tests {
         complete(&mut fragment);
         assert_eq!(fragment, before);
         for len in 0..whole.len() - 3 {
-            let mut stump = whole[..len].to_vec();
-            complete(&mut stump);
-            assert_eq!(stump, whole[..len], "{len}");
+            let mut truncated = whole[..len].to_vec();
+            complete(&mut truncated);
+            assert_eq!(truncated, whole[..len], "{len}");
         }
     }
 }

@@ -80,7 +80,7 @@ pub(super) struct Producer<T> {
     shared: Shared<T>,
     /// Entries that were written.
     head: u32,
-    /// Entries that the other side may see.
+    /// Entries that the kernel may see.
     published: u32,
     /// Entries that are known to be taken.
     taken: u32,
@@ -96,7 +96,7 @@ impl<T: Copy> Producer<T> {
         }
     }
 
-    /// Room for at least so many entries? Asks the other side only if it must.
+    /// Room for at least so many entries? Asks the kernel only if it must.
     #[inline]
     pub(super) fn has_room(&mut self, count: u32) -> bool {
         self.room_known() >= count || {
@@ -124,7 +124,7 @@ impl<T: Copy> Producer<T> {
         self.taken = consumer.load(Ordering::Acquire);
     }
 
-    /// Entries that the other side has not taken.
+    /// Entries that the kernel has not taken.
     pub(super) fn untaken(&mut self) -> u32 {
         self.look();
         self.head.wrapping_sub(self.taken)
@@ -139,7 +139,7 @@ impl<T: Copy> Producer<T> {
         self.head = self.head.wrapping_add(1);
     }
 
-    /// Makes what was written visible to the other side. Returns whether there was anything.
+    /// Makes what was written visible to the kernel. Returns whether there was anything.
     #[inline]
     pub(super) fn publish(&mut self) -> bool {
         if self.head == self.published {
@@ -151,8 +151,8 @@ impl<T: Copy> Producer<T> {
         true
     }
 
-    /// Puts the entry that the other side took last in front of those that it did not take, and
-    /// makes that visible. Returns the entry. The other side must have taken one since it was
+    /// Puts the entry that the kernel took last in front of those that it did not take, and
+    /// makes that visible. Returns the entry. The kernel must have taken one since it was
     /// published, and must not look meanwhile.
     pub(super) fn put_back_last(&mut self) -> T {
         self.look();
@@ -209,7 +209,7 @@ impl<T: Copy> Consumer<T> {
     /// Reads the next entry; one must wait.
     #[inline]
     pub(super) fn pop(&mut self) -> T {
-        // SAFETY: the place is within the entries; the other side has written it, for its counter was
+        // SAFETY: the place is within the entries; the kernel has written it, for its counter was
         // read with Acquire, and leaves it alone until it is released. Any bytes are a right `T`:
         // descriptors and addresses are numbers.
         let entry = unsafe { self.shared.entry(self.tail).read() };
@@ -217,7 +217,7 @@ impl<T: Copy> Consumer<T> {
         entry
     }
 
-    /// Gives what was read back to the other side.
+    /// Gives what was read back to the kernel.
     #[inline]
     pub(super) fn release(&mut self) {
         let consumer = self.shared.word(self.shared.layout.consumer);

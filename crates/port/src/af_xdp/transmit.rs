@@ -47,17 +47,17 @@ struct Outgoing {
 impl Outgoing {
     /// Whether the kernel is done with a chunk.
     #[inline]
-    fn is_home(&self, chunk: usize) -> bool {
+    fn is_free(&self, chunk: usize) -> bool {
         let counted = self.completions.count(self.chunks.first() + chunk);
         counted == self.given[chunk]
     }
 
     /// The same, with a look at the ring.
     #[inline]
-    fn comes_home(&self, chunk: usize) -> bool {
-        self.is_home(chunk) || {
+    fn is_returned(&self, chunk: usize) -> bool {
+        self.is_free(chunk) || {
             self.completions.look();
-            self.is_home(chunk)
+            self.is_free(chunk)
         }
     }
 
@@ -183,7 +183,7 @@ impl AfXdpTx {
     /// Copies of a registered frame that has no chunk of its own.
     fn repeat_written(&mut self, frame: FrameId, count: u32) -> u32 {
         for sent in 0..count {
-            if !self.ring.has_room(1) || !self.outgoing.comes_home(self.next) {
+            if !self.ring.has_room(1) || !self.outgoing.is_returned(self.next) {
                 return sent;
             }
             let bytes = self.registered.frame(frame);
@@ -198,7 +198,7 @@ impl AfXdpTx {
     /// Rings until the kernel has taken all, or takes no more. Each refusal is one that may pass: the
     /// call has sent its share (EAGAIN), the device had no room (ENOBUFS), the interface is down
     /// (ENETDOWN) or has no link (EBUSY).
-    fn ring_doorbell(&mut self) {
+    fn wake_kernel(&mut self) {
         let mut left = self.ring.untaken();
         self.has_unsent = false;
         while left > 0 {
@@ -238,7 +238,7 @@ impl TxQueue for AfXdpTx {
             "frame too long for a port"
         );
         self.commit();
-        self.ring.has_room(1) && self.outgoing.comes_home(self.next)
+        self.ring.has_room(1) && self.outgoing.is_returned(self.next)
     }
 
     #[inline]
@@ -266,7 +266,7 @@ impl TxQueue for AfXdpTx {
         let places = self.stamped.chunks.len().max(number + 1);
         self.stamped.chunks.resize(places, None);
         let free = self.stamped.free.front().copied();
-        if let Some(chunk) = free.filter(|chunk| self.outgoing.comes_home(*chunk)) {
+        if let Some(chunk) = free.filter(|chunk| self.outgoing.is_returned(*chunk)) {
             self.stamped.free.pop_front();
             let bytes = self.outgoing.chunks.bytes_mut(chunk, frame.len());
             bytes.copy_from_slice(frame);
@@ -296,13 +296,13 @@ impl TxQueue for AfXdpTx {
         if !self.ring.publish() && !self.has_unsent {
             return;
         }
-        self.ring_doorbell();
+        self.wake_kernel();
         self.waiting
             .store(u64::from(self.ring.untaken()), Ordering::Relaxed);
         self.outgoing.completions.look();
         // Where all is sent at once, the same few chunks serve each turn, and stay in the cache.
         let last = self.next.checked_sub(1).unwrap_or(self.limits.slots - 1);
-        if !self.limits.is_zero_copy && self.outgoing.is_home(last) {
+        if !self.limits.is_zero_copy && self.outgoing.is_free(last) {
             self.next = 0;
         }
     }
@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chunk_is_home_when_it_came_back_as_often_as_it_left() {
+    fn a_chunk_is_free_when_it_came_back_as_often_as_it_left() {
         let memory = Arc::new(Mapping::anonymous(4 * 2048).expect("memory"));
         let (mut kernel, ring) = pair::<u64>(16);
         let completions = Arc::new(Completions::new(ring, 4, 2048));
@@ -334,11 +334,11 @@ mod tests {
         assert_eq!((frame.addr, frame.len, frame.options), (2 * 2048, 60, 0));
         ours.give_again(frame.addr);
         for left in (0..4).rev() {
-            assert!(!ours.comes_home(1));
-            assert!(ours.comes_home(0) && ours.comes_home(2) && other.comes_home(0));
+            assert!(!ours.is_returned(1));
+            assert!(ours.is_returned(0) && ours.is_returned(2) && other.is_returned(0));
             kernel.push(frame.addr);
             kernel.publish();
-            assert_eq!(ours.comes_home(1), left == 0);
+            assert_eq!(ours.is_returned(1), left == 0);
         }
         let refused = |code| Err(io::Error::from_raw_os_error(code));
         assert!(is_dropped(&refused(libc::EBUSY)));

@@ -10,7 +10,7 @@ use allosaur_packet::offload::TxChecksumOffload;
 
 use super::eal::{Eal, Failure, check};
 use super::ffi;
-use super::ffi::{Left, Limits};
+use super::ffi::{ChecksumOffload, Limits};
 use super::leftover;
 use super::pool::Pool;
 use crate::QueueCounts;
@@ -244,8 +244,8 @@ impl Device {
     }
 
     /// What the device is told of checksums that it shall compute, if it does.
-    pub(super) fn leave(&self, checksums: &TxChecksumOffload) -> Option<Left> {
-        let left = Left {
+    pub(super) fn leave(&self, checksums: &TxChecksumOffload) -> Option<ChecksumOffload> {
+        let offload = ChecksumOffload {
             l2_bytes: checksums.l2_bytes.into(),
             l3_bytes: checksums.l3_bytes,
             l4_bytes: checksums.l4_bytes.into(),
@@ -253,10 +253,10 @@ impl Device {
             is_tcp: checksums.is_tcp.into(),
         };
         // SAFETY: the layout is that of the shim.
-        let needed = unsafe { ffi::allosaur_dpdk_offloads(&left) };
+        let needed = unsafe { ffi::allosaur_dpdk_offloads(&offload) };
         // The fields of an mbuf have 7 and 9 bits.
-        let fits = left.l2_bytes < 1 << 7 && left.l3_bytes < 1 << 9;
-        (fits && self.tx_checksums & needed == needed).then_some(left)
+        let fits = offload.l2_bytes < 1 << 7 && offload.l3_bytes < 1 << 9;
+        (fits && self.tx_checksums & needed == needed).then_some(offload)
     }
 
     /// The transmit queue of the thread of this number.

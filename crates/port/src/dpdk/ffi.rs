@@ -67,10 +67,10 @@ pub(super) struct Limits {
 
 const _: () = assert!(size_of::<Limits>() == 64);
 
-/// Checksums that a device computes, see `struct left` in the shim.
+/// Checksums that a device computes, see `struct checksum_offload` in the shim.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Left {
+pub(super) struct ChecksumOffload {
     pub(super) l2_bytes: u16,
     pub(super) l3_bytes: u16,
     pub(super) l4_bytes: u16,
@@ -78,7 +78,7 @@ pub(super) struct Left {
     pub(super) is_tcp: u8,
 }
 
-const _: () = assert!(size_of::<Left>() == 8);
+const _: () = assert!(size_of::<ChecksumOffload>() == 8);
 
 unsafe extern "C" {
     pub(super) fn rte_eal_init(argc: c_int, argv: *mut *mut c_char) -> c_int;
@@ -171,8 +171,8 @@ unsafe extern "C" {
         pool: *mut Mempool,
         bytes: *const u8,
         length: u16,
-        left: *const Left,
+        offload: *const ChecksumOffload,
     );
-    pub(super) fn allosaur_dpdk_offloads(left: *const Left) -> u64;
+    pub(super) fn allosaur_dpdk_offloads(offload: *const ChecksumOffload) -> u64;
     pub(super) fn allosaur_dpdk_gather(mbuf: *const Mbuf, bytes: *mut u8, room: u32) -> u32;
 }

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ffi;
-use super::ffi::{HEADROOM_BYTES, Left, Mbuf, Mempool};
+use super::ffi::{ChecksumOffload, HEADROOM_BYTES, Mbuf, Mempool};
 use crate::buffers::{BufferSpace, Gauge};
 
 /// Mbufs that a thread keeps at hand, of each pool. DPDK allows 512.
@@ -92,7 +92,7 @@ impl Pool {
     /// # Panics
     ///
     /// When the frame is longer than the pool's mbufs.
-    pub(super) fn stamp(&mut self, frame: &[u8], left: Option<&Left>) {
+    pub(super) fn stamp(&mut self, frame: &[u8], offload: Option<&ChecksumOffload>) {
         assert!(frame.len() <= self.frame_bytes_max, "the frame fits");
         // SAFETY: see `is_whole`; nobody took an mbuf of a new pool.
         let home = unsafe { ffi::rte_mempool_avail_count(self.pool.as_ptr()) };
@@ -103,9 +103,9 @@ impl Pool {
         // SAFETY: all mbufs are in the pool, so nobody reads or writes them, and each has room for
         // `frame_bytes_max` bytes behind its headroom.
         unsafe {
-            let left = left.map_or(std::ptr::null(), std::ptr::from_ref);
+            let offload = offload.map_or(std::ptr::null(), std::ptr::from_ref);
             let (bytes, length) = (frame.as_ptr(), frame.len() as u16);
-            ffi::allosaur_dpdk_stamp(self.pool.as_ptr(), bytes, length, left);
+            ffi::allosaur_dpdk_stamp(self.pool.as_ptr(), bytes, length, offload);
         }
     }
 

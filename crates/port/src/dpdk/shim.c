@@ -165,28 +165,28 @@ int allosaur_dpdk_take(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint16
 	return rte_mempool_get_bulk(pool, (void **)mbufs, count);
 }
 
-/* Checksums that the device computes; see Left in ffi.rs. */
-struct left {
+/* Checksums that the device computes; see ChecksumOffload in ffi.rs. */
+struct checksum_offload {
 	uint16_t l2_bytes;
 	uint16_t l3_bytes;
 	uint16_t l4_bytes;
 	uint8_t is_ipv4;
 	uint8_t is_tcp;
 };
-_Static_assert(sizeof(struct left) == 8, "see Left in ffi.rs");
+_Static_assert(sizeof(struct checksum_offload) == 8, "see ChecksumOffload in ffi.rs");
 
 /* What a device must be able to do for that. */
-uint64_t allosaur_dpdk_offloads(const struct left *left)
+uint64_t allosaur_dpdk_offloads(const struct checksum_offload *offload)
 {
-	return (left->is_ipv4 ? RTE_ETH_TX_OFFLOAD_IPV4_CKSUM : 0) |
-		(left->is_tcp ? RTE_ETH_TX_OFFLOAD_TCP_CKSUM : RTE_ETH_TX_OFFLOAD_UDP_CKSUM);
+	return (offload->is_ipv4 ? RTE_ETH_TX_OFFLOAD_IPV4_CKSUM : 0) |
+		(offload->is_tcp ? RTE_ETH_TX_OFFLOAD_TCP_CKSUM : RTE_ETH_TX_OFFLOAD_UDP_CKSUM);
 }
 
 struct stamp {
 	const uint8_t *bytes;
 	uint16_t length;
 	/* Or none. */
-	const struct left *left;
+	const struct checksum_offload *offload;
 };
 
 static void stamp_one(struct rte_mempool *pool, void *argument, void *object, unsigned int number)
@@ -199,22 +199,22 @@ static void stamp_one(struct rte_mempool *pool, void *argument, void *object, un
 	rte_pktmbuf_reset(mbuf);
 	mbuf->data_len = stamp->length;
 	mbuf->pkt_len = stamp->length;
-	if (stamp->left != NULL) {
-		mbuf->l2_len = stamp->left->l2_bytes;
-		mbuf->l3_len = stamp->left->l3_bytes;
-		mbuf->l4_len = stamp->left->l4_bytes;
-		mbuf->ol_flags |= stamp->left->is_ipv4
+	if (stamp->offload != NULL) {
+		mbuf->l2_len = stamp->offload->l2_bytes;
+		mbuf->l3_len = stamp->offload->l3_bytes;
+		mbuf->l4_len = stamp->offload->l4_bytes;
+		mbuf->ol_flags |= stamp->offload->is_ipv4
 			? RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM : RTE_MBUF_F_TX_IPV6;
-		mbuf->ol_flags |= stamp->left->is_tcp ? RTE_MBUF_F_TX_TCP_CKSUM : RTE_MBUF_F_TX_UDP_CKSUM;
+		mbuf->ol_flags |= stamp->offload->is_tcp ? RTE_MBUF_F_TX_TCP_CKSUM : RTE_MBUF_F_TX_UDP_CKSUM;
 	}
 	memcpy(rte_pktmbuf_mtod(mbuf, void *), stamp->bytes, stamp->length);
 }
 
 /* Writes the same frame into every mbuf of a pool, wherever it is. */
 void allosaur_dpdk_stamp(struct rte_mempool *pool, const uint8_t *bytes, uint16_t length,
-		const struct left *left)
+		const struct checksum_offload *offload)
 {
-	struct stamp stamp = { bytes, length, left };
+	struct stamp stamp = { bytes, length, offload };
 
 	rte_mempool_obj_iter(pool, stamp_one, &stamp);
 }

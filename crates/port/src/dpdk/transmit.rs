@@ -11,7 +11,7 @@ use allosaur_packet::offload::TxChecksumOffload;
 use super::device::{DESCRIPTORS, Device};
 use super::eal;
 use super::ffi;
-use super::ffi::{HEADROOM_BYTES, Left, Mbuf};
+use super::ffi::{ChecksumOffload, HEADROOM_BYTES, Mbuf};
 use super::pool::{self, Pool};
 use crate::buffers::Gauge;
 use crate::{FrameId, TxQueue};
@@ -31,7 +31,7 @@ pub struct DpdkTx {
     pending: Box<[*mut Mbuf; BURST]>,
     pending_mbufs: usize,
     /// For slots.
-    empty: Hand,
+    empty: MbufCache,
     frame_bytes_max: usize,
     queue: u16,
     pool: Arc<Pool>,
@@ -44,22 +44,22 @@ pub struct DpdkTx {
 struct Registered {
     pool: Pool,
     /// For those that are sent with some bytes changed.
-    at_hand: Hand,
+    cache: MbufCache,
     bytes: Vec<u8>,
     is_in_use: bool,
 }
 
 /// Mbufs of one pool that were taken out of it and not used yet.
 #[derive(Debug)]
-struct Hand {
+struct MbufCache {
     /// The first `count`.
     mbufs: Box<[*mut Mbuf; BURST]>,
     count: usize,
 }
 
-impl Hand {
-    fn new() -> Hand {
-        Hand {
+impl MbufCache {
+    fn new() -> MbufCache {
+        MbufCache {
             mbufs: Box::new([std::ptr::null_mut(); BURST]),
             count: 0,
         }
@@ -99,7 +99,7 @@ impl DpdkTx {
         Some(DpdkTx {
             pending: Box::new([std::ptr::null_mut(); BURST]),
             pending_mbufs: 0,
-            empty: Hand::new(),
+            empty: MbufCache::new(),
             frame_bytes_max,
             queue: device.tx_queue(thread),
             pool: Arc::new(pool),
@@ -157,7 +157,7 @@ impl DpdkTx {
     #[inline(always)]
     fn kept(&mut self, number: usize) -> Option<*mut Mbuf> {
         let kept = &mut self.frames[number];
-        match kept.at_hand.pop() {
+        match kept.cache.pop() {
             Some(mbuf) => Some(mbuf),
             None => self.refill_kept(number),
         }
@@ -167,14 +167,14 @@ impl DpdkTx {
     fn refill_kept(&mut self, number: usize) -> Option<*mut Mbuf> {
         eal::join();
         let kept = &mut self.frames[number];
-        kept.at_hand.fill(&kept.pool);
-        if kept.at_hand.count == 0 {
+        kept.cache.fill(&kept.pool);
+        if kept.cache.count == 0 {
             // As above.
             self.push();
             let kept = &mut self.frames[number];
-            kept.at_hand.fill(&kept.pool);
+            kept.cache.fill(&kept.pool);
         }
-        self.frames[number].at_hand.pop()
+        self.frames[number].cache.pop()
     }
 
     /// Puts an mbuf into the burst, where there is room for it, with a frame of `len` bytes. Gives
@@ -200,7 +200,7 @@ impl DpdkTx {
     }
 
     /// Gives a frame a pool of its own, with what the device shall do.
-    fn keep(&mut self, frame: &[u8], left: Option<&Left>) -> Option<FrameId> {
+    fn keep(&mut self, frame: &[u8], offload: Option<&ChecksumOffload>) -> Option<FrameId> {
         self.check_length(frame.len());
         let is_free = |old: &Registered| {
             !old.is_in_use && old.pool.frame_bytes_max >= frame.len() && old.pool.is_whole()
@@ -213,7 +213,7 @@ impl DpdkTx {
                 let pool = Pool::new(POOL_MBUFS, frame.len(), socket, is_private)?;
                 self.frames.push(Registered {
                     pool,
-                    at_hand: Hand::new(),
+                    cache: MbufCache::new(),
                     bytes: Vec::new(),
                     is_in_use: false,
                 });
@@ -221,7 +221,7 @@ impl DpdkTx {
             }
         };
         let registered = &mut self.frames[number];
-        registered.pool.stamp(frame, left);
+        registered.pool.stamp(frame, offload);
         frame.clone_into(&mut registered.bytes);
         registered.is_in_use = true;
         Some(FrameId(number as u32))
@@ -292,14 +292,14 @@ impl TxQueue for DpdkTx {
         self.keep(frame, None)
     }
 
-    fn register_offloaded(&mut self, frame: &[u8], left: &TxChecksumOffload) -> Option<FrameId> {
-        let left = self.device.leave(left)?;
-        self.keep(frame, Some(&left))
+    fn register_offloaded(&mut self, frame: &[u8], offload: &TxChecksumOffload) -> Option<FrameId> {
+        let offload = self.device.leave(offload)?;
+        self.keep(frame, Some(&offload))
     }
 
     fn unregister(&mut self, frame: FrameId) {
         if let Some(registered) = self.frames.get_mut(frame.0 as usize) {
-            registered.at_hand.clear();
+            registered.cache.clear();
             registered.is_in_use = false;
         }
     }
@@ -324,6 +324,6 @@ impl Drop for DpdkTx {
     fn drop(&mut self) {
         pool::free(&mut self.pending[..self.pending_mbufs]);
         self.empty.clear();
-        self.frames.iter_mut().for_each(|f| f.at_hand.clear());
+        self.frames.iter_mut().for_each(|f| f.cache.clear());
     }
 }

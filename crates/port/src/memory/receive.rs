@@ -127,12 +127,12 @@ impl MemoryRx {
     /// The way of frames on a link that neither delays nor loses.
     fn receive_at_once(&mut self, budget: usize, each: &mut impl FnMut(u64, &[u8])) -> usize {
         let mut taken = 0;
-        let mut idle_inlets = 0;
-        while taken < budget && idle_inlets < self.rings.len() {
+        let mut idle_rings = 0;
+        while taken < budget && idle_rings < self.rings.len() {
             let ring = &mut self.rings[self.next_inlet];
             let visit = ring.ring.drain(FRAMES_PER_VISIT.min(budget - taken), each);
             taken += visit;
-            idle_inlets = if visit == 0 { idle_inlets + 1 } else { 0 };
+            idle_rings = if visit == 0 { idle_rings + 1 } else { 0 };
             self.next_inlet = (self.next_inlet + 1) % self.rings.len();
         }
         taken
