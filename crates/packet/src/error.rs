@@ -1,4 +1,4 @@
-//! What can be wrong with the bytes of a header. Errors of capture files live in `capture`.
+//! What can be wrong with the bytes of a header; what can be wrong with a capture file says `file`.
 
 use thiserror::Error;
 
