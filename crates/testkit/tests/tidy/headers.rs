@@ -68,7 +68,7 @@ fn every_python_file_says_what_it_is_about() {
     let violations: Vec<String> = silent
         .map(|file| {
             format!(
-                "{}: open with a docstring and say what lives here",
+                "{}: open with a docstring and say what it is about",
                 file.path
             )
         })
