@@ -126,7 +126,7 @@ def test_missed_flows_fail_the_run_and_are_never_hidden(
     box.missed_flows = 25
     ended = allosaur("run", HTTP, "-d", "1", *where)
     assert ended.code == 1, ended
-    assert "load not reached: 25 flows were not begun in time (20 %)" in ended.out
+    assert "load not reached: 25 flows were not opened in time (20 %)" in ended.out
     assert "missed 25." in ended.out
 
 
@@ -296,7 +296,7 @@ def flows(begun: int, connected: int, **more: Any) -> FlowCounters:
     [
         (outcome(flows(0, 0)), "no flow began"),
         (outcome(flows(10, 8)), "2 flows found no other end (20 %)"),
-        (outcome(flows(10, 10, missed_flows=10)), "10 flows were not begun in time (50 %)"),
+        (outcome(flows(10, 10, missed_flows=10)), "10 flows were not opened in time (50 %)"),
         (outcome(flows(0, 0), FlowPlan(client_mask=0)), "no flow came"),
         (outcome(flows(5, 5), overdue=True), "long after the end"),
         (

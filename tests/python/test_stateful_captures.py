@@ -13,7 +13,7 @@ from allosaur.packets._buffer import CapturedPacket
 from allosaur.packets._capture_writer import CaptureFile
 from allosaur.stateful._capture_place import SHIPPED
 from allosaur.stateful._commands import BufferCmd
-from allosaur.stateful._conversation import read_conversation
+from allosaur.stateful._recorded_flow import read_flow
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
@@ -252,7 +252,7 @@ def test_spoilt_captures_are_errors_and_nothing_else(tmp_path: Path) -> None:
             del data[rng.randrange(24, len(data)) :]
         path.write_bytes(data)
         try:
-            read_conversation(path)
+            read_flow(path)
             outcomes.add("taken")
         except ASTFError:
             outcomes.add("refused")

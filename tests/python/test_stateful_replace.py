@@ -188,7 +188,7 @@ def test_loops_are_counted_right(clear: bool) -> None:
 
 def test_where_a_count_is_not_clear_nothing_changes() -> None:
     made = looped(clear=False, around=True)
-    with pytest.raises(ASTFError, match="not clear how many bytes the other side waits for"):
+    with pytest.raises(ASTFError, match="not clear how many bytes the peer waits for"):
         made.replace_header("Host", "another.example")
     assert sent(made.client_template.program) == [b"hello", NEXT]
     assert received(made.server_template.program) == [5, 5 + 10 * len(NEXT)]

@@ -290,8 +290,8 @@ class Port:
             "rx_filter_mode": "fetch all" if attributes.get("rx_filter_mode") == "all" else "hardware match",
             "fc": _FLOW_CONTROL.get(attributes.get("fc", {}).get("mode"), "N/A"),
             "vxlan_fs": attributes.get("vxlan_fs") or "-",
-            "vlan": _vlan_words(self.vlan),
-            **_ear_words(self.status.get("rx_info", {})),
+            "vlan": _vlan_text(self.vlan),
+            **_receive_features(self.status.get("rx_info", {})),
             "service": self.is_service,
             "service_filtered": self.is_service_filtered,
         }
@@ -328,14 +328,14 @@ def _addresses(layers: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _vlan_words(tags: tuple[int, ...]) -> int | str:
+def _vlan_text(tags: tuple[int, ...]) -> int | str:
     if len(tags) == 1:
         return tags[0]
     return "{}/{} (QinQ)".format(*tags) if tags else "-"
 
 
-def _ear_words(rx_info: dict[str, Any]) -> dict[str, str]:
-    """What listens on the port beside its counters."""
+def _receive_features(rx_info: dict[str, Any]) -> dict[str, str]:
+    """What receives the frames of the port beside its counters."""
     queue, announces, joined = (rx_info.get(name, {}) for name in ("queue", "grat_arp", "capture_port"))
     return {
         "rx_queue": f"[{queue.get('count')} / {queue.get('size')}]" if queue.get("is_active") else "off",

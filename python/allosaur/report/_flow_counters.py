@@ -22,7 +22,7 @@ class SideCounters:
     begun_flows: int = 0
     """Clients: flows that were opened. Servers: flows that came."""
     connected_flows: int = 0
-    """Flows of which both ends knew. For UDP these are all that were begun."""
+    """Flows of which both ends knew. For UDP these are all that were opened."""
     closed_flows: int = 0
     active_flows: int = 0
     """Flows that there are now, with those that are not connected yet."""
@@ -76,13 +76,13 @@ class FlowCounters:
     client: SideCounters = SideCounters()
     server: SideCounters = SideCounters()
     missed_flows: int | None = None
-    """Flows that were due and were not begun in time: load that was asked for and not reached."""
+    """Flows that were due and were not opened in time: load that was asked for and not reached."""
     errors: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Counters that should be zero and are not: by side, by name."""
 
     @property
     def offered_flows(self) -> int:
-        """What the profile asked for so far: what was begun and what was missed."""
+        """What the profile asked for so far: what was opened and what was missed."""
         return self.client.begun_flows + (self.missed_flows or 0)
 
     def side(self, name: str) -> SideCounters:

@@ -164,7 +164,7 @@ class _ZmqSubscription:
         if self._monitor in ready:
             recv_monitor_message(self._monitor)
             return Signal.DISCONNECTED
-        # Many frames may wait; they are one ring of the bell.
+        # Many frames may wait; they are one notification.
         with contextlib.suppress(zmq.Again):
             while True:
                 self._socket.recv(zmq.NOBLOCK)

@@ -113,18 +113,18 @@ class _Run:
         self._clock = clock
         self._sleep = sleep
         self._outbox = _Outbox(context.client, context.port, pps)
-        self._ears = _Ears(context.client, context.port, max(pps * 5, _CAPTURE_PACKETS_MIN))
+        self._receiver = _Receiver(context.client, context.port, max(pps * 5, _CAPTURE_PACKETS_MIN))
         self._schedule = Schedule()
         for service in services:
             pipe = ServicePipe(clock, self._outbox.put)
-            self._ears.add(service, pipe)
+            self._receiver.add(service, pipe)
             work = service.run(pipe)
             if work is not None:
                 self._schedule.add(work)
 
     def run(self) -> None:
         try:
-            self._ears.open()
+            self._receiver.open()
             while not self._schedule.is_done:
                 self._turn()
             while not self._outbox.is_empty:
@@ -132,17 +132,17 @@ class _Run:
                 self._outbox.send(self._clock())
         finally:
             self._schedule.close()
-            self._ears.close()
+            self._receiver.close()
 
     def _turn(self) -> None:
         now_s = self._clock()
-        if self._ears.is_due(now_s) or self._schedule.expects_packets(now_s):
-            self._ears.listen(now_s)
+        if self._receiver.is_due(now_s) or self._schedule.expects_packets(now_s):
+            self._receiver.receive(now_s)
         moved = self._schedule.step(now_s)
         if self._outbox.send(self._clock()):
-            self._ears.wake(self._clock())
+            self._receiver.wake(self._clock())
         elif not moved:
-            self._nap(self._ears.next_s, self._outbox.next_s, self._schedule.next_due_s())
+            self._nap(self._receiver.next_s, self._outbox.next_s, self._schedule.next_due_s())
 
     def _nap(self, *until_s: float | None) -> None:
         """Sleep until the first of these times."""
@@ -193,7 +193,7 @@ class _Outbox:
         return True
 
 
-class _Ears:
+class _Receiver:
     """A capture for each filter, and who gets its packets."""
 
     def __init__(self, client: ServiceClient, port: int, limit: int) -> None:
@@ -221,7 +221,7 @@ class _Ears:
             self._captures[capture["id"]] = one
 
     def close(self) -> None:
-        """Stop listening. A server that is gone needs no word of it: why is known already."""
+        """End the captures. A server that is gone needs no word of it: why is known already."""
         with contextlib.suppress(STLConnectionError):
             for number in self._captures:
                 self._client.stop_capture(number)
@@ -235,7 +235,7 @@ class _Ears:
         self._interval_s = _POLL_S_MIN
         self.next_s = now_s + self._interval_s
 
-    def listen(self, now_s: float) -> None:
+    def receive(self, now_s: float) -> None:
         """Fetch what came, and hand it out."""
         packets: list[CapturedPacket] = []
         for number, one in self._captures.items():

@@ -49,7 +49,7 @@ class STLServiceICMPv6(STLService):
 
     ``dst_mac`` is where the frame goes (default: where the port's frames go). ``pkt_size`` is the
     frame's size in bytes without FCS, ``timeout`` how long to wait in seconds, ``vlan`` one tag or
-    two. Meanwhile it answers for the port's IPv6 address when the other side asks who has it.
+    two. Meanwhile it answers for the port's IPv6 address when its peer asks who has it.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class STLServiceICMPv6(STLService):
         return ServiceFilterIPv6
 
     def is_mult_required(self) -> bool:
-        """The other side asks for us by multicast."""
+        """The peer asks for us by multicast."""
         return True
 
     def run(self, pipe: ServicePipe) -> Generator[Wait, Any, None]:

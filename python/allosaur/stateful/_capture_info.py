@@ -9,7 +9,7 @@ from ._addresses import ASTFIPGen
 from ._arguments import U16_MAX, U32_MAX, flag, number, of_kind, whole
 from ._association import ASTFAssociation, ASTFAssociationRule
 from ._capture_place import find_capture
-from ._captured import conversation_of
+from ._captured import flow_of
 from ._commands import ASTFCmdDelay, ASTFCmdDelayRnd
 from ._errors import ASTFError, ASTFErrorBadParamCombination
 from ._replace import Pattern, Values
@@ -102,12 +102,12 @@ class ASTFTCPInfo:
     """
 
     def __init__(self, file: str | Path) -> None:
-        conversation = conversation_of(find_capture(file))
-        self.is_stream = conversation.stream
-        self.port = conversation.server_port
-        self.client_window, self.server_window = conversation.client.window, conversation.server.window
-        self.client_options = dict(conversation.client.options)
-        self.server_options = dict(conversation.server.options)
+        flow = flow_of(find_capture(file))
+        self.is_stream = flow.stream
+        self.port = flow.server_port
+        self.client_window, self.server_window = flow.client.window, flow.server.window
+        self.client_options = dict(flow.client.options)
+        self.server_options = dict(flow.server.options)
 
     def glob_info(self, side: str) -> ASTFGlobalInfoPerTemplate:
         """The tunables of a side, "c" or "s", as the capture has them: the MSS and the receive buffer."""

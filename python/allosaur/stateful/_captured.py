@@ -17,7 +17,7 @@ from ._commands import (
     ASTFCmdSend,
     ASTFCmdTxPkt,
 )
-from ._conversation import Conversation, Turn, read_conversation
+from ._recorded_flow import RecordedFlow, Turn, read_flow
 
 #: Ethernet, IPv4 and UDP: what a message carries besides its payload.
 UDP_HEADERS_BYTES = 14 + 20 + 8
@@ -41,27 +41,27 @@ def captured_commands(
     path: Path, side: str, s_delay: ASTFCmdDelay | ASTFCmdDelayRnd | None, udp_mtu: int | None
 ) -> Captured:
     """The commands of the client ("c") or the server ("s") of a capture. Raises ``ASTFError``."""
-    conversation = conversation_of(path)
-    if conversation.stream:
-        commands = _stream_commands(conversation.turns, side)
+    flow = flow_of(path)
+    if flow.stream:
+        commands = _stream_commands(flow.turns, side)
     else:
-        commands = _message_commands(conversation.turns, side, udp_mtu)
+        commands = _message_commands(flow.turns, side, udp_mtu)
     if s_delay is not None and side == "s":
         commands = _delayed(commands, s_delay)
-    if not conversation.stream:
+    if not flow.stream:
         commands = _kept_alive(commands)
-    return Captured(commands, conversation.stream, conversation.payload_bytes)
+    return Captured(commands, flow.stream, flow.payload_bytes)
 
 
-def conversation_of(path: Path) -> Conversation:
-    """The conversation of a capture, read once as long as the file stays as it is."""
+def flow_of(path: Path) -> RecordedFlow:
+    """The flow of a capture, read once as long as the file stays as it is."""
     status = path.stat()
     return _read_once(path, status.st_mtime_ns, status.st_size)
 
 
 @functools.lru_cache(maxsize=64)
-def _read_once(path: Path, _time_ns: int, _size: int) -> Conversation:
-    return read_conversation(path)
+def _read_once(path: Path, _time_ns: int, _size: int) -> RecordedFlow:
+    return read_flow(path)
 
 
 def _stream_commands(turns: tuple[Turn, ...], side: str) -> list[ASTFCmd]:

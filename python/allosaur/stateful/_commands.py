@@ -1,4 +1,4 @@
-"""The commands of a program: what one side of a conversation does, step by step.
+"""The commands of a program: what one side of a flow does, step by step.
 
 Labels, the names of variables and buffers belong to the whole program (``_program``).
 """

@@ -15,7 +15,7 @@ from ._association import ASTFAssociation, ASTFAssociationRule
 from ._buffers import Buffers
 from ._capture_info import ASTFCapInfo
 from ._capture_place import find_capture
-from ._captured import conversation_of
+from ._captured import flow_of
 from ._commands import ASTFCmdDelay, ASTFCmdDelayRnd, ASTFCmdKeepaliveMsg
 from ._errors import ASTFError, ASTFErrorBadParamCombination
 from ._loader import running
@@ -266,7 +266,7 @@ def _shares(captures: list[ASTFCapInfo]) -> list[float] | None:
     total_percent = sum(percent or 0 for percent in percents)
     if abs(total_percent - 100) > _PERCENT_TOLERANCE:
         raise ASTFError(f"cap_list: l7_percent of all captures is {total_percent:g} in all, it must be 100")
-    sizes = [conversation_of(find_capture(one.file)).payload_bytes for one in captures]
+    sizes = [flow_of(find_capture(one.file)).payload_bytes for one in captures]
     if not sum(sizes):
         raise ASTFError("cap_list: the captures have no payload to share by l7_percent, give cps")
     # TRex's client gives each its share of the bytes, whatever its percentage: profiles count on it.
@@ -288,7 +288,7 @@ def _captured_template(
         _share_keepalive(server, client)
     assoc = one.assoc
     if assoc is None:
-        assoc = ASTFAssociation(ASTFAssociationRule(conversation_of(find_capture(one.file)).server_port))
+        assoc = ASTFAssociation(ASTFAssociationRule(flow_of(find_capture(one.file)).server_port))
     template = ASTFTemplate(
         ASTFTCPClientTemplate(
             program=client,

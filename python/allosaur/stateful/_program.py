@@ -280,7 +280,7 @@ class ASTFProgram:
     ) -> int:
         """Change a header ("User-Agent", "Host") in all that the program sends; how often it was found.
 
-        One text is written into the program; the bytes that ``peer``, the program of the other side,
+        One text is written into the program; the bytes that ``peer``, the program of its peer,
         waits for are changed with it. Of a list of texts each connection draws one: at random, or with
         ``distribution="seq"`` in order; the shorter ones get spaces behind them, which a header may
         have. The list is described to the server, which must know how (see ``draw_lists``).

@@ -213,7 +213,7 @@ def _follow(name: str, commands: Sequence[ASTFCmd], peer: Sequence[ASTFCmd], mov
         new = _position(position, moved, loops)
         if new is None:
             raise ASTFError(
-                f"{name}: the text has another length, and it is not clear how many bytes the other side "
+                f"{name}: the text has another length, and it is not clear how many bytes the peer "
                 f"waits for then: give a text of the same length, or write the program with it"
             )
         counts.append(new - new_base)

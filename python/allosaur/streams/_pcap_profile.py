@@ -168,7 +168,7 @@ def _chain(
 
 
 def _rest(rest_usec: float, loop_count: int) -> STLStream:
-    """What takes the time until the other side is done, too."""
+    """What takes the time until the other half of the capture is done, too."""
     return STLStream(
         name="rest",
         mode=STLTXSingleBurst(total_pkts=1, percentage=100),

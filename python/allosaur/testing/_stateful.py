@@ -1,4 +1,4 @@
-"""The server in a box for stateful traffic: profiles, their states and events, counters that a test sets."""
+"""The mock server for stateful traffic: profiles, their states and events, counters that a test sets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _GAUGES = ("m_active_flows", "m_est_flows", "m_traffic_duration")
 
 
 class MockStatefulTransport(MockTransport):
-    """A server for stateful traffic in a box.
+    """A mock server for stateful traffic.
 
     Profiles are taken in fragments, start, run and stop with the states and events of a server; no
     traffic flows. A run with a duration ends at once with ``auto_finish``; else the test calls
@@ -45,7 +45,7 @@ class MockStatefulTransport(MockTransport):
         super().__init__(port_count, auto_finish)
         #: The counters of every profile, template group and the sum, by side and name.
         self.counters: dict[str, dict[str, float]] = {"client": {}, "server": {}}
-        #: Flows that were due and not begun in time, of every profile.
+        #: Flows that were due and not opened in time, of every profile.
         self.missed_flows = 0
         #: What is wrong with the next profile that starts: it fails with this text.
         self.start_error: str | None = None

@@ -22,7 +22,7 @@ Handler = Callable[[dict[str, Any]], Any]
 
 
 class MockTransport(MockPackets):
-    """A server in a box with ``port_count`` ports.
+    """A mock server with ``port_count`` ports.
 
     With ``auto_finish`` a run with a duration ends at once; without it, and for a run without a
     duration, the test calls ``finish``.
@@ -85,7 +85,7 @@ class MockTransport(MockPackets):
             self.publish(EventType.PORT_FINISHED, port_id=port_id)
 
     def publish(self, event: int, **data: Any) -> None:
-        """Let an event happen, and ring the bell."""
+        """Let an event happen, and notify of it."""
         self._events.append({"name": "trex-event", "type": int(event), "data": data, "seq": self._sequence})
         self._sequence += 1
         self._signals.put(Signal.FRAME)

@@ -257,7 +257,7 @@ def _missing(outcome: FlowOutcome) -> list[str]:
         reasons.append("no flow began")
     if missed:
         share = 100 * missed / max(counters.offered_flows, 1)
-        reasons.append(f"load not reached: {missed:,} flows were not begun in time ({share:.3g} %)")
+        reasons.append(f"load not reached: {missed:,} flows were not opened in time ({share:.3g} %)")
     connected = counters.client.connected_flows
     alone = begun - connected
     # With no_close the last ones were left on their way; but not all of them.
@@ -273,7 +273,7 @@ def _errors(outcome: FlowOutcome) -> list[str]:
 
 
 def _missed(client: ASTFClient, profiles: Sequence[str]) -> int | None:
-    """Count the flows that were not begun in time; `None` when the server does not, as TRex's."""
+    """Count the flows that were not opened in time; `None` when the server does not, as TRex's."""
     if "get_flow_rates" not in client.get_server_supported_cmds():
         return None
     return sum(int(client.get_flow_rates(name)["missed"]) for name in profiles)

@@ -119,7 +119,7 @@ class CounterMethods(StatefulBase):
 
         ``offered_cps``, ``begun_cps`` and ``achieved_cps`` are connections a second that are asked for,
         that begin, and that are established; ``begun``, ``established`` and ``missed`` how many since the
-        start: missed are those that were due and not begun in time. ``duration_s`` is since the start.
+        start: missed are those that were due and not opened in time. ``duration_s`` is since the start.
         Raises ``STLError`` when the server does not count them.
         """
         if "get_flow_rates" not in self._stateful().supported_commands:

@@ -39,7 +39,7 @@ class Ends:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class RecordedFlow:
     """A session: ``client`` and ``server`` are what their first segments say."""
 
     stream: bool
@@ -58,7 +58,7 @@ class _Seen:
     segment: Segment
 
 
-def read_conversation(path: Path) -> Conversation:
+def read_flow(path: Path) -> RecordedFlow:
     """The one session of a capture. Raises ``ASTFError`` when it has none, two, or a broken one."""
     seen = list(_session(path))
     if not seen:
@@ -75,7 +75,7 @@ def read_conversation(path: Path) -> Conversation:
     ends = {
         side: next((_ends(one.segment) for one in seen if one.side == side), Ends()) for side in ("c", "s")
     }
-    return Conversation(
+    return RecordedFlow(
         stream=first.protocol == TCP,
         turns=tuple(turns),
         payload_bytes=payload_bytes,
