@@ -3,13 +3,14 @@
 //! The modules stand in an order, and a module imports only from those before it:
 //! `affinity`, `clock`, `counters`, `worker_command`, `filter`, `observe`, `control`, `files`, `rpc`, `waker`, `mailbox`,
 //! `polling`, `request_channel`, `endpoint`, `table`, `sim`, `settings`, `layout`, `threads`, `bench`, `devices`,
-//! `config`, `startup_info`, `netdevs`, `service`.
+//! `config`, `startup_info`, `netdevs`, `control_thread`.
 
 pub mod affinity;
 pub mod bench;
 pub mod clock;
 pub mod config;
 pub mod control;
+pub mod control_thread;
 pub mod counters;
 pub mod devices;
 pub mod endpoint;
@@ -22,7 +23,6 @@ pub mod observe;
 pub mod polling;
 pub mod request_channel;
 pub mod rpc;
-pub mod service;
 pub mod settings;
 pub mod sim;
 pub mod startup_info;

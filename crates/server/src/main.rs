@@ -20,15 +20,15 @@ use allosaur_server::config::{
     BenchOptions, CommandLine, ConfigCommand, ConfigOptions, PortsCommand, PortsOptions,
     ServeOptions, SimOptions, Subcommands, one_line,
 };
+use allosaur_server::control_thread::ServiceError;
 use allosaur_server::devices::prepare::{Wish, prepare};
 use allosaur_server::devices::show as show_devices;
 use allosaur_server::files::DiskFiles;
 use allosaur_server::layout::plan;
-use allosaur_server::service::ServiceError;
 use allosaur_server::settings::read::{Findings, Problem};
 use allosaur_server::settings::{self, Loaded, Surroundings, begin, show};
 use allosaur_server::sim::Scenario;
-use allosaur_server::{affinity, devices, service};
+use allosaur_server::{affinity, control_thread, devices};
 use clap::Parser;
 use clap::error::ErrorKind as Refusal;
 use tracing_subscriber::EnvFilter;
@@ -94,7 +94,7 @@ fn serve(options: &ServeOptions) -> Result<(), Failure> {
         return Err(Failure(problem, WRONG_INPUT));
     }
     // Not locked: another thread writes there too.
-    service::serve(&settings, &mut stdout()).map_err(|error| {
+    control_thread::serve(&settings, &mut stdout()).map_err(|error| {
         let code = match &error {
             ServiceError::Port(PortError::Interface(it)) if it.is_temporary => SETUP,
             // Any other port was named wrongly; threads are as the user said.
@@ -194,7 +194,10 @@ fn check(file: &Path, json: bool) -> Result<(), Failure> {
     }
     println!("{}: {}", file.display(), show::summary(&loaded));
     // The file may be for another machine.
-    match plan(&loaded.settings, &service::machine_of(&loaded.settings)) {
+    match plan(
+        &loaded.settings,
+        &control_thread::machine_of(&loaded.settings),
+    ) {
         Ok(layout) => {
             for line in layout.in_words() {
                 println!("  {line}");

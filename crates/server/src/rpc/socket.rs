@@ -1,7 +1,7 @@
 //! The two ZeroMQ sockets: REP for requests and replies, PUB for what is published.
 //!
 //! Nothing here blocks: [`Sockets::receive`] gives `None` when there is no request, and neither
-//! replies nor published frames wait for a slow or vanished client. The loop of `service` waits
+//! replies nor published frames wait for a slow or vanished client. The loop of `control_thread` waits
 //! for [`Sockets::poll_item`] together with whatever else it waits for.
 
 use thiserror::Error;

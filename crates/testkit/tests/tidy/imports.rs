@@ -27,7 +27,7 @@ const MEETING_PLACES: [&str; 8] = [
     "receive",
     "threads",
     "startup_info",
-    "service",
+    "control_thread",
     "bench",
 ];
 

@@ -1,0 +1,43 @@
+//! What control sees of the world: counters, time, files, watchers and devices.
+
+use allosaur_engine::time::Nanos;
+
+use crate::clock::Clock;
+use crate::control::View;
+use crate::counters::{Counters, Snapshot};
+use crate::files::DiskFiles;
+use crate::netdevs::Netdevs;
+use crate::threads::RxHandle;
+
+/// What control sees of the world.
+pub(super) struct ControlContext {
+    pub(super) counters: Counters,
+    pub(super) snapshot: Snapshot,
+    pub(super) clock: Clock,
+    pub(super) rx_handle: RxHandle,
+    pub(super) netdevs: Netdevs,
+}
+
+impl ControlContext {
+    pub(super) fn now_ns(&self) -> Nanos {
+        self.clock.now_ns()
+    }
+
+    /// Looks at what the threads have counted.
+    pub(super) fn refresh(&mut self) {
+        self.counters.read(&mut self.snapshot);
+    }
+
+    /// What control sees at that time.
+    pub(super) fn view(&self, now_ns: Nanos) -> View<'_> {
+        View {
+            now_ns,
+            snapshot: &self.snapshot,
+            groups: &self.counters,
+            time: &self.clock,
+            files: &DiskFiles,
+            observer: &self.rx_handle,
+            devices: &self.netdevs,
+        }
+    }
+}
