@@ -2,6 +2,10 @@
 
 /// Most bytes of a request, zipped and plain.
 pub const REQUEST_BYTES_MAX: usize = 999_999;
+/// Most messages of one client that are not answered.
+pub const MESSAGES_PER_PEER_MAX: usize = 16;
+/// Most messages of all clients that are not answered.
+pub const MESSAGES_MAX: usize = 256;
 /// Most sessions with an event queue.
 pub const SESSIONS_MAX: usize = 256;
 /// Most events that one session has not fetched.
@@ -54,17 +58,23 @@ pub const CAPTURE_FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// The limits for the reference page: what, how much, what happens beyond it.
 pub fn table() -> Vec<(&'static str, String, &'static str)> {
-    let mut table = stateless_table();
+    let mut table = message_table();
+    table.extend(stateless_table());
     table.extend(stateful_table());
     table
 }
 
-fn stateless_table() -> Vec<(&'static str, String, &'static str)> {
+fn message_table() -> Vec<(&'static str, String, &'static str)> {
     vec![
         (
             "a request, compressed or plain",
             format!("{REQUEST_BYTES_MAX} bytes"),
             "an error",
+        ),
+        (
+            "messages of one client, and of all, that are not answered",
+            format!("{MESSAGES_PER_PEER_MAX} and {MESSAGES_MAX}"),
+            "an error at once; earlier ones are answered",
         ),
         (
             "sessions with an event queue",
@@ -81,6 +91,11 @@ fn stateless_table() -> Vec<(&'static str, String, &'static str)> {
             format!("{SESSION_SILENCE_S_MAX} s"),
             "a reader is forgotten; an owner gets no further events until it reads",
         ),
+    ]
+}
+
+fn stateless_table() -> Vec<(&'static str, String, &'static str)> {
+    vec![
         (
             "profiles of a port",
             PROFILES_MAX.to_string(),

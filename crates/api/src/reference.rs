@@ -13,7 +13,7 @@ it there, then run `ALLOSAUR_WRITE_DOCS=1 cargo test -p allosaur-api --test tabl
 
 ## Messages
 
-Requests go to a ZeroMQ REP socket (port 4501 unless told otherwise), one JSON-RPC 2.0 request or
+Requests go from a ZeroMQ REQ socket to port 4501 (unless told otherwise), one JSON-RPC 2.0 request or
 a list of them in one frame. A list is worked off in order and answered by a list; a list of one
 is answered by its only reply, and an empty one by `null`. Every request has an `id` that is not
 `null`, and `params`, which is an object.

@@ -1,8 +1,8 @@
 //! The server: everything between the RPC and the traffic.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `affinity`, `clock`, `counters`, `worker_command`, `filter`, `observe`, `control`, `files`, `rpc`, `waker`, `mailbox`,
-//! `polling`, `request_channel`, `endpoint`, `table`, `sim`, `settings`, `layout`, `threads`, `bench`, `devices`,
+//! `affinity`, `clock`, `counters`, `worker_command`, `filter`, `observe`, `control`, `files`, `transport`, `rpc`, `waker`, `mailbox`,
+//! `polling`, `request_channel`, `job_thread`, `endpoint`, `table`, `sim`, `settings`, `layout`, `threads`, `bench`, `devices`,
 //! `config`, `startup_info`, `netdevs`, `control_thread`.
 
 pub mod affinity;
@@ -16,6 +16,7 @@ pub mod devices;
 pub mod endpoint;
 pub mod files;
 pub mod filter;
+pub mod job_thread;
 pub mod layout;
 pub mod mailbox;
 pub mod netdevs;
@@ -28,5 +29,6 @@ pub mod sim;
 pub mod startup_info;
 pub mod table;
 pub mod threads;
+pub mod transport;
 pub mod waker;
 pub mod worker_command;

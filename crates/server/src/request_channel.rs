@@ -1,81 +1,86 @@
-//! The request channel: control asks the receive thread, and waits for the answer.
+//! The request channel: what control asks the receive thread, and what it answers, a ring each way.
+//!
+//! Nobody waits. What the ring has no room for is kept by control and offered again; control never
+//! has more questions under way than the ring of answers holds.
 
-use std::cell::RefCell;
-use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::collections::VecDeque;
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
+use crate::control::QuestionId;
 use crate::observe::{Answer, Request};
-use crate::waker::Waker;
+use crate::waker::{Notify, Waker};
 
-/// How long control waits for an answer.
-const ANSWER_MAX: Duration = Duration::from_millis(500);
-/// Questions that may be under way: one, and those that control gave up.
+/// Questions that may be under way.
 const QUESTIONS: usize = 16;
+/// Questions that wait for that. Beyond them the receive thread has stood still for long.
+const BACKLOG_MAX: usize = 4096;
 
 /// The end of control.
 #[derive(Debug)]
 pub struct RequestSender {
-    line: RefCell<Line>,
+    questions: Producer<(QuestionId, Request)>,
+    answers: Consumer<(QuestionId, Answer)>,
+    under_way: usize,
+    backlog: VecDeque<(QuestionId, Request)>,
     receive: Waker,
-}
-
-#[derive(Debug)]
-struct Line {
-    questions: Producer<(u64, Request)>,
-    answers: Consumer<(u64, Answer)>,
-    asked: u64,
 }
 
 /// The end of the receive thread.
 #[derive(Debug)]
 pub struct RequestReceiver {
-    questions: Consumer<(u64, Request)>,
-    answers: Producer<(u64, Answer)>,
-    control: Thread,
+    questions: Consumer<(QuestionId, Request)>,
+    answers: Producer<(QuestionId, Answer)>,
+    control: Notify,
 }
 
-/// The two ends; `receive` wakes the receive thread. Control is the thread that calls this.
-pub fn request_channel(receive: Waker) -> (RequestSender, RequestReceiver) {
+/// The two ends; `receive` wakes the receive thread, and `control` the control thread.
+pub fn request_channel(receive: Waker, control: Notify) -> (RequestSender, RequestReceiver) {
     let (questions_in, questions) = RingBuffer::new(QUESTIONS);
     let (answers, answers_out) = RingBuffer::new(QUESTIONS);
-    let asking = RequestSender {
-        line: RefCell::new(Line {
-            questions: questions_in,
-            answers: answers_out,
-            asked: 0,
-        }),
+    let sender = RequestSender {
+        questions: questions_in,
+        answers: answers_out,
+        under_way: 0,
+        backlog: VecDeque::new(),
         receive,
     };
-    let answering = RequestReceiver {
+    let receiver = RequestReceiver {
         questions,
         answers,
-        control: thread::current(),
+        control,
     };
-    (asking, answering)
+    (sender, receiver)
 }
 
 impl RequestSender {
-    /// Asks and waits; nothing when there is no answer in time.
-    pub fn ask(&self, request: Request) -> Option<Answer> {
-        let mut line = self.line.borrow_mut();
-        line.asked += 1;
-        let number = line.asked;
-        // When the ring is full the receive thread has stood still for many questions.
-        line.questions.push((number, request)).ok()?;
-        self.receive.wake();
-        let until = Instant::now() + ANSWER_MAX;
-        loop {
-            match line.answers.pop() {
-                Ok((answered, answer)) if answered == number => return Some(answer),
-                // To a question that was given up.
-                Ok(_) => {}
-                Err(_) => {
-                    let left = until.checked_duration_since(Instant::now())?;
-                    thread::park_timeout(left);
-                }
-            }
+    /// Asks, now or when there is room.
+    pub fn send(&mut self, question: QuestionId, request: Request) {
+        if self.backlog.len() >= BACKLOG_MAX {
+            tracing::error!("the receive thread stands still: it is not asked {request:?}");
+            return;
+        }
+        self.backlog.push_back((question, request));
+        self.flush();
+    }
+
+    /// The next answer, if there is one; they come in the order of the questions.
+    pub fn receive(&mut self) -> Option<(QuestionId, Answer)> {
+        let answer = self.answers.pop().ok()?;
+        self.under_way -= 1;
+        self.flush();
+        Some(answer)
+    }
+
+    fn flush(&mut self) {
+        while self.under_way < QUESTIONS {
+            let Some(question) = self.backlog.pop_front() else {
+                return;
+            };
+            let pushed = self.questions.push(question);
+            debug_assert!(pushed.is_ok(), "fewer are under way than there is room for");
+            self.under_way += 1;
+            self.receive.wake();
         }
     }
 }
@@ -90,15 +95,12 @@ impl RequestReceiver {
     /// it is answered: who has stopped something and then reads its counters shall have them all.
     /// Returns whether there was one.
     pub fn answer(&mut self, answer: impl FnOnce(Request) -> Answer) -> bool {
-        if self.answers.is_full() {
-            return false;
-        }
-        let Ok((number, request)) = self.questions.pop() else {
+        let Ok((question, request)) = self.questions.pop() else {
             return false;
         };
-        let answered = self.answers.push((number, answer(request)));
-        debug_assert!(answered.is_ok(), "there was room");
-        self.control.unpark();
+        let answered = self.answers.push((question, answer(request)));
+        debug_assert!(answered.is_ok(), "there is room for all that are under way");
+        self.control.notify();
         true
     }
 }
@@ -107,43 +109,39 @@ impl RequestReceiver {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_question_is_answered_by_another_thread() {
-        let (asking, mut answering) = request_channel(Waker::new().expect("a file descriptor"));
-        let receive = thread::spawn(move || {
-            let mut left = 2;
-            while left > 0 {
-                thread::park_timeout(Duration::from_millis(1));
-                answering.answer(|_| {
-                    left -= 1;
-                    Answer::Started { capture: left }
-                });
-            }
-        });
-        let answers = [(); 2].map(|()| asking.ask(Request::ListCaptures));
-        assert_eq!(
-            answers,
-            [1, 0].map(|capture| Some(Answer::Started { capture }))
-        );
-        receive.join().expect("no panic");
+    fn channel() -> (RequestSender, RequestReceiver) {
+        let receive = Waker::new().expect("a file descriptor");
+        request_channel(receive, Notify::new().expect("a file descriptor"))
     }
 
     #[test]
-    fn an_answer_that_comes_too_late_is_not_taken_for_another() {
-        let (asking, mut answering) = request_channel(Waker::new().expect("a file descriptor"));
-        assert_eq!(asking.ask(Request::ListCaptures), None);
-        answering.answer(|_| Answer::Unknown);
-        let answers = thread::spawn(move || {
-            let mut answered = false;
-            while !answered {
-                answering.answer(|_| {
-                    answered = true;
-                    Answer::Done
-                });
-                thread::yield_now();
+    fn more_questions_than_the_ring_holds_are_answered_in_order() {
+        let (mut sender, mut receiver) = channel();
+        let questions = 3 * QUESTIONS as u64;
+        for question in 0..questions {
+            sender.send(QuestionId(question), Request::ListCaptures);
+        }
+        let mut answered = 0;
+        let mut received = Vec::new();
+        while received.len() < questions as usize {
+            while receiver.answer(|_| Answer::Started { capture: answered }) {
+                answered += 1;
             }
-        });
-        assert_eq!(asking.ask(Request::ListCaptures), Some(Answer::Done));
-        answers.join().expect("no panic");
+            while let Some((question, answer)) = sender.receive() {
+                let capture = question.0 as u32;
+                assert_eq!(answer, Answer::Started { capture });
+                received.push(question.0);
+            }
+        }
+        assert_eq!(received, (0..questions).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_receiver_that_stands_still_does_not_fill_the_memory() {
+        let (mut sender, _receiver) = channel();
+        for question in 0..2 * BACKLOG_MAX as u64 {
+            sender.send(QuestionId(question), Request::ListCaptures);
+        }
+        assert!(sender.backlog.len() <= BACKLOG_MAX);
     }
 }

@@ -1,5 +1,7 @@
 //! Echo streams between two memory ports, by a receive thread that really runs.
 
+mod asking;
+
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,10 +19,10 @@ use allosaur_server::counters::{Counters, Snapshot};
 use allosaur_server::filter::Filter;
 use allosaur_server::observe::{Answer, Request};
 use allosaur_server::polling::Poll;
-use allosaur_server::request_channel::{RequestSender, request_channel};
 use allosaur_server::threads::receive::Receiver;
 use allosaur_server::threads::receive::watch::Watch;
 use allosaur_server::waker::Waker;
+use asking::Asking;
 
 fn terms(run: u32, rate_pps: f64) -> EchoTerms {
     let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
@@ -43,7 +45,7 @@ fn terms(run: u32, rate_pps: f64) -> EchoTerms {
     }
 }
 
-fn readout(asking: &RequestSender) -> Vec<EchoReadout> {
+fn readout(asking: &Asking) -> Vec<EchoReadout> {
     match asking.ask(Request::ReadEcho) {
         Some(Answer::Echo(ports)) => ports,
         other => panic!("{other:?}"),
@@ -51,7 +53,7 @@ fn readout(asking: &RequestSender) -> Vec<EchoReadout> {
 }
 
 /// Waits until both ports have measured so many.
-fn measured(asking: &RequestSender, packets: u64) -> [EchoReadout; 2] {
+fn measured(asking: &Asking, packets: u64) -> [EchoReadout; 2] {
     loop {
         let ports = readout(asking);
         if ports.iter().all(|port| port.counters.received >= packets) {
@@ -61,7 +63,7 @@ fn measured(asking: &RequestSender, packets: u64) -> [EchoReadout; 2] {
     }
 }
 
-fn received(asking: &RequestSender, capture: u32) -> u64 {
+fn received(asking: &Asking, capture: u32) -> u64 {
     match asking.ask(Request::ListCaptures) {
         Some(Answer::Captures(captures)) => captures[capture as usize - 1].matched,
         other => panic!("{other:?}"),
@@ -70,7 +72,7 @@ fn received(asking: &RequestSender, capture: u32) -> u64 {
 
 /// A receive thread that runs on two memory ports, a link between them.
 struct Running {
-    asking: RequestSender,
+    asking: Asking,
     counters: Counters,
     waker: Waker,
     stop: Arc<AtomicBool>,
@@ -82,7 +84,7 @@ impl Running {
         let (a, b) = memory::pair(1, 1, link);
         let (clock, counters) = (Clock::start(), Counters::new(2, 1));
         let waker = Waker::new().expect("a file descriptor");
-        let (asking, answering) = request_channel(waker.clone());
+        let (asking, answering) = asking::asking(waker.clone());
         let queues: Vec<PortTx> = a.tx.into_iter().chain(b.tx).map(Into::into).collect();
         let watch = Watch::new(queues, Vec::new(), TapSwitch::default(), answering);
         let receiver = Receiver::new(

@@ -3,7 +3,7 @@
 
 mod rpc_common;
 
-use allosaur_server::rpc::{Codec, framing};
+use allosaur_server::transport::{Codec, framing};
 use rpc_common::{User, World, start, stateless_commands, stream};
 use serde_json::{Value, json};
 

@@ -305,7 +305,7 @@ fn a_pause_that_nobody_answers_holds_all_the_same() {
     world.ok("pause_traffic", of_profile(&user, "_"));
     // Nobody answered in time; the profile is paused all the same.
     assert_eq!(state(&mut world, &user).0, "PAUSE");
-    assert!(!world.control.awaits_workers());
+    assert_eq!(world.control.pending(), 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod rpc_common;
 
 use allosaur_api::Access;
-use allosaur_server::rpc::Codec;
+use allosaur_server::transport::Codec;
 use proptest::prelude::*;
 use rpc_common::{User, World, stateless_commands, stream};
 use serde_json::{Map, Value, json};

@@ -299,7 +299,7 @@ fn pushed_packets_leave_at_once_and_before_the_answer() {
     // While they leave, the answer waits; a test that does not obey gave up waiting.
     world.obedient = true;
     world.ok("push_pkts", user.params(params.clone()));
-    assert!(!world.control.awaits_workers());
+    assert_eq!(world.control.pending(), 0);
     // Packets that take long are not waited for: nobody answers here.
     world.obedient = false;
     params["ipg_usec"] = json!(1000);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Control, Reply, View};
 use crate::filter::Filter;
-use crate::observe::{Answer, CaptureState, Endpoint, Format, Request};
+use crate::observe::{Answer, CaptureState, Endpoint, Format, PortState, Request};
 
 /// Limits that are written twice, because `allosaur_api` knows nothing of this crate.
 const _: () = {
@@ -20,32 +20,38 @@ const _: () = {
 };
 
 impl Control {
-    pub(super) fn capture(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn capture(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         match Capture::parse(fields)? {
             Capture::Start(params) => self.start_capture(&params, view),
-            Capture::Stop { capture } => match ask(view, Request::StopCapture(capture))? {
-                Answer::Stopped { pending, endpoint } => {
-                    Ok(json!({"pkt_count": pending, "endpoint": endpoint}))
-                }
-                _ => Err(unknown_capture(capture)),
-            },
+            Capture::Stop { capture } => self.ask(
+                Request::StopCapture(capture),
+                move |_, answer, _| match answer {
+                    Answer::Stopped { pending, endpoint } => {
+                        Ok(json!({"pkt_count": pending, "endpoint": endpoint}))
+                    }
+                    _ => Err(unknown_capture(capture)),
+                },
+            ),
             Capture::Fetch {
                 capture,
                 packets_max,
                 snap_bytes,
-            } => fetch_capture(capture, packets_max, snap_bytes, view),
-            Capture::Remove { capture } => match ask(view, Request::RemoveCapture(capture))? {
-                Answer::Done => Ok(json!({})),
-                _ => Err(unknown_capture(capture)),
-            },
-            Capture::Status => match ask(view, Request::ListCaptures)? {
+            } => self.fetch_capture(capture, packets_max, snap_bytes),
+            Capture::Remove { capture } => self.ask(
+                Request::RemoveCapture(capture),
+                move |_, answer, _| match answer {
+                    Answer::Done => Ok(json!({})),
+                    _ => Err(unknown_capture(capture)),
+                },
+            ),
+            Capture::Status => self.ask(Request::ListCaptures, |_, answer, _| match answer {
                 Answer::Captures(states) => Ok(states.iter().map(status).collect()),
                 _ => Ok(json!([])),
-            },
+            }),
         }
     }
 
-    fn start_capture(&self, params: &StartCapture, view: &View<'_>) -> Reply {
+    fn start_capture(&mut self, params: &StartCapture, view: &View<'_>) -> Reply {
         if params.transmit_ports.is_empty() && params.receive_ports.is_empty() {
             return Err(Error::execution(
                 "fields 'tx' and 'rx' name no port: name those whose packets to capture",
@@ -66,7 +72,7 @@ impl Control {
             "" => None,
             text => {
                 let endpoint = endpoint(text);
-                let sink = view.observer.open_endpoint(&endpoint, params.snap_bytes);
+                let sink = view.endpoints.open_endpoint(&endpoint, params.snap_bytes);
                 let sink = sink.map_err(|problem| Error::execution(format!("endpoint: {problem}")));
                 Some((endpoint, sink?))
             }
@@ -76,15 +82,16 @@ impl Control {
             filter,
             endpoint,
         };
-        match ask(view, request)? {
+        let asked_at = view.now_ns;
+        self.ask(request, move |_, answer, _| match answer {
             Answer::Started { capture } => {
-                Ok(json!({"capture_id": capture, "start_ts": seconds(view.now_ns)}))
+                Ok(json!({"capture_id": capture, "start_ts": seconds(asked_at)}))
             }
             _ => Err(Error::execution(format!(
                 "there are {} captures, which is the most: remove one first",
                 crate::observe::CAPTURES_MAX
             ))),
-        }
+        })
     }
 
     fn port_mask(&self, ports: &[u8]) -> Result<u64, Error> {
@@ -96,58 +103,70 @@ impl Control {
         Ok(mask)
     }
 
-    pub(super) fn start_capture_port(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn start_capture_port(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = CapturePort::parse_start(fields)?;
-        self.port(params.port)?;
+        let port = params.port;
+        self.port(port)?;
         let filter = filter(&params.filter, "bpf_filter")?;
-        let state = ask(view, Request::PortState(params.port))?;
-        if let Answer::Port(state) = state {
-            if let Some((endpoint, _)) = state.wire {
-                return Err(Error::execution(format!(
-                    "port {} is joined to {endpoint} already: stop_capture_port first",
-                    params.port
-                )));
-            }
-        }
-        let wire = view.observer.open_wire(&params.endpoint);
+        let wire = view.endpoints.open_wire(&params.endpoint);
         let wire = wire.map_err(|problem| Error::execution(format!("endpoint: {problem}")))?;
         let request = Request::OpenWire {
-            port: params.port,
+            port,
             endpoint: params.endpoint,
             filter,
             wire,
         };
-        ask(view, request).map(|_| json!({}))
+        self.ask(request, move |_, answer, _| match answer {
+            Answer::Port(PortState {
+                wire: Some((endpoint, _)),
+                ..
+            }) => Err(Error::execution(format!(
+                "port {port} is joined to {endpoint} already: stop_capture_port first"
+            ))),
+            _ => Ok(json!({})),
+        })
     }
 
-    pub(super) fn stop_capture_port(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn stop_capture_port(&mut self, fields: &Fields<'_>) -> Reply {
         let port = port_id(fields)?;
         self.port(port)?;
-        ask(view, Request::CloseWire(port)).map(|_| json!({}))
+        self.tell(Request::CloseWire(port));
+        Ok(json!({}))
     }
 
-    pub(super) fn set_capture_port_filter(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn set_capture_port_filter(&mut self, fields: &Fields<'_>) -> Reply {
         let params = CapturePort::parse_filter(fields)?;
         let port = params.port;
         self.port(port)?;
         let filter = filter(&params.filter, "bpf_filter")?;
-        match ask(view, Request::SetWireFilter { port, filter })? {
+        let request = Request::SetWireFilter { port, filter };
+        self.ask(request, move |_, answer, _| match answer {
             Answer::Unknown => Err(Error::execution(format!(
                 "port {port} is joined to no socket: start_capture_port first"
             ))),
             _ => Ok(json!({})),
-        }
+        })
     }
-}
 
-/// Asks the receive thread.
-pub(super) fn ask(view: &View<'_>, request: Request) -> Result<Answer, Error> {
-    view.observer.ask(request).ok_or_else(|| {
-        Error::execution(
-            "the receive thread does not answer: try again, and look at the server's log if that \
-             does not help",
-        )
-    })
+    fn fetch_capture(&mut self, capture: u32, packets_max: u32, snap_bytes: usize) -> Reply {
+        let packets_max = (packets_max as usize).min(allosaur_api::limits::FETCHED_PACKETS_MAX);
+        let request = Request::FetchCapture {
+            capture,
+            packets_max,
+        };
+        self.ask(request, move |_, answer, _| match answer {
+            Answer::Packets {
+                packets,
+                pending,
+                started_at,
+            } => Ok(json!({
+                "pending": pending,
+                "start_ts": seconds(started_at),
+                "pkts": fetched(&packets, snap_bytes),
+            })),
+            _ => Err(unknown_capture(capture)),
+        })
+    }
 }
 
 /// The packets of a reply.
@@ -171,26 +190,6 @@ pub(super) fn fetched(packets: &[Captured], snap_bytes: usize) -> Value {
         serde_json::to_value(fetched).expect("a plain struct")
     };
     packets.iter().map(packet).collect()
-}
-
-fn fetch_capture(capture: u32, packets_max: u32, snap_bytes: usize, view: &View<'_>) -> Reply {
-    let packets_max = (packets_max as usize).min(allosaur_api::limits::FETCHED_PACKETS_MAX);
-    let request = Request::FetchCapture {
-        capture,
-        packets_max,
-    };
-    match ask(view, request)? {
-        Answer::Packets {
-            packets,
-            pending,
-            started_at,
-        } => Ok(json!({
-            "pending": pending,
-            "start_ts": seconds(started_at),
-            "pkts": fetched(&packets, snap_bytes),
-        })),
-        _ => Err(unknown_capture(capture)),
-    }
 }
 
 fn status(state: &CaptureState) -> Value {

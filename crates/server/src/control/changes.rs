@@ -174,7 +174,8 @@ impl Control {
         if wait == Wait::Yes {
             run.changing = run.running.clone();
             run.changing_at = at;
-            run.awaited = true;
+            let key = run.key;
+            self.pendings.await_change(key);
         }
         for core in &run.running {
             let command = Command::ChangeProfile {
@@ -203,9 +204,6 @@ impl Run {
             return;
         }
         self.changing.retain(|changing| *changing != core);
-        if self.changing.is_empty() && !self.stopping {
-            self.awaited = false;
-        }
     }
 }
 

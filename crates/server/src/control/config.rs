@@ -7,10 +7,8 @@ use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::Checksums;
 
-use super::files::CaptureFiles;
-use crate::clock::Clock;
 use crate::counters::{GroupReadout, Snapshot};
-use crate::observe::Observe;
+use crate::observe::Endpoints;
 
 /// Facts that do not change while the server runs.
 #[derive(Clone, Debug)]
@@ -138,25 +136,6 @@ pub struct StartAddresses {
     pub source_mac: Option<[u8; 6]>,
 }
 
-/// A clock that goes on while control works.
-pub trait TimeSource: std::fmt::Debug {
-    /// The time now.
-    fn now_ns(&self) -> Nanos;
-}
-
-impl TimeSource for Clock {
-    fn now_ns(&self) -> Nanos {
-        Clock::now_ns(self)
-    }
-}
-
-/// Virtual time stands still.
-impl TimeSource for Nanos {
-    fn now_ns(&self) -> Nanos {
-        *self
-    }
-}
-
 /// What control sees of the world while it handles something.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
@@ -166,12 +145,8 @@ pub struct View<'a> {
     pub snapshot: &'a Snapshot,
     /// The counters of packet groups.
     pub groups: &'a dyn GroupReadout,
-    /// The time again, for what takes long.
-    pub time: &'a dyn TimeSource,
-    /// Where capture files are read.
-    pub files: &'a dyn CaptureFiles,
-    /// Who watches frames.
-    pub observer: &'a dyn Observe,
+    /// Opens files and sockets for packets.
+    pub endpoints: &'a dyn Endpoints,
     /// What interfaces and devices count themselves.
     pub devices: &'a dyn DeviceCounters,
 }

@@ -15,14 +15,13 @@ use allosaur_engine::stream::{
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use serde_json::{Value, json};
 
-use super::captures::ask;
 use super::config::mac_text;
 use super::port::{Port, State};
 use super::ports::layers_changed;
 use super::stream::decode_packet;
 use super::traffic::check_frames;
 use super::{Action, Control, Reply, StartAddresses, View};
-use crate::observe::{Answer, PortState, Request, ServiceMode};
+use crate::observe::{Answer, Request, ServiceMode};
 
 /// What changes addresses when a gateway has answered.
 const RESOLVE: &str = "resolve";
@@ -146,13 +145,8 @@ impl Layers {
 
 impl Control {
     /// Gives a port its addresses, and tells who answers for them; before the first request.
-    pub fn set_start_addresses(
-        &mut self,
-        id: u8,
-        addresses: &StartAddresses,
-        view: &View<'_>,
-    ) -> Result<(), Error> {
-        let set = self.set_layers(id, "start", view, |layers, _| {
+    pub fn set_start_addresses(&mut self, id: u8, addresses: &StartAddresses) -> Result<(), Error> {
+        let set = self.set_layers(id, "start", |layers, _| {
             if let Some(mac) = addresses.destination_mac {
                 layers.destination_mac = mac;
             }
@@ -167,40 +161,45 @@ impl Control {
         set.map(|_| ())
     }
 
-    /// Takes note of the gateways that answered ports that look for theirs. What a port sends
-    /// already keeps its destination.
-    pub(super) fn note_gateways(&mut self, view: &View<'_>) {
+    /// Asks which gateways have answered ports that look for theirs. What a port sends already keeps
+    /// its destination.
+    pub(super) fn ask_for_gateways(&mut self) {
         for id in 0..self.ports.len() as u8 {
-            if self.ports[usize::from(id)]
-                .layers
-                .sought_gateway()
-                .is_none()
-            {
+            let port = &mut self.ports[usize::from(id)];
+            if port.asks_for_gateway || port.layers.sought_gateway().is_none() {
                 continue;
             }
-            let state = ask(view, Request::PortState(id));
-            let Ok(Answer::Port(PortState {
-                gateway_mac: Some(mac),
-                ..
-            })) = state
-            else {
-                continue;
-            };
-            let noted = self.set_layers(id, RESOLVE, view, |layers, _| {
-                layers.destination_mac = mac;
-                if let Some(layer) = &mut layers.ipv4 {
-                    layer.resolved = true;
+            port.asks_for_gateway = true;
+            // Nobody waits for what stands for a reply here.
+            let _ = self.ask(Request::PortState(id), move |control, answer, view| {
+                control.ports[usize::from(id)].asks_for_gateway = false;
+                if let Answer::Port(state) = answer {
+                    control.note_gateway(id, state.gateway_mac, view.now_ns);
                 }
+                Ok(Value::Null)
             });
-            match noted {
-                Ok(_) => {
-                    tracing::info!(port = id, mac = mac_text(mac), "found the gateway");
-                    let event = layers_changed(id, &self.ports[usize::from(id)]);
-                    self.queue_event(event, view.now_ns);
-                }
-                // The port transmits: at a later tick.
-                Err(error) => tracing::debug!(port = id, "{error}"),
+        }
+    }
+
+    fn note_gateway(&mut self, id: u8, mac: Option<[u8; 6]>, now_ns: Nanos) {
+        let layers = &self.ports[usize::from(id)].layers;
+        let Some(mac) = mac.filter(|_| layers.sought_gateway().is_some()) else {
+            return;
+        };
+        let noted = self.set_layers(id, RESOLVE, |layers, _| {
+            layers.destination_mac = mac;
+            if let Some(layer) = &mut layers.ipv4 {
+                layer.resolved = true;
             }
+        });
+        match noted {
+            Ok(_) => {
+                tracing::info!(port = id, mac = mac_text(mac), "found the gateway");
+                let event = layers_changed(id, &self.ports[usize::from(id)]);
+                self.queue_event(event, now_ns);
+            }
+            // The port transmits: at a later tick.
+            Err(error) => tracing::debug!(port = id, "{error}"),
         }
     }
 
@@ -210,17 +209,17 @@ impl Control {
         Ok(())
     }
 
-    pub(super) fn set_l2(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn set_l2(&mut self, fields: &Fields<'_>) -> Reply {
         let params = SetL2::parse(fields)?;
-        self.set_layers(params.port, "set_l2", view, |layers, _| {
+        self.set_layers(params.port, "set_l2", |layers, _| {
             layers.destination_mac = params.destination_mac;
             layers.ipv4 = None;
         })
     }
 
-    pub(super) fn set_l3(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn set_l3(&mut self, fields: &Fields<'_>) -> Reply {
         let params = SetL3::parse(fields)?;
-        self.set_layers(params.port, "set_l3", view, |layers, _| {
+        self.set_layers(params.port, "set_l3", |layers, _| {
             if let Some(mac) = params.resolved_mac {
                 layers.destination_mac = mac;
             }
@@ -233,15 +232,15 @@ impl Control {
         })
     }
 
-    pub(super) fn configure_ipv6(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn configure_ipv6(&mut self, fields: &Fields<'_>) -> Reply {
         let params = ConfigureIpv6::parse(fields)?;
-        self.set_layers(params.port, "conf_ipv6", view, |layers, mac| {
+        self.set_layers(params.port, "conf_ipv6", |layers, mac| {
             let address = params.source.unwrap_or_else(|| link_local(mac));
             layers.ipv6 = params.enabled.then_some(address);
         })
     }
 
-    pub(super) fn set_vlan(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn set_vlan(&mut self, fields: &Fields<'_>) -> Reply {
         let params = SetVlan::parse(fields)?;
         if self.config.stateful && params.tags.len() > 1 {
             return Err(Error::execution(format!(
@@ -249,7 +248,7 @@ impl Control {
                 params.tags.len()
             )));
         }
-        self.set_layers(params.port, "set_vlan", view, |layers, _| {
+        self.set_layers(params.port, "set_vlan", |layers, _| {
             layers.vlan = params.tags;
         })
     }
@@ -259,7 +258,6 @@ impl Control {
         &mut self,
         id: u8,
         command: &str,
-        view: &View<'_>,
         change: impl FnOnce(&mut Layers, [u8; 6]),
     ) -> Reply {
         let is_stateful = self.config.stateful;
@@ -267,8 +265,8 @@ impl Control {
         let mut layers = port.layers.clone();
         change(&mut layers, port.config.hw_mac);
         let settings = layers.host(port.config.hw_mac, answers_echo(is_stateful, port.service));
-        ask(view, Request::SetHost { port: id, settings })?;
         port.layers = layers;
+        self.tell(Request::SetHost { port: id, settings });
         self.relay_link(id);
         Ok(json!({}))
     }
@@ -300,7 +298,7 @@ impl Control {
         let key = self.next_key();
         let gaps = streams.len().saturating_sub(1) as u64;
         if gaps * u64::from(params.gap_us) * MICROSECOND <= PUSH_WAIT_MAX {
-            self.pushing.push(key);
+            self.pendings.await_end(key);
         }
         let command = Command::StartProfile {
             port: params.port,

@@ -148,20 +148,21 @@ impl Control {
              stopped, and the port is released",
             owner.lease.map_or(0.0, |lease| lease.length_s())
         );
-        self.halt_port(id, owner.session, view);
+        self.halt_port(id, owner.session);
         self.release_at_rest(id, view.now_ns);
     }
 
     /// Stops all that a port does because a session has started it.
-    fn halt_port(&mut self, id: u8, session: u32, view: &View<'_>) {
-        self.end_service_of(id, session, view);
+    fn halt_port(&mut self, id: u8, session: u32) {
+        self.end_service_of(id, session);
         let port = &self.ports[usize::from(id)];
         let profiles = port.profiles.iter();
         let runs = profiles.filter_map(|(name, profile)| Some((name, profile.run.as_ref()?)));
         let its = runs.filter(|(_, run)| run.session == session);
         let its: Vec<String> = its.map(|(name, _)| name.clone()).collect();
-        let plays = port.playing.as_ref();
-        let plays = plays.is_some_and(|playing| playing.session == session);
+        let plays = port.playing.as_ref().map(|playing| playing.session);
+        let reads = port.reading.map(|reading| reading.session);
+        let plays = [plays, reads].contains(&Some(session));
         for name in its {
             let stopped = self.stop_profiles(id, &name);
             stopped.expect("the profile is there, as it runs");
@@ -183,10 +184,10 @@ impl Control {
             owner.lease.map_or(0.0, |lease| lease.length_s())
         );
         for id in 0..self.ports.len() as u8 {
-            self.halt_port(id, owner.session, view);
+            self.halt_port(id, owner.session);
         }
         self.stop_flows_of(owner.session, view);
-        self.stop_latency_of(owner.session, view);
+        self.stop_latency_of(owner.session);
         self.release_server_at_rest(view.now_ns);
     }
 

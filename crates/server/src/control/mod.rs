@@ -1,15 +1,15 @@
 //! Control: who may do what, and what it means. A pure state machine.
 //!
-//! It has no clock, no threads and no sockets: the time, the counters and the way to the receive
-//! thread come in with each call ([`View`]), commands to the data threads and frames to publish come out as [`Action`]s, and
-//! the only randomness is drawn from a seed ([`ControlConfig::seed`]).
+//! It has no clock, no threads, no files and no sockets, and never waits: time and counters come in
+//! with each call ([`View`]); commands to threads, questions, jobs and frames to publish come out as
+//! [`Action`]s; the only randomness is drawn from a seed ([`ControlConfig::seed`]).
 //!
 //! Drive it like this: [`Control::handle`] for each request, [`Control::handle_event`] for each
-//! event of a data thread, [`Control::handle_link`] with what the system says of links,
-//! [`Control::handle_tick`] about every half second; after each of them
-//! [`Control::poll_action`] until it is empty, doing what it says in that order. Before a reply
-//! is sent, while [`Control::awaits_workers`] is true, wait a bounded time for more events of the
-//! data threads and hand them in; when they do not come, call [`Control::give_up_waiting`].
+//! event of a data thread, [`Control::handle_answer`] for each answer of the receive thread,
+//! [`Control::handle_job`] for each job that is done, [`Control::handle_link`] with what the system
+//! says of links, [`Control::handle_tick`] about every half second; after each of them
+//! [`Control::poll_action`] until it is empty, doing what it says in that order. A request is
+//! answered at once or later, by [`Action::Reply`] ([`pending`]).
 //! When a data thread breaks down, call [`Control::handle_lost_core`]; before the server ends,
 //! [`Control::handle_end`]. At the time that [`Control::poll_timeout`] says, call
 //! [`Control::handle_timeout`].
@@ -22,9 +22,11 @@ mod captures;
 mod changes;
 mod config;
 mod files;
+pub mod job;
 mod layers;
 mod lease;
 mod lost;
+pub mod pending;
 mod percentiles;
 mod pgid;
 mod port;
@@ -54,12 +56,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::counters::LatencyTerms;
+use crate::observe;
 use crate::worker_command::{FlowCommand, FlowReport};
 pub use config::{
     BuildInfo, ControlConfig, DeviceCounters, FrameSpace, LinkOwner, PortConfig, StartAddresses,
-    TimeSource, View,
+    View,
 };
 pub use files::{CaptureFiles, FileError};
+pub use job::{Job, JobResult};
+use pending::Pendings;
+pub use pending::{Handled, JobId, PendingId, QuestionId};
 use pgid::Groups;
 use port::Port;
 use rates::Rates;
@@ -95,6 +101,27 @@ pub enum Action {
         /// What it shall do.
         order: FlowCommand,
     },
+    /// Ask the receive thread, and hand in what it answers ([`Control::handle_answer`]).
+    Ask {
+        /// The question's name.
+        question: QuestionId,
+        /// What is asked.
+        request: observe::Request,
+    },
+    /// Have a job done, and hand in what comes of it ([`Control::handle_job`]).
+    Job {
+        /// The job's name.
+        job: JobId,
+        /// What is to be done.
+        work: Job,
+    },
+    /// Answer a request that waited.
+    Reply {
+        /// The request.
+        pending: PendingId,
+        /// Its reply.
+        reply: Reply,
+    },
     /// Publish this text on the asynchronous channel.
     Publish(Vec<u8>),
     /// Choose what a port receives beside the frames that are addressed to it.
@@ -129,8 +156,7 @@ pub struct Control {
     started_ns: Nanos,
     ticked_ns: Nanos,
     events_queued: bool,
-    /// Packets that clients pushed and that have not left; their requests wait for that.
-    pushing: Vec<ProfileKey>,
+    pendings: Pendings,
     /// Stateful traffic; empty in stateless mode.
     room: StatefulState,
     actions: VecDeque<Action>,
@@ -153,7 +179,7 @@ impl Control {
             started_ns: now_ns,
             ticked_ns: now_ns,
             events_queued: false,
-            pushing: Vec::new(),
+            pendings: Pendings::default(),
             room: StatefulState::default(),
             actions: VecDeque::new(),
             config,
@@ -161,16 +187,21 @@ impl Control {
     }
 
     /// Does what a request asks, or refuses.
-    pub fn handle(&mut self, request: &Request, view: &View<'_>) -> Reply {
+    pub fn handle(&mut self, request: &Request, view: &View<'_>) -> Handled {
         self.heard_ns = Some(view.now_ns);
+        self.pendings.begin();
+        let reply = self.answer(request, view);
+        self.ring_doorbell();
+        self.pendings.end(&request.method, reply, view.now_ns)
+    }
+
+    fn answer(&mut self, request: &Request, view: &View<'_>) -> Reply {
         let command = command(&request.method, self.mode())
             .ok_or_else(|| Error::method_not_found(&request.method))?;
         let fields = Fields::new(&request.params);
         self.check_access(command.access, &fields)?;
         self.renew_leases(command.access, command.method, &fields);
-        let reply = self.call(command.method, &fields, view);
-        self.ring_doorbell();
-        reply
+        self.call(command.method, &fields, view)
     }
 
     /// Takes note of what a data thread did.
@@ -203,7 +234,7 @@ impl Control {
         self.rates.read(view.now_ns, view.snapshot);
         self.groups.read(view);
         self.read_flows(view);
-        self.note_gateways(view);
+        self.ask_for_gateways();
         self.run_leases(view);
         self.ring_doorbell();
         let audience = |heard_ns| view.now_ns.saturating_sub(heard_ns) <= AUDIENCE_MAX;
@@ -218,25 +249,19 @@ impl Control {
         self.actions.pop_front()
     }
 
-    /// Whether a request that was just handled should be answered only after more events of the
-    /// data threads.
-    pub fn awaits_workers(&self) -> bool {
-        let mut playing = self.ports.iter().filter_map(|port| port.playing.as_ref());
-        self.runs().any(|run| run.awaited)
-            || playing.any(|playing| playing.awaited)
-            || !self.pushing.is_empty()
+    /// When control wants to be called again without being asked: [`Control::handle_timeout`].
+    pub fn poll_timeout(&self) -> Option<Nanos> {
+        let timeouts = [self.pendings.poll_timeout(), self.flows_timeout()];
+        timeouts.into_iter().flatten().min()
     }
 
-    /// The data threads did not answer in time: answer the request without them.
-    pub fn give_up_waiting(&mut self) {
-        self.pushing.clear();
-        let profiles = self.ports.iter_mut().flat_map(|p| p.profiles.values_mut());
-        for run in profiles.filter_map(|profile| profile.run.as_mut()) {
-            run.awaited = false;
-        }
-        for playing in self.ports.iter_mut().filter_map(|p| p.playing.as_mut()) {
-            playing.awaited = false;
-        }
+    /// Does what is due; see [`Control::poll_timeout`].
+    pub fn handle_timeout(&mut self, view: &View<'_>) {
+        let now_ns = view.now_ns;
+        self.give_up_waiting(view);
+        self.finish_clears(now_ns);
+        self.abort_slow_runs(now_ns);
+        self.ring_doorbell();
     }
 
     /// Whether any profile or capture is being sent, or there are flows.
@@ -298,22 +323,22 @@ impl Control {
             Method::GlobalConfig => self.global_config(),
             Method::Shutdown => self.shutdown(fields, view),
             Method::Status => self.status(view),
-            Method::PortStatus => self.port_status(fields, view),
+            Method::PortStatus => self.port_status(fields),
             Method::Owner => self.owner(fields),
             Method::SetPortAttribute => self.set_port_attribute(fields, view),
             Method::Acquire => self.acquire(fields, view),
             Method::Release => self.release(fields, view),
-            Method::Service => self.service(fields, view),
-            Method::SetRxFeature => self.set_rx_feature(fields, view),
-            Method::RxQueuePackets => self.rx_queue_packets(fields, view),
+            Method::Service => self.service(fields),
+            Method::SetRxFeature => self.set_rx_feature(fields),
+            Method::RxQueuePackets => self.rx_queue_packets(fields),
             Method::Capture => self.capture(fields, view),
             Method::StartCapturePort => self.start_capture_port(fields, view),
-            Method::StopCapturePort => self.stop_capture_port(fields, view),
-            Method::SetCapturePortFilter => self.set_capture_port_filter(fields, view),
-            Method::SetL2 => self.set_l2(fields, view),
-            Method::SetL3 => self.set_l3(fields, view),
-            Method::ConfigureIpv6 => self.configure_ipv6(fields, view),
-            Method::SetVlan => self.set_vlan(fields, view),
+            Method::StopCapturePort => self.stop_capture_port(fields),
+            Method::SetCapturePortFilter => self.set_capture_port_filter(fields),
+            Method::SetL2 => self.set_l2(fields),
+            Method::SetL3 => self.set_l3(fields),
+            Method::ConfigureIpv6 => self.configure_ipv6(fields),
+            Method::SetVlan => self.set_vlan(fields),
             Method::PushPackets => self.push_packets(fields, view),
             Method::GlobalStats => reply(&self.global_stats(view)),
             Method::PortStats => self.port_stats(fields, view),
@@ -330,7 +355,7 @@ impl Control {
             Method::RemoveAllStreams => self.remove_all_streams(fields),
             Method::StartTraffic => self.start_traffic(fields, view),
             Method::StopTraffic => self.stop_traffic(fields),
-            Method::PushRemote => self.push_remote(fields, view),
+            Method::PushRemote => self.push_remote(fields),
             Method::Validate => self.validate(fields),
             Method::PauseTraffic => self.pause_traffic(fields, view),
             Method::ResumeTraffic => self.resume_traffic(fields, view),

@@ -11,7 +11,7 @@ use allosaur_engine::time::Nanos;
 use super::config::{LinkOwner, PortConfig};
 use super::layers::Layers;
 use super::lease::Lease;
-use super::remote::Playing;
+use super::remote::{Playing, Reading};
 use crate::observe::{Reception, ServiceMode};
 
 /// The profile that is always there.
@@ -44,6 +44,10 @@ pub(super) struct Port {
     pub(super) profiles: BTreeMap<String, Profile>,
     /// What it sends of a capture; no profile runs then.
     pub(super) playing: Option<Playing>,
+    /// The capture that is read for it, to be sent.
+    pub(super) reading: Option<Reading>,
+    /// The receive thread was asked for the MAC address of its gateway.
+    pub(super) asks_for_gateway: bool,
 }
 
 /// Who owns a port.
@@ -80,8 +84,6 @@ pub(super) struct Run {
     pub(super) running: Vec<usize>,
     /// It was told to stop.
     pub(super) stopping: bool,
-    /// Somebody waits for it to stop.
-    pub(super) awaited: bool,
     /// Its highest rate at layer 1.
     pub(super) l1_bps: f64,
     pub(super) compiled: Arc<Compiled>,
@@ -142,12 +144,14 @@ impl Port {
             link_cause: "",
             profiles: BTreeMap::from([(DEFAULT_PROFILE.to_owned(), Profile::default())]),
             playing: None,
+            reading: None,
+            asks_for_gateway: false,
         }
     }
 
-    /// The busiest of its profiles, unless it sends a capture.
+    /// The busiest of its profiles, unless it sends a capture or is about to.
     pub(super) fn state(&self) -> State {
-        if self.playing.is_some() {
+        if self.playing.is_some() || self.reading.is_some() {
             return State::Playing;
         }
         let states = self.profiles.values().map(Profile::state);

@@ -12,7 +12,6 @@ use allosaur_engine::flow_stats::{self, VxlanPorts};
 use allosaur_engine::time::Nanos;
 use serde_json::{Map, Value, json};
 
-use super::captures::ask;
 use super::lease::Lease;
 use super::port::{ALL_PROFILES, Owner, Port, Profile};
 use super::service::receive_features;
@@ -27,13 +26,24 @@ const FIXED_ATTRIBUTES: [&str; 3] = ["link_status", "led_status", "flow_ctrl_mod
 const _: () = assert!(VXLAN_PORTS_MAX <= flow_stats::VXLAN_PORTS_MAX);
 
 impl Control {
-    pub(super) fn port_status(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn port_status(&mut self, fields: &Fields<'_>) -> Reply {
         let params = PortStatusParams::parse(fields)?;
         let port = self.port(params.port)?;
-        let watched = match ask(view, Request::PortState(params.port))? {
-            Answer::Port(state) => state,
-            _ => PortState::default(),
-        };
+        profile_states(port, params.profile.as_deref())?;
+        self.ask(
+            Request::PortState(params.port),
+            move |control, answer, _| {
+                let watched = match answer {
+                    Answer::Port(state) => state,
+                    _ => PortState::default(),
+                };
+                control.watched_port_status(&params, &watched)
+            },
+        )
+    }
+
+    fn watched_port_status(&self, params: &PortStatusParams, watched: &PortState) -> Reply {
+        let port = self.port(params.port)?;
         let owner = port.owner.as_ref();
         let ids = port
             .profiles
@@ -48,7 +58,7 @@ impl Control {
             profile_count: port.profiles.len(),
             max_stream_id: ids.copied().max().unwrap_or(0),
             attr: attributes(port),
-            rx_info: receive_features(&watched, port.layers.has_ipv4()),
+            rx_info: receive_features(watched, port.layers.has_ipv4()),
         })
     }
 
@@ -79,7 +89,7 @@ impl Control {
         if self.config.stateful {
             reception.mac_filter = MacFilter::new(port.config.hw_mac, promiscuous, multicast);
         }
-        let mut changed = self.set_reception(params.port, reception, view)?;
+        let mut changed = self.set_reception(params.port, reception)?;
         let port = self.port_mut(params.port)?;
         (port.promiscuous, port.multicast) = (promiscuous, multicast);
         if before != (promiscuous, multicast) {
@@ -99,12 +109,7 @@ impl Control {
 
     /// Lets a port with flows take its own frames only, as long as it is not promiscuous; before the
     /// first request.
-    pub fn begin_mac_filter(
-        &mut self,
-        id: u8,
-        promiscuous: bool,
-        view: &View<'_>,
-    ) -> Result<(), Error> {
+    pub fn begin_mac_filter(&mut self, id: u8, promiscuous: bool) -> Result<(), Error> {
         if promiscuous {
             let port = self.port_mut(id)?;
             port.promiscuous = true;
@@ -121,7 +126,7 @@ impl Control {
         let port = self.port(id)?;
         let mut reception = port.reception;
         reception.mac_filter = MacFilter::new(port.config.hw_mac, port.promiscuous, port.multicast);
-        self.set_reception(id, reception, view).map(drop)
+        self.set_reception(id, reception).map(drop)
     }
 
     /// The system tells how the link of a port is, and `cause`, why it is down. Sessions hear of it
@@ -143,12 +148,7 @@ impl Control {
 
     /// Tells the receive thread how a port shall receive from now on, and its peer, which has the
     /// same link. Gives the ports for which something has changed.
-    fn set_reception(
-        &mut self,
-        id: u8,
-        reception: Reception,
-        view: &View<'_>,
-    ) -> Result<BTreeSet<u8>, Error> {
+    fn set_reception(&mut self, id: u8, reception: Reception) -> Result<BTreeSet<u8>, Error> {
         let mut changed = BTreeSet::new();
         let peer = match self.port(id)?.config.link {
             LinkOwner::Server { peer } => peer,
@@ -166,9 +166,9 @@ impl Control {
             }
             let before = found.reception;
             if wanted != before {
-                let reception = wanted;
-                ask(view, Request::SetReception { port, reception })?;
                 found.reception = wanted;
+                let reception = wanted;
+                self.tell(Request::SetReception { port, reception });
                 // The filter is no attribute: it follows from two, which the caller looks at.
                 if (wanted.link_up, wanted.vxlan) != (before.link_up, before.vxlan) {
                     changed.insert(port);

@@ -5,10 +5,9 @@
 
 use allosaur_api::commands::remote::PushRemote;
 use allosaur_api::events::Event as ApiEvent;
-use allosaur_api::limits::CAPTURE_FILE_BYTES_MAX;
 use allosaur_api::{Error, Fields};
 use allosaur_engine::stateless::Command;
-use allosaur_engine::stream::recording::{Pace, both_ways, one_way};
+use allosaur_engine::stream::recording::Pace;
 use allosaur_engine::stream::replay::Macs;
 use allosaur_engine::stream::{ProfileKey, Replay};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
@@ -16,7 +15,7 @@ use serde_json::json;
 
 use super::port::{Port, State, wrong_state};
 use super::traffic::START_LEAD;
-use super::{Action, Control, Reply, View, check_owner};
+use super::{Action, Control, Job, JobId, JobResult, Reply, View, check_owner};
 
 /// A capture that is being sent.
 #[derive(Clone, Debug)]
@@ -28,47 +27,85 @@ pub(super) struct Playing {
     pub(super) core: usize,
     /// It was told to stop.
     stopping: bool,
-    /// Somebody waits for it to stop.
-    pub(super) awaited: bool,
     /// The port that sends the other direction, and by which key: stopped together with this one.
     peer: Option<(u8, ProfileKey)>,
 }
 
+/// A capture that is being read for a port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    pub(super) job: JobId,
+    /// Who asked for it.
+    pub(super) session: u32,
+}
+
 impl Control {
-    pub(super) fn push_remote(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn push_remote(&mut self, fields: &Fields<'_>) -> Reply {
         let params = PushRemote::parse(fields)?;
         self.check_can_play(params.port, &params)?;
         let peer = self.peer_of(&params)?;
-        let refused = |problem: &dyn std::fmt::Display| {
-            let name = params.filename;
-            Error::execution(format!("field 'pcap_filename' is '{name:.256}': {problem}"))
+        let ids: Vec<u8> = [Some(params.port), peer].into_iter().flatten().collect();
+        let targets = ids.iter().map(|id| {
+            let port = &self.ports[usize::from(*id)];
+            (port.config.clone(), macs(port, &params))
+        });
+        let work = Job::ReadCapture {
+            path: params.filename.to_owned(),
+            pace: pace(&params),
+            ports: targets.collect(),
         };
-        let bytes = view.files.read(params.filename, CAPTURE_FILE_BYTES_MAX);
-        let bytes = bytes.map_err(|error| refused(&error))?;
-        let pace = pace(&params);
-        let macs = macs(self.port(params.port)?, &params);
+        let ports = ids.clone();
+        let name = format!("{:.256}", params.filename);
+        let duration = params.duration_s.map(|s| (s * SECOND as f64) as Nanos);
+        let job = self.begin_job(work, move |control, result, view| {
+            control.play_capture(&ports, &name, duration, result, view)
+        });
+        for id in ids {
+            let port = &mut self.ports[usize::from(id)];
+            let session = port.owner.as_ref().map_or(0, |owner| owner.session);
+            port.reading = Some(Reading { job, session });
+        }
+        Ok(json!({}))
+    }
+
+    /// A capture was read for ports that have waited for it.
+    fn play_capture(
+        &mut self,
+        ports: &[u8],
+        name: &str,
+        duration: Option<Nanos>,
+        result: JobResult,
+        view: &View<'_>,
+    ) -> Reply {
+        let mut sessions = Vec::new();
+        for port in ports {
+            let reading = self.ports[usize::from(*port)].reading.take();
+            sessions.push(reading.map_or(0, |reading| reading.session));
+        }
+        let replays = match result {
+            JobResult::Capture(replays) => replays,
+            JobResult::Failed(problem) => Err(problem),
+            other => Err(format!("its reader gave {other:?}")),
+        };
+        let replays = replays.map_err(|problem| {
+            Error::execution(format!("field 'pcap_filename' is '{name}': {problem}"))
+        })?;
+        for port in ports {
+            self.port(*port)?.cores()?;
+        }
         let keys = [self.next_key(), self.next_key()];
-        match peer {
-            None => {
-                let replay = one_way(&bytes, &pace, macs);
-                let replay = replay.map_err(|error| refused(&error))?;
-                self.check_replay(params.port, &replay)
-                    .map_err(|problem| refused(&problem))?;
-                self.play(params.port, keys[0], replay, None, &params, start_at(view));
-            }
-            Some(peer) => {
-                let macs = [macs, self::macs(self.port(peer)?, &params)];
-                let both = both_ways(&bytes, &pace, macs);
-                let [first, second] = both.map_err(|error| refused(&error))?;
-                for (port, replay) in [(params.port, &first), (peer, &second)] {
-                    self.check_replay(port, replay)
-                        .map_err(|problem| refused(&problem))?;
-                }
-                let other = Some((peer, keys[1]));
-                let start_at = start_at(view);
-                self.play(params.port, keys[0], first, other, &params, start_at);
-                self.play(peer, keys[1], second, None, &params, start_at);
-            }
+        let peer = ports.get(1).map(|peer| (*peer, keys[1]));
+        for (turn, (&port, replay)) in ports.iter().zip(replays).enumerate() {
+            let cores = &self.ports[usize::from(port)].config.cores;
+            let playing = Playing {
+                key: keys[turn],
+                session: sessions[turn],
+                // The two directions run on two data threads where there are two.
+                core: cores[turn % cores.len()],
+                stopping: false,
+                peer: peer.filter(|_| turn == 0),
+            };
+            self.play(port, playing, replay, duration, view.now_ns + START_LEAD);
         }
         Ok(json!({}))
     }
@@ -93,14 +130,6 @@ impl Control {
         })?;
         self.check_can_play(peer, params)?;
         Ok(Some(peer))
-    }
-
-    /// What a port sends of a capture fits its interface.
-    fn check_replay(&self, id: u8, replay: &Replay) -> Result<(), String> {
-        let config = &self.ports[usize::from(id)].config;
-        replay
-            .packets()
-            .try_for_each(|frame| config.check_frame(frame))
     }
 
     fn check_can_play(&self, id: u8, params: &PushRemote<'_>) -> Result<(), Error> {
@@ -134,39 +163,39 @@ impl Control {
     fn play(
         &mut self,
         port: u8,
-        key: ProfileKey,
+        playing: Playing,
         replay: Replay,
-        peer: Option<(u8, ProfileKey)>,
-        params: &PushRemote<'_>,
+        duration: Option<Nanos>,
         start_at: Nanos,
     ) {
-        let found = &mut self.ports[usize::from(port)];
-        // The two directions run on two data threads where there are two.
-        let session = found.owner.as_ref().map_or(0, |owner| owner.session);
-        let cores = &found.config.cores;
-        let turn = usize::from(port != params.port);
-        let core = cores[turn % cores.len()];
-        found.playing = Some(Playing {
-            key,
-            session,
-            core,
-            stopping: false,
-            awaited: false,
-            peer,
-        });
+        let core = playing.core;
         let command = Command::StartProfile {
             port,
-            profile: key,
+            profile: playing.key,
             program: Box::new(replay.into()),
             start_at,
-            duration: params.duration_s.map(|s| (s * SECOND as f64) as Nanos),
+            duration,
         };
+        self.ports[usize::from(port)].playing = Some(playing);
         self.actions.push_back(Action::Command { core, command });
         self.queue_event(ApiEvent::PortStarted { port }, start_at);
     }
 
+    /// Forgets the capture that is read for a port, and for its peer.
+    fn stop_reading(&mut self, port: u8) {
+        let Some(reading) = self.ports[usize::from(port)].reading else {
+            return;
+        };
+        for port in &mut self.ports {
+            port.reading.take_if(|other| other.job == reading.job);
+        }
+        let error = Error::execution("the port was stopped before the capture was read");
+        self.cancel_job(reading.job, error);
+    }
+
     /// Stops what the port sends of a capture, and what its peer sends of the same.
     pub(super) fn stop_playing(&mut self, port: u8) {
+        self.stop_reading(port);
         let playing = self.ports[usize::from(port)].playing.as_ref();
         let Some(playing) = playing else {
             return;
@@ -178,8 +207,8 @@ impl Control {
                 continue;
             };
             playing.stopping = true;
-            playing.awaited = true;
             let core = playing.core;
+            self.pendings.await_end(profile);
             let command = Command::StopProfile { port, profile };
             self.actions.push_back(Action::Command { core, command });
         }
@@ -206,18 +235,13 @@ impl Control {
 impl Port {
     /// Refuses `command` on a profile while the port sends a capture.
     pub(super) fn check_not_playing(&self, command: &str, profile: &str) -> Result<(), Error> {
-        if self.playing.is_none() {
+        if self.state() != State::Playing {
             return Ok(());
         }
         let remedy = "The port sends a capture (push_remote), which cannot be paused or changed: \
                       wait until it is sent, or stop the port's traffic.";
         Err(wrong_state(command, State::Playing, profile, remedy))
     }
-}
-
-/// Reading a large file takes longer than the usual lead.
-fn start_at(view: &View<'_>) -> Nanos {
-    view.time.now_ns() + START_LEAD
 }
 
 fn pace(params: &PushRemote<'_>) -> Pace {

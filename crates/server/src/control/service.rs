@@ -7,46 +7,45 @@ use allosaur_engine::host::ANNOUNCE_INTERVAL;
 use allosaur_engine::time::SECOND;
 use serde_json::{Value, json};
 
-use super::captures::{ask, fetched};
+use super::captures::fetched;
 use super::layers::answers_echo;
-use super::{Control, Reply, View};
+use super::{Control, Reply};
 use crate::observe::{Answer, PortState, Request, ServiceMask, ServiceMode};
 
 impl Control {
-    pub(super) fn service(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn service(&mut self, fields: &Fields<'_>) -> Reply {
         let params = Service::parse(fields)?;
         let mode = match (params.filtered, params.enabled) {
             (true, _) => ServiceMode::Filtered(ServiceMask(params.mask)),
             (false, true) => ServiceMode::On,
             (false, false) => ServiceMode::Off,
         };
-        self.set_service(params.port, mode, view)?;
+        self.set_service(params.port, mode)?;
         Ok(json!({}))
     }
 
-    fn set_service(&mut self, id: u8, mode: ServiceMode, view: &View<'_>) -> Result<(), Error> {
+    fn set_service(&mut self, id: u8, mode: ServiceMode) -> Result<(), Error> {
         let answers_echo = answers_echo(self.config.stateful, mode);
         let port = self.port_mut(id)?;
         let settings = port.layers.host(port.config.hw_mac, answers_echo);
-        ask(view, Request::SetService { port: id, mode })?;
-        ask(view, Request::SetHost { port: id, settings })?;
         port.service = mode;
         port.service_session = port.owner.as_ref().map(|owner| owner.session);
+        self.tell(Request::SetService { port: id, mode });
+        self.tell(Request::SetHost { port: id, settings });
         Ok(())
     }
 
     /// Ends the service mode that a session switched on.
-    pub(super) fn end_service_of(&mut self, id: u8, session: u32, view: &View<'_>) {
+    pub(super) fn end_service_of(&mut self, id: u8, session: u32) {
         let port = &self.ports[usize::from(id)];
         if port.service == ServiceMode::Off || port.service_session != Some(session) {
             return;
         }
-        if let Err(error) = self.set_service(id, ServiceMode::Off, view) {
-            tracing::warn!(port = id, "service mode did not end: {error:?}");
-        }
+        let ended = self.set_service(id, ServiceMode::Off);
+        ended.expect("the port is there");
     }
 
-    pub(super) fn set_rx_feature(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn set_rx_feature(&mut self, fields: &Fields<'_>) -> Reply {
         let params = SetRxFeature::parse(fields)?;
         let port = self.port(params.port)?;
         let is_queue = params.feature == "queue";
@@ -67,12 +66,12 @@ impl Control {
                 port: params.port,
                 packets_max: params.size,
             };
-            ask(view, request)?;
+            self.tell(request);
         }
         Ok(json!({}))
     }
 
-    pub(super) fn rx_queue_packets(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn rx_queue_packets(&mut self, fields: &Fields<'_>) -> Reply {
         let id = port_id(fields)?;
         if !self.port(id)?.service.is_on() {
             return Err(Error::execution(format!(
@@ -80,12 +79,12 @@ impl Control {
                  'service'"
             )));
         }
-        match ask(view, Request::TakeQueue(id))? {
+        self.ask(Request::TakeQueue(id), move |_, answer, _| match answer {
             Answer::Packets { packets, .. } => Ok(json!({"pkts": fetched(&packets, 0)})),
             _ => Err(Error::execution(format!(
                 "port {id} has no receive queue: switch it on with 'set_rx_feature'"
             ))),
-        }
+        })
     }
 }
 

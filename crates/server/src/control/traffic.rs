@@ -18,6 +18,7 @@ use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::json;
 
 use super::config::PortConfig;
+use super::pending::Wait;
 use super::port::{ALL_PROFILES, DEFAULT_PROFILE, Port, Profile, Run, State, wrong_state};
 use super::{Action, Control, ControlConfig, Reply, View, reply};
 
@@ -91,7 +92,6 @@ impl Control {
             key,
             running,
             stopping: false,
-            awaited: false,
             l1_bps: l1_bps(&compiled, factor),
             compiled: Arc::new(compiled),
             factor,
@@ -130,12 +130,12 @@ impl Control {
         for name in port.profile_names(profile)? {
             if let Some(run) = &mut port.profile_mut(&name)?.run {
                 run.stopping = true;
-                run.awaited = true;
                 let profile = run.key;
                 commands.extend(run.running.iter().map(|core| (*core, profile)));
             }
         }
         for (core, profile) in commands {
+            self.pendings.await_end(profile);
             let command = Command::StopProfile { port: id, profile };
             self.actions.push_back(Action::Command { core, command });
         }
@@ -145,22 +145,36 @@ impl Control {
         Ok(())
     }
 
-    /// A data thread is through with a profile. When all are, the profile is.
+    /// Takes note of what a data thread did, and answers who waits for it.
     pub(super) fn note_worker_event(&mut self, core: usize, event: Event, now_ns: Nanos) {
-        let (port, profile) = match event {
+        let (port, key) = match event {
             Event::ProfileDone { port, profile, .. }
-            | Event::ProfileStopped { port, profile, .. } => (port, profile),
+            | Event::ProfileStopped { port, profile, .. } => {
+                if !self.note_played(port, profile, now_ns) {
+                    self.note_ended(core, port, profile, now_ns);
+                }
+                (port, profile)
+            }
             Event::ProfileChanged { port, profile, at } => {
                 if let Some((_, run)) = self.find_run(port, profile) {
                     run.note_changed(core, at);
                 }
-                return;
+                (port, profile)
             }
         };
-        self.pushing.retain(|key| *key != profile);
-        if self.note_played(port, profile, now_ns) {
-            return;
+        let changing = self
+            .find_run(port, key)
+            .map(|(_, run)| !run.changing.is_empty());
+        if changing.is_none() {
+            self.settle(Wait::End(key), None);
         }
+        if changing != Some(true) {
+            self.settle(Wait::Change(key), None);
+        }
+    }
+
+    /// A data thread is through with a profile. When all are, the profile is.
+    fn note_ended(&mut self, core: usize, port: u8, profile: ProfileKey, now_ns: Nanos) {
         let before = self.ports.get(usize::from(port)).map(Port::state);
         let Some((name, stopped)) = self.end_on_core(core, port, profile) else {
             return;

@@ -5,7 +5,6 @@ use allosaur_engine::time::Nanos;
 use crate::clock::Clock;
 use crate::control::View;
 use crate::counters::{Counters, Snapshot};
-use crate::files::DiskFiles;
 use crate::netdevs::Netdevs;
 use crate::threads::RxHandle;
 
@@ -34,9 +33,7 @@ impl ControlContext {
             now_ns,
             snapshot: &self.snapshot,
             groups: &self.counters,
-            time: &self.clock,
-            files: &DiskFiles,
-            observer: &self.rx_handle,
+            endpoints: &self.rx_handle,
             devices: &self.netdevs,
         }
     }

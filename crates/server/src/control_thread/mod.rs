@@ -15,13 +15,15 @@ use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use thiserror::Error;
 
-use crate::control::{Action, Control, Reply};
+use crate::control::{Action, Control, Handled};
+use crate::job_thread::JobThread;
 use crate::layout::LayoutError;
-use crate::rpc::{Codec, SocketError, Sockets, dispatch};
+use crate::rpc::Peers;
 use crate::settings::Settings;
 use crate::table;
 use crate::threads::data::Report;
 use crate::threads::{Refusal, Threads, refused};
+use crate::transport::{SocketError, Transport, ZmqTransport};
 use context::ControlContext;
 use signals::end_signals;
 pub use startup::machine_of;
@@ -29,13 +31,12 @@ use startup::{losses_are_errors, warnings};
 use watchdog::Watchdog;
 /// How often counters are read and rates derived.
 const TICK: Nanos = SECOND / 2;
-/// How long a request waits for the data threads, at most.
-const ANSWER_MAX: Nanos = 500 * MILLISECOND;
 /// How long a server that ends waits for its sessions to fetch why, at most.
 const FAREWELL_MAX: Nanos = 250 * MILLISECOND;
 
-/// Messages that are answered before threads and signals are heard again.
-const MESSAGES_PER_TURN: u32 = 32;
+/// Messages of a transport that are taken, and requests that are done, before threads and signals
+/// are heard again.
+const REQUESTS_PER_TURN: u32 = 32;
 
 /// Why the server could not start.
 #[derive(Debug, Error)]
@@ -57,36 +58,33 @@ pub enum ServiceError {
 /// Starts a server, says that it is ready on `ready`, and serves until it is told to end: by
 /// SIGINT, SIGTERM or the `shutdown` request.
 pub fn serve(settings: &Settings, ready: &mut impl Write) -> Result<(), ServiceError> {
+    serve_also(settings, Vec::new(), ready)
+}
+
+/// The same, with more ways to reach it than ZeroMQ.
+pub fn serve_also(
+    settings: &Settings,
+    others: Vec<Box<dyn Transport>>,
+    ready: &mut impl Write,
+) -> Result<(), ServiceError> {
     // Before any thread starts: threads inherit what is blocked.
     let signals = end_signals()?;
-    let sockets = Sockets::bind(&settings.listen, settings.rpc_port, settings.events_port())?;
+    let zmq = ZmqTransport::bind(&settings.listen, settings.rpc_port, settings.events_port())?;
+    let line = ready_line(settings, &zmq);
     // Before ports are opened: their own programs and sockets are nothing to warn of.
     let warnings = warnings(settings)?;
-    let mut control_thread = ControlThread::start(settings, sockets)?;
+    let mut transports: Vec<Box<dyn Transport>> = vec![Box::new(zmq)];
+    transports.extend(others);
+    let mut control_thread = ControlThread::start(settings, transports)?;
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    let announced = writeln!(
-        ready,
-        "ready rpc={} pub={} ports={} cores={}{}",
-        control_thread.sockets.rpc_endpoint(),
-        control_thread.sockets.pub_endpoint(),
-        settings.ports.len(),
-        settings.cores(),
-        if settings.stateful {
-            " mode=stateful"
-        } else {
-            ""
-        }
-    );
-    announced
+    writeln!(ready, "{line}")
         .and_then(|()| ready.flush())
         .map_err(refused("to write that it is ready"))?;
     let table = settings.table.then(|| {
-        table::start(
-            &control_thread.context.counters,
-            &losses_are_errors(settings),
-        )
+        let counters = &control_thread.context.counters;
+        table::start(counters, &losses_are_errors(settings))
     });
     control_thread.run(&signals);
     drop(table);
@@ -94,11 +92,28 @@ pub fn serve(settings: &Settings, ready: &mut impl Write) -> Result<(), ServiceE
     Ok(())
 }
 
+fn ready_line(settings: &Settings, zmq: &ZmqTransport) -> String {
+    format!(
+        "ready rpc={} pub={} ports={} cores={}{}",
+        zmq.rpc_endpoint(),
+        zmq.pub_endpoint(),
+        settings.ports.len(),
+        settings.cores(),
+        if settings.stateful {
+            " mode=stateful"
+        } else {
+            ""
+        }
+    )
+}
+
 /// The control thread, with all it holds.
 struct ControlThread {
     control: Control,
-    sockets: Sockets,
+    transports: Vec<Box<dyn Transport>>,
+    peers: Peers,
     threads: Threads,
+    jobs: JobThread,
     context: ControlContext,
     watchdog: Watchdog,
     next_tick: Nanos,
@@ -107,11 +122,10 @@ struct ControlThread {
 
 impl ControlThread {
     fn run(&mut self, signals: &SignalFd) {
-        let mut codec = Codec::default();
         while !self.ending {
             let timeout = self.control.poll_timeout();
             let until = timeout.map_or(self.next_tick, |at| at.min(self.next_tick));
-            self.wait(until, Some(signals));
+            self.wait(until, signals);
             if let Ok(Some(signal)) = signals.read_signal() {
                 let signal = Signal::try_from(signal.ssi_signo as i32);
                 let name = signal.map_or("to end", Signal::as_str);
@@ -121,43 +135,51 @@ impl ControlThread {
                 self.act();
                 break;
             }
-            self.hear_threads();
-            self.serve_requests(&mut codec);
+            self.handle_reports();
+            self.serve_requests();
             self.tick();
         }
-        self.drain_before_exit(signals, &mut codec);
+        self.drain_before_exit(signals);
     }
 
-    /// Lets those who listen fetch why the server ends. A second signal ends it at once.
-    fn drain_before_exit(&mut self, signals: &SignalFd, codec: &mut Codec) {
+    /// Lets those who listen fetch why the server ends, and those who wait have their replies. A
+    /// second signal ends it at once.
+    fn drain_before_exit(&mut self, signals: &SignalFd) {
         let until = self.context.now_ns() + FAREWELL_MAX;
-        while self.control.awaits_farewell() && self.context.now_ns() < until {
-            self.wait(until, Some(signals));
+        while self.control.awaits_farewell() || self.control.pending() > 0 {
+            if self.context.now_ns() >= until {
+                return;
+            }
+            self.wait(until, signals);
             if let Ok(Some(_)) = signals.read_signal() {
                 return;
             }
-            self.hear_threads();
-            self.serve_requests(codec);
+            self.handle_reports();
+            self.serve_requests();
         }
     }
 
-    /// Waits for the data threads, and with `signals` for requests and signals too; at most until
-    /// `until`.
-    fn wait(&self, until: Nanos, signals: Option<&SignalFd>) {
-        let left = until.saturating_sub(self.context.now_ns());
+    /// Waits for threads, messages and signals, at most until `until`.
+    fn wait(&self, until: Nanos, signals: &SignalFd) {
+        let is_ready = self.peers.is_ready() || self.transports.iter().any(|t| t.is_ready());
+        let left = match is_ready {
+            true => 0,
+            false => until.saturating_sub(self.context.now_ns()),
+        };
         let timeout_ms = left.div_ceil(MILLISECOND) as i64;
         let control_notify = self.threads.control_notify.file().as_raw_fd();
-        let mut items = vec![zmq::PollItem::from_fd(control_notify, zmq::POLLIN)];
-        if let Some(signals) = signals {
-            items.push(self.sockets.poll_item());
-            items.push(zmq::PollItem::from_fd(signals.as_raw_fd(), zmq::POLLIN));
-        }
+        let own = [control_notify, signals.as_raw_fd()];
+        let transports = self.transports.iter().map(|one| one.descriptor());
+        let files = own.into_iter().chain(transports);
+        let items = files.map(|file| zmq::PollItem::from_fd(file, zmq::POLLIN));
+        let mut items: Vec<_> = items.collect();
         if let Err(error) = zmq::poll(&mut items, timeout_ms) {
             tracing::debug!("waiting was interrupted: {error}");
         }
     }
 
-    fn hear_threads(&mut self) {
+    /// Hands in what other threads have told.
+    fn handle_reports(&mut self) {
         self.threads.control_notify.drain();
         for core in 0..self.threads.mail.len() {
             self.threads.mail[core].flush();
@@ -169,50 +191,74 @@ impl ControlThread {
                         self.threads.wake_receive();
                         self.control.handle_event(core, event, now_ns);
                     }
-                    Report::Retired(program) => drop(program),
+                    Report::Retired(program) => self.jobs.free(program),
                     Report::Flows(report) => self.control.handle_flow_report(core, report, now_ns),
                 }
             }
         }
         self.act();
+        while let Some((question, answer)) = self.threads.questions.receive() {
+            let view = self.context.view(self.context.now_ns());
+            self.control.handle_answer(question, answer, &view);
+            self.act();
+        }
+        while let Some((job, result)) = self.jobs.receive() {
+            self.context.refresh();
+            let view = self.context.view(self.context.now_ns());
+            self.control.handle_job(job, result, &view);
+            self.act();
+        }
     }
 
-    fn serve_requests(&mut self, codec: &mut Codec) {
-        for _ in 0..MESSAGES_PER_TURN {
-            let Some(frame) = self.sockets.receive() else {
-                break;
-            };
-            // Once a message, as it asks the kernel: a batch may have thousands of requests.
+    fn serve_requests(&mut self) {
+        for (number, transport) in self.transports.iter_mut().enumerate() {
+            for _ in 0..REQUESTS_PER_TURN {
+                let Some(message) = transport.receive() else {
+                    break;
+                };
+                self.peers.receive(number, message);
+            }
+        }
+        self.send_replies();
+        if self.peers.is_ready() {
+            // Once for all of them, as it asks the kernel: a batch may have thousands.
             let now_ns = self.context.now_ns();
             self.context.netdevs.watch_links(&mut self.control, now_ns);
-            let reply = dispatch(codec, &frame, |request| self.answer(request));
-            self.sockets.reply(&reply);
+        }
+        for _ in 0..REQUESTS_PER_TURN {
+            let Some((peer, request)) = self.peers.next_request() else {
+                break;
+            };
+            self.context.refresh();
+            let view = self.context.view(self.context.now_ns());
+            let handled = self.control.handle(&request, &view);
+            match handled {
+                Handled::Pending(pending) => {
+                    self.peers.wait(peer, pending);
+                    self.act();
+                }
+                Handled::Replied(reply) => {
+                    // All that must be done before the reply leaves.
+                    self.act();
+                    self.peers.answer(peer, reply);
+                }
+            }
+            self.send_replies();
             self.tick();
         }
+        self.send_replies();
     }
 
-    /// One request of a message, with all that must be done before its reply leaves.
-    fn answer(&mut self, request: &allosaur_api::Request) -> Reply {
-        self.context.refresh();
-        let now_ns = self.context.now_ns();
-        let reply = self.control.handle(request, &self.context.view(now_ns));
-        self.act();
-        while self.control.awaits_workers() {
-            if self.context.now_ns() > now_ns + ANSWER_MAX {
-                tracing::warn!(method = request.method, "a data thread does not answer");
-                self.control.give_up_waiting();
-                break;
-            }
-            self.wait(now_ns + ANSWER_MAX, None);
-            self.hear_threads();
+    fn send_replies(&mut self) {
+        while let Some((transport, to, text)) = self.peers.poll_reply() {
+            self.transports[transport].reply(to, text);
         }
-        reply
     }
 
     fn tick(&mut self) {
         let now_ns = self.context.now_ns();
         if self.control.poll_timeout().is_some_and(|at| at <= now_ns) {
-            self.control.handle_timeout(now_ns);
+            self.control.handle_timeout(&self.context.view(now_ns));
             self.act();
         }
         if now_ns < self.next_tick {
@@ -239,7 +285,14 @@ impl ControlThread {
             match action {
                 Action::Command { core, command } => self.threads.send(core, command),
                 Action::Flows { core, order } => self.threads.send(core, order),
-                Action::Publish(text) => self.sockets.publish(text),
+                Action::Ask { question, request } => self.threads.questions.send(question, request),
+                Action::Job { job, work } => self.jobs.send(job, work),
+                Action::Reply { pending, reply } => self.peers.complete(pending, reply),
+                Action::Publish(text) => {
+                    for transport in &mut self.transports {
+                        transport.publish(&text);
+                    }
+                }
                 Action::ExpectLatency { group, terms } => {
                     self.context.counters.receive.expect_latency(group, terms);
                 }
@@ -254,6 +307,7 @@ impl ControlThread {
                 Action::Shutdown => self.ending = true,
             }
         }
+        self.send_replies();
     }
 
     fn end(self) {

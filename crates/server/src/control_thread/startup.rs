@@ -13,17 +13,19 @@ use crate::clock::Clock;
 use crate::control::{Control, StartAddresses};
 use crate::counters::{Counters, Snapshot};
 use crate::devices;
+use crate::job_thread::JobThread;
 use crate::layout::{self, plan};
 use crate::netdevs::Netdevs;
-use crate::rpc::Sockets;
+use crate::rpc::Peers;
 use crate::settings::Settings;
 use crate::startup_info::{control_config, flow_configs, take_source_macs};
 use crate::threads::{Threads, refused};
+use crate::transport::Transport;
 
 impl ControlThread {
     pub(super) fn start(
         settings: &Settings,
-        sockets: Sockets,
+        transports: Vec<Box<dyn Transport>>,
     ) -> Result<ControlThread, ServiceError> {
         let clock = Clock::start();
         let descriptions = settings.ports.iter().map(|port| port.description.clone());
@@ -64,9 +66,14 @@ impl ControlThread {
             // After all threads have started, which would run there too.
             affinity::bind(cpu).map_err(refused("a CPU for the control thread"))?;
         }
+        // Where control runs: jobs are control's work, and data threads have CPUs of their own.
+        let jobs = JobThread::start(threads.control_notify.clone());
+        let jobs = jobs.map_err(refused("a thread"))?;
         let mut control_thread = ControlThread {
             control,
-            sockets,
+            transports,
+            peers: Peers::default(),
+            jobs,
             threads,
             watchdog: Watchdog::default(),
             next_tick: clock.now_ns(),
@@ -90,17 +97,14 @@ impl ControlThread {
                 let limited = self.control.limit_load(port, max_bps);
                 limited.expect("the port is there");
             }
-            let view = self.context.view(self.context.now_ns());
-            let begun = self.control.begin_mac_filter(port, all.promiscuous, &view);
+            let begun = self.control.begin_mac_filter(port, all.promiscuous);
             if let Err(error) = begun {
                 tracing::error!(port, "the MAC filter of a port was not set: {error:?}");
             }
             if settings.addresses == StartAddresses::default() {
                 continue;
             }
-            let set = self
-                .control
-                .set_start_addresses(port, &settings.addresses, &view);
+            let set = self.control.set_start_addresses(port, &settings.addresses);
             if let Err(error) = set {
                 tracing::error!(port, "the addresses of a port were not set: {error:?}");
             }

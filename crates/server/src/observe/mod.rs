@@ -1,7 +1,7 @@
 //! Who watches frames: captures, receive queues, capture ports, ports as hosts, and echo streams.
 //! The words between control and the receive thread.
 //!
-//! What can be asked ([`Request`], [`Answer`]), by what channel ([`Observe`]), and the [`RxTaps`] that do it, of one shape
+//! What can be asked ([`Request`], [`Answer`]), where packets go ([`Endpoints`]), and the [`RxTaps`] that do it, of one shape
 //! ([`RxTap`]), a folder each.
 
 mod capture;
@@ -89,7 +89,8 @@ pub enum Request {
         /// Its addresses.
         settings: HostSettings,
     },
-    /// Join a port to a socket: what it receives goes there, what comes from there it sends.
+    /// Join a port to a socket: what it receives goes there, what comes from there it sends. A port
+    /// that is joined already stays so, and its state is told.
     OpenWire {
         /// The port.
         port: PortIndex,
@@ -272,11 +273,8 @@ pub trait Wire: Send + fmt::Debug {
     fn receive(&mut self) -> Option<Vec<u8>>;
 }
 
-/// The way to the receive thread, and to what it hands packets to.
-pub trait Observe: fmt::Debug {
-    /// Asks, and waits for the answer; nothing when none comes in time.
-    fn ask(&self, request: Request) -> Option<Answer>;
-
+/// Opens what the receive thread hands packets to.
+pub trait Endpoints: fmt::Debug {
     /// Opens an endpoint, which begins with a header of `snap_bytes`. An error says what is wrong.
     fn open_endpoint(
         &self,

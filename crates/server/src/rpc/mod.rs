@@ -1,9 +1,7 @@
-//! The way of a request from the wire to control and back: framing, dispatch, sockets.
+//! From messages to requests, and from replies to messages, whatever way they came.
 
-pub mod dispatch;
-pub mod framing;
-pub mod socket;
+mod exchange;
+mod peers;
 
-pub use dispatch::dispatch;
-pub use framing::Codec;
-pub use socket::{SocketError, Sockets};
+pub use exchange::Exchange;
+pub use peers::{Peer, Peers};

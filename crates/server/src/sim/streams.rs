@@ -1,5 +1,7 @@
 //! Streams in virtual time: the same control and the same engines as in a server.
 
+use std::rc::Rc;
+
 use allosaur_api::{Fields, Request};
 use allosaur_engine::flow_stats::Tagging;
 use allosaur_engine::stream::spec::PACKET_BYTES_MAX;
@@ -13,9 +15,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use crate::control::{Action, CaptureFiles, Control, ControlConfig, LinkOwner, PortConfig, View};
+use crate::control::{
+    Action, CaptureFiles, Control, ControlConfig, Handled, LinkOwner, PortConfig, Reply, View,
+};
 use crate::counters::{Counters, Snapshot};
-use crate::observe::{self, Answer, Endpoint, Observe, PacketSink, Wire};
+use crate::observe::{self, Answer, Endpoint, Endpoints, PacketSink, Wire};
 
 /// Packets that are written when nothing says how many.
 pub const LIMIT_PACKETS: u64 = 5000;
@@ -181,14 +185,7 @@ fn is_dual(params: &Map<String, Value>) -> bool {
 #[derive(Debug)]
 struct Nobody;
 
-impl Observe for Nobody {
-    fn ask(&self, request: observe::Request) -> Option<Answer> {
-        match request {
-            observe::Request::StartCapture { .. } => None,
-            _ => Some(Answer::Done),
-        }
-    }
-
+impl Endpoints for Nobody {
     fn open_endpoint(&self, _: &Endpoint, _: usize) -> Result<Box<dyn PacketSink>, String> {
         Err(NOBODY.to_owned())
     }
@@ -211,7 +208,7 @@ struct Simulation<'a> {
     started_at: Option<Nanos>,
     recorder: Recorder,
     /// All zero: the capture tells what was sent.
-    counters: Counters,
+    counters: Rc<Counters>,
 }
 
 impl Simulation<'_> {
@@ -228,7 +225,7 @@ impl Simulation<'_> {
             engines: (0..cores).map(|_| StatelessEngine::new(ports, 0)).collect(),
             started_at: None,
             recorder: Recorder::default(),
-            counters: Counters::new(ports, cores),
+            counters: Rc::new(Counters::new(ports, cores)),
         };
         let version = json!({"name": "STL", "major": 5, "minor": 1});
         simulation.api_handle = simulation.call("api_sync_v2", version)?["api_h"].take();
@@ -266,26 +263,59 @@ impl Simulation<'_> {
                 handler.cloned().unwrap_or_default(),
             );
         }
+        let counters = Rc::clone(&self.counters);
         let view = View {
             now_ns: 0,
             snapshot: &Snapshot::default(),
-            groups: &self.counters,
-            time: &0,
-            files: self.files,
-            observer: &Nobody,
+            groups: &*counters,
+            endpoints: &Nobody,
             devices: &(),
         };
-        let reply = self.control.handle(&request, &view);
-        while let Some(action) = self.control.poll_action() {
-            if let Action::Command { core, command } = action {
-                self.command(core, command);
-            }
+        let mut reply = match self.control.handle(&request, &view) {
+            Handled::Replied(reply) => Some(reply),
+            Handled::Pending(_) => None,
+        };
+        reply = self.act(&view).or(reply);
+        if reply.is_none() {
+            // Threads that would answer it do not live in a simulation.
+            let later = View {
+                now_ns: Nanos::MAX,
+                ..view
+            };
+            self.control.handle_timeout(&later);
+            reply = self.act(&later);
         }
+        let reply = reply.expect("who does not wait any longer is answered");
         let Request { method, .. } = request;
         reply.map_err(|error| SimError::Refused {
             method,
             message: error.to_string(),
         })
+    }
+
+    /// Does what control wants done; gives the reply of a request that waited.
+    fn act(&mut self, view: &View<'_>) -> Option<Reply> {
+        let mut replied = None;
+        while let Some(action) = self.control.poll_action() {
+            match action {
+                Action::Command { core, command } => self.command(core, command),
+                Action::Job { job, work } => {
+                    let result = work.run(self.files);
+                    self.control.handle_job(job, result, view);
+                }
+                // It stays without an answer, as nobody is there.
+                Action::Ask {
+                    request: observe::Request::StartCapture { .. },
+                    ..
+                } => {}
+                Action::Ask { question, .. } => {
+                    self.control.handle_answer(question, Answer::Done, view);
+                }
+                Action::Reply { reply, .. } => replied = Some(reply),
+                _ => {}
+            }
+        }
+        replied
     }
 
     fn command(&mut self, core: usize, command: Command) {

@@ -26,7 +26,7 @@ use crate::counters::Counters;
 use crate::endpoint::{open_capture, open_wire};
 use crate::layout::{Layout, thread_name};
 use crate::mailbox::{ControlEnd, mailbox};
-use crate::observe::{Answer, Endpoint, Observe, PacketSink, Request, Wire};
+use crate::observe::{Endpoint, Endpoints, PacketSink, Wire};
 use crate::polling::Poll;
 use crate::request_channel::{RequestSender, request_channel};
 use crate::waker::{Notify, Waker};
@@ -42,6 +42,8 @@ use receive::watch::Watch;
 pub struct Threads {
     /// Of each data thread.
     pub mail: Vec<ControlEnd<WorkerCommand, Report>>,
+    /// What the first receive thread is asked.
+    pub questions: RequestSender,
     /// Tells control that a data thread has reported.
     pub control_notify: Notify,
     data: Vec<JoinHandle<()>>,
@@ -53,20 +55,15 @@ pub struct Threads {
     stop_receive: Arc<AtomicBool>,
 }
 
-/// Control's way to who watches frames.
+/// Opens what the receive thread hands packets to.
 #[derive(Debug)]
 pub struct RxHandle {
-    request_channel: RequestSender,
     receive: Waker,
     /// The time since 1970 at the clock's zero.
     epoch_ns: u64,
 }
 
-impl Observe for RxHandle {
-    fn ask(&self, request: Request) -> Option<Answer> {
-        self.request_channel.ask(request)
-    }
-
+impl Endpoints for RxHandle {
     fn open_endpoint(
         &self,
         endpoint: &Endpoint,
@@ -93,18 +90,21 @@ impl Threads {
         counters: &Counters,
         clock: &Clock,
     ) -> Result<(Threads, RxHandle), Refusal> {
+        let control_notify = Notify::new().map_err(refused("an eventfd"))?;
+        let receive_wakers = new_wakers(layout.receive.len())?;
+        let first = receive_wakers[0].clone();
+        let (questions, request_receiver) = request_channel(first.clone(), control_notify.clone());
         let mut threads = Threads {
             mail: Vec::new(),
-            control_notify: Notify::new().map_err(refused("an eventfd"))?,
+            questions,
+            control_notify,
             data: Vec::new(),
             known_lost: Vec::new(),
             receive: Vec::new(),
-            receive_wakers: new_wakers(layout.receive.len())?,
+            receive_wakers,
             stop_receive: Arc::default(),
         };
         let wakers = new_wakers(layout.data.len())?;
-        let first = threads.receive_wakers[0].clone();
-        let (request_sender, request_receiver) = request_channel(first.clone());
         let context = SpawnContext {
             layout,
             counters,
@@ -144,7 +144,6 @@ impl Threads {
             receiver.run(poll, stop, waker);
         })?;
         let rx_handle = RxHandle {
-            request_channel: request_sender,
             receive: first,
             epoch_ns: epoch_ns(clock),
         };

@@ -1,6 +1,9 @@
 //! Data threads of stateful mode between two memory ports, driven by hand in virtual time, with a
 //! receive thread that really runs.
 
+#[path = "../asking/mod.rs"]
+mod asking;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -19,7 +22,6 @@ use allosaur_server::clock::{Clock, Hand};
 use allosaur_server::counters::{Counters, RunBlock, Snapshot};
 use allosaur_server::mailbox::{ControlEnd, mailbox};
 use allosaur_server::polling::Poll;
-use allosaur_server::request_channel::{RequestSender, request_channel};
 use allosaur_server::threads::data::{
     DataThread, FlowLinks, FlowRx, FlowState, Report, WorkerCommand,
 };
@@ -57,7 +59,7 @@ pub(crate) struct World {
     pub(crate) control: Vec<ControlEnd<WorkerCommand, Report>>,
     pub(crate) threads: Vec<DataThread>,
     pub(crate) blocks: Vec<Arc<RunBlock>>,
-    pub(crate) asking: RequestSender,
+    pub(crate) asking: asking::Asking,
     pub(crate) reports: Vec<(usize, Report)>,
     /// When frames came or went.
     pub(crate) active: Option<Active>,
@@ -71,7 +73,7 @@ impl World {
         let (clock, hand) = Clock::by_hand();
         let counters = Counters::new(2, cores).with_flows();
         let (waker, control_notify) = (new_waker(), Notify::new().expect("a file"));
-        let (asking, answering) = request_channel(waker.clone());
+        let (asking, answering) = asking::asking(waker.clone());
         let wakers: Vec<_> = (0..cores).map(|_| new_waker()).collect();
         let ports = memory::ports(&[link, link], cores + 1);
         let (mut tx, mut own, mut rx) = (per_core(cores), Vec::new(), per_core(cores));

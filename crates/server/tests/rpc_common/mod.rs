@@ -17,14 +17,13 @@ use allosaur_engine::vm::Checksums;
 use allosaur_packet::file::Resolution;
 use allosaur_packet::file::pcap::Writer;
 use allosaur_server::control::{
-    Action, BuildInfo, CaptureFiles, Control, ControlConfig, FileError, LinkOwner, PortConfig,
-    Reply, StartAddresses, View,
+    Action, BuildInfo, CaptureFiles, Control, ControlConfig, FileError, Handled, Job, JobId,
+    JobResult, LinkOwner, PendingId, PortConfig, QuestionId, Reply, StartAddresses, View,
 };
 use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
-use allosaur_server::observe::{
-    Answer, Endpoint, Observe, PacketSink, Request as Watch, RxTaps, Wire,
-};
-use allosaur_server::rpc::{Codec, dispatch};
+use allosaur_server::observe::{Answer, Endpoint, Endpoints, PacketSink, RxTaps, Wire};
+use allosaur_server::rpc::Exchange;
+use allosaur_server::transport::{Codec, framing};
 use allosaur_server::worker_command::FlowCommand;
 use serde_json::{Value, json};
 
@@ -45,7 +44,7 @@ pub(crate) struct World {
     /// Of packet groups; what is published here is read by control.
     pub(crate) counters: Counters,
     pub(crate) files: MapFiles,
-    /// How long control works on a request.
+    /// How long a job takes.
     pub(crate) thinking_ns: Nanos,
     /// Who watches frames; a test shows it frames as the receive thread does.
     pub(crate) watchers: Watchers,
@@ -66,7 +65,27 @@ pub(crate) struct World {
     pub(crate) gave_up: Vec<bool>,
     /// Answers that data threads owe.
     answers: Vec<(usize, Event)>,
+    /// Replies to requests that waited.
+    pub(crate) replies: HashMap<PendingId, Reply>,
+    /// Jobs are done at once; else they are kept here.
+    pub(crate) has_jobs_done: bool,
+    pub(crate) jobs: Vec<(JobId, Job)>,
     next_id: u64,
+}
+
+fn view<'a>(
+    now_ns: Nanos,
+    snapshot: &'a Snapshot,
+    groups: &'a Counters,
+    endpoints: &'a Watchers,
+) -> View<'a> {
+    View {
+        now_ns,
+        snapshot,
+        groups,
+        endpoints,
+        devices: &(),
+    }
 }
 
 /// Capture files by their names.
@@ -103,11 +122,7 @@ pub(crate) fn capture(packets: u8) -> Vec<u8> {
 #[derive(Debug)]
 pub(crate) struct Watchers(pub(crate) RefCell<RxTaps>);
 
-impl Observe for Watchers {
-    fn ask(&self, request: Watch) -> Option<Answer> {
-        Some(self.0.borrow_mut().handle(request, 5 * SECOND))
-    }
-
+impl Endpoints for Watchers {
     fn open_endpoint(&self, endpoint: &Endpoint, _: usize) -> Result<Box<dyn PacketSink>, String> {
         match endpoint.text.contains("bad") {
             true => Err(format!("{} cannot be opened", endpoint.text)),
@@ -218,6 +233,9 @@ impl World {
             stopped: Vec::new(),
             changed: Vec::new(),
             answers: Vec::new(),
+            replies: HashMap::new(),
+            has_jobs_done: true,
+            jobs: Vec::new(),
             receive: Vec::new(),
             shut_down: false,
             obedient: true,
@@ -226,35 +244,75 @@ impl World {
         }
     }
 
-    /// Answers one message, as the service loop does.
+    /// Answers one message, as the control thread does.
     pub(crate) fn ask_raw(&mut self, message: &[u8]) -> Vec<u8> {
-        dispatch(&mut Codec::default(), message, |request| {
-            self.handle(request)
-        })
+        let mut codec = Codec::default();
+        let mut zipped = framing::is_zipped(message);
+        let text = codec.decode(message).map(|text| {
+            zipped = text.zipped;
+            text.bytes.into_owned()
+        });
+        let mut exchange = Exchange::new(&text);
+        while let Some(request) = exchange.next_request() {
+            exchange.answer(self.handle(&request));
+        }
+        codec.encode(exchange.into_text(), zipped)
     }
 
     fn handle(&mut self, request: &allosaur_api::Request) -> Reply {
-        let view = View {
-            now_ns: self.now_ns,
-            snapshot: &self.snapshot,
-            groups: &self.counters,
-            time: &(self.now_ns + self.thinking_ns),
-            files: &self.files,
-            observer: &self.watchers,
-            devices: &(),
-        };
-        let reply = self.control.handle(request, &view);
+        match self.begin(request) {
+            Handled::Replied(reply) => {
+                self.drain();
+                match self.obedient {
+                    true => self.hear_data_threads(),
+                    false => self.gave_up.push(false),
+                }
+                reply
+            }
+            Handled::Pending(pending) => self.wait_for_reply(pending),
+        }
+    }
+
+    /// Data threads do what they were told when nobody waited for it.
+    fn hear_data_threads(&mut self) {
+        while let Some((core, event)) = self.answers.pop() {
+            self.control.handle_event(core, event, self.now_ns);
+            self.drain();
+        }
+    }
+
+    /// Hands in a request and does nothing of what follows.
+    pub(crate) fn begin(&mut self, request: &allosaur_api::Request) -> Handled {
+        let view = view(self.now_ns, &self.snapshot, &self.counters, &self.watchers);
+        self.control.handle(request, &view)
+    }
+
+    /// Does all that has to happen before a request that waits is answered.
+    pub(crate) fn wait_for_reply(&mut self, pending: PendingId) -> Reply {
         self.drain();
-        while self.obedient && self.control.awaits_workers() {
+        while self.obedient && !self.replies.contains_key(&pending) {
             let (core, event) = self.answers.pop().unwrap_or_else(|| self.end_of_push());
             self.control.handle_event(core, event, self.now_ns);
             self.drain();
         }
         if !self.obedient {
-            self.gave_up.push(self.control.awaits_workers());
+            let has_waited = !self.replies.contains_key(&pending);
+            self.gave_up.push(has_waited);
+            self.give_up_waiting();
         }
-        self.control.give_up_waiting();
-        reply
+        self.replies.remove(&pending).expect("it is answered")
+    }
+
+    /// So much time passes for requests that wait that they are answered.
+    pub(crate) fn give_up_waiting(&mut self) {
+        self.timeout(self.now_ns + SECOND / 2);
+    }
+
+    /// Has done what is due at that time.
+    pub(crate) fn timeout(&mut self, now_ns: Nanos) {
+        let view = view(now_ns, &self.snapshot, &self.counters, &self.watchers);
+        self.control.handle_timeout(&view);
+        self.drain();
     }
 
     /// Pushed packets have left.
@@ -280,9 +338,32 @@ impl World {
                 } => self.receive.push((port, promiscuous, multicast)),
                 Action::Shutdown => self.shut_down = true,
                 Action::Command { core, command } => self.note(core, command),
+                Action::Reply { pending, reply } => _ = self.replies.insert(pending, reply),
+                Action::Ask { question, request } => {
+                    let answer = self.watchers.0.borrow_mut().handle(request, 5 * SECOND);
+                    self.hear(question, answer);
+                }
+                Action::Job { job, work } if self.has_jobs_done => {
+                    let result = work.run(&self.files);
+                    self.hand_in(job, result);
+                }
+                Action::Job { job, work } => self.jobs.push((job, work)),
                 Action::Flows { core, order } => self.orders.push((core, order)),
             }
         }
+    }
+
+    /// The receive thread has answered.
+    pub(crate) fn hear(&mut self, question: QuestionId, answer: Answer) {
+        let view = view(self.now_ns, &self.snapshot, &self.counters, &self.watchers);
+        self.control.handle_answer(question, answer, &view);
+    }
+
+    /// A job is done.
+    pub(crate) fn hand_in(&mut self, job: JobId, result: JobResult) {
+        let now_ns = self.now_ns + self.thinking_ns;
+        let view = view(now_ns, &self.snapshot, &self.counters, &self.watchers);
+        self.control.handle_job(job, result, &view);
     }
 
     fn note(&mut self, core: usize, command: Command) {
@@ -367,15 +448,7 @@ impl World {
         let end = self.now_ns + time;
         while self.now_ns < end {
             self.now_ns = (self.now_ns + SECOND / 2).min(end);
-            let view = View {
-                now_ns: self.now_ns,
-                snapshot: &self.snapshot,
-                groups: &self.counters,
-                time: &self.now_ns,
-                files: &self.files,
-                observer: &self.watchers,
-                devices: &(),
-            };
+            let view = view(self.now_ns, &self.snapshot, &self.counters, &self.watchers);
             self.control.handle_tick(&view);
             self.drain();
         }
@@ -383,34 +456,18 @@ impl World {
 
     /// Does to the MAC filters what a server does when it starts.
     pub(crate) fn begin_mac_filters(&mut self, promiscuous: bool) {
-        let view = View {
-            now_ns: self.now_ns,
-            snapshot: &self.snapshot,
-            groups: &self.counters,
-            time: &self.now_ns,
-            files: &self.files,
-            observer: &self.watchers,
-            devices: &(),
-        };
         for port in 0..2 {
-            let begun = self.control.begin_mac_filter(port, promiscuous, &view);
+            let begun = self.control.begin_mac_filter(port, promiscuous);
             begun.expect("the port is there");
         }
+        self.drain();
     }
 
     /// Gives a port the addresses of a configuration.
     pub(crate) fn set_start_addresses(&mut self, port: u8, addresses: &StartAddresses) {
-        let view = View {
-            now_ns: self.now_ns,
-            snapshot: &self.snapshot,
-            groups: &self.counters,
-            time: &self.now_ns,
-            files: &self.files,
-            observer: &self.watchers,
-            devices: &(),
-        };
-        let set = self.control.set_start_addresses(port, addresses, &view);
+        let set = self.control.set_start_addresses(port, addresses);
         set.expect("nobody transmits yet");
+        self.drain();
     }
 
     /// A data thread is through with a profile.

@@ -215,9 +215,7 @@ impl Owned {
             return false;
         };
         self.world.now_ns = self.world.now_ns.max(at);
-        let now_ns = self.world.now_ns;
-        self.world.control.handle_timeout(now_ns);
-        self.world.drain();
+        self.world.timeout(self.world.now_ns);
         self.hear_orders();
         true
     }

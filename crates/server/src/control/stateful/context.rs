@@ -6,7 +6,6 @@ use allosaur_api::{Error, Fields};
 use serde_json::{Map, Value, json};
 
 use super::StatefulState;
-use crate::control::captures::ask;
 use crate::control::layers::answers_echo;
 use crate::control::lease::Lease;
 use crate::control::port::Owner;
@@ -99,19 +98,20 @@ impl Control {
         Ok(json!({"epoch": self.room.epoch}))
     }
 
-    pub(super) fn context_service(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn context_service(&mut self, fields: &Fields<'_>) -> Reply {
         let params = ContextService::parse(fields)?;
         let mode = match (params.filtered, params.enabled) {
             (true, _) => ServiceMode::Filtered(ServiceMask(params.mask).beside_flows()),
             (false, true) => ServiceMode::On,
             (false, false) => ServiceMode::Off,
         };
-        for (id, port) in (0..).zip(&mut self.ports) {
-            let answers_echo = answers_echo(self.config.stateful, mode);
-            let settings = port.layers.host(port.config.hw_mac, answers_echo);
-            ask(view, Request::SetService { port: id, mode })?;
-            ask(view, Request::SetHost { port: id, settings })?;
+        let answers_echo = answers_echo(self.config.stateful, mode);
+        for id in 0..self.ports.len() as u8 {
+            let port = &mut self.ports[usize::from(id)];
             port.service = mode;
+            let settings = port.layers.host(port.config.hw_mac, answers_echo);
+            self.tell(Request::SetService { port: id, mode });
+            self.tell(Request::SetHost { port: id, settings });
         }
         Ok(json!({}))
     }

@@ -14,7 +14,6 @@ use allosaur_packet::MacAddress;
 use serde_json::{Map, Value, json};
 
 use super::links::DUMMY;
-use crate::control::captures::ask;
 use crate::control::percentiles::{hundredths_of_usec, shares};
 use crate::control::port::Port;
 use crate::control::{Control, Reply, View};
@@ -36,8 +35,6 @@ struct Running {
     session: Option<u32>,
     /// When they end by themselves.
     until: Option<Nanos>,
-    /// The receive thread shall be told that they end.
-    is_ending: bool,
 }
 
 /// Between which addresses.
@@ -67,25 +64,20 @@ impl Control {
                 self.ports.len().saturating_sub(1)
             )));
         }
-        self.begin_echo(view, (params.rate_pps, None), ports, None)?;
+        self.begin_echo(view, (params.rate_pps, None), ports, None);
         Ok(Value::Null)
     }
 
-    pub(super) fn stop_latency(&mut self, view: &View<'_>) -> Reply {
+    pub(super) fn stop_latency(&mut self) -> Reply {
         if self.room.echo.running.take().is_some() {
-            ask(view, Request::StopEcho)?;
+            self.tell(Request::StopEcho);
         }
         Ok(json!({"stopped": true}))
     }
 
     /// Ends the streams that a session started without a profile.
-    pub(in crate::control) fn stop_latency_of(&mut self, session: u32, view: &View<'_>) {
-        let running = self.room.echo.running.as_mut();
-        let its = running.filter(|one| one.profile.is_none() && one.session == Some(session));
-        if let Some(running) = its {
-            running.is_ending = true;
-            self.settle_latency(view);
-        }
+    pub(in crate::control) fn stop_latency_of(&mut self, session: u32) {
+        self.end_latency(|one| one.profile.is_none() && one.session == Some(session));
     }
 
     pub(super) fn update_latency(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
@@ -95,24 +87,28 @@ impl Control {
                 "latency is not measured: start_latency first, or start with latency_pps",
             ));
         }
-        ask(view, Request::SetEchoRate(params.rate_pps))?;
+        self.tell(Request::SetEchoRate(params.rate_pps));
         Ok(Value::Null)
     }
 
-    pub(super) fn latency_stats(&self, view: &View<'_>) -> Reply {
-        let Answer::Echo(ports) = ask(view, Request::ReadEcho)? else {
-            return Err(Error::execution(
+    pub(super) fn latency_stats(&mut self) -> Reply {
+        self.ask(Request::ReadEcho, |control, answer, _| match answer {
+            Answer::Echo(ports) => Ok(control.measured_latency(&ports)),
+            _ => Err(Error::execution(
                 "the receive thread answered something else",
-            ));
-        };
+            )),
+        })
+    }
+
+    fn measured_latency(&self, ports: &[EchoReadout]) -> Value {
         let mut data = Map::new();
         data.insert("cpu_util".to_owned(), json!(self.rates.receive_percent()));
         data.insert("epoch".to_owned(), json!(self.room.echo.epoch));
-        for port in &ports {
+        for port in ports {
             data.insert(format!("port-{}", port.port), readout(port));
         }
         data.insert("unknown".to_owned(), json!(0));
-        Ok(json!({"name": "trex-latecny-v2", "type": 0, "data": data}))
+        json!({"name": "trex-latecny-v2", "type": 0, "data": data})
     }
 
     /// Echo streams that run with a profile, between the first addresses of its pools; called
@@ -139,31 +135,19 @@ impl Control {
         let ports = echo_ports(&self.ports, ends, params.client_mask, u32::MAX).map_err(text)?;
         let duration = params.duration_s.map(|s| (s * SECOND as f64) as Nanos);
         let owner = Some(params.profile.clone());
-        let begun = self.begin_echo(view, (rate_pps, duration), ports, owner);
-        begun.map_err(text)
+        self.begin_echo(view, (rate_pps, duration), ports, owner);
+        Ok(())
     }
 
-    /// A profile is over, or shall be: so are the streams that were started with it. The receive
-    /// thread is told by [`Control::settle_latency`].
+    /// A profile is over, or shall be: so are the streams that were started with it.
     pub(super) fn end_latency_with(&mut self, profile: &str) {
-        let running = self.room.echo.running.as_mut();
-        let its = running.filter(|running| running.profile.as_deref() == Some(profile));
-        if let Some(running) = its {
-            running.is_ending = true;
-        }
+        self.end_latency(|running| running.profile.as_deref() == Some(profile));
     }
 
-    /// Tells the receive thread what could not be told without a view of it.
-    pub(super) fn settle_latency(&mut self, view: &View<'_>) {
-        if self
-            .room
-            .echo
-            .running
-            .as_ref()
-            .is_some_and(|running| running.is_ending)
-            && ask(view, Request::StopEcho).is_ok()
-        {
-            self.room.echo.running = None;
+    fn end_latency(&mut self, is_meant: impl FnOnce(&Running) -> bool) {
+        let running = self.room.echo.running.take_if(|running| is_meant(running));
+        if running.is_some() {
+            self.tell(Request::StopEcho);
         }
     }
 
@@ -186,7 +170,7 @@ impl Control {
         (rate_pps, duration): (f64, Option<Nanos>),
         ports: Vec<EchoPort>,
         profile: Option<String>,
-    ) -> Result<(), Error> {
+    ) {
         let epoch = self.room.echo.epoch.wrapping_add(1);
         let terms = EchoTerms {
             run: epoch,
@@ -194,21 +178,19 @@ impl Control {
             duration,
             ports,
         };
-        ask(view, Request::StartEcho(terms))?;
         self.room.echo.epoch = epoch;
         self.room.echo.running = Some(Running {
             profile,
             session: self.room.owner.as_ref().map(|owner| owner.session),
             until: duration.map(|duration| view.now_ns.saturating_add(duration)),
-            is_ending: false,
         });
-        Ok(())
+        self.tell(Request::StartEcho(terms));
     }
 }
 
 impl EchoStreams {
     fn is_running(&self, now_ns: Nanos) -> bool {
-        let running = self.running.as_ref().filter(|running| !running.is_ending);
+        let running = self.running.as_ref();
         running.is_some_and(|running| running.until.is_none_or(|until| now_ns < until))
     }
 }

@@ -28,7 +28,7 @@ mod profiles;
 mod records;
 pub mod rows;
 mod run;
-mod start;
+pub(super) mod start;
 mod topology;
 mod tunnels;
 mod upload;
@@ -98,13 +98,12 @@ impl Control {
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        self.settle_latency(view);
         match method {
             Method::Acquire => self.acquire_context(fields, view),
             Method::Release => self.release_context(),
             Method::Sync => self.sync_profiles(fields),
             Method::IncEpoch => self.inc_epoch(),
-            Method::Service => self.context_service(fields, view),
+            Method::Service => self.context_service(fields),
             Method::ProfileFragment => self.profile_fragment(fields, view),
             Method::ProfileClear => self.profile_clear(fields, view),
             Method::ProfileList => self.stateful_profile_list(fields),
@@ -123,9 +122,9 @@ impl Control {
             Method::GroupStats => self.group_stats(fields, view),
             Method::TrafficDistribution => self.traffic_distribution(fields),
             Method::StartLatency => self.start_latency(fields, view),
-            Method::StopLatency => self.stop_latency(view),
+            Method::StopLatency => self.stop_latency(),
             Method::UpdateLatency => self.update_latency(fields, view),
-            Method::LatencyStats => self.latency_stats(view),
+            Method::LatencyStats => self.latency_stats(),
             Method::EnableClients => self.enable_clients(fields),
             Method::ClientsInfoStart => self.ask_for_clients(fields),
             Method::ClientsInfoPull => self.clients_info(),
@@ -157,7 +156,6 @@ impl Control {
 
     /// Derives rates; to be called about every half second.
     pub(super) fn read_flows(&mut self, view: &View<'_>) {
-        self.settle_latency(view);
         for profile in self.room.profiles.values_mut() {
             if let Some(run) = &mut profile.run {
                 run.read(view);
@@ -165,8 +163,8 @@ impl Control {
         }
     }
 
-    /// When control wants to be called again without being asked: [`Control::handle_timeout`].
-    pub fn poll_timeout(&self) -> Option<Nanos> {
+    /// When profiles have something due.
+    pub(super) fn flows_timeout(&self) -> Option<Nanos> {
         let profiles = self.room.profiles.values();
         let due = profiles.flat_map(|profile| {
             let clearing = profile.clearing.as_ref();
@@ -177,13 +175,6 @@ impl Control {
             ]
         });
         due.flatten().min()
-    }
-
-    /// Does what is due; see [`Control::poll_timeout`].
-    pub fn handle_timeout(&mut self, now_ns: Nanos) {
-        self.finish_clears(now_ns);
-        self.abort_slow_runs(now_ns);
-        self.ring_doorbell();
     }
 
     /// Tells a data thread something about its flows.

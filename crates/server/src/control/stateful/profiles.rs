@@ -26,7 +26,7 @@ use super::run::Run;
 use super::upload::{Text, Upload, not_begun};
 use crate::control::port::{ALL_PROFILES, DEFAULT_PROFILE};
 use crate::control::status::seconds_since;
-use crate::control::{Control, Reply, View};
+use crate::control::{Control, JobId, Reply, View};
 use crate::worker_command::FlowCommand;
 
 /// How often it is looked whether a profile may go.
@@ -47,12 +47,22 @@ pub(super) struct Profile {
     upload: Option<Upload>,
     /// What its text means, once it was read: plainly, and with all addresses IPv6.
     pub(super) compiled: [Option<Arc<CompiledProfile>>; 2],
+    /// Its text is being understood, to be started then.
+    pub(super) compiling: Option<Compiling>,
     /// How often it was started.
     pub(super) epoch: u64,
     /// What runs, or ran last.
     pub(super) run: Option<Run>,
     /// It is about to go.
     pub(super) clearing: Option<Clearing>,
+}
+
+/// A profile whose text is being understood.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Compiling {
+    pub(super) job: JobId,
+    /// Who starts it.
+    pub(super) session: u32,
 }
 
 /// A profile that is about to go.
@@ -72,8 +82,12 @@ impl Profile {
 
     /// Whether it has flows, or may begin some, because this session has started it.
     pub(super) fn is_sending_for(&self, session: u32) -> bool {
-        let run = self.run.as_ref();
-        self.is_busy() && run.is_some_and(|run| run.session == session)
+        let run = self.run.as_ref().filter(|_| self.is_busy());
+        let starter = match self.compiling {
+            Some(compiling) => Some(compiling.session),
+            None => run.map(|run| run.session),
+        };
+        starter == Some(session)
     }
 
     /// Whether it has flows, or may begin some.
@@ -247,7 +261,7 @@ impl Control {
     }
 
     /// Lets profiles go whose owner has heard that they will.
-    pub(super) fn finish_clears(&mut self, now_ns: Nanos) {
+    pub(in crate::control) fn finish_clears(&mut self, now_ns: Nanos) {
         let owner = self.room.owner.as_ref().map(|owner| owner.session);
         let is_heard = owner.is_none_or(|session| self.sessions.has_fetched(session));
         let mut gone = Vec::new();

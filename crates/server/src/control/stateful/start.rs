@@ -15,11 +15,11 @@ use serde_json::Value;
 
 use super::figures::{Both, Readings, TableTotals};
 use super::profile::{self, StatefulError};
-use super::profiles::wrong_state;
+use super::profiles::{Compiling, wrong_state};
 use super::records::Records;
 use super::run::Run;
 use crate::control::traffic::START_LEAD;
-use crate::control::{Control, Reply, View};
+use crate::control::{Control, Job, JobId, JobResult, Reply, View};
 use crate::counters::RunBlock;
 use crate::worker_command::FlowCommand;
 
@@ -42,45 +42,82 @@ impl Control {
         if profile.phase != StatefulPhase::Loaded {
             return Err(wrong_state("start", profile, name));
         }
-        if self.live_cores().is_empty() {
-            return Err(Error::execution(
-                "no port has a data thread left, they broke down: restart the server",
-            ));
-        }
-        let now_ns = view.now_ns;
-        let made = self.compiled(&params, now_ns).and_then(|profile| {
-            self.set_phase(name, StatefulPhase::Build, now_ns);
-            self.check_links(params.client_mask)?;
-            self.start_latency_with(view, &params, &profile)?;
-            Ok(profile)
-        });
-        match made {
-            Ok(profile) => self.launch_flows(&params, profile, view),
-            Err(problem) => self.move_on(name, StatefulPhase::Loaded, Some(problem), now_ns),
+        self.check_live_cores().map_err(Error::execution)?;
+        let compiled = profile.compiled[usize::from(params.ipv6)].clone();
+        match compiled {
+            Some(compiled) => self.build(&params, compiled, view),
+            None => self.begin_compile(params, view.now_ns),
         }
         Ok(Value::Null)
     }
 
-    /// What the profile's text means; it is read when it is needed first.
-    fn compiled(
-        &mut self,
-        params: &StartProfile,
-        now_ns: Nanos,
-    ) -> Result<Arc<CompiledProfile>, String> {
-        let (name, form) = (&params.profile, usize::from(params.ipv6));
-        let profile = self.room.profiles.get(name);
-        if let Some(compiled) = profile.and_then(|profile| profile.compiled[form].clone()) {
-            return Ok(compiled);
-        }
-        self.set_phase(name, StatefulPhase::Parse, now_ns);
+    /// Has the profile's text understood, and starts it then.
+    fn begin_compile(&mut self, params: StartProfile, now_ns: Nanos) {
+        let name = params.profile.clone();
         let layout = self.flow_layout();
-        let profile = self.room.profiles.get_mut(name).expect("it was there");
+        self.set_phase(&name, StatefulPhase::Parse, now_ns);
+        let profile = self.room.profiles.get_mut(&name).expect("it was there");
         let text = profile.text.as_ref().expect("it is loaded");
-        let compiled = compile(&text.text, params.ipv6, layout);
-        let compiled = compiled.map_err(|error| format!("{PARSE_PROBLEM}{error}"))?;
-        let compiled = Arc::new(compiled);
-        profile.compiled[form] = Some(Arc::clone(&compiled));
-        Ok(compiled)
+        let work = Job::CompileProfile {
+            text: Arc::clone(&text.text),
+            ipv6: params.ipv6,
+            layout,
+        };
+        let job = self.begin_job_aside(work, move |control, result, view| {
+            control.note_compiled(&params, result, view);
+            Ok(Value::Null)
+        });
+        let session = self.room.owner.as_ref().map_or(0, |owner| owner.session);
+        let profile = self.room.profiles.get_mut(&name).expect("it was there");
+        profile.compiling = Some(Compiling { job, session });
+    }
+
+    fn note_compiled(&mut self, params: &StartProfile, result: JobResult, view: &View<'_>) {
+        let name = &params.profile;
+        let compiled = match result {
+            JobResult::Profile(compiled) => compiled,
+            JobResult::Failed(problem) => Err(problem),
+            other => Err(format!("its reader gave {other:?}")),
+        };
+        let Some(profile) = self.room.profiles.get_mut(name) else {
+            return;
+        };
+        profile.compiling = None;
+        match compiled {
+            Ok(compiled) => {
+                profile.compiled[usize::from(params.ipv6)] = Some(Arc::clone(&compiled));
+                self.build(params, compiled, view);
+            }
+            Err(problem) => {
+                let problem = format!("{PARSE_PROBLEM}{problem}");
+                self.move_on(name, StatefulPhase::Loaded, Some(problem), view.now_ns);
+            }
+        }
+    }
+
+    fn check_live_cores(&self) -> Result<(), String> {
+        match self.live_cores().is_empty() {
+            true => {
+                Err("no port has a data thread left, they broke down: restart the server".into())
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Starts what is understood, or tells why not.
+    fn build(&mut self, params: &StartProfile, profile: Arc<CompiledProfile>, view: &View<'_>) {
+        let name = &params.profile;
+        self.set_phase(name, StatefulPhase::Build, view.now_ns);
+        let checked = self
+            .check_live_cores()
+            .and_then(|()| self.check_links(params.client_mask))
+            .and_then(|()| self.start_latency_with(view, params, &profile));
+        match checked {
+            Ok(()) => self.launch_flows(params, profile, view),
+            Err(problem) => {
+                self.move_on(name, StatefulPhase::Loaded, Some(problem), view.now_ns);
+            }
+        }
     }
 
     /// Tells the data threads, and everybody else.
@@ -193,7 +230,7 @@ impl Control {
         let its = profiles.filter(|(_, profile)| profile.is_sending_for(session));
         let its: Vec<String> = its.map(|(name, _)| name.clone()).collect();
         for name in its {
-            if profile_is(self, &name, StatefulPhase::Transmit) {
+            if !profile_is(self, &name, StatefulPhase::Cleanup) {
                 self.stop_flows(&name, view);
             }
         }
@@ -209,6 +246,10 @@ impl Control {
         let Some(profile) = self.room.profiles.get(name) else {
             return;
         };
+        if let Some(compiling) = profile.compiling {
+            self.stop_compiling(name, compiling.job, view.now_ns);
+            return;
+        }
         let Some(run) = profile.run.as_ref().filter(|_| profile.is_busy()) else {
             self.repeat_the_end(name, view.now_ns);
             return;
@@ -219,14 +260,23 @@ impl Control {
         let abort_at = patient.then_some(view.now_ns + STOPPED_CLOSE_MAX);
         self.order_stop(name, abort, abort_at);
         self.end_latency_with(name);
-        self.settle_latency(view);
         if profile_is(self, name, StatefulPhase::Transmit) {
             self.set_phase(name, StatefulPhase::Cleanup, view.now_ns);
         }
     }
 
+    /// A profile that would have started shall not; clients expect the states of one that ends.
+    fn stop_compiling(&mut self, name: &str, job: JobId, now_ns: Nanos) {
+        self.cancel_job(job, Error::execution("stopped"));
+        if let Some(profile) = self.room.profiles.get_mut(name) {
+            profile.compiling = None;
+        }
+        self.set_phase(name, StatefulPhase::Cleanup, now_ns);
+        self.set_phase(name, StatefulPhase::Loaded, now_ns);
+    }
+
     /// Ends the flows of runs that were stopped long enough ago.
-    pub(super) fn abort_slow_runs(&mut self, now_ns: Nanos) {
+    pub(in crate::control) fn abort_slow_runs(&mut self, now_ns: Nanos) {
         let is_due = |at: Nanos| at <= now_ns;
         let profiles = self.room.profiles.iter();
         let slow = profiles.filter(|(_, profile)| {
@@ -325,7 +375,12 @@ fn profile_is(control: &Control, name: &str, phase: StatefulPhase) -> bool {
     profile.is_some_and(|profile| profile.phase == phase)
 }
 
-fn compile(text: &str, ipv6: bool, layout: Layout) -> Result<CompiledProfile, StatefulError> {
+/// What the text of a profile means, on so many threads and ports.
+pub(in crate::control) fn compile(
+    text: &str,
+    ipv6: bool,
+    layout: Layout,
+) -> Result<CompiledProfile, StatefulError> {
     let (mut spec, draws) = profile::read(text)?;
     if ipv6 {
         let templates = spec.templates.iter_mut();

@@ -1,5 +1,7 @@
 //! A text that comes in parts, because a request may not be that long.
 
+use std::sync::Arc;
+
 use allosaur_api::Error;
 use allosaur_api::commands::stateful::profiles::Fragment;
 use md5::{Digest, Md5};
@@ -7,7 +9,7 @@ use md5::{Digest, Md5};
 /// A text that is whole.
 #[derive(Clone, Debug)]
 pub(super) struct Text {
-    pub(super) text: String,
+    pub(super) text: Arc<String>,
     /// In hexadecimal.
     pub(super) md5: String,
 }
@@ -16,6 +18,8 @@ pub(super) struct Text {
 #[derive(Clone, Debug)]
 pub(super) struct Upload {
     text: String,
+    /// Of the text so far: that of a whole profile would take a while.
+    digest: Md5,
     /// What the whole shall have.
     md5: Option<String>,
 }
@@ -25,6 +29,7 @@ impl Upload {
     pub(super) fn begin(fragment: &Fragment<'_>) -> Upload {
         Upload {
             text: fragment.text.to_owned(),
+            digest: Md5::new_with_prefix(fragment.text),
             md5: fragment.md5.map(str::to_ascii_lowercase),
         }
     }
@@ -37,18 +42,19 @@ impl Upload {
     /// Takes another part.
     pub(super) fn add(&mut self, fragment: &Fragment<'_>) {
         self.text.push_str(fragment.text);
+        self.digest.update(fragment.text);
     }
 
     /// The last part has come.
     pub(super) fn finish(self) -> Result<Text, Error> {
-        let md5 = format!("{:x}", Md5::digest(self.text.as_bytes()));
+        let md5 = format!("{:x}", self.digest.finalize());
         match self.md5 {
             Some(told) if told != md5 => Err(Error::execution(format!(
                 "the fragments do not make the text that was announced: their md5 is {md5}, not \
                  '{told:.40}'. Send them again, from the first on"
             ))),
             _ => Ok(Text {
-                text: self.text,
+                text: Arc::new(self.text),
                 md5,
             }),
         }

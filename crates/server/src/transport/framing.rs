@@ -92,6 +92,11 @@ impl Codec {
         Some(text)
     }
 
+    /// Makes a frame of a reply: zipped if the request was.
+    pub fn encode(&mut self, text: Vec<u8>, zipped: bool) -> Vec<u8> {
+        if zipped { self.zip(&text) } else { text }
+    }
+
     /// Makes a zipped frame of a text.
     pub fn zip(&mut self, text: &[u8]) -> Vec<u8> {
         self.deflate.reset();
@@ -111,11 +116,11 @@ impl Codec {
     }
 
     /// Makes a frame of a text to publish: zipped if that pays.
-    pub fn encode_published(&mut self, text: Vec<u8>) -> Vec<u8> {
+    pub fn encode_published(&mut self, text: &[u8]) -> Vec<u8> {
         if text.len() > PUBLISH_PLAIN_BYTES_MAX {
-            self.zip(&text)
+            self.zip(text)
         } else {
-            text
+            text.to_vec()
         }
     }
 }

@@ -1,0 +1,254 @@
+//! The messages of all peers, and whose turn it is.
+//!
+//! The messages of one peer are answered in order, one request after the other; of several peers each
+//! has a request done in turn. Who waits for a reply that is pending holds up nobody else.
+
+use std::collections::{HashMap, VecDeque};
+
+use allosaur_api::limits::{MESSAGES_MAX, MESSAGES_PER_PEER_MAX};
+use allosaur_api::{Error, Request};
+use serde_json::Value;
+
+use super::Exchange;
+use crate::control::PendingId;
+use crate::transport::{Envelope, Message};
+
+/// Who sends messages: the number of its transport, and its name there.
+pub type Peer = (usize, Vec<u8>);
+
+/// All messages that are not answered.
+#[derive(Debug, Default)]
+pub struct Peers {
+    queues: HashMap<Peer, Queue>,
+    /// Those whose next request can be done.
+    turns: VecDeque<Peer>,
+    pending: HashMap<PendingId, Peer>,
+    messages: usize,
+    replies: VecDeque<(usize, Envelope, Vec<u8>)>,
+}
+
+/// The messages of one peer, of which the first is being answered.
+#[derive(Debug)]
+struct Queue {
+    exchange: Exchange,
+    from: Envelope,
+    later: VecDeque<Message>,
+}
+
+impl Peers {
+    /// Takes a message that has arrived by a transport.
+    pub fn receive(&mut self, transport: usize, message: Message) {
+        let peer = (transport, message.from.peer.clone());
+        let queue = self.queues.get_mut(&peer);
+        let waiting = queue.as_ref().map_or(0, |queue| 1 + queue.later.len());
+        if waiting >= MESSAGES_PER_PEER_MAX || self.messages >= MESSAGES_MAX {
+            let mut exchange = Exchange::new(&message.text);
+            exchange.refuse(&too_many(waiting));
+            let text = exchange.into_text();
+            self.replies.push_back((transport, message.from, text));
+            return;
+        }
+        self.messages += 1;
+        match queue {
+            Some(queue) => queue.later.push_back(message),
+            None => {
+                let queue = Queue {
+                    exchange: Exchange::new(&message.text),
+                    from: message.from,
+                    later: VecDeque::new(),
+                };
+                self.queues.insert(peer.clone(), queue);
+                self.turns.push_back(peer);
+            }
+        }
+    }
+
+    /// Whether any request can be done.
+    pub fn is_ready(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// The next request to do, and whose it is: [`Peers::answer`] or [`Peers::wait`] must follow.
+    pub fn next_request(&mut self) -> Option<(Peer, Request)> {
+        while let Some(peer) = self.turns.pop_front() {
+            let queue = self.queues.get_mut(&peer)?;
+            if let Some(request) = queue.exchange.next_request() {
+                return Some((peer, request));
+            }
+            self.finish(peer);
+        }
+        None
+    }
+
+    /// Answers the request of a peer.
+    pub fn answer(&mut self, peer: Peer, reply: Result<Value, Error>) {
+        let Some(queue) = self.queues.get_mut(&peer) else {
+            return;
+        };
+        queue.exchange.answer(reply);
+        if queue.exchange.is_done() {
+            self.finish(peer);
+        } else {
+            self.turns.push_back(peer);
+        }
+    }
+
+    /// The request of a peer will be answered later.
+    pub fn wait(&mut self, peer: Peer, pending: PendingId) {
+        self.pending.insert(pending, peer);
+    }
+
+    /// Answers a request that waited.
+    pub fn complete(&mut self, pending: PendingId, reply: Result<Value, Error>) {
+        if let Some(peer) = self.pending.remove(&pending) {
+            self.answer(peer, reply);
+        }
+    }
+
+    /// The next message that is answered: its transport, who sent it, and the reply.
+    pub fn poll_reply(&mut self) -> Option<(usize, Envelope, Vec<u8>)> {
+        self.replies.pop_front()
+    }
+
+    /// All requests of a peer's first message are answered: the next has its turn.
+    fn finish(&mut self, peer: Peer) {
+        let Some(queue) = self.queues.remove(&peer) else {
+            return;
+        };
+        self.messages -= 1;
+        let text = queue.exchange.into_text();
+        self.replies.push_back((peer.0, queue.from, text));
+        let mut later = queue.later;
+        if let Some(next) = later.pop_front() {
+            let queue = Queue {
+                exchange: Exchange::new(&next.text),
+                from: next.from,
+                later,
+            };
+            self.queues.insert(peer.clone(), queue);
+            self.turns.push_back(peer);
+        }
+    }
+}
+
+fn too_many(of_peer: usize) -> Error {
+    let (what, most) = match of_peer >= MESSAGES_PER_PEER_MAX {
+        true => ("this client has", MESSAGES_PER_PEER_MAX),
+        false => ("clients have", MESSAGES_MAX),
+    };
+    Error::execution(format!(
+        "{what} {most} messages that are not answered, which is the most: wait for replies"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn request(id: u64) -> Value {
+        json!({"jsonrpc": "2.0", "id": id, "method": "ping", "params": {}})
+    }
+
+    fn send(peers: &mut Peers, name: &str, message: &Value) {
+        let from = Envelope {
+            peer: name.as_bytes().to_vec(),
+            ..Envelope::default()
+        };
+        let text = Ok(message.to_string().into_bytes());
+        peers.receive(0, Message { from, text });
+    }
+
+    /// Who has the turn.
+    fn turn(peers: &mut Peers) -> Option<Peer> {
+        peers.next_request().map(|(peer, _)| peer)
+    }
+
+    /// Names of senders and ids of the replies to them, in order.
+    fn replies(peers: &mut Peers) -> Vec<(String, Value)> {
+        let mut all = Vec::new();
+        while let Some((_, to, text)) = peers.poll_reply() {
+            let reply: Value = serde_json::from_slice(&text).expect("a reply is JSON");
+            let ids = match reply.as_array() {
+                Some(batch) => batch.iter().map(|one| one["id"].clone()).collect(),
+                None => reply["id"].clone(),
+            };
+            all.push((String::from_utf8(to.peer).expect("a name"), ids));
+        }
+        all
+    }
+
+    fn reply(name: &str, ids: Value) -> (String, Value) {
+        (name.to_owned(), ids)
+    }
+
+    #[test]
+    fn who_waits_holds_up_nobody_else_and_keeps_the_order_of_its_own() {
+        let mut peers = Peers::default();
+        send(&mut peers, "slow", &json!([request(1), request(2)]));
+        send(&mut peers, "slow", &request(3));
+        let slow = turn(&mut peers).expect("a request");
+        let pending = PendingId(1);
+        peers.wait(slow, pending);
+        for id in 10..12 {
+            send(&mut peers, "quick", &request(id));
+            let quick = turn(&mut peers).expect("a request");
+            peers.answer(quick, Ok(json!({})));
+        }
+        assert!(!peers.is_ready());
+        let quick = [reply("quick", json!(10)), reply("quick", json!(11))];
+        assert_eq!(replies(&mut peers), quick);
+        peers.complete(pending, Ok(json!({})));
+        while let Some(slow) = turn(&mut peers) {
+            peers.answer(slow, Ok(json!({})));
+        }
+        let slow = [reply("slow", json!([1, 2])), reply("slow", json!(3))];
+        assert_eq!(replies(&mut peers), slow);
+        assert!(peers.queues.is_empty() && peers.messages == 0);
+    }
+
+    #[test]
+    fn a_long_batch_lets_others_in_between() {
+        let mut peers = Peers::default();
+        let batch: Vec<Value> = (0..100).map(request).collect();
+        send(&mut peers, "long", &json!(batch));
+        let first = turn(&mut peers).expect("a request");
+        send(&mut peers, "short", &request(7));
+        peers.answer(first, Ok(json!({})));
+        let second = turn(&mut peers).expect("a request");
+        assert_eq!(second.1, b"short");
+    }
+
+    #[test]
+    fn more_messages_than_may_wait_are_refused_and_do_no_harm() {
+        let mut peers = Peers::default();
+        for id in 0..MESSAGES_PER_PEER_MAX as u64 + 2 {
+            send(&mut peers, "eager", &request(id));
+        }
+        let most = MESSAGES_PER_PEER_MAX as u64;
+        let refused = [most, most + 1].map(|id| reply("eager", json!(id)));
+        assert_eq!(replies(&mut peers), refused);
+        for peer in 1..2 * MESSAGES_MAX {
+            send(&mut peers, &format!("peer {peer}"), &request(peer as u64));
+        }
+        assert_eq!(peers.messages, MESSAGES_MAX);
+        let room = MESSAGES_MAX - MESSAGES_PER_PEER_MAX;
+        assert_eq!(replies(&mut peers).len(), 2 * MESSAGES_MAX - 1 - room);
+        let mut answered = 0;
+        while let Some(peer) = turn(&mut peers) {
+            peers.answer(peer, Ok(json!({})));
+            answered += 1;
+        }
+        assert_eq!((answered, peers.messages), (MESSAGES_MAX, 0));
+    }
+
+    #[test]
+    fn what_is_no_request_is_answered_in_its_turn() {
+        let mut peers = Peers::default();
+        send(&mut peers, "odd", &json!([]));
+        send(&mut peers, "odd", &json!(5));
+        assert_eq!(turn(&mut peers), None);
+        let answered = [reply("odd", Value::Null), reply("odd", Value::Null)];
+        assert_eq!(replies(&mut peers), answered);
+    }
+}
