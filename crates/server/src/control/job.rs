@@ -12,7 +12,7 @@ use allosaur_engine::template::{CompiledProfile, Layout};
 
 use super::config::PortConfig;
 use super::files::CaptureFiles;
-use super::stateful::start;
+use super::stateful::profile;
 
 /// Something to do that takes long.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Job {
                 JobResult::Capture(read_capture(&path, &pace, &ports, files))
             }
             Job::CompileProfile { text, ipv6, layout } => {
-                let compiled = start::compile(&text, ipv6, layout);
+                let compiled = profile::compile_as(&text, ipv6, layout);
                 let compiled = compiled.map(Arc::new).map_err(|error| error.to_string());
                 JobResult::Profile(compiled)
             }

@@ -8,76 +8,11 @@ use allosaur_api::events::Event;
 use allosaur_api::{Access, Fields, Method};
 use allosaur_engine::time::{Nanos, SECOND};
 
-use super::port::Owner;
+use super::owner::Step;
 use super::{Control, View};
 
 /// What one tick adds to the silence of an owner at most; ticks are half a second apart.
 const TICK_COUNTED_MAX: Nanos = SECOND;
-/// Traffic that does not end delays the release of its port so long at most. Flows that are closed get
-/// five seconds.
-const RELEASE_DELAY_MAX: Nanos = 10 * SECOND;
-
-/// How long an owner may be silent, and is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Lease {
-    length: Nanos,
-    silent: Nanos,
-    /// It is over, and since then so much time has passed: the traffic was told to stop.
-    over: Option<Nanos>,
-}
-
-/// What a tick means for a lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Holds,
-    /// It ended just now.
-    Ends,
-    /// It ended before, and what it was for may still run.
-    IsOver,
-    /// It ended long ago.
-    IsOverdue,
-}
-
-impl Lease {
-    /// A lease of so many seconds.
-    pub(super) fn new(length_s: f64) -> Lease {
-        Lease {
-            length: (length_s * SECOND as f64) as Nanos,
-            silent: 0,
-            over: None,
-        }
-    }
-
-    /// How long it is, in seconds.
-    pub(super) fn length_s(&self) -> f64 {
-        self.length as f64 / SECOND as f64
-    }
-
-    fn pass(&mut self, time: Nanos) -> Step {
-        if let Some(over) = &mut self.over {
-            *over += time;
-            return match *over >= RELEASE_DELAY_MAX {
-                true => Step::IsOverdue,
-                false => Step::IsOver,
-            };
-        }
-        self.silent += time;
-        if self.silent < self.length {
-            return Step::Holds;
-        }
-        self.over = Some(0);
-        Step::Ends
-    }
-}
-
-impl Owner {
-    fn pass(&mut self, time: Nanos) -> Step {
-        self.lease
-            .as_mut()
-            .map_or(Step::Holds, |lease| lease.pass(time))
-    }
-}
-
 impl Control {
     /// The owner who makes this request is there: its leases begin anew. One that is over stays over.
     pub(super) fn renew_leases(&mut self, access: Access, method: Method, fields: &Fields<'_>) {

@@ -15,9 +15,10 @@
 //! [`Control::handle_timeout`].
 //!
 //! One file a noun: [`stream`] (JSON to stream), `port` and `session` (state), `rates`,
-//! `statistics`, and the commands by noun: `server`, `status`, `ports`, `lease`, `layers`, `service`, `captures`,
+//! `statistics`, and the commands by noun: `server`, `status`, `ports`, `lease`, `addresses`, `push`, `service`, `captures`,
 //! `streams`, `traffic`, `changes`, `pgid`; those of stateful mode in [`stateful`].
 
+mod addresses;
 mod captures;
 mod changes;
 mod config;
@@ -26,11 +27,13 @@ pub mod job;
 mod layers;
 mod lease;
 mod lost;
+mod owner;
 pub mod pending;
 mod percentiles;
 mod pgid;
 mod port;
 mod ports;
+mod push;
 mod rates;
 mod remote;
 mod secret;

@@ -10,8 +10,8 @@ use allosaur_engine::time::Nanos;
 
 use super::config::{LinkOwner, PortConfig};
 use super::layers::Layers;
-use super::lease::Lease;
-use super::remote::{Playing, Reading};
+use super::owner::Owner;
+use super::pending::JobId;
 use crate::observe::{Reception, ServiceMode};
 
 /// The profile that is always there.
@@ -48,16 +48,6 @@ pub(super) struct Port {
     pub(super) reading: Option<Reading>,
     /// The receive thread was asked for the MAC address of its gateway.
     pub(super) asks_for_gateway: bool,
-}
-
-/// Who owns a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Owner {
-    pub(super) user: String,
-    pub(super) session: u32,
-    pub(super) handler: String,
-    /// Until when it may be silent.
-    pub(super) lease: Option<Lease>,
 }
 
 /// A profile: streams, and their run while they are sent.
@@ -101,6 +91,28 @@ pub(super) struct Run {
     /// does.
     pub(super) changing: Vec<usize>,
     pub(super) changing_at: Nanos,
+}
+
+/// A capture that is being sent.
+#[derive(Clone, Debug)]
+pub(super) struct Playing {
+    pub(super) key: ProfileKey,
+    /// Who started it.
+    pub(super) session: u32,
+    /// The data thread that sends it.
+    pub(super) core: usize,
+    /// It was told to stop.
+    pub(super) stopping: bool,
+    /// The port that sends the other direction, and by which key: stopped together with this one.
+    pub(super) peer: Option<(u8, ProfileKey)>,
+}
+
+/// A capture that is being read for a port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    pub(super) job: JobId,
+    /// Who asked for it.
+    pub(super) session: u32,
 }
 
 /// What a profile or a port is doing; the later, the busier. The link is no part of it: TRex's

@@ -12,8 +12,8 @@ use allosaur_engine::flow_stats::{self, VxlanPorts};
 use allosaur_engine::time::Nanos;
 use serde_json::{Map, Value, json};
 
-use super::lease::Lease;
-use super::port::{ALL_PROFILES, Owner, Port, Profile};
+use super::owner::{Lease, Owner};
+use super::port::{ALL_PROFILES, Port, Profile};
 use super::service::receive_features;
 use super::{Action, Control, LinkOwner, Reply, View, owns_a_port, reply};
 use crate::observe::{Answer, MacFilter, PortState, Reception, Request, ServiceMode};

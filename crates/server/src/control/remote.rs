@@ -13,31 +13,9 @@ use allosaur_engine::stream::{ProfileKey, Replay};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use serde_json::json;
 
-use super::port::{Port, State, wrong_state};
+use super::port::{Playing, Port, Reading, State, wrong_state};
 use super::traffic::START_LEAD;
-use super::{Action, Control, Job, JobId, JobResult, Reply, View, check_owner};
-
-/// A capture that is being sent.
-#[derive(Clone, Debug)]
-pub(super) struct Playing {
-    pub(super) key: ProfileKey,
-    /// Who started it.
-    pub(super) session: u32,
-    /// The data thread that sends it.
-    pub(super) core: usize,
-    /// It was told to stop.
-    stopping: bool,
-    /// The port that sends the other direction, and by which key: stopped together with this one.
-    peer: Option<(u8, ProfileKey)>,
-}
-
-/// A capture that is being read for a port.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reading {
-    pub(super) job: JobId,
-    /// Who asked for it.
-    pub(super) session: u32,
-}
+use super::{Action, Control, Job, JobResult, Reply, View, check_owner};
 
 impl Control {
     pub(super) fn push_remote(&mut self, fields: &Fields<'_>) -> Reply {

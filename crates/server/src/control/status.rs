@@ -4,7 +4,8 @@ use allosaur_api::commands::status::{PortOwner, PortUse, ProfileUse, RunUse, Sta
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::json;
 
-use super::port::{Owner, Port, State};
+use super::owner::Owner;
+use super::port::{Port, State};
 use super::{Control, Reply, View, reply};
 
 impl Control {

@@ -9,32 +9,14 @@ use crate::paths::paths;
 use crate::source::{RustFile, rust_files};
 
 /// Circles that are still there: crate, and modules.
-const LEFT: [(&str, &[&str]); 3] = [
-    (
-        "engine",
-        &[
-            "session::flow",
-            "session::tcp_transport",
-            "session::udp_transport",
-        ],
-    ),
-    (
-        "server",
-        &[
-            "control::layers",
-            "control::lease",
-            "control::port",
-            "control::ports",
-            "control::remote",
-            "control::service",
-            "control::traffic",
-        ],
-    ),
-    (
-        "server",
-        &["control::stateful::app_latency", "control::stateful::rows"],
-    ),
-];
+const LEFT: [(&str, &[&str]); 1] = [(
+    "engine",
+    &[
+        "session::flow",
+        "session::tcp_transport",
+        "session::udp_transport",
+    ],
+)];
 
 type Module = Vec<String>;
 /// Which module imports which.

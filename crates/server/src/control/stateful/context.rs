@@ -7,8 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::StatefulState;
 use crate::control::layers::answers_echo;
-use crate::control::lease::Lease;
-use crate::control::port::Owner;
+use crate::control::owner::{Lease, Owner};
 use crate::control::{Control, Reply, View, owns_a_port};
 use crate::observe::{Request, ServiceMask, ServiceMode};
 

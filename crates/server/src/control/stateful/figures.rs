@@ -7,8 +7,21 @@ use std::collections::VecDeque;
 
 use allosaur_engine::stateful::{FlowTableCounters, GroupCounters};
 use allosaur_engine::time::{MILLISECOND, Nanos};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::counters::{RunBlock, Snapshot};
+
+/// A row of the table, with its value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NamedRow {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: Value,
+    /// It counts what does not happen when all is well.
+    pub is_error: bool,
+}
 
 /// Readings that follow each other faster are left out.
 const READING_GAP_MIN: Nanos = 250 * MILLISECOND;

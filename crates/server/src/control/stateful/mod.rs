@@ -28,7 +28,7 @@ mod profiles;
 mod records;
 pub mod rows;
 mod run;
-pub(super) mod start;
+mod start;
 mod topology;
 mod tunnels;
 mod upload;
@@ -40,7 +40,8 @@ use allosaur_api::{Fields, Stateful as Method};
 use allosaur_engine::stateful::{self, RUNS_MAX, RunIndex};
 use allosaur_engine::time::Nanos;
 
-use super::port::{DEFAULT_PROFILE, Owner};
+use super::owner::Owner;
+use super::port::DEFAULT_PROFILE;
 use super::{Action, Control, Reply, View};
 use crate::worker_command::{FlowCommand, FlowReport};
 

@@ -13,7 +13,7 @@ use allosaur_engine::app::{
 };
 use allosaur_engine::template::{
     AssociationSpec, ClientSpec, CompiledProfile, Distribution, L7Map, Layout, PerCore, PoolSpec,
-    ProfileError, ProfileSpec, ServerSpec, Side, TUNABLES, TemplateSpec, TunablesSpec,
+    ProfileError, ProfileSpec, ServerSpec, Side, TUNABLES, TemplateSpec, Tunable, TunablesSpec,
 };
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use base64::Engine as _;
@@ -57,8 +57,7 @@ pub enum StatefulError {
 
 /// Reads a profile and compiles it for the cores that there are.
 pub fn compile(text: &str, layout: Layout) -> Result<CompiledProfile, StatefulError> {
-    let (spec, draws) = read(text)?;
-    Ok(CompiledProfile::compile_with(&spec, &draws, layout)?)
+    compile_as(text, false, layout)
 }
 
 /// Reads a profile, and what its connections draw.
@@ -374,4 +373,20 @@ fn unknown(path: &str, section: &str, name: &str) -> StatefulError {
         path: format!("{path}.{section}.{name}"),
         known,
     }
+}
+/// The same; with all its addresses IPv6, if `ipv6` says so.
+pub(in crate::control) fn compile_as(
+    text: &str,
+    ipv6: bool,
+    layout: Layout,
+) -> Result<CompiledProfile, StatefulError> {
+    let (mut spec, draws) = read(text)?;
+    if ipv6 {
+        let templates = spec.templates.iter_mut();
+        let own = templates.flat_map(|t| [&mut t.client.tunables, &mut t.server.tunables]);
+        for tunables in own.chain([&mut spec.client, &mut spec.server]) {
+            tunables.set(Tunable::Ipv6Enable, 1);
+        }
+    }
+    Ok(CompiledProfile::compile_with(&spec, &draws, layout)?)
 }

@@ -3,10 +3,10 @@
 use allosaur_engine::app::{ApplicationCounters, UdpCounters};
 use allosaur_engine::stateful::{FlowTableCounters, GroupCounters};
 use allosaur_engine::tcp::TcpCounters;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::app_latency;
+pub use super::figures::NamedRow;
 use super::figures::Rate;
 
 /// Whether a row is a counter, and what it says of a run.
@@ -93,17 +93,6 @@ impl Rows {
         }
         values
     }
-}
-
-/// A row of the table, with its value.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct NamedRow {
-    /// Its name.
-    pub name: &'static str,
-    /// Its value.
-    pub value: Value,
-    /// It counts what does not happen when all is well.
-    pub is_error: bool,
 }
 
 /// All rows but the bars, for one side of a run that is over and took so long: no rate is left. Those of

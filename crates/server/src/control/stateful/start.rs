@@ -9,12 +9,11 @@ use allosaur_api::events::StatefulPhase;
 use allosaur_api::limits::STATEFUL_PROFILES_MAX;
 use allosaur_api::{Error, Fields};
 use allosaur_engine::stateful::{Command, EndCause, RUNS_MAX, RunIndex, RunLimits};
-use allosaur_engine::template::{CompiledProfile, Layout, Tunable};
+use allosaur_engine::template::{CompiledProfile, Layout};
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::Value;
 
 use super::figures::{Both, Readings, TableTotals};
-use super::profile::{self, StatefulError};
 use super::profiles::{Compiling, wrong_state};
 use super::records::Records;
 use super::run::Run;
@@ -373,23 +372,6 @@ impl Control {
 fn profile_is(control: &Control, name: &str, phase: StatefulPhase) -> bool {
     let profile = control.room.profiles.get(name);
     profile.is_some_and(|profile| profile.phase == phase)
-}
-
-/// What the text of a profile means, on so many threads and ports.
-pub(in crate::control) fn compile(
-    text: &str,
-    ipv6: bool,
-    layout: Layout,
-) -> Result<CompiledProfile, StatefulError> {
-    let (mut spec, draws) = profile::read(text)?;
-    if ipv6 {
-        let templates = spec.templates.iter_mut();
-        let own = templates.flat_map(|t| [&mut t.client.tunables, &mut t.server.tunables]);
-        for tunables in own.chain([&mut spec.client, &mut spec.server]) {
-            tunables.set(Tunable::Ipv6Enable, 1);
-        }
-    }
-    Ok(CompiledProfile::compile_with(&spec, &draws, layout)?)
 }
 
 fn nanos(seconds: f64) -> Nanos {
