@@ -62,6 +62,7 @@ impl World {
             now_us: self.now_ms.wrapping_mul(1_000),
             tunables: &self.tunables,
             counters: &mut self.counters,
+            unread_bytes: 0,
             sides: &mut self.sides,
         }
     }

@@ -5,28 +5,31 @@
 //! | what the user wrote | `spec` |
 //! | what can be said: constant bytes | `buffers`, with texts that differ by connection in `substitution` |
 //! | a program, checked | `program` and its `step`s, `loop_check` for loops without end |
-//! | one flow that runs it | `application`, with `variables` where it uses them |
+//! | one flow that runs it | `run`, with `variables` where it uses them |
+//! | what a flow runs that is no program: an application over bytes | `application` |
 //! | what is counted | `counters` |
 //!
 //! An application knows nothing of packets: the flow that it belongs to tells it what happened, and
-//! asks it what to do ([`Application::poll_action`]).
+//! asks it what to do ([`ProgramRun::poll_action`]).
 
 mod application;
 mod buffers;
 mod counters;
 mod loop_check;
 mod program;
+mod run;
 mod spec;
 mod step;
 mod substitution;
 mod variables;
 
-pub use application::{Action, Application, Context, TURN_COMMANDS_MAX, YIELD};
+pub use application::{Application, ApplicationContext, ApplicationFactory, FlowEvent, Output};
 pub use buffers::{
     BUFFER_BYTES_MAX, BUFFERS_BYTES_MAX, BUFFERS_MAX, BufferError, BufferIndex, BufferSpec, Buffers,
 };
 pub use counters::{ApplicationCounters, USER_COUNTERS, UdpCounters};
 pub use program::{Program, ProgramError, Surroundings};
+pub use run::{Action, Context, ProgramRun, TURN_COMMANDS_MAX, YIELD};
 pub use spec::{Addon, Command, Comparison, Condition, ProgramSpec, TICK, Transport};
 pub use step::{COMMANDS_MAX, ProgramProblem};
 pub use substitution::{

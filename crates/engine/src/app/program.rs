@@ -2,8 +2,11 @@
 //!
 //! Loops without an end are found in `loop_check`; the program runs in `application`.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
+use super::application::ApplicationFactory;
 use super::buffers::{BufferIndex, Buffers};
 use super::counters::USER_COUNTERS;
 use super::loop_check;
@@ -49,6 +52,8 @@ pub struct Program {
     addon: Option<Addon>,
     sent_bytes: u64,
     messages: u64,
+    /// What runs in its place.
+    application: Option<Arc<dyn ApplicationFactory>>,
 }
 
 impl Program {
@@ -97,6 +102,7 @@ impl Program {
             addon: spec.addon,
             sent_bytes: 0,
             messages: 0,
+            application: None,
         };
         let lens = program
             .sent()
@@ -106,6 +112,21 @@ impl Program {
         });
         (program.sent_bytes, program.messages) = (sent_bytes, messages);
         Ok(program)
+    }
+
+    /// The same, in whose place flows run an application over bytes.
+    #[must_use]
+    pub fn with_application(self, application: Arc<dyn ApplicationFactory>) -> Program {
+        Program {
+            application: Some(application),
+            ..self
+        }
+    }
+
+    /// What flows run in its place, if not the commands.
+    #[inline]
+    pub fn application(&self) -> Option<&dyn ApplicationFactory> {
+        self.application.as_deref()
     }
 
     /// What carries its bytes.

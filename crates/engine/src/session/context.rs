@@ -1,9 +1,12 @@
 //! What a flow works with in each call, and what it leaves behind.
 
 use super::app_latency::{Connections, LatencyCounters};
+use super::application::{ApplicationIndex, ApplicationPool, ByteApplication};
 use super::links::Links;
 use super::outbox::OutboxPool;
-use crate::app::{ApplicationCounters, Buffers, Program, UdpCounters, VariablePool};
+use crate::app::{
+    ApplicationContext, ApplicationCounters, Buffers, Program, UdpCounters, VariablePool,
+};
 use crate::flow::Prefixes;
 use crate::rng::Lcg;
 use crate::tcp::{self, RecoveryPool, TcpCounters, Tunables};
@@ -40,6 +43,8 @@ pub struct Pools {
     pub sides: RecoveryPool,
     /// For programs with variables.
     pub variables: VariablePool,
+    /// Applications over bytes.
+    pub applications: ApplicationPool,
     /// For flows that send several buffers.
     pub outboxes: OutboxPool,
     /// Where the frames of flows go.
@@ -87,8 +92,30 @@ impl Context<'_> {
             now_ms: self.pools.tcp_ms(self.now),
             now_us: (self.now / MICROSECOND) as u32,
             tunables: self.tunables,
+            unread_bytes: 0,
             counters: &mut self.counters.tcp,
             sides: &mut self.pools.sides,
+        }
+    }
+
+    /// Calls `act` on an application over bytes, which may use all else that is here.
+    pub(super) fn with_bytes<R>(
+        &mut self,
+        index: ApplicationIndex,
+        act: impl FnOnce(&mut Context<'_>, &mut ByteApplication) -> R,
+    ) -> R {
+        let mut it = self.pools.applications.take(index);
+        let result = act(self, &mut it);
+        self.pools.applications.put_back(index, it);
+        result
+    }
+
+    /// What its application over bytes works with.
+    pub(super) fn application(&mut self) -> ApplicationContext<'_> {
+        ApplicationContext {
+            now: self.now,
+            rng: self.rng,
+            counters: &mut self.counters.application,
         }
     }
 }

@@ -3,13 +3,13 @@
 use std::net::Ipv4Addr;
 
 use super::app_latency::{Header, Stamp};
+use super::application::FlowApplication;
 use super::context::{Context, FlowStatus, FrameTx, HeaderDefaults, Pools};
-use super::links::{LinkAddresses, LinkIndex, Links};
+use super::links::{LinkAddresses, LinkIndex, segment_bytes_max};
 use super::outbox::Outbox;
-use super::tcp_transport::{clamped, segment_bytes_max};
-use super::udp_transport::Udp;
+use super::udp::Udp;
 use super::wire::{Addresses, Envelope};
-use crate::app::{Action, Addon, Application, Program, Transport};
+use crate::app::{Action, Addon, FlowEvent, Transport};
 use crate::flow::{FlowKey, Prefixes, Protocol};
 use crate::tcp::{Connection, Progress, Segment, Seq, State};
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, Tight};
@@ -29,11 +29,11 @@ pub(super) enum FlowTransport {
 }
 
 /// A flow. Driven by `handle_...`; each call says how it stands.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Session {
     pub(super) key: FlowKey,
     pub(super) transport: FlowTransport,
-    pub(super) application: Application,
+    pub(super) application: FlowApplication,
     pub(super) outbox: Outbox,
     /// When the application wants to be woken; `Nanos::MAX` is never.
     pub(super) wake_at: Tight,
@@ -71,10 +71,8 @@ impl Session {
         first: Seq,
         syn: &Segment,
     ) -> Session {
-        let syn = clamped(
-            syn,
-            segment_bytes_max(&key, &link.encapsulation, cx.headers.frame_bytes_max),
-        );
+        let most = segment_bytes_max(&key, &link, cx.headers.frame_bytes_max);
+        let syn = syn.clamped(most);
         let connection = Connection::accept(&mut cx.tcp(), first, &syn);
         Session::new(cx, key, link, FlowTransport::Tcp(connection))
     }
@@ -96,11 +94,8 @@ impl Session {
     ) -> Session {
         let is_datagram = matches!(transport, FlowTransport::Udp(_));
         debug_assert_eq!(is_datagram, cx.program.transport() == Transport::Datagram);
-        let mut application = Application::start(cx.program);
-        if is_datagram {
-            application.handle_connected();
-        }
-        Session {
+        let application = FlowApplication::start(cx.program, &mut cx.pools.applications);
+        let mut session = Session {
             key,
             transport,
             application,
@@ -111,6 +106,22 @@ impl Session {
             is_closing: false,
             has_connected: is_datagram,
             is_aborted: false,
+        };
+        if is_datagram {
+            session.tell_connected(cx);
+        }
+        session
+    }
+
+    fn tell_connected(&mut self, cx: &mut Context<'_>) {
+        match &mut self.application {
+            FlowApplication::Program(program) => program.handle_connected(),
+            FlowApplication::Bytes(index) => {
+                let index = *index;
+                cx.with_bytes(index, |cx, it| {
+                    it.tell(&mut cx.application(), FlowEvent::Connected)
+                });
+            }
         }
     }
 
@@ -139,12 +150,12 @@ impl Session {
     }
 
     /// Runs another program from its beginning, before the first was told of any data.
-    pub fn run_instead(&mut self, program: &Program, pools: &mut Pools) {
-        self.application.release(&mut pools.variables);
-        self.application = Application::start(program);
+    pub fn run_instead(&mut self, cx: &mut Context<'_>) {
+        self.release_application(cx.pools);
+        self.application = FlowApplication::start(cx.program, &mut cx.pools.applications);
         self.wake_at = Tight::MAX;
         if self.has_connected {
-            self.application.handle_connected();
+            self.tell_connected(cx);
         }
     }
 
@@ -177,7 +188,15 @@ impl Session {
         }
         if self.wake_at.get() <= cx.now {
             self.wake_at = Tight::MAX;
-            self.application.handle_timeout();
+            match &mut self.application {
+                FlowApplication::Program(program) => program.handle_timeout(),
+                FlowApplication::Bytes(index) => {
+                    let index = *index;
+                    cx.with_bytes(index, |cx, it| {
+                        it.application.handle_timeout(&mut cx.application());
+                    });
+                }
+            }
         }
         match &mut self.transport {
             FlowTransport::Tcp(connection) => {
@@ -192,12 +211,18 @@ impl Session {
     /// The group of the flow that its program waits for, see [`Action::Execute`].
     #[inline]
     pub fn executes(&self) -> Option<u16> {
-        self.application.executes()
+        match &self.application {
+            FlowApplication::Program(program) => program.executes(),
+            FlowApplication::Bytes(_) => None,
+        }
     }
 
     /// The group that its program chose last; 0 for none.
     pub fn next_group(&self) -> u16 {
-        self.application.next_group()
+        match &self.application {
+            FlowApplication::Program(program) => program.next_group(),
+            FlowApplication::Bytes(_) => 0,
+        }
     }
 
     /// The flow that its program waits for is over, or could not be; that one's program chose
@@ -208,7 +233,9 @@ impl Session {
         tx: &mut impl FrameTx,
         next_group: u16,
     ) -> FlowStatus {
-        self.application.handle_executed(next_group);
+        if let FlowApplication::Program(program) = &mut self.application {
+            program.handle_executed(next_group);
+        }
         self.attend(cx, tx)
     }
 
@@ -219,7 +246,7 @@ impl Session {
 
     /// Whether it is in TIME-WAIT.
     #[inline]
-    pub fn is_resting(&self) -> bool {
+    pub fn is_in_time_wait(&self) -> bool {
         matches!(&self.transport, FlowTransport::Tcp(connection) if connection.state() == State::TimeWait)
     }
 
@@ -247,7 +274,13 @@ impl Session {
         tx: &mut impl FrameTx,
         end: impl FnOnce(&mut Connection),
     ) -> FlowStatus {
-        self.application.stop();
+        match &mut self.application {
+            FlowApplication::Program(program) => program.stop(),
+            FlowApplication::Bytes(index) => {
+                let index = *index;
+                cx.with_bytes(index, |_, it| it.is_stopped = true);
+            }
+        }
         match &mut self.transport {
             FlowTransport::Tcp(connection) => {
                 end(connection);
@@ -281,11 +314,23 @@ impl Session {
 
     /// Gives back what it holds in pools. The last thing before it is forgotten.
     pub fn release(&mut self, pools: &mut Pools) {
-        self.application.release(&mut pools.variables);
+        self.release_application(pools);
         self.outbox.release(&mut pools.outboxes);
         pools.links.release(self.link);
         if let FlowTransport::Tcp(connection) = &mut self.transport {
             connection.release(&mut pools.sides);
+        }
+        if let FlowTransport::Udp(udp) = &self.transport {
+            if let Some(message) = udp.message() {
+                pools.outboxes.free(message);
+            }
+        }
+    }
+
+    fn release_application(&mut self, pools: &mut Pools) {
+        match &mut self.application {
+            FlowApplication::Program(program) => program.release(&mut pools.variables),
+            FlowApplication::Bytes(index) => pools.applications.release(*index),
         }
     }
 
@@ -296,6 +341,9 @@ impl Session {
             let acted = self.run_application(cx) || self.is_message_waiting();
             let progress = self.transmit(cx, tx);
             if self.is_over() {
+                if let FlowApplication::Bytes(index) = self.application {
+                    self.note_over(cx, index);
+                }
                 return FlowStatus::Over;
             }
             if progress == Progress::Blocked {
@@ -311,7 +359,14 @@ impl Session {
     /// Runs the program until it waits. Returns whether it did anything.
     fn run_application(&mut self, cx: &mut Context<'_>) -> bool {
         let mut acted = false;
-        if self.application.is_waiting() {
+        let program = match &mut self.application {
+            FlowApplication::Program(program) => program,
+            FlowApplication::Bytes(index) => {
+                let index = *index;
+                return self.run_bytes(cx, index);
+            }
+        };
+        if program.is_waiting() {
             return acted;
         }
         while !self.is_message_waiting() {
@@ -322,7 +377,10 @@ impl Session {
                 variables: &mut cx.pools.variables,
                 counters: &mut cx.counters.application,
             };
-            let Some(action) = self.application.poll_action(&mut inner) else {
+            let FlowApplication::Program(program) = &mut self.application else {
+                break;
+            };
+            let Some(action) = program.poll_action(&mut inner) else {
                 break;
             };
             acted = true;
@@ -339,12 +397,15 @@ impl Session {
         matches!(&self.transport, FlowTransport::Udp(udp) if udp.waits_to_send())
     }
 
-    fn act(&mut self, cx: &mut Context<'_>, action: Action) {
+    /// Does what its program or application asks for.
+    pub(super) fn act(&mut self, cx: &mut Context<'_>, action: Action) {
         match (action, &mut self.transport) {
             (Action::Send { buffer }, FlowTransport::Tcp(_)) => {
                 self.outbox.push(buffer, cx.buffers, &mut cx.pools.outboxes);
-                if self.outbox.is_empty() {
-                    self.application.handle_acknowledged();
+                if let (true, FlowApplication::Program(program)) =
+                    (self.outbox.is_empty(), &mut self.application)
+                {
+                    program.handle_acknowledged();
                 }
             }
             (Action::SendMessage { buffer }, FlowTransport::Udp(udp)) => udp.send(buffer),
@@ -377,32 +438,6 @@ impl Session {
         }
     }
 
-    /// What surrounds its segments and messages.
-    pub(super) fn envelope<'a>(
-        &self,
-        links: &'a Links,
-        prefixes: &Prefixes,
-        headers: HeaderDefaults,
-    ) -> Envelope<'a> {
-        let (local, remote) = (self.key.local, self.key.remote);
-        let pair = self.key.prefixes;
-        let long = pair.and_then(|n| prefixes.addresses(n, local, remote));
-        let addresses = match long {
-            Some((from, to)) => Addresses::V6(from, to),
-            None => Addresses::V4(Ipv4Addr::from(local), Ipv4Addr::from(remote)),
-        };
-        let link = links.at(self.link);
-        Envelope {
-            macs: (link.peer, link.own),
-            encapsulation: &link.encapsulation,
-            addresses,
-            ports: (self.key.local_port, self.key.remote_port),
-            type_of_service: headers.type_of_service,
-            time_to_live: headers.time_to_live,
-            identification: self.identification,
-        }
-    }
-
     fn is_over(&self) -> bool {
         match &self.transport {
             FlowTransport::Tcp(connection) => connection.is_closed(),
@@ -422,5 +457,30 @@ impl Session {
         };
         let wake_at = Some(self.wake_at.get()).filter(|at| *at != Nanos::MAX);
         [transport, wake_at].into_iter().flatten().min()
+    }
+}
+
+/// What surrounds the segments and messages of a flow.
+pub(super) fn envelope<'a>(
+    key: &FlowKey,
+    link: &'a LinkAddresses,
+    prefixes: &Prefixes,
+    headers: HeaderDefaults,
+    identification: u16,
+) -> Envelope<'a> {
+    let pair = key.prefixes;
+    let long = pair.and_then(|n| prefixes.addresses(n, key.local, key.remote));
+    let addresses = match long {
+        Some((from, to)) => Addresses::V6(from, to),
+        None => Addresses::V4(Ipv4Addr::from(key.local), Ipv4Addr::from(key.remote)),
+    };
+    Envelope {
+        macs: (link.peer, link.own),
+        encapsulation: &link.encapsulation,
+        addresses,
+        ports: (key.local_port, key.remote_port),
+        type_of_service: headers.type_of_service,
+        time_to_live: headers.time_to_live,
+        identification,
     }
 }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use allosaur_packet::MacAddress;
 
-use super::wire::Encapsulation;
+use super::wire::{self, Encapsulation};
+use crate::flow::FlowKey;
 
 /// Where the frames of a flow go.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -15,6 +16,16 @@ pub struct LinkAddresses {
     pub peer: MacAddress,
     /// What stands between them and the IP packet.
     pub encapsulation: Encapsulation,
+}
+
+/// Bytes of a segment for which a port has room: what its headers leave of the longest frame.
+pub(super) fn segment_bytes_max(
+    key: &FlowKey,
+    link: &LinkAddresses,
+    frame_bytes_max: usize,
+) -> u16 {
+    let headers = wire::header_bytes(key.prefixes.is_some(), &link.encapsulation);
+    frame_bytes_max.saturating_sub(headers).clamp(1, 0xffff) as u16
 }
 
 /// The number of a flow's addresses.

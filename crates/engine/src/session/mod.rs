@@ -3,22 +3,29 @@
 //! | what | where |
 //! |---|---|
 //! | a flow with its program | `flow`, with what each call is given in `context` |
-//! | how its bytes travel | `tcp_transport`, `udp_transport` |
+//! | how its bytes travel | `tcp_transport`, `udp_transport` with `udp` |
+//! | what runs on it | `application`: a program, or an application over bytes |
+//! | bytes for the latter | `byte_flow`, `receive_buffer` |
 //! | what TCP still has to send | `outbox` |
 //! | where frames go | `links` |
 //! | the time there and back in messages | `app_latency` |
 //! | frames | `wire`, with what is in front of IP in `encapsulation` |
 
 pub mod app_latency;
+mod application;
+mod byte_flow;
 mod context;
 mod flow;
 mod links;
 mod outbox;
+mod receive_buffer;
 mod tcp_transport;
+mod udp;
 mod udp_transport;
 pub mod wire;
 
 pub use app_latency::LatencyCounters;
+pub use application::ApplicationPool;
 pub use context::{Context, FlowStatus, FrameTx, HeaderDefaults, Pools, SideCounters};
 pub use flow::Session;
 pub use links::{LinkAddresses, Links};

@@ -8,11 +8,17 @@ use allosaur_packet::network::checksum::Sum;
 
 use crate::app::{BufferIndex, Buffers};
 
-/// The lists of flows that wait for more than one buffer.
+/// Buffers with this bit are owned by a flow: the rest is their place in the pool. Those of profiles
+/// are far fewer.
+const OWNED: u32 = 1 << 31;
+
+/// The lists of flows that wait for more than one buffer, and the buffers that flows own.
 #[derive(Debug, Default)]
 pub struct OutboxPool {
     lists: Vec<VecDeque<BufferIndex>>,
     free: Vec<u32>,
+    owned: Vec<Vec<u8>>,
+    free_owned: Vec<u32>,
 }
 
 impl OutboxPool {
@@ -20,6 +26,67 @@ impl OutboxPool {
     pub fn in_use(&self) -> usize {
         self.lists.len() - self.free.len()
     }
+
+    /// Buffers that flows own.
+    pub fn owned(&self) -> usize {
+        self.owned.len() - self.free_owned.len()
+    }
+
+    /// Takes bytes of an application. They are freed by [`free`](OutboxPool::free).
+    pub(super) fn keep(&mut self, bytes: Vec<u8>) -> BufferIndex {
+        let place = self.free_owned.pop().unwrap_or_else(|| {
+            self.owned.push(Vec::new());
+            self.owned.len() as u32 - 1
+        });
+        self.owned[place as usize] = bytes;
+        BufferIndex(OWNED | place)
+    }
+
+    /// Frees a buffer, if it is owned.
+    pub(super) fn free(&mut self, buffer: BufferIndex) {
+        if is_owned(buffer) {
+            let place = buffer.0 & !OWNED;
+            self.owned[place as usize] = Vec::new();
+            self.free_owned.push(place);
+        }
+    }
+
+    fn bytes(&self, buffer: BufferIndex) -> &[u8] {
+        &self.owned[(buffer.0 & !OWNED) as usize]
+    }
+
+    /// How many bytes a buffer of either kind has.
+    #[inline]
+    pub(super) fn len(&self, buffer: BufferIndex, buffers: &Buffers) -> u32 {
+        if is_owned(buffer) {
+            return self.bytes(buffer).len() as u32;
+        }
+        buffers.len(buffer)
+    }
+
+    /// Copies the bytes of a buffer of either kind from `offset` on, as many as `to` has, and
+    /// returns their sum.
+    #[inline]
+    pub(super) fn copy_to(
+        &self,
+        buffer: BufferIndex,
+        offset: u32,
+        to: &mut [u8],
+        buffers: &Buffers,
+    ) -> Sum {
+        if is_owned(buffer) {
+            to.copy_from_slice(&self.bytes(buffer)[offset as usize..][..to.len()]);
+            return Sum::of(to);
+        }
+        buffers.copy_to(buffer, offset, to);
+        buffers.sum(buffer, offset, to.len() as u32)
+    }
+}
+
+/// Whether a buffer is owned by a flow.
+#[inline]
+fn is_owned(buffer: BufferIndex) -> bool {
+    buffer.0 & OWNED != 0
 }
 
 /// A buffer, or none, in four bytes.
@@ -58,10 +125,11 @@ pub struct Outbox {
 impl Outbox {
     /// Adds a buffer at the end.
     pub fn push(&mut self, buffer: BufferIndex, buffers: &Buffers, pool: &mut OutboxPool) {
-        if buffers.len(buffer) == 0 {
-            return;
+        let bytes = pool.len(buffer, buffers);
+        if bytes == 0 {
+            return pool.free(buffer);
         }
-        self.unwritten += buffers.len(buffer);
+        self.unwritten += bytes;
         if self.front.get().is_none() {
             self.front = Front::of(Some(buffer));
             return;
@@ -83,6 +151,11 @@ impl Outbox {
         bytes
     }
 
+    /// Bytes that the connection does not know of yet.
+    pub fn unwritten_bytes(&self) -> u32 {
+        self.unwritten
+    }
+
     /// Whether the connection knows of all bytes.
     pub fn is_written(&self) -> bool {
         self.unwritten == 0
@@ -97,11 +170,12 @@ impl Outbox {
     pub fn acknowledge(&mut self, bytes: u32, buffers: &Buffers, pool: &mut OutboxPool) {
         let mut done = u64::from(self.front_done) + u64::from(bytes);
         while let Some(front) = self.front.get() {
-            let len = u64::from(buffers.len(front));
+            let len = u64::from(pool.len(front, buffers));
             if done < len {
                 break;
             }
             done -= len;
+            pool.free(front);
             self.front = Front::of(self.next(pool));
         }
         self.front_done = done as u32;
@@ -128,9 +202,7 @@ impl Outbox {
     ) -> Sum {
         if let (Some(buffer), 0) = (self.front.get(), self.more) {
             // Mostly there is one.
-            let offset = self.front_done + offset;
-            buffers.copy_to(buffer, offset, data);
-            return buffers.sum(buffer, offset, data.len() as u32);
+            return pool.copy_to(buffer, self.front_done + offset, data, buffers);
         }
         let mut sum = Sum::default();
         let mut offset = u64::from(self.front_done) + u64::from(offset);
@@ -139,7 +211,7 @@ impl Outbox {
         let more = more.map(|place| &pool.lists[place]);
         let front = self.front.get();
         for &buffer in front.iter().chain(more.into_iter().flatten()) {
-            let len = u64::from(buffers.len(buffer));
+            let len = u64::from(pool.len(buffer, buffers));
             if offset >= len {
                 offset -= len;
                 continue;
@@ -148,8 +220,9 @@ impl Outbox {
             if bytes == 0 {
                 break;
             }
-            buffers.copy_to(buffer, offset as u32, &mut data[at..at + bytes]);
-            let part = buffers.sum(buffer, offset as u32, bytes as u32).folded();
+            let place = &mut data[at..at + bytes];
+            let part = pool.copy_to(buffer, offset as u32, place, buffers);
+            let part = part.folded();
             // A part that starts at an odd byte has its bytes the other way round.
             let part = if at % 2 == 1 { part.swap_bytes() } else { part };
             sum = sum.and_u16(part);
@@ -162,9 +235,10 @@ impl Outbox {
 
     /// Forgets all.
     pub fn release(&mut self, pool: &mut OutboxPool) {
-        if let Some(place) = (self.more as usize).checked_sub(1) {
-            pool.lists[place].clear();
-            pool.free.push(place as u32);
+        let mut left = self.front.get();
+        while let Some(buffer) = left {
+            pool.free(buffer);
+            left = self.next(pool);
         }
         *self = Outbox::default();
     }

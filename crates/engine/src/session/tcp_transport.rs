@@ -3,27 +3,35 @@
 use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::transport::tcp::TcpFlags;
 
+use super::application::FlowApplication;
 use super::context::{Context, FlowStatus, FrameTx};
-use super::flow::{FlowTransport, Session};
-use super::wire::{self, Content, Encapsulation};
-use crate::flow::FlowKey;
+use super::flow::{FlowTransport, Session, envelope};
+use super::links::segment_bytes_max;
+use super::wire::Content;
 use crate::tcp::{self, Outcome, Progress, Segment};
 use crate::time::MICROSECOND;
 
 impl Session {
-    /// A segment arrived.
-    pub fn handle_segment(
+    /// A segment arrived. `data` gives its bytes, and is asked only where the application reads
+    /// them.
+    pub fn handle_segment<'a>(
         &mut self,
         cx: &mut Context<'_>,
         tx: &mut impl FrameTx,
         segment: &Segment,
+        data: impl FnOnce() -> &'a [u8],
     ) -> FlowStatus {
-        if let FlowTransport::Tcp(connection) = &mut self.transport {
+        if let FlowApplication::Bytes(index) = self.application {
+            let outcome = self.read_segment(cx, index, segment, data());
+            if outcome.refused {
+                self.refuse(cx, tx, segment);
+            }
+        } else if let FlowTransport::Tcp(connection) = &mut self.transport {
             let outcome = if segment.has(TcpFlags::SYN) {
                 let link = cx.pools.links.at(self.link);
                 let frame_bytes_max = cx.headers.frame_bytes_max;
-                let most = segment_bytes_max(&self.key, &link.encapsulation, frame_bytes_max);
-                connection.handle_segment(&mut cx.tcp(), &clamped(segment, most))
+                let most = segment_bytes_max(&self.key, link, frame_bytes_max);
+                connection.handle_segment(&mut cx.tcp(), &segment.clamped(most))
             } else {
                 connection.handle_segment(&mut cx.tcp(), segment)
             };
@@ -35,28 +43,35 @@ impl Session {
         self.attend(cx, tx)
     }
 
-    /// What happened to the connection, told to the application.
+    /// What happened to the connection, told to the program.
     pub(super) fn note_outcome(&mut self, cx: &mut Context<'_>, outcome: Outcome) {
+        let program = match &mut self.application {
+            FlowApplication::Program(program) => program,
+            FlowApplication::Bytes(index) => {
+                let index = *index;
+                return self.note_outcome_of_bytes(cx, index, outcome, &[]);
+            }
+        };
         if outcome.connected {
             self.has_connected = true;
-            self.application.handle_connected();
+            program.handle_connected();
         }
         if outcome.acknowledged_bytes > 0 {
             let bytes = outcome.acknowledged_bytes;
             self.outbox
                 .acknowledge(bytes, cx.buffers, &mut cx.pools.outboxes);
             if self.outbox.is_empty() {
-                self.application.handle_acknowledged();
+                program.handle_acknowledged();
             }
         }
         if outcome.delivered_bytes > 0 {
             let bytes = outcome.delivered_bytes;
-            if !self.application.take_part(cx.program, bytes) {
-                self.application.handle_delivered(bytes);
+            if !program.take_part(cx.program, bytes) {
+                program.handle_delivered(bytes);
             }
         }
         if outcome.peer_closed {
-            self.application.handle_peer_closed();
+            program.handle_peer_closed();
         }
     }
 
@@ -74,7 +89,9 @@ impl Session {
             connection.write(bytes);
         }
         if self.outbox.is_written() {
-            self.application.handle_room();
+            if let FlowApplication::Program(program) = &mut self.application {
+                program.handle_room();
+            }
             if self.is_closing {
                 connection.close();
             }
@@ -82,17 +99,19 @@ impl Session {
         if connection.has_nothing_to_say() {
             return Progress::Done;
         }
-        let mut envelope = self.envelope(&cx.pools.links, &cx.pools.prefixes, cx.headers);
-        let frame_bytes_max = cx.headers.frame_bytes_max;
-        let FlowTransport::Tcp(connection) = &mut self.transport else {
-            return Progress::Done;
-        };
+        let (links, prefixes) = (&cx.pools.links, &cx.pools.prefixes);
+        let (link, headers) = (links.at(self.link), cx.headers);
+        let mut envelope = envelope(&self.key, link, prefixes, headers, self.identification);
         let (key, outbox, buffers) = (&self.key, &self.outbox, cx.buffers);
         let outboxes = &cx.pools.outboxes;
         let mut inner = tcp::Context {
             now_ms: cx.pools.tcp_ms(cx.now),
             now_us: (cx.now / MICROSECOND) as u32,
             tunables: cx.tunables,
+            unread_bytes: match self.application {
+                FlowApplication::Program(_) => 0,
+                FlowApplication::Bytes(index) => cx.pools.applications.unread_bytes(index),
+            },
             counters: &mut cx.counters.tcp,
             sides: &mut cx.pools.sides,
         };
@@ -101,8 +120,8 @@ impl Session {
             envelope.identification = envelope.identification.wrapping_add(1);
             let asking;
             let segment = if segment.mss.is_some() {
-                let most = segment_bytes_max(key, envelope.encapsulation, frame_bytes_max);
-                asking = clamped(segment, most);
+                let most = segment_bytes_max(key, link, headers.frame_bytes_max);
+                asking = segment.clamped(most);
                 &asking
             } else {
                 segment
@@ -116,12 +135,17 @@ impl Session {
             })
         });
         self.identification = envelope.identification;
+        if outcome.ended.is_some() {
+            self.note_outcome(cx, outcome);
+        }
         progress
     }
 
     /// The reset that a segment gets which belongs to another connection.
     fn refuse(&mut self, cx: &mut Context<'_>, tx: &mut impl FrameTx, segment: &Segment) {
-        let envelope = self.envelope(&cx.pools.links, &cx.pools.prefixes, cx.headers);
+        let link = cx.pools.links.at(self.link);
+        let (prefixes, identification) = (&cx.pools.prefixes, self.identification);
+        let envelope = envelope(&self.key, link, prefixes, cx.headers, identification);
         if let Some(reset) = segment.reset_in_reply() {
             let content = Content::Tcp(&reset);
             let sent = tx.send(envelope.frame_bytes(&content), |frame| {
@@ -130,24 +154,5 @@ impl Session {
             // Without room, the other end asks again.
             cx.counters.tcp.nombuf += u64::from(!sent);
         }
-    }
-}
-
-/// Bytes of a segment for which a port has room: what its headers leave of the longest frame.
-pub(super) fn segment_bytes_max(
-    key: &FlowKey,
-    encapsulation: &Encapsulation,
-    frame_bytes_max: usize,
-) -> u16 {
-    let headers = wire::header_bytes(key.prefixes.is_some(), encapsulation);
-    frame_bytes_max.saturating_sub(headers).clamp(1, 0xffff) as u16
-}
-
-/// The same SYN, with segments that are no longer than the port takes: what we ask for, and what
-/// the other side asks us for (RFC 6691: without any options).
-pub(super) fn clamped(syn: &Segment, most: u16) -> Segment {
-    Segment {
-        mss: Some(syn.mss.unwrap_or(tcp::MSS_BYTES_DEFAULT).min(most)),
-        ..*syn
     }
 }

@@ -22,6 +22,10 @@ pub struct Holdings {
     pub variables: usize,
     /// Lists of buffers that wait.
     pub outboxes: usize,
+    /// Applications over bytes.
+    pub applications: usize,
+    /// Buffers that flows own.
+    pub owned_buffers: usize,
     /// Pairs of IPv6 prefixes.
     pub prefixes: usize,
     /// Addresses on links.
@@ -38,6 +42,8 @@ impl StatefulEngine {
             sides: self.pools.sides.in_use(),
             variables: self.pools.variables.used(),
             outboxes: self.pools.outboxes.in_use(),
+            applications: self.pools.applications.in_use(),
+            owned_buffers: self.pools.outboxes.owned(),
             prefixes: self.pools.prefixes.in_use(),
             links: self.pools.links.in_use(),
         }
@@ -54,21 +60,23 @@ impl StatefulEngine {
         rule(it.sides <= 2 * it.flows, "a flow has two blocks at most")?;
         rule(it.outboxes <= it.flows, "a flow has one list at most")?;
         rule(it.variables <= it.flows, "a flow has variables once")?;
+        let fits = it.applications <= it.flows;
+        rule(fits, "a flow has one application at most")?;
         rule(it.prefixes <= it.flows, "prefixes have flows")?;
         let mut half_open = 0;
         let mut working = vec![[0_u64; 3]; self.runs.len()];
         for index in self.flows.indices() {
-            let held = self.flows.at(index).expect("it is in the list");
-            let key = held.session.key();
+            let entry = self.flows.at(index).expect("it is in the list");
+            let key = entry.session.key();
             let found = self.find(key) == Some(index);
             rule(found, &format!("{key:?} is found by its key"))?;
             let has_timer = self.timers.due(index).is_some();
             rule(has_timer, &format!("{key:?} has a timer"))?;
-            half_open += usize::from(held.is(FlowFlags::HalfOpen));
-            if !held.is(FlowFlags::Lingering) {
-                let of_run = &mut working[usize::from(held.run.0)];
-                of_run[place(held.side())] += 1;
-                of_run[2] += u64::from(held.session.is_resting());
+            half_open += usize::from(entry.is(FlowFlags::HalfOpen));
+            if !entry.is(FlowFlags::Lingering) {
+                let of_run = &mut working[usize::from(entry.run.0)];
+                of_run[place(entry.side())] += 1;
+                of_run[2] += u64::from(entry.session.is_in_time_wait());
             }
         }
         let counted = self.half_open.count();
@@ -97,7 +105,10 @@ impl StatefulEngine {
                 )?;
             }
             rule(run.flows == flows[0] + flows[1], "a run counts its flows")?;
-            rule(run.resting == flows[2], "a run counts flows in TIME-WAIT")?;
+            rule(
+                run.in_time_wait == flows[2],
+                "a run counts flows in TIME-WAIT",
+            )?;
         }
         Ok(())
     }

@@ -160,8 +160,8 @@ impl Clients {
 
     /// The ends of the next flow, before its port is known to be free; `None` when all clients
     /// rest.
-    pub(super) fn draw(&mut self, resting: &DisabledClients) -> Option<Tuple> {
-        let client = self.draw_client(resting)?;
+    pub(super) fn draw(&mut self, disabled: &DisabledClients) -> Option<Tuple> {
+        let client = self.draw_client(disabled)?;
         Some(Tuple {
             client,
             server: self.servers.next_address(),
@@ -169,16 +169,16 @@ impl Clients {
         })
     }
 
-    fn draw_client(&mut self, resting: &DisabledClients) -> Option<u32> {
+    fn draw_client(&mut self, disabled: &DisabledClients) -> Option<u32> {
         for _ in 0..CLIENT_TRIES {
             let client = self.clients.next_address();
-            if !resting.has(client) {
+            if !disabled.has(client) {
                 return Some(client);
             }
         }
         // Many rest: the next one that does not, and from there on.
         let client = self.clients.next_address();
-        let client = resting.next_awake(client, self.clients.range())?;
+        let client = disabled.next_awake(client, self.clients.range())?;
         self.clients.go_on_after(client);
         Some(client)
     }

@@ -147,16 +147,16 @@ impl StatefulEngine {
         tx_queues: &mut O,
         act: impl FnOnce(&mut Session, &mut Context<'_>, &mut PortFrameTx<'_, O>) -> FlowStatus,
     ) {
-        let Some(held) = self.flows.at_mut(index) else {
+        let Some(entry) = self.flows.at_mut(index) else {
             return;
         };
-        let port = held.session.key().port;
-        let run = self.runs[usize::from(held.run.0)].as_mut();
+        let port = entry.session.key().port;
+        let run = self.runs[usize::from(entry.run.0)].as_mut();
         let info = self.ports[usize::from(port)].as_ref();
         let (Some(run), Some(info)) = (run, info) else {
             return;
         };
-        let whose = (held.template, held.side());
+        let whose = (entry.template, entry.side());
         let mut cx = context(now, run, whose, info, &mut self.pools, &mut self.rng);
         let mut tx = PortFrameTx {
             tx_queues,
@@ -164,38 +164,52 @@ impl StatefulEngine {
             now,
             sent: &mut self.sent,
         };
-        let was_resting = held.session.is_resting();
-        let status = act(&mut held.session, &mut cx, &mut tx);
-        match (was_resting, held.session.is_resting()) {
-            (false, true) => run.resting += 1,
-            (true, false) => run.resting -= 1,
+        let was_in_time_wait = entry.session.is_in_time_wait();
+        let status = act(&mut entry.session, &mut cx, &mut tx);
+        match (was_in_time_wait, entry.session.is_in_time_wait()) {
+            (false, true) => run.in_time_wait += 1,
+            (true, false) => run.in_time_wait -= 1,
             _ => {}
         }
-        if !held.is(FlowFlags::Counted) && held.session.is_established() {
-            held.mark(FlowFlags::Counted);
-            let group = run.profile.template(held.template).group;
-            run.groups[usize::from(group)][place(held.side())].established += 1;
-            run.has_established |= held.side() == Side::Client;
+        if !entry.is(FlowFlags::Counted) && entry.session.is_established() {
+            entry.mark(FlowFlags::Counted);
+            let group = run.profile.template(entry.template).group;
+            run.groups[usize::from(group)][place(entry.side())].established += 1;
+            run.has_established |= entry.side() == Side::Client;
         }
-        if held.is(FlowFlags::HalfOpen) && held.session.is_proven() {
-            held.unmark(FlowFlags::HalfOpen);
+        if entry.is(FlowFlags::HalfOpen) && entry.session.is_proven() {
+            entry.unmark(FlowFlags::HalfOpen);
             self.half_open.leave();
         }
-        let asks = !held.is(FlowFlags::Asks) && held.session.executes().is_some();
+        let asks = !entry.is(FlowFlags::Asks) && entry.session.executes().is_some();
         if asks && status != FlowStatus::Over {
-            held.mark(FlowFlags::Asks);
+            entry.mark(FlowFlags::Asks);
             self.executions.ask(index);
         }
         self.settle(now, index, status);
+    }
+
+    /// A flow runs the program of its template from the beginning.
+    pub(super) fn run_instead(&mut self, now: Nanos, index: FlowIndex) {
+        let Some(entry) = self.flows.at_mut(index) else {
+            return;
+        };
+        let run = self.runs[usize::from(entry.run.0)].as_mut();
+        let info = self.ports[usize::from(entry.session.key().port)].as_ref();
+        if let (Some(run), Some(info)) = (run, info) {
+            let whose = (entry.template, entry.side());
+            let mut cx = context(now, run, whose, info, &mut self.pools, &mut self.rng);
+            entry.session.run_instead(&mut cx);
+        }
     }
 
     fn settle(&mut self, now: Nanos, index: FlowIndex, status: FlowStatus) {
         let due = match status {
             FlowStatus::Open(due) => due,
             FlowStatus::Blocked(due) => {
-                let held = self.flows.at_mut(index).expect("it was just called");
-                let port = usize::from(held.session.key().port);
-                if held.mark(FlowFlags::Blocked) {
+                let entry = self.flows.at_mut(index).expect("it was just called");
+                let port = usize::from(entry.session.key().port);
+                if entry.mark(FlowFlags::Blocked) {
                     self.blocked[port].push_back(index);
                 }
                 due
@@ -210,35 +224,35 @@ impl StatefulEngine {
 
     /// A flow is over. What we ended early stays a little, so that what is under way finds it.
     pub(super) fn end(&mut self, now: Nanos, index: FlowIndex) {
-        let held = self.flows.at_mut(index).expect("it was just called");
-        if held.is(FlowFlags::Lingering) {
+        let entry = self.flows.at_mut(index).expect("it was just called");
+        if entry.is(FlowFlags::Lingering) {
             return self.forget(index);
         }
-        if held.unmark(FlowFlags::HalfOpen) {
+        if entry.unmark(FlowFlags::HalfOpen) {
             self.half_open.leave();
         }
-        if held.is(FlowFlags::Executed) || held.is(FlowFlags::Asks) {
-            held.unmark(FlowFlags::Asks);
-            self.executions.leave(index, held.session.next_group());
+        if entry.is(FlowFlags::Executed) || entry.is(FlowFlags::Asks) {
+            entry.unmark(FlowFlags::Asks);
+            self.executions.leave(index, entry.session.next_group());
         }
-        let rested = held.session.is_resting();
-        held.session.release(&mut self.pools);
-        let mut lingers = held.session.was_reset_by_us();
-        let (run, side) = (held.run, held.side());
+        let was_waiting = entry.session.is_in_time_wait();
+        entry.session.release(&mut self.pools);
+        let mut lingers = entry.session.was_reset_by_us();
+        let (run, side) = (entry.run, entry.side());
         if let Some(run) = &mut self.runs[usize::from(run.0)] {
-            let group = run.profile.template(held.template).group;
+            let group = run.profile.template(entry.template).group;
             let counters = &mut run.groups[usize::from(group)][place(side)];
             counters.active -= 1;
-            counters.established -= u64::from(held.is(FlowFlags::Counted));
+            counters.established -= u64::from(entry.is(FlowFlags::Counted));
             run.flows -= 1;
-            run.resting -= u64::from(rested);
+            run.in_time_wait -= u64::from(was_waiting);
             lingers |= run.is_finishing;
-            if side == Side::Client && !held.is(FlowFlags::Executed) {
-                run.handle_end(held.clients(), now);
+            if side == Side::Client && !entry.is(FlowFlags::Executed) {
+                run.handle_end(entry.clients(), now);
             }
         }
         if lingers {
-            held.mark(FlowFlags::Lingering);
+            entry.mark(FlowFlags::Lingering);
             self.timers.set(index, now + LINGER);
         } else {
             self.forget(index);
@@ -252,18 +266,18 @@ impl StatefulEngine {
         before: TemplateIndex,
         after: TemplateIndex,
     ) {
-        let Some(held) = self.flows.at(index) else {
+        let Some(entry) = self.flows.at(index) else {
             return;
         };
-        let Some(run) = &mut self.runs[usize::from(held.run.0)] else {
+        let Some(run) = &mut self.runs[usize::from(entry.run.0)] else {
             return;
         };
         let group = |template| usize::from(run.profile.template(template).group);
         let (from, to) = (group(before), group(after));
-        let side = place(held.side());
+        let side = place(entry.side());
         run.groups[from][side].active -= 1;
         run.groups[to][side].active += 1;
-        if held.is(FlowFlags::Counted) {
+        if entry.is(FlowFlags::Counted) {
             run.groups[from][side].established -= 1;
             run.groups[to][side].established += 1;
         }
@@ -271,16 +285,16 @@ impl StatefulEngine {
 
     /// Takes a flow out of all lists.
     pub(super) fn forget(&mut self, index: FlowIndex) {
-        let Some(held) = self.flows.at(index) else {
+        let Some(entry) = self.flows.at(index) else {
             return;
         };
-        let key = *held.session.key();
+        let key = *entry.session.key();
         let flows = &self.flows;
         let key_of = |flow| {
-            let held = flows.at(flow).expect("what the table has is held");
-            held.session.key().packed()
+            let entry = flows.at(flow).expect("what the table has is held");
+            entry.session.key().packed()
         };
-        if let Some(number) = held.session.connection_number() {
+        if let Some(number) = entry.session.connection_number() {
             self.connections.remove(&number);
         }
         self.table.remove(key.packed(), index, key_of);
@@ -300,7 +314,7 @@ impl StatefulEngine {
         let is_lingering = self
             .flows
             .at(index)
-            .is_some_and(|held| held.is(FlowFlags::Lingering));
+            .is_some_and(|entry| entry.is(FlowFlags::Lingering));
         if is_lingering {
             return self.forget(index);
         }
@@ -316,15 +330,15 @@ impl StatefulEngine {
                 let Some(index) = self.blocked[port].pop_front() else {
                     break;
                 };
-                let Some(held) = self
+                let Some(entry) = self
                     .flows
                     .at_mut(index)
-                    .filter(|held| held.is(FlowFlags::Blocked))
+                    .filter(|entry| entry.is(FlowFlags::Blocked))
                 else {
                     continue;
                 };
-                held.unmark(FlowFlags::Blocked);
-                if held.is(FlowFlags::Lingering) {
+                entry.unmark(FlowFlags::Blocked);
+                if entry.is(FlowFlags::Lingering) {
                     continue;
                 }
                 self.with_flow(now, index, tx_queues, |session, cx, tx| {
@@ -333,7 +347,7 @@ impl StatefulEngine {
                 if self
                     .flows
                     .at(index)
-                    .is_some_and(|held| held.is(FlowFlags::Blocked))
+                    .is_some_and(|entry| entry.is(FlowFlags::Blocked))
                 {
                     break;
                 }
@@ -344,8 +358,8 @@ impl StatefulEngine {
     /// The flow with this key.
     pub(super) fn find(&self, key: &FlowKey) -> Option<FlowIndex> {
         let is_it = |index| {
-            let held = self.flows.at(index);
-            held.is_some_and(|held| held.session.key() == key)
+            let entry = self.flows.at(index);
+            entry.is_some_and(|entry| entry.session.key() == key)
         };
         self.table.find(key.packed(), is_it)
     }
@@ -369,10 +383,10 @@ impl StatefulEngine {
         let whose = (template, side);
         let mut cx = context(now, run, whose, info, &mut self.pools, &mut self.rng);
         let session = make(&mut cx, key);
-        let mut held = FlowEntry::new(now, session, new.run, whose, new.clients);
-        held.set(FlowFlags::Executed, new.is_executed);
-        held.set(FlowFlags::HalfOpen, side == Side::Server);
-        let index = self.flows.insert(held).ok()?;
+        let mut entry = FlowEntry::new(now, session, new.run, whose, new.clients);
+        entry.set(FlowFlags::Executed, new.is_executed);
+        entry.set(FlowFlags::HalfOpen, side == Side::Server);
+        let index = self.flows.insert(entry).ok()?;
         let has_place = self.table.insert(key.packed(), index);
         debug_assert!(has_place, "the table has room for all flows");
         if side == Side::Server {
@@ -442,15 +456,15 @@ impl StatefulEngine {
                 return;
             };
             // Its place may have been given to another since.
-            let is_meant = |held: &FlowEntry| {
-                let is_its = held.run == index && !held.is(FlowFlags::Lingering);
-                is_its && (all || held.session.is_resting())
+            let is_meant = |entry: &FlowEntry| {
+                let is_its = entry.run == index && !entry.is(FlowFlags::Lingering);
+                is_its && (all || entry.session.is_in_time_wait())
             };
             if !self.flows.at(flow).is_some_and(is_meant) {
                 continue;
             }
             self.with_flow(now, flow, tx_queues, |session, cx, tx| {
-                if session.is_resting() {
+                if session.is_in_time_wait() {
                     session.finish(cx)
                 } else {
                     session.cut_off(cx, tx)
@@ -473,7 +487,8 @@ impl StatefulEngine {
     }
 
     fn flows_of(&self, run: RunIndex) -> Vec<FlowIndex> {
-        let is_its = |index: &FlowIndex| self.flows.at(*index).is_some_and(|held| held.run == run);
+        let is_its =
+            |index: &FlowIndex| self.flows.at(*index).is_some_and(|entry| entry.run == run);
         self.flows.indices().filter(is_its).collect()
     }
 }

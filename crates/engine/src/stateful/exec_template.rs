@@ -69,8 +69,8 @@ impl StatefulEngine {
     pub(super) fn execute(&mut self, now: Nanos, tx_queues: &mut impl TxQueues) {
         for _ in 0..PER_TURN {
             if let Some((parent, next_group)) = self.executions.done.pop_front() {
-                if let Some(held) = self.flows.at_mut(parent) {
-                    held.unmark(FlowFlags::Asks);
+                if let Some(entry) = self.flows.at_mut(parent) {
+                    entry.unmark(FlowFlags::Asks);
                 }
                 self.with_flow(now, parent, tx_queues, |session, cx, tx| {
                     session.handle_executed(cx, tx, next_group)
@@ -95,12 +95,12 @@ impl StatefulEngine {
     }
 
     fn make_child(&mut self, now: Nanos, parent: FlowIndex) -> Option<FlowIndex> {
-        let held = self.flows.at(parent)?;
-        let group = held.session.executes()?;
-        if held.side() == Side::Server {
+        let entry = self.flows.at(parent)?;
+        let group = entry.session.executes()?;
+        if entry.side() == Side::Server {
             return None;
         }
-        let (run, clients, key) = (held.run, held.clients(), *held.session.key());
+        let (run, clients, key) = (entry.run, entry.clients(), *entry.session.key());
         let template = self.template_of(run, group)?;
         let tuple = Tuple {
             client: key.local,

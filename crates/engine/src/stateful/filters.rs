@@ -135,10 +135,10 @@ mod tests {
             offset in prop::sample::select(vec![0_u32, 1 << 20, u32::MAX - 255]),
             pool in (0u8..=255, 0u8..=255),
         ) {
-            let mut resting = DisabledClients::default();
+            let mut disabled = DisabledClients::default();
             let mut naive = [false; 256];
             for (first, last, rests) in steps {
-                resting.set(offset + u32::from(first), offset + u32::from(last), rests);
+                disabled.set(offset + u32::from(first), offset + u32::from(last), rests);
                 for client in first..=last {
                     naive[usize::from(client)] = rests;
                 }
@@ -150,16 +150,16 @@ mod tests {
             };
             for client in 0..=255 {
                 let rests = naive[usize::from(client)];
-                prop_assert_eq!(resting.has(offset + u32::from(client)), rests);
+                prop_assert_eq!(disabled.has(offset + u32::from(client)), rests);
                 if !(first..=last).contains(&client) {
                     continue;
                 }
                 let mut round = (client..=last).chain(first..client);
                 let next = round.find(|client| !naive[usize::from(*client)]);
                 let next = next.map(|client| offset + u32::from(client));
-                prop_assert_eq!(resting.next_awake(offset + u32::from(client), range), next);
+                prop_assert_eq!(disabled.next_awake(offset + u32::from(client), range), next);
             }
-            for two in resting.ranges.windows(2) {
+            for two in disabled.ranges.windows(2) {
                 prop_assert!(two[0].last + 1 < two[1].first);
             }
         }

@@ -48,7 +48,7 @@ impl FlowEntry {
         (template, side): (TemplateIndex, Side),
         clients: u32,
     ) -> FlowEntry {
-        let mut held = FlowEntry {
+        let mut entry = FlowEntry {
             session,
             run,
             marks: 0,
@@ -56,8 +56,8 @@ impl FlowEntry {
             clients: pack(clients),
             began_ms: (now / MILLISECOND) as u32,
         };
-        held.set(FlowFlags::Server, side == Side::Server);
-        held
+        entry.set(FlowFlags::Server, side == Side::Server);
+        entry
     }
 
     /// Which side of it is ours.

@@ -56,24 +56,24 @@ impl StatefulEngine {
         for _ in 0..LOOKS_MAX {
             let index = FlowIndex((self.half_open.hand % places) as u32);
             self.half_open.hand = index.0 as usize + 1;
-            let held = self.flows.at(index);
-            if held.is_some_and(|held| held.is(FlowFlags::HalfOpen)) {
+            let entry = self.flows.at(index);
+            if entry.is_some_and(|entry| entry.is(FlowFlags::HalfOpen)) {
                 return self.send_away(now, index);
             }
         }
     }
 
     fn send_away(&mut self, now: Nanos, index: FlowIndex) {
-        let held = self.flows.at_mut(index).expect("the caller has it");
-        let port = usize::from(held.session.key().port);
-        let run = self.runs[usize::from(held.run.0)].as_mut();
+        let entry = self.flows.at_mut(index).expect("the caller has it");
+        let port = usize::from(entry.session.key().port);
+        let run = self.runs[usize::from(entry.run.0)].as_mut();
         let run = run.expect("flows belong to what runs");
         let facts = self.ports[port].as_ref();
         let facts = facts.expect("flows have a port");
-        let whose = (held.template, held.side());
+        let whose = (entry.template, entry.side());
         let mut cx = context(now, run, whose, facts, &mut self.pools, &mut self.rng);
-        held.session.give_way(&mut cx);
-        let side = held.side();
+        entry.session.give_way(&mut cx);
+        let side = entry.side();
         self.count_overflow(side);
         self.end(now, index);
     }

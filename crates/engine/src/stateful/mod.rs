@@ -106,7 +106,7 @@ pub struct StatefulEngine {
     events: VecDeque<Event>,
     executions: Executions,
     /// Clients that begin no flows.
-    resting: DisabledClients,
+    disabled: DisabledClients,
     ignored: Arc<Blocklist>,
     /// Ports whose strays are somebody else's, as bits.
     lets_strays: u64,
@@ -142,7 +142,7 @@ impl StatefulEngine {
             counters: Default::default(),
             events: VecDeque::new(),
             executions: Executions::default(),
-            resting: DisabledClients::default(),
+            disabled: DisabledClients::default(),
             ignored: Arc::default(),
             lets_strays: 0,
             topology: Arc::default(),
@@ -241,7 +241,7 @@ impl StatefulEngine {
                 first,
                 last,
                 enabled,
-            } => self.resting.set(first, last, !enabled),
+            } => self.disabled.set(first, last, !enabled),
             Command::SetIgnored(ignored) => self.ignored = ignored,
             _ => {}
         }
@@ -333,7 +333,10 @@ impl StatefulEngine {
         if run.watch_the_end(now) {
             self.cut_off(index);
         }
-        if self.runs[number].as_ref().is_some_and(Run::only_rests) {
+        if self.runs[number]
+            .as_ref()
+            .is_some_and(Run::is_all_in_time_wait)
+        {
             self.finish(index);
         }
         self.cut_off_some(now, index, CUT_OFF_PER_TURN, tx_queues);

@@ -49,7 +49,7 @@ impl StatefulEngine {
         let run = self.runs[usize::from(run_index.0)].as_mut();
         let run = run.expect("it was there");
         // When all rest, none begins.
-        let tuple = run.clients(place).1.draw(&self.resting);
+        let tuple = run.clients(place).1.draw(&self.disabled);
         match tuple.and_then(|tuple| self.make_client(now, who, tuple)) {
             Some(index) => self.say_first(now, index, tx_queues),
             None => self.give_back(now, who),
@@ -95,8 +95,8 @@ impl StatefulEngine {
             network: self.network_of(who.run, who.template),
         };
         let index = self.make(now, new, |cx, key| Session::connect(cx, key, link, first))?;
-        let held = self.flows.at(index).expect("it was just made");
-        let number = held.session.connection_number();
+        let entry = self.flows.at(index).expect("it was just made");
+        let number = entry.session.connection_number();
         self.connections
             .extend(number.map(|number| (number, index)));
         Some(index)

@@ -35,28 +35,29 @@ impl StatefulEngine {
             return;
         };
         for index in self.flows.indices() {
-            let held = self.flows.at(index);
-            let Some(held) = held.filter(|held| held.run == run && !held.is(FlowFlags::Lingering))
+            let entry = self.flows.at(index);
+            let Some(entry) =
+                entry.filter(|entry| entry.run == run && !entry.is(FlowFlags::Lingering))
             else {
                 continue;
             };
-            let Some(connection) = held.session.connection() else {
+            let Some(connection) = entry.session.connection() else {
                 continue;
             };
-            let template = of.profile.template(held.template);
-            let tunables = match held.side() {
+            let template = of.profile.template(entry.template);
+            let tunables = match entry.side() {
                 Side::Client => &template.client.tunables.tcp,
                 Side::Server => &template.server.tunables.tcp,
             };
             let tcp = connection.info(tunables);
             let now_ms = (now / MILLISECOND) as u32;
-            let (local, remote) = ends(held.session.key(), &self.pools.prefixes);
+            let (local, remote) = ends(entry.session.key(), &self.pools.prefixes);
             each(FlowRecord {
                 local,
                 remote,
-                side: held.side(),
-                template: held.template,
-                duration: Nanos::from(now_ms.wrapping_sub(held.began_ms)) * MILLISECOND,
+                side: entry.side(),
+                template: entry.template,
+                duration: Nanos::from(now_ms.wrapping_sub(entry.began_ms)) * MILLISECOND,
                 heard_ago_ms: self.pools.tcp_ms(now).wrapping_sub(tcp.heard_ms),
                 tcp,
             });

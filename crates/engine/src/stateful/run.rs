@@ -59,7 +59,7 @@ pub(super) struct Run {
     /// Flows that there are, of both sides.
     pub(super) flows: u64,
     /// Of these, those in TIME-WAIT.
-    pub(super) resting: u64,
+    pub(super) in_time_wait: u64,
     /// Its flows in TIME-WAIT are over.
     pub(super) is_finishing: bool,
     limits: RunLimits,
@@ -104,7 +104,7 @@ impl Run {
             is_closed: false,
             executed: 0,
             flows: 0,
-            resting: 0,
+            in_time_wait: 0,
             is_finishing: false,
             limits,
             began_at: None,
@@ -207,8 +207,8 @@ impl Run {
 
     /// Whether all that is left are flows in TIME-WAIT whose other ends were here, and are gone;
     /// said once.
-    pub(super) fn only_rests(&self) -> bool {
-        let rests = self.resting > 0 && self.resting == self.flows;
+    pub(super) fn is_all_in_time_wait(&self) -> bool {
+        let rests = self.in_time_wait > 0 && self.in_time_wait == self.flows;
         if self.is_finishing || !rests || !self.is_done() {
             return false;
         }

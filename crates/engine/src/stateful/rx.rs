@@ -95,13 +95,13 @@ impl StatefulEngine {
             return;
         };
         let key = self.key_between(arrived, addresses, ports, Protocol::Tcp);
-        let held = self.find(&key).and_then(|index| self.flows.at(index));
-        let Some(held) = held else {
+        let entry = self.find(&key).and_then(|index| self.flows.at(index));
+        let Some(entry) = entry else {
             return;
         };
-        if let Some(run) = &mut self.runs[usize::from(held.run.0)] {
-            let group = run.profile.template(held.template).group;
-            let group = &mut run.groups[usize::from(group)][place(held.side())];
+        if let Some(run) = &mut self.runs[usize::from(entry.run.0)] {
+            let group = run.profile.template(entry.template).group;
+            let group = &mut run.groups[usize::from(group)][place(entry.side())];
             let counters = &mut group.flows.tcp;
             *match damage {
                 Damage::Short => &mut counters.rcvshort,
@@ -172,11 +172,11 @@ impl StatefulEngine {
         frame: Frame<'_>,
         tx_queues: &mut impl TxQueues,
     ) {
-        let held = self.flows.at(index).expect("what the table has is held");
+        let entry = self.flows.at(index).expect("what the table has is held");
         if let Arrival::Tcp(segment) = &frame.received.arrival {
             let is_new = segment.has(TcpFlags::SYN) && !segment.has(TcpFlags::ACK);
-            let gives_way = held.is(FlowFlags::Lingering) && is_new
-                || held
+            let gives_way = entry.is(FlowFlags::Lingering) && is_new
+                || entry
                     .session
                     .connection()
                     .is_some_and(|c| c.gives_way_to(segment));
@@ -186,19 +186,19 @@ impl StatefulEngine {
                 return;
             }
         }
-        if held.is(FlowFlags::Lingering) {
+        if entry.is(FlowFlags::Lingering) {
             return;
         }
         let decides =
-            held.is(FlowFlags::Deferred) && !frame.data().is_empty() && begins(held, &frame);
-        if decides && !self.decide(index, key, frame.data()) {
+            entry.is(FlowFlags::Deferred) && !frame.data().is_empty() && begins(entry, &frame);
+        if decides && !self.decide(now, index, key, frame.data()) {
             return self.with_flow(now, index, tx_queues, |session, cx, tx| {
                 session.abort(cx, tx)
             });
         }
         match &frame.received.arrival {
             Arrival::Tcp(segment) => self.with_flow(now, index, tx_queues, |session, cx, tx| {
-                session.handle_segment(cx, tx, segment)
+                session.handle_segment(cx, tx, segment, || frame.data())
             }),
             Arrival::Udp(bytes) => self.with_flow(now, index, tx_queues, |session, cx, tx| {
                 session.handle_datagram(cx, tx, frame.message(*bytes))
@@ -214,10 +214,10 @@ impl StatefulEngine {
 
     /// The first bytes of a flow are there: they say which template serves it. `false` when none
     /// does.
-    fn decide(&mut self, index: FlowIndex, key: &FlowKey, data: &[u8]) -> bool {
+    fn decide(&mut self, now: Nanos, index: FlowIndex, key: &FlowKey, data: &[u8]) -> bool {
         let transport = transport(key);
-        let held = self.flows.at_mut(index).expect("the caller has it");
-        let Some(run) = &self.runs[usize::from(held.run.0)] else {
+        let entry = self.flows.at_mut(index).expect("the caller has it");
+        let Some(run) = &self.runs[usize::from(entry.run.0)] else {
             return false;
         };
         let servers = run.profile.servers();
@@ -227,14 +227,12 @@ impl StatefulEngine {
             return false;
         };
         self.counters[1].defer_template += 1;
-        held.unmark(FlowFlags::Deferred);
-        let before = held.template;
+        entry.unmark(FlowFlags::Deferred);
+        let before = entry.template;
         if before != template {
-            held.template = template;
-            let program = run.profile.template(template).server.program;
-            held.session
-                .run_instead(run.profile.program(program), &mut self.pools);
+            entry.template = template;
             self.move_group(index, before, template);
+            self.run_instead(now, index);
         }
         true
     }
@@ -377,8 +375,8 @@ impl StatefulEngine {
         let Some(index) = made else {
             return;
         };
-        if let Some(held) = self.flows.at_mut(index) {
-            held.set(FlowFlags::Deferred, host.is_deferred);
+        if let Some(entry) = self.flows.at_mut(index) {
+            entry.set(FlowFlags::Deferred, host.is_deferred);
         }
         self.with_flow(now, index, tx_queues, |session, cx, tx| match arrival {
             Arrival::Tcp(_) => session.begin(cx, tx),
@@ -441,8 +439,8 @@ fn host_of_run(number: RunIndex, run: &Run, key: &FlowKey, data: &[u8]) -> Optio
 }
 
 /// Whether a frame has the first bytes of its flow, and not others that came before them.
-fn begins(held: &FlowEntry, frame: &Frame<'_>) -> bool {
-    match (frame.received.arrival, held.session.connection()) {
+fn begins(entry: &FlowEntry, frame: &Frame<'_>) -> bool {
+    match (frame.received.arrival, entry.session.connection()) {
         (Arrival::Tcp(segment), Some(connection)) => {
             connection.expects(segment.seq) && !segment.has(TcpFlags::RST)
         }
@@ -467,8 +465,8 @@ struct Frame<'a> {
     tunnel: Option<&'a Encapsulation>,
 }
 
-impl Frame<'_> {
-    fn data(&self) -> &[u8] {
+impl<'a> Frame<'a> {
+    fn data(&self) -> &'a [u8] {
         self.layout.payload(self.bytes)
     }
 

@@ -10,10 +10,8 @@ use super::rtt::Rtt;
 use super::segment::Segment;
 use super::seq::Seq;
 use super::timers::{Timer, Timers};
-use super::tunables::{Ecn, Tunables};
+use super::tunables::{Ecn, MSS_BYTES_DEFAULT, Tunables};
 
-/// Bytes that a segment may have when the other side does not say (RFC 9293, section 3.7.1).
-pub const MSS_BYTES_DEFAULT: u16 = 536;
 /// Bytes of the timestamps option, with its padding.
 const TIMESTAMPS_BYTES: u16 = 12;
 /// The time between two answers to segments that are empty and have no place here.
@@ -208,6 +206,9 @@ pub struct Context<'a> {
     pub now_us: u32,
     /// How this side behaves.
     pub tunables: &'a Tunables,
+    /// Bytes that were delivered and that the application has not consumed: the window is smaller
+    /// by them.
+    pub unread_bytes: u32,
     /// Where it counts.
     pub counters: &'a mut TcpCounters,
     /// Memory for what is out of order.
@@ -361,6 +362,11 @@ impl Connection {
     /// Ends the connection as it is: it is in TIME-WAIT, and nobody will send anything any more.
     pub fn finish(&mut self, cx: &mut Context<'_>) {
         self.end(cx, End::Closed, &mut Outcome::default());
+    }
+
+    /// The number of the next byte that is expected (RCV.NXT); none before the peer's SYN.
+    pub fn expected(&self) -> Option<Seq> {
+        (self.state != State::SynSent).then_some(self.expected)
     }
 
     /// Whether the byte with this number is the next that is expected.

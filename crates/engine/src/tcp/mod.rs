@@ -36,7 +36,7 @@ mod timeout;
 mod timers;
 mod tunables;
 
-pub use connection::{Connection, Context, MSS_BYTES_DEFAULT, State};
+pub use connection::{Connection, Context, State};
 pub use counters::TcpCounters;
 pub use info::Info;
 pub use outcome::{End, Outcome};
@@ -44,4 +44,4 @@ pub use output::Progress;
 pub use recovery::RecoveryPool;
 pub use segment::Segment;
 pub use seq::Seq;
-pub use tunables::{CongestionAlgorithm, Ecn, Tunables};
+pub use tunables::{CongestionAlgorithm, Ecn, MSS_BYTES_DEFAULT, Tunables};

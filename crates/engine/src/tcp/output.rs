@@ -430,7 +430,11 @@ impl Connection {
         if self.has(Flag::ECN_ECHO) {
             flags |= TcpFlags::ECE;
         }
-        let window = cx.tunables.receive_buffer_bytes >> self.receive_scale;
+        let window = match cx.unread_bytes {
+            0 => cx.tunables.receive_buffer_bytes,
+            _ => self.window_left(cx),
+        };
+        let window = window >> self.receive_scale;
         Segment {
             seq,
             ack: self.expected,
@@ -441,6 +445,35 @@ impl Connection {
                 .then_some((cx.now_ms, self.timestamp)),
             sack: self.sack_blocks(cx, self.sack_blocks_max()),
             ..Segment::default()
+        }
+    }
+
+    /// The window of an application that has not consumed all that arrived. Its right edge does not
+    /// move left, and moves right only by enough that the peer sends no tiny segments (RFC 9293,
+    /// section 3.8.6.2.2).
+    #[cold]
+    fn window_left(&self, cx: &Context<'_>) -> u32 {
+        let offered = self.expected.until(self.offered);
+        let room = cx.tunables.receive_buffer_bytes;
+        let left = room.saturating_sub(cx.unread_bytes);
+        let step = (room / 2).min(self.mss.into());
+        if left >= offered.saturating_add(step) {
+            left
+        } else {
+            offered
+        }
+    }
+
+    /// The application has consumed bytes that had waited: the peer is told when that opens the
+    /// window by two segments, or by half of it.
+    pub fn note_read(&mut self, cx: &Context<'_>) {
+        let offered = self.expected.until(self.offered);
+        let room = cx.tunables.receive_buffer_bytes;
+        let left = room.saturating_sub(cx.unread_bytes);
+        let step = (room / 2).min(2 * u32::from(self.mss));
+        let hears = self.is_synchronized() && !self.has(Flag::PEER_CLOSED);
+        if hears && left >= offered.saturating_add(step) {
+            self.set(Flag::ACK_NOW);
         }
     }
 

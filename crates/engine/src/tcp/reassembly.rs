@@ -1,6 +1,6 @@
 //! Data that arrives: in order it is delivered at once, else what is missing is remembered.
 //!
-//! No byte is kept: programs only count them.
+//! No byte is kept: programs only count them, and who wants them keeps them by their numbers.
 
 use allosaur_packet::transport::tcp_options::{SACK_BLOCKS_MAX, SackBlock, SackBlocks};
 
@@ -8,6 +8,7 @@ use super::connection::{Connection, Context, Flag, State};
 use super::counters::TcpCounters;
 use super::input::Part;
 use super::outcome::Outcome;
+use super::recovery::RecoveryPool;
 use super::seq::Seq;
 use super::timers::Timer;
 
@@ -134,6 +135,30 @@ impl Connection {
             }
         }
         self.release_idle_side(cx);
+    }
+
+    /// Which of these numbers have not arrived yet, in order.
+    pub fn missing(&self, sides: &RecoveryPool, from: Seq, to: Seq, missing: &mut Vec<(Seq, Seq)>) {
+        missing.clear();
+        let mut at = from.max(self.expected);
+        let side = sides.look(self.side);
+        for &(left, right) in side.map_or(&[][..], |side| side.arrived.as_slice()) {
+            if !left.is_before(to) {
+                break;
+            }
+            if left.is_after(at) {
+                missing.push((at, left));
+            }
+            at = at.max(right);
+        }
+        if to.is_after(at) {
+            missing.push((at, to));
+        }
+    }
+
+    /// Where the range ends that the byte with this number arrived in, beyond what is missing.
+    pub fn arrived_until(&self, sides: &RecoveryPool, at: Seq) -> Option<Seq> {
+        Some(sides.look(self.side)?.arrived.around(at)?.1)
     }
 
     /// What a SACK option says: the range that grew last comes first.

@@ -4,6 +4,7 @@ use allosaur_packet::transport::tcp::TcpFlags;
 use allosaur_packet::transport::tcp_options::SackBlocks;
 
 use super::seq::Seq;
+use super::tunables::MSS_BYTES_DEFAULT;
 
 /// A segment that arrived, or one to send.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,6 +48,16 @@ impl Segment {
     #[inline]
     pub fn has(&self, flags: TcpFlags) -> bool {
         self.flags.contains(flags)
+    }
+
+    /// The same SYN, with segments that are no longer than the port takes: what we ask for, and what
+    /// the peer asks us for (RFC 6691: without any options).
+    #[must_use]
+    pub fn clamped(&self, mss_max: u16) -> Segment {
+        Segment {
+            mss: Some(self.mss.unwrap_or(MSS_BYTES_DEFAULT).min(mss_max)),
+            ..*self
+        }
     }
 
     /// The reset that answers this segment where there is no connection (RFC 9293, section

@@ -1,5 +1,8 @@
 //! How a side of a connection behaves, as the user set it.
 
+/// Bytes that a segment may have when the other side does not say (RFC 9293, section 3.7.1).
+pub const MSS_BYTES_DEFAULT: u16 = 536;
+
 /// Which congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CongestionAlgorithm {

@@ -11,7 +11,9 @@ use super::spec::{
     Side, TemplateSpec,
 };
 use super::tunables::{SideTunables, Tunable, TunablesSpec};
-use crate::app::{Addon, Buffers, Command, DrawsSpec, Program, Surroundings, Transport};
+use crate::app::{
+    Addon, ApplicationFactory, Buffers, Command, DrawsSpec, Program, Surroundings, Transport,
+};
 
 /// Most templates of a profile.
 pub const TEMPLATES_MAX: usize = 20_000;
@@ -159,6 +161,22 @@ impl CompiledProfile {
     #[inline]
     pub fn program(&self, program: ProgramIndex) -> &Program {
         &self.programs[usize::from(program.0)]
+    }
+
+    /// The same, with flows that run an application over bytes in the place of a program; what is
+    /// known of rates and servers stays that of the program.
+    ///
+    /// # Panics
+    /// When there is no such program.
+    #[must_use]
+    pub fn with_application(
+        mut self,
+        program: ProgramIndex,
+        application: Arc<dyn ApplicationFactory>,
+    ) -> CompiledProfile {
+        let program = &mut self.programs[usize::from(program.0)];
+        *program = program.clone().with_application(application);
+        self
     }
 
     /// All pools.

@@ -1,8 +1,8 @@
 //! One application and all that it works with, in a small pocket.
 
 use allosaur_engine::app::{
-    Action, Application, ApplicationCounters, BufferIndex, BufferSpec, Buffers, Command, Context,
-    Program, ProgramError, ProgramSpec, Surroundings, Transport, VariablePool,
+    Action, ApplicationCounters, BufferIndex, BufferSpec, Buffers, Command, Context, Program,
+    ProgramError, ProgramRun, ProgramSpec, Surroundings, Transport, VariablePool,
 };
 use allosaur_engine::rng::Lcg;
 use allosaur_engine::time::Nanos;
@@ -37,7 +37,7 @@ pub(crate) fn compile(transport: Transport, commands: &[Command]) -> Result<Prog
 /// An application that runs.
 pub(crate) struct Runner {
     pub(crate) program: Program,
-    pub(crate) application: Application,
+    pub(crate) application: ProgramRun,
     pub(crate) now: Nanos,
     pub(crate) rng: Lcg,
     pub(crate) variables: VariablePool,
@@ -55,7 +55,7 @@ impl Runner {
 
     pub(crate) fn new(program: Program) -> Runner {
         Runner {
-            application: Application::start(&program),
+            application: ProgramRun::start(&program),
             program,
             now: 1_000_000_000,
             rng: Lcg::new(1),
@@ -82,7 +82,7 @@ impl Runner {
     }
 
     /// Something happens, then all actions.
-    pub(crate) fn after(&mut self, event: impl FnOnce(&mut Application)) -> Vec<Action> {
+    pub(crate) fn after(&mut self, event: impl FnOnce(&mut ProgramRun)) -> Vec<Action> {
         event(&mut self.application);
         self.drain()
     }

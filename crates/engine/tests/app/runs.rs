@@ -1,6 +1,6 @@
 //! What each command does.
 
-use allosaur_engine::app::{Action, Application, Command, Comparison, Condition, TICK, YIELD};
+use allosaur_engine::app::{Action, Command, Comparison, Condition, ProgramRun, TICK, YIELD};
 
 use crate::runner::{Runner, message, send};
 
@@ -29,7 +29,7 @@ fn again(offset: i64) -> Command {
     }
 }
 
-fn delivered(bytes: u32) -> impl FnOnce(&mut Application) {
+fn delivered(bytes: u32) -> impl FnOnce(&mut ProgramRun) {
     move |application| application.handle_delivered(bytes)
 }
 
@@ -37,9 +37,9 @@ fn delivered(bytes: u32) -> impl FnOnce(&mut Application) {
 fn a_client_asks_waits_for_the_answer_and_closes() {
     let mut client = Runner::tcp(&[TX, rx(100, false)]);
     assert_eq!(client.drain(), [send(0)]);
-    assert_eq!(client.after(Application::handle_connected), []);
+    assert_eq!(client.after(ProgramRun::handle_connected), []);
     assert_eq!(client.after(delivered(60)), []);
-    assert_eq!(client.after(Application::handle_acknowledged), []);
+    assert_eq!(client.after(ProgramRun::handle_acknowledged), []);
     assert_eq!(client.after(delivered(39)), []);
     assert!(!client.application.is_over());
     assert_eq!(client.after(delivered(1)), [Action::Close]);
@@ -53,7 +53,7 @@ fn an_answer_that_came_before_the_acknowledgment_counts() {
     client.drain();
     assert_eq!(client.after(delivered(100)), []);
     assert_eq!(
-        client.after(Application::handle_acknowledged),
+        client.after(ProgramRun::handle_acknowledged),
         [Action::Close]
     );
 }
@@ -105,11 +105,11 @@ fn without_blocking_sending_goes_on_while_there_is_room() {
         rx(1, false),
     ]);
     assert_eq!(client.drain(), [send(0)]);
-    assert_eq!(client.after(Application::handle_room), [send(0)]);
-    assert_eq!(client.after(Application::handle_acknowledged), [send(0)]);
+    assert_eq!(client.after(ProgramRun::handle_room), [send(0)]);
+    assert_eq!(client.after(ProgramRun::handle_acknowledged), [send(0)]);
     // Room is not enough for who blocks.
-    assert_eq!(client.after(Application::handle_room), []);
-    assert_eq!(client.after(Application::handle_acknowledged), []);
+    assert_eq!(client.after(ProgramRun::handle_room), []);
+    assert_eq!(client.after(ProgramRun::handle_acknowledged), []);
     assert_eq!(client.after(delivered(1)), [Action::Close]);
 }
 
@@ -128,8 +128,8 @@ fn a_delay_lasts() {
     let until = client.now + 5_000_000;
     assert_eq!(client.drain(), [Action::WakeAt(until)]);
     client.now = until;
-    assert_eq!(client.after(Application::handle_connected), []);
-    assert_eq!(client.after(Application::handle_timeout), [send(0)]);
+    assert_eq!(client.after(ProgramRun::handle_connected), []);
+    assert_eq!(client.after(ProgramRun::handle_timeout), [send(0)]);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn random_delays_fill_their_range() {
     while let [Action::WakeAt(at)] = actions[..] {
         seen[(at - client.now - min) as usize] = true;
         client.now = at;
-        actions = client.after(Application::handle_timeout);
+        actions = client.after(ProgramRun::handle_timeout);
     }
     assert_eq!((actions, seen), (vec![Action::Close], [true; 5]));
 }
@@ -151,9 +151,9 @@ fn connect_waits_for_the_connection() {
     let mut client = Runner::tcp(&[Command::Connect, TX]);
     assert_eq!(client.drain(), []);
     let then = [Action::Acknowledge, send(0)];
-    assert_eq!(client.after(Application::handle_connected), then);
+    assert_eq!(client.after(ProgramRun::handle_connected), then);
     let mut late = Runner::tcp(&[Command::Connect, TX]);
-    assert_eq!(late.after(Application::handle_connected), then);
+    assert_eq!(late.after(ProgramRun::handle_connected), then);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_reset_is_the_last_word() {
     let mut client = Runner::tcp(&[rx(1, false), Command::Reset]);
     assert_eq!(client.after(delivered(1)), [Action::Reset]);
     assert!(client.application.is_over());
-    assert_eq!(client.after(Application::handle_peer_closed), []);
+    assert_eq!(client.after(ProgramRun::handle_peer_closed), []);
 }
 
 #[test]
@@ -169,14 +169,14 @@ fn who_waits_for_the_peer_closes_after_it() {
     let mut server = Runner::tcp(&[rx(1, false), Command::WaitForPeerClose]);
     assert_eq!(server.after(delivered(1)), []);
     assert_eq!(
-        server.after(Application::handle_peer_closed),
+        server.after(ProgramRun::handle_peer_closed),
         [Action::Acknowledge, Action::Close]
     );
     let mut late = Runner::tcp(&[TX, Command::WaitForPeerClose]);
     assert_eq!(late.drain(), [send(0)]);
-    assert_eq!(late.after(Application::handle_peer_closed), []);
+    assert_eq!(late.after(ProgramRun::handle_peer_closed), []);
     assert_eq!(
-        late.after(Application::handle_acknowledged),
+        late.after(ProgramRun::handle_acknowledged),
         [Action::Acknowledge, Action::Close]
     );
 }
@@ -186,15 +186,15 @@ fn nobody_waits_for_bytes_that_will_never_come() {
     let mut server = Runner::tcp(&[rx(10, false), TX]);
     assert_eq!(server.after(delivered(9)), []);
     assert_eq!(
-        server.after(Application::handle_peer_closed),
+        server.after(ProgramRun::handle_peer_closed),
         [Action::Close]
     );
     // But what came is answered.
     let mut server = Runner::tcp(&[rx(10, false), TX, rx(20, false)]);
     assert_eq!(server.after(delivered(10)), [send(0)]);
-    assert_eq!(server.after(Application::handle_peer_closed), []);
+    assert_eq!(server.after(ProgramRun::handle_peer_closed), []);
     assert_eq!(
-        server.after(Application::handle_acknowledged),
+        server.after(ProgramRun::handle_acknowledged),
         [Action::Close]
     );
 }
@@ -203,10 +203,10 @@ fn nobody_waits_for_bytes_that_will_never_come() {
 fn messages_are_counted() {
     let mut server = Runner::udp(&[rx_messages(1), MESSAGE, rx_messages(3), MESSAGE]);
     assert_eq!(server.drain(), []);
-    assert_eq!(server.after(Application::handle_message), [message(1)]);
-    assert_eq!(server.after(Application::handle_message), []);
+    assert_eq!(server.after(ProgramRun::handle_message), [message(1)]);
+    assert_eq!(server.after(ProgramRun::handle_message), []);
     assert_eq!(
-        server.after(Application::handle_message),
+        server.after(ProgramRun::handle_message),
         [message(1), Action::Close]
     );
 }
@@ -284,7 +284,7 @@ fn a_time_can_be_moved() {
     ]);
     client.drain();
     client.now += 20 * TICK;
-    client.after(Application::handle_timeout);
+    client.after(ProgramRun::handle_timeout);
     assert_eq!(client.counters.user[0], 15);
 }
 

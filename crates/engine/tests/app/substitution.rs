@@ -79,7 +79,7 @@ fn each_connection_draws_once_and_in_order_where_it_shall() {
     let mut runner = Runner::new(program);
     let mut hosts = [0; 2];
     for connection in 0..300 {
-        runner.application = allosaur_engine::app::Application::start(&runner.program);
+        runner.application = allosaur_engine::app::ProgramRun::start(&runner.program);
         let [Action::Send { buffer: first }] = runner.drain()[..] else {
             panic!("it sends");
         };

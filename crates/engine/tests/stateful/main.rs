@@ -2,6 +2,7 @@
 
 mod again;
 mod anything;
+mod applications;
 mod beginners;
 mod captures;
 mod damage;

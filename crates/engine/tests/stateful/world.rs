@@ -68,8 +68,10 @@ pub(crate) struct World {
     pub(crate) queues: Queues,
     under_way: BTreeMap<(Nanos, u64), (PortIndex, Vec<u8>)>,
     pub(crate) delay: Nanos,
-    /// Of a million frames.
+    /// Of a million frames: lost, sent twice, and overtaken by others.
     pub(crate) lost_ppm: u64,
+    pub(crate) doubled_ppm: u64,
+    pub(crate) late_ppm: u64,
     /// Frames that get nowhere.
     pub(crate) loses: fn(&[u8]) -> bool,
     random: u64,
@@ -117,6 +119,8 @@ impl World {
             under_way: BTreeMap::new(),
             delay: 100 * MICROSECOND,
             lost_ppm: 0,
+            doubled_ppm: 0,
+            late_ppm: 0,
             loses: |_| false,
             random: 1,
             sent: 0,
@@ -154,6 +158,20 @@ impl World {
             duration,
             clients: self.clients,
             limits,
+        };
+        self.tell(command);
+    }
+
+    /// Starts a profile without end that may have applications over bytes.
+    pub(crate) fn start_compiled(&mut self, profile: CompiledProfile) {
+        let command = Command::Start {
+            run: RUN,
+            profile: Arc::new(profile),
+            factor: 1.0,
+            start_at: self.now,
+            duration: None,
+            clients: self.clients,
+            limits: RunLimits::default(),
         };
         self.tell(command);
     }
@@ -229,19 +247,40 @@ impl World {
                 if let Some(heard) = &mut self.heard {
                     heard.push((port as PortIndex, frame.clone()));
                 }
-                self.random = self
-                    .random
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
-                if (self.random >> 33) % 1_000_000 < self.lost_ppm || (self.loses)(&frame) {
+                if self.happens(self.lost_ppm) || (self.loses)(&frame) {
                     continue;
                 }
-                self.sent += 1;
                 let to = 1 - port as PortIndex;
-                self.under_way
-                    .insert((self.now + self.delay, self.sent), (to, frame));
+                let copies = 1 + u8::from(self.doubled_ppm > 0 && self.happens(self.doubled_ppm));
+                for _ in 0..copies {
+                    let is_late = self.late_ppm > 0 && self.happens(self.late_ppm);
+                    let held_up = if is_late {
+                        self.random % (3 * MILLISECOND)
+                    } else {
+                        0
+                    };
+                    self.sent += 1;
+                    self.under_way.insert(
+                        (self.now + self.delay + held_up, self.sent),
+                        (to, frame.clone()),
+                    );
+                }
             }
         }
+    }
+
+    /// Whether what happens to so many of a million frames happens to this one.
+    fn happens(&mut self, ppm: u64) -> bool {
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.random >> 33) % 1_000_000 < ppm
+    }
+
+    /// Other frames are lost, doubled and late.
+    pub(crate) fn seed_link(&mut self, seed: u64) {
+        self.random = seed;
     }
 
     /// Client and server of the templates without a group.

@@ -301,6 +301,7 @@ fn context<'a>(
     sides: &'a mut RecoveryPool,
 ) -> Context<'a> {
     Context {
+        unread_bytes: 0,
         now_ms,
         now_us: now_ms.wrapping_mul(1_000),
         tunables,

@@ -127,6 +127,7 @@ pub(crate) fn context<'a>(
     sides: &'a mut RecoveryPool,
 ) -> Context<'a> {
     Context {
+        unread_bytes: 0,
         // Both go round during each test.
         now_ms: ((now / 1_000) as u32).wrapping_add(u32::MAX - 50),
         now_us: (now as u32).wrapping_add(u32::MAX - 300),

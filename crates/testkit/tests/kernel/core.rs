@@ -111,6 +111,12 @@ pub(crate) struct Core {
 impl Core {
     /// One that runs one side of a talk.
     pub(crate) fn new(place: Place, talk: &Talk) -> Core {
+        let profile = CompiledProfile::compile(&talk.profile(), Layout::SMALLEST);
+        Core::with_profile(place, profile.expect("the profile is right"))
+    }
+
+    /// One that runs one side of a profile.
+    pub(crate) fn with_profile(place: Place, profile: CompiledProfile) -> Core {
         let side = match place {
             Place::Client => Side::Client,
             Place::Server => Side::Server,
@@ -133,10 +139,9 @@ impl Core {
             queue: Queue::default(),
             epoch: Instant::now(),
         };
-        let profile = CompiledProfile::compile(&talk.profile(), Layout::SMALLEST);
         let command = Command::Start {
             run: RUN,
-            profile: Arc::new(profile.expect("the profile is right")),
+            profile: Arc::new(profile),
             factor: 1.0,
             start_at: core.now(),
             duration: None,

@@ -11,10 +11,12 @@
 //! | two ends at work | `pair` |
 //! | the scripts | `scripts` |
 //! | whole profiles against many sockets | `profiles` |
+//! | applications over bytes against sockets and nginx | `bytes` |
 //!
 //! They need root (`CAP_NET_ADMIN` and `CAP_SYS_ADMIN`) and `/dev/net/tun`, and are skipped without, with a line
 //! that says so. Nothing outside their own namespaces is touched.
 
+mod bytes;
 mod core;
 mod host;
 mod link;

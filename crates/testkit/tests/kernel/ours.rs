@@ -104,6 +104,7 @@ impl Ours {
             now_us: now.as_micros() as u32,
             tunables: &self.tunables,
             counters: &mut self.counters,
+            unread_bytes: 0,
             sides: &mut self.sides,
         })
     }

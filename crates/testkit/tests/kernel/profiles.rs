@@ -139,11 +139,30 @@ fn talk(place: Place, talk: Talk, faults: Faults) -> Talked {
     let tally = Arc::new(Tally::default());
     let mut core = Core::new(place, &talk);
     start_kernel(&host, place.other(), talk, &tally);
+    let is_done = || tally.done() >= u64::from(talk.flows);
+    let watches = carry((&mut core, place), &host, faults, is_done);
+    tally.is_over.store(true, Ordering::Relaxed);
+    Talked {
+        kernel: host.counters(),
+        core,
+        tally,
+        seen: watches.map(|watch| watch.seen),
+    }
+}
+
+/// Carries frames between us at `place` and the kernel until all is done and no flow is left. Returns
+/// what passed: what we sent, what the kernel sent.
+pub(crate) fn carry(
+    (core, place): (&mut Core, Place),
+    host: &Host,
+    faults: Faults,
+    is_done: impl Fn() -> bool,
+) -> [Watch; 2] {
     let mut link = Link::new(faults, 11);
     let mut watches = [Watch::default(), Watch::default()];
     let mut bytes = vec![0; 1 << 16];
     let begun = Instant::now();
-    while tally.done() < u64::from(talk.flows) || core.flows() > 0 || link.next_due().is_some() {
+    while !is_done() || core.flows() > 0 || link.next_due().is_some() {
         let now = Instant::now();
         for frame in core.take_sent() {
             watches[0].take(&frame);
@@ -163,7 +182,7 @@ fn talk(place: Place, talk: Talk, faults: Faults) -> Talked {
         }
         assert!(
             now - begun < PATIENCE,
-            "{tally:?} {:?} {}",
+            "{:?} {}",
             core.counters(),
             core.table()
         );
@@ -171,13 +190,7 @@ fn talk(place: Place, talk: Talk, faults: Faults) -> Talked {
             thread::sleep(Duration::from_micros(200));
         }
     }
-    tally.is_over.store(true, Ordering::Relaxed);
-    Talked {
-        kernel: host.counters(),
-        core,
-        tally,
-        seen: watches.map(|watch| watch.seen),
-    }
+    watches
 }
 
 impl Talked {

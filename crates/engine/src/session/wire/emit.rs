@@ -106,6 +106,11 @@ impl Envelope<'_> {
         }
     }
 
+    /// How many bytes stand in front of the data of `content`.
+    pub fn header_bytes(&self, content: &Content<'_>) -> usize {
+        self.places(content).payload
+    }
+
     /// The length of the frame around `content`, without FCS.
     pub fn frame_bytes(&self, content: &Content<'_>) -> usize {
         self.places(content).frame_bytes()
@@ -156,7 +161,7 @@ impl Envelope<'_> {
             end,
         } = places;
         let segment_bytes = end - transport;
-        self.write_link(end - network, &mut frame[..network]);
+        self.write_link(network, end - network, frame);
         self.write_network(content, segment_bytes, &mut frame[network..transport]);
         let data_sum = data(&mut frame[payload..end]);
         if end < frame.len() {
@@ -171,23 +176,25 @@ impl Envelope<'_> {
         }
     }
 
-    /// What stands in front of an IP packet of `packet_bytes`.
-    fn write_link(&self, packet_bytes: usize, link: &mut [u8]) {
-        let ([t0, t1, t2, t3, t4, t5], [f0, f1, f2, f3, f4, f5]) = (self.macs.0.0, self.macs.1.0);
+    /// What stands in front of the IP packet at `network`, which has `packet_bytes`.
+    #[inline]
+    fn write_link(&self, network: usize, packet_bytes: usize, frame: &mut [u8]) {
+        if let (Encapsulation::Ethernet, Addresses::V4(..), Some(link)) =
+            (self.encapsulation, self.addresses, frame.first_chunk_mut())
+        {
+            let ([t0, t1, t2, t3, t4, t5], [f0, f1, f2, f3, f4, f5]) =
+                (self.macs.0.0, self.macs.1.0);
+            let link: &mut [u8; MACS_BYTES + 2] = link;
+            *link = [t0, t1, t2, t3, t4, t5, f0, f1, f2, f3, f4, f5, 8, 0];
+            return;
+        }
         let ether_type = match self.addresses {
             Addresses::V4(..) => EtherType::IPV4,
             Addresses::V6(..) => EtherType::IPV6,
         };
-        if let (Encapsulation::Ethernet, Ok(link)) = (
-            self.encapsulation,
-            <&mut [u8; MACS_BYTES + 2]>::try_from(&mut *link),
-        ) {
-            let [high, low] = ether_type.0.to_be_bytes();
-            *link = [t0, t1, t2, t3, t4, t5, f0, f1, f2, f3, f4, f5, high, low];
-            return;
-        }
-        let (macs, prefix) = link.split_at_mut(MACS_BYTES);
-        macs.copy_from_slice(&[t0, t1, t2, t3, t4, t5, f0, f1, f2, f3, f4, f5]);
+        frame[..6].copy_from_slice(&self.macs.0.0);
+        frame[6..MACS_BYTES].copy_from_slice(&self.macs.1.0);
+        let prefix = &mut frame[MACS_BYTES..network];
         self.encapsulation.write(ether_type, packet_bytes, prefix);
     }
 

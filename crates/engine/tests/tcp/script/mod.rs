@@ -177,6 +177,7 @@ impl Stage {
             now_us: self.now_ms.wrapping_mul(1_000).wrapping_add(CLOCK_MS),
             tunables: &self.tunables,
             counters: &mut self.counters,
+            unread_bytes: 0,
             sides: &mut self.sides,
         };
         act(&mut self.connection, &mut cx)

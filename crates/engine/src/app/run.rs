@@ -1,0 +1,462 @@
+//! One flow's run of a program.
+//!
+//! The flow says what happened (`handle_...`) and does what it is asked for ([`Action`]).
+
+use super::buffers::BufferIndex;
+use super::counters::ApplicationCounters;
+use super::program::Program;
+use super::spec::{TICK, Transport};
+use super::step::Step;
+use super::variables::{VariableIndex, VariablePool, Variables};
+use crate::rng::Lcg;
+use crate::time::{MICROSECOND, Nanos, Tight};
+
+/// Steps that an application may take before others have their turn.
+pub const TURN_COMMANDS_MAX: u16 = 1000;
+/// How long an application rests that took [`TURN_COMMANDS_MAX`] steps without waiting.
+pub const YIELD: Nanos = 20 * MICROSECOND;
+
+/// What the flow shall do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// TCP: send a buffer behind what is sent already. Say
+    /// [`handle_room`](ProgramRun::handle_room) or
+    /// [`handle_acknowledged`](ProgramRun::handle_acknowledged) when it is so; until then the
+    /// program waits.
+    Send {
+        /// What.
+        buffer: BufferIndex,
+    },
+    /// UDP: send a buffer as one message.
+    SendMessage {
+        /// What.
+        buffer: BufferIndex,
+    },
+    /// Call [`handle_timeout`](ProgramRun::handle_timeout) at this time. There is one such time;
+    /// a later one takes its place.
+    WakeAt(Nanos),
+    /// UDP: from now on, end the flow after a silence of this length.
+    Keepalive {
+        /// How long it may be silent.
+        timeout_ms: u32,
+        /// Only what arrives breaks the silence, not what is sent.
+        received_only: bool,
+    },
+    /// TCP: an acknowledgment that is due leaves before the program goes on. So it does in TRex
+    /// after `connect` and `wait_for_peer_close`, whose next command runs when the segment that
+    /// they waited for has been answered.
+    Acknowledge,
+    /// TCP: send a FIN after what was sent. UDP: the flow is over.
+    Close,
+    /// TCP: reset the connection.
+    Reset,
+    /// Make a flow of a template of this group (the first is 1), and say
+    /// [`handle_executed`](ProgramRun::handle_executed) when it is over, or could not be made.
+    Execute {
+        /// Which group.
+        group: u16,
+    },
+}
+
+/// What an application runs with.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// Its program: always the same.
+    pub program: &'a Program,
+    /// The time.
+    pub now: Nanos,
+    /// Where random times come from.
+    pub rng: &'a mut Lcg,
+    /// The variables of all applications.
+    pub variables: &'a mut VariablePool,
+    /// Where it counts.
+    pub counters: &'a mut ApplicationCounters,
+}
+
+/// What the next step waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// Nothing.
+    No,
+    /// The connection.
+    Connected,
+    /// So much as the step at `step` says.
+    Received,
+    /// All that was sent is acknowledged.
+    Acknowledged,
+    /// There is room to send more.
+    Room,
+    /// A time.
+    Time,
+    /// The other side is done.
+    PeerClosed,
+    /// Another flow is over.
+    Executed,
+    /// It is over.
+    Over,
+}
+
+/// The state of one run of a program.
+///
+/// Driven like this: [`start`](ProgramRun::start), then
+/// [`poll_action`](ProgramRun::poll_action) until it gives nothing more; then the same after
+/// each `handle_...`. When the flow is gone, however it ended, [`release`](ProgramRun::release).
+///
+/// It starts with the flow: a client's when it asks for the connection, a server's when it is
+/// asked.
+#[derive(Clone, Debug)]
+pub struct ProgramRun {
+    /// Bytes or messages that arrived and were not waited for yet.
+    received: Tight,
+    variables: VariableIndex,
+    /// The next step.
+    step: u16,
+    /// Steps since something was waited for.
+    taken: u16,
+    /// The group of the flow that `exec_template` makes; 0 is none.
+    group: u16,
+    /// The group of the one before.
+    group_before: u16,
+    wait: Wait,
+    is_connected: bool,
+    is_peer_closed: bool,
+    /// Sending waits for acknowledgments.
+    is_blocking: bool,
+}
+
+/// Millions of them are held at once.
+const _: () = assert!(std::mem::size_of::<ProgramRun>() <= 24);
+
+impl ProgramRun {
+    /// A run of `program` from its first command.
+    pub fn start(program: &Program) -> ProgramRun {
+        debug_assert!(!program.is_empty(), "a program has a command");
+        ProgramRun {
+            received: Tight::new(0),
+            variables: VariableIndex::NONE,
+            step: 0,
+            taken: 0,
+            group: 0,
+            group_before: 0,
+            wait: Wait::No,
+            is_connected: false,
+            is_peer_closed: false,
+            is_blocking: true,
+        }
+    }
+
+    /// The connection is there.
+    pub fn handle_connected(&mut self) {
+        self.is_connected = true;
+        self.go_on_from(Wait::Connected);
+    }
+
+    /// TCP: bytes arrived in order.
+    pub fn handle_delivered(&mut self, bytes: u32) {
+        self.received = Tight::new(self.received.get() + u64::from(bytes));
+        self.go_on_from(Wait::Received);
+    }
+
+    /// TCP: the same where the program still waits for more than arrived so far: it need not be
+    /// asked. `false`, and nothing is noted, when it does not.
+    #[inline]
+    pub fn take_part(&mut self, program: &Program, bytes: u32) -> bool {
+        let received = self.received.get() + u64::from(bytes);
+        let is_part = match program.steps.get(usize::from(self.step)) {
+            Some(Step::Receive { count, .. }) => self.wait == Wait::Received && received < *count,
+            _ => false,
+        };
+        if is_part {
+            self.received = Tight::new(received);
+        }
+        is_part
+    }
+
+    /// UDP: a message arrived.
+    pub fn handle_message(&mut self) {
+        self.received = Tight::new(self.received.get() + 1);
+        self.go_on_from(Wait::Received);
+    }
+
+    /// TCP: all that was sent is acknowledged.
+    pub fn handle_acknowledged(&mut self) {
+        self.go_on_from(Wait::Acknowledged);
+        self.go_on_from(Wait::Room);
+    }
+
+    /// TCP: there is room to send more; who sends without blocking goes on. To be said right
+    /// after [`Action::Send`] too, when there is room.
+    pub fn handle_room(&mut self) {
+        self.go_on_from(Wait::Room);
+    }
+
+    /// The other side will send no more. What arrived before must have been said before.
+    pub fn handle_peer_closed(&mut self) {
+        self.is_peer_closed = true;
+        self.go_on_from(Wait::PeerClosed);
+        self.go_on_from(Wait::Received);
+    }
+
+    /// The time of [`Action::WakeAt`] has come.
+    pub fn handle_timeout(&mut self) {
+        self.go_on_from(Wait::Time);
+    }
+
+    /// The flow of [`Action::Execute`] is over, or could not be made. `next_group` is the group
+    /// that its own program chose ([`next_group`](ProgramRun::next_group)), which this one goes
+    /// on with; 0 leaves its own.
+    pub fn handle_executed(&mut self, next_group: u16) {
+        if self.wait == Wait::Executed && next_group != 0 {
+            self.group = next_group;
+        }
+        self.go_on_from(Wait::Executed);
+    }
+
+    /// The group that `set_template` chose last; 0 for none.
+    pub fn next_group(&self) -> u16 {
+        self.group
+    }
+
+    /// The flow is cut off: it says nothing more.
+    pub fn stop(&mut self) {
+        self.wait = Wait::Over;
+    }
+
+    /// Whether it has nothing to do before it is told of something.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        self.wait != Wait::No
+    }
+
+    /// The group of the flow that it waits for ([`Action::Execute`]).
+    #[inline]
+    pub fn executes(&self) -> Option<u16> {
+        (self.wait == Wait::Executed).then_some(self.group)
+    }
+
+    /// Whether it has said its last: no event brings another action.
+    pub fn is_over(&self) -> bool {
+        self.wait == Wait::Over
+    }
+
+    /// Gives back what it holds in the pool. The last thing before it is forgotten.
+    pub fn release(&mut self, variables: &mut VariablePool) {
+        variables.release(&mut self.variables);
+    }
+
+    /// What the flow shall do next; `None` when the program waits or is over.
+    pub fn poll_action(&mut self, cx: &mut Context<'_>) -> Option<Action> {
+        while self.wait == Wait::No {
+            if self.taken == TURN_COMMANDS_MAX {
+                self.wait = Wait::Time;
+                return Some(Action::WakeAt(cx.now + YIELD));
+            }
+            self.taken += 1;
+            let Some(step) = cx.program.steps.get(usize::from(self.step)) else {
+                return Some(self.end(Action::Close));
+            };
+            let action = self.take(*step, cx);
+            if action.is_some() {
+                return action;
+            }
+        }
+        None
+    }
+
+    /// What was waited for came, if it is this.
+    #[inline]
+    fn go_on_from(&mut self, wait: Wait) {
+        if self.wait == wait {
+            self.wait = Wait::No;
+            self.taken = 0;
+        }
+    }
+
+    fn end(&mut self, action: Action) -> Action {
+        self.wait = Wait::Over;
+        action
+    }
+
+    /// Takes a step. A step that is not finished leaves `step` where it is.
+    fn take(&mut self, step: Step, cx: &mut Context<'_>) -> Option<Action> {
+        match step {
+            Step::Receive { count, clear } => return self.receive(count, clear, cx),
+            Step::Connect if !self.is_connected => {
+                self.wait = Wait::Connected;
+                return None;
+            }
+            Step::WaitForPeerClose if !self.is_peer_closed => {
+                self.wait = Wait::PeerClosed;
+                return None;
+            }
+            Step::Reset => return Some(self.end(Action::Reset)),
+            _ => self.step += 1,
+        }
+        match step {
+            Step::Send(buffer) => Some(self.send(buffer)),
+            Step::SendDrawn(place) => {
+                let buffer = self.draw(place, cx);
+                Some(self.send(buffer))
+            }
+            Step::SendMessage(buffer) => Some(Action::SendMessage { buffer }),
+            Step::SendMessageDrawn(place) => Some(Action::SendMessage {
+                buffer: self.draw(place, cx),
+            }),
+            Step::Delay(duration) => Some(self.sleep(cx.now, duration)),
+            Step::DelayRandom { min, max } => {
+                let duration = random(cx.rng, min, max);
+                Some(self.sleep(cx.now, duration))
+            }
+            Step::Keepalive {
+                timeout_ms,
+                received_only,
+            } => Some(Action::Keepalive {
+                timeout_ms,
+                received_only,
+            }),
+            // After the last of these the program is at its end, and closes.
+            Step::Connect | Step::WaitForPeerClose => Some(Action::Acknowledge),
+            Step::CloseMessage => Some(self.end(Action::Close)),
+            Step::ExecuteTemplate if self.group != 0 => Some(self.execute(cx)),
+            Step::SendMode { blocking } => {
+                self.is_blocking = blocking;
+                None
+            }
+            Step::SetTemplate { group } => {
+                self.group = group;
+                None
+            }
+            Step::Jump { target } => {
+                self.step = target;
+                None
+            }
+            Step::AddStats { counter, value } => {
+                add(cx, counter, value);
+                None
+            }
+            _ => {
+                self.compute(step, cx);
+                None
+            }
+        }
+    }
+
+    fn send(&mut self, buffer: BufferIndex) -> Action {
+        self.wait = if self.is_blocking {
+            Wait::Acknowledged
+        } else {
+            Wait::Room
+        };
+        Action::Send { buffer }
+    }
+
+    /// The variant of a buffer that this connection has. All that it draws belongs to one number,
+    /// so that it says the same name each time.
+    fn draw(&mut self, place: u16, cx: &mut Context<'_>) -> BufferIndex {
+        let first = cx.program.drawn[0].first;
+        let number = cx.variables.number(&mut self.variables, first);
+        let drawn = &cx.program.drawn[usize::from(place)];
+        BufferIndex(drawn.variant_of(number))
+    }
+
+    /// The steps that work on variables.
+    fn compute(&mut self, step: Step, cx: &mut Context<'_>) {
+        let tick = cx.now / TICK;
+        let Variables { numbers, ticks, .. } = cx.variables.at(&mut self.variables);
+        match step {
+            Step::SetVariable { variable, value } => numbers[usize::from(variable)] = value,
+            Step::AddVariable { variable, value } => {
+                let number = &mut numbers[usize::from(variable)];
+                *number = number.wrapping_add_signed(value);
+            }
+            Step::SetTick { variable } => ticks[usize::from(variable)] = tick,
+            Step::AddTick {
+                variable,
+                ticks: more,
+            } => {
+                let time = &mut ticks[usize::from(variable)];
+                *time = time.wrapping_add(more);
+            }
+            Step::AddTickStats { counter, variable } => {
+                let since = tick.wrapping_sub(ticks[usize::from(variable)]);
+                add(cx, counter, since);
+            }
+            Step::JumpNotZero { variable, target } => {
+                let number = &mut numbers[usize::from(variable)];
+                *number = number.saturating_sub(1);
+                self.jump_if(*number > 0, target);
+            }
+            Step::JumpWithin {
+                variable,
+                target,
+                ticks: within,
+            } => {
+                let since = tick.wrapping_sub(ticks[usize::from(variable)]);
+                self.jump_if(since < within, target);
+            }
+            Step::JumpIf {
+                variable,
+                target,
+                comparison,
+                value,
+            } => {
+                let holds = comparison.holds(numbers[usize::from(variable)], value);
+                self.jump_if(holds, target);
+            }
+            // `exec_template` without a group, and nothing, do nothing.
+            _ => {}
+        }
+    }
+
+    fn jump_if(&mut self, condition: bool, target: u16) {
+        if condition {
+            self.step = target;
+        }
+    }
+
+    fn receive(&mut self, count: u64, clear: bool, cx: &Context<'_>) -> Option<Action> {
+        let received = self.received.get();
+        if received >= count {
+            self.received = Tight::new(if clear { 0 } else { received - count });
+            self.step += 1;
+            return None;
+        }
+        if self.is_peer_closed && cx.program.transport() == Transport::Stream {
+            // What will never come is not waited for: the flow would stay for ever.
+            return Some(self.end(Action::Close));
+        }
+        self.wait = Wait::Received;
+        None
+    }
+
+    fn sleep(&mut self, now: Nanos, duration: Nanos) -> Action {
+        self.wait = Wait::Time;
+        Action::WakeAt(now + duration)
+    }
+
+    fn execute(&mut self, cx: &mut Context<'_>) -> Action {
+        self.wait = Wait::Executed;
+        cx.counters.flows_total += 1;
+        if self.group_before != 0 && self.group_before != self.group {
+            cx.counters.flows_other += 1;
+        }
+        self.group_before = self.group;
+        Action::Execute { group: self.group }
+    }
+}
+
+fn add(cx: &mut Context<'_>, counter: u8, value: u64) {
+    let counter = &mut cx.counters.user[usize::from(counter)];
+    *counter = counter.wrapping_add(value);
+}
+
+/// A time from `min` to `max`, all alike.
+fn random(rng: &mut Lcg, min: Nanos, max: Nanos) -> Nanos {
+    // Four draws of 15 bits: delays are nanoseconds, and a year has 55 bits of them.
+    let mut bits = 0_u64;
+    for _ in 0..4 {
+        bits = (bits << 15) | u64::from(rng.next15());
+    }
+    let span = u128::from(max - min) + 1;
+    min + ((u128::from(bits) * span) >> 60) as Nanos
+}

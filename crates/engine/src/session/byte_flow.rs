@@ -1,0 +1,203 @@
+//! A flow that runs an application over bytes: what arrives is given to it in order, and what it says
+//! is kept until it is acknowledged.
+
+use allosaur_packet::transport::tcp::TcpFlags;
+
+use super::application::{ApplicationIndex, ByteApplication};
+use super::context::Context;
+use super::flow::{FlowTransport, Session};
+use super::links::segment_bytes_max;
+use crate::app::{Action, FlowEvent, Output};
+use crate::tcp::{Connection, End, Outcome, Segment};
+use crate::time::{Nanos, Tight};
+
+impl Session {
+    /// A segment arrived, with its bytes.
+    #[inline(never)]
+    pub(super) fn read_segment(
+        &mut self,
+        cx: &mut Context<'_>,
+        index: ApplicationIndex,
+        segment: &Segment,
+        data: &[u8],
+    ) -> Outcome {
+        let link = cx.pools.links.at(self.link);
+        let most = segment_bytes_max(&self.key, link, cx.headers.frame_bytes_max);
+        let FlowTransport::Tcp(connection) = &mut self.transport else {
+            return Outcome::default();
+        };
+        let deliver = |cx: &mut Context<'_>, it: &mut ByteApplication| {
+            handle_segment(connection, cx, it, segment, most, data)
+        };
+        let (outcome, direct) = cx.with_bytes(index, deliver);
+        self.note_outcome_of_bytes(cx, index, outcome, direct);
+        outcome
+    }
+
+    /// What happened to the connection, told to the application. `direct` are the bytes that were
+    /// delivered, as far as they are not in the receive buffer.
+    #[inline(never)]
+    pub(super) fn note_outcome_of_bytes(
+        &mut self,
+        cx: &mut Context<'_>,
+        index: ApplicationIndex,
+        outcome: Outcome,
+        direct: &[u8],
+    ) {
+        if outcome.acknowledged_bytes > 0 {
+            let bytes = outcome.acknowledged_bytes;
+            self.outbox
+                .acknowledge(bytes, cx.buffers, &mut cx.pools.outboxes);
+        }
+        self.has_connected |= outcome.connected;
+        cx.with_bytes(index, |cx, it| {
+            if outcome.connected {
+                it.tell(&mut cx.application(), FlowEvent::Connected);
+            }
+            it.is_peer_closed |= outcome.peer_closed;
+            if !direct.is_empty() {
+                it.offer_directly(&mut cx.application(), direct);
+            }
+            if outcome.delivered_bytes > 0 || outcome.peer_closed {
+                it.offer(&mut cx.application());
+            }
+            if let Some(end) = outcome.ended {
+                it.tell_end(&mut cx.application(), end);
+            }
+        });
+    }
+
+    /// The flow is over, whatever carried it.
+    #[inline(never)]
+    pub(super) fn note_over(&mut self, cx: &mut Context<'_>, index: ApplicationIndex) {
+        let is_closing = self.is_closing;
+        cx.with_bytes(index, |cx, it| {
+            let end = match (it.is_stopped, is_closing) {
+                (true, _) => End::CutOff,
+                (false, true) => End::Closed,
+                (false, false) => End::TimedOut,
+            };
+            it.tell_end(&mut cx.application(), end);
+        });
+    }
+
+    /// Lets the application read what waits, and say what it has to say. Returns whether it did
+    /// anything.
+    #[inline(never)]
+    pub(super) fn run_bytes(&mut self, cx: &mut Context<'_>, index: ApplicationIndex) -> bool {
+        cx.with_bytes(index, |cx, it| {
+            !it.is_stopped && self.run_application_over(cx, it)
+        })
+    }
+
+    fn run_application_over(&mut self, cx: &mut Context<'_>, it: &mut ByteApplication) -> bool {
+        let mut acted = it.received.unread() > 0 && it.offer(&mut cx.application());
+        if std::mem::take(&mut it.has_read) {
+            if let FlowTransport::Tcp(connection) = &mut self.transport {
+                let mut inner = cx.tcp();
+                inner.unread_bytes = it.received.unread() as u32;
+                connection.note_read(&inner);
+            }
+        }
+        while let Some(room) = self.output_room(cx) {
+            let Some(output) = it.application.poll_output(&mut cx.application(), room) else {
+                break;
+            };
+            acted = true;
+            self.say(cx, output);
+        }
+        if !self.is_aborted {
+            let due = it.application.poll_timeout();
+            self.wake_at = Tight::new(due.unwrap_or(Nanos::MAX));
+        }
+        acted
+    }
+
+    /// How many bytes the application may say now, if any.
+    fn output_room(&self, cx: &Context<'_>) -> Option<usize> {
+        if self.is_closing || self.is_aborted {
+            return None;
+        }
+        let room = match &self.transport {
+            FlowTransport::Tcp(connection) => {
+                let room = connection.room_bytes(cx.tunables);
+                room.saturating_sub(self.outbox.unwritten_bytes()) as usize
+            }
+            FlowTransport::Udp(udp) if udp.waits_to_send() => 0,
+            FlowTransport::Udp(_) => self.message_bytes_max(cx),
+        };
+        (room > 0).then_some(room)
+    }
+
+    fn say(&mut self, cx: &mut Context<'_>, output: Output) {
+        let buffer = match output {
+            Output::Data(bytes) => cx.pools.outboxes.keep(bytes),
+            Output::Buffer(buffer) => buffer,
+            Output::Keepalive(timeout_ms) => {
+                let received_only = false;
+                return self.act(
+                    cx,
+                    Action::Keepalive {
+                        timeout_ms,
+                        received_only,
+                    },
+                );
+            }
+            Output::Close => return self.act(cx, Action::Close),
+            Output::Reset => return self.act(cx, Action::Reset),
+        };
+        match &mut self.transport {
+            FlowTransport::Tcp(_) => {
+                self.outbox.push(buffer, cx.buffers, &mut cx.pools.outboxes);
+            }
+            FlowTransport::Udp(udp) => udp.send(buffer),
+        }
+    }
+}
+
+/// Gives a segment to the connection. Returns the bytes that the application can have at once; where
+/// others wait or are missing, the new ones go to the receive buffer.
+fn handle_segment<'a>(
+    connection: &mut Connection,
+    cx: &mut Context<'_>,
+    it: &mut ByteApplication,
+    segment: &Segment,
+    segment_bytes_max: u16,
+    data: &'a [u8],
+) -> (Outcome, &'a [u8]) {
+    let is_syn = segment.has(TcpFlags::SYN);
+    let start = segment.seq + u32::from(is_syn);
+    let end = start + data.len() as u32;
+    let expected = connection.expected();
+    match expected {
+        Some(_) => connection.missing(&cx.pools.sides, start, end, &mut it.missing),
+        None => it.missing = vec![(start, end)],
+    }
+    let expected = expected.unwrap_or(start);
+    let outcome = if is_syn {
+        connection.handle_segment(&mut cx.tcp(), &segment.clamped(segment_bytes_max))
+    } else {
+        connection.handle_segment(&mut cx.tcp(), segment)
+    };
+    let delivered = outcome.delivered_bytes as usize;
+    if it.received.is_empty() && delivered > 0 {
+        let at = start.until(expected) as usize;
+        return (outcome, &data[at..at + delivered]);
+    }
+    let in_order = expected + outcome.delivered_bytes;
+    for (from, to) in it.missing.drain(..) {
+        // What was not there before and is there now came with this segment.
+        let arrived = if in_order.is_after(from) {
+            Some(in_order)
+        } else {
+            connection.arrived_until(&cx.pools.sides, from)
+        };
+        if let Some(arrived) = arrived {
+            let to = to.min(arrived);
+            let bytes = &data[start.until(from) as usize..start.until(to) as usize];
+            it.received.write(expected.until(from) as usize, bytes);
+        }
+    }
+    it.received.advance(delivered);
+    (outcome, &[])
+}
