@@ -8,7 +8,8 @@
 //! 1972). In each part, jumps that will go the other way one day lose the way that stays inside;
 //! until nothing is connected any more, or nothing can be cut.
 
-use super::step::{ProgramProblem, Step};
+use super::problem::ProgramProblem;
+use super::spec::Command;
 use super::variables::VARIABLES;
 
 /// How deep loops may stand in each other.
@@ -24,9 +25,9 @@ struct Edges {
 }
 
 /// Checks a program; an error names a step.
-pub(super) fn check(steps: &[Step]) -> Result<(), (usize, ProgramProblem)> {
-    let goes_back = |(i, step): (usize, &Step)| target(step).is_some_and(|target| target <= i);
-    if !steps.iter().enumerate().any(goes_back) {
+pub(super) fn check(steps: &[Command]) -> Result<(), (usize, ProgramProblem)> {
+    let goes_back = |i: usize| target(steps, i).is_some_and(|target| target <= i);
+    if !(0..steps.len()).any(goes_back) {
         return Ok(());
     }
     let mut edges: Vec<Edges> = (0..steps.len()).map(|i| edges(steps, i)).collect();
@@ -45,44 +46,51 @@ pub(super) fn check(steps: &[Step]) -> Result<(), (usize, ProgramProblem)> {
     })
 }
 
-fn target(step: &Step) -> Option<usize> {
-    match step {
-        Step::JumpNotZero { target, .. }
-        | Step::JumpWithin { target, .. }
-        | Step::Jump { target }
-        | Step::JumpIf { target, .. } => Some(usize::from(*target)),
+/// Where a step jumps to, if it does.
+fn target(steps: &[Command], i: usize) -> Option<usize> {
+    match steps[i] {
+        Command::JumpNotZero { offset, .. }
+        | Command::JumpWithin { offset, .. }
+        | Command::Jump { offset, .. } => i.checked_add_signed(offset as isize),
         _ => None,
     }
 }
 
 /// Where a step leads without waiting.
-fn edges(steps: &[Step], i: usize) -> Edges {
-    let step = &steps[i];
+fn edges(steps: &[Command], i: usize) -> Edges {
     let inside = |i: usize| Some(i).filter(|i| *i < steps.len());
-    match step {
-        Step::Send(_)
-        | Step::SendDrawn(_)
-        | Step::Delay(_)
-        | Step::DelayRandom { .. }
-        | Step::Reset
-        | Step::WaitForPeerClose
-        | Step::Connect
-        | Step::CloseMessage
-        | Step::ExecuteTemplate => Edges::default(),
-        Step::Receive { count, .. } if *count > 0 => Edges::default(),
-        Step::Jump { target } => Edges {
+    match steps[i] {
+        Command::Send { .. }
+        | Command::Delay { .. }
+        | Command::DelayRandom { .. }
+        | Command::Reset
+        | Command::WaitForPeerClose
+        | Command::Connect
+        | Command::CloseMessage
+        | Command::ExecuteTemplate => Edges::default(),
+        Command::Receive { bytes: count, .. }
+        | Command::ReceiveMessages {
+            messages: count, ..
+        } if count > 0 => Edges::default(),
+        Command::Jump {
+            condition: None, ..
+        } => Edges {
             next: None,
-            jump: inside(usize::from(*target)),
+            jump: target(steps, i).and_then(inside),
         },
         _ => Edges {
             next: inside(i + 1),
-            jump: target(step).and_then(inside),
+            jump: target(steps, i).and_then(inside),
         },
     }
 }
 
 /// Takes away the ways inside a part that will not be taken for ever.
-fn cut(steps: &[Step], edges: &mut [Edges], part: &[usize]) -> Result<(), (usize, ProgramProblem)> {
+fn cut(
+    steps: &[Command],
+    edges: &mut [Edges],
+    part: &[usize],
+) -> Result<(), (usize, ProgramProblem)> {
     let changes = Changes::of(steps, part);
     let is_inside = |way: Option<usize>| way.is_some_and(|i| part.binary_search(&i).is_ok());
     let mut was_cut = false;
@@ -91,15 +99,18 @@ fn cut(steps: &[Step], edges: &mut [Edges], part: &[usize]) -> Result<(), (usize
         match &steps[i] {
             // It leads to where all steps lead, so nothing is decided here.
             _ if goes_on == jumps && edges[i].next == edges[i].jump => {}
-            Step::JumpNotZero { variable, .. } if jumps && !changes.is_set(*variable) => {
+            Command::JumpNotZero { variable, .. } if jumps && !changes.is_set(*variable) => {
                 edges[i].jump = None;
                 was_cut = true;
             }
-            Step::JumpWithin { variable, .. } if jumps && !changes.is_time_set(*variable) => {
+            Command::JumpWithin { variable, .. } if jumps && !changes.is_time_set(*variable) => {
                 edges[i].jump = None;
                 was_cut = true;
             }
-            Step::JumpIf { variable, .. } if changes.is_moved(*variable) => {
+            Command::Jump {
+                condition: Some(condition),
+                ..
+            } if changes.is_moved(condition.variable) => {
                 let way = if jumps {
                     &mut edges[i].jump
                 } else {
@@ -127,19 +138,19 @@ struct Changes {
 }
 
 impl Changes {
-    fn of(steps: &[Step], part: &[usize]) -> Changes {
+    fn of(steps: &[Command], part: &[usize]) -> Changes {
         let mut changes = Changes::default();
         for &i in part {
             match &steps[i] {
-                Step::SetVariable { variable, .. } => changes.set[usize::from(*variable)] = true,
-                Step::AddVariable { variable, value } if *value != 0 => {
-                    changes.added[usize::from(*variable)] = true;
+                Command::SetVariable { variable, .. } => changes.set[*variable as usize] = true,
+                Command::AddVariable { variable, value } if *value != 0 => {
+                    changes.added[*variable as usize] = true;
                 }
-                Step::JumpNotZero { variable, .. } => {
-                    changes.added[usize::from(*variable)] = true;
+                Command::JumpNotZero { variable, .. } => {
+                    changes.added[*variable as usize] = true;
                 }
-                Step::SetTick { variable } | Step::AddTick { variable, .. } => {
-                    changes.time_set[usize::from(*variable)] = true;
+                Command::SetTick { variable } | Command::AddTick { variable, .. } => {
+                    changes.time_set[*variable as usize] = true;
                 }
                 _ => {}
             }
@@ -147,16 +158,16 @@ impl Changes {
         changes
     }
 
-    fn is_set(&self, variable: u8) -> bool {
-        self.set[usize::from(variable)]
+    fn is_set(&self, variable: u32) -> bool {
+        self.set[variable as usize]
     }
 
-    fn is_moved(&self, variable: u8) -> bool {
-        self.added[usize::from(variable)] && !self.is_set(variable)
+    fn is_moved(&self, variable: u32) -> bool {
+        self.added[variable as usize] && !self.is_set(variable)
     }
 
-    fn is_time_set(&self, variable: u8) -> bool {
-        self.time_set[usize::from(variable)]
+    fn is_time_set(&self, variable: u32) -> bool {
+        self.time_set[variable as usize]
     }
 }
 

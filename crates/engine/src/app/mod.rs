@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what the user wrote | `spec` |
 //! | what can be said: constant bytes | `buffers`, with texts that differ by connection in `substitution` |
-//! | a program, checked | `program` and its `step`s, `loop_check` for loops without end |
+//! | a program, checked | `program`, `loop_check` for loops without end, `problem` |
 //! | one flow that runs it | `run`, with `variables` where it uses them |
 //! | what a flow runs that is no program: an application over bytes | `application` |
 //! | what is counted | `counters` |
@@ -16,10 +16,10 @@ mod application;
 mod buffers;
 mod counters;
 mod loop_check;
+mod problem;
 mod program;
 mod run;
 mod spec;
-mod step;
 mod substitution;
 mod variables;
 
@@ -28,10 +28,10 @@ pub use buffers::{
     BUFFER_BYTES_MAX, BUFFERS_BYTES_MAX, BUFFERS_MAX, BufferError, BufferIndex, BufferSpec, Buffers,
 };
 pub use counters::{ApplicationCounters, USER_COUNTERS, UdpCounters};
+pub use problem::{COMMANDS_MAX, ProgramProblem};
 pub use program::{Program, ProgramError, Surroundings};
 pub use run::{Action, Context, ProgramRun, TURN_COMMANDS_MAX, YIELD};
 pub use spec::{Addon, Command, Comparison, Condition, ProgramSpec, TICK, Transport};
-pub use step::{COMMANDS_MAX, ProgramProblem};
 pub use substitution::{
     DRAWN_FIRST, DrawError, DrawListSpec, DrawProblem, DrawSpec, DrawnSpec, DrawsSpec, VARIANTS_MAX,
 };

@@ -10,8 +10,8 @@ use super::application::ApplicationFactory;
 use super::buffers::{BufferIndex, Buffers};
 use super::counters::USER_COUNTERS;
 use super::loop_check;
+use super::problem::{COMMANDS_MAX, ProgramProblem};
 use super::spec::{Addon, Command, ProgramSpec, Transport};
-use super::step::{COMMANDS_MAX, ProgramProblem, Step};
 use super::substitution::{DRAWN_FIRST, Drawn};
 use super::variables::VARIABLES;
 use crate::time::{Nanos, SECOND};
@@ -45,7 +45,9 @@ pub struct Surroundings<'a> {
 /// A program that is right.
 #[derive(Clone, Debug)]
 pub struct Program {
-    pub(super) steps: Box<[Step]>,
+    /// Its commands, whose numbers are right: buffers with draws are numbered in `drawn`, what is
+    /// waited for is counted from the `rx` before, and what does nothing jumps to the next.
+    pub(super) steps: Box<[Command]>,
     /// What connections draw in it.
     pub(super) drawn: Box<[Drawn]>,
     transport: Transport,
@@ -161,9 +163,14 @@ impl Program {
 
     /// The buffer that is sent first, if something is sent before anything must arrive.
     pub fn first_sent(&self) -> Option<BufferIndex> {
+        let waits = |step: &Command| {
+            matches!(
+                step,
+                Command::Receive { .. } | Command::ReceiveMessages { .. }
+            )
+        };
         let mut steps = self.steps.iter();
-        let first =
-            steps.find(|step| self.sent_by(step).is_some() || matches!(step, Step::Receive { .. }));
+        let first = steps.find(|step| self.sent_by(step).is_some() || waits(step));
         first.and_then(|step| self.sent_by(step))
     }
 
@@ -173,14 +180,13 @@ impl Program {
         self.steps.iter().filter_map(|step| self.sent_by(step))
     }
 
-    fn sent_by(&self, step: &Step) -> Option<BufferIndex> {
-        match step {
-            Step::Send(buffer) | Step::SendMessage(buffer) => Some(*buffer),
-            Step::SendDrawn(place) | Step::SendMessageDrawn(place) => {
-                Some(BufferIndex(self.drawn[usize::from(*place)].first))
-            }
-            _ => None,
-        }
+    fn sent_by(&self, step: &Command) -> Option<BufferIndex> {
+        let (Command::Send { buffer } | Command::SendMessage { buffer }) = *step else {
+            return None;
+        };
+        let place = buffer.checked_sub(DRAWN_FIRST);
+        let first = place.map(|place| self.drawn[place as usize].first);
+        Some(BufferIndex(first.unwrap_or(buffer)))
     }
 }
 
@@ -194,99 +200,67 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn step(&mut self, i: usize, command: &Command) -> Result<Step, ProgramProblem> {
+    /// A command with all its numbers checked, and those that depend on others resolved.
+    fn step(&mut self, i: usize, command: &Command) -> Result<Command, ProgramProblem> {
         self.check_place(i, command)?;
-        Ok(match *command {
-            Command::Send { buffer } => self.send(buffer)?,
-            Command::SendMessage { buffer } => match self.drawn(buffer)? {
-                Some(place) => Step::SendMessageDrawn(place),
-                None => Step::SendMessage(self.buffer(buffer)?),
-            },
-            Command::Receive { bytes, clear } => self.receive(bytes, clear),
-            Command::ReceiveMessages { messages, clear } => self.receive(messages, clear),
-            Command::Delay { duration } => Step::Delay(delay(duration)?),
-            Command::DelayRandom { min, max } if min > max => {
-                return Err(ProgramProblem::DelayRange);
+        self.check_numbers(i, command)?;
+        let mut step = *command;
+        match &mut step {
+            Command::Send { buffer } => {
+                let index = self.buffer(*buffer)?;
+                // Nobody acknowledges nothing.
+                if index < DRAWN_FIRST && self.surroundings.buffers.len(BufferIndex(index)) == 0 {
+                    return Ok(Command::Jump {
+                        offset: 1,
+                        condition: None,
+                    });
+                }
+                *buffer = index;
             }
-            Command::DelayRandom { min, max } => Step::DelayRandom {
-                min: delay(min)?,
-                max: delay(max)?,
-            },
-            Command::Keepalive { timeout_ms: 0, .. } => return Err(ProgramProblem::NoKeepalive),
-            Command::Keepalive {
-                timeout_ms,
-                received_only,
-            } => Step::Keepalive {
-                timeout_ms,
-                received_only,
-            },
-            Command::CloseMessage => Step::CloseMessage,
-            Command::Reset => Step::Reset,
-            Command::WaitForPeerClose => Step::WaitForPeerClose,
-            Command::Connect => Step::Connect,
-            Command::SendMode { blocking } => Step::SendMode { blocking },
-            Command::SetTemplate { group } => self.set_template(group)?,
-            Command::ExecuteTemplate => Step::ExecuteTemplate,
-            _ => self.arithmetic(i, command)?,
-        })
+            Command::SendMessage { buffer } => *buffer = self.buffer(*buffer)?,
+            Command::Receive {
+                bytes: count,
+                clear,
+            }
+            | Command::ReceiveMessages {
+                messages: count,
+                clear,
+            } => *count = self.receive(*count, *clear),
+            Command::Delay { duration } => *duration = delay(*duration)?,
+            Command::DelayRandom { min, max } => (*min, *max) = (delay(*min)?, delay(*max)?),
+            _ => {}
+        }
+        Ok(step)
     }
 
-    /// Variables, counters and jumps.
-    fn arithmetic(&self, i: usize, command: &Command) -> Result<Step, ProgramProblem> {
-        Ok(match *command {
-            Command::SetVariable { variable, value } => Step::SetVariable {
-                variable: self::variable(variable)?,
-                value,
-            },
-            Command::AddVariable { variable, value } => Step::AddVariable {
-                variable: self::variable(variable)?,
-                value,
-            },
-            Command::SetTick { variable } => Step::SetTick {
-                variable: self::variable(variable)?,
-            },
-            Command::AddTick { variable, ticks } => Step::AddTick {
-                variable: self::variable(variable)?,
-                ticks,
-            },
-            Command::AddStats { counter, value } => Step::AddStats {
-                counter: self::counter(counter)?,
-                value,
-            },
-            Command::AddTickStats { counter, variable } => Step::AddTickStats {
-                counter: self::counter(counter)?,
-                variable: self::variable(variable)?,
-            },
-            Command::JumpNotZero { variable, offset } => Step::JumpNotZero {
-                variable: self::variable(variable)?,
-                target: self.target(i, offset)?,
-            },
-            Command::JumpWithin {
-                variable,
-                offset,
-                ticks,
-            } => Step::JumpWithin {
-                variable: self::variable(variable)?,
-                target: self.target(i, offset)?,
-                ticks,
-            },
-            Command::Jump {
-                offset,
-                condition: None,
-            } => Step::Jump {
-                target: self.target(i, offset)?,
-            },
-            Command::Jump {
-                offset,
-                condition: Some(condition),
-            } => Step::JumpIf {
-                variable: self::variable(condition.variable)?,
-                target: self.target(i, offset)?,
-                comparison: condition.comparison,
-                value: condition.value,
-            },
-            _ => unreachable!("`step` takes all other commands"),
-        })
+    /// Whether variables, counters, groups and targets are there.
+    fn check_numbers(&self, i: usize, command: &Command) -> Result<(), ProgramProblem> {
+        match *command {
+            Command::DelayRandom { min, max } if min > max => Err(ProgramProblem::DelayRange),
+            Command::Keepalive { timeout_ms: 0, .. } => Err(ProgramProblem::NoKeepalive),
+            Command::SetVariable { variable, .. }
+            | Command::AddVariable { variable, .. }
+            | Command::SetTick { variable }
+            | Command::AddTick { variable, .. } => check_variable(variable),
+            Command::AddStats { counter, .. } => check_counter(counter),
+            Command::AddTickStats { counter, variable } => {
+                check_counter(counter)?;
+                check_variable(variable)
+            }
+            Command::JumpNotZero { variable, offset }
+            | Command::JumpWithin {
+                variable, offset, ..
+            } => {
+                check_variable(variable)?;
+                self.check_target(i, offset)
+            }
+            Command::Jump { offset, condition } => {
+                condition.map_or(Ok(()), |condition| check_variable(condition.variable))?;
+                self.check_target(i, offset)
+            }
+            Command::SetTemplate { group } => self.check_group(group),
+            _ => Ok(()),
+        }
     }
 
     /// Whether the command may be in this program, and here.
@@ -309,60 +283,42 @@ impl Compiler<'_> {
         }
     }
 
-    fn send(&mut self, buffer: u32) -> Result<Step, ProgramProblem> {
-        if let Some(place) = self.drawn(buffer)? {
-            return Ok(Step::SendDrawn(place));
-        }
-        let buffer = self.buffer(buffer)?;
-        // Nobody acknowledges nothing.
-        Ok(match self.surroundings.buffers.len(buffer) {
-            0 => Step::Nothing,
-            _ => Step::Send(buffer),
-        })
-    }
-
-    /// The place of a buffer with draws in this program, if it is one.
-    fn drawn(&mut self, buffer: u32) -> Result<Option<u16>, ProgramProblem> {
-        let Some(place) = buffer.checked_sub(DRAWN_FIRST) else {
-            return Ok(None);
-        };
+    /// The number of a buffer in the profile, or above [`DRAWN_FIRST`] of one with draws in this
+    /// program.
+    fn buffer(&mut self, buffer: u32) -> Result<u32, ProgramProblem> {
         let buffers = self.surroundings.buffers;
-        let drawn = buffers.drawn(place as usize);
         let count = buffers.count();
-        let drawn = drawn.ok_or(ProgramProblem::Buffer { buffer, count })?;
+        let unknown = ProgramProblem::Buffer { buffer, count };
+        let Some(place) = buffer.checked_sub(DRAWN_FIRST) else {
+            return ((buffer as usize) < count).then_some(buffer).ok_or(unknown);
+        };
+        let drawn = buffers.drawn(place as usize).ok_or(unknown)?;
         self.drawn.push(drawn.clone());
         // A command adds one at most, and their number fits.
-        Ok(Some(self.drawn.len() as u16 - 1))
+        Ok(DRAWN_FIRST + self.drawn.len() as u32 - 1)
     }
 
-    fn buffer(&self, buffer: u32) -> Result<BufferIndex, ProgramProblem> {
-        let count = self.surroundings.buffers.count();
-        if (buffer as usize) < count {
-            return Ok(BufferIndex(buffer));
-        }
-        Err(ProgramProblem::Buffer { buffer, count })
-    }
-
-    fn receive(&mut self, total: u64, clear: bool) -> Step {
+    /// What must arrive since what was waited for before.
+    fn receive(&mut self, total: u64, clear: bool) -> u64 {
         let count = total.saturating_sub(self.awaited);
         self.awaited = if clear { 0 } else { self.awaited.max(total) };
-        Step::Receive { count, clear }
+        count
     }
 
-    fn set_template(&self, group: u32) -> Result<Step, ProgramProblem> {
+    fn check_group(&self, group: u32) -> Result<(), ProgramProblem> {
         let count = self.surroundings.groups;
         match u16::try_from(group) {
-            Ok(number) if usize::from(number) <= count => Ok(Step::SetTemplate { group: number }),
+            Ok(number) if usize::from(number) <= count => Ok(()),
             _ => Err(ProgramProblem::Group { group, count }),
         }
     }
 
-    fn target(&self, i: usize, offset: i64) -> Result<u16, ProgramProblem> {
+    fn check_target(&self, i: usize, offset: i64) -> Result<(), ProgramProblem> {
         let count = self.spec.commands.len();
         let target = (i as i64).saturating_add(offset);
         // The end is a place too: labels may stand behind the last command.
-        match u16::try_from(target) {
-            Ok(place) if usize::from(place) <= count => Ok(place),
+        match usize::try_from(target) {
+            Ok(place) if place <= count => Ok(()),
             _ => Err(ProgramProblem::JumpOutside {
                 offset,
                 target,
@@ -379,16 +335,16 @@ fn delay(duration: Nanos) -> Result<Nanos, ProgramProblem> {
     }
 }
 
-fn variable(variable: u32) -> Result<u8, ProgramProblem> {
+fn check_variable(variable: u32) -> Result<(), ProgramProblem> {
     match variable {
-        number if (number as usize) < VARIABLES => Ok(number as u8),
+        number if (number as usize) < VARIABLES => Ok(()),
         _ => Err(ProgramProblem::Variable(variable)),
     }
 }
 
-fn counter(counter: u32) -> Result<u8, ProgramProblem> {
+fn check_counter(counter: u32) -> Result<(), ProgramProblem> {
     match counter {
-        number if (number as usize) < USER_COUNTERS => Ok(number as u8),
+        number if (number as usize) < USER_COUNTERS => Ok(()),
         _ => Err(ProgramProblem::Counter(counter)),
     }
 }

@@ -5,8 +5,8 @@
 use super::buffers::BufferIndex;
 use super::counters::ApplicationCounters;
 use super::program::Program;
-use super::spec::{TICK, Transport};
-use super::step::Step;
+use super::spec::{Command, TICK, Transport};
+use super::substitution::DRAWN_FIRST;
 use super::variables::{VariableIndex, VariablePool, Variables};
 use crate::rng::Lcg;
 use crate::time::{MICROSECOND, Nanos, Tight};
@@ -163,7 +163,9 @@ impl ProgramRun {
     pub fn take_part(&mut self, program: &Program, bytes: u32) -> bool {
         let received = self.received.get() + u64::from(bytes);
         let is_part = match program.steps.get(usize::from(self.step)) {
-            Some(Step::Receive { count, .. }) => self.wait == Wait::Received && received < *count,
+            Some(Command::Receive { bytes, .. }) => {
+                self.wait == Wait::Received && received < *bytes
+            }
             _ => false,
         };
         if is_part {
@@ -278,36 +280,37 @@ impl ProgramRun {
     }
 
     /// Takes a step. A step that is not finished leaves `step` where it is.
-    fn take(&mut self, step: Step, cx: &mut Context<'_>) -> Option<Action> {
+    fn take(&mut self, step: Command, cx: &mut Context<'_>) -> Option<Action> {
         match step {
-            Step::Receive { count, clear } => return self.receive(count, clear, cx),
-            Step::Connect if !self.is_connected => {
+            Command::Receive { bytes, clear } => return self.receive(bytes, clear, cx),
+            Command::ReceiveMessages { messages, clear } => {
+                return self.receive(messages, clear, cx);
+            }
+            Command::Connect if !self.is_connected => {
                 self.wait = Wait::Connected;
                 return None;
             }
-            Step::WaitForPeerClose if !self.is_peer_closed => {
+            Command::WaitForPeerClose if !self.is_peer_closed => {
                 self.wait = Wait::PeerClosed;
                 return None;
             }
-            Step::Reset => return Some(self.end(Action::Reset)),
+            Command::Reset => return Some(self.end(Action::Reset)),
             _ => self.step += 1,
         }
         match step {
-            Step::Send(buffer) => Some(self.send(buffer)),
-            Step::SendDrawn(place) => {
-                let buffer = self.draw(place, cx);
+            Command::Send { buffer } => {
+                let buffer = self.buffer(buffer, cx);
                 Some(self.send(buffer))
             }
-            Step::SendMessage(buffer) => Some(Action::SendMessage { buffer }),
-            Step::SendMessageDrawn(place) => Some(Action::SendMessage {
-                buffer: self.draw(place, cx),
+            Command::SendMessage { buffer } => Some(Action::SendMessage {
+                buffer: self.buffer(buffer, cx),
             }),
-            Step::Delay(duration) => Some(self.sleep(cx.now, duration)),
-            Step::DelayRandom { min, max } => {
+            Command::Delay { duration } => Some(self.sleep(cx.now, duration)),
+            Command::DelayRandom { min, max } => {
                 let duration = random(cx.rng, min, max);
                 Some(self.sleep(cx.now, duration))
             }
-            Step::Keepalive {
+            Command::Keepalive {
                 timeout_ms,
                 received_only,
             } => Some(Action::Keepalive {
@@ -315,22 +318,26 @@ impl ProgramRun {
                 received_only,
             }),
             // After the last of these the program is at its end, and closes.
-            Step::Connect | Step::WaitForPeerClose => Some(Action::Acknowledge),
-            Step::CloseMessage => Some(self.end(Action::Close)),
-            Step::ExecuteTemplate if self.group != 0 => Some(self.execute(cx)),
-            Step::SendMode { blocking } => {
+            Command::Connect | Command::WaitForPeerClose => Some(Action::Acknowledge),
+            Command::CloseMessage => Some(self.end(Action::Close)),
+            Command::ExecuteTemplate if self.group != 0 => Some(self.execute(cx)),
+            Command::SendMode { blocking } => {
                 self.is_blocking = blocking;
                 None
             }
-            Step::SetTemplate { group } => {
-                self.group = group;
+            Command::SetTemplate { group } => {
+                // There are fewer than 65,536.
+                self.group = group as u16;
                 None
             }
-            Step::Jump { target } => {
-                self.step = target;
+            Command::Jump {
+                offset,
+                condition: None,
+            } => {
+                self.jump_if(true, offset);
                 None
             }
-            Step::AddStats { counter, value } => {
+            Command::AddStats { counter, value } => {
                 add(cx, counter, value);
                 None
             }
@@ -350,67 +357,76 @@ impl ProgramRun {
         Action::Send { buffer }
     }
 
+    /// A buffer, or what this connection draws of it.
+    #[inline]
+    fn buffer(&mut self, buffer: u32, cx: &mut Context<'_>) -> BufferIndex {
+        match buffer.checked_sub(DRAWN_FIRST) {
+            None => BufferIndex(buffer),
+            Some(place) => self.draw(place, cx),
+        }
+    }
+
     /// The variant of a buffer that this connection has. All that it draws belongs to one number,
     /// so that it says the same name each time.
-    fn draw(&mut self, place: u16, cx: &mut Context<'_>) -> BufferIndex {
+    fn draw(&mut self, place: u32, cx: &mut Context<'_>) -> BufferIndex {
         let first = cx.program.drawn[0].first;
         let number = cx.variables.number(&mut self.variables, first);
-        let drawn = &cx.program.drawn[usize::from(place)];
+        let drawn = &cx.program.drawn[place as usize];
         BufferIndex(drawn.variant_of(number))
     }
 
     /// The steps that work on variables.
-    fn compute(&mut self, step: Step, cx: &mut Context<'_>) {
+    fn compute(&mut self, step: Command, cx: &mut Context<'_>) {
         let tick = cx.now / TICK;
         let Variables { numbers, ticks, .. } = cx.variables.at(&mut self.variables);
         match step {
-            Step::SetVariable { variable, value } => numbers[usize::from(variable)] = value,
-            Step::AddVariable { variable, value } => {
-                let number = &mut numbers[usize::from(variable)];
+            Command::SetVariable { variable, value } => numbers[variable as usize] = value,
+            Command::AddVariable { variable, value } => {
+                let number = &mut numbers[variable as usize];
                 *number = number.wrapping_add_signed(value);
             }
-            Step::SetTick { variable } => ticks[usize::from(variable)] = tick,
-            Step::AddTick {
+            Command::SetTick { variable } => ticks[variable as usize] = tick,
+            Command::AddTick {
                 variable,
                 ticks: more,
             } => {
-                let time = &mut ticks[usize::from(variable)];
+                let time = &mut ticks[variable as usize];
                 *time = time.wrapping_add(more);
             }
-            Step::AddTickStats { counter, variable } => {
-                let since = tick.wrapping_sub(ticks[usize::from(variable)]);
+            Command::AddTickStats { counter, variable } => {
+                let since = tick.wrapping_sub(ticks[variable as usize]);
                 add(cx, counter, since);
             }
-            Step::JumpNotZero { variable, target } => {
-                let number = &mut numbers[usize::from(variable)];
+            Command::JumpNotZero { variable, offset } => {
+                let number = &mut numbers[variable as usize];
                 *number = number.saturating_sub(1);
-                self.jump_if(*number > 0, target);
+                self.jump_if(*number > 0, offset);
             }
-            Step::JumpWithin {
+            Command::JumpWithin {
                 variable,
-                target,
+                offset,
                 ticks: within,
             } => {
-                let since = tick.wrapping_sub(ticks[usize::from(variable)]);
-                self.jump_if(since < within, target);
+                let since = tick.wrapping_sub(ticks[variable as usize]);
+                self.jump_if(since < within, offset);
             }
-            Step::JumpIf {
-                variable,
-                target,
-                comparison,
-                value,
+            Command::Jump {
+                offset,
+                condition: Some(condition),
             } => {
-                let holds = comparison.holds(numbers[usize::from(variable)], value);
-                self.jump_if(holds, target);
+                let number = numbers[condition.variable as usize];
+                let holds = condition.comparison.holds(number, condition.value);
+                self.jump_if(holds, offset);
             }
-            // `exec_template` without a group, and nothing, do nothing.
+            // `exec_template` without a group does nothing.
             _ => {}
         }
     }
 
-    fn jump_if(&mut self, condition: bool, target: u16) {
+    /// Jumps from the step before, which was the last to be taken. Where to was checked.
+    fn jump_if(&mut self, condition: bool, offset: i64) {
         if condition {
-            self.step = target;
+            self.step = (i64::from(self.step) - 1 + offset) as u16;
         }
     }
 
@@ -445,8 +461,8 @@ impl ProgramRun {
     }
 }
 
-fn add(cx: &mut Context<'_>, counter: u8, value: u64) {
-    let counter = &mut cx.counters.user[usize::from(counter)];
+fn add(cx: &mut Context<'_>, counter: u32, value: u64) {
+    let counter = &mut cx.counters.user[counter as usize];
     *counter = counter.wrapping_add(value);
 }
 

@@ -1,10 +1,6 @@
-//! The steps of a checked program, and what may be wrong with a command that becomes one.
+//! What may be wrong with a command of a program.
 
 use thiserror::Error;
-
-use super::buffers::BufferIndex;
-use super::spec::Comparison;
-use crate::time::Nanos;
 
 /// Most commands of a program.
 pub const COMMANDS_MAX: usize = 65_534;
@@ -89,85 +85,6 @@ pub enum ProgramProblem {
     #[error("loops stand in each other more than {0} deep: use fewer")]
     LoopsTooDeep(usize),
 }
-
-/// A command with all its numbers resolved. Jumps name their target, which may be the end.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Step {
-    Nothing,
-    Send(BufferIndex),
-    /// What arrived must be so much; it is taken away, or all of it with `clear`.
-    Receive {
-        count: u64,
-        clear: bool,
-    },
-    SendMessage(BufferIndex),
-    /// A variant of the program's drawn buffer of this number.
-    SendDrawn(u16),
-    SendMessageDrawn(u16),
-    Delay(Nanos),
-    DelayRandom {
-        min: Nanos,
-        max: Nanos,
-    },
-    Keepalive {
-        timeout_ms: u32,
-        received_only: bool,
-    },
-    CloseMessage,
-    Reset,
-    WaitForPeerClose,
-    Connect,
-    SetVariable {
-        variable: u8,
-        value: u64,
-    },
-    AddVariable {
-        variable: u8,
-        value: i64,
-    },
-    SetTick {
-        variable: u8,
-    },
-    AddTick {
-        variable: u8,
-        ticks: u64,
-    },
-    AddStats {
-        counter: u8,
-        value: u64,
-    },
-    AddTickStats {
-        counter: u8,
-        variable: u8,
-    },
-    JumpNotZero {
-        variable: u8,
-        target: u16,
-    },
-    JumpWithin {
-        variable: u8,
-        target: u16,
-        ticks: u64,
-    },
-    Jump {
-        target: u16,
-    },
-    JumpIf {
-        variable: u8,
-        target: u16,
-        comparison: Comparison,
-        value: u64,
-    },
-    SendMode {
-        blocking: bool,
-    },
-    SetTemplate {
-        group: u16,
-    },
-    ExecuteTemplate,
-}
-
-const _: () = assert!(std::mem::size_of::<Step>() <= 24);
 
 /// "0 to 3", or what to do when there is none.
 fn range(count: usize) -> String {
