@@ -1,4 +1,4 @@
-//! Ports on the kernel's own interfaces, by packet sockets: network cards, veth, taps, bridges.
+//! Ports on the kernel's own interfaces, by packet sockets: network cards, veth, TAP devices, bridges.
 //!
 //! `transmit` and `receive` are the queues, `ring` their memory, `socket` the system calls, `offloads`
 //! and `gso` what is left to hardware.
@@ -36,7 +36,7 @@ pub use transmit::AfPacketTx;
 const TRANSMIT_FRAMES: usize = 1024;
 /// Frames of the receive ring: at 1 Mpps the receive thread may be away for 8 ms.
 const RECEIVE_FRAMES: usize = 8192;
-/// What the frames under way in the kernel may take, of each transmit queue. The default is a
+/// What the frames in flight in the kernel may take, of each transmit queue. The default is a
 /// tenth of a millisecond at 10 Gb/s.
 const SEND_BUFFER_BYTES: c_int = 1 << 20;
 /// What frames of many segments may take until the receive thread takes them.

@@ -124,7 +124,7 @@ fn share_memory(plan: &Plan, senders: usize) -> io::Result<(Arc<Mapping>, Vec<Ch
     Ok((memory, shares))
 }
 
-/// Room for all that so many senders have under way; a power of two.
+/// Room for all that so many senders have in flight; a power of two.
 fn completion_frames(senders: usize) -> u32 {
     TRANSMIT_FRAMES * (senders.max(1) as u32).next_power_of_two()
 }

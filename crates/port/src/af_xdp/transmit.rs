@@ -1,6 +1,6 @@
 //! The transmit queue of an AF_XDP port: a socket of its own, and one system call a turn.
 //!
-//! A registered frame has a chunk of its own, written once: it may be under way any number of times,
+//! A registered frame has a chunk of its own, written once: it may be in flight any number of times,
 //! as nobody writes to it. Other frames take the chunks in turn.
 
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! Pools of mbufs, the buffers that DPDK's devices take and give back.
 //!
-//! A pool is used again or freed only when all its mbufs are home, and only where nobody but the
-//! thread that sends brings them home: else it is left to the end of the process, because a ring
+//! A pool is used again or freed only when all its mbufs are back, and only where nobody but the
+//! thread that sends brings them back: else it is left to the end of the process, because a ring
 //! between two ports, or who reads it, may still hold some.
 
 use std::ffi::CString;
@@ -78,7 +78,7 @@ impl Pool {
             .unwrap_or(mbufs.len())
     }
 
-    /// Whether surely nobody holds an mbuf. While other threads bring mbufs home they cannot be
+    /// Whether surely nobody holds an mbuf. While other threads bring mbufs back they cannot be
     /// counted, so of a pool that is not private it is never sure.
     pub(super) fn is_whole(&self) -> bool {
         // SAFETY: the pool lives as long as `self`.
@@ -95,10 +95,10 @@ impl Pool {
     pub(super) fn stamp(&mut self, frame: &[u8], offload: Option<&ChecksumOffload>) {
         assert!(frame.len() <= self.frame_bytes_max, "the frame fits");
         // SAFETY: see `is_whole`; nobody took an mbuf of a new pool.
-        let home = unsafe { ffi::rte_mempool_avail_count(self.pool.as_ptr()) };
+        let free = unsafe { ffi::rte_mempool_avail_count(self.pool.as_ptr()) };
         assert!(
-            home == self.mbufs,
-            "a pool is stamped when its mbufs are home"
+            free == self.mbufs,
+            "a pool is stamped when all its mbufs are free"
         );
         // SAFETY: all mbufs are in the pool, so nobody reads or writes them, and each has room for
         // `frame_bytes_max` bytes behind its headroom.
@@ -116,13 +116,13 @@ impl Pool {
 }
 
 impl Gauge for Pool {
-    /// How many of its mbufs are home, and how many there are; each holds any frame of the port. While
-    /// threads take some and bring them home, the count may be off by those.
+    /// How many of its mbufs are free, and how many there are; each holds any frame of the port. While
+    /// threads take some and bring them back, the count may be off by those.
     fn space(&self, _frame_bytes: usize) -> BufferSpace {
         // SAFETY: the pool lives as long as `self`, and DPDK's pools may be asked from any thread.
-        let home = unsafe { ffi::rte_mempool_avail_count(self.pool.as_ptr()) };
+        let free = unsafe { ffi::rte_mempool_avail_count(self.pool.as_ptr()) };
         BufferSpace {
-            free: home.min(self.mbufs).into(),
+            free: free.min(self.mbufs).into(),
             total: self.mbufs.into(),
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! Each transmit queue writes into a ring of its own; the peer's receive queue reads all of them
 //! and applies the link: rate, then delay, then loss. A frame stays in the ring until it arrives,
-//! so the rings' size limits what is under way: on a link with a delay they are made larger, see
+//! so the rings' size limits what is in flight: on a link with a delay they are made larger, see
 //! [`RING_BYTES_MAX`]. When a ring is full, the sender gets no room: nothing is lost
 //! but what the link was told to lose.
 
@@ -33,7 +33,7 @@ pub const RING_BYTES: usize = 4 << 20;
 /// The least that the ring of a transmit queue holds on a link with a rate: 1,024 of the shortest
 /// frames, as the queue of a network card does.
 pub const RING_BYTES_MIN: usize = 64 << 10;
-/// On a link with a rate a ring holds what the link carries in this time, and what is under way:
+/// On a link with a rate a ring holds what the link carries in this time, and what is in flight:
 /// load that the link cannot carry is seen as missed soon, and does not hide in a long queue.
 pub const QUEUE_NS: u64 = 5_000_000;
 /// What the rings of one direction of a link have together at most. A link holds what is sent in
@@ -141,9 +141,9 @@ fn ring_bytes(settings: &LinkSettings, queues: usize) -> usize {
         Some(_) => carried_in(QUEUE_NS).clamp(RING_BYTES_MIN, RING_BYTES),
         None => RING_BYTES,
     };
-    let under_way = carried_in(settings.delay_ns.min(DELAY_NS_MAX));
+    let in_flight = carried_in(settings.delay_ns.min(DELAY_NS_MAX));
     // Twice, because short frames take up to 1.5 times their time on the wire in a ring.
-    let bytes = (waiting + 2 * under_way).min(RING_BYTES_MAX);
+    let bytes = (waiting + 2 * in_flight).min(RING_BYTES_MAX);
     (bytes / queues.max(1)).max(waiting)
 }
 

@@ -66,7 +66,7 @@ impl MemoryRx {
     }
 
     /// Switches the link on the way here down or up. While it is down, all that the peer sends is
-    /// lost, and so is what was under way.
+    /// lost, and so is what was in flight.
     pub fn set_up(&mut self, up: bool) {
         if self.up != up {
             self.lose_all();

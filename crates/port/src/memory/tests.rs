@@ -204,7 +204,7 @@ fn a_ring_holds_64_of_the_longest_frames() {
 }
 
 #[test]
-fn rings_grow_with_what_is_under_way_up_to_a_limit() {
+fn rings_grow_with_what_is_in_flight_up_to_a_limit() {
     assert_eq!(ring_bytes(&settings(""), 4), RING_BYTES);
     assert_eq!(
         ring_bytes(&settings("rate=1gbps:delay=1ms"), 1),
@@ -229,7 +229,7 @@ fn a_slow_link_makes_the_sender_wait_soon() {
 
 #[test]
 fn a_long_fast_link_carries_its_rate() {
-    // 1 Gb/s over 10 ms: 1.25 MB under way, in frames of 64 bytes with FCS.
+    // 1 Gb/s over 10 ms: 1.25 MB in flight, in frames of 64 bytes with FCS.
     let (mut a, mut b) = pair(1, 1, &settings("rate=1gbps:delay=10ms"));
     let template = a.tx[0].register(&[0; 60]).expect("there is room");
     let mut received = 0u64;
@@ -238,7 +238,7 @@ fn a_long_fast_link_carries_its_rate() {
         a.tx[0].flush();
         received += b.rx.receive(now_ns, usize::MAX, |_, _| ()) as u64;
     }
-    // 149 frames each 100 us, of which those of the last 10 ms are still under way.
+    // 149 frames each 100 us, of which those of the last 10 ms are still in flight.
     assert!((148 * 399..=149 * 400).contains(&received), "{received}");
 }
 
@@ -301,12 +301,12 @@ fn ports_are_paired_and_an_odd_last_one_is_a_sink() {
 }
 
 #[test]
-fn a_link_that_is_down_loses_what_is_sent_and_what_was_under_way() {
+fn a_link_that_is_down_loses_what_is_sent_and_what_was_in_flight() {
     for text in ["", "delay=1ms", "rate=1gbps:delay=1ms"] {
         let (mut a, mut b) = pair(2, 1, &settings(text));
         send(&mut a.tx[0], 0, 60, 0, 3);
         b.rx.set_up(false);
-        assert_eq!(b.rx.lost_packets(), 3, "under way");
+        assert_eq!(b.rx.lost_packets(), 3, "in flight");
         send(&mut a.tx[1], 10, 60, 100, 4);
         assert_eq!(receive(&mut b.rx, 20), []);
         send(&mut a.tx[0], 30, 60, 3, 2);
