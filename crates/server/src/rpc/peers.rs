@@ -1,7 +1,8 @@
 //! The messages of all peers, and whose turn it is.
 //!
-//! The messages of one peer are answered in order, one request after the other; of several peers each
-//! has a request done in turn. Who waits for a reply that is pending holds up nobody else.
+//! The messages of one peer are answered in order; of several peers each has a message done in turn.
+//! A batch is done whole, so nobody sees half of it, unless one of its requests has to wait: who
+//! waits for a reply that is pending holds up nobody else.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -89,7 +90,8 @@ impl Peers {
         if queue.exchange.is_done() {
             self.finish(peer);
         } else {
-            self.turns.push_back(peer);
+            // Nobody comes in between.
+            self.turns.push_front(peer);
         }
     }
 
@@ -208,15 +210,24 @@ mod tests {
     }
 
     #[test]
-    fn a_long_batch_lets_others_in_between() {
+    fn a_batch_is_done_whole_unless_it_waits() {
         let mut peers = Peers::default();
         let batch: Vec<Value> = (0..100).map(request).collect();
         send(&mut peers, "long", &json!(batch));
-        let first = turn(&mut peers).expect("a request");
         send(&mut peers, "short", &request(7));
-        peers.answer(first, Ok(json!({})));
-        let second = turn(&mut peers).expect("a request");
-        assert_eq!(second.1, b"short");
+        for _ in 0..50 {
+            let long = turn(&mut peers).expect("a request");
+            assert_eq!(long.1, b"long");
+            peers.answer(long, Ok(json!({})));
+        }
+        let long = turn(&mut peers).expect("a request");
+        peers.wait(long, PendingId(1));
+        let short = turn(&mut peers).expect("a request");
+        assert_eq!(short.1, b"short");
+        peers.answer(short, Ok(json!({})));
+        peers.complete(PendingId(1), Ok(json!({})));
+        let long = turn(&mut peers).expect("a request");
+        assert_eq!(long.1, b"long");
     }
 
     #[test]
