@@ -13,7 +13,7 @@
 use std::time::Instant;
 
 use allosaur_engine::tcp::{
-    Connection, Context, Outcome, RecoveryPool, Segment, Seq, TcpCounters, Tunables,
+    Connection, Outcome, RecoveryPool, Segment, Seq, TcpContext, TcpCounters, Tunables,
 };
 
 const REQUEST_BYTES: u32 = 100;
@@ -56,8 +56,8 @@ struct World {
 }
 
 impl World {
-    fn context(&mut self) -> Context<'_> {
-        Context {
+    fn context(&mut self) -> TcpContext<'_> {
+        TcpContext {
             now_ms: self.now_ms,
             now_us: self.now_ms.wrapping_mul(1_000),
             tunables: &self.tunables,

@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use allosaur_engine::vm::{
-    BURST, Flows, Instruction, Layer4, Operation, Program, Range, Sequence, Stage, State, Values,
-    Width,
+    BURST, FieldProgram, Flows, Instruction, Layer4, Operation, Range, Sequence, Stage, State,
+    Values, Width,
 };
 
 /// Packets of one run.
@@ -160,12 +160,12 @@ fn flows_and_chains() -> Vec<Case> {
 }
 
 fn run(case: &Case, burst: usize) -> f64 {
-    let mut streams: Vec<(Program, State, Vec<u8>)> = case
+    let mut streams: Vec<(FieldProgram, State, Vec<u8>)> = case
         .streams
         .iter()
         .map(|(instructions, bytes)| {
             let template = template(*bytes);
-            let program = Program::compile(instructions, &template).expect("a valid program");
+            let program = FieldProgram::compile(instructions, &template).expect("a valid program");
             let state = State::new(&program, 1, 0, 1);
             (program, state, template)
         })

@@ -3,7 +3,7 @@
 use allosaur_engine::flow_stats::receive::{FlowTag, flow_tag_of};
 use allosaur_engine::flow_stats::tag::{clear, tag};
 use allosaur_engine::flow_stats::{
-    FLOW_GROUPS, Group, GroupCounters, GroupTable, Rule, TagError, Tagging, VXLAN_PORTS_MAX,
+    FLOW_GROUPS, Group, GroupTable, PacketGroupCounters, Rule, TagError, Tagging, VXLAN_PORTS_MAX,
     VxlanPorts,
 };
 use allosaur_packet::network::checksum::checksum;
@@ -224,7 +224,7 @@ fn a_table_shows_what_has_changed_and_only_that() {
     table.take_changed(|index, _| panic!("{index} has not changed"));
     table.count(groups[1], 1, 60);
     table.miss(groups[1], 7);
-    let counters = GroupCounters {
+    let counters = PacketGroupCounters {
         packets: 3,
         bytes: 124,
         missed_packets: 7,

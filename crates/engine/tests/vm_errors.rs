@@ -1,7 +1,7 @@
 //! What the verifier refuses: each error names the instruction, the field and the remedy.
 
 use allosaur_engine::vm::{
-    Flows, Instruction, Layer4, Operation, Program, Range, Sequence, Values, Width,
+    FieldProgram, Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width,
 };
 
 fn template() -> Vec<u8> {
@@ -61,7 +61,7 @@ fn trim(name: &str) -> Instruction {
 
 /// The error of a program, on one line.
 fn refusal(instructions: &[Instruction], template: &[u8]) -> String {
-    match Program::compile(instructions, template) {
+    match FieldProgram::compile(instructions, template) {
         Ok(program) => panic!("accepted:\n{}", program.disassemble()),
         Err(error) => error.to_string(),
     }
@@ -82,7 +82,7 @@ fn a_write_past_the_packet_names_the_last_good_offset() {
         variable("a", Width::Four, range(0, 0, 9, 1)),
         write("a", 56),
     ];
-    assert!(Program::compile(&fits, &template()).is_ok());
+    assert!(FieldProgram::compile(&fits, &template()).is_ok());
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_write_past_the_changeable_bytes_is_refused() {
         variable("a", Width::Two, range(0, 0, 9, 1)),
         write("a", 510),
     ];
-    assert!(Program::compile(&fits, &long).is_ok());
+    assert!(FieldProgram::compile(&fits, &long).is_ok());
     for offset in [usize::MAX, usize::MAX - 1] {
         let huge = [
             variable("a", Width::Two, range(0, 0, 9, 1)),
@@ -144,7 +144,7 @@ fn variables_have_64_bytes_in_all() {
             .map(|i| variable(&format!("v{i}"), Width::Eight, range(0, 0, 9, 1)))
             .collect()
     };
-    assert!(Program::compile(&many(8), &template()).is_ok());
+    assert!(FieldProgram::compile(&many(8), &template()).is_ok());
     let error = refusal(&many(9), &template());
     assert!(
         error.contains("instruction 9 (flow_var), field 'size'"),
@@ -196,7 +196,7 @@ fn a_list_must_make_sense() {
 #[test]
 fn a_checksum_needs_an_ipv4_header() {
     let fix = |offset| [Instruction::FixChecksumIpv4 { offset }];
-    assert!(Program::compile(&fix(14), &template()).is_ok());
+    assert!(FieldProgram::compile(&fix(14), &template()).is_ok());
     assert!(refusal(&fix(15), &template()).contains("no whole IPv4 header at offset 15"));
     assert!(refusal(&fix(58), &template()).contains("field 'pkt_offset'"));
     let mut long_header = template();
@@ -218,7 +218,7 @@ fn a_packet_length_is_a_2_byte_variable_of_at_least_60() {
     let long = [variable("a", Width::Two, range(61, 61, 90, 1)), trim("a")];
     assert!(refusal(&long, &template()).contains("begin at 61, and the packet has 60 bytes"));
     let reaches = [variable("a", Width::Two, range(60, 60, 9000, 1)), trim("a")];
-    assert!(Program::compile(&reaches, &template()).is_ok());
+    assert!(FieldProgram::compile(&reaches, &template()).is_ok());
 }
 
 fn chained(mut instruction: Instruction, follower: &str) -> Instruction {
@@ -240,7 +240,7 @@ fn random(name: &str) -> Instruction {
 fn a_follower_is_declared_right_after() {
     let a = || chained(variable("a", Width::One, range(0, 0, 9, 1)), "b");
     let b = || variable("b", Width::One, range(0, 0, 9, 1));
-    assert!(Program::compile(&[a(), b()], &template()).is_ok());
+    assert!(FieldProgram::compile(&[a(), b()], &template()).is_ok());
     for program in [
         vec![a()],
         vec![b(), a()],
@@ -269,7 +269,7 @@ fn nothing_random_is_in_a_chain() {
 fn a_list_in_a_chain_steps_within_its_length() {
     let a = |step| chained(list(Width::One, vec![1, 2, 3], step), "b");
     let b = variable("b", Width::One, range(0, 0, 9, 1));
-    assert!(Program::compile(&[a(3), b.clone()], &template()).is_ok());
+    assert!(FieldProgram::compile(&[a(3), b.clone()], &template()).is_ok());
     let error = refusal(&[a(4), b], &template());
     assert!(error.contains("the step 4 of 'a' is longer"), "{error}");
 }
@@ -292,7 +292,7 @@ fn a_repeated_sequence_must_make_sense() {
             each_core: false,
         }]
     };
-    assert!(Program::compile(&sequence(0, 255, u64::MAX), &template()).is_ok());
+    assert!(FieldProgram::compile(&sequence(0, 255, u64::MAX), &template()).is_ok());
     assert_eq!(
         refusal(&sequence(0, 255, 0), &template()),
         "field engine instruction 1 (flow_var_rand_limit), field 'limit': the limit of 'a' is 0; \
@@ -344,7 +344,7 @@ fn a_tuple_must_make_sense() {
 fn tuples_count_among_the_64_bytes() {
     let many =
         |n: usize| -> Vec<Instruction> { (0..n).map(|i| tuple(&format!("t{i}"), FLOWS)).collect() };
-    assert!(Program::compile(&many(10), &template()).is_ok());
+    assert!(FieldProgram::compile(&many(10), &template()).is_ok());
     assert!(refusal(&many(11), &template()).contains("the variables take 66 bytes"));
 }
 
@@ -370,7 +370,7 @@ fn written_bits_must_make_sense() {
         );
         error
     };
-    assert!(Program::compile(&program(58, Width::Two, 0xff, -31), &template()).is_ok());
+    assert!(FieldProgram::compile(&program(58, Width::Two, 0xff, -31), &template()).is_ok());
     assert!(refused(59, Width::Two, 0xff, 0).contains("use an offset of at most 58"));
     assert!(refused(0, Width::Eight, 0xff, 0).contains("field 'pkt_cast_size'"));
     assert!(refused(0, Width::One, 0x100, 0).contains("0x100 has no bit of a field of 1 bytes"));
@@ -401,7 +401,7 @@ fn ipv6_template(next_header: u8) -> Vec<u8> {
 fn segments_need_their_ip_header() {
     let mut udp = template();
     udp[23] = 17;
-    assert!(Program::compile(&fix(14, 20, Layer4::Udp), &udp).is_ok());
+    assert!(FieldProgram::compile(&fix(14, 20, Layer4::Udp), &udp).is_ok());
     assert_eq!(
         refusal(&fix(14, 24, Layer4::Udp), &udp),
         "field engine instruction 1 (fix_checksum_hw), field 'l3_len': it is 24, and the IPv4 \
@@ -421,11 +421,11 @@ fn segments_need_their_ip_header() {
 #[test]
 fn segments_of_ipv6_have_their_own_rules() {
     let udp = ipv6_template(17);
-    assert!(Program::compile(&fix(14, 40, Layer4::Udp), &udp).is_ok());
+    assert!(FieldProgram::compile(&fix(14, 40, Layer4::Udp), &udp).is_ok());
     assert!(refusal(&fix(14, 20, Layer4::Udp), &udp).contains("field 'l3_len': it is 20"));
     assert!(refusal(&fix(14, 40, Layer4::Any), &udp).contains("field 'l4_type': 17 is the IPv4"));
     assert!(refusal(&fix(14, usize::MAX, Layer4::Udp), &udp).contains("field 'l3_len'"));
-    assert!(Program::compile(&fix_icmpv6(14, 40), &ipv6_template(58)).is_ok());
+    assert!(FieldProgram::compile(&fix_icmpv6(14, 40), &ipv6_template(58)).is_ok());
     assert!(refusal(&fix_icmpv6(14, 40), &udp).contains("field 'l2_len': it says ICMPv6"));
     assert!(refusal(&fix_icmpv6(14, 20), &template()).contains("header at offset 14 is of IPv4"));
 }

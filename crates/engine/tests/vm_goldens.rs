@@ -2,7 +2,7 @@
 //! streams that send alone, packet by packet, in all bytes but the MAC addresses.
 
 use allosaur_engine::vm::{
-    BURST, Checksums, Flows, Instruction, Layer4, Operation, Program, Range, Sequence, Stage,
+    BURST, Checksums, FieldProgram, Flows, Instruction, Layer4, Operation, Range, Sequence, Stage,
     State, Values, Width,
 };
 use allosaur_testkit::data;
@@ -150,7 +150,7 @@ fn compare(name: &str, json: &Value, capture: &[u8]) -> bool {
     let seed = u32::try_from(seed).expect("a seed has 32 bits");
 
     // The captures are of ports that compute checksums.
-    let program = Program::compile_for(Checksums::LeftToPort, &instructions, &template);
+    let program = FieldProgram::compile_for(Checksums::LeftToPort, &instructions, &template);
     let program = program.expect("a valid program");
     let mut state = State::new(&program, seed, 0, 1);
     let mut stage = Stage::default();

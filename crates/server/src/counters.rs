@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use allosaur_engine::flow_stats::{GROUPS, Group, GroupCounters, GroupTable, LATENCY_GROUPS};
+use allosaur_engine::flow_stats::{GROUPS, Group, GroupTable, LATENCY_GROUPS, PacketGroupCounters};
 use allosaur_engine::latency::{Histogram, LatencyStats};
 use allosaur_engine::stateful::FlowTableCounters;
 use allosaur_engine::stats::{DirectionCounters, SIZE_CLASSES, TransmitCounters};
@@ -45,9 +45,9 @@ pub struct PortCounters {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupTraffic {
     /// What the data threads sent.
-    pub sent: GroupCounters,
+    pub sent: PacketGroupCounters,
     /// What the receive threads received.
-    pub received: GroupCounters,
+    pub received: PacketGroupCounters,
 }
 
 /// Packets with the sign of latency that belong to no group.
@@ -192,11 +192,11 @@ impl Counters {
 
 impl GroupReadout for Counters {
     fn group(&self, port: usize, group: Group) -> GroupTraffic {
-        let mut sent = GroupCounters::default();
+        let mut sent = PacketGroupCounters::default();
         for core in &self.cores {
             sent.add(core.groups[port].load(group));
         }
-        let mut received = GroupCounters::default();
+        let mut received = PacketGroupCounters::default();
         for arrivals in self.all_arrivals() {
             received.add(arrivals.groups[port].load(group));
         }
@@ -452,9 +452,9 @@ impl GroupCounterCells {
         });
     }
 
-    fn load(&self, group: Group) -> GroupCounters {
+    fn load(&self, group: Group) -> PacketGroupCounters {
         let [packets, bytes, missed_packets] = &self.0[group.index()];
-        GroupCounters {
+        PacketGroupCounters {
             packets: packets.load(Ordering::Relaxed),
             bytes: bytes.load(Ordering::Relaxed),
             missed_packets: missed_packets.load(Ordering::Relaxed),

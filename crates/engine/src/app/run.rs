@@ -60,7 +60,7 @@ pub enum Action {
 
 /// What an application runs with.
 #[derive(Debug)]
-pub struct Context<'a> {
+pub struct ProgramContext<'a> {
     /// Its program: always the same.
     pub program: &'a Program,
     /// The time.
@@ -247,7 +247,7 @@ impl ProgramRun {
     }
 
     /// What the flow shall do next; `None` when the program waits or is over.
-    pub fn poll_action(&mut self, cx: &mut Context<'_>) -> Option<Action> {
+    pub fn poll_action(&mut self, cx: &mut ProgramContext<'_>) -> Option<Action> {
         while self.wait == Wait::No {
             if self.taken == TURN_COMMANDS_MAX {
                 self.wait = Wait::Time;
@@ -280,7 +280,7 @@ impl ProgramRun {
     }
 
     /// Takes a step. A step that is not finished leaves `step` where it is.
-    fn take(&mut self, step: Command, cx: &mut Context<'_>) -> Option<Action> {
+    fn take(&mut self, step: Command, cx: &mut ProgramContext<'_>) -> Option<Action> {
         match step {
             Command::Receive { bytes, clear } => return self.receive(bytes, clear, cx),
             Command::ReceiveMessages { messages, clear } => {
@@ -359,7 +359,7 @@ impl ProgramRun {
 
     /// A buffer, or what this connection draws of it.
     #[inline]
-    fn buffer(&mut self, buffer: u32, cx: &mut Context<'_>) -> BufferIndex {
+    fn buffer(&mut self, buffer: u32, cx: &mut ProgramContext<'_>) -> BufferIndex {
         match buffer.checked_sub(DRAWN_FIRST) {
             None => BufferIndex(buffer),
             Some(place) => self.draw(place, cx),
@@ -368,7 +368,7 @@ impl ProgramRun {
 
     /// The variant of a buffer that this connection has. All that it draws belongs to one number,
     /// so that it says the same name each time.
-    fn draw(&mut self, place: u32, cx: &mut Context<'_>) -> BufferIndex {
+    fn draw(&mut self, place: u32, cx: &mut ProgramContext<'_>) -> BufferIndex {
         let first = cx.program.drawn[0].first;
         let number = cx.variables.number(&mut self.variables, first);
         let drawn = &cx.program.drawn[place as usize];
@@ -376,7 +376,7 @@ impl ProgramRun {
     }
 
     /// The steps that work on variables.
-    fn compute(&mut self, step: Command, cx: &mut Context<'_>) {
+    fn compute(&mut self, step: Command, cx: &mut ProgramContext<'_>) {
         let tick = cx.now / TICK;
         let Variables { numbers, ticks, .. } = cx.variables.at(&mut self.variables);
         match step {
@@ -430,7 +430,7 @@ impl ProgramRun {
         }
     }
 
-    fn receive(&mut self, count: u64, clear: bool, cx: &Context<'_>) -> Option<Action> {
+    fn receive(&mut self, count: u64, clear: bool, cx: &ProgramContext<'_>) -> Option<Action> {
         let received = self.received.get();
         if received >= count {
             self.received = Tight::new(if clear { 0 } else { received - count });
@@ -450,7 +450,7 @@ impl ProgramRun {
         Action::WakeAt(now + duration)
     }
 
-    fn execute(&mut self, cx: &mut Context<'_>) -> Action {
+    fn execute(&mut self, cx: &mut ProgramContext<'_>) -> Action {
         self.wait = Wait::Executed;
         cx.counters.flows_total += 1;
         if self.group_before != 0 && self.group_before != self.group {
@@ -461,7 +461,7 @@ impl ProgramRun {
     }
 }
 
-fn add(cx: &mut Context<'_>, counter: u32, value: u64) {
+fn add(cx: &mut ProgramContext<'_>, counter: u32, value: u64) {
     let counter = &mut cx.counters.user[counter as usize];
     *counter = counter.wrapping_add(value);
 }

@@ -11,7 +11,7 @@ pub mod table;
 pub mod tag;
 pub mod vxlan;
 
-pub use table::{GroupCounters, GroupTable};
+pub use table::{GroupTable, PacketGroupCounters};
 pub use tag::{Rule, TagError, Tagging};
 pub use vxlan::{VXLAN_PORTS_MAX, VxlanPorts};
 

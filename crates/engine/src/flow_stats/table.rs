@@ -4,7 +4,7 @@ use super::{GROUPS, Group};
 
 /// What is counted of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GroupCounters {
+pub struct PacketGroupCounters {
     /// Packets.
     pub packets: u64,
     /// Bytes, with 4 of FCS a packet.
@@ -13,17 +13,17 @@ pub struct GroupCounters {
     pub missed_packets: u64,
 }
 
-impl GroupCounters {
+impl PacketGroupCounters {
     /// Adds what another thread counted.
-    pub fn add(&mut self, other: GroupCounters) {
+    pub fn add(&mut self, other: PacketGroupCounters) {
         self.packets += other.packets;
         self.bytes += other.bytes;
         self.missed_packets += other.missed_packets;
     }
 
     /// What was counted since `earlier`.
-    pub fn since(self, earlier: GroupCounters) -> GroupCounters {
-        GroupCounters {
+    pub fn since(self, earlier: PacketGroupCounters) -> PacketGroupCounters {
+        PacketGroupCounters {
             packets: self.packets.saturating_sub(earlier.packets),
             bytes: self.bytes.saturating_sub(earlier.bytes),
             missed_packets: self.missed_packets.saturating_sub(earlier.missed_packets),
@@ -36,7 +36,7 @@ const WORDS: usize = GROUPS.div_ceil(64);
 /// The counters of all groups.
 #[derive(Clone, Debug)]
 pub struct GroupTable {
-    counters: Box<[GroupCounters]>,
+    counters: Box<[PacketGroupCounters]>,
     /// A bit for each group.
     changed: [u64; WORDS],
 }
@@ -44,7 +44,7 @@ pub struct GroupTable {
 impl Default for GroupTable {
     fn default() -> Self {
         GroupTable {
-            counters: vec![GroupCounters::default(); GROUPS].into(),
+            counters: vec![PacketGroupCounters::default(); GROUPS].into(),
             changed: [0; WORDS],
         }
     }
@@ -65,20 +65,20 @@ impl GroupTable {
     }
 
     #[inline]
-    fn change(&mut self, group: Group) -> &mut GroupCounters {
+    fn change(&mut self, group: Group) -> &mut PacketGroupCounters {
         let index = group.index();
         self.changed[index / 64] |= 1 << (index % 64);
         &mut self.counters[index]
     }
 
     /// What was counted of a group.
-    pub fn counters(&self, group: Group) -> GroupCounters {
+    pub fn counters(&self, group: Group) -> PacketGroupCounters {
         self.counters[group.index()]
     }
 
     /// Shows the place and the counters of each group that has changed since the last call.
     #[inline]
-    pub fn take_changed(&mut self, mut each: impl FnMut(usize, GroupCounters)) {
+    pub fn take_changed(&mut self, mut each: impl FnMut(usize, PacketGroupCounters)) {
         for (word, bits) in self.changed.iter_mut().enumerate() {
             while *bits != 0 {
                 let index = word * 64 + bits.trailing_zeros() as usize;

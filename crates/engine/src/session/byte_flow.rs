@@ -4,7 +4,7 @@
 use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::application::{ApplicationIndex, ByteApplication};
-use super::context::Context;
+use super::context::FlowContext;
 use super::flow::{FlowTransport, Session};
 use super::links::segment_bytes_max;
 use crate::app::{Action, FlowEvent, Output};
@@ -16,7 +16,7 @@ impl Session {
     #[inline(never)]
     pub(super) fn read_segment(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FlowContext<'_>,
         index: ApplicationIndex,
         segment: &Segment,
         data: &[u8],
@@ -26,7 +26,7 @@ impl Session {
         let FlowTransport::Tcp(connection) = &mut self.transport else {
             return Outcome::default();
         };
-        let deliver = |cx: &mut Context<'_>, it: &mut ByteApplication| {
+        let deliver = |cx: &mut FlowContext<'_>, it: &mut ByteApplication| {
             handle_segment(connection, cx, it, segment, most, data)
         };
         let (outcome, direct) = cx.with_bytes(index, deliver);
@@ -39,7 +39,7 @@ impl Session {
     #[inline(never)]
     pub(super) fn note_outcome_of_bytes(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FlowContext<'_>,
         index: ApplicationIndex,
         outcome: Outcome,
         direct: &[u8],
@@ -69,7 +69,7 @@ impl Session {
 
     /// The flow is over, whatever carried it.
     #[inline(never)]
-    pub(super) fn note_over(&mut self, cx: &mut Context<'_>, index: ApplicationIndex) {
+    pub(super) fn note_over(&mut self, cx: &mut FlowContext<'_>, index: ApplicationIndex) {
         let is_closing = self.is_closing;
         cx.with_bytes(index, |cx, it| {
             let end = match (it.is_stopped, is_closing) {
@@ -84,13 +84,13 @@ impl Session {
     /// Lets the application read what waits, and say what it has to say. Returns whether it did
     /// anything.
     #[inline(never)]
-    pub(super) fn run_bytes(&mut self, cx: &mut Context<'_>, index: ApplicationIndex) -> bool {
+    pub(super) fn run_bytes(&mut self, cx: &mut FlowContext<'_>, index: ApplicationIndex) -> bool {
         cx.with_bytes(index, |cx, it| {
             !it.is_stopped && self.run_application_over(cx, it)
         })
     }
 
-    fn run_application_over(&mut self, cx: &mut Context<'_>, it: &mut ByteApplication) -> bool {
+    fn run_application_over(&mut self, cx: &mut FlowContext<'_>, it: &mut ByteApplication) -> bool {
         let mut acted = it.received.unread() > 0 && it.offer(&mut cx.application());
         if std::mem::take(&mut it.has_read) {
             if let FlowTransport::Tcp(connection) = &mut self.transport {
@@ -114,7 +114,7 @@ impl Session {
     }
 
     /// How many bytes the application may say now, if any.
-    fn output_room(&self, cx: &Context<'_>) -> Option<usize> {
+    fn output_room(&self, cx: &FlowContext<'_>) -> Option<usize> {
         if self.is_closing || self.is_aborted {
             return None;
         }
@@ -129,7 +129,7 @@ impl Session {
         (room > 0).then_some(room)
     }
 
-    fn say(&mut self, cx: &mut Context<'_>, output: Output) {
+    fn say(&mut self, cx: &mut FlowContext<'_>, output: Output) {
         let buffer = match output {
             Output::Data(bytes) => cx.pools.outboxes.keep(bytes),
             Output::Buffer(buffer) => buffer,
@@ -159,7 +159,7 @@ impl Session {
 /// others wait or are missing, the new ones go to the receive buffer.
 fn handle_segment<'a>(
     connection: &mut Connection,
-    cx: &mut Context<'_>,
+    cx: &mut FlowContext<'_>,
     it: &mut ByteApplication,
     segment: &Segment,
     segment_bytes_max: u16,

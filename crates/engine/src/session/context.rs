@@ -66,7 +66,7 @@ impl Pools {
 
 /// What a flow works with: the same things, by value, in each call.
 #[derive(Debug)]
-pub struct Context<'a> {
+pub struct FlowContext<'a> {
     /// The time.
     pub now: Nanos,
     /// What it runs.
@@ -85,10 +85,10 @@ pub struct Context<'a> {
     pub rng: &'a mut Lcg,
 }
 
-impl Context<'_> {
+impl FlowContext<'_> {
     /// What its TCP connection works with.
-    pub(super) fn tcp(&mut self) -> tcp::Context<'_> {
-        tcp::Context {
+    pub(super) fn tcp(&mut self) -> tcp::TcpContext<'_> {
+        tcp::TcpContext {
             now_ms: self.pools.tcp_ms(self.now),
             now_us: (self.now / MICROSECOND) as u32,
             tunables: self.tunables,
@@ -102,7 +102,7 @@ impl Context<'_> {
     pub(super) fn with_bytes<R>(
         &mut self,
         index: ApplicationIndex,
-        act: impl FnOnce(&mut Context<'_>, &mut ByteApplication) -> R,
+        act: impl FnOnce(&mut FlowContext<'_>, &mut ByteApplication) -> R,
     ) -> R {
         let mut it = self.pools.applications.take(index);
         let result = act(self, &mut it);

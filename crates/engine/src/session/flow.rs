@@ -4,14 +4,14 @@ use std::net::Ipv4Addr;
 
 use super::app_latency::{Header, Stamp};
 use super::application::FlowApplication;
-use super::context::{Context, FlowStatus, FrameTx, HeaderDefaults, Pools};
+use super::context::{FlowContext, FlowStatus, FrameTx, HeaderDefaults, Pools};
 use super::links::{LinkAddresses, LinkIndex, segment_bytes_max};
 use super::outbox::Outbox;
 use super::udp::Udp;
 use super::wire::{Addresses, Envelope};
 use crate::app::{Action, Addon, FlowEvent, Transport};
 use crate::flow::{FlowKey, Prefixes, Protocol};
-use crate::tcp::{Connection, Progress, Segment, Seq, State};
+use crate::tcp::{Connection, Progress, Segment, Seq, TcpState};
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, Tight};
 
 /// Rounds of application and transport in one go; what is left comes a little later.
@@ -48,7 +48,12 @@ pub struct Session {
 
 impl Session {
     /// A flow that asks for its other end. `first` is the number of its SYN.
-    pub fn connect(cx: &mut Context<'_>, key: FlowKey, link: LinkAddresses, first: Seq) -> Session {
+    pub fn connect(
+        cx: &mut FlowContext<'_>,
+        key: FlowKey,
+        link: LinkAddresses,
+        first: Seq,
+    ) -> Session {
         let transport = match key.scope.protocol() {
             Protocol::Tcp => FlowTransport::Tcp(Connection::connect(&mut cx.tcp(), first)),
             Protocol::Udp => {
@@ -65,7 +70,7 @@ impl Session {
 
     /// A flow that another end asked for with `syn`.
     pub fn accept(
-        cx: &mut Context<'_>,
+        cx: &mut FlowContext<'_>,
         key: FlowKey,
         link: LinkAddresses,
         first: Seq,
@@ -78,7 +83,7 @@ impl Session {
     }
 
     /// A flow that another end began with a datagram.
-    pub fn accept_datagram(cx: &mut Context<'_>, key: FlowKey, link: LinkAddresses) -> Session {
+    pub fn accept_datagram(cx: &mut FlowContext<'_>, key: FlowKey, link: LinkAddresses) -> Session {
         cx.counters.udp.accepts += 1;
         let stamp = cx.program.addon();
         let stamp = stamp.map(|Addon::Latency| Stamp::Server(Header::default()));
@@ -87,7 +92,7 @@ impl Session {
     }
 
     fn new(
-        cx: &mut Context<'_>,
+        cx: &mut FlowContext<'_>,
         key: FlowKey,
         link: LinkAddresses,
         transport: FlowTransport,
@@ -113,7 +118,7 @@ impl Session {
         session
     }
 
-    fn tell_connected(&mut self, cx: &mut Context<'_>) {
+    fn tell_connected(&mut self, cx: &mut FlowContext<'_>) {
         match &mut self.application {
             FlowApplication::Program(program) => program.handle_connected(),
             FlowApplication::Bytes(index) => {
@@ -150,7 +155,7 @@ impl Session {
     }
 
     /// Runs another program from its beginning, before the first was told of any data.
-    pub fn run_instead(&mut self, cx: &mut Context<'_>) {
+    pub fn run_instead(&mut self, cx: &mut FlowContext<'_>) {
         self.release_application(cx.pools);
         self.application = FlowApplication::start(cx.program, &mut cx.pools.applications);
         self.wake_at = Tight::MAX;
@@ -176,12 +181,16 @@ impl Session {
     }
 
     /// It was just made: it says its first.
-    pub fn begin(&mut self, cx: &mut Context<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+    pub fn begin(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
         self.attend(cx, tx)
     }
 
     /// The time that was told has come.
-    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+    pub fn handle_timeout(
+        &mut self,
+        cx: &mut FlowContext<'_>,
+        tx: &mut impl FrameTx,
+    ) -> FlowStatus {
         if self.is_aborted && self.wake_at.get() <= cx.now {
             self.end_untold(cx);
             return FlowStatus::Over;
@@ -229,7 +238,7 @@ impl Session {
     /// `next_group` last.
     pub fn handle_executed(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
         next_group: u16,
     ) -> FlowStatus {
@@ -240,18 +249,22 @@ impl Session {
     }
 
     /// The tx queue has room again.
-    pub fn handle_writable(&mut self, cx: &mut Context<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+    pub fn handle_writable(
+        &mut self,
+        cx: &mut FlowContext<'_>,
+        tx: &mut impl FrameTx,
+    ) -> FlowStatus {
         self.attend(cx, tx)
     }
 
     /// Whether it is in TIME-WAIT.
     #[inline]
     pub fn is_in_time_wait(&self) -> bool {
-        matches!(&self.transport, FlowTransport::Tcp(connection) if connection.state() == State::TimeWait)
+        matches!(&self.transport, FlowTransport::Tcp(connection) if connection.state() == TcpState::TimeWait)
     }
 
     /// It is over at once, as at the end of TIME-WAIT.
-    pub fn finish(&mut self, cx: &mut Context<'_>) -> FlowStatus {
+    pub fn finish(&mut self, cx: &mut FlowContext<'_>) -> FlowStatus {
         if let FlowTransport::Tcp(connection) = &mut self.transport {
             connection.finish(&mut cx.tcp());
         }
@@ -259,18 +272,18 @@ impl Session {
     }
 
     /// The test is over: it ends as soon as its reset has left.
-    pub fn cut_off(&mut self, cx: &mut Context<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+    pub fn cut_off(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
         self.end_at_once(cx, tx, Connection::cut_off)
     }
 
     /// Nobody wants it: the same, as a fault of the flow.
-    pub fn abort(&mut self, cx: &mut Context<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+    pub fn abort(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
         self.end_at_once(cx, tx, Connection::abort)
     }
 
     fn end_at_once(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
         end: impl FnOnce(&mut Connection),
     ) -> FlowStatus {
@@ -298,14 +311,14 @@ impl Session {
     }
 
     /// Others need its place: it is over, without a word.
-    pub fn give_way(&mut self, cx: &mut Context<'_>) -> FlowStatus {
+    pub fn give_way(&mut self, cx: &mut FlowContext<'_>) -> FlowStatus {
         if !self.is_over() {
             self.end_untold(cx);
         }
         FlowStatus::Over
     }
 
-    fn end_untold(&mut self, cx: &mut Context<'_>) {
+    fn end_untold(&mut self, cx: &mut FlowContext<'_>) {
         match &mut self.transport {
             FlowTransport::Tcp(connection) => connection.end_untold(&mut cx.tcp()),
             FlowTransport::Udp(udp) => udp.end(&mut cx.counters.udp),
@@ -335,7 +348,7 @@ impl Session {
     }
 
     /// Lets application and transport work until both wait.
-    pub(super) fn attend(&mut self, cx: &mut Context<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+    pub(super) fn attend(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
         for _ in 0..ROUNDS_MAX {
             // A message that waited, and leaves now, lets the program go on.
             let acted = self.run_application(cx) || self.is_message_waiting();
@@ -357,7 +370,7 @@ impl Session {
     }
 
     /// Runs the program until it waits. Returns whether it did anything.
-    fn run_application(&mut self, cx: &mut Context<'_>) -> bool {
+    fn run_application(&mut self, cx: &mut FlowContext<'_>) -> bool {
         let mut acted = false;
         let program = match &mut self.application {
             FlowApplication::Program(program) => program,
@@ -370,7 +383,7 @@ impl Session {
             return acted;
         }
         while !self.is_message_waiting() {
-            let mut inner = crate::app::Context {
+            let mut inner = crate::app::ProgramContext {
                 program: cx.program,
                 now: cx.now,
                 rng: cx.rng,
@@ -398,7 +411,7 @@ impl Session {
     }
 
     /// Does what its program or application asks for.
-    pub(super) fn act(&mut self, cx: &mut Context<'_>, action: Action) {
+    pub(super) fn act(&mut self, cx: &mut FlowContext<'_>, action: Action) {
         match (action, &mut self.transport) {
             (Action::Send { buffer }, FlowTransport::Tcp(_)) => {
                 self.outbox.push(buffer, cx.buffers, &mut cx.pools.outboxes);
@@ -431,7 +444,7 @@ impl Session {
     }
 
     /// Sends what may be sent.
-    fn transmit(&mut self, cx: &mut Context<'_>, tx: &mut impl FrameTx) -> Progress {
+    fn transmit(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> Progress {
         match &mut self.transport {
             FlowTransport::Tcp(_) => self.transmit_segments(cx, tx),
             FlowTransport::Udp(_) => self.transmit_message(cx, tx),
@@ -446,7 +459,7 @@ impl Session {
     }
 
     /// When it wants to be called again.
-    fn due(&self, cx: &Context<'_>) -> Option<Nanos> {
+    fn due(&self, cx: &FlowContext<'_>) -> Option<Nanos> {
         let transport = match &self.transport {
             FlowTransport::Tcp(connection) => {
                 let left_ms = connection.poll_timeout(cx.pools.tcp_ms(cx.now));

@@ -26,7 +26,7 @@ pub mod wire;
 
 pub use app_latency::LatencyCounters;
 pub use application::ApplicationPool;
-pub use context::{Context, FlowStatus, FrameTx, HeaderDefaults, Pools, SideCounters};
+pub use context::{FlowContext, FlowStatus, FrameTx, HeaderDefaults, Pools, SideCounters};
 pub use flow::Session;
 pub use links::{LinkAddresses, Links};
 pub use outbox::{Outbox, OutboxPool};

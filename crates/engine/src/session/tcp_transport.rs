@@ -4,7 +4,7 @@ use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::application::FlowApplication;
-use super::context::{Context, FlowStatus, FrameTx};
+use super::context::{FlowContext, FlowStatus, FrameTx};
 use super::flow::{FlowTransport, Session, envelope};
 use super::links::segment_bytes_max;
 use super::wire::Content;
@@ -16,7 +16,7 @@ impl Session {
     /// them.
     pub fn handle_segment<'a>(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
         segment: &Segment,
         data: impl FnOnce() -> &'a [u8],
@@ -44,7 +44,7 @@ impl Session {
     }
 
     /// What happened to the connection, told to the program.
-    pub(super) fn note_outcome(&mut self, cx: &mut Context<'_>, outcome: Outcome) {
+    pub(super) fn note_outcome(&mut self, cx: &mut FlowContext<'_>, outcome: Outcome) {
         let program = match &mut self.application {
             FlowApplication::Program(program) => program,
             FlowApplication::Bytes(index) => {
@@ -78,7 +78,7 @@ impl Session {
     /// Sends what TCP may send.
     pub(super) fn transmit_segments(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
     ) -> Progress {
         let FlowTransport::Tcp(connection) = &mut self.transport else {
@@ -104,7 +104,7 @@ impl Session {
         let mut envelope = envelope(&self.key, link, prefixes, headers, self.identification);
         let (key, outbox, buffers) = (&self.key, &self.outbox, cx.buffers);
         let outboxes = &cx.pools.outboxes;
-        let mut inner = tcp::Context {
+        let mut inner = tcp::TcpContext {
             now_ms: cx.pools.tcp_ms(cx.now),
             now_us: (cx.now / MICROSECOND) as u32,
             tunables: cx.tunables,
@@ -142,7 +142,7 @@ impl Session {
     }
 
     /// The reset that a segment gets which belongs to another connection.
-    fn refuse(&mut self, cx: &mut Context<'_>, tx: &mut impl FrameTx, segment: &Segment) {
+    fn refuse(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx, segment: &Segment) {
         let link = cx.pools.links.at(self.link);
         let (prefixes, identification) = (&cx.pools.prefixes, self.identification);
         let envelope = envelope(&self.key, link, prefixes, cx.headers, identification);

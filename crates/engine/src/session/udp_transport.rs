@@ -3,7 +3,7 @@
 use allosaur_packet::network::checksum::Sum;
 
 use super::application::FlowApplication;
-use super::context::{Context, FlowStatus, FrameTx};
+use super::context::{FlowContext, FlowStatus, FrameTx};
 use super::flow::{FlowTransport, Session, envelope};
 use super::wire::Content;
 use crate::tcp::Progress;
@@ -13,7 +13,7 @@ impl Session {
     /// A datagram arrived.
     pub fn handle_datagram(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
         message: &[u8],
     ) -> FlowStatus {
@@ -40,7 +40,7 @@ impl Session {
     }
 
     /// Bytes of the longest message that its port takes.
-    pub(super) fn message_bytes_max(&self, cx: &Context<'_>) -> usize {
+    pub(super) fn message_bytes_max(&self, cx: &FlowContext<'_>) -> usize {
         let link = cx.pools.links.at(self.link);
         let envelope = envelope(&self.key, link, &cx.pools.prefixes, cx.headers, 0);
         let header_bytes = envelope.header_bytes(&Content::Udp(0));
@@ -50,7 +50,7 @@ impl Session {
     /// Sends the message that waits.
     pub(super) fn transmit_message(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
     ) -> Progress {
         let link = cx.pools.links.at(self.link);

@@ -5,7 +5,9 @@ use super::run::{Run, place};
 use super::{FlowPortInfo, RunIndex, StatefulEngine};
 use crate::flow::{FlowIndex, FlowKey};
 use crate::rng::Lcg;
-use crate::session::{Context, FlowStatus, FrameTx, HeaderDefaults, Pools, Session, SideCounters};
+use crate::session::{
+    FlowContext, FlowStatus, FrameTx, HeaderDefaults, Pools, Session, SideCounters,
+};
 use crate::stats::TransmitCounters;
 use crate::template::{CompiledProfile, Side, SideTunables, TemplateIndex};
 use crate::time::{MILLISECOND, Nanos};
@@ -117,7 +119,7 @@ pub(super) fn context<'a>(
     info: &FlowPortInfo,
     pools: &'a mut Pools,
     rng: &'a mut Lcg,
-) -> Context<'a> {
+) -> FlowContext<'a> {
     let profile: &CompiledProfile = &run.profile;
     let template = profile.template(template);
     let (program, tunables) = match side {
@@ -126,7 +128,7 @@ pub(super) fn context<'a>(
     };
     let group = &mut run.groups[usize::from(template.group)][place(side)];
     let counters: &mut SideCounters = &mut group.flows;
-    Context {
+    FlowContext {
         now,
         program: profile.program(program),
         buffers: profile.buffers(),
@@ -145,7 +147,7 @@ impl StatefulEngine {
         now: Nanos,
         index: FlowIndex,
         tx_queues: &mut O,
-        act: impl FnOnce(&mut Session, &mut Context<'_>, &mut PortFrameTx<'_, O>) -> FlowStatus,
+        act: impl FnOnce(&mut Session, &mut FlowContext<'_>, &mut PortFrameTx<'_, O>) -> FlowStatus,
     ) {
         let Some(entry) = self.flows.at_mut(index) else {
             return;
@@ -369,7 +371,7 @@ impl StatefulEngine {
         &mut self,
         now: Nanos,
         new: FlowSpec,
-        make: impl FnOnce(&mut Context<'_>, FlowKey) -> Session,
+        make: impl FnOnce(&mut FlowContext<'_>, FlowKey) -> Session,
     ) -> Option<FlowIndex> {
         let (template, side) = (new.template, new.side);
         let Some(key) = self.room_for(now, &new) else {

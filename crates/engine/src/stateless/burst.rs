@@ -60,7 +60,7 @@ fn program_for<'a>(
     leaves_checksums: bool,
     port: PortIndex,
     tx_queues: &mut impl TxQueues,
-) -> Option<&'a vm::Program> {
+) -> Option<&'a vm::FieldProgram> {
     match &plan.left {
         Some(left) if leaves_checksums && tx_queues.with_queue(port, Reuses) => Some(&left.program),
         _ => plan.program.as_deref(),
@@ -69,7 +69,7 @@ fn program_for<'a>(
 
 /// Whether much of a program's packets is always the template's. A trailer changes the end, and
 /// a checksum by what was there before: measured packets are written whole.
-fn keeps_its_end(program: &vm::Program, has_trailer: bool) -> bool {
+fn keeps_its_end(program: &vm::FieldProgram, has_trailer: bool) -> bool {
     !has_trailer && program.constant_end_bytes() >= REUSED_BYTES_MIN
 }
 

@@ -1,6 +1,6 @@
 //! The engine of one core: verbs in, verbs out.
 //!
-//! [`Command`] and [`Event`] pass between control and a data thread. [`StatelessEngine`] shares its
+//! [`Command`] and [`ProfileEvent`] pass between control and a data thread. [`StatelessEngine`] shares its
 //! turns out among the ports of its group: `sender` is one port, `profile` what runs there, `burst` the
 //! packets of a burst, `replay` the frames of a capture.
 
@@ -45,7 +45,7 @@ pub enum Command {
         /// How long the run lasts; `None` is until it is stopped or all streams are done.
         duration: Option<Nanos>,
     },
-    /// Stops a profile at once; answered by [`Event::ProfileStopped`]. One that is not running is
+    /// Stops a profile at once; answered by [`ProfileEvent::ProfileStopped`]. One that is not running is
     /// answered likewise.
     StopProfile {
         /// The port.
@@ -53,7 +53,7 @@ pub enum Command {
         /// The profile.
         profile: ProfileKey,
     },
-    /// Changes a profile that runs; answered by [`Event::ProfileChanged`] when everything that was
+    /// Changes a profile that runs; answered by [`ProfileEvent::ProfileChanged`] when everything that was
     /// due before has left or was given up. One that is not running is answered likewise.
     ChangeProfile {
         /// The port.
@@ -69,7 +69,7 @@ pub enum Command {
 
 /// What the engine of a core tells control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ProfileEvent {
     /// All of this core's streams of the profile have ended, or its duration has.
     ProfileDone {
         /// The port.
@@ -114,7 +114,7 @@ pub struct StatelessEngine {
 /// What the engine has to say.
 #[derive(Debug, Default)]
 struct Outbox {
-    events: VecDeque<Event>,
+    events: VecDeque<ProfileEvent>,
     retired: VecDeque<Box<CoreProgram>>,
 }
 
@@ -155,7 +155,7 @@ impl StatelessEngine {
             }
             Command::StopProfile { port, profile } => {
                 self.senders[usize::from(port)].stop(profile, tx_queues, &mut self.outbox);
-                self.outbox.events.push_back(Event::ProfileStopped {
+                self.outbox.events.push_back(ProfileEvent::ProfileStopped {
                     port,
                     profile,
                     at: now,
@@ -189,7 +189,7 @@ impl StatelessEngine {
     }
 
     /// The next thing that control should know.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<ProfileEvent> {
         self.outbox.events.pop_front()
     }
 

@@ -12,7 +12,7 @@
 
 use super::profile::{Change, Item, Part, Run};
 use super::replay::{self, Played};
-use super::{BURSTS_PER_TURN, DRAIN_MAX, Event, LATE_MAX, Outbox, burst};
+use super::{BURSTS_PER_TURN, DRAIN_MAX, LATE_MAX, Outbox, ProfileEvent, burst};
 use crate::flow_stats::GroupTable;
 use crate::stats::{StreamCounters, TransmitCounters};
 use crate::stream::run::StreamRun;
@@ -98,7 +98,7 @@ impl Sender {
             }
             None => {
                 let port = self.port;
-                let event = Event::ProfileChanged { port, profile, at };
+                let event = ProfileEvent::ProfileChanged { port, profile, at };
                 outbox.events.push_back(event);
             }
         }
@@ -249,7 +249,7 @@ impl Sender {
             .expect("a retired run has no items");
         run.apply(index, &mut self.scheduler);
         let (port, profile) = (self.port, run.profile);
-        let event = Event::ProfileChanged { port, profile, at };
+        let event = ProfileEvent::ProfileChanged { port, profile, at };
         outbox.events.push_back(event);
     }
 
@@ -322,7 +322,7 @@ impl Sender {
             self.retire(index, tx_queues, outbox);
             outbox
                 .events
-                .push_back(Event::ProfileDone { port, profile, at });
+                .push_back(ProfileEvent::ProfileDone { port, profile, at });
         }
     }
 

@@ -9,7 +9,7 @@ use super::spec::{
     StreamSpec,
 };
 use crate::flow_stats::TagError;
-use crate::vm::ProgramError;
+use crate::vm::InstructionError;
 
 /// Why a profile cannot run, and what to do.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -132,7 +132,7 @@ pub enum CompileError {
         /// The stream.
         stream: StreamId,
         /// What is wrong.
-        error: ProgramError,
+        error: InstructionError,
     },
 }
 

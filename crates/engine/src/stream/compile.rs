@@ -65,7 +65,7 @@ pub struct Profile {
 struct Compiled {
     id: StreamId,
     packet: Arc<[u8]>,
-    program: Option<Arc<vm::Program>>,
+    program: Option<Arc<vm::FieldProgram>>,
     left: Option<Left>,
     seed: u32,
     rate_pps: f64,
@@ -293,10 +293,10 @@ fn compile_stream(
 ) -> Result<Compiled, CompileError> {
     let stream = spec.id;
     let packet = template(spec, port).map_err(|error| CompileError::Mark { stream, error })?;
-    let program = vm::Program::compile_for(port.checksums, &spec.program, &packet);
+    let program = vm::FieldProgram::compile_for(port.checksums, &spec.program, &packet);
     let program = program.map_err(|error| CompileError::Program { stream, error })?;
     // A program that changes nothing costs nothing.
-    let program = Some(program).filter(vm::Program::changes_packets);
+    let program = Some(program).filter(vm::FieldProgram::changes_packets);
     let frame_bytes = program
         .as_ref()
         .map_or(packet.len() as f64, |p| p.mean_length());
@@ -337,7 +337,7 @@ fn compile_stream(
 fn left(
     spec: &StreamSpec,
     port: &StreamPortInfo,
-    program: &vm::Program,
+    program: &vm::FieldProgram,
     packet: &[u8],
 ) -> Option<Left> {
     if program.fixed_length().is_some() || port.checksums != vm::Checksums::Complete {
@@ -345,7 +345,7 @@ fn left(
     }
     let checksums = vm::left_checksums(&spec.program, packet)?;
     let left = vm::Checksums::LeftToPort;
-    let program = vm::Program::compile_for(left, &spec.program, packet).ok()?;
+    let program = vm::FieldProgram::compile_for(left, &spec.program, packet).ok()?;
     Some(Left {
         program: Arc::new(program),
         checksums,

@@ -20,7 +20,7 @@ use crate::vm;
 /// A program that leaves checksums to the port.
 #[derive(Clone, Debug)]
 pub(crate) struct Left {
-    pub(crate) program: Arc<vm::Program>,
+    pub(crate) program: Arc<vm::FieldProgram>,
     pub(crate) checksums: TxChecksumOffload,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Left {
 pub(crate) struct Plan {
     pub(crate) id: StreamId,
     pub(crate) packet: Arc<[u8]>,
-    pub(crate) program: Option<Arc<vm::Program>>,
+    pub(crate) program: Option<Arc<vm::FieldProgram>>,
     /// The same for queues that compute its checksums.
     pub(crate) left: Option<Left>,
     pub(crate) shape: Shape,

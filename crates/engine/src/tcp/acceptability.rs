@@ -3,7 +3,7 @@
 
 use allosaur_packet::transport::tcp::TcpFlags;
 
-use super::connection::{ANSWER_MS, Connection, Context, Flag, State};
+use super::connection::{ANSWER_MS, Connection, Flag, TcpContext, TcpState};
 use super::input::Part;
 use super::outcome::{End, Outcome};
 use super::segment::Segment;
@@ -16,7 +16,7 @@ const TIMESTAMP_MS_MAX: u32 = 24 * 24 * 3600 * 1000;
 impl Connection {
     pub(super) fn check(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut TcpContext<'_>,
         segment: &Segment,
         part: &mut Part,
         outcome: &mut Outcome,
@@ -29,7 +29,7 @@ impl Connection {
     }
 
     /// PAWS (RFC 7323, section 5): what has an old timestamp is an old segment.
-    fn check_timestamp(&mut self, cx: &mut Context<'_>, segment: &Segment) -> bool {
+    fn check_timestamp(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> bool {
         if !self.has(Flag::TIMESTAMPS) || segment.has(TcpFlags::RST) {
             return true;
         }
@@ -55,7 +55,7 @@ impl Connection {
     /// is asked again (RFC 5961, section 3.2).
     fn check_reset(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut TcpContext<'_>,
         segment: &Segment,
         outcome: &mut Outcome,
     ) -> bool {
@@ -66,7 +66,7 @@ impl Connection {
             // Who has all that we sent, and sent all, may forget us: nothing is lost.
             let is_over = matches!(
                 self.state,
-                State::TimeWait | State::Closing | State::LastAck
+                TcpState::TimeWait | TcpState::Closing | TcpState::LastAck
             ) && !self.una.is_before(self.end);
             let how = if is_over { End::Closed } else { End::Reset };
             self.end(cx, how, outcome);
@@ -77,7 +77,12 @@ impl Connection {
     }
 
     /// Cuts what lies outside of the window (RFC 9293, section 3.10.7.4, first).
-    fn check_sequence(&mut self, cx: &mut Context<'_>, segment: &Segment, part: &mut Part) -> bool {
+    fn check_sequence(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        part: &mut Part,
+    ) -> bool {
         if segment.has(TcpFlags::SYN) {
             // Whatever its number is: `check_syn` judges it.
             return true;
@@ -110,7 +115,7 @@ impl Connection {
 
     /// Cuts off what has arrived before. When nothing is left the acknowledgment still counts: it
     /// may be that both sides lost their last.
-    fn cut_front(&mut self, cx: &mut Context<'_>, segment: &Segment, part: &mut Part) {
+    fn cut_front(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, part: &mut Part) {
         let old = part.seq.until(self.expected);
         let len = part.len;
         part.seq = self.expected;
@@ -128,7 +133,7 @@ impl Connection {
             cx.counters.rcvdupbyte += u64::from(len);
         }
         self.answer(cx, segment);
-        if segment.has(TcpFlags::FIN) && self.state == State::TimeWait {
+        if segment.has(TcpFlags::FIN) && self.state == TcpState::TimeWait {
             // "Acknowledge it, and restart the 2 MSL timeout" (eighth step).
             self.wait_for_stragglers(cx);
         }
@@ -136,12 +141,12 @@ impl Connection {
 
     /// A SYN has no place here: the other side is asked (RFC 5961, section 4.2). Before the
     /// connection is there, it is the first one again.
-    fn check_syn(&mut self, cx: &mut Context<'_>, segment: &Segment, part: &mut Part) -> bool {
+    fn check_syn(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, part: &mut Part) -> bool {
         if !segment.has(TcpFlags::SYN) {
             return true;
         }
         let is_first_again = segment.seq + 1 == self.expected;
-        if self.state == State::SynReceived && is_first_again {
+        if self.state == TcpState::SynReceived && is_first_again {
             if segment.has(TcpFlags::ACK) {
                 // Both sides connected at the same time, and this is the answer to our SYN.
                 part.seq = self.expected;
@@ -162,14 +167,14 @@ impl Connection {
     /// connection.
     fn check_acknowledgment(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut TcpContext<'_>,
         segment: &Segment,
         outcome: &mut Outcome,
     ) -> bool {
         if !segment.has(TcpFlags::ACK) {
             return false;
         }
-        if self.state != State::SynReceived {
+        if self.state != TcpState::SynReceived {
             return true;
         }
         if !segment.ack.is_after(self.una) || segment.ack.is_after(self.high) {
@@ -184,7 +189,7 @@ impl Connection {
     /// Tells the other side where we are, after something that has no place here. What is empty
     /// is answered a few times a second only: else two sides that disagree would answer each
     /// other for ever (RFC 5961, section 7).
-    pub(super) fn answer(&mut self, cx: &Context<'_>, segment: &Segment) {
+    pub(super) fn answer(&mut self, cx: &TcpContext<'_>, segment: &Segment) {
         let waited_ms = cx.now_ms.wrapping_sub(self.answered_ms);
         if segment.span() > 0 || waited_ms >= ANSWER_MS {
             self.answered_ms = cx.now_ms;

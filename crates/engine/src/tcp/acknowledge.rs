@@ -3,7 +3,7 @@
 use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::congestion::Acknowledged;
-use super::connection::{Connection, Context, Flag, State};
+use super::connection::{Connection, Flag, TcpContext, TcpState};
 use super::outcome::{End, Outcome};
 use super::segment::Segment;
 use super::seq::Seq;
@@ -19,7 +19,7 @@ impl Connection {
     /// Returns whether the rest of the segment is looked at.
     pub(super) fn acknowledge(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut TcpContext<'_>,
         segment: &Segment,
         outcome: &mut Outcome,
     ) -> bool {
@@ -50,7 +50,7 @@ impl Connection {
     }
 
     /// Something new was acknowledged.
-    fn advance(&mut self, cx: &mut Context<'_>, segment: &Segment, outcome: &mut Outcome) {
+    fn advance(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, outcome: &mut Outcome) {
         let after_timeout = self.has(Flag::HELD) && self.una.is_before(self.recover);
         let (flight, bytes) = (self.una.until(self.high), self.una.until(segment.ack));
         self.move_on(cx, segment.ack, outcome);
@@ -99,7 +99,7 @@ impl Connection {
     }
 
     /// Moves on to `ack`.
-    fn move_on(&mut self, cx: &mut Context<'_>, ack: Seq, outcome: &mut Outcome) {
+    fn move_on(&mut self, cx: &mut TcpContext<'_>, ack: Seq, outcome: &mut Outcome) {
         let bytes = self.oldest_byte().until(ack.min(self.end));
         cx.counters.rcvackpack += 1;
         cx.counters.rcvackbyte += u64::from(bytes);
@@ -115,7 +115,7 @@ impl Connection {
 
     /// Measures the round trip: of the one segment that is timed, or by timestamps (RFC 7323,
     /// section 4). Karn: not of what was sent again. Returns whether it did.
-    fn measure(&mut self, cx: &mut Context<'_>, segment: &Segment) -> bool {
+    fn measure(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> bool {
         if self.has(Flag::TIMING) {
             if segment.ack.is_before(self.timed) {
                 return false;
@@ -154,7 +154,13 @@ impl Connection {
     }
 
     /// Lets the window grow, where the connection uses it (RFC 7661 in its simplest form).
-    fn grow(&mut self, cx: &mut Context<'_>, flight_before: u32, bytes: u32, after_timeout: bool) {
+    fn grow(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        flight_before: u32,
+        bytes: u32,
+        after_timeout: bool,
+    ) {
         if flight_before.saturating_mul(2) < self.congestion.window_bytes {
             return;
         }
@@ -171,7 +177,7 @@ impl Connection {
 
     /// An acknowledgment of nothing new: a duplicate when it says nothing else either (RFC 5681,
     /// section 2), or when it says what arrived (RFC 6675, section 2).
-    fn note_duplicate(&mut self, cx: &mut Context<'_>, segment: &Segment, sacked_more: bool) {
+    fn note_duplicate(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, sacked_more: bool) {
         let says_nothing = segment.len == 0
             && !segment.has(TcpFlags::FIN)
             && self.scaled_window(segment) == self.send_window;
@@ -204,7 +210,7 @@ impl Connection {
     }
 
     /// Fast retransmit: what is oldest is lost.
-    fn repair(&mut self, cx: &mut Context<'_>) {
+    fn repair(&mut self, cx: &mut TcpContext<'_>) {
         // What limited transmit sent does not count (RFC 5681, section 3.2, step 2).
         let flight = self.una.until(self.high).min(self.congestion.window_bytes);
         let mss = u32::from(self.mss);
@@ -231,7 +237,7 @@ impl Connection {
     }
 
     /// Something new was acknowledged during a repair.
-    fn repair_further(&mut self, cx: &mut Context<'_>, bytes: u32) {
+    fn repair_further(&mut self, cx: &mut TcpContext<'_>, bytes: u32) {
         let mss = u32::from(self.mss);
         if !self.una.is_before(self.recover) {
             // RFC 6582, section 3.2, step 3, full acknowledgment, option 1.
@@ -256,14 +262,14 @@ impl Connection {
         self.set(Flag::RESEND);
     }
 
-    pub(super) fn leave_recovery(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn leave_recovery(&mut self, cx: &mut TcpContext<'_>) {
         self.clear(Flag::RECOVERY.or(Flag::RESEND));
         self.release_idle_side(cx);
     }
 
     /// The other side saw congestion: as slow as after a loss, once a round trip (RFC 3168,
     /// section 6.1.2).
-    pub(super) fn slow_down(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn slow_down(&mut self, cx: &mut TcpContext<'_>) {
         if self.has(Flag::RECOVERY.or(Flag::HELD).or(Flag::SLOWED)) {
             return;
         }
@@ -281,30 +287,30 @@ impl Connection {
     }
 
     /// Whether the other side now has our FIN. Returns whether the connection goes on.
-    fn note_own_fin(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) -> bool {
+    fn note_own_fin(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) -> bool {
         if !self.has(Flag::FIN_SENT) || !self.una.is_after(self.end) {
             return true;
         }
         match self.state {
-            State::FinWait1 => {
-                self.state = State::FinWait2;
+            TcpState::FinWait1 => {
+                self.state = TcpState::FinWait2;
                 self.wait_for_fin(cx);
             }
-            State::Closing => {
+            TcpState::Closing => {
                 self.wait_for_stragglers(cx);
                 outcome.ended = Some(End::Closed);
             }
-            State::LastAck => {
+            TcpState::LastAck => {
                 self.end(cx, End::Closed, outcome);
                 return false;
             }
-            State::SynSent
-            | State::SynReceived
-            | State::Established
-            | State::CloseWait
-            | State::FinWait2
-            | State::TimeWait
-            | State::Closed => {}
+            TcpState::SynSent
+            | TcpState::SynReceived
+            | TcpState::Established
+            | TcpState::CloseWait
+            | TcpState::FinWait2
+            | TcpState::TimeWait
+            | TcpState::Closed => {}
         }
         true
     }

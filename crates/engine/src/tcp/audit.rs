@@ -2,7 +2,7 @@
 //!
 //! Nothing here is called while traffic runs.
 
-use super::connection::{Connection, Flag, State};
+use super::connection::{Connection, Flag, TcpState};
 use super::output::Progress;
 use super::ranges::Ranges;
 use super::recovery::RecoveryPool;
@@ -119,7 +119,7 @@ impl Connection {
     fn audit_timers(&self) -> Result<(), &'static str> {
         let is_set = |timer| self.timers.is_set(timer);
         rule(!self.has(Flag::RESET), "a reset leaves at once")?;
-        if self.state == State::TimeWait {
+        if self.state == TcpState::TimeWait {
             return rule(is_set(Timer::TimeWait), "TIME-WAIT ends");
         }
         rule(is_set(Timer::Keep), "silence is noticed")?;

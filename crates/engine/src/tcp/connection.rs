@@ -21,7 +21,7 @@ const WINDOW_SCALE_MAX: u8 = 14;
 
 /// The states of RFC 9293, section 3.3.2, without LISTEN: who listens has no connection yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
+pub enum TcpState {
     /// Asked for a connection.
     SynSent,
     /// Was asked, or both asked at the same time.
@@ -153,7 +153,7 @@ pub struct Connection {
     pub(super) send_window: u32,
     pub(super) flags: Flag,
     pub(super) congestion: Congestion,
-    pub(super) state: State,
+    pub(super) state: TcpState,
     /// Bytes of data in a full segment to send.
     pub(super) mss: u16,
     pub(super) send_scale: u8,
@@ -199,7 +199,7 @@ pub struct Connection {
 
 /// What a connection works with.
 #[derive(Debug)]
-pub struct Context<'a> {
+pub struct TcpContext<'a> {
     /// The time in milliseconds; goes round.
     pub now_ms: u32,
     /// The same time in microseconds; goes round.
@@ -218,16 +218,16 @@ pub struct Context<'a> {
 impl Connection {
     /// A connection that asks for the other side; `first` is the number of its SYN, drawn so
     /// that nobody guesses it (RFC 6528).
-    pub fn connect(cx: &mut Context<'_>, first: Seq) -> Connection {
+    pub fn connect(cx: &mut TcpContext<'_>, first: Seq) -> Connection {
         cx.counters.connattempt += 1;
-        Connection::new(cx, first, State::SynSent)
+        Connection::new(cx, first, TcpState::SynSent)
     }
 
     /// A connection that another side asked for with `syn`.
-    pub fn accept(cx: &mut Context<'_>, first: Seq, syn: &Segment) -> Connection {
+    pub fn accept(cx: &mut TcpContext<'_>, first: Seq, syn: &Segment) -> Connection {
         cx.counters.accepts += 1;
         cx.counters.rcvtotal += 1;
-        let mut connection = Connection::new(cx, first, State::SynReceived);
+        let mut connection = Connection::new(cx, first, TcpState::SynReceived);
         connection.take_syn(cx, syn);
         let asks_for_ecn = syn.has(TcpFlags::ECE | TcpFlags::CWR);
         if asks_for_ecn && cx.tunables.ecn != Ecn::Off {
@@ -236,7 +236,7 @@ impl Connection {
         connection
     }
 
-    fn new(cx: &mut Context<'_>, first: Seq, state: State) -> Connection {
+    fn new(cx: &mut TcpContext<'_>, first: Seq, state: TcpState) -> Connection {
         let mss = cx.tunables.mss_bytes;
         let mut timers = Timers::default();
         let until_ms = cx.now_ms.wrapping_add(cx.tunables.connect_timeout_ms);
@@ -280,7 +280,7 @@ impl Connection {
     }
 
     /// Takes what the other side's SYN says, in either state.
-    pub(super) fn take_syn(&mut self, cx: &mut Context<'_>, syn: &Segment) {
+    pub(super) fn take_syn(&mut self, cx: &mut TcpContext<'_>, syn: &Segment) {
         self.expected = syn.seq + 1;
         self.last_ack_sent = self.expected;
         self.offered = self.expected + cx.tunables.receive_buffer_bytes;
@@ -354,19 +354,19 @@ impl Connection {
 
     /// Ends the connection, and tells nobody: what [`abort`](Connection::abort) wants to say finds
     /// no way out.
-    pub fn end_untold(&mut self, cx: &mut Context<'_>) {
+    pub fn end_untold(&mut self, cx: &mut TcpContext<'_>) {
         let how = self.reset_means();
         self.end(cx, how, &mut Outcome::default());
     }
 
     /// Ends the connection as it is: it is in TIME-WAIT, and nobody will send anything any more.
-    pub fn finish(&mut self, cx: &mut Context<'_>) {
+    pub fn finish(&mut self, cx: &mut TcpContext<'_>) {
         self.end(cx, End::Closed, &mut Outcome::default());
     }
 
     /// The number of the next byte that is expected (RCV.NXT); none before the peer's SYN.
     pub fn expected(&self) -> Option<Seq> {
-        (self.state != State::SynSent).then_some(self.expected)
+        (self.state != TcpState::SynSent).then_some(self.expected)
     }
 
     /// Whether the byte with this number is the next that is expected.
@@ -376,24 +376,24 @@ impl Connection {
 
     /// Whether it is over, and has nothing to send any more.
     pub fn is_closed(&self) -> bool {
-        self.state == State::Closed
+        self.state == TcpState::Closed
     }
 
     /// Where it stands.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> TcpState {
         self.state
     }
 
     /// Whether both sides know of each other.
     pub fn is_synchronized(&self) -> bool {
-        self.state >= State::Established && self.state != State::Closed
+        self.state >= TcpState::Established && self.state != TcpState::Closed
     }
 
     /// Whether `syn` may begin a new connection in the place of this one: it is over, and what
     /// comes is newer (RFC 9293, section 3.6.1; RFC 6191).
     pub fn gives_way_to(&self, syn: &Segment) -> bool {
         let is_syn = syn.has(TcpFlags::SYN) && !syn.has(TcpFlags::ACK) && !syn.has(TcpFlags::RST);
-        if !is_syn || self.state != State::TimeWait {
+        if !is_syn || self.state != TcpState::TimeWait {
             return self.is_closed();
         }
         match syn.timestamps {
@@ -412,16 +412,16 @@ impl Connection {
     }
 
     /// It is over.
-    pub(super) fn end(&mut self, cx: &mut Context<'_>, how: End, outcome: &mut Outcome) {
+    pub(super) fn end(&mut self, cx: &mut TcpContext<'_>, how: End, outcome: &mut Outcome) {
         cx.counters.closed += 1;
         match (how, self.state) {
             (End::Closed, _) => {}
             (End::CutOff, _) => cx.counters.testdrops += 1,
-            (_, State::SynSent) => cx.counters.conndrops += 1,
+            (_, TcpState::SynSent) => cx.counters.conndrops += 1,
             _ => cx.counters.drops += 1,
         }
         self.count_reassembly(cx);
-        self.state = State::Closed;
+        self.state = TcpState::Closed;
         self.timers.stop_all();
         self.flags = Flag(0);
         self.release(cx.sides);
@@ -429,8 +429,8 @@ impl Connection {
     }
 
     /// Both sides said that they are done, and we said it first.
-    pub(super) fn wait_for_stragglers(&mut self, cx: &Context<'_>) {
-        self.state = State::TimeWait;
+    pub(super) fn wait_for_stragglers(&mut self, cx: &TcpContext<'_>) {
+        self.state = TcpState::TimeWait;
         self.timers.stop_all();
         let at_ms = cx.now_ms.wrapping_add(cx.tunables.time_wait_ms);
         self.timers.set(Timer::TimeWait, at_ms);

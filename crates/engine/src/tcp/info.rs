@@ -1,6 +1,6 @@
 //! What can be seen of a connection from outside (`tcp_info` in other systems).
 
-use super::connection::{Connection, Flag, State};
+use super::connection::{Connection, Flag, TcpState};
 use super::seq::Seq;
 use super::tunables::Tunables;
 
@@ -8,7 +8,7 @@ use super::tunables::Tunables;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// Where it stands.
-    pub state: State,
+    pub state: TcpState,
     /// Whether both sides use timestamps.
     pub timestamps: bool,
     /// Whether both use SACK.

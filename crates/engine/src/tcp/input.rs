@@ -3,7 +3,7 @@
 
 use allosaur_packet::transport::tcp::TcpFlags;
 
-use super::connection::{Connection, Context, Flag, State};
+use super::connection::{Connection, Flag, TcpContext, TcpState};
 use super::outcome::{End, Outcome};
 use super::segment::Segment;
 use super::seq::Seq;
@@ -20,13 +20,13 @@ pub(super) struct Part {
 
 impl Connection {
     /// Takes a segment that arrived for this connection.
-    pub fn handle_segment(&mut self, cx: &mut Context<'_>, segment: &Segment) -> Outcome {
+    pub fn handle_segment(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> Outcome {
         let mut outcome = Outcome::default();
         cx.counters.rcvtotal += 1;
         if self.is_closed() || self.has(Flag::RESET) {
             return outcome;
         }
-        if self.state == State::SynSent {
+        if self.state == TcpState::SynSent {
             self.handle_in_syn_sent(cx, segment, &mut outcome);
             return outcome;
         }
@@ -67,7 +67,7 @@ impl Connection {
             Some((value, _)) => !Seq(value).is_before(Seq(self.timestamp)),
             None => !self.has(Flag::TIMESTAMPS),
         };
-        self.state == State::Established
+        self.state == TcpState::Established
             && bits == TcpFlags::ACK.0
             && segment.seq == self.expected
             && !(segment.seq + segment.len).is_after(self.offered)
@@ -87,7 +87,12 @@ impl Connection {
 
     /// What all the steps together do with such a segment.
     #[inline]
-    fn take_plain_data(&mut self, cx: &mut Context<'_>, segment: &Segment, outcome: &mut Outcome) {
+    fn take_plain_data(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        outcome: &mut Outcome,
+    ) {
         cx.counters.preddat += 1;
         cx.counters.rcvpack += 1;
         cx.counters.rcvbyte += u64::from(segment.len);
@@ -100,7 +105,7 @@ impl Connection {
     }
 
     #[inline]
-    fn count_prediction(&mut self, cx: &mut Context<'_>, segment: &Segment) {
+    fn count_prediction(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
         if segment.len > 0 && segment.ack == self.una {
             cx.counters.preddat += 1;
         } else if segment.len == 0 && segment.ack.is_after(self.una) {
@@ -109,7 +114,7 @@ impl Connection {
     }
 
     /// Data and the end of data: the seventh and the eighth step.
-    fn take_text(&mut self, cx: &mut Context<'_>, part: Part, outcome: &mut Outcome) {
+    fn take_text(&mut self, cx: &mut TcpContext<'_>, part: Part, outcome: &mut Outcome) {
         if part.len > 0 {
             self.take_data(cx, part, outcome);
         }
@@ -121,12 +126,12 @@ impl Connection {
         }
     }
 
-    pub(super) fn become_established(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
+    pub(super) fn become_established(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
         cx.counters.connects += 1;
         if self.has(Flag::ECN) {
             cx.counters.ecn_shs += 1;
         }
-        self.state = State::Established;
+        self.state = TcpState::Established;
         if self.backoff > 0 {
             // "If the SYN or SYN/ACK is lost, the initial window used by a sender after a
             // correctly transmitted SYN MUST be one segment" (RFC 5681, section 3.1).
@@ -142,7 +147,7 @@ impl Connection {
     /// RFC 9293, section 3.10.7.3.
     fn handle_in_syn_sent(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut TcpContext<'_>,
         segment: &Segment,
         outcome: &mut Outcome,
     ) {
@@ -163,7 +168,7 @@ impl Connection {
         self.take_syn(cx, segment);
         if !acks {
             // Both sides connect at the same time: our SYN leaves again, with an acknowledgment.
-            self.state = State::SynReceived;
+            self.state = TcpState::SynReceived;
             self.resend_syn();
             return;
         }
@@ -192,7 +197,7 @@ impl Connection {
 
     /// The other side is there.
     #[inline]
-    fn hear(&mut self, cx: &Context<'_>) {
+    fn hear(&mut self, cx: &TcpContext<'_>) {
         self.heard_ms = cx.now_ms;
         if self.probes > 0 {
             self.probes = 0;
@@ -217,7 +222,7 @@ impl Connection {
     }
 
     /// Marks of routers, and what the other side says of them (RFC 3168, section 6.1).
-    fn note_congestion(&mut self, cx: &mut Context<'_>, segment: &Segment) {
+    fn note_congestion(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
         if segment.has(TcpFlags::CWR) {
             self.clear(Flag::ECN_ECHO);
         }
@@ -244,7 +249,7 @@ impl Connection {
     /// Takes the window if the segment is newer than the one that told it last (RFC 9293,
     /// section 3.10.7.4, fifth): of two that are as new, the larger.
     #[inline]
-    fn update_window(&mut self, cx: &mut Context<'_>, segment: &Segment, advanced: bool) {
+    fn update_window(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, advanced: bool) {
         if segment.seq.is_before(self.window_seq) || segment.ack.is_before(self.una) {
             return;
         }
@@ -274,7 +279,7 @@ impl Connection {
         self.early_fin = at;
     }
 
-    fn take_fin(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
+    fn take_fin(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
         // Who sends data after the end is not listened to.
         if self.early_fin.is_after(self.expected) {
             return;
@@ -284,18 +289,18 @@ impl Connection {
         self.expected += 1;
         outcome.peer_closed = true;
         match self.state {
-            State::SynReceived | State::Established => self.state = State::CloseWait,
-            State::FinWait1 => self.state = State::Closing,
-            State::FinWait2 => {
+            TcpState::SynReceived | TcpState::Established => self.state = TcpState::CloseWait,
+            TcpState::FinWait1 => self.state = TcpState::Closing,
+            TcpState::FinWait2 => {
                 self.wait_for_stragglers(cx);
                 outcome.ended = Some(End::Closed);
             }
-            State::SynSent
-            | State::CloseWait
-            | State::Closing
-            | State::LastAck
-            | State::TimeWait
-            | State::Closed => {}
+            TcpState::SynSent
+            | TcpState::CloseWait
+            | TcpState::Closing
+            | TcpState::LastAck
+            | TcpState::TimeWait
+            | TcpState::Closed => {}
         }
     }
 }

@@ -36,7 +36,7 @@ mod timeout;
 mod timers;
 mod tunables;
 
-pub use connection::{Connection, Context, State};
+pub use connection::{Connection, TcpContext, TcpState};
 pub use counters::TcpCounters;
 pub use info::Info;
 pub use outcome::{End, Outcome};

@@ -2,7 +2,7 @@
 
 use allosaur_packet::transport::tcp::TcpFlags;
 
-use super::connection::{Connection, Context, Flag, State};
+use super::connection::{Connection, Flag, TcpContext, TcpState};
 use super::outcome::{End, Outcome};
 use super::segment::Segment;
 use super::seq::Seq;
@@ -59,7 +59,7 @@ impl Connection {
     /// sending (of a reset) is told in `outcome`.
     pub fn poll_transmit(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut TcpContext<'_>,
         outcome: &mut Outcome,
         mut send: impl FnMut(&Segment) -> bool,
     ) -> Progress {
@@ -110,7 +110,7 @@ impl Connection {
     /// not the one that the end follows.
     fn send_full(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut TcpContext<'_>,
         send: &mut impl FnMut(&Segment) -> bool,
     ) -> Progress {
         let mss = u32::from(self.mss);
@@ -150,7 +150,13 @@ impl Connection {
     }
 
     /// So many full segments of new data left; the next would be `segment`.
-    fn note_full_sent(&mut self, cx: &mut Context<'_>, segment: &Segment, bytes: u32, count: u64) {
+    fn note_full_sent(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        bytes: u32,
+        count: u64,
+    ) {
         cx.counters.sndtotal += count;
         cx.counters.sndpack += count;
         cx.counters.sndbyte_ok += u64::from(bytes);
@@ -163,7 +169,7 @@ impl Connection {
     }
 
     /// What the application wrote since the last time.
-    fn count_written(&mut self, cx: &mut Context<'_>) {
+    fn count_written(&mut self, cx: &mut TcpContext<'_>) {
         if self.counted != self.end {
             cx.counters.sndbyte += u64::from(self.counted.until(self.end));
             self.counted = self.end;
@@ -175,7 +181,7 @@ impl Connection {
     fn is_reset_of_use(&self) -> bool {
         !matches!(
             self.state,
-            State::SynSent | State::Closing | State::LastAck | State::TimeWait
+            TcpState::SynSent | TcpState::Closing | TcpState::LastAck | TcpState::TimeWait
         )
     }
 
@@ -183,7 +189,7 @@ impl Connection {
     pub(super) fn reset_means(&self) -> End {
         if self.has(Flag::GIVEN_UP) {
             End::TimedOut
-        } else if self.state == State::TimeWait {
+        } else if self.state == TcpState::TimeWait {
             End::Closed
         } else if self.has(Flag::CUT_OFF) {
             End::CutOff
@@ -194,7 +200,7 @@ impl Connection {
 
     /// After a rest longer than a timeout, the window begins anew: "if the TCP has not sent data
     /// in an interval exceeding the retransmission timeout" (RFC 5681, section 4.1).
-    fn rest(&mut self, cx: &mut Context<'_>) {
+    fn rest(&mut self, cx: &mut TcpContext<'_>) {
         let has_new = self.una == self.high && self.next.is_before(self.end);
         if !has_new || !self.is_synchronized() {
             return;
@@ -209,7 +215,7 @@ impl Connection {
     }
 
     #[inline]
-    fn next_piece(&self, cx: &Context<'_>) -> Option<Piece> {
+    fn next_piece(&self, cx: &TcpContext<'_>) -> Option<Piece> {
         if self.is_closed() {
             return None;
         }
@@ -220,7 +226,7 @@ impl Connection {
             if self.next == self.una {
                 return Some(Piece::Syn);
             }
-            let asks = self.state == State::SynReceived && self.has(Flag::ACK_NOW);
+            let asks = self.state == TcpState::SynReceived && self.has(Flag::ACK_NOW);
             return asks.then_some(Piece::Acknowledgment);
         }
         let data = if self.has(Flag::RECOVERY) {
@@ -237,7 +243,7 @@ impl Connection {
         self.has(Flag::KEEP_PROBE).then_some(Piece::KeepProbe)
     }
 
-    fn next_in_recovery(&self, cx: &Context<'_>) -> Option<Piece> {
+    fn next_in_recovery(&self, cx: &TcpContext<'_>) -> Option<Piece> {
         let span_max = self.segment_bytes(cx);
         let must = self.has(Flag::RESEND);
         if !self.has(Flag::SACK) {
@@ -285,7 +291,7 @@ impl Connection {
 
     /// Bytes of data in a full segment now.
     #[inline]
-    fn segment_bytes(&self, cx: &Context<'_>) -> u32 {
+    fn segment_bytes(&self, cx: &TcpContext<'_>) -> u32 {
         let mss = u32::from(self.mss);
         if !self.side.is_some() {
             return mss;
@@ -294,7 +300,7 @@ impl Connection {
     }
 
     /// What follows `next`: new data, or old data again after a timeout.
-    fn next_in_order(&self, cx: &Context<'_>) -> Option<Piece> {
+    fn next_in_order(&self, cx: &TcpContext<'_>) -> Option<Piece> {
         let (seq, gap) = if self.side.is_some() && self.next.is_before(self.high) {
             self.skip_sacked(cx)
         } else {
@@ -323,7 +329,7 @@ impl Connection {
 
     /// How much more both windows allow from `seq` on.
     #[inline]
-    fn usable_window(&self, cx: &Context<'_>, seq: Seq) -> u32 {
+    fn usable_window(&self, cx: &TcpContext<'_>, seq: Seq) -> u32 {
         let under_way = self.una.until(seq);
         if self.has(Flag::RECOVERY) && self.has(Flag::SACK) {
             // The pipe was asked already.
@@ -343,7 +349,7 @@ impl Connection {
     }
 
     /// Nagle, and no silly windows (RFC 9293, sections 3.7.4 and 3.8.6.2.1).
-    fn may_send_short(&self, cx: &Context<'_>, len: u32, waiting: u32) -> bool {
+    fn may_send_short(&self, cx: &TcpContext<'_>, len: u32, waiting: u32) -> bool {
         if self.next.is_before(self.high) {
             return true;
         }
@@ -355,7 +361,7 @@ impl Connection {
             || self.has(Flag::PROBE)
     }
 
-    fn sack_option_bytes(&self, cx: &Context<'_>) -> u32 {
+    fn sack_option_bytes(&self, cx: &TcpContext<'_>) -> u32 {
         let blocks = self.sack_blocks(cx, self.sack_blocks_max());
         match blocks.as_slice().len() as u32 {
             0 => 0,
@@ -371,7 +377,7 @@ impl Connection {
         }
     }
 
-    fn segment_of(&self, cx: &Context<'_>, piece: Piece) -> Segment {
+    fn segment_of(&self, cx: &TcpContext<'_>, piece: Piece) -> Segment {
         match piece {
             Piece::Reset => Segment {
                 seq: self.quiet_seq(),
@@ -394,8 +400,8 @@ impl Connection {
         self.high.min(self.una + self.send_window)
     }
 
-    fn syn(&self, cx: &Context<'_>) -> Segment {
-        let is_answer = self.state == State::SynReceived;
+    fn syn(&self, cx: &TcpContext<'_>) -> Segment {
+        let is_answer = self.state == TcpState::SynReceived;
         let knows = |flag| !is_answer || self.has(flag);
         let tunables = cx.tunables;
         let mut flags = TcpFlags::SYN;
@@ -425,7 +431,7 @@ impl Connection {
     }
 
     /// The header of any segment after the SYN.
-    fn header(&self, cx: &Context<'_>, seq: Seq) -> Segment {
+    fn header(&self, cx: &TcpContext<'_>, seq: Seq) -> Segment {
         let mut flags = TcpFlags::ACK;
         if self.has(Flag::ECN_ECHO) {
             flags |= TcpFlags::ECE;
@@ -452,7 +458,7 @@ impl Connection {
     /// move left, and moves right only by enough that the peer sends no tiny segments (RFC 9293,
     /// section 3.8.6.2.2).
     #[cold]
-    fn window_left(&self, cx: &Context<'_>) -> u32 {
+    fn window_left(&self, cx: &TcpContext<'_>) -> u32 {
         let offered = self.expected.until(self.offered);
         let room = cx.tunables.receive_buffer_bytes;
         let left = room.saturating_sub(cx.unread_bytes);
@@ -466,7 +472,7 @@ impl Connection {
 
     /// The application has consumed bytes that had waited: the peer is told when that opens the
     /// window by two segments, or by half of it.
-    pub fn note_read(&mut self, cx: &Context<'_>) {
+    pub fn note_read(&mut self, cx: &TcpContext<'_>) {
         let offered = self.expected.until(self.offered);
         let room = cx.tunables.receive_buffer_bytes;
         let left = room.saturating_sub(cx.unread_bytes);
@@ -477,7 +483,7 @@ impl Connection {
         }
     }
 
-    fn data_segment(&self, cx: &Context<'_>, seq: Seq, len: u32, fin: bool) -> Segment {
+    fn data_segment(&self, cx: &TcpContext<'_>, seq: Seq, len: u32, fin: bool) -> Segment {
         let mut segment = Segment {
             len,
             offset: self.oldest_byte().until(seq),
@@ -504,7 +510,7 @@ impl Connection {
     /// The segment left.
     fn note_sent(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut TcpContext<'_>,
         piece: Piece,
         segment: &Segment,
         outcome: &mut Outcome,
@@ -541,7 +547,7 @@ impl Connection {
     }
 
     /// An acknowledgment left, alone or with data.
-    fn note_acknowledged(&mut self, cx: &mut Context<'_>, segment: &Segment) {
+    fn note_acknowledged(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
         if !segment.sack.as_slice().is_empty() {
             cx.counters.sack_send_blocks += 1;
         }
@@ -558,7 +564,7 @@ impl Connection {
 
     fn note_data_sent(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut TcpContext<'_>,
         seq: Seq,
         len: u32,
         fin: bool,
@@ -599,7 +605,7 @@ impl Connection {
         self.start_retransmission(cx);
     }
 
-    fn note_sent_again(&mut self, cx: &mut Context<'_>, bytes: u32) {
+    fn note_sent_again(&mut self, cx: &mut TcpContext<'_>, bytes: u32) {
         if bytes == 0 {
             return;
         }
@@ -615,22 +621,22 @@ impl Connection {
     fn note_fin_sent(&mut self) {
         self.set(Flag::FIN_SENT);
         match self.state {
-            State::Established => self.state = State::FinWait1,
-            State::CloseWait => self.state = State::LastAck,
+            TcpState::Established => self.state = TcpState::FinWait1,
+            TcpState::CloseWait => self.state = TcpState::LastAck,
             // It leaves again.
-            State::SynSent
-            | State::SynReceived
-            | State::FinWait1
-            | State::FinWait2
-            | State::Closing
-            | State::LastAck
-            | State::TimeWait
-            | State::Closed => {}
+            TcpState::SynSent
+            | TcpState::SynReceived
+            | TcpState::FinWait1
+            | TcpState::FinWait2
+            | TcpState::Closing
+            | TcpState::LastAck
+            | TcpState::TimeWait
+            | TcpState::Closed => {}
         }
     }
 
     /// Begins to measure a round trip, if none is being measured.
-    fn time(&mut self, cx: &mut Context<'_>, end: Seq) {
+    fn time(&mut self, cx: &mut TcpContext<'_>, end: Seq) {
         if !self.has(Flag::TIMING) {
             self.set(Flag::TIMING);
             self.timed = end;
@@ -640,7 +646,7 @@ impl Connection {
     }
 
     /// RFC 6298, rule 5.1.
-    fn start_retransmission(&mut self, cx: &Context<'_>) {
+    fn start_retransmission(&mut self, cx: &TcpContext<'_>) {
         if self.has(Flag::PERSIST) {
             self.clear(Flag::PERSIST);
             self.backoff = 0;
@@ -655,7 +661,7 @@ impl Connection {
 
     /// Data waits, nothing is under way that could be acknowledged, and the window has no room:
     /// it will be asked for.
-    fn wait_for_window(&mut self, cx: &Context<'_>) {
+    fn wait_for_window(&mut self, cx: &TcpContext<'_>) {
         let waits = self.next.is_before(self.end) && self.is_synchronized();
         let is_quiet = self.una == self.next && !self.timers.is_set(Timer::Retransmit);
         if !waits || !is_quiet || self.is_closed() {

@@ -4,7 +4,7 @@
 
 use allosaur_packet::transport::tcp_options::{SACK_BLOCKS_MAX, SackBlock, SackBlocks};
 
-use super::connection::{Connection, Context, Flag, State};
+use super::connection::{Connection, Flag, TcpContext, TcpState};
 use super::counters::TcpCounters;
 use super::input::Part;
 use super::outcome::Outcome;
@@ -13,13 +13,13 @@ use super::seq::Seq;
 use super::timers::Timer;
 
 impl Connection {
-    pub(super) fn take_data(&mut self, cx: &mut Context<'_>, part: Part, outcome: &mut Outcome) {
+    pub(super) fn take_data(&mut self, cx: &mut TcpContext<'_>, part: Part, outcome: &mut Outcome) {
         if self.has(Flag::PEER_CLOSED) {
             return;
         }
         if self.has(Flag::FIN_WANTED) {
             cx.counters.rcvafterclose += 1;
-            if self.state == State::FinWait2 {
+            if self.state == TcpState::FinWait2 {
                 self.wait_for_fin(cx);
             }
         }
@@ -30,7 +30,7 @@ impl Connection {
         }
     }
 
-    fn take_in_order(&mut self, cx: &mut Context<'_>, part: Part, outcome: &mut Outcome) {
+    fn take_in_order(&mut self, cx: &mut TcpContext<'_>, part: Part, outcome: &mut Outcome) {
         let mut delivered = part.len;
         let has_missed = self.has_missed(cx);
         if has_missed {
@@ -53,7 +53,7 @@ impl Connection {
     /// Every second segment is acknowledged at once (RFC 9293, section 3.8.6.3), or as many bytes
     /// as the user said; the others wait for company.
     #[inline]
-    pub(super) fn acknowledge_soon(&mut self, cx: &Context<'_>) {
+    pub(super) fn acknowledge_soon(&mut self, cx: &TcpContext<'_>) {
         let waiting = self.last_ack_sent.until(self.expected);
         let is_enough = match u32::from(cx.tunables.acknowledge_bytes) {
             0 => self.timers.is_set(Timer::DelayedAck),
@@ -69,7 +69,7 @@ impl Connection {
     }
 
     /// What had arrived that follows `end`. Returns its bytes.
-    fn take_arrived(&mut self, cx: &mut Context<'_>, end: Seq) -> u32 {
+    fn take_arrived(&mut self, cx: &mut TcpContext<'_>, end: Seq) -> u32 {
         let side = cx.sides.of(&mut self.side);
         let before = side.arrived.bytes();
         let to = side.arrived.take_front(end).unwrap_or(end);
@@ -85,13 +85,13 @@ impl Connection {
     }
 
     /// Whether something arrived that lies beyond what is missing.
-    fn has_missed(&self, cx: &Context<'_>) -> bool {
+    fn has_missed(&self, cx: &TcpContext<'_>) -> bool {
         let side = cx.sides.look(self.side);
         side.is_some_and(|side| !side.arrived.is_empty())
     }
 
     /// A reassembly is complete, or given up: how long was it?
-    pub(super) fn count_reassembly(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn count_reassembly(&mut self, cx: &mut TcpContext<'_>) {
         if !self.side.is_some() {
             return;
         }
@@ -103,7 +103,7 @@ impl Connection {
         }
     }
 
-    fn take_out_of_order(&mut self, cx: &mut Context<'_>, part: Part) {
+    fn take_out_of_order(&mut self, cx: &mut TcpContext<'_>, part: Part) {
         // RFC 5681, section 4.2: at once, so that the sender learns of the gap.
         self.set(Flag::ACK_NOW);
         self.disordered_segments = self.disordered_segments.saturating_add(1);
@@ -162,7 +162,7 @@ impl Connection {
     }
 
     /// What a SACK option says: the range that grew last comes first.
-    pub(super) fn sack_blocks(&self, cx: &Context<'_>, count_max: usize) -> SackBlocks {
+    pub(super) fn sack_blocks(&self, cx: &TcpContext<'_>, count_max: usize) -> SackBlocks {
         let none = SackBlocks::default();
         if !self.side.is_some() || !self.has(Flag::SACK) {
             return none;

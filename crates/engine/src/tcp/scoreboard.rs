@@ -1,6 +1,6 @@
 //! What the other side has beyond what is missing, and so what is lost (RFC 6675).
 
-use super::connection::{Connection, Context, Flag};
+use super::connection::{Connection, Flag, TcpContext};
 use super::segment::Segment;
 use super::seq::Seq;
 
@@ -9,7 +9,7 @@ const RANGES_MAX: usize = 64;
 
 impl Connection {
     /// Takes the SACK option of a segment. Returns whether it told anything new.
-    pub(super) fn note_sacked(&mut self, cx: &mut Context<'_>, segment: &Segment) -> bool {
+    pub(super) fn note_sacked(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> bool {
         let blocks = segment.sack.as_slice();
         if blocks.is_empty() || !self.has(Flag::SACK) {
             return false;
@@ -34,7 +34,7 @@ impl Connection {
     }
 
     /// Forgets what is acknowledged now.
-    pub(super) fn trim_sacked(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn trim_sacked(&mut self, cx: &mut TcpContext<'_>) {
         let una = self.una;
         let side = cx.sides.of(&mut self.side);
         side.sacked.trim(una);
@@ -43,7 +43,7 @@ impl Connection {
     }
 
     /// Forgets all: who answers a timeout may have thrown it away.
-    pub(super) fn forget_sacked(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn forget_sacked(&mut self, cx: &mut TcpContext<'_>) {
         if self.side.is_some() {
             cx.sides.of(&mut self.side).sacked.clear();
             self.release_idle_side(cx);
@@ -51,7 +51,7 @@ impl Connection {
     }
 
     /// Gives the side block back when nothing is in it.
-    pub(super) fn release_idle_side(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn release_idle_side(&mut self, cx: &mut TcpContext<'_>) {
         let Some(side) = cx.sides.look(self.side) else {
             return;
         };
@@ -61,7 +61,7 @@ impl Connection {
     }
 
     /// What is neither acknowledged nor sacked, in order.
-    fn holes<'a>(&self, cx: &'a Context<'_>) -> impl Iterator<Item = Hole> + 'a {
+    fn holes<'a>(&self, cx: &'a TcpContext<'_>) -> impl Iterator<Item = Hole> + 'a {
         let side = cx.sides.look(self.side);
         let sacked = side.map_or(&[][..], |side| side.sacked.as_slice());
         let duplicates = u32::from(cx.tunables.duplicates_max);
@@ -87,12 +87,12 @@ impl Connection {
     }
 
     /// Whether what is oldest is lost.
-    pub(super) fn is_first_lost(&self, cx: &Context<'_>) -> bool {
+    pub(super) fn is_first_lost(&self, cx: &TcpContext<'_>) -> bool {
         self.side.is_some() && self.holes(cx).next().is_some_and(|hole| hole.is_lost)
     }
 
     /// Bytes that are thought to be under way (RFC 6675, section 4, SetPipe).
-    fn pipe_bytes(&self, cx: &Context<'_>) -> u32 {
+    fn pipe_bytes(&self, cx: &TcpContext<'_>) -> u32 {
         let resent = self.resent(cx);
         let under_way = self.holes(cx).map(|hole| {
             let first = if hole.is_lost {
@@ -106,13 +106,13 @@ impl Connection {
     }
 
     /// All before this was sent again in this repair (HighRxt).
-    fn resent(&self, cx: &Context<'_>) -> Seq {
+    fn resent(&self, cx: &TcpContext<'_>) -> Seq {
         let side = cx.sides.look(self.side);
         side.map_or(self.una, |side| side.resent.max(self.una))
     }
 
     /// Whether another segment may leave during a repair (RFC 6675, section 5, step C).
-    pub(super) fn pipe_has_room(&self, cx: &Context<'_>) -> bool {
+    pub(super) fn pipe_has_room(&self, cx: &TcpContext<'_>) -> bool {
         let room = self.congestion.window_bytes;
         room.saturating_sub(self.pipe_bytes(cx)) >= u32::from(self.mss)
     }
@@ -121,7 +121,7 @@ impl Connection {
     /// with `any` also what might be (rule 3).
     pub(super) fn next_hole(
         &self,
-        cx: &Context<'_>,
+        cx: &TcpContext<'_>,
         span_max: u32,
         any: bool,
     ) -> Option<(Seq, u32)> {
@@ -136,7 +136,7 @@ impl Connection {
     }
 
     /// The oldest segment, with which a repair begins.
-    pub(super) fn first_hole(&self, cx: &Context<'_>, span_max: u32) -> Option<(Seq, u32)> {
+    pub(super) fn first_hole(&self, cx: &TcpContext<'_>, span_max: u32) -> Option<(Seq, u32)> {
         let hole = self.holes(cx).next()?;
         Some((hole.from, hole.from.until(hole.to).min(span_max)))
     }
@@ -144,7 +144,7 @@ impl Connection {
     /// The end of what is under way, once in a repair when nothing else may leave: "we provide
     /// the opportunity for a single 'rescue' retransmission per entry into loss recovery"
     /// (NextSeg, rule 4). Not after new data, which will tell of losses itself.
-    pub(super) fn rescue(&self, cx: &Context<'_>, span_max: u32) -> Option<(Seq, u32)> {
+    pub(super) fn rescue(&self, cx: &TcpContext<'_>, span_max: u32) -> Option<(Seq, u32)> {
         if self.has(Flag::ONCE) || self.high != self.recover {
             return None;
         }
@@ -155,13 +155,13 @@ impl Connection {
     }
 
     /// All before `to` that is not sacked was sent again.
-    pub(super) fn note_resent(&mut self, cx: &mut Context<'_>, to: Seq) {
+    pub(super) fn note_resent(&mut self, cx: &mut TcpContext<'_>, to: Seq) {
         let side = cx.sides.of(&mut self.side);
         side.resent = side.resent.max(to);
     }
 
     /// Where to go on after a timeout: what the other side says it has is left out. And how far.
-    pub(super) fn skip_sacked(&self, cx: &Context<'_>) -> (Seq, Option<Seq>) {
+    pub(super) fn skip_sacked(&self, cx: &TcpContext<'_>) -> (Seq, Option<Seq>) {
         let Some(side) = cx.sides.look(self.side) else {
             return (self.next, None);
         };

@@ -1,6 +1,6 @@
 //! What happens when a timer of a connection is due.
 
-use super::connection::{Connection, Context, Flag, State};
+use super::connection::{Connection, Flag, TcpContext, TcpState};
 use super::outcome::{End, Outcome};
 use super::timers::{TIMERS, Timer};
 
@@ -14,7 +14,7 @@ impl Connection {
     }
 
     /// Does what is due. Too early is no error.
-    pub fn handle_timeout(&mut self, cx: &mut Context<'_>) -> Outcome {
+    pub fn handle_timeout(&mut self, cx: &mut TcpContext<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         for timer in TIMERS {
             if !self.timers.is_due(timer, cx.now_ms) {
@@ -29,7 +29,7 @@ impl Connection {
                     self.set(Flag::ACK_NOW);
                 }
                 Timer::Keep => self.ask_for_life(cx, &mut outcome),
-                Timer::TimeWait if self.state == State::FinWait2 => {
+                Timer::TimeWait if self.state == TcpState::FinWait2 => {
                     self.tire_of_waiting(cx, &mut outcome);
                 }
                 Timer::TimeWait => self.end(cx, End::Closed, &mut outcome),
@@ -39,7 +39,7 @@ impl Connection {
     }
 
     /// Nothing was acknowledged for a whole timeout (RFC 6298, rules 5.4 to 5.7).
-    fn time_out(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
+    fn time_out(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
         self.backoff += 1;
         let is_synchronized = self.is_synchronized();
         if self.backoff > RETRANSMISSIONS_MAX {
@@ -76,7 +76,7 @@ impl Connection {
 
     /// The window is closed: ask for it (RFC 9293, section 3.8.6.1). Or it is small, and stays
     /// so: use what there is (section 3.8.6.2.1).
-    fn persist(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
+    fn persist(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
         cx.counters.persisttimeo += 1;
         self.probes = self.probes.saturating_add(1);
         if self.probes > RETRANSMISSIONS_MAX {
@@ -88,7 +88,7 @@ impl Connection {
     }
 
     /// Nothing was heard (RFC 9293, section 3.8.4), or the connection does not come to be.
-    fn ask_for_life(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
+    fn ask_for_life(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
         if !self.is_synchronized() {
             cx.counters.keeptimeo += 1;
             cx.counters.keepdrops += 1;
@@ -118,7 +118,7 @@ impl Connection {
     /// The other side has our FIN and is to send its own. RFC 9293 would wait for ever; all systems
     /// give up at some time when nobody reads here any more, and BSD after as long as it would ask a
     /// silent side for life. Data starts the time anew.
-    pub(super) fn wait_for_fin(&mut self, cx: &Context<'_>) {
+    pub(super) fn wait_for_fin(&mut self, cx: &TcpContext<'_>) {
         let wait_ms = cx.tunables.fin_wait_ms();
         self.timers
             .set(Timer::TimeWait, cx.now_ms.wrapping_add(wait_ms));
@@ -126,7 +126,7 @@ impl Connection {
 
     /// The other side did not close in time. While it does not answer either, the questions for life
     /// say when it is over.
-    fn tire_of_waiting(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
+    fn tire_of_waiting(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
         if self.probes == 0 {
             return self.give_up(cx, outcome);
         }
@@ -135,8 +135,8 @@ impl Connection {
     }
 
     /// Ends the connection without hope; the other side is told once if it may know of us.
-    fn give_up(&mut self, cx: &mut Context<'_>, outcome: &mut Outcome) {
-        if self.state == State::SynSent {
+    fn give_up(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
+        if self.state == TcpState::SynSent {
             return self.end(cx, End::TimedOut, outcome);
         }
         self.abort();

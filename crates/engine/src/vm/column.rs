@@ -9,7 +9,8 @@ use super::digit::count_digits;
 use super::instruction::Width;
 use super::odometer::{Turns, count_chained};
 use super::program::{
-    Bits, Checksum, Draw, Ending, Mapping, Part, Program, Sequence, Source, Variable, Walk, fold,
+    Bits, Checksum, Draw, Ending, FieldProgram, Mapping, Part, Sequence, Source, Variable, Walk,
+    fold,
 };
 use super::sequence::Reader;
 use super::state::{CounterState, State};
@@ -43,7 +44,7 @@ impl Default for Columns {
 
 impl Columns {
     /// Computes all variables of the next `n` packets, and moves `state` on.
-    pub(super) fn fill(&mut self, program: &Program, state: &mut State, n: usize) {
+    pub(super) fn fill(&mut self, program: &FieldProgram, state: &mut State, n: usize) {
         if self.narrow.len() < program.narrow_columns {
             self.narrow.resize(program.narrow_columns, [0; BURST]);
         }

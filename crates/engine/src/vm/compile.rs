@@ -12,30 +12,33 @@ use super::instruction::{
     Checksums, Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width,
 };
 use super::program::{
-    self, Action, Bits, Digit, Draw, LINE_BYTES, Mapping, Program, Source, Variable, Walk, Write,
-    draws_of,
+    self, Action, Bits, Digit, Draw, FieldProgram, LINE_BYTES, Mapping, Source, Variable, Walk,
+    Write, draws_of,
 };
-use super::verify::{self, ProgramError};
+use super::verify::{self, InstructionError};
 
-impl Program {
+impl FieldProgram {
     /// Checks `instructions` and compiles them for the packet `template`, which is the whole
     /// frame as it would be sent without them: padded, with its MAC addresses, without FCS.
     ///
     /// # Errors
     /// The first instruction that breaks a rule, with the field and the remedy.
-    pub fn compile(instructions: &[Instruction], template: &[u8]) -> Result<Program, ProgramError> {
-        Program::compile_for(Checksums::Complete, instructions, template)
+    pub fn compile(
+        instructions: &[Instruction],
+        template: &[u8],
+    ) -> Result<FieldProgram, InstructionError> {
+        FieldProgram::compile_for(Checksums::Complete, instructions, template)
     }
 
-    /// As [`Program::compile`], for a port that computes checksums or does not.
+    /// As [`FieldProgram::compile`], for a port that computes checksums or does not.
     ///
     /// # Errors
-    /// As [`Program::compile`].
+    /// As [`FieldProgram::compile`].
     pub fn compile_for(
         checksums: Checksums,
         instructions: &[Instruction],
         template: &[u8],
-    ) -> Result<Program, ProgramError> {
+    ) -> Result<FieldProgram, InstructionError> {
         verify::verify(instructions, template)?;
         let mut compiler = Compiler::new(checksums, instructions, template);
         for instruction in instructions {
@@ -86,7 +89,7 @@ struct Compiler<'a> {
     checksums: Checksums,
     instructions: &'a [Instruction],
     template: &'a [u8],
-    program: Program,
+    program: FieldProgram,
 }
 
 impl<'a> Compiler<'a> {
@@ -95,7 +98,7 @@ impl<'a> Compiler<'a> {
         instructions: &'a [Instruction],
         template: &'a [u8],
     ) -> Compiler<'a> {
-        let program = Program {
+        let program = FieldProgram {
             variables: Vec::new(),
             actions: Vec::new(),
             trim: None,
@@ -389,7 +392,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn finish(mut self) -> Program {
+    fn finish(mut self) -> FieldProgram {
         let mut changed: Vec<(usize, usize, u64)> = self
             .program
             .actions

@@ -5,10 +5,10 @@ use std::fmt::{self, Write as _};
 use super::cycle::Cycle;
 use super::instruction::Width;
 use super::program::{
-    Action, Bits, Checksum, Digit, Draw, Mapping, Program, Sequence, Variable, Walk, Write,
+    Action, Bits, Checksum, Digit, Draw, FieldProgram, Mapping, Sequence, Variable, Walk, Write,
 };
 
-impl Program {
+impl FieldProgram {
     /// The program as text, one line an operation. Ranges are shown as padded.
     pub fn disassemble(&self) -> String {
         let mut text = String::new();

@@ -6,7 +6,7 @@
 //! core; `cycle` is the arithmetic of counters, `odometer` that of counters that follow one
 //! another, `digit` that of tuples, `sequence` reads random values that repeat.
 //!
-//! How it is driven: [`Program::compile`] once for each stream, [`State::new`] once for each
+//! How it is driven: [`FieldProgram::compile`] once for each stream, [`State::new`] once for each
 //! stream and core, one [`Stage`] for each core. Then, for each burst: [`Stage::run`] with the
 //! stream's program, state and template, and for each packet `i` of the burst,
 //! [`Stage::length`] and [`Stage::write`].
@@ -32,10 +32,10 @@ pub use checksum::left_checksums;
 pub use instruction::{
     Checksums, Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width,
 };
-pub use program::Program;
+pub use program::FieldProgram;
 pub use run::Stage;
 pub use state::State;
-pub use verify::ProgramError;
+pub use verify::InstructionError;
 
 /// Most packets of one burst.
 pub const BURST: usize = 64;

@@ -14,7 +14,7 @@ pub(super) const LINE_BYTES: usize = 64;
 
 /// A field engine program, verified and compiled for one packet template.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Program {
+pub struct FieldProgram {
     /// In the order of their declaration, which is the order of the random draws.
     pub(super) variables: Vec<Variable>,
     /// What is done to each packet, in order.
@@ -220,7 +220,7 @@ pub(super) struct Part {
     pub(super) upper: bool,
 }
 
-impl Program {
+impl FieldProgram {
     /// Whether packets differ from the template at all.
     pub fn changes_packets(&self) -> bool {
         !self.actions.is_empty() || self.trim.is_some()

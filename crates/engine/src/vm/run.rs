@@ -7,7 +7,7 @@
 use super::BURST;
 use super::column::{Columns, low8, low16, low32};
 use super::instruction::Width;
-use super::program::{Action, Checksum, LINE_BYTES, Program, Source, Varying, Write, fold};
+use super::program::{Action, Checksum, FieldProgram, LINE_BYTES, Source, Varying, Write, fold};
 use super::state::State;
 
 /// The scratch of one core, for the bursts of all its streams, one after the other.
@@ -41,7 +41,7 @@ impl Default for Stage {
 impl Stage {
     /// Prepares the stream's next `n` packets, at most [`BURST`], and moves `state` on by them.
     /// `template` is the one that `program` was compiled for, and `state` was made for `program`.
-    pub fn run(&mut self, program: &Program, state: &mut State, template: &[u8], n: usize) {
+    pub fn run(&mut self, program: &FieldProgram, state: &mut State, template: &[u8], n: usize) {
         assert!(n <= BURST, "a burst has at most {BURST} packets, not {n}");
         debug_assert_eq!(template.len(), program.template_bytes);
         self.prepare_slots(program, template, n);
@@ -80,7 +80,7 @@ impl Stage {
     }
 
     /// As [`Stage::write`], where the other bytes of the template are in their place already: of
-    /// what packet `i` has of it, all but the last [`Program::constant_end_bytes`] of the template.
+    /// what packet `i` has of it, all but the last [`FieldProgram::constant_end_bytes`] of the template.
     #[inline(always)]
     pub fn write_beginning(&self, i: usize, out: &mut [u8]) {
         let slot = &self.slots[i * self.slot_bytes..(i + 1) * self.slot_bytes];
@@ -94,7 +94,7 @@ impl Stage {
     }
 
     /// Makes `n` slots hold the template's beginning, but for the bytes that the program writes.
-    fn prepare_slots(&mut self, program: &Program, template: &[u8], n: usize) {
+    fn prepare_slots(&mut self, program: &FieldProgram, template: &[u8], n: usize) {
         let header = &template[..template.len().min(program.header_bytes)];
         let reusable = self.slot_bytes == program.header_bytes
             && self.header == header
@@ -184,7 +184,7 @@ impl Stage {
         }
     }
 
-    fn set_lengths(&mut self, program: &Program, template_bytes: usize, n: usize) {
+    fn set_lengths(&mut self, program: &FieldProgram, template_bytes: usize, n: usize) {
         let template_bytes = u16::try_from(template_bytes).unwrap_or(u16::MAX);
         let lengths = &mut self.lengths[..n];
         let Some(variable) = program.trim else {

@@ -3,7 +3,7 @@
 use crate::rng::{Lcg, Leapfrog};
 
 use super::cycle::{Cycle, turn, turn_back};
-use super::program::{Program, Walk};
+use super::program::{FieldProgram, Walk};
 
 /// The variables of one stream on one core.
 ///
@@ -40,7 +40,7 @@ pub(super) struct CounterState {
 impl State {
     /// The variables before packet number `first_packet` of the stream, when this core makes
     /// every `stride`-th packet from there. `seed` is the stream's random seed.
-    pub fn new(program: &Program, seed: u32, first_packet: u64, stride: u64) -> State {
+    pub fn new(program: &FieldProgram, seed: u32, first_packet: u64, stride: u64) -> State {
         let (mut steps, mut steps_each) = (first_packet, stride);
         let mut counters = Vec::with_capacity(program.variables.len());
         for variable in &program.variables {

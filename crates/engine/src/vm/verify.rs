@@ -18,7 +18,7 @@ const ETHERNET_HEADER_BYTES: usize = 14;
 /// A program that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("field engine instruction {number} ({kind}), field '{field}': {problem}; {remedy}")]
-pub struct ProgramError {
+pub struct InstructionError {
     /// The instruction, counted from 1.
     pub number: usize,
     /// The instruction's type, as the user writes it.
@@ -32,7 +32,10 @@ pub struct ProgramError {
 }
 
 /// Checks all instructions for a template of these bytes.
-pub(super) fn verify(instructions: &[Instruction], template: &[u8]) -> Result<(), ProgramError> {
+pub(super) fn verify(
+    instructions: &[Instruction],
+    template: &[u8],
+) -> Result<(), InstructionError> {
     let mut verifier = Verifier {
         template,
         instructions,
@@ -53,7 +56,7 @@ struct Verifier<'a> {
 }
 
 impl Verifier<'_> {
-    fn check(&self) -> Result<(), ProgramError> {
+    fn check(&self) -> Result<(), InstructionError> {
         match &self.instructions[self.number - 1] {
             Instruction::Variable {
                 name,
@@ -120,7 +123,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn check_name(&self, name: &str) -> Result<(), ProgramError> {
+    fn check_name(&self, name: &str) -> Result<(), InstructionError> {
         if name.is_empty() {
             return self.refuse("name", "the name is empty", "give the variable a name");
         }
@@ -146,7 +149,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn check_range(&self, name: &str, width: Width, range: &Range) -> Result<(), ProgramError> {
+    fn check_range(&self, name: &str, width: Width, range: &Range) -> Result<(), InstructionError> {
         self.check_step(name, range.step)?;
         let Range { init, min, max, .. } = *range;
         self.check_bounds(name, width, min, max)?;
@@ -178,7 +181,7 @@ impl Verifier<'_> {
         width: Width,
         min: u64,
         max: u64,
-    ) -> Result<(), ProgramError> {
+    ) -> Result<(), InstructionError> {
         if max > width.max_value() {
             return self.refuse(
                 "max_value",
@@ -204,7 +207,7 @@ impl Verifier<'_> {
         name: &str,
         width: Width,
         sequence: &Sequence,
-    ) -> Result<(), ProgramError> {
+    ) -> Result<(), InstructionError> {
         if sequence.length == 0 {
             return self.refuse(
                 "limit",
@@ -217,7 +220,7 @@ impl Verifier<'_> {
 
     /// The rules of a chain: each variable passes its end at most once with each step, and what
     /// follows it is declared right after it.
-    fn check_next(&self, name: &str, values: &Values, next: &str) -> Result<(), ProgramError> {
+    fn check_next(&self, name: &str, values: &Values, next: &str) -> Result<(), InstructionError> {
         let follower = match self.instructions.get(self.number) {
             Some(Instruction::Variable { name, values, .. }) if name == next => values,
             _ => {
@@ -260,7 +263,7 @@ impl Verifier<'_> {
         width: Width,
         values: &[u64],
         step: u64,
-    ) -> Result<(), ProgramError> {
+    ) -> Result<(), InstructionError> {
         self.check_step(name, step)?;
         if values.is_empty() || values.len() > VALUE_LIST_MAX {
             return self.refuse(
@@ -282,7 +285,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn check_step(&self, name: &str, step: u64) -> Result<(), ProgramError> {
+    fn check_step(&self, name: &str, step: u64) -> Result<(), InstructionError> {
         if step == 0 {
             return self.refuse(
                 "step",
@@ -293,7 +296,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn check_tuple(&self, name: &str, flows: &Flows) -> Result<(), ProgramError> {
+    fn check_tuple(&self, name: &str, flows: &Flows) -> Result<(), InstructionError> {
         if name.is_empty() {
             return self.refuse("name", "the name is empty", "give the tuple a name");
         }
@@ -324,7 +327,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn check_bits(&self, field: Width, mask: u32, shift: i64) -> Result<(), ProgramError> {
+    fn check_bits(&self, field: Width, mask: u32, shift: i64) -> Result<(), InstructionError> {
         if field == Width::Eight {
             return self.refuse(
                 "pkt_cast_size",
@@ -354,7 +357,7 @@ impl Verifier<'_> {
         l2_bytes: usize,
         l3_bytes: usize,
         layer4: Layer4,
-    ) -> Result<(), ProgramError> {
+    ) -> Result<(), InstructionError> {
         self.check_layers(l2_bytes, l3_bytes)?;
         let ipv4 = ipv4_header_bytes(self.template, l2_bytes).is_some();
         if ipv4 {
@@ -377,7 +380,7 @@ impl Verifier<'_> {
     }
 
     /// There is an IP header of `l3_bytes` after `l2_bytes`.
-    fn check_layers(&self, l2_bytes: usize, l3_bytes: usize) -> Result<(), ProgramError> {
+    fn check_layers(&self, l2_bytes: usize, l3_bytes: usize) -> Result<(), InstructionError> {
         if l2_bytes < ETHERNET_HEADER_BYTES {
             return self.refuse(
                 "l2_len",
@@ -424,7 +427,7 @@ impl Verifier<'_> {
         l3_bytes: usize,
         protocol: u8,
         name: &str,
-    ) -> Result<(), ProgramError> {
+    ) -> Result<(), InstructionError> {
         let ipv4 = ipv4_header_bytes(self.template, l2_bytes).is_some();
         let found = match (ipv4, l3_bytes) {
             (true, _) => self.template[l2_bytes + IPV4_PROTOCOL_OFFSET],
@@ -442,7 +445,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn check_write(&self, offset: usize, bytes: usize) -> Result<(), ProgramError> {
+    fn check_write(&self, offset: usize, bytes: usize) -> Result<(), InstructionError> {
         self.check_field("pkt_offset", offset, bytes)
     }
 
@@ -451,7 +454,7 @@ impl Verifier<'_> {
         field: &'static str,
         offset: usize,
         bytes: usize,
-    ) -> Result<(), ProgramError> {
+    ) -> Result<(), InstructionError> {
         let end = offset.saturating_add(bytes);
         let limit = self.template.len().min(WRITE_OFFSET_MAX);
         if end > limit {
@@ -469,7 +472,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn check_header(&self, offset: usize) -> Result<(), ProgramError> {
+    fn check_header(&self, offset: usize) -> Result<(), InstructionError> {
         self.check_write(offset.saturating_add(IPV4_CHECKSUM_OFFSET), 2)?;
         if ipv4_header_bytes(self.template, offset).is_none() {
             return self.refuse(
@@ -484,7 +487,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn check_trim(&self, name: &str) -> Result<(), ProgramError> {
+    fn check_trim(&self, name: &str) -> Result<(), InstructionError> {
         let (width, values) = self.variable(name)?;
         if width != Width::Two {
             return self.refuse(
@@ -536,7 +539,7 @@ impl Verifier<'_> {
     }
 
     /// The variable of this name, declared before this instruction.
-    fn variable(&self, name: &str) -> Result<(Width, Option<&Values>), ProgramError> {
+    fn variable(&self, name: &str) -> Result<(Width, Option<&Values>), InstructionError> {
         if let Some(found) = self.find(name) {
             return Ok(found);
         }
@@ -574,8 +577,8 @@ impl Verifier<'_> {
         field: &'static str,
         problem: impl Into<String>,
         remedy: impl Into<String>,
-    ) -> Result<T, ProgramError> {
-        Err(ProgramError {
+    ) -> Result<T, InstructionError> {
+        Err(InstructionError {
             number: self.number,
             kind: self.instructions[self.number - 1].kind(),
             field,

@@ -1,8 +1,8 @@
 //! One application and all that it works with, in a small pocket.
 
 use allosaur_engine::app::{
-    Action, ApplicationCounters, BufferIndex, BufferSpec, Buffers, Command, Context, Program,
-    ProgramError, ProgramRun, ProgramSpec, Surroundings, Transport, VariablePool,
+    Action, ApplicationCounters, BufferIndex, BufferSpec, Buffers, Command, Program,
+    ProgramContext, ProgramError, ProgramRun, ProgramSpec, Surroundings, Transport, VariablePool,
 };
 use allosaur_engine::rng::Lcg;
 use allosaur_engine::time::Nanos;
@@ -66,7 +66,7 @@ impl Runner {
 
     /// The next action.
     pub(crate) fn poll(&mut self) -> Option<Action> {
-        let mut cx = Context {
+        let mut cx = ProgramContext {
             program: &self.program,
             now: self.now,
             rng: &mut self.rng,

@@ -9,7 +9,7 @@ use allosaur_engine::flow::{FlowKey, Prefixes, Protocol};
 use allosaur_engine::rng::Lcg;
 use allosaur_engine::session::wire::{self, Addresses, Arrival};
 use allosaur_engine::session::{
-    Context, Encapsulation, FlowStatus, FrameTx, HeaderDefaults, LinkAddresses, Pools, Session,
+    Encapsulation, FlowContext, FlowStatus, FrameTx, HeaderDefaults, LinkAddresses, Pools, Session,
     SideCounters,
 };
 use allosaur_engine::tcp::{Seq, Tunables};
@@ -73,9 +73,9 @@ impl End {
     fn with(
         &mut self,
         now: Nanos,
-        act: impl FnOnce(&mut Option<Session>, &mut Context<'_>) -> FlowStatus,
+        act: impl FnOnce(&mut Option<Session>, &mut FlowContext<'_>) -> FlowStatus,
     ) {
-        let mut cx = Context {
+        let mut cx = FlowContext {
             now,
             program: &self.program,
             buffers: &self.buffers,
@@ -153,7 +153,7 @@ impl World {
     fn call(
         &mut self,
         end: usize,
-        act: impl FnOnce(&mut Option<Session>, &mut Context<'_>, &mut Queue) -> FlowStatus,
+        act: impl FnOnce(&mut Option<Session>, &mut FlowContext<'_>, &mut Queue) -> FlowStatus,
     ) {
         let mut queue = Queue {
             frames: Vec::new(),

@@ -8,7 +8,7 @@ use allosaur_engine::stream::{
 };
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
-use allosaur_engine::{Command, Event, StatelessEngine};
+use allosaur_engine::{Command, ProfileEvent, StatelessEngine};
 use allosaur_testkit::recording::{Recording, Sent};
 
 pub(crate) const KEY: ProfileKey = ProfileKey(7);
@@ -135,7 +135,7 @@ impl Bench {
         }
     }
 
-    pub(crate) fn events(&mut self) -> Vec<Event> {
+    pub(crate) fn events(&mut self) -> Vec<ProfileEvent> {
         std::iter::from_fn(|| self.engine.poll_event()).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! When each packet of each mode leaves, and how streams follow each other.
 
-use allosaur_engine::Event;
+use allosaur_engine::ProfileEvent;
 use allosaur_engine::stream::{CoreShare, Mode, StreamSpec};
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, SECOND};
 
@@ -140,7 +140,7 @@ fn the_end_is_told_once_when_the_last_stream_is_done() {
     let at = 4 * MILLISECOND;
     assert_eq!(
         bench.events(),
-        [Event::ProfileDone {
+        [ProfileEvent::ProfileDone {
             port: 0,
             profile: KEY,
             at
@@ -160,7 +160,7 @@ fn a_run_that_its_duration_cuts_ends_when_the_duration_does() {
     let at = 2500 * MICROSECOND;
     assert_eq!(
         bench.events(),
-        [Event::ProfileDone {
+        [ProfileEvent::ProfileDone {
             port: 0,
             profile: KEY,
             at
@@ -183,7 +183,7 @@ fn a_profile_without_streams_for_this_core_is_done_at_once() {
     bench.start(&[pinned], share, None).expect("right");
     assert_eq!(
         bench.events(),
-        [Event::ProfileDone {
+        [ProfileEvent::ProfileDone {
             port: 0,
             profile: KEY,
             at: 0
@@ -218,7 +218,7 @@ fn a_stream_that_would_start_after_the_end_does_not_hold_the_run_up() {
             .expect("right");
         bench.run_until(SECOND);
         let at = 2 * MILLISECOND;
-        let done = Event::ProfileDone {
+        let done = ProfileEvent::ProfileDone {
             port: 0,
             profile: KEY,
             at,

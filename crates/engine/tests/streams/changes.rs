@@ -1,6 +1,6 @@
 //! Pause, resume and update: when packets come then, and which.
 
-use allosaur_engine::Event;
+use allosaur_engine::ProfileEvent;
 use allosaur_engine::flow_stats::{Group, Rule};
 use allosaur_engine::stateless::Change;
 use allosaur_engine::stream::{CoreShare, Profile, StreamSpec};
@@ -72,7 +72,7 @@ fn a_pause_moves_what_is_to_come_and_misses_nothing() {
     ];
     assert_eq!(sent(&mut bench), expected);
     assert_eq!(bench.engine.counters()[0].missed_packets, 0);
-    let answer = |at| Event::ProfileChanged {
+    let answer = |at| ProfileEvent::ProfileChanged {
         port: 0,
         profile: KEY,
         at,
@@ -198,7 +198,7 @@ fn a_run_ends_on_time_though_a_stream_stands_still() {
     assert_eq!(bench.engine.counters()[0].missed_packets, 0);
     assert!(matches!(
         bench.events()[1],
-        Event::ProfileDone { at: 10_000_000, .. }
+        ProfileEvent::ProfileDone { at: 10_000_000, .. }
     ));
 }
 
@@ -242,7 +242,7 @@ fn what_does_not_run_is_answered_too() {
     bench.change(0, 5, Change::Pause);
     assert_eq!(
         bench.events(),
-        [Event::ProfileChanged {
+        [ProfileEvent::ProfileChanged {
             port: 0,
             profile: KEY,
             at: 5

@@ -1,6 +1,6 @@
 //! Many cores behave as one.
 
-use allosaur_engine::Event;
+use allosaur_engine::ProfileEvent;
 use allosaur_engine::stateless::Change;
 use allosaur_engine::stream::{CoreShare, Mode, Rate, StreamId, StreamSpec};
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
@@ -40,7 +40,7 @@ fn sent_with_changes(
         }
         bench.run_until(2 * SECOND);
         let events = bench.events();
-        let done = |event: &&Event| matches!(event, Event::ProfileDone { .. });
+        let done = |event: &&ProfileEvent| matches!(event, ProfileEvent::ProfileDone { .. });
         let ends = events.iter().filter(done).count();
         assert_eq!(ends, 1, "core {rank} of {cores} does not end");
         sent.extend(bench.tx_queues.take());

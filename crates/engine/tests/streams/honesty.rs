@@ -6,7 +6,7 @@ use allosaur_engine::stateless::{DRAIN_MAX, LATE_MAX};
 use allosaur_engine::stream::{CoreShare, Mode, Rate, StreamSpec};
 use allosaur_engine::time::{MILLISECOND, SECOND};
 use allosaur_engine::vm::{Instruction, Operation, Range, Values, Width};
-use allosaur_engine::{Command, Event};
+use allosaur_engine::{Command, ProfileEvent};
 
 use crate::bench::{Bench, KEY, burst, stream};
 
@@ -237,7 +237,7 @@ fn a_stopped_profile_sends_no_more_and_leaves_nothing_behind() {
     let at = 6 * MILLISECOND;
     assert_eq!(
         bench.events(),
-        [Event::ProfileStopped {
+        [ProfileEvent::ProfileStopped {
             port: 0,
             profile: KEY,
             at
@@ -260,7 +260,7 @@ fn stopping_what_does_not_run_is_answered() {
     bench.engine.handle_command(3, stop, &mut bench.tx_queues);
     assert_eq!(
         bench.events(),
-        [Event::ProfileStopped {
+        [ProfileEvent::ProfileStopped {
             port: 0,
             profile: KEY,
             at: 3

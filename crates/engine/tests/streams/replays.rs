@@ -7,7 +7,7 @@ use allosaur_engine::stream::CoreProgram;
 use allosaur_engine::stream::recording::{Pace, RecordingError, both_ways, one_way};
 use allosaur_engine::stream::replay::{Macs, Replay};
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
-use allosaur_engine::{Command, Event};
+use allosaur_engine::{Command, ProfileEvent};
 use allosaur_packet::file::{LinkType, Resolution, pcap, pcapng};
 use proptest::prelude::*;
 
@@ -81,7 +81,7 @@ fn sent_of(replay: Replay, duration: Option<Nanos>) -> Vec<(Nanos, u8)> {
     let mut bench = Bench::new();
     start(&mut bench, replay, duration);
     bench.run_until(10 * SECOND);
-    let done = Event::ProfileDone {
+    let done = ProfileEvent::ProfileDone {
         port: 0,
         profile: KEY,
         at: 0,
@@ -201,7 +201,10 @@ fn the_end_of_a_run_counts_what_could_not_leave() {
         .poll_transmit(4_000 + DRAIN_MAX, &mut bench.tx_queues);
     let counters = bench.engine.counters()[0];
     assert_eq!((counters.sent.packets, counters.missed_packets), (1, 1));
-    assert!(matches!(bench.events()[..], [Event::ProfileDone { .. }]));
+    assert!(matches!(
+        bench.events()[..],
+        [ProfileEvent::ProfileDone { .. }]
+    ));
 }
 
 #[test]
@@ -229,7 +232,10 @@ fn a_stop_leaves_nothing_behind() {
     bench
         .engine
         .handle_command(1_500, stop, &mut bench.tx_queues);
-    assert!(matches!(bench.events()[..], [Event::ProfileStopped { .. }]));
+    assert!(matches!(
+        bench.events()[..],
+        [ProfileEvent::ProfileStopped { .. }]
+    ));
     assert!(bench.engine.is_idle() && bench.engine.poll_timeout().is_none());
     assert_eq!(bench.tx_queues.take().len(), 1);
 }

@@ -4,8 +4,8 @@
 //! This reading of bytes is shared by the property test below and the fuzz target `tcp`.
 
 use allosaur_engine::tcp::{
-    CongestionAlgorithm, Connection, Context, Ecn, Outcome, Progress, RecoveryPool, Segment, Seq,
-    State, TcpCounters, Tunables,
+    CongestionAlgorithm, Connection, Ecn, Outcome, Progress, RecoveryPool, Segment, Seq,
+    TcpContext, TcpCounters, TcpState, Tunables,
 };
 use allosaur_packet::transport::tcp::TcpFlags;
 use allosaur_packet::transport::tcp_options::{SackBlock, SackBlocks};
@@ -116,7 +116,7 @@ impl Life<'_> {
 
     /// The segment that makes the connection, so that not all die young.
     fn shake_hands(&mut self) {
-        let is_client = self.connection.state() == State::SynSent;
+        let is_client = self.connection.state() == TcpState::SynSent;
         let (high, window) = (self.high, self.bytes.short() as u16);
         let expected = self.connection.info(&self.tunables).expected;
         let flags = if is_client {
@@ -299,8 +299,8 @@ fn context<'a>(
     tunables: &'a Tunables,
     counters: &'a mut TcpCounters,
     sides: &'a mut RecoveryPool,
-) -> Context<'a> {
-    Context {
+) -> TcpContext<'a> {
+    TcpContext {
         unread_bytes: 0,
         now_ms,
         now_us: now_ms.wrapping_mul(1_000),

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use allosaur_engine::tcp::{
-    Connection, Context, End, Outcome, Progress, RecoveryPool, Segment, Seq, TcpCounters, Tunables,
+    Connection, End, Outcome, Progress, RecoveryPool, Segment, Seq, TcpContext, TcpCounters,
+    Tunables,
 };
 use allosaur_packet::transport::tcp::TcpFlags;
 
@@ -88,7 +89,7 @@ impl Side {
     fn with<R>(
         &mut self,
         now: Micros,
-        act: impl FnOnce(&mut Connection, &mut Context<'_>) -> R,
+        act: impl FnOnce(&mut Connection, &mut TcpContext<'_>) -> R,
     ) -> Option<R> {
         let mut cx = context(now, &self.tunables, &mut self.counters, &mut self.sides);
         Some(act(self.connection.as_mut()?, &mut cx))
@@ -125,8 +126,8 @@ pub(crate) fn context<'a>(
     tunables: &'a Tunables,
     counters: &'a mut TcpCounters,
     sides: &'a mut RecoveryPool,
-) -> Context<'a> {
-    Context {
+) -> TcpContext<'a> {
+    TcpContext {
         unread_bytes: 0,
         // Both go round during each test.
         now_ms: ((now / 1_000) as u32).wrapping_add(u32::MAX - 50),

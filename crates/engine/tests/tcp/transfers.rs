@@ -1,7 +1,7 @@
 //! Whole transfers: every byte arrives once and in order, whatever the link does, and nothing is
 //! left behind.
 
-use allosaur_engine::tcp::{CongestionAlgorithm, Ecn, End, State, Tunables};
+use allosaur_engine::tcp::{CongestionAlgorithm, Ecn, End, TcpState, Tunables};
 use proptest::prelude::*;
 
 use crate::pair::{Link, Pair};
@@ -22,7 +22,7 @@ fn transfer(link: Link, tunables: [Tunables; 2], bytes: [u64; 2], seed: u64) -> 
         assert_eq!(side.sides.in_use(), 0, "{name}, seed {seed}");
         assert!(side.peer_closed, "{name}, seed {seed}");
         let connection = side.connection.as_ref().expect("there was one");
-        assert_eq!(connection.state(), State::Closed, "{name}, seed {seed}");
+        assert_eq!(connection.state(), TcpState::Closed, "{name}, seed {seed}");
     }
     assert_eq!(pair.client.acknowledged, bytes[0], "seed {seed}");
     assert_eq!(pair.server.acknowledged, bytes[1], "seed {seed}");

@@ -5,7 +5,7 @@ mod cases;
 mod naive;
 
 use allosaur_engine::vm::{
-    BURST, Checksums, Flows, Instruction, Layer4, Operation, Program, Range, Sequence, Stage,
+    BURST, Checksums, FieldProgram, Flows, Instruction, Layer4, Operation, Range, Sequence, Stage,
     State, Values, Width,
 };
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ const KEPT: usize = 3;
 /// the template is in its place already, writing the beginning makes the same packets.
 fn run(
     stage: &mut Stage,
-    (program, state): (&Program, &mut State),
+    (program, state): (&FieldProgram, &mut State),
     template: &[u8],
     bursts: &[usize],
     n: usize,
@@ -59,7 +59,7 @@ proptest! {
         bursts in prop::collection::vec(1..=BURST, 1..5),
     ) {
         let Case { instructions, template, seed } = &case;
-        let program = match Program::compile(instructions, template) {
+        let program = match FieldProgram::compile(instructions, template) {
             Ok(program) => program,
             Err(error) => {
                 let cut = error.kind == "trim_pkt_size" && cuts_a_stepped_range(&case);
@@ -92,7 +92,7 @@ proptest! {
         stride in 1..64u64,
         skipped in any::<u32>(),
     ) {
-        let Ok(program) = Program::compile(&case.instructions, &case.template) else {
+        let Ok(program) = FieldProgram::compile(&case.instructions, &case.template) else {
             return Ok(());
         };
         let (first, skipped) = (u64::from(first), u64::from(skipped));
@@ -109,7 +109,7 @@ proptest! {
         stride in 1..64u64,
         skipped in any::<u32>(),
     ) {
-        let Ok(program) = Program::compile(&case.instructions, &case.template) else {
+        let Ok(program) = FieldProgram::compile(&case.instructions, &case.template) else {
             return Ok(());
         };
         let begun = State::new(&program, case.seed, u64::from(first), stride);
@@ -126,7 +126,7 @@ proptest! {
     ) {
         let mut streams = Vec::new();
         for case in &cases {
-            let Ok(program) = Program::compile(&case.instructions, &case.template) else {
+            let Ok(program) = FieldProgram::compile(&case.instructions, &case.template) else {
                 return Ok(());
             };
             let state = State::new(&program, case.seed, 0, 1);
@@ -145,7 +145,7 @@ proptest! {
 
     #[test]
     fn a_disassembly_names_each_variable_and_offset(case in case()) {
-        let Ok(program) = Program::compile(&case.instructions, &case.template) else {
+        let Ok(program) = FieldProgram::compile(&case.instructions, &case.template) else {
             return Ok(());
         };
         let text = program.disassemble();
@@ -204,7 +204,7 @@ fn variables_may_be_declared_between_writes() {
         write("b", 1, 1, true),
     ];
     let template = [0x11; 60];
-    let program = Program::compile(&instructions, &template).expect("a valid program");
+    let program = FieldProgram::compile(&instructions, &template).expect("a valid program");
     let mut state = State::new(&program, 0, 0, 1);
     let mut stage = Stage::default();
     let made = run(&mut stage, (&program, &mut state), &template, &[7], 100);
@@ -220,7 +220,7 @@ fn a_long_list_is_drawn_from_its_whole_length() {
     };
     let instructions = [declare("a", Width::Two, values), write("a", 0, 0, true)];
     let template = [0; 60];
-    let program = Program::compile(&instructions, &template).expect("a valid program");
+    let program = FieldProgram::compile(&instructions, &template).expect("a valid program");
     let mut state = State::new(&program, 5, 0, 1);
     let mut stage = Stage::default();
     let made = run(&mut stage, (&program, &mut state), &template, &[64], 500);
@@ -241,7 +241,7 @@ fn programs_on_the_same_template_leave_nothing_behind() {
             declare("a", Width::Two, values()),
             write("a", offset, 0, true),
         ];
-        Program::compile(&instructions, &template).expect("a valid program")
+        FieldProgram::compile(&instructions, &template).expect("a valid program")
     });
     let mut stage = Stage::default();
     for (program, offset) in programs.iter().zip([20, 30]) {
@@ -272,7 +272,7 @@ fn bits_that_a_program_leaves_are_not_those_of_another() {
     let half = [declared(), write_mask("a", 20, Width::One, 0x0f, 0)];
     let mut stage = Stage::default();
     let mut make = |instructions: &[Instruction]| {
-        let program = Program::compile(instructions, &template).expect("a valid program");
+        let program = FieldProgram::compile(instructions, &template).expect("a valid program");
         let mut state = State::new(&program, 0, 0, 1);
         let packets = run(&mut stage, (&program, &mut state), &template, &[2], 2);
         packets.iter().map(|packet| packet[20]).collect::<Vec<u8>>()
@@ -304,7 +304,7 @@ fn a_list_in_a_chain_may_pass_its_end_twice_at_once() {
         write("c", 22, 0, true),
     ];
     let template = [0; 60];
-    let program = Program::compile(&instructions, &template).expect("a valid program");
+    let program = FieldProgram::compile(&instructions, &template).expect("a valid program");
     let expected = Naive::new(&instructions, &template, 0).packets(300);
     let mut stage = Stage::default();
     for core in 0..3 {
@@ -352,7 +352,7 @@ fn each_core_counts_alone_where_that_is_wanted() {
         write("tens", 24, 0, true),
     ];
     let template = [0; 60];
-    let program = Program::compile(&instructions, &template).expect("a valid program");
+    let program = FieldProgram::compile(&instructions, &template).expect("a valid program");
     assert!(
         program
             .disassemble()
@@ -403,7 +403,7 @@ fn inner_checksums_are_computed_before_outer_ones() {
         fix(14),
         fix(50),
     ];
-    let program = Program::compile(&instructions, &template).expect("a valid program");
+    let program = FieldProgram::compile(&instructions, &template).expect("a valid program");
     let mut state = State::new(&program, 0, 0, 1);
     let mut stage = Stage::default();
     let made = run(&mut stage, (&program, &mut state), &template, &[2], 6);
@@ -438,7 +438,7 @@ fn udp_packets(checksums: Checksums, values: Vec<u64>) -> Vec<Vec<u8>> {
         write("a", 42, 0, true),
     ];
     let template = udp_template();
-    let program = Program::compile_for(checksums, &instructions, &template);
+    let program = FieldProgram::compile_for(checksums, &instructions, &template);
     let program = program.expect("a valid program");
     let mut state = State::new(&program, 0, 0, 1);
     let mut stage = Stage::default();
@@ -504,7 +504,7 @@ fn bits_are_computed_in_32_bits() {
                 big_endian: true,
             },
         ];
-        let program = Program::compile(&instructions, &template).expect("a valid program");
+        let program = FieldProgram::compile(&instructions, &template).expect("a valid program");
         let mut state = State::new(&program, 0, 0, 1);
         let mut stage = Stage::default();
         let packets = run(&mut stage, (&program, &mut state), &template, &[1], 1);
@@ -538,7 +538,7 @@ fn of_a_variable_of_8_bytes_the_byte_order_says_which_half_is_written() {
                 big_endian,
             },
         ];
-        let program = Program::compile(&instructions, &template).expect("a valid program");
+        let program = FieldProgram::compile(&instructions, &template).expect("a valid program");
         let mut state = State::new(&program, 0, 0, 1);
         let mut stage = Stage::default();
         let packets = run(&mut stage, (&program, &mut state), &template, &[1], 1);
@@ -559,7 +559,7 @@ fn a_disassembly_reads_like_the_program() {
     template[14] = 0x45;
     template[23] = 6;
     let instructions = one_of_each();
-    let program = Program::compile(&instructions, &template).expect("a valid program");
+    let program = FieldProgram::compile(&instructions, &template).expect("a valid program");
     let expected = "\
         variable src: u32 from 10 up by 4 in 10..=17\n\
         variable seq: u8 random from 5, one of 5, 1 draws from seed 7, repeated after 20, when \

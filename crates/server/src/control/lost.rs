@@ -1,7 +1,7 @@
 //! A data thread that broke down: what it sent is over, and everybody hears of it.
 
 use allosaur_api::events::Event as ApiEvent;
-use allosaur_engine::stateless::Event;
+use allosaur_engine::stateless::ProfileEvent;
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::Nanos;
 
@@ -24,7 +24,7 @@ impl Control {
             for (key, profile) in sending(port, core) {
                 self.tell_of_loss(id, profile, core, now_ns);
                 let (port, profile, at) = (id, key, now_ns);
-                let over = Event::ProfileDone { port, profile, at };
+                let over = ProfileEvent::ProfileDone { port, profile, at };
                 self.note_worker_event(core, over, now_ns);
             }
         }

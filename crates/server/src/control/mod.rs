@@ -52,7 +52,7 @@ use std::collections::VecDeque;
 use allosaur_api::commands::server::GlobalConfig;
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Access, Error, Fields, Method, Mode, Request, command};
-use allosaur_engine::stateless::{Command, Event};
+use allosaur_engine::stateless::{Command, ProfileEvent};
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{Nanos, SECOND};
 use serde::Serialize;
@@ -208,7 +208,7 @@ impl Control {
     }
 
     /// Takes note of what a data thread did.
-    pub fn handle_event(&mut self, core: usize, event: Event, now_ns: Nanos) {
+    pub fn handle_event(&mut self, core: usize, event: ProfileEvent, now_ns: Nanos) {
         self.note_worker_event(core, event, now_ns);
         self.ring_doorbell();
     }

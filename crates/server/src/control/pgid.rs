@@ -10,7 +10,7 @@ use allosaur_api::commands::groups::{ActivePgids, GroupStats, pgids};
 use allosaur_api::commands::streams::stream::{FlowStats, RuleType};
 use allosaur_api::commands::traffic::ProfileParams;
 use allosaur_api::{Error, Fields};
-use allosaur_engine::flow_stats::{FLOW_GROUPS, Group, GroupCounters, LATENCY_GROUPS, Rule};
+use allosaur_engine::flow_stats::{FLOW_GROUPS, Group, LATENCY_GROUPS, PacketGroupCounters, Rule};
 use allosaur_engine::latency::meter::bucket_usec;
 use allosaur_engine::stream::StreamId;
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
@@ -240,7 +240,7 @@ impl Active {
     }
 
     /// Packets and bits a second between the oldest and the newest reading.
-    fn rates(&self, port: usize, of: impl Fn(&GroupTraffic) -> GroupCounters) -> (f64, f64) {
+    fn rates(&self, port: usize, of: impl Fn(&GroupTraffic) -> PacketGroupCounters) -> (f64, f64) {
         let (Some((from, old)), Some((until, new))) = (self.readings.front(), self.readings.back())
         else {
             return (0.0, 0.0);

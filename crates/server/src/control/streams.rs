@@ -134,7 +134,7 @@ fn check_stream(
         )));
     }
     if !spec.program.is_empty() {
-        let compiled = vm::Program::compile(&spec.program, &padded(&spec));
+        let compiled = vm::FieldProgram::compile(&spec.program, &padded(&spec));
         compiled.map_err(|error| problem(format!("vm: {error}")))?;
     }
     if let Some(counted) = &counted {

@@ -9,7 +9,7 @@ use allosaur_api::commands::traffic::{
 };
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Error, Fields};
-use allosaur_engine::stateless::{Command, Event};
+use allosaur_engine::stateless::{Command, ProfileEvent};
 use allosaur_engine::stream::{
     CoreProgram, CoreShare, DestinationMac, Profile as Compiled, ProfileKey, ProfileRates,
     RateEvent, StreamPortInfo, StreamSpec,
@@ -146,16 +146,16 @@ impl Control {
     }
 
     /// Takes note of what a data thread did, and answers who waits for it.
-    pub(super) fn note_worker_event(&mut self, core: usize, event: Event, now_ns: Nanos) {
+    pub(super) fn note_worker_event(&mut self, core: usize, event: ProfileEvent, now_ns: Nanos) {
         let (port, key) = match event {
-            Event::ProfileDone { port, profile, .. }
-            | Event::ProfileStopped { port, profile, .. } => {
+            ProfileEvent::ProfileDone { port, profile, .. }
+            | ProfileEvent::ProfileStopped { port, profile, .. } => {
                 if !self.note_played(port, profile, now_ns) {
                     self.note_ended(core, port, profile, now_ns);
                 }
                 (port, profile)
             }
-            Event::ProfileChanged { port, profile, at } => {
+            ProfileEvent::ProfileChanged { port, profile, at } => {
                 if let Some((_, run)) = self.find_run(port, profile) {
                     run.note_changed(core, at);
                 }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use allosaur_engine::capture::Captured;
 use allosaur_engine::flow_stats::Tagging;
-use allosaur_engine::stateless::{Change, Command, Event};
+use allosaur_engine::stateless::{Change, Command, ProfileEvent};
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
@@ -64,7 +64,7 @@ pub(crate) struct World {
     /// Of each request while they do not answer: whether control waited for it, in vain.
     pub(crate) gave_up: Vec<bool>,
     /// Answers that data threads owe.
-    answers: Vec<(usize, Event)>,
+    answers: Vec<(usize, ProfileEvent)>,
     /// Replies to requests that waited.
     pub(crate) replies: HashMap<PendingId, Reply>,
     /// Jobs are done at once; else they are kept here.
@@ -316,11 +316,14 @@ impl World {
     }
 
     /// Pushed packets have left.
-    fn end_of_push(&self) -> (usize, Event) {
+    fn end_of_push(&self) -> (usize, ProfileEvent) {
         let started = self.started.last();
         let started = started.expect("a stop, a change or pushed packets were sent");
         let (port, profile, at) = (started.port, started.profile, self.now_ns);
-        (started.core, Event::ProfileDone { port, profile, at })
+        (
+            started.core,
+            ProfileEvent::ProfileDone { port, profile, at },
+        )
     }
 
     /// Does all that control wants done.
@@ -384,7 +387,7 @@ impl World {
             Command::StopProfile { port, profile } => {
                 self.stopped.push((core, port, profile));
                 let at = self.now_ns;
-                let event = Event::ProfileStopped { port, profile, at };
+                let event = ProfileEvent::ProfileStopped { port, profile, at };
                 self.answers.push((core, event));
             }
             Command::ChangeProfile {
@@ -394,7 +397,7 @@ impl World {
                 change,
             } => {
                 self.changed.push((core, profile, at, change));
-                let event = Event::ProfileChanged { port, profile, at };
+                let event = ProfileEvent::ProfileChanged { port, profile, at };
                 self.answers.push((core, event));
             }
         }
@@ -472,7 +475,7 @@ impl World {
 
     /// A data thread is through with a profile.
     pub(crate) fn done(&mut self, started: Started) {
-        let event = Event::ProfileDone {
+        let event = ProfileEvent::ProfileDone {
             port: started.port,
             profile: started.profile,
             at: self.now_ns,

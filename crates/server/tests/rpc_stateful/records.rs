@@ -1,7 +1,7 @@
 //! A record of a flow, as a data thread makes it.
 
 use allosaur_engine::stateful::FlowRecord;
-use allosaur_engine::tcp::{Info, Seq, State};
+use allosaur_engine::tcp::{Info, Seq, TcpState};
 use allosaur_engine::template::{Side, TemplateIndex};
 use allosaur_engine::time::MILLISECOND;
 
@@ -15,7 +15,7 @@ pub(crate) fn record() -> FlowRecord {
         duration: 120 * MILLISECOND,
         heard_ago_ms: 3,
         tcp: Info {
-            state: State::Established,
+            state: TcpState::Established,
             timestamps: true,
             sack: false,
             ecn: false,

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use allosaur_engine::session::wire::{self, Addresses, Arrival, Content, Encapsulation, Envelope};
 use allosaur_engine::tcp::{
-    Connection, Context, End, Outcome, RecoveryPool, Segment, Seq, State, TcpCounters, Tunables,
+    Connection, End, Outcome, RecoveryPool, Segment, Seq, TcpContext, TcpCounters, TcpState,
+    Tunables,
 };
 use allosaur_packet::frame;
 use allosaur_packet::network::checksum::Sum;
@@ -93,13 +94,13 @@ impl Ours {
 
     /// Whether nothing is left but memories.
     pub(crate) fn is_over(&self) -> bool {
-        let over = |c: &Connection| c.is_closed() || c.state() == State::TimeWait;
+        let over = |c: &Connection| c.is_closed() || c.state() == TcpState::TimeWait;
         self.connection.as_ref().is_none_or(over)
     }
 
-    fn with<R>(&mut self, act: impl FnOnce(&mut Context<'_>) -> R) -> R {
+    fn with<R>(&mut self, act: impl FnOnce(&mut TcpContext<'_>) -> R) -> R {
         let now = self.epoch.elapsed();
-        act(&mut Context {
+        act(&mut TcpContext {
             now_ms: now.as_millis() as u32,
             now_us: now.as_micros() as u32,
             tunables: &self.tunables,
@@ -110,7 +111,10 @@ impl Ours {
     }
 
     /// Calls `act` on the connection, and lets the application see what came of it.
-    fn with_connection(&mut self, act: impl FnOnce(&mut Connection, &mut Context<'_>) -> Outcome) {
+    fn with_connection(
+        &mut self,
+        act: impl FnOnce(&mut Connection, &mut TcpContext<'_>) -> Outcome,
+    ) {
         if let Some(mut connection) = self.connection.take() {
             let outcome = self.with(|cx| act(&mut connection, cx));
             self.connection = Some(connection);

@@ -156,11 +156,8 @@ fn check_twice(files: &[RustFile]) -> Vec<String> {
 
 /// Names that are there more than once, as their modules qualify them where they are used:
 /// `tcp::State`, `pcap::Reader`. The list only shrinks.
-const QUALIFIED: [&str; 18] = [
+const QUALIFIED: [&str; 12] = [
     "Command",
-    "Context",
-    "Event",
-    "GroupCounters",
     "GroupStats",
     "Interface",
     "Mode",
@@ -168,11 +165,8 @@ const QUALIFIED: [&str; 18] = [
     "Outcome",
     "Packet",
     "Port",
-    "Program",
-    "ProgramError",
     "Reader",
     "Settings",
-    "State",
     "Watch",
     "Writer",
 ];

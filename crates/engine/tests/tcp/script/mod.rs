@@ -20,8 +20,8 @@ mod words;
 use std::collections::VecDeque;
 
 use allosaur_engine::tcp::{
-    Connection, Context, End, Outcome, Progress, RecoveryPool, Segment, Seq, State, TcpCounters,
-    Tunables,
+    Connection, End, Outcome, Progress, RecoveryPool, Segment, Seq, TcpContext, TcpCounters,
+    TcpState, Tunables,
 };
 
 use words::{CLOCK_MS, OURS, parse, parse_ms, parse_segment, write_options, write_segment};
@@ -170,9 +170,9 @@ impl Stage {
 
     fn with_context<R>(
         &mut self,
-        act: impl FnOnce(&mut Option<Connection>, &mut Context<'_>) -> R,
+        act: impl FnOnce(&mut Option<Connection>, &mut TcpContext<'_>) -> R,
     ) -> R {
-        let mut cx = Context {
+        let mut cx = TcpContext {
             now_ms: self.now_ms.wrapping_add(CLOCK_MS),
             now_us: self.now_ms.wrapping_mul(1_000).wrapping_add(CLOCK_MS),
             tunables: &self.tunables,
@@ -380,18 +380,18 @@ fn yes(is: bool) -> Result<(), String> {
     }
 }
 
-fn state_name(state: State) -> &'static str {
+fn state_name(state: TcpState) -> &'static str {
     match state {
-        State::SynSent => "SYN-SENT",
-        State::SynReceived => "SYN-RECEIVED",
-        State::Established => "ESTABLISHED",
-        State::CloseWait => "CLOSE-WAIT",
-        State::FinWait1 => "FIN-WAIT-1",
-        State::FinWait2 => "FIN-WAIT-2",
-        State::Closing => "CLOSING",
-        State::LastAck => "LAST-ACK",
-        State::TimeWait => "TIME-WAIT",
-        State::Closed => "CLOSED",
+        TcpState::SynSent => "SYN-SENT",
+        TcpState::SynReceived => "SYN-RECEIVED",
+        TcpState::Established => "ESTABLISHED",
+        TcpState::CloseWait => "CLOSE-WAIT",
+        TcpState::FinWait1 => "FIN-WAIT-1",
+        TcpState::FinWait2 => "FIN-WAIT-2",
+        TcpState::Closing => "CLOSING",
+        TcpState::LastAck => "LAST-ACK",
+        TcpState::TimeWait => "TIME-WAIT",
+        TcpState::Closed => "CLOSED",
     }
 }
 

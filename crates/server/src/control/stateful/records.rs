@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use allosaur_api::Fields;
 use allosaur_api::commands::stateful::runs::FlowInfo;
 use allosaur_engine::stateful::{FlowRecord, RunIndex};
-use allosaur_engine::tcp::State;
+use allosaur_engine::tcp::TcpState;
 use allosaur_engine::template::Side;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::{Map, Value, json};
@@ -156,17 +156,17 @@ fn options(record: &FlowRecord) -> String {
 }
 
 /// As BSD numbers the states of TCP.
-fn state_number(state: State) -> u8 {
+fn state_number(state: TcpState) -> u8 {
     match state {
-        State::SynSent => 2,
-        State::SynReceived => 3,
-        State::Established => 4,
-        State::CloseWait => 5,
-        State::FinWait1 => 6,
-        State::Closing => 7,
-        State::LastAck => 8,
-        State::FinWait2 => 9,
-        State::TimeWait => 10,
-        State::Closed => 0,
+        TcpState::SynSent => 2,
+        TcpState::SynReceived => 3,
+        TcpState::Established => 4,
+        TcpState::CloseWait => 5,
+        TcpState::FinWait1 => 6,
+        TcpState::Closing => 7,
+        TcpState::LastAck => 8,
+        TcpState::FinWait2 => 9,
+        TcpState::TimeWait => 10,
+        TcpState::Closed => 0,
     }
 }

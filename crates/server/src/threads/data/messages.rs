@@ -2,7 +2,7 @@
 
 use allosaur_engine::stateful;
 use allosaur_engine::stream::CoreProgram;
-use allosaur_engine::{Command, Event};
+use allosaur_engine::{Command, ProfileEvent};
 
 use crate::worker_command::{FlowCommand, FlowReport};
 
@@ -19,7 +19,7 @@ pub enum WorkerCommand {
 #[derive(Debug)]
 pub enum Report {
     /// Something happened to its streams.
-    Event(Event),
+    Event(ProfileEvent),
     /// A program that the engine is done with, to be freed here.
     Retired(Box<CoreProgram>),
     /// Something about its flows.
