@@ -31,7 +31,7 @@ class Rpc:
     """A client that knows nothing but requests and replies."""
 
     def __init__(self, port: int, api: tuple[str, int, int]) -> None:
-        self._socket = zmq.Context.instance().socket(zmq.REQ)
+        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.REQ)
         self._socket.connect(f"tcp://127.0.0.1:{port}")
         self.handler = ""
         name, major, minor = api
