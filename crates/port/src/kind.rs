@@ -337,6 +337,23 @@ impl TxQueue for PortTx {
 }
 
 impl PortRx {
+    /// Shares the queues of one port out anew, over `count` threads if they can be: rings in memory.
+    /// Others stay as they are.
+    pub fn reshare(queues: Vec<PortRx>, count: usize) -> Vec<PortRx> {
+        let (mut memory, mut others) = (Vec::new(), Vec::new());
+        for queue in queues {
+            match queue {
+                PortRx::Memory(queue) => memory.push(queue),
+                queue => others.push(queue),
+            }
+        }
+        if !memory.is_empty() {
+            let shares = MemoryRx::join(memory).split(count);
+            others.extend(shares.into_iter().map(PortRx::Memory));
+        }
+        others
+    }
+
     /// Frames that were lost on the way to this queue: those that a link was told to lose, and
     /// those that an interface had no room for.
     pub fn lost_packets(&self) -> u64 {

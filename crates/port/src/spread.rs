@@ -83,6 +83,11 @@ impl<Q> SpreadReader<Q> {
         self.lost_packets
     }
 
+    /// The real queue, shared out no more: what is in the rings of other shares can still be read.
+    pub fn into_queue(self) -> Q {
+        self.queue
+    }
+
     /// The real queue.
     pub fn queue(&self) -> &Q {
         &self.queue

@@ -60,9 +60,35 @@ impl MemoryRx {
         let queue = |rings| MemoryRx {
             rings,
             link: self.link.clone(),
+            lost_packets: std::mem::take(&mut self.lost_packets),
             ..self
         };
         shares.into_iter().map(queue).collect()
+    }
+
+    /// Undoes [`split`](MemoryRx::split).
+    ///
+    /// # Panics
+    ///
+    /// When there is no queue.
+    pub fn join(queues: Vec<MemoryRx>) -> MemoryRx {
+        let lost_packets = queues.iter().map(MemoryRx::lost_packets).sum();
+        let mut shares = queues.into_iter();
+        let mut whole = shares.next().expect("a port has a queue");
+        let mut rings = vec![std::mem::take(&mut whole.rings).into_iter()];
+        rings.extend(shares.map(|share| share.rings.into_iter()));
+        // The rings of the peer were shared out by turns.
+        while let Some(ring) = rings[0].next() {
+            whole.rings.push(ring);
+            whole
+                .rings
+                .extend(rings[1..].iter_mut().filter_map(Iterator::next));
+        }
+        MemoryRx {
+            lost_packets,
+            next_inlet: 0,
+            ..whole
+        }
     }
 
     /// Switches the link on the way here down or up. While it is down, all that the peer sends is

@@ -375,3 +375,30 @@ fn what_cannot_be_shared_out_stays_one_receive_queue() {
     assert_eq!(b.rx.split(5).len(), 2, "as many as the peer has queues");
     assert_eq!(sink(1).rx.split(2).len(), 1);
 }
+
+#[test]
+fn queues_that_are_joined_read_what_their_parts_would_and_keep_their_losses() {
+    let (mut a, b) = pair(5, 1, &LinkSettings::default());
+    let mut parts = b.rx.split(2);
+    parts[0].set_up(false);
+    send(&mut a.tx[2], 0, 60, 0, 3);
+    assert_eq!(receive(&mut parts[0], 0), []);
+    parts[0].set_up(true);
+    for (tx, first) in a.tx.iter_mut().zip([10, 20, 30, 40, 50]) {
+        send(tx, 0, 60, first, 1);
+    }
+    let mut whole = MemoryRx::join(parts);
+    assert_eq!(whole.lost_packets(), 3);
+    let lost = |parts: &[MemoryRx]| parts.iter().map(MemoryRx::lost_packets).sum::<u64>();
+    assert_eq!(numbers(&receive(&mut whole, 0)), [10, 20, 30, 40, 50]);
+    let mut parts = whole.split(3);
+    assert_eq!(lost(&parts), 3);
+    for (tx, first) in a.tx.iter_mut().zip([11, 21, 31, 41, 51]) {
+        send(tx, 0, 60, first, 1);
+    }
+    let read = parts.iter_mut().map(|part| numbers(&receive(part, 0)));
+    assert_eq!(
+        read.collect::<Vec<_>>(),
+        [vec![11, 41], vec![21, 51], vec![31]]
+    );
+}
