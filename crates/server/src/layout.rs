@@ -34,8 +34,10 @@ pub struct Layout {
     pub receive_poll: Poll,
     /// The CPU of the control thread.
     pub control: Option<usize>,
-    /// Of each port, how many queues data threads read, where they receive: in stateful mode.
-    pub read: Option<Vec<usize>>,
+    /// Of each port, how many queues data threads read while it is in stateful mode.
+    pub flow_queues: Vec<usize>,
+    /// Ports are in stateful mode from the start, and stay there.
+    pub is_stateful: bool,
     /// What the user should know.
     pub warnings: Vec<String>,
 }
@@ -103,8 +105,8 @@ pub fn plan(settings: &Settings, machine: &Machine) -> Result<Layout, LayoutErro
         .chain(unbound)
         .take(usize::from(settings.receive_threads.max(1)));
     let mut receive: Vec<_> = receive.collect();
-    let read = settings.stateful.then(|| read_queues(settings, &data));
-    if read.is_some() && receive.len() > 1 {
+    let is_stateful = settings.stateful;
+    if is_stateful && receive.len() > 1 {
         let words = "in stateful mode the threads that send receive as well: there is one more that \
                      answers and captures, and receive_threads does nothing";
         warnings.push(words.to_owned());
@@ -112,9 +114,10 @@ pub fn plan(settings: &Settings, machine: &Machine) -> Result<Layout, LayoutErro
     }
     Ok(Layout {
         data_poll: settings.poll.unwrap_or(poll_of(&data, settings, machine)),
+        flow_queues: flow_queues(settings, &data),
+        is_stateful,
         data,
         receive,
-        read,
         receive_poll: settings.poll.unwrap_or(Poll::Adaptive),
         control: settings.cpus.control,
         warnings,
@@ -249,10 +252,10 @@ fn threads_of(group: &Group) -> impl Iterator<Item = DataCore> + '_ {
     })
 }
 
-/// How many queues of each port data threads read. Ports in memory have one for each thread that
+/// How many queues of each port data threads read with flows. Ports in memory have one for each thread that
 /// sends to them, so flows stay where they began, if all have as many threads. Any other port is
 /// read by one thread.
-fn read_queues(settings: &Settings, data: &[DataCore]) -> Vec<usize> {
+fn flow_queues(settings: &Settings, data: &[DataCore]) -> Vec<usize> {
     let threads = |port: &usize| {
         data.iter()
             .filter(|thread| thread.ports.contains(port))
@@ -313,9 +316,9 @@ impl Layout {
     pub fn queues(&self, ports: usize) -> Vec<QueueCounts> {
         let counts = |port| QueueCounts {
             tx: self.cores_of(port).len() + 1,
-            rx: match &self.read {
-                Some(read) => read[port],
-                None => self.receive.len(),
+            rx: match self.is_stateful {
+                true => self.flow_queues[port],
+                false => self.receive.len(),
             },
         };
         (0..ports).map(counts).collect()

@@ -80,6 +80,11 @@ impl<C, R> ControlEnd<C, R> {
         self.reports.pop().ok()
     }
 
+    /// What wakes the thread.
+    pub fn waker(&self) -> &Waker {
+        &self.worker
+    }
+
     /// Tells the thread that control is gone.
     pub fn close(self) {
         let worker = self.worker.clone();

@@ -57,7 +57,7 @@ pub fn control_config(
     Ok(ControlConfig {
         ports: config.collect(),
         data_cores: layout.data.len(),
-        stateful: layout.read.is_some(),
+        stateful: layout.is_stateful,
         hostname: first_line("/proc/sys/kernel/hostname"),
         core_type: processor(),
         started: date_of(SystemTime::now())

@@ -1,4 +1,4 @@
-//! What control tells data threads about flows, and what they tell of them.
+//! What control tells data threads about flows and the modes of ports, and what they tell of them.
 
 use std::sync::Arc;
 
@@ -6,6 +6,15 @@ use allosaur_engine::stateful::{self, FlowRecord, RunIndex};
 use allosaur_engine::time::Nanos;
 
 use crate::counters::RunBlock;
+
+/// Whose a port is: what reads its frames, and who may send through it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortMode {
+    /// Receive threads read it, and streams send through it.
+    Stateless,
+    /// Flows read it and send through it.
+    Stateful,
+}
 
 /// What a data thread shall do with its flows.
 #[derive(Debug)]

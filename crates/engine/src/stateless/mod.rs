@@ -67,6 +67,17 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// The port that it is about.
+    pub fn port(&self) -> PortIndex {
+        match self {
+            Command::StartProfile { port, .. }
+            | Command::StopProfile { port, .. }
+            | Command::ChangeProfile { port, .. } => *port,
+        }
+    }
+}
+
 /// What the engine of a core tells control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProfileEvent {

@@ -60,7 +60,7 @@ use serde_json::Value;
 
 use crate::counters::LatencyTerms;
 use crate::observe;
-use crate::worker_command::{FlowCommand, FlowReport};
+use crate::worker_command::{FlowCommand, FlowReport, PortMode};
 pub use config::{
     BuildInfo, ControlConfig, DeviceCounters, FrameSpace, LinkOwner, PortConfig, StartAddresses,
     View,
@@ -135,6 +135,14 @@ pub enum Action {
         promiscuous: bool,
         /// Those to all multicast addresses.
         multicast: bool,
+    },
+    /// Have the threads of a mode read what arrives at a port; only where a server has both. Comes
+    /// before all commands that need it.
+    SetPortMode {
+        /// The port.
+        port: u8,
+        /// Its mode from now on.
+        mode: PortMode,
     },
     /// End the server, after the reply.
     Shutdown,

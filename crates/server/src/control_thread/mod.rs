@@ -181,19 +181,17 @@ impl ControlThread {
     /// Hands in what other threads have told.
     fn handle_reports(&mut self) {
         self.threads.control_notify.drain();
-        for core in 0..self.threads.mail.len() {
-            self.threads.mail[core].flush();
-            while let Some(report) = self.threads.mail[core].receive() {
-                let now_ns = self.context.now_ns();
-                match report {
-                    Report::Event(event) => {
-                        // Who hears of the end of a run looks at what arrived next.
-                        self.threads.wake_receive();
-                        self.control.handle_event(core, event, now_ns);
-                    }
-                    Report::Retired(program) => self.jobs.free(program),
-                    Report::Flows(report) => self.control.handle_flow_report(core, report, now_ns),
+        while let Some((core, report)) = self.threads.poll_report() {
+            let now_ns = self.context.now_ns();
+            match report {
+                Report::Event(event) => {
+                    // Who hears of the end of a run looks at what arrived next.
+                    self.threads.wake_receive();
+                    self.control.handle_event(core, event, now_ns);
                 }
+                Report::Retired(program) => self.jobs.free(program),
+                Report::Flows(report) => self.control.handle_flow_report(core, report, now_ns),
+                Report::Detached { port, queue } => self.threads.note_detached(port, queue),
             }
         }
         self.act();
@@ -303,6 +301,11 @@ impl ControlThread {
                 } => {
                     let netdevs = &mut self.context.netdevs;
                     netdevs.set_receive(port, promiscuous, multicast);
+                }
+                Action::SetPortMode { port, mode } => {
+                    if let Err(error) = self.threads.set_port_mode(port, mode) {
+                        tracing::error!(port, "a port did not change its mode: {error}");
+                    }
                 }
                 Action::Shutdown => self.ending = true,
             }

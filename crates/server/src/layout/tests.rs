@@ -61,21 +61,20 @@ const PAIRS: &str = "ports: [eth0, eth1, eth2, eth3]\n\
 const NAMED: &str = "ports: [eth0, eth1, eth2, eth3]\n\
                      groups: [{ports: [0, 1], cores: [5, 6]}, {ports: [2, 3], cores: [1]}]\n";
 
-/// The queues of each port that data threads read.
-fn read(text: &str) -> Option<Vec<usize>> {
+/// The queues of each port that data threads read with flows.
+fn flow_queues(text: &str) -> Vec<usize> {
     let layout = planned(text, plain(8), &[]).expect("it can be laid out");
-    layout.read
+    layout.flow_queues
 }
 
 #[test]
 fn with_flows_each_data_thread_reads_a_ring_in_memory_or_one_of_them_the_queue() {
-    let ports = |ports: &str| read(&format!("stateful: true\ncores: 3\nports: [{ports}]\n"));
-    assert_eq!(read("cores: 3"), None);
-    assert_eq!(ports("memory, memory"), Some(vec![3, 3]));
-    assert_eq!(ports("eth0, dummy"), Some(vec![1, 1]));
+    let ports = |ports: &str| flow_queues(&format!("cores: 3\nports: [{ports}]\n"));
+    assert_eq!(ports("memory, memory"), [3, 3]);
+    assert_eq!(ports("eth0, dummy"), [1, 1]);
     let groups = "groups: [{ports: [0], cores: 2}, {ports: [1], cores: 3}]";
-    let uneven = format!("stateful: true\nports: [memory, memory]\n{groups}");
-    assert_eq!(read(&uneven), Some(vec![1, 1]), "rings would cross");
+    let uneven = format!("ports: [memory, memory]\n{groups}");
+    assert_eq!(flow_queues(&uneven), [1, 1], "rings would cross");
 }
 
 #[test]

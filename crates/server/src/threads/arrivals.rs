@@ -20,8 +20,10 @@ pub(super) struct Arrivals {
     pub(super) received: DirectionCounters,
     pub(super) groups: GroupTable,
     pub(super) vxlan: VxlanPorts,
-    /// Frames that this thread had to drop.
+    /// Frames that this thread had to drop, and that were lost on the way to queues that are gone.
     lost_here: u64,
+    /// Frames that were lost on the way to the queue before it came here.
+    lost_before: u64,
     /// Frames that the link lost and this thread dropped, as it was last published.
     published_lost: u64,
 }
@@ -33,6 +35,7 @@ impl Default for Arrivals {
             groups: GroupTable::default(),
             vxlan: VxlanPorts::STANDARD,
             lost_here: 0,
+            lost_before: 0,
             published_lost: 0,
         }
     }
@@ -51,10 +54,20 @@ impl Arrivals {
         self.groups.count(group, 1, frame.len() as u64 + FCS_BYTES);
     }
 
+    /// A queue comes here that has lost so many up to now: others have counted them.
+    pub(super) fn begin_losses(&mut self, lost_packets: u64) {
+        self.lost_before = lost_packets;
+    }
+
+    /// The queue goes, which has lost so many up to now.
+    pub(super) fn end_losses(&mut self, lost_packets: u64) {
+        self.lost_here += lost_packets - std::mem::take(&mut self.lost_before);
+    }
+
     /// Whether there is something to publish when so many frames have arrived, and the queue has
     /// lost so many up to now.
     pub(super) fn is_news(&mut self, arrived: usize, lost_packets: u64) -> bool {
-        let lost = lost_packets + self.lost_here;
+        let lost = lost_packets - self.lost_before + self.lost_here;
         let more_lost = lost > std::mem::replace(&mut self.published_lost, lost);
         arrived > 0 || more_lost
     }

@@ -7,10 +7,12 @@ mod arrivals;
 mod awake;
 pub mod data;
 pub mod forward;
+mod handover;
 mod idle;
 mod queues;
 pub mod receive;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -25,25 +27,36 @@ use crate::clock::Clock;
 use crate::counters::Counters;
 use crate::endpoint::{open_capture, open_wire};
 use crate::layout::{Layout, thread_name};
-use crate::mailbox::{ControlEnd, mailbox};
+use crate::mailbox::{ControlEnd, WorkerEnd, mailbox};
 use crate::observe::{Endpoint, Endpoints, PacketSink, Wire};
 use crate::polling::Poll;
 use crate::request_channel::{RequestSender, request_channel};
 use crate::waker::{Notify, Waker};
+use crate::worker_command::PortMode;
 use data::{DataThread, FlowLinks, FlowState, Report, WorkerCommand};
 use forward::{ForwardRx, Watched, forward_channel};
+pub use handover::HandoverError;
+use handover::{FlowParts, PortOwner};
 use queues::{DataQueues, Queues};
-use receive::Receiver;
 use receive::secondary::SecondaryReceiver;
 use receive::watch::Watch;
+use receive::{Receiver, RxCommand, RxReport};
 
 /// All threads but control's, and the way to them.
 #[derive(Debug)]
 pub struct Threads {
     /// Of each data thread.
-    pub mail: Vec<ControlEnd<WorkerCommand, Report>>,
+    mail: Vec<ControlEnd<WorkerCommand, Report>>,
     /// What the first receive thread is asked.
     pub questions: RequestSender,
+    /// Reports that came while control waited for others.
+    unheard: VecDeque<(usize, Report)>,
+    /// Of each receive thread, where ports change their mode.
+    receive_mail: Vec<ControlEnd<RxCommand, RxReport>>,
+    /// Who reads which port.
+    ports: Vec<PortOwner>,
+    /// Of each data thread that has no flows yet and may get them.
+    flow_parts: Vec<Option<FlowParts>>,
     /// Tells control that a data thread has reported.
     pub control_notify: Notify,
     data: Vec<JoinHandle<()>>,
@@ -97,6 +110,10 @@ impl Threads {
         let mut threads = Threads {
             mail: Vec::new(),
             questions,
+            unheard: VecDeque::new(),
+            receive_mail: Vec::new(),
+            ports: port_owners(ports.len(), layout),
+            flow_parts: Vec::new(),
             control_notify,
             data: Vec::new(),
             known_lost: Vec::new(),
@@ -112,6 +129,7 @@ impl Threads {
             switch: &TapSwitch::default(),
             watched: &Watched::default(),
         };
+        let receive_mail = threads.open_receive_mail();
         let queues = Queues::share_out(ports, layout, &wakers);
         let (mut taps, mut forward_rx) = (Vec::new(), Vec::new());
         let mut flows = flows.map(Vec::into_iter);
@@ -126,10 +144,14 @@ impl Threads {
         } else {
             wakers
         };
-        let mut rx_queues = queues.receive.into_iter();
-        let first_rx = rx_queues.next().unwrap_or_default();
-        for (number, queues) in (1..).zip(rx_queues) {
-            forward_rx.push(threads.start_secondary(number, queues, context)?);
+        if threads.flow_parts.is_empty() {
+            // Nothing changes hands.
+            threads.receive_mail.clear();
+        }
+        let mut rx_queues = queues.receive.into_iter().zip(receive_mail);
+        let (first_rx, first_mail) = rx_queues.next().expect("there is a receive thread");
+        for (number, (queues, mail)) in (1..).zip(rx_queues) {
+            forward_rx.push(threads.start_secondary(number, queues, mail, context)?);
         }
         let watch = Watch::new(
             queues.receive_tx,
@@ -138,7 +160,7 @@ impl Threads {
             request_receiver,
         );
         let receiver = Receiver::new(first_rx, Arc::clone(&counters.receive), clock.clone());
-        let receiver = receiver.watched_by(watch.waking(woken));
+        let receiver = receiver.watched_by(watch.waking(woken)).told_by(first_mail);
         let receiver = receiver.joined_by(forward_rx, context.watched.clone());
         threads.start_receive(0, layout, move |poll, stop, waker| {
             receiver.run(poll, stop, waker);
@@ -148,6 +170,15 @@ impl Threads {
             epoch_ns: epoch_ns(clock),
         };
         Ok((threads, rx_handle))
+    }
+
+    /// Opens a mailbox of each receive thread; gives their ends.
+    fn open_receive_mail(&mut self) -> Vec<WorkerEnd<RxCommand, RxReport>> {
+        let notify = &self.control_notify;
+        let boxes = self.receive_wakers.iter().map(|own| mailbox(notify, own));
+        let (control_ends, ends) = boxes.unzip();
+        self.receive_mail = control_ends;
+        ends
     }
 
     /// Starts a data thread, with flows if `flows` says so; gives the tap of what it sends, and the
@@ -183,8 +214,17 @@ impl Threads {
                 arrivals: Arc::clone(&counters.flows[core]),
                 receive: Arc::clone(&counters.receive),
             };
-            let flows = FlowState::new(config, queues.rx, links, clock.now_ns());
-            thread = thread.with_flows(Box::new(flows));
+            if layout.is_stateful {
+                let flows = FlowState::new(config, queues.rx, links, clock.now_ns());
+                thread = thread.with_flows(Box::new(flows));
+            } else {
+                let clock = clock.clone();
+                self.flow_parts.push(Some(FlowParts {
+                    config,
+                    links,
+                    clock,
+                }));
+            }
         }
         let (poll, cpu) = (layout.data_poll, layout.data[core].cpu);
         let name = format!("data-{core}");
@@ -197,6 +237,7 @@ impl Threads {
         &mut self,
         number: usize,
         queues: Vec<Option<PortRx>>,
+        mail: WorkerEnd<RxCommand, RxReport>,
         context: SpawnContext<'_>,
     ) -> Result<ForwardRx, Refusal> {
         let (own, first) = (&self.receive_wakers[number], &self.receive_wakers[0]);
@@ -204,6 +245,7 @@ impl Threads {
         let block = Arc::clone(&context.counters.secondaries[number - 1]);
         let first = Arc::clone(&context.counters.receive);
         let secondary = SecondaryReceiver::new(queues, tx, block, first, context.clock.clone());
+        let secondary = secondary.told_by(mail);
         self.start_receive(number, context.layout, move |poll, stop, waker| {
             secondary.run(poll, stop, waker);
         })?;
@@ -238,6 +280,17 @@ impl Threads {
             self.wake_receive();
         }
         self.mail[core].send(command);
+    }
+
+    /// The next report of a data thread, and whose it is.
+    pub fn poll_report(&mut self) -> Option<(usize, Report)> {
+        let mut mail = self.mail.iter_mut().enumerate();
+        self.unheard.pop_front().or_else(|| {
+            mail.find_map(|(core, mail)| {
+                mail.flush();
+                Some((core, mail.receive()?))
+            })
+        })
     }
 
     /// The data threads that ended by themselves; each is told once.
@@ -275,6 +328,16 @@ struct SpawnContext<'a> {
     switch: &'a TapSwitch,
     /// The ports of which all threads forward what they receive.
     watched: &'a Watched,
+}
+
+/// Who reads which port at first.
+fn port_owners(ports: usize, layout: &Layout) -> Vec<PortOwner> {
+    let mode = match layout.is_stateful {
+        true => PortMode::Stateful,
+        false => PortMode::Stateless,
+    };
+    let owner = |port| PortOwner::new(mode, layout.cores_of(port), layout.flow_queues[port]);
+    (0..ports).map(owner).collect()
 }
 
 fn new_wakers(threads: usize) -> Result<Vec<Waker>, Refusal> {

@@ -3,7 +3,7 @@
 use allosaur_engine::template::Side;
 use allosaur_port::kind::{AnyPort, PortRx, PortTx};
 
-use super::data::FlowRx;
+use super::data::{FlowRx, RxQueues};
 use crate::layout::Layout;
 use crate::waker::Waker;
 
@@ -36,9 +36,9 @@ impl Queues {
         };
         for (number, port) in ports.into_iter().enumerate() {
             let cores = layout.cores_of(number);
-            let (flow_rx, rx) = match layout.read {
-                Some(_) => (share_rx(port.rx, number, &cores, wakers), Vec::new()),
-                None => (Vec::new(), port.rx),
+            let (flow_rx, rx) = match layout.is_stateful {
+                true => (flow_queues(port.rx, number, &cores, wakers), Vec::new()),
+                false => (Vec::new(), port.rx),
             };
             let (mut tx, mut flow_rx) = (port.tx.into_iter(), flow_rx.into_iter());
             for (core, own) in queues.data.iter_mut().enumerate() {
@@ -56,22 +56,36 @@ impl Queues {
     }
 }
 
-/// What the flows of each of a port's data threads read: a queue of its own where there are enough,
-/// else its share of the one that there is, which the first of them reads.
-fn share_rx(
-    mut queues: Vec<PortRx>,
+/// What the flows of each of a port's data threads read: its own queue, where each has one that gets
+/// the frames of its flows; else its share of all that there are, which the first of them reads.
+pub(super) fn flow_queues(
+    queues: Vec<PortRx>,
     port: usize,
     cores: &[usize],
     wakers: &[Waker],
 ) -> Vec<FlowRx> {
-    if queues.len() >= cores.len() {
-        return queues.into_iter().map(FlowRx::Whole).collect();
-    }
-    let others = cores[1..].iter().map(|core| wakers[*core].clone());
-    let side = if port % 2 == 0 {
-        Side::Client
-    } else {
-        Side::Server
+    let Some((_, others)) = cores.split_first() else {
+        return Vec::new();
     };
-    FlowRx::share_out(queues.swap_remove(0), others.collect(), side)
+    let mut kinds = queues.iter();
+    let is_in_memory = kinds.all(|queue| matches!(queue, PortRx::Memory(_)));
+    if !others.is_empty() && is_in_memory && queues.len() == cores.len() {
+        return queues
+            .into_iter()
+            .map(|q| FlowRx::Whole(q.into()))
+            .collect();
+    }
+    if others.is_empty() {
+        return vec![FlowRx::Whole(RxQueues(queues))];
+    }
+    let others = others.iter().map(|core| wakers[*core].clone());
+    FlowRx::share_out(RxQueues(queues), others.collect(), side_of(port))
+}
+
+/// Even ports have clients, odd ones servers.
+fn side_of(port: usize) -> Side {
+    match port % 2 {
+        0 => Side::Client,
+        _ => Side::Server,
+    }
 }

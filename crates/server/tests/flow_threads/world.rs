@@ -15,7 +15,7 @@ use allosaur_engine::stateful::{
 use allosaur_engine::template::{CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side};
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
-use allosaur_port::kind::{PortRx, PortTx};
+use allosaur_port::kind::PortTx;
 use allosaur_port::memory::{self, FRAME_BYTES_MAX, LinkSettings};
 use allosaur_port::tap::{TapSwitch, tap};
 use allosaur_server::clock::{Clock, Hand};
@@ -259,8 +259,7 @@ fn receivers(rx: memory::MemoryRx, port: usize, cores: usize, wakers: &[Waker]) 
     if queues.len() == cores {
         return queues
             .into_iter()
-            .map(PortRx::from)
-            .map(FlowRx::Whole)
+            .map(|queue| FlowRx::Whole(queue.into()))
             .collect();
     }
     let side = [Side::Client, Side::Server][port];

@@ -24,7 +24,7 @@ use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
 use allosaur_server::observe::{Answer, Endpoint, Endpoints, PacketSink, RxTaps, Wire};
 use allosaur_server::rpc::Exchange;
 use allosaur_server::transport::{Codec, framing};
-use allosaur_server::worker_command::FlowCommand;
+use allosaur_server::worker_command::{FlowCommand, PortMode};
 use serde_json::{Value, json};
 
 /// The commands of a server in stateless mode.
@@ -59,6 +59,7 @@ pub(crate) struct World {
     /// What ports were told to receive: port, promiscuous, multicast.
     pub(crate) receive: Vec<(u8, bool, bool)>,
     pub(crate) shut_down: bool,
+    pub(crate) port_modes: Vec<(u8, PortMode)>,
     /// Data threads answer a stop at once.
     pub(crate) obedient: bool,
     /// Of each request while they do not answer: whether control waited for it, in vain.
@@ -238,6 +239,7 @@ impl World {
             jobs: Vec::new(),
             receive: Vec::new(),
             shut_down: false,
+            port_modes: Vec::new(),
             obedient: true,
             gave_up: Vec::new(),
             next_id: 0,
@@ -339,6 +341,7 @@ impl World {
                     promiscuous,
                     multicast,
                 } => self.receive.push((port, promiscuous, multicast)),
+                Action::SetPortMode { port, mode } => self.port_modes.push((port, mode)),
                 Action::Shutdown => self.shut_down = true,
                 Action::Command { core, command } => self.note(core, command),
                 Action::Reply { pending, reply } => _ = self.replies.insert(pending, reply),

@@ -12,7 +12,8 @@ use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
 
 use super::publisher::FlowPublisher;
-use super::rx_queue::{FlowRx, FlowRxQueue};
+use super::rx_port::FlowRxPort;
+use super::rx_queue::FlowRx;
 use super::tx_queues::Queues;
 use crate::clock::Clock;
 use crate::counters::{ArrivalBlock, CoreBlock, ReceiveBlock};
@@ -28,7 +29,7 @@ const STRAYS: Nanos = SECOND;
 #[derive(Debug)]
 pub struct FlowState {
     engine: StatefulEngine,
-    rx_queues: Vec<FlowRxQueue>,
+    rx_ports: Vec<FlowRxPort>,
     forward: ForwardTx,
     awake: AwakePolicy,
     publisher: FlowPublisher,
@@ -66,18 +67,17 @@ impl FlowState {
         links: FlowLinks,
         now: Nanos,
     ) -> FlowState {
-        let sides: Vec<_> = config
-            .ports
-            .iter()
-            .map(|port| Some(port.as_ref()?.side))
-            .collect();
-        let rx_queues = (0..).zip(rx_queues);
-        let rx_queues = rx_queues.filter_map(|(port, queue): (PortIndex, _)| {
-            let side = sides.get(usize::from(port)).copied().flatten();
-            Some(FlowRxQueue::new(port, side, queue?))
-        });
+        let mut rx_ports = Vec::with_capacity(config.ports.len());
+        let mut rx_queues = rx_queues.into_iter();
+        for (number, port) in (0..).zip(&config.ports) {
+            let queue = rx_queues.next().flatten();
+            if port.is_some() || queue.is_some() {
+                let side = port.as_ref().map(|port| port.side);
+                rx_ports.push(FlowRxPort::new(number, side, queue));
+            }
+        }
         FlowState {
-            rx_queues: rx_queues.collect(),
+            rx_ports,
             sent: vec![TransmitCounters::default(); config.ports.len()],
             engine: StatefulEngine::new(config, now).with_tcp_clock(calendar_ms()),
             forward: links.forward,
@@ -88,9 +88,47 @@ impl FlowState {
         }
     }
 
-    /// Streams begin or end beside.
-    pub(super) fn expect_strays(&mut self) {
-        self.strays_until = Nanos::MAX;
+    /// Streams begin or end at a port: beside flows, if there are any.
+    pub(super) fn expect_strays(&mut self, port: PortIndex) {
+        if self.rx_port(port).is_some_and(|port| port.is_attached()) {
+            self.strays_until = Nanos::MAX;
+        }
+    }
+
+    fn rx_port(&mut self, number: PortIndex) -> Option<&mut FlowRxPort> {
+        let mut ports = self.rx_ports.iter_mut();
+        ports.find(|port| port.port() == number)
+    }
+
+    /// A port is in stateful mode from now on.
+    pub(super) fn attach(&mut self, number: PortIndex, queue: FlowRx) {
+        if self.rx_port(number).is_none() {
+            self.rx_ports.push(FlowRxPort::new(number, None, None));
+        }
+        if let Some(port) = self.rx_port(number) {
+            port.attach(queue);
+        }
+    }
+
+    /// A port is in stateful mode no more. What waits in its queue is for the next owner; what
+    /// waits in a share of it nobody else could read.
+    pub(super) fn detach(
+        &mut self,
+        now: Nanos,
+        clock: &Clock,
+        number: PortIndex,
+        tx_queues: &mut Queues,
+    ) -> Option<FlowRx> {
+        let mut ports = self.rx_ports.iter_mut();
+        let port = ports.find(|port| port.port() == number)?;
+        while port.is_share() {
+            let (engine, forward) = (&mut self.engine, &mut self.forward);
+            if port.receive(now, clock, engine, tx_queues, forward).frames == 0 {
+                break;
+            }
+        }
+        self.forward.flush();
+        port.detach()
     }
 
     pub(super) fn handle_command(
@@ -122,9 +160,8 @@ impl FlowState {
         tx_queues: &mut Queues,
     ) -> u64 {
         while let Ok((port, reception)) = self.forward.changes.pop() {
-            let mut rx_queues = self.rx_queues.iter_mut();
-            if let Some(rx_queue) = rx_queues.find(|rx_queue| rx_queue.port() == port) {
-                rx_queue.set(reception);
+            if let Some(rx_port) = self.rx_port(port) {
+                rx_port.set(reception);
             }
         }
         let strays = self.strays(now, streams);
@@ -132,7 +169,7 @@ impl FlowState {
         let mut arrived = 0;
         let (mut is_forwarded, mut is_measured) = (false, false);
         self.is_more = false;
-        for rx_queue in &mut self.rx_queues {
+        for rx_queue in &mut self.rx_ports {
             let result =
                 rx_queue.receive(now, clock, &mut self.engine, tx_queues, &mut self.forward);
             arrived += result.frames as u64;
@@ -158,7 +195,7 @@ impl FlowState {
         if now < self.strays_until {
             return u64::MAX;
         }
-        let ports = self.rx_queues.iter().map(FlowRxQueue::lets_strays);
+        let ports = self.rx_ports.iter().map(FlowRxPort::lets_strays);
         ports.fold(0, |all, port| all | port)
     }
 
@@ -183,7 +220,7 @@ impl FlowState {
 
     pub(super) fn publish(&mut self, now: Nanos, block: &CoreBlock) {
         self.publisher
-            .publish(now, &self.engine, &mut self.rx_queues, block);
+            .publish(now, &self.engine, &mut self.rx_ports, block);
     }
 
     /// Of each port, what flows sent and `streams` too.
@@ -201,8 +238,8 @@ impl FlowState {
     }
 
     pub(super) fn next_due(&mut self) -> Option<Nanos> {
-        let arrivals = self.rx_queues.iter_mut();
-        let arrivals = arrivals.filter_map(FlowRxQueue::next_arrival_ns);
+        let arrivals = self.rx_ports.iter_mut();
+        let arrivals = arrivals.filter_map(FlowRxPort::next_arrival_ns);
         let due = self.engine.poll_timeout().into_iter();
         due.chain(arrivals).chain([self.publisher.next_due()]).min()
     }
@@ -217,10 +254,10 @@ impl FlowState {
     /// Whether a sleep would be measured.
     pub(super) fn must_stay_awake(&mut self, now: Nanos) -> bool {
         let measures = self.awake.expect_more(now) || self.forward.watched.timed() != 0;
-        measures && self.rx_queues.iter().any(FlowRxQueue::is_timed_here)
+        measures && self.rx_ports.iter().any(FlowRxPort::is_timed_here)
     }
 
     pub(super) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.rx_queues.iter().filter_map(FlowRxQueue::file)
+        self.rx_ports.iter().flat_map(FlowRxPort::files)
     }
 }

@@ -2,8 +2,10 @@
 
 use allosaur_engine::stateful;
 use allosaur_engine::stream::CoreProgram;
+use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::{Command, ProfileEvent};
 
+use super::{FlowRx, FlowState};
 use crate::worker_command::{FlowCommand, FlowReport};
 
 /// What a data thread shall do.
@@ -13,6 +15,20 @@ pub enum WorkerCommand {
     Streams(Command),
     /// For its flows.
     Flows(FlowCommand),
+    /// It has flows from now on.
+    StartFlows(Box<FlowState>),
+    /// Its flows read a port from now on.
+    AttachRx {
+        /// The port.
+        port: PortIndex,
+        /// What they read.
+        queue: Box<FlowRx>,
+    },
+    /// They read it no more; answered by [`Report::Detached`].
+    DetachRx {
+        /// The port.
+        port: PortIndex,
+    },
 }
 
 /// What a data thread tells control.
@@ -24,6 +40,13 @@ pub enum Report {
     Retired(Box<CoreProgram>),
     /// Something about its flows.
     Flows(FlowReport),
+    /// Its flows do not read a port.
+    Detached {
+        /// The port.
+        port: PortIndex,
+        /// What they read until now.
+        queue: Option<Box<FlowRx>>,
+    },
 }
 
 impl WorkerCommand {

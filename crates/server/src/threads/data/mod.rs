@@ -6,15 +6,18 @@
 mod flows;
 mod messages;
 mod publisher;
+mod rx_port;
 mod rx_queue;
 mod tx_queues;
 
+use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use allosaur_engine::StatelessEngine;
 use allosaur_engine::stateful::StatefulEngine;
 use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::PortIndex;
 use allosaur_port::kind::PortTx;
 use allosaur_port::tap::{TapIn, TapSwitch};
 
@@ -25,7 +28,7 @@ use crate::mailbox::WorkerEnd;
 use crate::polling::Poll;
 pub use flows::{FlowLinks, FlowState};
 pub use messages::{Report, WorkerCommand};
-pub use rx_queue::FlowRx;
+pub use rx_queue::{FlowRx, RxQueues};
 use tx_queues::Queues;
 
 /// Busy threads publish what they sent once in so many turns; idle ones before they wait.
@@ -36,6 +39,8 @@ const TURNS_PER_PUBLISH: u32 = 64;
 pub struct DataThread {
     streams: StatelessEngine,
     flows: Option<Box<FlowState>>,
+    /// Ports that flows read no more, and control has not heard of that.
+    detached: VecDeque<(PortIndex, Option<Box<FlowRx>>)>,
     tx_queues: Queues,
     tap_switch: TapSwitch,
     mail: WorkerEnd<WorkerCommand, Report>,
@@ -57,6 +62,7 @@ impl DataThread {
         DataThread {
             streams: StatelessEngine::new(tx_queues.len(), now),
             flows: None,
+            detached: VecDeque::new(),
             tx_queues: Queues::new(tx_queues, now),
             tap_switch: TapSwitch::default(),
             mail,
@@ -123,22 +129,27 @@ impl DataThread {
     }
 
     fn handle_command(&mut self, now: Nanos, command: WorkerCommand) {
-        match (command, &mut self.flows) {
+        let flows = self.flows.as_deref_mut();
+        match (command, flows) {
             (WorkerCommand::Streams(command), flows) => {
                 if let Some(flows) = flows {
-                    flows.expect_strays();
+                    flows.expect_strays(command.port());
                 }
-                self.streams
-                    .handle_command(now, command, &mut self.tx_queues);
+                let tx_queues = &mut self.tx_queues;
+                self.streams.handle_command(now, command, tx_queues);
             }
             (WorkerCommand::Flows(command), Some(flows)) => {
                 flows.handle_command(now, command, &mut self.tx_queues);
             }
-            (WorkerCommand::Flows(command), None) => {
-                tracing::debug!(
-                    ?command,
-                    "a thread without flows has nothing to do for them"
-                );
+            (WorkerCommand::StartFlows(flows), _) => self.flows = Some(flows),
+            (WorkerCommand::AttachRx { port, queue }, Some(flows)) => flows.attach(port, *queue),
+            (WorkerCommand::DetachRx { port }, flows) => {
+                let tx_queues = &mut self.tx_queues;
+                let queue = flows.and_then(|f| f.detach(now, &self.clock, port, tx_queues));
+                self.detached.push_back((port, queue.map(Box::new)));
+            }
+            (command @ (WorkerCommand::Flows(_) | WorkerCommand::AttachRx { .. }), None) => {
+                tracing::debug!(?command, "there are no flows on this thread");
             }
         }
     }
@@ -168,6 +179,8 @@ impl DataThread {
                 continue;
             } else if let Some(report) = self.flows.as_mut().and_then(|f| f.poll_report(now)) {
                 Report::Flows(report)
+            } else if let Some((port, queue)) = self.detached.pop_front() {
+                Report::Detached { port, queue }
             } else {
                 return;
             };

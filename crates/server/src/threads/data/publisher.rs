@@ -6,7 +6,7 @@ use std::sync::Arc;
 use allosaur_engine::stateful::{RunIndex, StatefulEngine};
 use allosaur_engine::time::{MILLISECOND, Nanos};
 
-use super::rx_queue::FlowRxQueue;
+use super::rx_port::FlowRxPort;
 use crate::counters::{ArrivalBlock, CoreBlock, RunBlock};
 use crate::worker_command::FlowReport;
 
@@ -108,7 +108,7 @@ impl FlowPublisher {
         &mut self,
         now: Nanos,
         engine: &StatefulEngine,
-        rx_queues: &mut [FlowRxQueue],
+        rx_ports: &mut [FlowRxPort],
         block: &CoreBlock,
     ) {
         self.due = now
@@ -117,9 +117,9 @@ impl FlowPublisher {
                 _ => PUBLISH_AFTER,
             };
         let mut tables = engine.counters().clone();
-        for rx_queue in rx_queues {
-            rx_queue.publish(&self.arrivals);
-            rx_queue.count_passed(&mut tables);
+        for port in rx_ports {
+            port.publish(&self.arrivals);
+            port.count_passed(&mut tables);
         }
         block.publish_flow_tables(&tables);
         self.publish_runs(engine, |_| true);

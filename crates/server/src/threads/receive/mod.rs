@@ -23,11 +23,13 @@ use super::forward::{ForwardRx, ForwardedFrames, Purpose, Watched};
 use super::idle::{self, BusyTime, SLEEP_EXPECTING, SLEEP_IDLE, Turn};
 use crate::clock::Clock;
 use crate::counters::ReceiveBlock;
+use crate::mailbox::WorkerEnd;
 use crate::observe::RxTaps;
 use crate::polling::Poll;
 use crate::waker::Waker;
 use meters::Meters;
 use port::RxPort;
+pub use port::{RxCommand, RxReport};
 use watch::Watch;
 
 /// Budgets that are taken at most before control is answered about frames of the past: as much as
@@ -38,6 +40,7 @@ const LOOKS_MAX: usize = 256;
 #[derive(Debug)]
 pub struct Receiver {
     ports: Vec<RxPort>,
+    mail: Option<WorkerEnd<RxCommand, RxReport>>,
     meters: Meters,
     watch: Option<Watch>,
     /// What other threads forward, where there are some.
@@ -56,6 +59,7 @@ impl Receiver {
     ) -> Receiver {
         Receiver {
             ports: queues.into_iter().map(RxPort::new).collect(),
+            mail: None,
             meters: Meters::new(Arc::clone(&block), clock.clone()),
             watch: None,
             forwarded: None,
@@ -63,6 +67,13 @@ impl Receiver {
             time: BusyTime::new(clock.now_ns()),
             clock,
         }
+    }
+
+    /// The same, for queues that control takes and gives.
+    #[must_use]
+    pub fn told_by(mut self, mail: WorkerEnd<RxCommand, RxReport>) -> Receiver {
+        self.mail = Some(mail);
+        self
     }
 
     /// The same, with an observer.
@@ -90,6 +101,7 @@ impl Receiver {
     pub fn turn(&mut self) -> usize {
         let now = self.clock.now_ns();
         self.time.begin_turn(now);
+        port::take_commands(&mut self.mail, &mut self.ports);
         let frames = self.look_back() + self.answer(now) + self.take_frames() + self.send();
         if frames > 0 {
             self.meters.publish();

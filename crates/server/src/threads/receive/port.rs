@@ -3,11 +3,47 @@
 use std::os::fd::BorrowedFd;
 
 use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::PortIndex;
 use allosaur_port::RxQueue;
 use allosaur_port::kind::PortRx;
 
+use crate::mailbox::WorkerEnd;
 use crate::observe::Reception;
 use crate::threads::arrivals::Arrivals;
+
+/// What a receive thread shall do with the queue of a port.
+#[derive(Debug)]
+pub enum RxCommand {
+    /// Read it no more; answered by [`RxReport`].
+    Detach(PortIndex),
+    /// Read this one from now on.
+    Attach(PortIndex, Box<PortRx>),
+}
+
+/// A receive thread does not read a port; this is what it read until now.
+#[derive(Debug)]
+pub struct RxReport(pub PortIndex, pub Option<Box<PortRx>>);
+
+/// Does what control says about queues.
+#[inline]
+pub(super) fn take_commands(
+    mail: &mut Option<WorkerEnd<RxCommand, RxReport>>,
+    ports: &mut [RxPort],
+) {
+    let Some(mail) = mail else {
+        return;
+    };
+    while mail.has_room() {
+        match mail.receive() {
+            None => break,
+            Some(RxCommand::Attach(port, queue)) => ports[usize::from(port)].attach(*queue),
+            Some(RxCommand::Detach(port)) => {
+                let queue = ports[usize::from(port)].detach();
+                mail.send(RxReport(port, queue.map(Box::new)));
+            }
+        }
+    }
+}
 
 /// Frames taken from one port before the next has its turn.
 const BUDGET: usize = 256;
@@ -25,6 +61,19 @@ impl RxPort {
             queue,
             arrivals: Arrivals::default(),
         }
+    }
+
+    /// Reads a queue from now on.
+    pub(super) fn attach(&mut self, queue: PortRx) {
+        self.arrivals.begin_losses(queue.lost_packets());
+        self.queue = Some(queue);
+    }
+
+    /// Gives the queue away; what it counted stays here.
+    pub(super) fn detach(&mut self) -> Option<PortRx> {
+        let queue = self.queue.take()?;
+        self.arrivals.end_losses(queue.lost_packets());
+        Some(queue)
     }
 
     pub(super) fn set(&mut self, reception: Reception) {

@@ -9,9 +9,10 @@ use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_port::kind::PortRx;
 
-use super::port::{self, RxPort};
+use super::port::{self, RxCommand, RxPort, RxReport};
 use crate::clock::Clock;
 use crate::counters::{ArrivalBlock, ReceiveBlock};
+use crate::mailbox::WorkerEnd;
 use crate::polling::Poll;
 use crate::threads::arrivals::FrameForwarder;
 use crate::threads::awake::AwakePolicy;
@@ -23,6 +24,7 @@ use crate::waker::Waker;
 #[derive(Debug)]
 pub struct SecondaryReceiver {
     ports: Vec<RxPort>,
+    mail: Option<WorkerEnd<RxCommand, RxReport>>,
     forward: ForwardTx,
     awake: AwakePolicy,
     block: Arc<ArrivalBlock>,
@@ -42,12 +44,20 @@ impl SecondaryReceiver {
     ) -> SecondaryReceiver {
         SecondaryReceiver {
             ports: queues.into_iter().map(RxPort::new).collect(),
+            mail: None,
             forward,
             awake: AwakePolicy::new(first),
             block,
             time: BusyTime::new(clock.now_ns()),
             clock,
         }
+    }
+
+    /// The same, for queues that control takes and gives.
+    #[must_use]
+    pub fn told_by(mut self, mail: WorkerEnd<RxCommand, RxReport>) -> SecondaryReceiver {
+        self.mail = Some(mail);
+        self
     }
 
     /// Works until `stop` is set. While it waits, `waker` wakes it, and so does a frame that arrives
@@ -60,6 +70,7 @@ impl SecondaryReceiver {
     /// One turn of the loop. Returns how many frames arrived.
     pub fn turn(&mut self) -> usize {
         self.time.begin_turn(self.clock.now_ns());
+        port::take_commands(&mut self.mail, &mut self.ports);
         while let Ok((port, reception)) = self.forward.changes.pop() {
             self.ports[usize::from(port)].set(reception);
         }

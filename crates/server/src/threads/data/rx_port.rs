@@ -1,0 +1,246 @@
+//! What the flows of a data thread read of one port, and what is counted there.
+
+use std::os::fd::BorrowedFd;
+
+use allosaur_engine::stateful::{Disposition, FlowTableCounters, StatefulEngine};
+use allosaur_engine::template::Side;
+use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::{PortIndex, TxQueues};
+use allosaur_port::RxQueue;
+
+use super::rx_queue::FlowRx;
+use crate::clock::Clock;
+use crate::counters::ArrivalBlock;
+use crate::observe::{MacFilter, Reception, ServiceMode};
+use crate::threads::arrivals::{Arrivals, FrameForwarder};
+use crate::threads::forward::ForwardTx;
+
+/// Frames taken from one port before the next has its turn.
+const BUDGET: usize = 64;
+
+/// What a data thread reads of one port, and what it counts there.
+#[derive(Debug)]
+pub(super) struct FlowRxPort {
+    port: PortIndex,
+    /// Which side of flows the port has, if it has one.
+    side: Option<Side>,
+    /// While the port is in stateful mode.
+    queue: Option<FlowRx>,
+    arrivals: Arrivals,
+    /// Which frames are for watchers, not for flows.
+    service: ServiceMode,
+    /// Which frames are taken at all; others count nowhere, as on a network card.
+    mac_filter: MacFilter,
+    /// Frames that were.
+    redirected: u64,
+    /// Frames in all turns.
+    arrived_ever: u64,
+    /// The same, when the counters were published.
+    told_ever: u64,
+    /// Frames before the queue came here.
+    arrived_before: u64,
+    /// What was passed between threads by queues that are gone.
+    passed: PassedFrames,
+}
+
+/// Frames that went from the thread that reads a queue to the others that share it.
+#[derive(Clone, Copy, Debug, Default)]
+struct PassedFrames {
+    sent: u64,
+    lost: u64,
+    received: u64,
+}
+
+/// What a turn of one port gave.
+#[derive(Default)]
+pub(super) struct RxResult {
+    /// Frames that there were.
+    pub(super) frames: usize,
+    /// More wait.
+    pub(super) is_more: bool,
+    /// Frames may have been forwarded to the first receive thread.
+    pub(super) is_forwarded: bool,
+    /// Some were to be measured.
+    pub(super) is_measured: bool,
+}
+
+impl FlowRxPort {
+    pub(super) fn new(port: PortIndex, side: Option<Side>, queue: Option<FlowRx>) -> FlowRxPort {
+        FlowRxPort {
+            port,
+            side,
+            queue,
+            arrivals: Arrivals::default(),
+            service: ServiceMode::Off,
+            mac_filter: MacFilter::Any,
+            redirected: 0,
+            arrived_ever: 0,
+            told_ever: 0,
+            arrived_before: 0,
+            passed: PassedFrames::default(),
+        }
+    }
+
+    pub(super) fn port(&self) -> PortIndex {
+        self.port
+    }
+
+    /// Reads a queue from now on.
+    pub(super) fn attach(&mut self, queue: FlowRx) {
+        self.arrivals.begin_losses(queue.lost_packets());
+        self.arrived_before = self.arrived_ever;
+        self.queue = Some(queue);
+    }
+
+    /// Whether frames can be read.
+    pub(super) fn is_attached(&self) -> bool {
+        self.queue.is_some()
+    }
+
+    /// Whether it has a share of a queue that another thread reads.
+    pub(super) fn is_share(&self) -> bool {
+        matches!(self.queue, Some(FlowRx::Share { .. }))
+    }
+
+    /// Gives the queue away; what it counted stays here.
+    pub(super) fn detach(&mut self) -> Option<FlowRx> {
+        self.passed = self.passed();
+        let queue = self.queue.take()?;
+        self.arrivals.end_losses(queue.lost_packets());
+        Some(queue)
+    }
+
+    /// How the port shall receive from now on.
+    pub(super) fn set(&mut self, reception: Reception) {
+        if let Some(queue) = &mut self.queue {
+            queue.set_up(reception.link_up);
+        }
+        self.arrivals.vxlan = reception.vxlan;
+        self.service = reception.service;
+        self.mac_filter = reception.mac_filter;
+    }
+
+    /// Hands what has arrived to the engine; what is no flow's, and all that somebody wants to see,
+    /// to the first receive thread.
+    #[inline]
+    pub(super) fn receive(
+        &mut self,
+        now: Nanos,
+        clock: &Clock,
+        engine: &mut StatefulEngine,
+        tx_queues: &mut impl TxQueues,
+        forward_tx: &mut ForwardTx,
+    ) -> RxResult {
+        let Some(queue) = &mut self.queue else {
+            return RxResult::default();
+        };
+        let (port, arrivals) = (self.port, &mut self.arrivals);
+        let has = |ports: u64| ports >> port & 1 == 1;
+        let is_wanted_whole = has(forward_tx.watched.whole());
+        let mut forward = FrameForwarder {
+            is_watched: has(forward_tx.watched.any()),
+            is_timed: has(forward_tx.watched.timed()),
+            copies: &mut forward_tx.copies,
+            clock,
+            port,
+            knows_arrivals: queue.knows_arrivals(),
+        };
+        let (service, redirected) = (self.service, &mut self.redirected);
+        let mac_filter = self.mac_filter;
+        let (mut is_measured, mut others) = (false, 0usize);
+        let arrived = queue.receive(now, BUDGET, |at, frame| {
+            if !mac_filter.takes(frame) {
+                return;
+            }
+            if service.redirects(frame) {
+                (others, *redirected) = (others + 1, *redirected + 1);
+                is_measured |= arrivals.handle_frame(at, frame, &mut forward);
+                return;
+            }
+            match engine.handle_frame(now, port, frame, tx_queues) {
+                Disposition::Flow => {
+                    arrivals.count(frame);
+                    if is_wanted_whole {
+                        forward.show(at, frame);
+                    }
+                }
+                Disposition::Stray | Disposition::Other => {
+                    others += 1;
+                    is_measured |= arrivals.handle_frame(at, frame, &mut forward);
+                }
+            }
+        });
+        self.arrived_ever += arrived as u64;
+        queue.wake_others();
+        RxResult {
+            frames: arrived,
+            is_more: arrived == BUDGET,
+            is_forwarded: is_measured
+                || is_wanted_whole && arrived > 0
+                || others > 0 && forward.is_watched,
+            is_measured,
+        }
+    }
+
+    /// Publishes what has changed.
+    pub(super) fn publish(&mut self, block: &ArrivalBlock) {
+        // The last turn before this may have brought nothing, and those before it much.
+        let told = std::mem::replace(&mut self.told_ever, self.arrived_ever);
+        let publisher = usize::from(told != self.arrived_ever);
+        let lost_packets = self.queue.as_ref().map_or(0, FlowRx::lost_packets);
+        if self.arrivals.is_news(publisher, lost_packets) {
+            self.arrivals.publish(usize::from(self.port), block);
+        }
+    }
+
+    /// The port whose strays are for watchers, as a bit.
+    pub(super) fn lets_strays(&self) -> u64 {
+        u64::from(self.service.is_on()) << self.port
+    }
+
+    /// Adds what was passed on to the counters of clients or servers.
+    pub(super) fn count_passed(&self, tables: &mut [FlowTableCounters; 2]) {
+        let table = match self.side {
+            Some(Side::Client) => &mut tables[0],
+            Some(Side::Server) => &mut tables[1],
+            None => return,
+        };
+        table.redirect_rx_ok += self.redirected;
+        let passed = self.passed();
+        table.rss_redirect_tx += passed.sent;
+        table.rss_redirect_drops += passed.lost;
+        table.rss_redirect_queue_full += passed.lost;
+        table.rss_redirect_rx += passed.received;
+    }
+
+    fn passed(&self) -> PassedFrames {
+        let mut passed = self.passed;
+        match &self.queue {
+            None | Some(FlowRx::Whole(_)) => {}
+            Some(FlowRx::Reader { queue, .. }) => {
+                passed.sent += queue.passed_packets();
+                passed.lost += queue.lost_packets();
+            }
+            Some(FlowRx::Share { .. }) => {
+                passed.received += self.arrived_ever - self.arrived_before
+            }
+        }
+        passed
+    }
+
+    /// When the next frame arrives, where that is known beforehand.
+    pub(super) fn next_arrival_ns(&mut self) -> Option<Nanos> {
+        self.queue.as_mut().and_then(FlowRx::next_arrival_ns)
+    }
+
+    /// Whether a sleep would be measured.
+    pub(super) fn is_timed_here(&self) -> bool {
+        let queue = self.queue.as_ref();
+        queue.is_some_and(|queue| !queue.knows_arrivals())
+    }
+
+    /// What becomes readable when a frame arrives, where the kernel tells.
+    pub(super) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.queue.iter().flat_map(FlowRx::files)
+    }
+}
