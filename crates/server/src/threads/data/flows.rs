@@ -241,7 +241,7 @@ impl FlowState {
         let arrivals = self.rx_ports.iter_mut();
         let arrivals = arrivals.filter_map(FlowRxPort::next_arrival_ns);
         let due = self.engine.poll_timeout().into_iter();
-        due.chain(arrivals).chain([self.publisher.next_due()]).min()
+        due.chain(arrivals).chain(self.publisher.next_due()).min()
     }
 
     pub(super) fn sleep_max(&self) -> Nanos {

@@ -26,6 +26,8 @@ pub(super) struct FlowPublisher {
     samples: Vec<Sample>,
     /// When what was counted is published.
     due: Nanos,
+    /// Something was counted that is not published.
+    is_news: bool,
 }
 
 /// Flows that are looked at again and again.
@@ -43,6 +45,7 @@ impl FlowPublisher {
             runs: Vec::new(),
             samples: Vec::new(),
             due: 0,
+            is_news: false,
         }
     }
 
@@ -73,6 +76,7 @@ impl FlowPublisher {
     #[inline]
     pub(super) fn note(&mut self, now: Nanos, is_news: bool) {
         if is_news {
+            self.is_news = true;
             self.due = self.due.min(now + PUBLISH_AFTER);
         }
     }
@@ -83,10 +87,11 @@ impl FlowPublisher {
         self.due <= now
     }
 
-    /// When there is something to tell again.
-    pub(super) fn next_due(&self) -> Nanos {
+    /// When there is something to tell again. That there is nothing can wait for another reason to
+    /// wake.
+    pub(super) fn next_due(&self) -> Option<Nanos> {
         let samples = self.samples.iter().map(|sample| sample.due);
-        samples.fold(self.due, Nanos::min)
+        samples.chain(self.is_news.then_some(self.due)).min()
     }
 
     /// What is to be seen of the flows of a run that are to be looked at now.
@@ -111,6 +116,7 @@ impl FlowPublisher {
         rx_ports: &mut [FlowRxPort],
         block: &CoreBlock,
     ) {
+        self.is_news = false;
         self.due = now
             + match engine.flows() {
                 0 => PUBLISH_IDLE,
