@@ -226,7 +226,7 @@ impl Server {
     }
 
     /// All connections came, talked and went.
-    fn check_connections(&self) {
+    fn check_connections(&self, case: &str) {
         let mut totals = <[stateful::GroupCounters; 2]>::default();
         for block in &self.blocks {
             for (total, counters) in totals.iter_mut().zip(block.totals()) {
@@ -235,7 +235,11 @@ impl Server {
         }
         let [client, server] = totals.map(|side| side.flows.tcp);
         let all = u64::from(CONNECTIONS) / 2;
-        assert_eq!((client.connattempt, client.connects), (all, all));
+        assert_eq!(
+            (client.connattempt, client.connects),
+            (all, all),
+            "{case}: {client:?} {server:?}"
+        );
         assert_eq!((server.accepts, server.connects), (all, all));
         assert_eq!((client.closed, server.closed), (all, all));
         assert_eq!((client.rcvbyte, client.drops), (all * RESPONSE_BYTES, 0));
@@ -310,7 +314,7 @@ fn streams_run_on_one_pair_while_flows_run_on_the_other_and_then_the_other_way_r
             server.start_flows(RunIndex(run), flows[0]);
             server.until_ended(2, 1);
             server.settle();
-            server.check_connections();
+            server.check_connections(&format!("{cores} {receive_threads} {link} run {run}"));
             for core in 0..cores {
                 let run = RunIndex(run);
                 let remove = stateful::Command::Remove { run };

@@ -23,6 +23,8 @@ pub struct MemoryRx {
 /// One ring of the peer.
 #[derive(Debug)]
 struct RingRx {
+    /// Which of the peer's queues writes it.
+    queue: usize,
     ring: Consumer,
     loss: Loss,
 }
@@ -32,11 +34,12 @@ impl MemoryRx {
     /// directions of a link apart.
     pub(super) fn new(rings: Vec<Consumer>, settings: &LinkSettings, direction: u64) -> MemoryRx {
         let ring = |(queue, ring)| RingRx {
+            queue,
             ring,
-            loss: Loss::new(settings, direction, queue),
+            loss: Loss::new(settings, direction, queue as u64),
         };
         MemoryRx {
-            rings: (0..).zip(rings).map(ring).collect(),
+            rings: rings.into_iter().enumerate().map(ring).collect(),
             link: Link::new(settings),
             unlimited: settings.is_unlimited(),
             next_inlet: 0,
@@ -66,29 +69,21 @@ impl MemoryRx {
         shares.into_iter().map(queue).collect()
     }
 
-    /// Undoes [`split`](MemoryRx::split).
+    /// Undoes [`split`](MemoryRx::split), whatever order the parts come in.
     ///
     /// # Panics
     ///
     /// When there is no queue.
     pub fn join(queues: Vec<MemoryRx>) -> MemoryRx {
-        let lost_packets = queues.iter().map(MemoryRx::lost_packets).sum();
-        let mut shares = queues.into_iter();
-        let mut whole = shares.next().expect("a port has a queue");
-        let mut rings = vec![std::mem::take(&mut whole.rings).into_iter()];
-        rings.extend(shares.map(|share| share.rings.into_iter()));
-        // The rings of the peer were shared out by turns.
-        while let Some(ring) = rings[0].next() {
-            whole.rings.push(ring);
-            whole
-                .rings
-                .extend(rings[1..].iter_mut().filter_map(Iterator::next));
+        let mut parts = queues.into_iter();
+        let mut whole = parts.next().expect("a port has a queue");
+        for part in parts {
+            whole.lost_packets += part.lost_packets;
+            whole.rings.extend(part.rings);
         }
-        MemoryRx {
-            lost_packets,
-            next_inlet: 0,
-            ..whole
-        }
+        whole.rings.sort_unstable_by_key(|ring| ring.queue);
+        whole.next_inlet = 0;
+        whole
     }
 
     /// Switches the link on the way here down or up. While it is down, all that the peer sends is

@@ -387,6 +387,7 @@ fn queues_that_are_joined_read_what_their_parts_would_and_keep_their_losses() {
     for (tx, first) in a.tx.iter_mut().zip([10, 20, 30, 40, 50]) {
         send(tx, 0, 60, first, 1);
     }
+    parts.reverse();
     let mut whole = MemoryRx::join(parts);
     assert_eq!(whole.lost_packets(), 3);
     let lost = |parts: &[MemoryRx]| parts.iter().map(MemoryRx::lost_packets).sum::<u64>();
