@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::{
-    Command, Config, FlowPortInfo, RunIndex, RunLimits, StatefulEngine,
+    Config, FlowPortInfo, RunIndex, RunLimits, StatefulCommand, StatefulEngine,
 };
 use allosaur_engine::template::{
     CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side, Tunable,
@@ -39,7 +39,7 @@ fn main() {
     let response_bytes = numbers.next().unwrap_or(32_000);
     let (mut engine, mut rings) = (engine(), Rings::new());
     let compiled = CompiledProfile::compile(&profile(response_bytes), Layout::SMALLEST);
-    let command = Command::Start {
+    let command = StatefulCommand::Start {
         run: RUN,
         profile: Arc::new(compiled.expect("the profile is right")),
         factor: 1.0,

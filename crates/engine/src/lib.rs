@@ -28,4 +28,4 @@ pub mod transmit;
 pub mod vm;
 pub mod wheel;
 
-pub use stateless::{Command, ProfileEvent, StatelessEngine};
+pub use stateless::{ProfileEvent, StatelessCommand, StatelessEngine};

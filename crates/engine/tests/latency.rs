@@ -12,7 +12,7 @@ use allosaur_engine::stream::{
 };
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
-use allosaur_engine::{Command, StatelessEngine};
+use allosaur_engine::{StatelessCommand, StatelessEngine};
 use allosaur_testkit::recording::Recording;
 use proptest::prelude::*;
 
@@ -80,7 +80,7 @@ fn sent(streams: &[StreamSpec], factor: f64, turn: Nanos) -> Vec<(usize, Nanos, 
         };
         let mut engine = StatelessEngine::new(1, 0);
         let mut tx_queues = Recording::default();
-        let start = Command::StartProfile {
+        let start = StatelessCommand::StartProfile {
             port: 0,
             profile: ProfileKey(1),
             program: Box::new(profile.core_program(factor, share)),

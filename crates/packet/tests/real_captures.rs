@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use allosaur_packet::file::{self, Capture, LinkType, Resolution, pcap, pcapng};
+use allosaur_packet::file::pcap::{PcapReader, PcapWriter};
+use allosaur_packet::file::pcapng::PcapngWriter;
+use allosaur_packet::file::{self, Capture, LinkType, Resolution};
 use allosaur_packet::frame::{self, Fragment, Health, Layout, Network, Transport};
 use allosaur_packet::link::ethernet::EthernetHeader;
 use allosaur_packet::link::vlan::VlanHeader;
@@ -49,14 +51,14 @@ fn every_capture_is_read_and_written_again() {
         assert_eq!(capture.link_type, LinkType::ETHERNET, "{name}");
         assert!(!capture.records.is_empty(), "{name}");
 
-        let reader = pcap::Reader::new(bytes).unwrap();
-        let mut same = pcap::Writer::with_link(
+        let reader = PcapReader::new(bytes).unwrap();
+        let mut same = PcapWriter::with_link(
             reader.resolution(),
             reader.link_type(),
             reader.snap_length(),
         );
-        let mut finer = pcap::Writer::new(Resolution::Nanoseconds);
-        let mut other = pcapng::Writer::new(capture.link_type);
+        let mut finer = PcapWriter::new(Resolution::Nanoseconds);
+        let mut other = PcapngWriter::new(capture.link_type);
         for record in &capture.records {
             same.write(record).unwrap();
             finer.write(record).unwrap();

@@ -13,7 +13,7 @@ use crate::af_xdp::{AfXdpPort, AfXdpRx, AfXdpTx};
 use crate::buffers::{Buffers, Gauge};
 use crate::description::{DpdkDevice, PortDescription};
 use crate::dpdk::{DpdkControl, DpdkPort, DpdkRx, DpdkTx};
-use crate::memory::{self, FRAME_BYTES_MAX, MemoryRx, MemoryTx};
+use crate::memory::{self, FRAME_BYTES_MAX, MemoryPort, MemoryRx, MemoryTx};
 use crate::{Capabilities, FrameId, Port, PortError, QueueCounts, RxQueue, TxQueue};
 
 /// A transmit queue of any kind of port.
@@ -116,7 +116,7 @@ pub fn open_each(
     Ok(ports)
 }
 
-fn in_memory(port: memory::Port, queues: QueueCounts, peer: Option<usize>) -> AnyPort {
+fn in_memory(port: MemoryPort, queues: QueueCounts, peer: Option<usize>) -> AnyPort {
     let capabilities = port.capabilities();
     let (tx, rx) = (port.tx, port.rx.split(queues.rx));
     AnyPort {

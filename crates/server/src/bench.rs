@@ -8,7 +8,7 @@ pub mod holding;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use allosaur_engine::Command;
+use allosaur_engine::StatelessCommand;
 use allosaur_engine::flow_stats::{Tagging, VxlanPorts};
 use allosaur_engine::stats::TransmitCounters;
 use allosaur_engine::stream::{CompileError, CoreShare, Profile, ProfileKey, StreamPortInfo};
@@ -181,7 +181,7 @@ fn sent(snapshot: &Snapshot) -> TransmitCounters {
 }
 
 /// Asks for more than any core can do.
-fn start(case: Case, port: PortIndex, now: u64) -> Result<Command, CompileError> {
+fn start(case: Case, port: PortIndex, now: u64) -> Result<StatelessCommand, CompileError> {
     let facts = StreamPortInfo {
         line_rate_bps: NOMINAL_RATE_BPS,
         source_mac: [2, 0, 0, 0, 0, 1],
@@ -193,7 +193,7 @@ fn start(case: Case, port: PortIndex, now: u64) -> Result<Command, CompileError>
     };
     let profile = Profile::compile(&case.streams(), &facts)?;
     let factor = 1e11 / profile.rates().pps_max;
-    Ok(Command::StartProfile {
+    Ok(StatelessCommand::StartProfile {
         port,
         profile: ProfileKey(0),
         program: Box::new(profile.core_program(factor, CoreShare::ONLY)),

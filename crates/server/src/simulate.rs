@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use allosaur_engine::template::Side;
 use allosaur_engine::time::Nanos;
-use allosaur_packet::file::pcap::Writer;
+use allosaur_packet::file::pcap::PcapWriter;
 use allosaur_packet::file::{CaptureError, Resolution};
 use allosaur_server::config::SimStatefulOptions;
-use allosaur_server::sim::stateful::{Passing, Watch, compile, simulate};
+use allosaur_server::sim::stateful::{LinkWatch, Passing, compile, simulate};
 
 use crate::{FAILED, Failure, SETUP, WRONG_INPUT};
 
@@ -52,7 +52,7 @@ struct Capture(Option<CaptureFile>);
 struct CaptureFile {
     path: PathBuf,
     side: Side,
-    form: Writer,
+    form: PcapWriter,
     file: BufWriter<File>,
     result: Result<(), WriteError>,
 }
@@ -65,7 +65,7 @@ impl Capture {
             Ok(CaptureFile {
                 path: path.clone(),
                 side,
-                form: Writer::new(Resolution::Nanoseconds),
+                form: PcapWriter::new(Resolution::Nanoseconds),
                 file: BufWriter::new(file),
                 result: Ok(()),
             })
@@ -102,7 +102,7 @@ impl CaptureFile {
     }
 }
 
-impl Watch for Capture {
+impl LinkWatch for Capture {
     fn see(&mut self, at: Nanos, side: Side, _: Passing, frame: &[u8]) {
         let Some(file) = &mut self.0 else {
             return;

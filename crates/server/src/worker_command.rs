@@ -20,7 +20,7 @@ pub enum PortMode {
 #[derive(Debug)]
 pub enum FlowCommand {
     /// What the engine shall do.
-    Command(stateful::Command),
+    Command(stateful::StatefulCommand),
     /// The counters of that run go there from now on. Comes before the run starts.
     Publish {
         /// Which.

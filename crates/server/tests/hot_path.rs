@@ -4,7 +4,7 @@
 
 use std::alloc::System;
 
-use allosaur_engine::Command;
+use allosaur_engine::StatelessCommand;
 use allosaur_engine::flow_stats::VxlanPorts;
 use allosaur_engine::stream::recording::{Pace, one_way};
 use allosaur_engine::stream::replay::Macs;
@@ -14,7 +14,7 @@ use allosaur_engine::stream::{
 };
 use allosaur_engine::vm::{Checksums, Instruction, Operation, Range, Values, Width};
 use allosaur_packet::file::Resolution;
-use allosaur_packet::file::pcap::Writer;
+use allosaur_packet::file::pcap::PcapWriter;
 use allosaur_port::memory::{self, LinkSettings};
 use allosaur_server::clock::Clock;
 use allosaur_server::counters::Counters;
@@ -104,7 +104,7 @@ fn streams() -> Vec<StreamSpec> {
 
 /// Three packets without end, a million a second.
 fn capture() -> Replay {
-    let mut writer = Writer::new(Resolution::Nanoseconds);
+    let mut writer = PcapWriter::new(Resolution::Nanoseconds);
     for at in 0..3 {
         writer.write_frame(at, &[2; 100]).expect("a small time");
     }
@@ -140,14 +140,14 @@ fn threads_that_send_and_receive_allocate_nothing() {
         vxlan: VxlanPorts::STANDARD,
     };
     let profile = Profile::compile(&streams(), &facts).expect("the streams are right");
-    control.send(Command::StartProfile {
+    control.send(StatelessCommand::StartProfile {
         port: 0,
         profile: ProfileKey(1),
         program: Box::new(profile.core_program(1.0, CoreShare::ONLY)),
         start_at: clock.now_ns(),
         duration: None,
     });
-    control.send(Command::StartProfile {
+    control.send(StatelessCommand::StartProfile {
         port: 1,
         profile: ProfileKey(2),
         program: Box::new(capture().into()),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use allosaur_engine::Command;
+use allosaur_engine::StatelessCommand;
 use allosaur_engine::flow_stats::tag::{Rule, Tagging};
 use allosaur_engine::flow_stats::{Group, VxlanPorts};
 use allosaur_engine::session::Encapsulation;
@@ -140,7 +140,7 @@ impl Server {
                 rank: core,
                 cores: self.cores,
             };
-            let command = Command::StartProfile {
+            let command = StatelessCommand::StartProfile {
                 port,
                 profile: ProfileKey(self.profiles),
                 program: Box::new(compiled.core_program(1.0, share)),
@@ -164,7 +164,7 @@ impl Server {
             let block = Arc::new(RunBlock::new(1));
             self.blocks.push(Arc::clone(&block));
             self.threads.send(core, FlowCommand::Publish { run, block });
-            let command = stateful::Command::Start {
+            let command = stateful::StatefulCommand::Start {
                 run,
                 profile: Arc::clone(&compiled),
                 factor: 1.0,
@@ -317,7 +317,7 @@ fn streams_run_on_one_pair_while_flows_run_on_the_other_and_then_the_other_way_r
             server.check_connections(&format!("{cores} {receive_threads} {link} run {run}"));
             for core in 0..cores {
                 let run = RunIndex(run);
-                let remove = stateful::Command::Remove { run };
+                let remove = stateful::StatefulCommand::Remove { run };
                 server.threads.send(core, remove);
             }
         }

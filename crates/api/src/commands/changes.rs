@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// How the rate of an update is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum MultiplierOperation {
     /// The new rate.
     Absolute,
     /// So much more than now.
@@ -29,7 +29,7 @@ pub struct UpdateTraffic {
     /// How fast, or by how much.
     pub multiplier: Multiplier,
     /// How that is meant.
-    pub operation: Operation,
+    pub operation: MultiplierOperation,
     /// Even faster than the line.
     pub force: bool,
 }
@@ -39,9 +39,9 @@ impl UpdateTraffic {
     pub fn parse(fields: &Fields<'_>) -> Result<UpdateTraffic, FieldError> {
         let mul = fields.object("mul")?;
         let operation = match mul.one_of("op", &["abs", "add", "sub"])? {
-            "abs" => Operation::Absolute,
-            "add" => Operation::Add,
-            _ => Operation::Subtract,
+            "abs" => MultiplierOperation::Absolute,
+            "add" => MultiplierOperation::Add,
+            _ => MultiplierOperation::Subtract,
         };
         Ok(UpdateTraffic {
             port: port_id(fields)?,

@@ -9,7 +9,7 @@
 //! until nothing is connected any more, or nothing can be cut.
 
 use super::problem::ProgramProblem;
-use super::spec::Command;
+use super::spec::ProgramCommand;
 use super::variables::VARIABLES;
 
 /// How deep loops may stand in each other.
@@ -25,7 +25,7 @@ struct Edges {
 }
 
 /// Checks a program; an error names a step.
-pub(super) fn check(steps: &[Command]) -> Result<(), (usize, ProgramProblem)> {
+pub(super) fn check(steps: &[ProgramCommand]) -> Result<(), (usize, ProgramProblem)> {
     let goes_back = |i: usize| target(steps, i).is_some_and(|target| target <= i);
     if !(0..steps.len()).any(goes_back) {
         return Ok(());
@@ -47,32 +47,32 @@ pub(super) fn check(steps: &[Command]) -> Result<(), (usize, ProgramProblem)> {
 }
 
 /// Where a step jumps to, if it does.
-fn target(steps: &[Command], i: usize) -> Option<usize> {
+fn target(steps: &[ProgramCommand], i: usize) -> Option<usize> {
     match steps[i] {
-        Command::JumpNotZero { offset, .. }
-        | Command::JumpWithin { offset, .. }
-        | Command::Jump { offset, .. } => i.checked_add_signed(offset as isize),
+        ProgramCommand::JumpNotZero { offset, .. }
+        | ProgramCommand::JumpWithin { offset, .. }
+        | ProgramCommand::Jump { offset, .. } => i.checked_add_signed(offset as isize),
         _ => None,
     }
 }
 
 /// Where a step leads without waiting.
-fn edges(steps: &[Command], i: usize) -> Edges {
+fn edges(steps: &[ProgramCommand], i: usize) -> Edges {
     let inside = |i: usize| Some(i).filter(|i| *i < steps.len());
     match steps[i] {
-        Command::Send { .. }
-        | Command::Delay { .. }
-        | Command::DelayRandom { .. }
-        | Command::Reset
-        | Command::WaitForPeerClose
-        | Command::Connect
-        | Command::CloseMessage
-        | Command::ExecuteTemplate => Edges::default(),
-        Command::Receive { bytes: count, .. }
-        | Command::ReceiveMessages {
+        ProgramCommand::Send { .. }
+        | ProgramCommand::Delay { .. }
+        | ProgramCommand::DelayRandom { .. }
+        | ProgramCommand::Reset
+        | ProgramCommand::WaitForPeerClose
+        | ProgramCommand::Connect
+        | ProgramCommand::CloseMessage
+        | ProgramCommand::ExecuteTemplate => Edges::default(),
+        ProgramCommand::Receive { bytes: count, .. }
+        | ProgramCommand::ReceiveMessages {
             messages: count, ..
         } if count > 0 => Edges::default(),
-        Command::Jump {
+        ProgramCommand::Jump {
             condition: None, ..
         } => Edges {
             next: None,
@@ -87,7 +87,7 @@ fn edges(steps: &[Command], i: usize) -> Edges {
 
 /// Takes away the ways inside a part that will not be taken for ever.
 fn cut(
-    steps: &[Command],
+    steps: &[ProgramCommand],
     edges: &mut [Edges],
     part: &[usize],
 ) -> Result<(), (usize, ProgramProblem)> {
@@ -99,15 +99,17 @@ fn cut(
         match &steps[i] {
             // It leads to where all steps lead, so nothing is decided here.
             _ if goes_on == jumps && edges[i].next == edges[i].jump => {}
-            Command::JumpNotZero { variable, .. } if jumps && !changes.is_set(*variable) => {
+            ProgramCommand::JumpNotZero { variable, .. } if jumps && !changes.is_set(*variable) => {
                 edges[i].jump = None;
                 was_cut = true;
             }
-            Command::JumpWithin { variable, .. } if jumps && !changes.is_time_set(*variable) => {
+            ProgramCommand::JumpWithin { variable, .. }
+                if jumps && !changes.is_time_set(*variable) =>
+            {
                 edges[i].jump = None;
                 was_cut = true;
             }
-            Command::Jump {
+            ProgramCommand::Jump {
                 condition: Some(condition),
                 ..
             } if changes.is_moved(condition.variable) => {
@@ -138,18 +140,20 @@ struct Changes {
 }
 
 impl Changes {
-    fn of(steps: &[Command], part: &[usize]) -> Changes {
+    fn of(steps: &[ProgramCommand], part: &[usize]) -> Changes {
         let mut changes = Changes::default();
         for &i in part {
             match &steps[i] {
-                Command::SetVariable { variable, .. } => changes.set[*variable as usize] = true,
-                Command::AddVariable { variable, value } if *value != 0 => {
+                ProgramCommand::SetVariable { variable, .. } => {
+                    changes.set[*variable as usize] = true
+                }
+                ProgramCommand::AddVariable { variable, value } if *value != 0 => {
                     changes.added[*variable as usize] = true;
                 }
-                Command::JumpNotZero { variable, .. } => {
+                ProgramCommand::JumpNotZero { variable, .. } => {
                     changes.added[*variable as usize] = true;
                 }
-                Command::SetTick { variable } | Command::AddTick { variable, .. } => {
+                ProgramCommand::SetTick { variable } | ProgramCommand::AddTick { variable, .. } => {
                     changes.time_set[*variable as usize] = true;
                 }
                 _ => {}

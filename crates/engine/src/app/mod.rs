@@ -31,7 +31,7 @@ pub use counters::{ApplicationCounters, USER_COUNTERS, UdpCounters};
 pub use problem::{COMMANDS_MAX, ProgramProblem};
 pub use program::{Program, ProgramError, Surroundings};
 pub use run::{Action, ProgramContext, ProgramRun, TURN_COMMANDS_MAX, YIELD};
-pub use spec::{Addon, Command, Comparison, Condition, ProgramSpec, TICK, Transport};
+pub use spec::{Addon, Comparison, Condition, ProgramCommand, ProgramSpec, TICK, Transport};
 pub use substitution::{
     DRAWN_FIRST, DrawError, DrawListSpec, DrawProblem, DrawSpec, DrawnSpec, DrawsSpec, VARIANTS_MAX,
 };

@@ -11,7 +11,7 @@ use super::buffers::{BufferIndex, Buffers};
 use super::counters::USER_COUNTERS;
 use super::loop_check;
 use super::problem::{COMMANDS_MAX, ProgramProblem};
-use super::spec::{Addon, Command, ProgramSpec, Transport};
+use super::spec::{Addon, ProgramCommand, ProgramSpec, Transport};
 use super::substitution::{DRAWN_FIRST, Drawn};
 use super::variables::VARIABLES;
 use crate::time::{Nanos, SECOND};
@@ -47,7 +47,7 @@ pub struct Surroundings<'a> {
 pub struct Program {
     /// Its commands, whose numbers are right: buffers with draws are numbered in `drawn`, what is
     /// waited for is counted from the `rx` before, and what does nothing jumps to the next.
-    pub(super) steps: Box<[Command]>,
+    pub(super) steps: Box<[ProgramCommand]>,
     /// What connections draw in it.
     pub(super) drawn: Box<[Drawn]>,
     transport: Transport,
@@ -71,7 +71,7 @@ impl Program {
             _ => None,
         };
         if let Some(problem) = problem {
-            let name = commands.first().map_or("none", Command::name);
+            let name = commands.first().map_or("none", ProgramCommand::name);
             return Err(ProgramError {
                 command: 0,
                 name,
@@ -163,10 +163,10 @@ impl Program {
 
     /// The buffer that is sent first, if something is sent before anything must arrive.
     pub fn first_sent(&self) -> Option<BufferIndex> {
-        let waits = |step: &Command| {
+        let waits = |step: &ProgramCommand| {
             matches!(
                 step,
-                Command::Receive { .. } | Command::ReceiveMessages { .. }
+                ProgramCommand::Receive { .. } | ProgramCommand::ReceiveMessages { .. }
             )
         };
         let mut steps = self.steps.iter();
@@ -180,8 +180,9 @@ impl Program {
         self.steps.iter().filter_map(|step| self.sent_by(step))
     }
 
-    fn sent_by(&self, step: &Command) -> Option<BufferIndex> {
-        let (Command::Send { buffer } | Command::SendMessage { buffer }) = *step else {
+    fn sent_by(&self, step: &ProgramCommand) -> Option<BufferIndex> {
+        let (ProgramCommand::Send { buffer } | ProgramCommand::SendMessage { buffer }) = *step
+        else {
             return None;
         };
         let place = buffer.checked_sub(DRAWN_FIRST);
@@ -201,70 +202,76 @@ struct Compiler<'a> {
 
 impl Compiler<'_> {
     /// A command with all its numbers checked, and those that depend on others resolved.
-    fn step(&mut self, i: usize, command: &Command) -> Result<Command, ProgramProblem> {
+    fn step(
+        &mut self,
+        i: usize,
+        command: &ProgramCommand,
+    ) -> Result<ProgramCommand, ProgramProblem> {
         self.check_place(i, command)?;
         self.check_numbers(i, command)?;
         let mut step = *command;
         match &mut step {
-            Command::Send { buffer } => {
+            ProgramCommand::Send { buffer } => {
                 let index = self.buffer(*buffer)?;
                 // Nobody acknowledges nothing.
                 if index < DRAWN_FIRST && self.surroundings.buffers.len(BufferIndex(index)) == 0 {
-                    return Ok(Command::Jump {
+                    return Ok(ProgramCommand::Jump {
                         offset: 1,
                         condition: None,
                     });
                 }
                 *buffer = index;
             }
-            Command::SendMessage { buffer } => *buffer = self.buffer(*buffer)?,
-            Command::Receive {
+            ProgramCommand::SendMessage { buffer } => *buffer = self.buffer(*buffer)?,
+            ProgramCommand::Receive {
                 bytes: count,
                 clear,
             }
-            | Command::ReceiveMessages {
+            | ProgramCommand::ReceiveMessages {
                 messages: count,
                 clear,
             } => *count = self.receive(*count, *clear),
-            Command::Delay { duration } => *duration = delay(*duration)?,
-            Command::DelayRandom { min, max } => (*min, *max) = (delay(*min)?, delay(*max)?),
+            ProgramCommand::Delay { duration } => *duration = delay(*duration)?,
+            ProgramCommand::DelayRandom { min, max } => (*min, *max) = (delay(*min)?, delay(*max)?),
             _ => {}
         }
         Ok(step)
     }
 
     /// Whether variables, counters, groups and targets are there.
-    fn check_numbers(&self, i: usize, command: &Command) -> Result<(), ProgramProblem> {
+    fn check_numbers(&self, i: usize, command: &ProgramCommand) -> Result<(), ProgramProblem> {
         match *command {
-            Command::DelayRandom { min, max } if min > max => Err(ProgramProblem::DelayRange),
-            Command::Keepalive { timeout_ms: 0, .. } => Err(ProgramProblem::NoKeepalive),
-            Command::SetVariable { variable, .. }
-            | Command::AddVariable { variable, .. }
-            | Command::SetTick { variable }
-            | Command::AddTick { variable, .. } => check_variable(variable),
-            Command::AddStats { counter, .. } => check_counter(counter),
-            Command::AddTickStats { counter, variable } => {
+            ProgramCommand::DelayRandom { min, max } if min > max => {
+                Err(ProgramProblem::DelayRange)
+            }
+            ProgramCommand::Keepalive { timeout_ms: 0, .. } => Err(ProgramProblem::NoKeepalive),
+            ProgramCommand::SetVariable { variable, .. }
+            | ProgramCommand::AddVariable { variable, .. }
+            | ProgramCommand::SetTick { variable }
+            | ProgramCommand::AddTick { variable, .. } => check_variable(variable),
+            ProgramCommand::AddStats { counter, .. } => check_counter(counter),
+            ProgramCommand::AddTickStats { counter, variable } => {
                 check_counter(counter)?;
                 check_variable(variable)
             }
-            Command::JumpNotZero { variable, offset }
-            | Command::JumpWithin {
+            ProgramCommand::JumpNotZero { variable, offset }
+            | ProgramCommand::JumpWithin {
                 variable, offset, ..
             } => {
                 check_variable(variable)?;
                 self.check_target(i, offset)
             }
-            Command::Jump { offset, condition } => {
+            ProgramCommand::Jump { offset, condition } => {
                 condition.map_or(Ok(()), |condition| check_variable(condition.variable))?;
                 self.check_target(i, offset)
             }
-            Command::SetTemplate { group } => self.check_group(group),
+            ProgramCommand::SetTemplate { group } => self.check_group(group),
             _ => Ok(()),
         }
     }
 
     /// Whether the command may be in this program, and here.
-    fn check_place(&self, i: usize, command: &Command) -> Result<(), ProgramProblem> {
+    fn check_place(&self, i: usize, command: &ProgramCommand) -> Result<(), ProgramProblem> {
         match (command.transport(), self.spec.transport) {
             (Some(Transport::Stream), Transport::Datagram) => {
                 return Err(ProgramProblem::StreamCommand);
@@ -275,8 +282,10 @@ impl Compiler<'_> {
             _ => {}
         }
         match command {
-            Command::Connect if i > 0 => Err(ProgramProblem::NotFirst),
-            Command::Reset | Command::WaitForPeerClose if i + 1 < self.spec.commands.len() => {
+            ProgramCommand::Connect if i > 0 => Err(ProgramProblem::NotFirst),
+            ProgramCommand::Reset | ProgramCommand::WaitForPeerClose
+                if i + 1 < self.spec.commands.len() =>
+            {
                 Err(ProgramProblem::NotLast)
             }
             _ => Ok(()),

@@ -5,7 +5,7 @@
 use super::buffers::BufferIndex;
 use super::counters::ApplicationCounters;
 use super::program::Program;
-use super::spec::{Command, TICK, Transport};
+use super::spec::{ProgramCommand, TICK, Transport};
 use super::substitution::DRAWN_FIRST;
 use super::variables::{VariableIndex, VariablePool, Variables};
 use crate::rng::Lcg;
@@ -163,7 +163,7 @@ impl ProgramRun {
     pub fn take_part(&mut self, program: &Program, bytes: u32) -> bool {
         let received = self.received.get() + u64::from(bytes);
         let is_part = match program.steps.get(usize::from(self.step)) {
-            Some(Command::Receive { bytes, .. }) => {
+            Some(ProgramCommand::Receive { bytes, .. }) => {
                 self.wait == Wait::Received && received < *bytes
             }
             _ => false,
@@ -280,37 +280,37 @@ impl ProgramRun {
     }
 
     /// Takes a step. A step that is not finished leaves `step` where it is.
-    fn take(&mut self, step: Command, cx: &mut ProgramContext<'_>) -> Option<Action> {
+    fn take(&mut self, step: ProgramCommand, cx: &mut ProgramContext<'_>) -> Option<Action> {
         match step {
-            Command::Receive { bytes, clear } => return self.receive(bytes, clear, cx),
-            Command::ReceiveMessages { messages, clear } => {
+            ProgramCommand::Receive { bytes, clear } => return self.receive(bytes, clear, cx),
+            ProgramCommand::ReceiveMessages { messages, clear } => {
                 return self.receive(messages, clear, cx);
             }
-            Command::Connect if !self.is_connected => {
+            ProgramCommand::Connect if !self.is_connected => {
                 self.wait = Wait::Connected;
                 return None;
             }
-            Command::WaitForPeerClose if !self.is_peer_closed => {
+            ProgramCommand::WaitForPeerClose if !self.is_peer_closed => {
                 self.wait = Wait::PeerClosed;
                 return None;
             }
-            Command::Reset => return Some(self.end(Action::Reset)),
+            ProgramCommand::Reset => return Some(self.end(Action::Reset)),
             _ => self.step += 1,
         }
         match step {
-            Command::Send { buffer } => {
+            ProgramCommand::Send { buffer } => {
                 let buffer = self.buffer(buffer, cx);
                 Some(self.send(buffer))
             }
-            Command::SendMessage { buffer } => Some(Action::SendMessage {
+            ProgramCommand::SendMessage { buffer } => Some(Action::SendMessage {
                 buffer: self.buffer(buffer, cx),
             }),
-            Command::Delay { duration } => Some(self.sleep(cx.now, duration)),
-            Command::DelayRandom { min, max } => {
+            ProgramCommand::Delay { duration } => Some(self.sleep(cx.now, duration)),
+            ProgramCommand::DelayRandom { min, max } => {
                 let duration = random(cx.rng, min, max);
                 Some(self.sleep(cx.now, duration))
             }
-            Command::Keepalive {
+            ProgramCommand::Keepalive {
                 timeout_ms,
                 received_only,
             } => Some(Action::Keepalive {
@@ -318,26 +318,26 @@ impl ProgramRun {
                 received_only,
             }),
             // After the last of these the program is at its end, and closes.
-            Command::Connect | Command::WaitForPeerClose => Some(Action::Acknowledge),
-            Command::CloseMessage => Some(self.end(Action::Close)),
-            Command::ExecuteTemplate if self.group != 0 => Some(self.execute(cx)),
-            Command::SendMode { blocking } => {
+            ProgramCommand::Connect | ProgramCommand::WaitForPeerClose => Some(Action::Acknowledge),
+            ProgramCommand::CloseMessage => Some(self.end(Action::Close)),
+            ProgramCommand::ExecuteTemplate if self.group != 0 => Some(self.execute(cx)),
+            ProgramCommand::SendMode { blocking } => {
                 self.is_blocking = blocking;
                 None
             }
-            Command::SetTemplate { group } => {
+            ProgramCommand::SetTemplate { group } => {
                 // There are fewer than 65,536.
                 self.group = group as u16;
                 None
             }
-            Command::Jump {
+            ProgramCommand::Jump {
                 offset,
                 condition: None,
             } => {
                 self.jump_if(true, offset);
                 None
             }
-            Command::AddStats { counter, value } => {
+            ProgramCommand::AddStats { counter, value } => {
                 add(cx, counter, value);
                 None
             }
@@ -376,33 +376,33 @@ impl ProgramRun {
     }
 
     /// The steps that work on variables.
-    fn compute(&mut self, step: Command, cx: &mut ProgramContext<'_>) {
+    fn compute(&mut self, step: ProgramCommand, cx: &mut ProgramContext<'_>) {
         let tick = cx.now / TICK;
         let Variables { numbers, ticks, .. } = cx.variables.at(&mut self.variables);
         match step {
-            Command::SetVariable { variable, value } => numbers[variable as usize] = value,
-            Command::AddVariable { variable, value } => {
+            ProgramCommand::SetVariable { variable, value } => numbers[variable as usize] = value,
+            ProgramCommand::AddVariable { variable, value } => {
                 let number = &mut numbers[variable as usize];
                 *number = number.wrapping_add_signed(value);
             }
-            Command::SetTick { variable } => ticks[variable as usize] = tick,
-            Command::AddTick {
+            ProgramCommand::SetTick { variable } => ticks[variable as usize] = tick,
+            ProgramCommand::AddTick {
                 variable,
                 ticks: more,
             } => {
                 let time = &mut ticks[variable as usize];
                 *time = time.wrapping_add(more);
             }
-            Command::AddTickStats { counter, variable } => {
+            ProgramCommand::AddTickStats { counter, variable } => {
                 let since = tick.wrapping_sub(ticks[variable as usize]);
                 add(cx, counter, since);
             }
-            Command::JumpNotZero { variable, offset } => {
+            ProgramCommand::JumpNotZero { variable, offset } => {
                 let number = &mut numbers[variable as usize];
                 *number = number.saturating_sub(1);
                 self.jump_if(*number > 0, offset);
             }
-            Command::JumpWithin {
+            ProgramCommand::JumpWithin {
                 variable,
                 offset,
                 ticks: within,
@@ -410,7 +410,7 @@ impl ProgramRun {
                 let since = tick.wrapping_sub(ticks[variable as usize]);
                 self.jump_if(since < within, offset);
             }
-            Command::Jump {
+            ProgramCommand::Jump {
                 offset,
                 condition: Some(condition),
             } => {

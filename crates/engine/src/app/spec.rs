@@ -34,7 +34,7 @@ impl Addon {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramSpec {
     /// The commands, in order; at least one.
-    pub commands: Vec<Command>,
+    pub commands: Vec<ProgramCommand>,
     /// What carries its bytes.
     pub transport: Transport,
     /// What else goes into its messages.
@@ -43,7 +43,7 @@ pub struct ProgramSpec {
 
 /// One command.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Command {
+pub enum ProgramCommand {
     /// `tx`: send a buffer.
     Send {
         /// The number of the buffer.
@@ -175,49 +175,49 @@ pub enum Command {
     ExecuteTemplate,
 }
 
-impl Command {
+impl ProgramCommand {
     /// Its name in profiles.
     pub fn name(&self) -> &'static str {
         match self {
-            Command::Send { .. } => "tx",
-            Command::Receive { .. } => "rx",
-            Command::SendMessage { .. } => "tx_msg",
-            Command::ReceiveMessages { .. } => "rx_msg",
-            Command::Delay { .. } => "delay",
-            Command::DelayRandom { .. } => "delay_rnd",
-            Command::Keepalive { .. } => "keepalive",
-            Command::CloseMessage => "close_msg",
-            Command::Reset => "reset",
-            Command::WaitForPeerClose => "nc",
-            Command::Connect => "connect",
-            Command::SetVariable { .. } => "set_var",
-            Command::AddVariable { .. } => "add_var",
-            Command::SetTick { .. } => "set_tick_var",
-            Command::AddTick { .. } => "add_tick_var",
-            Command::AddStats { .. } => "add_stats",
-            Command::AddTickStats { .. } => "add_tick_stats",
-            Command::JumpNotZero { .. } => "jmp_nz",
-            Command::JumpWithin { .. } => "jmp_dp",
-            Command::Jump { .. } => "jmp_cmp",
-            Command::SendMode { .. } => "tx_mode",
-            Command::SetTemplate { .. } => "set_template",
-            Command::ExecuteTemplate => "exec_template",
+            ProgramCommand::Send { .. } => "tx",
+            ProgramCommand::Receive { .. } => "rx",
+            ProgramCommand::SendMessage { .. } => "tx_msg",
+            ProgramCommand::ReceiveMessages { .. } => "rx_msg",
+            ProgramCommand::Delay { .. } => "delay",
+            ProgramCommand::DelayRandom { .. } => "delay_rnd",
+            ProgramCommand::Keepalive { .. } => "keepalive",
+            ProgramCommand::CloseMessage => "close_msg",
+            ProgramCommand::Reset => "reset",
+            ProgramCommand::WaitForPeerClose => "nc",
+            ProgramCommand::Connect => "connect",
+            ProgramCommand::SetVariable { .. } => "set_var",
+            ProgramCommand::AddVariable { .. } => "add_var",
+            ProgramCommand::SetTick { .. } => "set_tick_var",
+            ProgramCommand::AddTick { .. } => "add_tick_var",
+            ProgramCommand::AddStats { .. } => "add_stats",
+            ProgramCommand::AddTickStats { .. } => "add_tick_stats",
+            ProgramCommand::JumpNotZero { .. } => "jmp_nz",
+            ProgramCommand::JumpWithin { .. } => "jmp_dp",
+            ProgramCommand::Jump { .. } => "jmp_cmp",
+            ProgramCommand::SendMode { .. } => "tx_mode",
+            ProgramCommand::SetTemplate { .. } => "set_template",
+            ProgramCommand::ExecuteTemplate => "exec_template",
         }
     }
 
     /// What carries a flow with this command; `None` when either may.
     pub fn transport(&self) -> Option<Transport> {
         match self {
-            Command::Send { .. }
-            | Command::Receive { .. }
-            | Command::Reset
-            | Command::WaitForPeerClose
-            | Command::Connect
-            | Command::SendMode { .. } => Some(Transport::Stream),
-            Command::SendMessage { .. }
-            | Command::ReceiveMessages { .. }
-            | Command::Keepalive { .. }
-            | Command::CloseMessage => Some(Transport::Datagram),
+            ProgramCommand::Send { .. }
+            | ProgramCommand::Receive { .. }
+            | ProgramCommand::Reset
+            | ProgramCommand::WaitForPeerClose
+            | ProgramCommand::Connect
+            | ProgramCommand::SendMode { .. } => Some(Transport::Stream),
+            ProgramCommand::SendMessage { .. }
+            | ProgramCommand::ReceiveMessages { .. }
+            | ProgramCommand::Keepalive { .. }
+            | ProgramCommand::CloseMessage => Some(Transport::Datagram),
             _ => None,
         }
     }

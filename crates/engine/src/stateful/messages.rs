@@ -38,7 +38,7 @@ pub struct FlowPortInfo {
 
 /// What control tells the engine of a core.
 #[derive(Debug)]
-pub enum Command {
+pub enum StatefulCommand {
     /// Starts a profile.
     Start {
         /// Its number, which none has that runs.

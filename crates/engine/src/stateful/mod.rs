@@ -58,7 +58,8 @@ pub use filters::{Blocklist, IGNORED_MAX};
 use flow_entry::FlowEntry;
 use half_open::HalfOpen;
 pub use messages::{
-    Command, Config, Disposition, EndCause, Event, FlowPortInfo, RUNS_MAX, RunIndex, RunLimits,
+    Config, Disposition, EndCause, Event, FlowPortInfo, RUNS_MAX, RunIndex, RunLimits,
+    StatefulCommand,
 };
 use pace::Ramp;
 pub use records::FlowRecord;
@@ -167,9 +168,14 @@ impl StatefulEngine {
     }
 
     /// Does what control says.
-    pub fn handle_command(&mut self, now: Nanos, command: Command, tx_queues: &mut impl TxQueues) {
+    pub fn handle_command(
+        &mut self,
+        now: Nanos,
+        command: StatefulCommand,
+        tx_queues: &mut impl TxQueues,
+    ) {
         match command {
-            Command::Start {
+            StatefulCommand::Start {
                 run,
                 profile,
                 factor,
@@ -189,14 +195,14 @@ impl StatefulEngine {
                 self.retire(run);
                 self.active.push(run);
             }
-            Command::Update { run, factor } => {
+            StatefulCommand::Update { run, factor } => {
                 let ports = self.client_ports(u32::MAX, factor, now, None);
                 let terms = ports.first().map(|(_, terms)| *terms);
                 if let (Some(run), Some(terms)) = (self.run_mut(run), terms) {
                     run.set_rates(now, &terms);
                 }
             }
-            Command::Stop { run, abort } => {
+            StatefulCommand::Stop { run, abort } => {
                 if let Some(run) = self.run_mut(run) {
                     run.stop(now, EndCause::Stopped);
                 }
@@ -204,8 +210,8 @@ impl StatefulEngine {
                     self.cut_off(run);
                 }
             }
-            Command::Retire { run } => self.retire(run),
-            Command::Remove { run } => {
+            StatefulCommand::Retire { run } => self.retire(run),
+            StatefulCommand::Remove { run } => {
                 self.retire(run);
                 self.cut_off(run);
                 self.cut_off_some(now, run, usize::MAX, tx_queues);
@@ -214,17 +220,17 @@ impl StatefulEngine {
                     *place = None;
                 }
             }
-            Command::SetLink { .. }
-            | Command::SetTopology(_)
-            | Command::EnableClients { .. }
-            | Command::SetIgnored(_) => self.set(command),
+            StatefulCommand::SetLink { .. }
+            | StatefulCommand::SetTopology(_)
+            | StatefulCommand::EnableClients { .. }
+            | StatefulCommand::SetIgnored(_) => self.set(command),
         }
     }
 
     /// What holds for all profiles.
-    fn set(&mut self, command: Command) {
+    fn set(&mut self, command: StatefulCommand) {
         match command {
-            Command::SetLink {
+            StatefulCommand::SetLink {
                 port,
                 own_mac,
                 peer_mac,
@@ -236,13 +242,13 @@ impl StatefulEngine {
                     info.encapsulation = encapsulation;
                 }
             }
-            Command::SetTopology(topology) => self.topology = topology,
-            Command::EnableClients {
+            StatefulCommand::SetTopology(topology) => self.topology = topology,
+            StatefulCommand::EnableClients {
                 first,
                 last,
                 enabled,
             } => self.disabled.set(first, last, !enabled),
-            Command::SetIgnored(ignored) => self.ignored = ignored,
+            StatefulCommand::SetIgnored(ignored) => self.ignored = ignored,
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
 //! The engine of one core: verbs in, verbs out.
 //!
-//! [`Command`] and [`ProfileEvent`] pass between control and a data thread. [`StatelessEngine`] shares its
+//! [`StatelessCommand`] and [`ProfileEvent`] pass between control and a data thread. [`StatelessEngine`] shares its
 //! turns out among the ports of its group: `sender` is one port, `profile` what runs there, `burst` the
 //! packets of a burst, `replay` the frames of a capture.
 
@@ -31,7 +31,7 @@ pub const BURSTS_PER_TURN: u32 = 32;
 
 /// What control tells the engine of a core.
 #[derive(Debug)]
-pub enum Command {
+pub enum StatelessCommand {
     /// Starts a profile's share of this core.
     StartProfile {
         /// The port to send from.
@@ -67,13 +67,13 @@ pub enum Command {
     },
 }
 
-impl Command {
+impl StatelessCommand {
     /// The port that it is about.
     pub fn port(&self) -> PortIndex {
         match self {
-            Command::StartProfile { port, .. }
-            | Command::StopProfile { port, .. }
-            | Command::ChangeProfile { port, .. } => *port,
+            StatelessCommand::StartProfile { port, .. }
+            | StatelessCommand::StopProfile { port, .. }
+            | StatelessCommand::ChangeProfile { port, .. } => *port,
         }
     }
 }
@@ -143,9 +143,14 @@ impl StatelessEngine {
     }
 
     /// Does what control asks for.
-    pub fn handle_command(&mut self, now: Nanos, command: Command, tx_queues: &mut impl TxQueues) {
+    pub fn handle_command(
+        &mut self,
+        now: Nanos,
+        command: StatelessCommand,
+        tx_queues: &mut impl TxQueues,
+    ) {
         match command {
-            Command::StartProfile {
+            StatelessCommand::StartProfile {
                 port,
                 profile,
                 program,
@@ -164,7 +169,7 @@ impl StatelessEngine {
                     &mut self.outbox,
                 );
             }
-            Command::StopProfile { port, profile } => {
+            StatelessCommand::StopProfile { port, profile } => {
                 self.senders[usize::from(port)].stop(profile, tx_queues, &mut self.outbox);
                 self.outbox.events.push_back(ProfileEvent::ProfileStopped {
                     port,
@@ -172,7 +177,7 @@ impl StatelessEngine {
                     at: now,
                 });
             }
-            Command::ChangeProfile {
+            StatelessCommand::ChangeProfile {
                 port,
                 profile,
                 at,

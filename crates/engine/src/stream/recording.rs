@@ -13,7 +13,10 @@ use std::hash::Hash;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 
-use allosaur_packet::file::{CaptureError, LinkType, erf, pcap, pcapng};
+use allosaur_packet::file::erf::ErfReader;
+use allosaur_packet::file::pcap::PcapReader;
+use allosaur_packet::file::pcapng::PcapngReader;
+use allosaur_packet::file::{CaptureError, LinkType};
 use allosaur_packet::frame::{self, Network};
 use thiserror::Error;
 
@@ -133,19 +136,19 @@ struct Packet<'a> {
 }
 
 enum Packets<'a> {
-    Pcap(pcap::Reader<'a>),
-    Pcapng(pcapng::Reader<'a>),
-    Erf(erf::Reader<'a>),
+    Pcap(PcapReader<'a>),
+    Pcapng(PcapngReader<'a>),
+    Erf(ErfReader<'a>),
 }
 
 impl<'a> Packets<'a> {
     fn new(bytes: &'a [u8]) -> Result<Packets<'a>, CaptureError> {
-        match pcap::Reader::new(bytes) {
+        match PcapReader::new(bytes) {
             Err(CaptureError::NotACapture { .. }) => {}
             reader => return reader.map(Packets::Pcap),
         }
-        match pcapng::Reader::new(bytes) {
-            Err(CaptureError::NotACapture { .. }) => erf::Reader::new(bytes).map(Packets::Erf),
+        match PcapngReader::new(bytes) {
+            Err(CaptureError::NotACapture { .. }) => ErfReader::new(bytes).map(Packets::Erf),
             reader => reader.map(Packets::Pcapng),
         }
     }

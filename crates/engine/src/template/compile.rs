@@ -12,7 +12,7 @@ use super::spec::{
 };
 use super::tunables::{SideTunables, Tunable, TunablesSpec};
 use crate::app::{
-    Addon, ApplicationFactory, Buffers, Command, DrawsSpec, Program, Surroundings, Transport,
+    Addon, ApplicationFactory, Buffers, DrawsSpec, Program, ProgramCommand, Surroundings, Transport,
 };
 
 /// Most templates of a profile.
@@ -590,7 +590,7 @@ fn members(spec: &ProfileSpec) -> Result<Vec<Vec<TemplateIndex>>, ProfileError> 
     let chosen = spec.programs.iter().map(|program| {
         let mut commands = program.commands.iter();
         commands.find_map(|command| match command {
-            Command::SetTemplate { group: group @ 1.. } => Some(*group).filter(is_empty),
+            ProgramCommand::SetTemplate { group: group @ 1.. } => Some(*group).filter(is_empty),
             _ => None,
         })
     });

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::tunables::TunablesSpec;
-use crate::app::{BufferSpec, Command, ProgramSpec, Transport};
+use crate::app::{BufferSpec, ProgramCommand, ProgramSpec, Transport};
 
 /// Longest name of a template group, in bytes.
 pub const GROUP_NAME_BYTES_MAX: usize = 20;
@@ -52,7 +52,7 @@ impl ProfileSpec {
     /// of the second pool the second, without tunables.
     pub fn single(
         transport: Transport,
-        programs: [Vec<Command>; 2],
+        programs: [Vec<ProgramCommand>; 2],
         buffers: Vec<BufferSpec>,
         pools: [PoolSpec; 2],
         rate_cps: f64,
@@ -93,11 +93,11 @@ impl ProfileSpec {
     /// and is answered so many.
     pub fn request_response(bytes: [u64; 2], pools: [PoolSpec; 2], rate_cps: f64) -> ProfileSpec {
         let [request, response] = bytes;
-        let receive = |bytes| Command::Receive {
+        let receive = |bytes| ProgramCommand::Receive {
             bytes,
             clear: false,
         };
-        let send = |buffer| Command::Send { buffer };
+        let send = |buffer| ProgramCommand::Send { buffer };
         let programs = [
             vec![send(0), receive(response)],
             vec![receive(request), send(1)],

@@ -1,38 +1,38 @@
 //! What is refused, and in which words.
 
-use allosaur_engine::app::{COMMANDS_MAX, Command, Comparison, Condition, Transport};
+use allosaur_engine::app::{COMMANDS_MAX, Comparison, Condition, ProgramCommand, Transport};
 
 use crate::runner::compile;
 
-const TX: Command = Command::Send { buffer: 0 };
-const MESSAGE: Command = Command::SendMessage { buffer: 0 };
-const ALWAYS_BACK: Command = Command::Jump {
+const TX: ProgramCommand = ProgramCommand::Send { buffer: 0 };
+const MESSAGE: ProgramCommand = ProgramCommand::SendMessage { buffer: 0 };
+const ALWAYS_BACK: ProgramCommand = ProgramCommand::Jump {
     offset: -1,
     condition: None,
 };
 
-fn tcp(commands: &[Command]) -> String {
+fn tcp(commands: &[ProgramCommand]) -> String {
     let error = compile(Transport::Stream, commands);
     error.expect_err("the program is wrong").to_string()
 }
 
-fn udp(commands: &[Command]) -> String {
+fn udp(commands: &[ProgramCommand]) -> String {
     let error = compile(Transport::Datagram, commands);
     error.expect_err("the program is wrong").to_string()
 }
 
-fn back(variable: u32, offset: i64) -> Command {
-    Command::JumpNotZero { variable, offset }
+fn back(variable: u32, offset: i64) -> ProgramCommand {
+    ProgramCommand::JumpNotZero { variable, offset }
 }
 
-fn set(variable: u32, value: u64) -> Command {
-    Command::SetVariable { variable, value }
+fn set(variable: u32, value: u64) -> ProgramCommand {
+    ProgramCommand::SetVariable { variable, value }
 }
 
 #[test]
 fn a_buffer_must_be_there() {
     assert_eq!(
-        tcp(&[TX, Command::Send { buffer: 4 }]),
+        tcp(&[TX, ProgramCommand::Send { buffer: 4 }]),
         "command 1 (tx): buf_index is 4, but buf_list has 4: use 0 to 3"
     );
 }
@@ -52,14 +52,14 @@ fn a_jump_must_stay_in_the_program() {
 #[test]
 fn numbers_must_exist() {
     assert!(tcp(&[set(5, 0)]).contains("variable 5 does not exist"));
-    let counter = Command::AddStats {
+    let counter = ProgramCommand::AddStats {
         counter: 4,
         value: 1,
     };
     assert!(tcp(&[counter]).contains("stats_id is 4: use 0 to 3"));
-    let group = Command::SetTemplate { group: 4 };
+    let group = ProgramCommand::SetTemplate { group: 4 };
     assert!(tcp(&[group]).contains("tg_id is 4, but the profile has 3 template groups"));
-    let group = Command::SetTemplate { group: u32::MAX };
+    let group = ProgramCommand::SetTemplate { group: u32::MAX };
     assert!(tcp(&[group]).contains("set_template"));
 }
 
@@ -67,23 +67,23 @@ fn numbers_must_exist() {
 fn commands_belong_to_tcp_or_udp() {
     assert!(udp(&[TX]).contains("command 0 (tx): a program of messages"));
     assert!(tcp(&[MESSAGE]).contains("command 0 (tx_msg): a program of a stream"));
-    assert!(udp(&[MESSAGE, Command::Reset]).contains("command 1 (reset)"));
+    assert!(udp(&[MESSAGE, ProgramCommand::Reset]).contains("command 1 (reset)"));
 }
 
 #[test]
 fn some_commands_have_their_place() {
-    assert!(tcp(&[TX, Command::Connect]).contains("only be the first command"));
-    assert!(tcp(&[Command::Reset, TX]).contains("only be the last command"));
-    assert!(tcp(&[Command::WaitForPeerClose, TX]).contains("command 0 (nc)"));
+    assert!(tcp(&[TX, ProgramCommand::Connect]).contains("only be the first command"));
+    assert!(tcp(&[ProgramCommand::Reset, TX]).contains("only be the last command"));
+    assert!(tcp(&[ProgramCommand::WaitForPeerClose, TX]).contains("command 0 (nc)"));
 }
 
 #[test]
 fn times_must_make_sense() {
-    let range = Command::DelayRandom { min: 2, max: 1 };
+    let range = ProgramCommand::DelayRandom { min: 2, max: 1 };
     assert!(tcp(&[range]).contains("min_usec is above max_usec"));
-    let long = Command::Delay { duration: u64::MAX };
+    let long = ProgramCommand::Delay { duration: u64::MAX };
     assert!(tcp(&[long]).contains("longer than a year"));
-    let keepalive = Command::Keepalive {
+    let keepalive = ProgramCommand::Keepalive {
         timeout_ms: 0,
         received_only: false,
     };
@@ -102,7 +102,7 @@ fn a_loop_that_never_ends_nor_waits_is_refused() {
     let text = udp(&[MESSAGE, ALWAYS_BACK]);
     assert!(text.contains("command 1 (jmp_cmp)"), "{text}");
     assert!(text.contains("commands 0 to 1 never ends"), "{text}");
-    let itself = Command::Jump {
+    let itself = ProgramCommand::Jump {
         offset: 0,
         condition: None,
     };
@@ -110,7 +110,7 @@ fn a_loop_that_never_ends_nor_waits_is_refused() {
     // The counter begins anew each time.
     assert!(udp(&[set(0, 3), MESSAGE, back(0, -2)]).contains("never ends"));
     // What the jump depends on never changes.
-    let if_one = |offset| Command::Jump {
+    let if_one = |offset| ProgramCommand::Jump {
         offset,
         condition: Some(Condition {
             variable: 1,
@@ -119,8 +119,8 @@ fn a_loop_that_never_ends_nor_waits_is_refused() {
         }),
     };
     assert!(udp(&[MESSAGE, if_one(-1)]).contains("never ends"));
-    assert!(udp(&[Command::SetTick { variable: 0 }, within(-1)]).contains("never ends"));
-    let add = Command::AddVariable {
+    assert!(udp(&[ProgramCommand::SetTick { variable: 0 }, within(-1)]).contains("never ends"));
+    let add = ProgramCommand::AddVariable {
         variable: 1,
         value: 1,
     };
@@ -129,15 +129,15 @@ fn a_loop_that_never_ends_nor_waits_is_refused() {
     assert!(udp(&[MESSAGE, if_one(2), back_always(-2)]).contains("never ends"));
 }
 
-fn back_always(offset: i64) -> Command {
-    Command::Jump {
+fn back_always(offset: i64) -> ProgramCommand {
+    ProgramCommand::Jump {
         offset,
         condition: None,
     }
 }
 
-fn within(offset: i64) -> Command {
-    Command::JumpWithin {
+fn within(offset: i64) -> ProgramCommand {
+    ProgramCommand::JumpWithin {
         variable: 0,
         offset,
         ticks: 10,
@@ -146,18 +146,18 @@ fn within(offset: i64) -> Command {
 
 #[test]
 fn loops_that_wait_or_end_are_right() {
-    let delay = Command::Delay { duration: 10 };
-    let rx = Command::Receive {
+    let delay = ProgramCommand::Delay { duration: 10 };
+    let rx = ProgramCommand::Receive {
         bytes: 10,
         clear: true,
     };
-    let right: [&[Command]; 6] = [
+    let right: [&[ProgramCommand]; 6] = [
         &[TX, ALWAYS_BACK],
         &[rx, ALWAYS_BACK],
         &[delay, ALWAYS_BACK],
         &[set(0, 9), TX, back(0, -1)],
         &[set(0, 9), set(1, 9), back(1, 0), back(0, -2)],
-        &[Command::SetTick { variable: 0 }, within(0)],
+        &[ProgramCommand::SetTick { variable: 0 }, within(0)],
     ];
     for commands in right {
         let program = compile(Transport::Stream, commands);
@@ -171,7 +171,7 @@ fn the_search_for_loops_is_quick_in_long_programs() {
     commands.resize(COMMANDS_MAX, back(0, -(COMMANDS_MAX as i64) / 2));
     // Each jump leads to where the variable is set again, so none of these loops ends.
     assert!(tcp(&commands).contains("never ends"));
-    let jumps: Vec<Command> = (0..COMMANDS_MAX as i64)
+    let jumps: Vec<ProgramCommand> = (0..COMMANDS_MAX as i64)
         .map(|i| back((i % 5) as u32, -i))
         .collect();
     assert!(compile(Transport::Stream, &jumps).is_ok());

@@ -1,7 +1,7 @@
 //! Any program and any events: nothing breaks, nothing stays.
 
 use allosaur_engine::app::{
-    Action, Command, Comparison, Condition, TURN_COMMANDS_MAX, Transport, YIELD,
+    Action, Comparison, Condition, ProgramCommand, TURN_COMMANDS_MAX, Transport, YIELD,
 };
 use proptest::prelude::*;
 
@@ -27,7 +27,7 @@ fn comparison() -> impl Strategy<Value = Comparison> {
 }
 
 /// Commands that streams and messages have in common.
-fn common() -> impl Strategy<Value = Command> {
+fn common() -> impl Strategy<Value = ProgramCommand> {
     let condition =
         (variable(), comparison(), 0_u64..20).prop_map(|(variable, comparison, value)| Condition {
             variable,
@@ -36,54 +36,56 @@ fn common() -> impl Strategy<Value = Command> {
         });
     prop_oneof![
         (variable(), 0_u64..20)
-            .prop_map(|(variable, value)| Command::SetVariable { variable, value }),
+            .prop_map(|(variable, value)| ProgramCommand::SetVariable { variable, value }),
         (variable(), -9_i64..9)
-            .prop_map(|(variable, value)| Command::AddVariable { variable, value }),
-        variable().prop_map(|variable| Command::SetTick { variable }),
-        (variable(), 0_u64..9).prop_map(|(variable, ticks)| Command::AddTick { variable, ticks }),
-        (0_u32..4, any::<u64>()).prop_map(|(counter, value)| Command::AddStats { counter, value }),
+            .prop_map(|(variable, value)| ProgramCommand::AddVariable { variable, value }),
+        variable().prop_map(|variable| ProgramCommand::SetTick { variable }),
+        (variable(), 0_u64..9)
+            .prop_map(|(variable, ticks)| ProgramCommand::AddTick { variable, ticks }),
+        (0_u32..4, any::<u64>())
+            .prop_map(|(counter, value)| ProgramCommand::AddStats { counter, value }),
         (0_u32..4, variable())
-            .prop_map(|(counter, variable)| Command::AddTickStats { counter, variable }),
+            .prop_map(|(counter, variable)| ProgramCommand::AddTickStats { counter, variable }),
         (variable(), offset())
-            .prop_map(|(variable, offset)| Command::JumpNotZero { variable, offset }),
+            .prop_map(|(variable, offset)| ProgramCommand::JumpNotZero { variable, offset }),
         (variable(), offset(), 0_u64..9).prop_map(|(variable, offset, ticks)| {
-            Command::JumpWithin {
+            ProgramCommand::JumpWithin {
                 variable,
                 offset,
                 ticks,
             }
         }),
         (offset(), prop::option::of(condition))
-            .prop_map(|(offset, condition)| Command::Jump { offset, condition }),
-        (0_u64..9).prop_map(|duration| Command::Delay { duration }),
-        (0_u64..9, 0_u64..9).prop_map(|(min, max)| Command::DelayRandom { min, max }),
-        (0_u32..5).prop_map(|group| Command::SetTemplate { group }),
-        Just(Command::ExecuteTemplate),
+            .prop_map(|(offset, condition)| ProgramCommand::Jump { offset, condition }),
+        (0_u64..9).prop_map(|duration| ProgramCommand::Delay { duration }),
+        (0_u64..9, 0_u64..9).prop_map(|(min, max)| ProgramCommand::DelayRandom { min, max }),
+        (0_u32..5).prop_map(|group| ProgramCommand::SetTemplate { group }),
+        Just(ProgramCommand::ExecuteTemplate),
     ]
 }
 
-fn stream() -> impl Strategy<Value = Command> {
+fn stream() -> impl Strategy<Value = ProgramCommand> {
     prop_oneof![
         6 => common(),
-        2 => (0_u32..5).prop_map(|buffer| Command::Send { buffer }),
-        2 => (0_u64..50, any::<bool>()).prop_map(|(bytes, clear)| Command::Receive { bytes, clear }),
-        1 => any::<bool>().prop_map(|blocking| Command::SendMode { blocking }),
+        2 => (0_u32..5).prop_map(|buffer| ProgramCommand::Send { buffer }),
+        2 => (0_u64..50, any::<bool>()).prop_map(|(bytes, clear)| ProgramCommand::Receive { bytes, clear }),
+        1 => any::<bool>().prop_map(|blocking| ProgramCommand::SendMode { blocking }),
         1 => prop_oneof![
-            Just(Command::Reset), Just(Command::WaitForPeerClose), Just(Command::Connect)
+            Just(ProgramCommand::Reset), Just(ProgramCommand::WaitForPeerClose), Just(ProgramCommand::Connect)
         ],
     ]
 }
 
-fn datagram() -> impl Strategy<Value = Command> {
+fn datagram() -> impl Strategy<Value = ProgramCommand> {
     prop_oneof![
         6 => common(),
-        2 => (0_u32..5).prop_map(|buffer| Command::SendMessage { buffer }),
+        2 => (0_u32..5).prop_map(|buffer| ProgramCommand::SendMessage { buffer }),
         2 => (0_u64..5, any::<bool>())
-            .prop_map(|(messages, clear)| Command::ReceiveMessages { messages, clear }),
+            .prop_map(|(messages, clear)| ProgramCommand::ReceiveMessages { messages, clear }),
         1 => (0_u32..9, any::<bool>()).prop_map(|(timeout_ms, received_only)| {
-            Command::Keepalive { timeout_ms, received_only }
+            ProgramCommand::Keepalive { timeout_ms, received_only }
         }),
-        1 => Just(Command::CloseMessage),
+        1 => Just(ProgramCommand::CloseMessage),
     ]
 }
 
@@ -105,7 +107,7 @@ fn happen(runner: &mut Runner, event: u8, number: u32) {
 
 fn run(
     transport: Transport,
-    commands: &[Command],
+    commands: &[ProgramCommand],
     events: &[(u8, u32)],
 ) -> Result<(), TestCaseError> {
     let Ok(program) = compile(transport, commands) else {
@@ -129,7 +131,7 @@ fn run(
 }
 
 /// Who is told of bytes only when they are enough does the same as who is told of all.
-fn run_by_parts(commands: &[Command], events: &[(u8, u32)]) -> Result<(), TestCaseError> {
+fn run_by_parts(commands: &[ProgramCommand], events: &[(u8, u32)]) -> Result<(), TestCaseError> {
     let Ok(program) = compile(Transport::Stream, commands) else {
         return Ok(());
     };
@@ -151,7 +153,7 @@ fn run_by_parts(commands: &[Command], events: &[(u8, u32)]) -> Result<(), TestCa
 }
 
 /// A program that only counts and jumps ends if it is accepted, however long that takes.
-fn ends(commands: &[Command]) -> Result<(), TestCaseError> {
+fn ends(commands: &[ProgramCommand]) -> Result<(), TestCaseError> {
     if compile(Transport::Datagram, commands).is_err() {
         return Ok(());
     }
@@ -170,12 +172,13 @@ fn ends(commands: &[Command]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn counting() -> impl Strategy<Value = Command> {
+fn counting() -> impl Strategy<Value = ProgramCommand> {
     prop_oneof![
-        (0_u32..3, 0_u64..4).prop_map(|(variable, value)| Command::SetVariable { variable, value }),
+        (0_u32..3, 0_u64..4)
+            .prop_map(|(variable, value)| ProgramCommand::SetVariable { variable, value }),
         (0_u32..3, -6_i64..3)
-            .prop_map(|(variable, offset)| Command::JumpNotZero { variable, offset }),
-        Just(Command::AddStats {
+            .prop_map(|(variable, offset)| ProgramCommand::JumpNotZero { variable, offset }),
+        Just(ProgramCommand::AddStats {
             counter: 0,
             value: 1
         }),

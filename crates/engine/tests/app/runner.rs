@@ -1,7 +1,7 @@
 //! One application and all that it works with, in a small pocket.
 
 use allosaur_engine::app::{
-    Action, ApplicationCounters, BufferIndex, BufferSpec, Buffers, Command, Program,
+    Action, ApplicationCounters, BufferIndex, BufferSpec, Buffers, Program, ProgramCommand,
     ProgramContext, ProgramError, ProgramRun, ProgramSpec, Surroundings, Transport, VariablePool,
 };
 use allosaur_engine::rng::Lcg;
@@ -20,7 +20,10 @@ pub(crate) fn buffers() -> Buffers {
 }
 
 /// Compiles commands.
-pub(crate) fn compile(transport: Transport, commands: &[Command]) -> Result<Program, ProgramError> {
+pub(crate) fn compile(
+    transport: Transport,
+    commands: &[ProgramCommand],
+) -> Result<Program, ProgramError> {
     let spec = ProgramSpec {
         commands: commands.to_vec(),
         transport,
@@ -45,11 +48,11 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    pub(crate) fn tcp(commands: &[Command]) -> Runner {
+    pub(crate) fn tcp(commands: &[ProgramCommand]) -> Runner {
         Runner::new(compile(Transport::Stream, commands).expect("a right program"))
     }
 
-    pub(crate) fn udp(commands: &[Command]) -> Runner {
+    pub(crate) fn udp(commands: &[ProgramCommand]) -> Runner {
         Runner::new(compile(Transport::Datagram, commands).expect("a right program"))
     }
 

@@ -1,29 +1,31 @@
 //! What each command does.
 
-use allosaur_engine::app::{Action, Command, Comparison, Condition, ProgramRun, TICK, YIELD};
+use allosaur_engine::app::{
+    Action, Comparison, Condition, ProgramCommand, ProgramRun, TICK, YIELD,
+};
 
 use crate::runner::{Runner, message, send};
 
-const TX: Command = Command::Send { buffer: 0 };
-const MESSAGE: Command = Command::SendMessage { buffer: 1 };
+const TX: ProgramCommand = ProgramCommand::Send { buffer: 0 };
+const MESSAGE: ProgramCommand = ProgramCommand::SendMessage { buffer: 1 };
 
-fn rx(bytes: u64, clear: bool) -> Command {
-    Command::Receive { bytes, clear }
+fn rx(bytes: u64, clear: bool) -> ProgramCommand {
+    ProgramCommand::Receive { bytes, clear }
 }
 
-fn rx_messages(messages: u64) -> Command {
-    Command::ReceiveMessages {
+fn rx_messages(messages: u64) -> ProgramCommand {
+    ProgramCommand::ReceiveMessages {
         messages,
         clear: false,
     }
 }
 
-fn set(value: u64) -> Command {
-    Command::SetVariable { variable: 0, value }
+fn set(value: u64) -> ProgramCommand {
+    ProgramCommand::SetVariable { variable: 0, value }
 }
 
-fn again(offset: i64) -> Command {
-    Command::JumpNotZero {
+fn again(offset: i64) -> ProgramCommand {
+    ProgramCommand::JumpNotZero {
         variable: 0,
         offset,
     }
@@ -95,12 +97,12 @@ fn jmp_nz_loops_as_often_as_the_variable_says() {
 
 #[test]
 fn without_blocking_sending_goes_on_while_there_is_room() {
-    let free = Command::SendMode { blocking: false };
+    let free = ProgramCommand::SendMode { blocking: false };
     let mut client = Runner::tcp(&[
         free,
         TX,
         TX,
-        Command::SendMode { blocking: true },
+        ProgramCommand::SendMode { blocking: true },
         TX,
         rx(1, false),
     ]);
@@ -115,13 +117,13 @@ fn without_blocking_sending_goes_on_while_there_is_room() {
 
 #[test]
 fn nothing_to_send_is_nothing_to_wait_for() {
-    let mut client = Runner::tcp(&[Command::Send { buffer: 2 }]);
+    let mut client = Runner::tcp(&[ProgramCommand::Send { buffer: 2 }]);
     assert_eq!(client.drain(), [Action::Close]);
 }
 
 #[test]
 fn a_delay_lasts() {
-    let delay = Command::Delay {
+    let delay = ProgramCommand::Delay {
         duration: 5_000_000,
     };
     let mut client = Runner::tcp(&[delay, TX]);
@@ -136,7 +138,11 @@ fn a_delay_lasts() {
 fn random_delays_fill_their_range() {
     let (min, max) = (1_000_000, 1_000_004);
     let mut seen = [false; 5];
-    let mut client = Runner::udp(&[set(200), Command::DelayRandom { min, max }, again(-1)]);
+    let mut client = Runner::udp(&[
+        set(200),
+        ProgramCommand::DelayRandom { min, max },
+        again(-1),
+    ]);
     let mut actions = client.drain();
     while let [Action::WakeAt(at)] = actions[..] {
         seen[(at - client.now - min) as usize] = true;
@@ -148,17 +154,17 @@ fn random_delays_fill_their_range() {
 
 #[test]
 fn connect_waits_for_the_connection() {
-    let mut client = Runner::tcp(&[Command::Connect, TX]);
+    let mut client = Runner::tcp(&[ProgramCommand::Connect, TX]);
     assert_eq!(client.drain(), []);
     let then = [Action::Acknowledge, send(0)];
     assert_eq!(client.after(ProgramRun::handle_connected), then);
-    let mut late = Runner::tcp(&[Command::Connect, TX]);
+    let mut late = Runner::tcp(&[ProgramCommand::Connect, TX]);
     assert_eq!(late.after(ProgramRun::handle_connected), then);
 }
 
 #[test]
 fn a_reset_is_the_last_word() {
-    let mut client = Runner::tcp(&[rx(1, false), Command::Reset]);
+    let mut client = Runner::tcp(&[rx(1, false), ProgramCommand::Reset]);
     assert_eq!(client.after(delivered(1)), [Action::Reset]);
     assert!(client.application.is_over());
     assert_eq!(client.after(ProgramRun::handle_peer_closed), []);
@@ -166,13 +172,13 @@ fn a_reset_is_the_last_word() {
 
 #[test]
 fn who_waits_for_the_peer_closes_after_it() {
-    let mut server = Runner::tcp(&[rx(1, false), Command::WaitForPeerClose]);
+    let mut server = Runner::tcp(&[rx(1, false), ProgramCommand::WaitForPeerClose]);
     assert_eq!(server.after(delivered(1)), []);
     assert_eq!(
         server.after(ProgramRun::handle_peer_closed),
         [Action::Acknowledge, Action::Close]
     );
-    let mut late = Runner::tcp(&[TX, Command::WaitForPeerClose]);
+    let mut late = Runner::tcp(&[TX, ProgramCommand::WaitForPeerClose]);
     assert_eq!(late.drain(), [send(0)]);
     assert_eq!(late.after(ProgramRun::handle_peer_closed), []);
     assert_eq!(
@@ -213,11 +219,11 @@ fn messages_are_counted() {
 
 #[test]
 fn keepalive_is_told_and_close_msg_ends() {
-    let keepalive = Command::Keepalive {
+    let keepalive = ProgramCommand::Keepalive {
         timeout_ms: 500,
         received_only: true,
     };
-    let mut client = Runner::udp(&[keepalive, Command::CloseMessage, MESSAGE]);
+    let mut client = Runner::udp(&[keepalive, ProgramCommand::CloseMessage, MESSAGE]);
     let told = Action::Keepalive {
         timeout_ms: 500,
         received_only: true,
@@ -227,13 +233,13 @@ fn keepalive_is_told_and_close_msg_ends() {
 
 #[test]
 fn programs_count_for_the_user() {
-    let add = |counter, value| Command::AddStats { counter, value };
-    let time = Command::AddTickStats {
+    let add = |counter, value| ProgramCommand::AddStats { counter, value };
+    let time = ProgramCommand::AddTickStats {
         counter: 3,
         variable: 2,
     };
     let mut client = Runner::tcp(&[
-        Command::SetTick { variable: 2 },
+        ProgramCommand::SetTick { variable: 2 },
         add(0, 5),
         add(1, 7),
         rx(1, false),
@@ -249,14 +255,14 @@ fn programs_count_for_the_user() {
 #[test]
 fn jmp_dp_jumps_while_little_time_has_passed() {
     let mut client = Runner::tcp(&[
-        Command::SetTick { variable: 1 },
+        ProgramCommand::SetTick { variable: 1 },
         rx(1, true),
-        Command::JumpWithin {
+        ProgramCommand::JumpWithin {
             variable: 1,
             offset: -1,
             ticks: 200,
         },
-        Command::Reset,
+        ProgramCommand::Reset,
     ]);
     client.drain();
     client.now += 199 * TICK;
@@ -267,17 +273,17 @@ fn jmp_dp_jumps_while_little_time_has_passed() {
 
 #[test]
 fn a_time_can_be_moved() {
-    let wait = Command::Delay {
+    let wait = ProgramCommand::Delay {
         duration: 20 * TICK,
     };
     let mut client = Runner::udp(&[
-        Command::SetTick { variable: 0 },
-        Command::AddTick {
+        ProgramCommand::SetTick { variable: 0 },
+        ProgramCommand::AddTick {
             variable: 0,
             ticks: 5,
         },
         wait,
-        Command::AddTickStats {
+        ProgramCommand::AddTickStats {
             counter: 0,
             variable: 0,
         },
@@ -305,7 +311,7 @@ fn jmp_cmp_compares() {
                 comparison,
                 value: 5,
             };
-            let jump = Command::Jump {
+            let jump = ProgramCommand::Jump {
                 offset: 2,
                 condition: Some(condition),
             };
@@ -318,15 +324,15 @@ fn jmp_cmp_compares() {
 
 #[test]
 fn add_var_adds_and_takes_away() {
-    let add = |value| Command::AddVariable { variable: 0, value };
+    let add = |value| ProgramCommand::AddVariable { variable: 0, value };
     let mut client = Runner::udp(&[set(10), add(-4), add(1), MESSAGE, again(-1)]);
     assert_eq!(client.drain().len(), 7 + 1);
 }
 
 #[test]
 fn a_flow_of_another_group_is_made_and_waited_for() {
-    let choose = |group| Command::SetTemplate { group };
-    let execute = Command::ExecuteTemplate;
+    let choose = |group| ProgramCommand::SetTemplate { group };
+    let execute = ProgramCommand::ExecuteTemplate;
     let mut client = Runner::tcp(&[execute, choose(2), execute, execute, choose(3), execute]);
     let made = |group| [Action::Execute { group }];
     assert_eq!(client.drain(), made(2));

@@ -1,8 +1,8 @@
 //! Texts of which each connection draws one.
 
 use allosaur_engine::app::{
-    Action, BufferIndex, BufferSpec, Buffers, Command, DRAWN_FIRST, DrawListSpec, DrawSpec,
-    DrawnSpec, DrawsSpec, Program, ProgramSpec, Surroundings, Transport, VARIANTS_MAX,
+    Action, BufferIndex, BufferSpec, Buffers, DRAWN_FIRST, DrawListSpec, DrawSpec, DrawnSpec,
+    DrawsSpec, Program, ProgramCommand, ProgramSpec, Surroundings, Transport, VARIANTS_MAX,
 };
 use allosaur_packet::network::checksum::Sum;
 use proptest::prelude::*;
@@ -49,8 +49,8 @@ fn lists() -> Vec<DrawListSpec> {
 fn client(buffers: &Buffers, transport: Transport) -> Program {
     let buffer = DRAWN_FIRST;
     let command = match transport {
-        Transport::Stream => Command::Send { buffer },
-        Transport::Datagram => Command::SendMessage { buffer },
+        Transport::Stream => ProgramCommand::Send { buffer },
+        Transport::Datagram => ProgramCommand::SendMessage { buffer },
     };
     let spec = ProgramSpec {
         commands: vec![command, command],

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use allosaur_engine::app::{
-    Addon, BufferSpec, Buffers, Command, Program, ProgramSpec, Surroundings, Transport,
+    Addon, BufferSpec, Buffers, Program, ProgramCommand, ProgramSpec, Surroundings, Transport,
 };
 use allosaur_engine::flow::{FlowKey, Prefixes, Protocol};
 use allosaur_engine::rng::Lcg;
@@ -264,7 +264,7 @@ impl World {
     }
 }
 
-fn stream(commands: &[Command]) -> ProgramSpec {
+fn stream(commands: &[ProgramCommand]) -> ProgramSpec {
     ProgramSpec {
         commands: commands.to_vec(),
         transport: Transport::Stream,
@@ -272,7 +272,7 @@ fn stream(commands: &[Command]) -> ProgramSpec {
     }
 }
 
-fn datagrams(commands: &[Command]) -> ProgramSpec {
+fn datagrams(commands: &[ProgramCommand]) -> ProgramSpec {
     ProgramSpec {
         transport: Transport::Datagram,
         ..stream(commands)
@@ -297,11 +297,11 @@ const REQUEST: u32 = 0;
 const RESPONSE: u32 = 1;
 
 fn http() -> [ProgramSpec; 2] {
-    let receive = |bytes| Command::Receive {
+    let receive = |bytes| ProgramCommand::Receive {
         bytes,
         clear: false,
     };
-    let send = |buffer| Command::Send { buffer };
+    let send = |buffer| ProgramCommand::Send { buffer };
     [
         stream(&[send(REQUEST), receive(32_000)]),
         stream(&[receive(100), send(RESPONSE)]),
@@ -339,21 +339,21 @@ fn a_full_way_holds_flows_up_and_loses_nothing() {
 
 #[test]
 fn many_requests_in_one_connection_wait_for_each_other() {
-    let repeat = |commands: &[Command], times: i64| {
+    let repeat = |commands: &[ProgramCommand], times: i64| {
         let back = -(commands.len() as i64);
-        let mut all = vec![Command::SetVariable {
+        let mut all = vec![ProgramCommand::SetVariable {
             variable: 0,
             value: times as u64,
         }];
         all.extend(commands);
-        all.push(Command::JumpNotZero {
+        all.push(ProgramCommand::JumpNotZero {
             variable: 0,
             offset: back,
         });
         stream(&all)
     };
-    let receive = |bytes| Command::Receive { bytes, clear: true };
-    let send = |buffer| Command::Send { buffer };
+    let receive = |bytes| ProgramCommand::Receive { bytes, clear: true };
+    let send = |buffer| ProgramCommand::Send { buffer };
     let client = repeat(&[send(REQUEST), receive(32_000)], 20);
     let server = repeat(&[receive(100), send(RESPONSE)], 20);
     let mut world = World::new([&client, &server], &buffers());
@@ -367,7 +367,10 @@ fn many_requests_in_one_connection_wait_for_each_other() {
 #[test]
 fn a_reset_ends_both() {
     let [_, server] = http();
-    let client = stream(&[Command::Send { buffer: REQUEST }, Command::Reset]);
+    let client = stream(&[
+        ProgramCommand::Send { buffer: REQUEST },
+        ProgramCommand::Reset,
+    ]);
     let mut world = World::new([&client, &server], &buffers());
     world.run(false);
     world.assert_over();
@@ -376,11 +379,11 @@ fn a_reset_ends_both() {
 
 #[test]
 fn messages_go_both_ways_and_a_silence_ends_the_flow() {
-    let receive = |messages| Command::ReceiveMessages {
+    let receive = |messages| ProgramCommand::ReceiveMessages {
         messages,
         clear: false,
     };
-    let send = |buffer| Command::SendMessage { buffer };
+    let send = |buffer| ProgramCommand::SendMessage { buffer };
     let client = datagrams(&[send(REQUEST), receive(2)]);
     let server = datagrams(&[receive(1), send(REQUEST), send(REQUEST), receive(9)]);
     let mut world = World::new([&client, &server], &buffers());
@@ -397,10 +400,10 @@ fn messages_go_both_ways_and_a_silence_ends_the_flow() {
 #[test]
 fn a_message_that_fits_no_packet_is_counted() {
     let client = datagrams(&[
-        Command::SendMessage { buffer: RESPONSE },
-        Command::SendMessage { buffer: REQUEST },
+        ProgramCommand::SendMessage { buffer: RESPONSE },
+        ProgramCommand::SendMessage { buffer: REQUEST },
     ]);
-    let server = datagrams(&[Command::ReceiveMessages {
+    let server = datagrams(&[ProgramCommand::ReceiveMessages {
         messages: 1,
         clear: false,
     }]);
@@ -414,13 +417,13 @@ fn a_message_that_fits_no_packet_is_counted() {
 #[test]
 fn delays_take_their_time() {
     let client = stream(&[
-        Command::Connect,
-        Command::Delay {
+        ProgramCommand::Connect,
+        ProgramCommand::Delay {
             duration: 250 * MILLISECOND,
         },
-        Command::Send { buffer: REQUEST },
+        ProgramCommand::Send { buffer: REQUEST },
     ]);
-    let server = stream(&[Command::Receive {
+    let server = stream(&[ProgramCommand::Receive {
         bytes: 100,
         clear: false,
     }]);
@@ -436,23 +439,23 @@ fn delays_take_their_time() {
 /// A client that sends `count` messages and a server that answers each, both with the add-on.
 fn measured(count: u64) -> [ProgramSpec; 2] {
     let left = 0;
-    let wait = Command::ReceiveMessages {
+    let wait = ProgramCommand::ReceiveMessages {
         messages: 1,
         clear: false,
     };
-    let again = |offset| Command::JumpNotZero {
+    let again = |offset| ProgramCommand::JumpNotZero {
         variable: left,
         offset,
     };
-    let begin = Command::SetVariable {
+    let begin = ProgramCommand::SetVariable {
         variable: left,
         value: count,
     };
-    let send = |buffer| Command::SendMessage { buffer };
-    let delay = Command::Delay {
+    let send = |buffer| ProgramCommand::SendMessage { buffer };
+    let delay = ProgramCommand::Delay {
         duration: 10 * MILLISECOND,
     };
-    let addon = |commands: &[Command]| ProgramSpec {
+    let addon = |commands: &[ProgramCommand]| ProgramSpec {
         addon: Some(Addon::Latency),
         ..datagrams(commands)
     };

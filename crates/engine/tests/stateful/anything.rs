@@ -4,8 +4,8 @@
 //!
 //! This reading of bytes is shared by the property test (`fuzz`) and the fuzz target `stateful`.
 
-use allosaur_engine::app::{Command as Step, Transport};
-use allosaur_engine::stateful::{Command, Event, GroupCounters, Holdings, RunIndex};
+use allosaur_engine::app::{ProgramCommand as Step, Transport};
+use allosaur_engine::stateful::{Event, GroupCounters, Holdings, RunIndex, StatefulCommand};
 use allosaur_engine::template::{ProfileSpec, Tunable};
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_packet::transport::tcp::TcpFlags;
@@ -167,7 +167,7 @@ impl Life<'_> {
 
     fn command(&mut self) {
         match self.bytes.byte() % 4 {
-            0 => self.world.tell(Command::Update {
+            0 => self.world.tell(StatefulCommand::Update {
                 run: RUN,
                 factor: self.bytes.pick(&[0.1, 1.0, 3.0]),
             }),
@@ -180,12 +180,12 @@ impl Life<'_> {
                 self.has_beside = true;
             }
             2 if self.has_beside => {
-                self.world.tell(Command::Remove { run: BESIDE });
+                self.world.tell(StatefulCommand::Remove { run: BESIDE });
                 self.has_beside = false;
                 // What it had counted is gone with it.
                 self.counted.clear();
             }
-            _ => self.world.tell(Command::Stop {
+            _ => self.world.tell(StatefulCommand::Stop {
                 run: RUN,
                 abort: self.bytes.byte() < 64,
             }),
@@ -229,13 +229,13 @@ impl Life<'_> {
         self.world.limit_room(usize::MAX);
         self.world.turns_left = u32::MAX;
         for run in [RUN, BESIDE] {
-            self.world.tell(Command::Stop { run, abort: false });
+            self.world.tell(StatefulCommand::Stop { run, abort: false });
         }
         self.world.run_for(END_MAX);
         self.check();
         if self.may_wait {
             for run in [RUN, BESIDE] {
-                self.world.tell(Command::Stop { run, abort: true });
+                self.world.tell(StatefulCommand::Stop { run, abort: true });
             }
             self.world.run_for(SECOND);
         }
@@ -253,7 +253,7 @@ impl Life<'_> {
             None,
             "nothing is left to do"
         );
-        self.world.tell(Command::Remove { run: RUN });
+        self.world.tell(StatefulCommand::Remove { run: RUN });
         assert!(self.world.engine.groups(RUN).is_none());
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use allosaur_engine::app::{
     Application, ApplicationContext, ApplicationFactory, BufferIndex, FlowEvent, Output, Transport,
 };
-use allosaur_engine::stateful::{Command, Holdings};
+use allosaur_engine::stateful::{Holdings, StatefulCommand};
 use allosaur_engine::tcp::End;
 use allosaur_engine::template::{
     CompiledProfile, Layout, PoolSpec, ProfileSpec, ProgramIndex, Side, Tunable,
@@ -24,7 +24,7 @@ const SERVER: ProgramIndex = ProgramIndex(1);
 fn profile(transport: Transport, flows: u32) -> ProfileSpec {
     let wait = match transport {
         Transport::Stream => crate::world::receive(1),
-        Transport::Datagram => allosaur_engine::app::Command::ReceiveMessages {
+        Transport::Datagram => allosaur_engine::app::ProgramCommand::ReceiveMessages {
             messages: 1,
             clear: false,
         },
@@ -304,7 +304,7 @@ fn what_is_cut_off_is_told_so_and_leaves_nothing_behind() {
         held.applications == 20 && held.owned_buffers > 0,
         "{held:?}"
     );
-    world.tell(Command::Stop {
+    world.tell(StatefulCommand::Stop {
         run: RUN,
         abort: true,
     });

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use allosaur_engine::app::{Command as Step, ProgramSpec, Transport};
-use allosaur_engine::stateful::{Command, EndCause, Event};
+use allosaur_engine::app::{ProgramCommand as Step, ProgramSpec, Transport};
+use allosaur_engine::stateful::{EndCause, Event, StatefulCommand};
 use allosaur_engine::template::{
     AssociationSpec, Distribution, L7Map, PoolShare, ProfileSpec, Tunable,
 };
@@ -17,8 +17,8 @@ fn attempts(world: &World) -> u64 {
     world.sides()[0].flows.tcp.connattempt
 }
 
-fn update(factor: f64) -> Command {
-    Command::Update { run: RUN, factor }
+fn update(factor: f64) -> StatefulCommand {
+    StatefulCommand::Update { run: RUN, factor }
 }
 
 fn share(rank: u32, cores: u32) -> PoolShare {

@@ -3,9 +3,9 @@
 
 use std::fs;
 
-use allosaur_engine::stateful::{Command, Holdings};
+use allosaur_engine::stateful::{Holdings, StatefulCommand};
 use allosaur_engine::time::{MILLISECOND, SECOND};
-use allosaur_packet::file::pcap::Reader;
+use allosaur_packet::file::pcap::PcapReader;
 use allosaur_testkit::data;
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn captured() -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     for path in data::files("pcap", ".pcap") {
         let bytes = fs::read(&path).expect("it can be read");
-        let reader = Reader::new(&bytes).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let reader = PcapReader::new(&bytes).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let records = reader.map_while(Result::ok);
         frames.extend(records.map(|record| record.data.to_vec()));
     }
@@ -47,7 +47,7 @@ proptest! {
             }
         }
         world.run_for(2_000 * SECOND);
-        world.tell(Command::Stop { run: RUN, abort: true });
+        world.tell(StatefulCommand::Stop { run: RUN, abort: true });
         world.run_for(SECOND);
         prop_assert_eq!(world.engine.holdings(), Holdings::default());
         prop_assert_eq!(world.sides()[0].flows.tcp.rcvbyte, 100 * 2_000, "good flows are whole");

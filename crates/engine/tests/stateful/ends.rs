@@ -1,7 +1,7 @@
 //! How a run ends: by itself, by its limits, by a stop.
 
-use allosaur_engine::app::{Command as Step, Transport};
-use allosaur_engine::stateful::{Command, EndCause, Event, RunLimits};
+use allosaur_engine::app::{ProgramCommand as Step, Transport};
+use allosaur_engine::stateful::{EndCause, Event, RunLimits, StatefulCommand};
 use allosaur_engine::template::ProfileSpec;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::transport::tcp::TcpFlags;
@@ -93,7 +93,7 @@ fn a_stop_waits_for_flows_as_long_as_was_said() {
     let mut world = World::new(1_000);
     world.start_within(&endless(100.0), 1.0, None, within(None, Some(SECOND / 2)));
     world.run_for(SECOND);
-    world.tell(Command::Stop {
+    world.tell(StatefulCommand::Stop {
         run: RUN,
         abort: false,
     });
@@ -146,7 +146,7 @@ fn resets_wait_for_room_but_not_for_ever() {
         world.start(&endless(100.0), 1.0, None);
         world.run_for(SECOND - MS);
         world.limit_room(room);
-        world.tell(Command::Stop {
+        world.tell(StatefulCommand::Stop {
             run: RUN,
             abort: true,
         });
@@ -168,7 +168,7 @@ fn more_flows_than_a_turn_ends_all_end() {
     let mut world = World::new(20_000);
     world.start(&endless(10_000.0), 1.0, None);
     world.run_for(SECOND);
-    world.tell(Command::Stop {
+    world.tell(StatefulCommand::Stop {
         run: RUN,
         abort: true,
     });
@@ -195,7 +195,7 @@ fn what_waits_for_room_is_forgotten_with_its_run() {
     world.start(&profile, 1.0, None);
     world.run_for(SECOND);
     world.limit_room(0);
-    world.tell(Command::Remove { run: RUN });
+    world.tell(StatefulCommand::Remove { run: RUN });
     assert!(world.engine.groups(RUN).is_none());
     assert_eq!(world.engine.holdings(), Default::default());
 }

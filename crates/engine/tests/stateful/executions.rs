@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use allosaur_engine::app::{Command as Step, ProgramSpec, Transport};
-use allosaur_engine::stateful::{Command, GroupCounters};
+use allosaur_engine::app::{ProgramCommand as Step, ProgramSpec, Transport};
+use allosaur_engine::stateful::{GroupCounters, StatefulCommand};
 use allosaur_engine::template::{AssociationSpec, ProfileSpec};
 use allosaur_engine::time::SECOND;
 use allosaur_packet::transport::tcp::TcpFlags;
@@ -187,7 +187,7 @@ fn flows_that_open_themselves_have_the_room_that_there_is() {
     world.engine.audit().expect("all holds");
     assert!(attempts(&world)[0] > 400);
     assert!(world.engine.counters()[0].err_flow_overflow > 0);
-    world.tell(Command::Stop {
+    world.tell(StatefulCommand::Stop {
         run: RUN,
         abort: true,
     });
@@ -228,7 +228,7 @@ fn what_was_begun_is_finished_after_a_stop() {
     let mut world = World::new(1_000);
     world.start(&chain(10.0, vec![[first, server], get()]), 1.0, None);
     world.run_for(SECOND + 10 * MS);
-    world.tell(Command::Stop {
+    world.tell(StatefulCommand::Stop {
         run: RUN,
         abort: false,
     });

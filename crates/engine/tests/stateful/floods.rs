@@ -2,9 +2,9 @@
 //! their end, and what the flood leaves is bounded (RFC 4987); and who guesses at a connection
 //! harms nobody (RFC 5961).
 
-use allosaur_engine::app::{Command as Step, Transport};
+use allosaur_engine::app::{ProgramCommand as Step, Transport};
 use allosaur_engine::session::wire::Arrival;
-use allosaur_engine::stateful::{Command, Holdings};
+use allosaur_engine::stateful::{Holdings, StatefulCommand};
 use allosaur_engine::tcp::{Segment, Seq};
 use allosaur_engine::template::{ProfileSpec, Tunable};
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
@@ -267,7 +267,7 @@ fn a_stop_at_once_ends_a_flood_too() {
     let mut world = flood(&good(), 1_000, |number| {
         nobody(number).flags(TcpFlags::SYN, number, 0)
     });
-    world.tell(Command::Stop {
+    world.tell(StatefulCommand::Stop {
         run: RUN,
         abort: true,
     });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::topology::{Interface, Route, Topology};
-use allosaur_engine::stateful::{Blocklist, Command, Disposition};
+use allosaur_engine::stateful::{Blocklist, Disposition, StatefulCommand};
 use allosaur_engine::template::{ProfileSpec, Tunable};
 use allosaur_engine::time::SECOND;
 use allosaur_packet::{MacAddress, frame};
@@ -58,7 +58,7 @@ fn one<T: Ord>(one: T) -> BTreeSet<T> {
 #[test]
 fn clients_use_the_link_that_was_set_and_servers_answer_it() {
     let mut world = World::new(1_000);
-    let set = |port| Command::SetLink {
+    let set = |port| StatefulCommand::SetLink {
         port,
         own_mac: mac(11 + port),
         peer_mac: mac(21 + port),
@@ -78,7 +78,7 @@ fn servers_answer_to_their_gateway_when_asked() {
     let mut profile = http(1_000, 100.0);
     profile.server.set(Tunable::DontUseInboundMac, 1);
     let mut world = World::new(1_000);
-    world.tell(Command::SetLink {
+    world.tell(StatefulCommand::SetLink {
         port: 1,
         own_mac: mac(2),
         peer_mac: mac(99),
@@ -95,7 +95,7 @@ fn flows_that_there_are_keep_their_link() {
     world.delay = 100_000_000;
     world.start(&http(1_000, 1.0), 1.0, Some(SECOND / 2));
     world.run_for(SECOND / 10);
-    world.tell(Command::SetLink {
+    world.tell(StatefulCommand::SetLink {
         port: 0,
         own_mac: mac(11),
         peer_mac: mac(2),
@@ -130,7 +130,7 @@ fn clients_of_a_topology_have_their_own_interfaces_and_gateways() {
     ];
     let topology = Topology::new(&routes).expect("nothing overlaps");
     let mut world = World::new(1_000);
-    world.tell(Command::SetTopology(Arc::new(topology)));
+    world.tell(StatefulCommand::SetTopology(Arc::new(topology)));
     let world = run(world, &http(1_000, 100.0));
     let client = |number: u32| Ipv4Addr::from(first + number);
     for (number, way, back) in [
@@ -161,7 +161,7 @@ fn clients_that_rest_leave_the_rate_to_the_others() {
     let first = 0x1000_0000_u32;
     let mut world = World::new(10_000);
     world.heard = Some(Vec::new());
-    let enable = |from: u32, to: u32, enabled| Command::EnableClients {
+    let enable = |from: u32, to: u32, enabled| StatefulCommand::EnableClients {
         first: first + from,
         last: first + to,
         enabled,
@@ -187,7 +187,7 @@ fn clients_that_rest_leave_the_rate_to_the_others() {
 #[test]
 fn when_all_rest_nothing_begins_until_one_is_woken() {
     let mut world = World::new(10_000);
-    let enable = |first, last, enabled| Command::EnableClients {
+    let enable = |first, last, enabled| StatefulCommand::EnableClients {
         first,
         last,
         enabled,
@@ -218,7 +218,7 @@ fn who_is_ignored_gets_no_answer() {
         let mut world = World::new(1_000);
         world.heard = Some(Vec::new());
         let ignored = Blocklist::new(macs, addresses);
-        world.tell(Command::SetIgnored(Arc::new(ignored)));
+        world.tell(StatefulCommand::SetIgnored(Arc::new(ignored)));
         world.start(&profile, 1.0, Some(SECOND));
         world.run_for(20 * SECOND);
         let [_, server] = world.sides();

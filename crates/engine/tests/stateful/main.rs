@@ -19,10 +19,10 @@ mod world;
 
 use proptest::prelude::ProptestConfig;
 
-use allosaur_engine::app::{Addon, Command as Step, Transport};
+use allosaur_engine::app::{Addon, ProgramCommand as Step, Transport};
 use allosaur_engine::session::app_latency::{HEADER_BYTES, Header};
 use allosaur_engine::session::wire::{Addresses, Content, Encapsulation, Envelope};
-use allosaur_engine::stateful::{Command, EndCause, Event, FlowTableCounters, RunIndex};
+use allosaur_engine::stateful::{EndCause, Event, FlowTableCounters, RunIndex, StatefulCommand};
 use allosaur_engine::template::{AssociationSpec, ProfileSpec, Tunable};
 use allosaur_engine::time::SECOND;
 use allosaur_packet::MacAddress;
@@ -269,14 +269,14 @@ fn a_stop_ends_flows_at_once_when_asked() {
     world.start(&forever, 1.0, None);
     world.run_for(SECOND);
     assert!(world.sides()[0].established > 90);
-    world.tell(Command::Stop {
+    world.tell(StatefulCommand::Stop {
         run: RUN,
         abort: true,
     });
     world.run_for(SECOND);
     assert_eq!(world.events.len(), 1);
     assert_eq!(world.engine.flows(), 0);
-    world.tell(Command::Remove { run: RUN });
+    world.tell(StatefulCommand::Remove { run: RUN });
     assert!(world.engine.groups(RUN).is_none());
 }
 

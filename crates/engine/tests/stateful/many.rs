@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use allosaur_engine::stateful::{Command, RUNS_MAX, RunIndex};
+use allosaur_engine::stateful::{RUNS_MAX, RunIndex, StatefulCommand};
 use allosaur_engine::time::SECOND;
 use allosaur_packet::transport::tcp::TcpFlags;
 
@@ -52,7 +52,7 @@ fn it_serves_clients_of_other_cores_until_all_cores_are_through() {
     assert_eq!(ask(&mut world), TcpFlags::SYN | TcpFlags::ACK);
     assert_eq!(accepts(&world, RUN), 11);
     let mut world = ended();
-    world.tell(Command::Retire { run: RUN });
+    world.tell(StatefulCommand::Retire { run: RUN });
     assert!(ask(&mut world).contains(TcpFlags::RST));
     assert_eq!(accepts(&world, RUN), 10);
     assert_eq!(world.engine.counters()[1].err_no_template, 1);
@@ -61,8 +61,8 @@ fn it_serves_clients_of_other_cores_until_all_cores_are_through() {
 #[test]
 fn a_retired_profile_starts_again_by_its_number() {
     let mut world = ended();
-    world.tell(Command::Retire { run: RUN });
-    world.tell(Command::Remove { run: RUN });
+    world.tell(StatefulCommand::Retire { run: RUN });
+    world.tell(StatefulCommand::Remove { run: RUN });
     world.start_as(RUN, &http(1_000, 10.0));
     world.run_for(SECOND);
     assert!(accepts(&world, RUN) >= 10);
@@ -81,7 +81,7 @@ fn a_thousand_profiles_run_side_by_side() {
     world.run_for(SECOND / 2);
     for run in runs.clone() {
         assert_eq!(accepts(&world, run), 1, "{run:?}");
-        world.tell(Command::Remove { run });
+        world.tell(StatefulCommand::Remove { run });
     }
     assert_eq!(world.engine.flows(), 0);
     assert_eq!(world.engine.poll_timeout(), None);

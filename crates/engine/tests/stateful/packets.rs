@@ -1,7 +1,7 @@
 //! How many packets a connection takes, where nothing is lost: what firewalls and NATs see, and what
 //! testers divide by.
 
-use allosaur_engine::app::{Command as Step, Transport};
+use allosaur_engine::app::{ProgramCommand as Step, Transport};
 use allosaur_packet::transport::tcp::TcpFlags;
 
 use crate::world::{MS, World, flags_of, profile, receive, send};

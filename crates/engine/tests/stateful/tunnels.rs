@@ -7,7 +7,7 @@ use std::sync::Arc;
 use allosaur_engine::flow::AddressSpace;
 use allosaur_engine::session::Encapsulation;
 use allosaur_engine::session::wire::{Stripped, Tunnel};
-use allosaur_engine::stateful::{Command, Disposition};
+use allosaur_engine::stateful::{Disposition, StatefulCommand};
 use allosaur_engine::time::SECOND;
 use allosaur_packet::frame;
 use allosaur_packet::link::ethernet::EtherType;
@@ -88,8 +88,8 @@ impl Tunnel for Edge {
     }
 }
 
-fn set_link(port: u8, encapsulation: Encapsulation) -> Command {
-    Command::SetLink {
+fn set_link(port: u8, encapsulation: Encapsulation) -> StatefulCommand {
+    StatefulCommand::SetLink {
         port,
         own_mac: mac(1 + port),
         peer_mac: mac(2 - port),

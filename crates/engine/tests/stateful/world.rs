@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use allosaur_engine::app::{BufferSpec, Command as Step, Transport};
+use allosaur_engine::app::{BufferSpec, ProgramCommand as Step, Transport};
 use allosaur_engine::session::wire::{Addresses, Content, Encapsulation, Envelope};
 use allosaur_engine::stateful::{
-    Command, Config, Event, FlowPortInfo, GroupCounters, RunIndex, RunLimits, StatefulEngine,
+    Config, Event, FlowPortInfo, GroupCounters, RunIndex, RunLimits, StatefulCommand,
+    StatefulEngine,
 };
 use allosaur_engine::tcp::Segment;
 use allosaur_engine::template::{CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side};
@@ -150,7 +151,7 @@ impl World {
         limits: RunLimits,
     ) {
         let profile = CompiledProfile::compile(profile, Layout::SMALLEST);
-        let command = Command::Start {
+        let command = StatefulCommand::Start {
             run: RUN,
             profile: Arc::new(profile.expect("the profile is right")),
             factor,
@@ -164,7 +165,7 @@ impl World {
 
     /// Starts a profile without end that may have applications over bytes.
     pub(crate) fn start_compiled(&mut self, profile: CompiledProfile) {
-        let command = Command::Start {
+        let command = StatefulCommand::Start {
             run: RUN,
             profile: Arc::new(profile),
             factor: 1.0,
@@ -179,7 +180,7 @@ impl World {
     /// Starts a profile by another number, without end.
     pub(crate) fn start_as(&mut self, run: RunIndex, profile: &ProfileSpec) {
         let profile = CompiledProfile::compile(profile, Layout::SMALLEST);
-        self.tell(Command::Start {
+        self.tell(StatefulCommand::Start {
             run,
             profile: Arc::new(profile.expect("the profile is right")),
             factor: 1.0,
@@ -190,7 +191,7 @@ impl World {
         });
     }
 
-    pub(crate) fn tell(&mut self, command: Command) {
+    pub(crate) fn tell(&mut self, command: StatefulCommand) {
         self.engine
             .handle_command(self.now, command, &mut self.queues);
         self.carry();

@@ -8,7 +8,7 @@ use allosaur_engine::stream::{
 };
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
-use allosaur_engine::{Command, ProfileEvent, StatelessEngine};
+use allosaur_engine::{ProfileEvent, StatelessCommand, StatelessEngine};
 use allosaur_testkit::recording::{Recording, Sent};
 
 pub(crate) const KEY: ProfileKey = ProfileKey(7);
@@ -95,7 +95,7 @@ impl Bench {
     ) -> Result<(), CompileError> {
         let profile = Profile::compile(streams, &facts(share.cores))?;
         let program = Box::new(profile.core_program(1.0, share));
-        let start = Command::StartProfile {
+        let start = StatelessCommand::StartProfile {
             port: 0,
             profile: KEY,
             program,
@@ -108,7 +108,7 @@ impl Bench {
 
     /// Tells the engine at `now` of a change from `at` on.
     pub(crate) fn change(&mut self, now: Nanos, at: Nanos, change: Change) {
-        let command = Command::ChangeProfile {
+        let command = StatelessCommand::ChangeProfile {
             port: 0,
             profile: KEY,
             at,

@@ -6,7 +6,7 @@ use allosaur_engine::stateless::{DRAIN_MAX, LATE_MAX};
 use allosaur_engine::stream::{CoreShare, Mode, Rate, StreamSpec};
 use allosaur_engine::time::{MILLISECOND, SECOND};
 use allosaur_engine::vm::{Instruction, Operation, Range, Values, Width};
-use allosaur_engine::{Command, ProfileEvent};
+use allosaur_engine::{ProfileEvent, StatelessCommand};
 
 use crate::bench::{Bench, KEY, burst, stream};
 
@@ -227,7 +227,7 @@ fn long_frames_are_not_starved_by_short_ones_at_a_full_queue() {
 fn a_stopped_profile_sends_no_more_and_leaves_nothing_behind() {
     let mut bench = started(&[stream(1)], None);
     bench.run_until(5 * MILLISECOND);
-    let stop = Command::StopProfile {
+    let stop = StatelessCommand::StopProfile {
         port: 0,
         profile: KEY,
     };
@@ -253,7 +253,7 @@ fn a_stopped_profile_sends_no_more_and_leaves_nothing_behind() {
 #[test]
 fn stopping_what_does_not_run_is_answered() {
     let mut bench = Bench::new();
-    let stop = Command::StopProfile {
+    let stop = StatelessCommand::StopProfile {
         port: 0,
         profile: KEY,
     };

@@ -95,7 +95,7 @@ fn the_factor_scales_rates_and_not_delays() {
     }];
     let profile = Profile::compile(&streams, &facts(1)).expect("right");
     let mut bench = Bench::new();
-    let start = allosaur_engine::Command::StartProfile {
+    let start = allosaur_engine::StatelessCommand::StartProfile {
         port: 0,
         profile: crate::bench::KEY,
         program: Box::new(profile.core_program(2.0, CoreShare::ONLY)),

@@ -7,8 +7,10 @@ use allosaur_engine::stream::CoreProgram;
 use allosaur_engine::stream::recording::{Pace, RecordingError, both_ways, one_way};
 use allosaur_engine::stream::replay::{Macs, Replay};
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
-use allosaur_engine::{Command, ProfileEvent};
-use allosaur_packet::file::{LinkType, Resolution, pcap, pcapng};
+use allosaur_engine::{ProfileEvent, StatelessCommand};
+use allosaur_packet::file::pcap::PcapWriter;
+use allosaur_packet::file::pcapng::PcapngWriter;
+use allosaur_packet::file::{LinkType, Resolution};
 use proptest::prelude::*;
 
 use crate::bench::{Bench, KEY};
@@ -46,7 +48,7 @@ fn ip_packet(from: u8, to: u8, number: u8) -> Vec<u8> {
 }
 
 fn pcap_of(packets: &[(Nanos, Vec<u8>)]) -> Vec<u8> {
-    let mut writer = pcap::Writer::new(Resolution::Nanoseconds);
+    let mut writer = PcapWriter::new(Resolution::Nanoseconds);
     for (at, packet) in packets {
         writer.write_frame(*at, packet).expect("a small time");
     }
@@ -66,7 +68,7 @@ fn replay(pace: Pace) -> Replay {
 }
 
 fn start(bench: &mut Bench, replay: Replay, duration: Option<Nanos>) {
-    let start = Command::StartProfile {
+    let start = StatelessCommand::StartProfile {
         port: 0,
         profile: KEY,
         program: Box::new(CoreProgram::from(replay)),
@@ -225,7 +227,7 @@ fn a_stop_leaves_nothing_behind() {
     let mut bench = Bench::new();
     start(&mut bench, replay(AS_IT_WAS), None);
     bench.engine.poll_transmit(1_000, &mut bench.tx_queues);
-    let stop = Command::StopProfile {
+    let stop = StatelessCommand::StopProfile {
         port: 0,
         profile: KEY,
     };
@@ -298,7 +300,7 @@ fn ip_addresses_decide_where_mac_addresses_do_not() {
 
 #[test]
 fn two_interfaces_are_two_directions() {
-    let mut bytes = pcapng::Writer::new(LinkType::ETHERNET).into_bytes();
+    let mut bytes = PcapngWriter::new(LinkType::ETHERNET).into_bytes();
     let interface = &bytes[bytes.len() - 32..].to_vec();
     let described = interface[..4] == [1, 0, 0, 0];
     assert!(
@@ -307,7 +309,7 @@ fn two_interfaces_are_two_directions() {
     );
     bytes.extend(interface);
     let header = bytes.len();
-    let mut writer = pcapng::Writer::new(LinkType::ETHERNET);
+    let mut writer = PcapngWriter::new(LinkType::ETHERNET);
     writer.clear();
     for number in 0..4 {
         let from = writer.bytes().len();
@@ -369,7 +371,7 @@ fn refusal(bytes: &[u8], pace: Pace) -> String {
 
 #[test]
 fn captures_that_cannot_be_sent_are_named() {
-    let mut raw = pcap::Writer::with_link(Resolution::Nanoseconds, LinkType::RAW_IP, 100);
+    let mut raw = PcapWriter::with_link(Resolution::Nanoseconds, LinkType::RAW_IP, 100);
     raw.write_frame(0, &[0x45; 40]).expect("a small time");
     let whole = sample();
     let size = |bytes| pcap_of(&[(0, packet(A, B, 0)), (1, vec![0; bytes])]);
@@ -390,7 +392,7 @@ fn captures_that_cannot_be_sent_are_named() {
         ),
         (pcap_of(&[]), "the capture holds no packets"),
         (
-            pcapng::Writer::new(LinkType::ETHERNET).into_bytes(),
+            PcapngWriter::new(LinkType::ETHERNET).into_bytes(),
             "the capture holds no packets",
         ),
         (size(13), "packet 1 is 13 bytes; it must be 14 to 9238"),
@@ -435,7 +437,7 @@ proptest! {
             0 => noise,
             1 => sample(),
             _ => {
-                let mut writer = pcapng::Writer::new(LinkType::ETHERNET);
+                let mut writer = PcapngWriter::new(LinkType::ETHERNET);
                 writer.write_frame(0, &packet(A, B, 0));
                 writer.write_frame(9, &ip_packet(1, 2, 0));
                 writer.into_bytes()

@@ -1,6 +1,6 @@
 //! What is refused, and in which words.
 
-use allosaur_engine::app::{BufferSpec, Command};
+use allosaur_engine::app::{BufferSpec, ProgramCommand};
 use allosaur_engine::template::{
     CompiledProfile, L7Map, Layout, PerCore, Side, TEMPLATES_MAX, TUNABLES, Tunable,
 };
@@ -18,7 +18,7 @@ fn a_command_is_named_with_template_and_side() {
         error(|p| p.programs[1].commands[1] = tx(7)),
         "template 0, server program 1, command 1 (tx): buf_index is 7, but buf_list has 2: use 0 to 1"
     );
-    let jump = Command::JumpNotZero {
+    let jump = ProgramCommand::JumpNotZero {
         variable: 0,
         offset: 9,
     };
@@ -33,7 +33,7 @@ fn a_command_is_named_with_template_and_side() {
 
 #[test]
 fn a_program_that_never_ends_is_named() {
-    let forever = Command::Jump {
+    let forever = ProgramCommand::Jump {
         offset: 0,
         condition: None,
     };
@@ -145,7 +145,7 @@ fn groups_have_names_and_members() {
     );
     assert!(error(|p| p.groups[0].clear()).contains("tg_names[0]"));
     assert!(error(|p| p.groups.push("web".to_owned())).contains("as tg_names[0] is"));
-    let choose = Command::SetTemplate { group: 1 };
+    let choose = ProgramCommand::SetTemplate { group: 1 };
     let text = error(|p| p.programs[1].commands.push(choose));
     assert!(
         text.contains("template 0: its server program chooses template group 1"),

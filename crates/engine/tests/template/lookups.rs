@@ -1,6 +1,6 @@
 //! What a compiled profile answers.
 
-use allosaur_engine::app::{Addon, Command, Transport};
+use allosaur_engine::app::{Addon, ProgramCommand, Transport};
 use allosaur_engine::template::{L7Map, PoolShare, Server, TemplateIndex, Tunable};
 
 use crate::profile::{compile, profile, right, template};
@@ -108,7 +108,7 @@ fn what_a_profile_chooses_must_be_the_same_in_each_message() {
     spec.templates[0] = template(2, 3, 53);
     spec.templates[0].server.associations[0].l7_map = map;
     assert!(compile(&spec).is_ok());
-    let other = Command::SendMessage { buffer: 1 };
+    let other = ProgramCommand::SendMessage { buffer: 1 };
     spec.programs[2].commands.push(other);
     let text = compile(&spec).expect_err("G and 2 differ").to_string();
     assert!(text.contains("messages of the client differ"), "{text}");

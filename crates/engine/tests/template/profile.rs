@@ -1,6 +1,6 @@
 //! A small profile that is right, to be made wrong.
 
-use allosaur_engine::app::{BufferSpec, Command, ProgramSpec, Transport};
+use allosaur_engine::app::{BufferSpec, ProgramCommand, ProgramSpec, Transport};
 use allosaur_engine::template::{
     AssociationSpec, ClientSpec, CompiledProfile, Distribution, Layout, PerCore, PoolSpec,
     ProfileError, ProfileSpec, ServerSpec, Side, TemplateSpec, TunablesSpec,
@@ -12,19 +12,19 @@ pub(crate) fn profile() -> ProfileSpec {
         base: base.to_vec(),
         ..BufferSpec::default()
     };
-    let stream = |commands: &[Command]| ProgramSpec {
+    let stream = |commands: &[ProgramCommand]| ProgramSpec {
         commands: commands.to_vec(),
         transport: Transport::Stream,
         addon: None,
     };
-    let messages = |commands: &[Command]| ProgramSpec {
+    let messages = |commands: &[ProgramCommand]| ProgramSpec {
         transport: Transport::Datagram,
         ..stream(commands)
     };
     let (tx, rx) = (tx(0), rx(3));
     let (tx_msg, rx_msg) = (
-        Command::SendMessage { buffer: 0 },
-        Command::ReceiveMessages {
+        ProgramCommand::SendMessage { buffer: 0 },
+        ProgramCommand::ReceiveMessages {
             messages: 1,
             clear: false,
         },
@@ -48,12 +48,12 @@ pub(crate) fn profile() -> ProfileSpec {
     }
 }
 
-pub(crate) fn tx(buffer: u32) -> Command {
-    Command::Send { buffer }
+pub(crate) fn tx(buffer: u32) -> ProgramCommand {
+    ProgramCommand::Send { buffer }
 }
 
-pub(crate) fn rx(bytes: u64) -> Command {
-    Command::Receive {
+pub(crate) fn rx(bytes: u64) -> ProgramCommand {
+    ProgramCommand::Receive {
         bytes,
         clear: false,
     }

@@ -20,7 +20,7 @@ const IFF_UP: u32 = 1;
 
 /// An interface.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Interface {
+pub struct InterfaceInfo {
     /// Its name.
     pub name: String,
     /// The kernel's number for it.
@@ -70,7 +70,7 @@ pub enum Use {
     PacketSockets(usize),
 }
 
-impl Interface {
+impl InterfaceInfo {
     /// Whether it is a device, and not made by software.
     pub fn is_hardware(&self) -> bool {
         self.driver.is_some() || self.pci.is_some()
@@ -108,9 +108,10 @@ impl Interface {
 }
 
 /// All interfaces by name, without loopback.
-pub(super) fn all(tree: Tree<'_>, live: &Live) -> Vec<Interface> {
+pub(super) fn all(tree: Tree<'_>, live: &Live) -> Vec<InterfaceInfo> {
     let names = tree.names(INTERFACES);
-    let mut interfaces: Vec<Interface> = names.iter().filter_map(|name| read(tree, name)).collect();
+    let mut interfaces: Vec<InterfaceInfo> =
+        names.iter().filter_map(|name| read(tree, name)).collect();
     let routes = routes::all(tree);
     let sessions = sessions::all(tree, live.ssh_connection.as_deref());
     let (counts, claimed) = (
@@ -135,7 +136,7 @@ pub(super) fn all(tree: Tree<'_>, live: &Live) -> Vec<Interface> {
     interfaces
 }
 
-fn read(tree: Tree<'_>, name: &str) -> Option<Interface> {
+fn read(tree: Tree<'_>, name: &str) -> Option<InterfaceInfo> {
     let file = |file: &str| format!("{INTERFACES}/{name}/{file}");
     // Some entries (bonding_masters) are no interfaces.
     let kind: u16 = tree.number(&file("type"))?;
@@ -146,7 +147,7 @@ fn read(tree: Tree<'_>, name: &str) -> Option<Interface> {
     let flags = u32::from_str_radix(flags.trim_start_matches("0x"), 16).unwrap_or(0);
     let parts = tree.real_parts(&file("device"));
     let is_known = |mbps: &u64| (1..u64::from(u32::MAX)).contains(mbps);
-    Some(Interface {
+    Some(InterfaceInfo {
         name: name.to_owned(),
         index: tree.number(&file("ifindex")).unwrap_or(0),
         driver: tree.link(&file("device/driver")),
@@ -158,12 +159,12 @@ fn read(tree: Tree<'_>, name: &str) -> Option<Interface> {
         is_ethernet: kind == ETHERNET,
         is_up: flags & IFF_UP != 0,
         has_link: tree.text(&file("carrier")) == "1",
-        ..Interface::default()
+        ..InterfaceInfo::default()
     })
 }
 
 /// Who is above it, what it is, and which program is on it.
-fn add_links(interface: &mut Interface, tree: Tree<'_>, live: &Live) {
+fn add_links(interface: &mut InterfaceInfo, tree: Tree<'_>, live: &Live) {
     let folder = format!("{INTERFACES}/{}", interface.name);
     let master = tree.link(&format!("{folder}/master"));
     for name in tree.names(&folder) {
@@ -180,7 +181,7 @@ fn add_links(interface: &mut Interface, tree: Tree<'_>, live: &Live) {
 }
 
 /// What the machine's own network does there.
-fn add_network(interface: &mut Interface, routes: &[Route], sessions: &[Session], live: &Live) {
+fn add_network(interface: &mut InterfaceInfo, routes: &[Route], sessions: &[Session], live: &Live) {
     let own = live
         .addresses
         .iter()
@@ -210,7 +211,7 @@ fn add_network(interface: &mut Interface, routes: &[Route], sessions: &[Session]
 }
 
 /// What an interface carries, those below it carry too.
-fn inherit_uses(interfaces: &mut [Interface]) {
+fn inherit_uses(interfaces: &mut [InterfaceInfo]) {
     // As many rounds as interfaces can lie on each other.
     for _ in 0..interfaces.len() {
         let carried = interfaces.iter().map(|interface| {

@@ -1,6 +1,6 @@
 //! What there is on this machine that could be a port, and who uses it.
 //!
-//! * [`Interface`]: the kernel's interfaces.
+//! * [`InterfaceInfo`]: the kernel's interfaces.
 //! * [`PciDevice`]: network cards on the PCI bus, also those that the kernel does not drive.
 //! * [`HugePages`]: the memory that DPDK wants.
 //! * `routes`, `sessions`, `sockets`, `processes`: who uses them.
@@ -27,7 +27,7 @@ use crate::netlink;
 use tree::Tree;
 
 pub use hugepages::{HugePages, MEMORY_MIB_MIN};
-pub use interface::{Interface, Use};
+pub use interface::{InterfaceInfo, Use};
 pub use pci::{PciDevice, is_address};
 pub use processes::Holder;
 pub use sessions::Session;
@@ -36,7 +36,7 @@ pub use sessions::Session;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
     /// The kernel's interfaces by name, without loopback.
-    pub interfaces: Vec<Interface>,
+    pub interfaces: Vec<InterfaceInfo>,
     /// Network cards on the PCI bus by address.
     pub devices: Vec<PciDevice>,
     /// Its hugepages.
@@ -92,7 +92,7 @@ impl Machine {
     }
 
     /// An interface by its name.
-    pub fn interface(&self, name: &str) -> Option<&Interface> {
+    pub fn interface(&self, name: &str) -> Option<&InterfaceInfo> {
         self.interfaces.iter().find(|one| one.name == name)
     }
 
@@ -102,8 +102,8 @@ impl Machine {
     }
 
     /// The interfaces of a network card.
-    pub fn interfaces_of(&self, address: &str) -> impl Iterator<Item = &Interface> {
-        let is_on = move |one: &&Interface| one.pci.as_deref() == Some(address);
+    pub fn interfaces_of(&self, address: &str) -> impl Iterator<Item = &InterfaceInfo> {
+        let is_on = move |one: &&InterfaceInfo| one.pci.as_deref() == Some(address);
         self.interfaces.iter().filter(is_on)
     }
 }

@@ -38,7 +38,7 @@ mod field {
 
 /// One packet of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet<'a> {
+pub struct ErfRecord<'a> {
     /// Where its record begins in the file.
     pub offset: u64,
     /// The number of the interface that it was captured on, 0 to 3.
@@ -129,13 +129,13 @@ pub(crate) fn is_erf(bytes: &[u8]) -> bool {
 ///
 /// An iterator: after the first error it gives no more.
 #[derive(Clone, Debug)]
-pub struct Reader<'a> {
+pub struct ErfReader<'a> {
     bytes: &'a [u8],
     at: usize,
     records: u64,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ErfReader<'a> {
     /// Looks at the beginning.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         if !is_erf(bytes) {
             return Err(CaptureError::not_a_capture(bytes));
         }
-        Ok(Reader {
+        Ok(ErfReader {
             bytes,
             at: 0,
             records: 0,
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         LinkType::ETHERNET
     }
 
-    fn read(&mut self) -> Result<Packet<'a>, CaptureError> {
+    fn read(&mut self) -> Result<ErfRecord<'a>, CaptureError> {
         let rest = &self.bytes[self.at..];
         let Some(header) = rest.first_chunk().map(Header) else {
             return Err(self.truncated("the header of a record", RECORD_HEADER_BYTES, rest.len()));
@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
         };
         // Behind a frame comes its FCS, and padding; one that was cut has neither.
         let wire_bytes = header.wire_bytes() - FCS_BYTES;
-        let packet = Packet {
+        let packet = ErfRecord {
             offset: self.at as u64,
             interface: usize::from(header.flags() & FLAGS_INTERFACE),
             record: Record {
@@ -201,8 +201,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl<'a> Iterator for Reader<'a> {
-    type Item = Result<Packet<'a>, CaptureError>;
+impl<'a> Iterator for ErfReader<'a> {
+    type Item = Result<ErfRecord<'a>, CaptureError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.at == self.bytes.len() {
@@ -236,8 +236,8 @@ mod tests {
         bytes
     }
 
-    fn packets(bytes: &[u8]) -> Result<Vec<Packet<'_>>, CaptureError> {
-        Reader::new(bytes)?.collect()
+    fn packets(bytes: &[u8]) -> Result<Vec<ErfRecord<'_>>, CaptureError> {
+        ErfReader::new(bytes)?.collect()
     }
 
     #[test]
@@ -275,7 +275,7 @@ mod tests {
         let mut file = first.clone();
         file.extend(record(2, 1, &[2; 60], 0));
         for cut in first.len() + 1..file.len() {
-            let mut reader = Reader::new(&file[..cut]).unwrap();
+            let mut reader = ErfReader::new(&file[..cut]).unwrap();
             assert!(reader.next().unwrap().is_ok());
             let error = reader.next().unwrap().unwrap_err();
             let CaptureError::Truncated {
@@ -311,9 +311,9 @@ mod tests {
     fn what_has_another_second_record_is_no_erf_file() {
         let mut file = record(1, 0, &[0; 60], 0);
         file.extend([0xff; 40]);
-        let error = Reader::new(&file).unwrap_err().to_string();
+        let error = ErfReader::new(&file).unwrap_err().to_string();
         assert!(error.contains("not a capture"), "{error}");
-        assert!(Reader::new(&[]).is_err());
+        assert!(ErfReader::new(&[]).is_err());
     }
 
     proptest! {

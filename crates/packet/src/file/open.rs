@@ -1,7 +1,9 @@
 //! Which format a capture file has, and reading it as a whole.
 
+use super::erf::{self, ErfReader};
+use super::pcap::{self, PcapReader};
+use super::pcapng::{self, PcapngReader};
 use super::record::{Capture, CaptureError, LinkType};
-use super::{erf, pcap, pcapng};
 
 /// Reads a capture file of any format.
 ///
@@ -9,7 +11,7 @@ use super::{erf, pcap, pcapng};
 /// When the bytes are no capture, or a damaged one; the error says where and what to do.
 pub fn read(bytes: &[u8]) -> Result<Capture<'_>, CaptureError> {
     if pcap::is_pcap(bytes) {
-        let reader = pcap::Reader::new(bytes)?;
+        let reader = PcapReader::new(bytes)?;
         let link_type = reader.link_type();
         return Ok(Capture {
             link_type,
@@ -17,7 +19,7 @@ pub fn read(bytes: &[u8]) -> Result<Capture<'_>, CaptureError> {
         });
     }
     if !pcapng::is_pcapng(bytes) && erf::is_erf(bytes) {
-        let reader = erf::Reader::new(bytes)?;
+        let reader = ErfReader::new(bytes)?;
         let link_type = reader.link_type();
         let records = reader.map(|packet| packet.map(|packet| packet.record));
         return Ok(Capture {
@@ -29,7 +31,7 @@ pub fn read(bytes: &[u8]) -> Result<Capture<'_>, CaptureError> {
 }
 
 fn read_pcapng(bytes: &[u8]) -> Result<Capture<'_>, CaptureError> {
-    let mut reader = pcapng::Reader::new(bytes)?;
+    let mut reader = PcapngReader::new(bytes)?;
     let mut link_type = None;
     let mut records = Vec::new();
     while let Some(packet) = reader.next().transpose()? {
@@ -60,13 +62,15 @@ fn read_pcapng(bytes: &[u8]) -> Result<Capture<'_>, CaptureError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::pcap::PcapWriter;
+    use crate::file::pcapng::PcapngWriter;
     use crate::file::{Record, Resolution};
 
     #[test]
     fn each_format_is_recognised() {
-        let mut pcap = pcap::Writer::new(Resolution::Nanoseconds);
+        let mut pcap = PcapWriter::new(Resolution::Nanoseconds);
         pcap.write_frame(7, &[1, 2]).unwrap();
-        let mut pcapng = pcapng::Writer::new(LinkType::ETHERNET);
+        let mut pcapng = PcapngWriter::new(LinkType::ETHERNET);
         pcapng.write_frame(7, &[1, 2]);
         let capture = read(pcap.bytes()).unwrap();
         assert_eq!(capture.records, [Record::whole(7, &[1, 2])]);
@@ -95,10 +99,10 @@ mod tests {
 
     #[test]
     fn frames_of_two_kinds_are_refused() {
-        let mut bytes = pcapng::Writer::new(LinkType::RAW_IP).into_bytes();
+        let mut bytes = PcapngWriter::new(LinkType::RAW_IP).into_bytes();
         assert_eq!(read(&bytes).unwrap().link_type, LinkType::RAW_IP);
         for link_type in [LinkType::RAW_IP, LinkType::ETHERNET] {
-            let mut writer = pcapng::Writer::new(link_type);
+            let mut writer = PcapngWriter::new(link_type);
             writer.write_frame(0, &[1]);
             bytes.extend(writer.into_bytes());
         }

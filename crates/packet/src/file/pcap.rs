@@ -33,7 +33,7 @@ fn magic(bytes: &[u8]) -> Option<(Resolution, bool)> {
 ///
 /// An iterator: after the first error it gives no more.
 #[derive(Clone, Debug)]
-pub struct Reader<'a> {
+pub struct PcapReader<'a> {
     bytes: &'a [u8],
     at: usize,
     records: u64,
@@ -43,7 +43,7 @@ pub struct Reader<'a> {
     link_type: LinkType,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PcapReader<'a> {
     /// Reads the file header.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
                 available: bytes.len() as u64,
             });
         }
-        let mut reader = Reader {
+        let mut reader = PcapReader {
             bytes,
             at: FILE_HEADER_BYTES,
             records: 0,
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl<'a> Iterator for Reader<'a> {
+impl<'a> Iterator for PcapReader<'a> {
     type Item = Result<Record<'a>, CaptureError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -158,20 +158,20 @@ impl<'a> Iterator for Reader<'a> {
 
 /// Writes a pcap file into memory, little-endian.
 ///
-/// To write a long file in parts: write [`Writer::bytes`] out, then [`Writer::clear`], again and
+/// To write a long file in parts: write [`PcapWriter::bytes`] out, then [`PcapWriter::clear`], again and
 /// again.
 #[derive(Clone, Debug)]
-pub struct Writer {
+pub struct PcapWriter {
     bytes: Vec<u8>,
     resolution: Resolution,
     snap_length: u32,
 }
 
-impl Writer {
+impl PcapWriter {
     /// A file of whole Ethernet frames.
     #[must_use]
     pub fn new(resolution: Resolution) -> Self {
-        Writer::with_link(resolution, LinkType::ETHERNET, SNAP_LENGTH_DEFAULT)
+        PcapWriter::with_link(resolution, LinkType::ETHERNET, SNAP_LENGTH_DEFAULT)
     }
 
     /// A file of frames of some kind, cut after `snap_length` bytes.
@@ -188,7 +188,7 @@ impl Writer {
         bytes.extend_from_slice(&[0; 8]); // time zone and accuracy, which nobody uses
         bytes.extend_from_slice(&snap_length.to_le_bytes());
         bytes.extend_from_slice(&link_type.0.to_le_bytes());
-        Writer {
+        PcapWriter {
             bytes,
             resolution,
             snap_length,
@@ -225,7 +225,7 @@ impl Writer {
         Ok(())
     }
 
-    /// What was written since the start or the last [`Writer::clear`].
+    /// What was written since the start or the last [`PcapWriter::clear`].
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -236,7 +236,7 @@ impl Writer {
         self.bytes.clear();
     }
 
-    /// What was written since the start or the last [`Writer::clear`].
+    /// What was written since the start or the last [`PcapWriter::clear`].
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -249,7 +249,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn records(bytes: &[u8]) -> Result<Vec<Record<'_>>, CaptureError> {
-        Reader::new(bytes)?.collect()
+        PcapReader::new(bytes)?.collect()
     }
 
     /// A file of two records in either byte order.
@@ -274,7 +274,7 @@ mod tests {
         for (magic, unit_ns) in [(MAGIC_MICROSECONDS, 1000), (MAGIC_NANOSECONDS, 1)] {
             for number in [u32::to_le_bytes as fn(u32) -> [u8; 4], u32::to_be_bytes] {
                 let bytes = sample(magic, number);
-                let reader = Reader::new(&bytes).unwrap();
+                let reader = PcapReader::new(&bytes).unwrap();
                 assert_eq!(reader.resolution().unit_ns(), unit_ns);
                 assert_eq!(
                     (reader.link_type(), reader.snap_length()),
@@ -318,23 +318,26 @@ mod tests {
         };
         assert!(error.to_string().contains("record 0, byte 24"), "{error}");
         assert!(
-            Reader::new(&bytes[..23])
+            PcapReader::new(&bytes[..23])
                 .unwrap_err()
                 .to_string()
                 .contains("the file header")
         );
         // Whole records before the cut are given, then the error, then nothing.
-        let mut reader = Reader::new(&bytes[..bytes.len() - 1]).unwrap();
+        let mut reader = PcapReader::new(&bytes[..bytes.len() - 1]).unwrap();
         assert!(reader.next().unwrap().is_ok() && reader.next().unwrap().is_err());
         assert!(reader.next().is_none());
     }
 
     #[test]
     fn cuts_to_the_snapshot_length_and_keeps_the_original() {
-        let mut writer = Writer::with_link(Resolution::Nanoseconds, LinkType::RAW_IP, 4);
+        let mut writer = PcapWriter::with_link(Resolution::Nanoseconds, LinkType::RAW_IP, 4);
         writer.write_frame(5, &[1, 2, 3, 4, 5, 6]).unwrap();
         let bytes = writer.into_bytes();
-        assert_eq!(Reader::new(&bytes).unwrap().link_type(), LinkType::RAW_IP);
+        assert_eq!(
+            PcapReader::new(&bytes).unwrap().link_type(),
+            LinkType::RAW_IP
+        );
         let expected = Record {
             time_ns: 5,
             original_len: 6,
@@ -345,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_time_too_late_is_refused_and_nothing_written() {
-        let mut writer = Writer::new(Resolution::Microseconds);
+        let mut writer = PcapWriter::new(Resolution::Microseconds);
         let time_ns = (u64::from(u32::MAX) + 1) * 1_000_000_000;
         assert_eq!(
             writer.write_frame(time_ns, &[1]),
@@ -357,8 +360,8 @@ mod tests {
     #[test]
     fn written_in_parts_is_the_same_file() {
         let (mut whole, mut parts) = (
-            Writer::new(Resolution::Microseconds),
-            Writer::new(Resolution::Microseconds),
+            PcapWriter::new(Resolution::Microseconds),
+            PcapWriter::new(Resolution::Microseconds),
         );
         let mut file = Vec::new();
         for time_ns in 0..5 {
@@ -380,7 +383,7 @@ mod tests {
         ) {
             let resolution =
                 if fine { Resolution::Nanoseconds } else { Resolution::Microseconds };
-            let mut writer = Writer::new(resolution);
+            let mut writer = PcapWriter::new(resolution);
             let mut expected = Vec::new();
             for (time_ns, frame) in &frames {
                 writer.write_frame(*time_ns, frame).unwrap();

@@ -1,13 +1,13 @@
 //! Any bytes as a pcap file: what can be read is written and read to the same.
 
-use allosaur_packet::file::pcap::{Reader, Writer};
+use allosaur_packet::file::pcap::{PcapReader, PcapWriter};
 
 pub(crate) fn check(bytes: &[u8]) {
-    let Ok(reader) = Reader::new(bytes) else {
+    let Ok(reader) = PcapReader::new(bytes) else {
         return;
     };
     // The longest snapshot length: records may be longer than the file says they are.
-    let mut writer = Writer::with_link(reader.resolution(), reader.link_type(), u32::MAX);
+    let mut writer = PcapWriter::with_link(reader.resolution(), reader.link_type(), u32::MAX);
     let mut records = Vec::new();
     for record in reader {
         match record {
@@ -19,7 +19,7 @@ pub(crate) fn check(bytes: &[u8]) {
             }
         }
     }
-    let again: Vec<_> = Reader::new(writer.bytes())
+    let again: Vec<_> = PcapReader::new(writer.bytes())
         .expect("a written file has a good header")
         .collect::<Result<_, _>>()
         .expect("a written file has good records");

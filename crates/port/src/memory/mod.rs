@@ -43,7 +43,7 @@ pub const RING_BYTES_MAX: usize = 64 << 20;
 
 /// A port in memory: its queues, for the threads that will own them.
 #[derive(Debug)]
-pub struct Port {
+pub struct MemoryPort {
     /// One for each thread that sends.
     pub tx: Vec<MemoryTx>,
     /// One, over all the peer's transmit queues; see [`MemoryRx::split`].
@@ -51,7 +51,7 @@ pub struct Port {
     line_rate_bps: f64,
 }
 
-impl crate::Port for Port {
+impl crate::Port for MemoryPort {
     type Tx = MemoryTx;
     type Rx = MemoryRx;
 
@@ -68,7 +68,7 @@ impl crate::Port for Port {
 }
 
 /// Two ports joined by a link that is the same in both directions.
-pub fn pair(queues_a: usize, queues_b: usize, settings: &LinkSettings) -> (Port, Port) {
+pub fn pair(queues_a: usize, queues_b: usize, settings: &LinkSettings) -> (MemoryPort, MemoryPort) {
     pair_with(queues_a, queues_b, settings, settings)
 }
 
@@ -79,10 +79,10 @@ pub fn pair_with(
     queues_b: usize,
     leaving_a: &LinkSettings,
     leaving_b: &LinkSettings,
-) -> (Port, Port) {
+) -> (MemoryPort, MemoryPort) {
     let (tx_a, rx_b) = direction(queues_a, leaving_a, 0);
     let (tx_b, rx_a) = direction(queues_b, leaving_b, 1);
-    let port = |tx, rx, leaving: &LinkSettings| Port {
+    let port = |tx, rx, leaving: &LinkSettings| MemoryPort {
         tx,
         rx,
         line_rate_bps: leaving.rate_bps.map_or(NOMINAL_RATE_BPS, |rate| {
@@ -93,10 +93,10 @@ pub fn pair_with(
 }
 
 /// A port without a peer: frames sent are counted and forgotten, none arrive.
-pub fn sink(queues: usize) -> Port {
+pub fn sink(queues: usize) -> MemoryPort {
     let (_, rx) = direction(0, &LinkSettings::default(), 0);
     let tx = (0..queues).map(|_| MemoryTx::Sink(SinkTx::new())).collect();
-    Port {
+    MemoryPort {
         tx,
         rx,
         line_rate_bps: NOMINAL_RATE_BPS,
@@ -106,13 +106,13 @@ pub fn sink(queues: usize) -> Port {
 /// The ports of a server: one a description, with `queues` transmit queues each. Ports 0 and 1
 /// are a pair, 2 and 3, and so on; an odd last one is a sink. Each description's settings are
 /// those of the direction that leaves its port.
-pub fn ports(descriptions: &[LinkSettings], queues: usize) -> Vec<Port> {
+pub fn ports(descriptions: &[LinkSettings], queues: usize) -> Vec<MemoryPort> {
     let each = descriptions.iter().map(|leaving| (*leaving, queues));
     ports_each(&each.collect::<Vec<_>>())
 }
 
 /// The same, for ports that each have their own number of transmit queues.
-pub fn ports_each(descriptions: &[(LinkSettings, usize)]) -> Vec<Port> {
+pub fn ports_each(descriptions: &[(LinkSettings, usize)]) -> Vec<MemoryPort> {
     let mut ports = Vec::with_capacity(descriptions.len());
     for two in descriptions.chunks(2) {
         match two {

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use allosaur_engine::session::Encapsulation;
-use allosaur_engine::stateful::{Command, Config, FlowPortInfo, RunIndex, RunLimits};
+use allosaur_engine::stateful::{Config, FlowPortInfo, RunIndex, RunLimits, StatefulCommand};
 use allosaur_engine::template::{
     CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side, Tunable,
 };
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_port::kind::PortTx;
-use allosaur_port::memory::{self, FRAME_BYTES_MAX, LinkSettings};
+use allosaur_port::memory::{self, FRAME_BYTES_MAX, LinkSettings, MemoryPort};
 use allosaur_port::{RxQueue, TxQueue};
 use serde::Serialize;
 
@@ -82,9 +82,9 @@ pub fn run(response_bytes: u64, rate_cps: f64, seconds: f64) -> Connections {
     }
 }
 
-pub(super) fn start(profile: &ProfileSpec, start_at: Nanos) -> Command {
+pub(super) fn start(profile: &ProfileSpec, start_at: Nanos) -> StatefulCommand {
     let profile = CompiledProfile::compile(profile, Layout::SMALLEST);
-    Command::Start {
+    StatefulCommand::Start {
         run: RUN,
         profile: Arc::new(profile.expect("the profile is right")),
         factor: 1.0,
@@ -137,7 +137,7 @@ pub(super) fn flow_thread(
 
 /// Passes frames until all of the links' memory has been used, so that none of it is taken while
 /// something is measured.
-fn touch(ports: &mut [memory::Port], clock: &Clock) {
+fn touch(ports: &mut [MemoryPort], clock: &Clock) {
     let frames = 2 * memory::RING_BYTES / FRAME_BYTES_MAX;
     for _ in 0..frames {
         for port in &mut *ports {

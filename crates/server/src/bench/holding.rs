@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
-use allosaur_engine::app::Command as Step;
+use allosaur_engine::app::ProgramCommand as Step;
 use allosaur_engine::stateful::GroupCounters;
 use allosaur_engine::template::Tunable;
 use allosaur_engine::time::SECOND;

@@ -6,7 +6,7 @@ use allosaur_engine::time::{Nanos, SECOND};
 use clap::Args;
 
 use crate::sim::CORES_MAX;
-use crate::sim::stateful::{FaultShare, LinkSettings, MTU_MAX, MTU_MIN, Plan, Settings};
+use crate::sim::stateful::{FaultShare, LinkSettings, MTU_MAX, MTU_MIN, Plan, SimSettings};
 
 /// Flows at the same time, of each core and side.
 const FLOWS_MAX: usize = 1 << 22;
@@ -84,7 +84,7 @@ impl SimStatefulOptions {
             flows: self.flows.or(basic),
             patience: nanos(self.patience),
             ipv6: self.ipv6,
-            settings: Settings {
+            settings: SimSettings {
                 seed: self.seed,
                 cores: self.cores,
                 flows_max: FLOWS_MAX,

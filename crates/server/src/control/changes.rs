@@ -7,12 +7,12 @@
 use std::collections::BTreeSet;
 
 use allosaur_api::commands::changes::{
-    Operation, StreamsParams, UpdateStreams, UpdateTraffic, Updated,
+    MultiplierOperation, StreamsParams, UpdateStreams, UpdateTraffic, Updated,
 };
 use allosaur_api::commands::traffic::ProfileParams;
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Error, Fields};
-use allosaur_engine::stateless::{Change, Command};
+use allosaur_engine::stateless::{Change, StatelessCommand};
 use allosaur_engine::stream::{ProfileRates, StreamId};
 use allosaur_engine::time::Nanos;
 use serde_json::json;
@@ -62,14 +62,14 @@ impl Control {
         check_state(profile, "update", RUNNING, &params.profile)?;
         // What is added or taken off is of the rates that can change.
         let fixed = match params.operation {
-            Operation::Absolute => *run.compiled.fixed_rates(),
-            Operation::Add | Operation::Subtract => ProfileRates::default(),
+            MultiplierOperation::Absolute => *run.compiled.fixed_rates(),
+            MultiplierOperation::Add | MultiplierOperation::Subtract => ProfileRates::default(),
         };
         let wanted = factor(port, params.multiplier, run.compiled.rates(), &fixed)?;
         let multiplier = match params.operation {
-            Operation::Absolute => wanted,
-            Operation::Add => run.factor + wanted,
-            Operation::Subtract => run.factor - wanted,
+            MultiplierOperation::Absolute => wanted,
+            MultiplierOperation::Add => run.factor + wanted,
+            MultiplierOperation::Subtract => run.factor - wanted,
         };
         if multiplier <= 0.0 {
             return Err(Error::execution(format!(
@@ -178,7 +178,7 @@ impl Control {
             self.pendings.await_change(key);
         }
         for core in &run.running {
-            let command = Command::ChangeProfile {
+            let command = StatelessCommand::ChangeProfile {
                 port,
                 profile: run.key,
                 at,

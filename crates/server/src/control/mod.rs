@@ -52,7 +52,7 @@ use std::collections::VecDeque;
 use allosaur_api::commands::server::GlobalConfig;
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Access, Error, Fields, Method, Mode, Request, command};
-use allosaur_engine::stateless::{Command, ProfileEvent};
+use allosaur_engine::stateless::{ProfileEvent, StatelessCommand};
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{Nanos, SECOND};
 use serde::Serialize;
@@ -95,7 +95,7 @@ pub enum Action {
         /// The data thread.
         core: usize,
         /// What it shall do.
-        command: Command,
+        command: StatelessCommand,
     },
     /// Tell a data thread something about flows; only in stateful mode.
     Flows {

@@ -3,7 +3,7 @@
 use allosaur_api::commands::layers::{PushPackets, PushedPacket};
 use allosaur_api::{Error, Fields};
 use allosaur_engine::flow_stats::VxlanPorts;
-use allosaur_engine::stateless::Command;
+use allosaur_engine::stateless::StatelessCommand;
 use allosaur_engine::stream::{
     CoreShare, DestinationMac, Mode, Profile, Rate, StreamId, StreamPortInfo, StreamSpec,
 };
@@ -48,7 +48,7 @@ impl Control {
         if gaps * u64::from(params.gap_us) * MICROSECOND <= PUSH_WAIT_MAX {
             self.pendings.await_end(key);
         }
-        let command = Command::StartProfile {
+        let command = StatelessCommand::StartProfile {
             port: params.port,
             profile: key,
             program: Box::new(profile.core_program(1.0, share)),

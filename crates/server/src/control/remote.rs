@@ -6,7 +6,7 @@
 use allosaur_api::commands::remote::PushRemote;
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Error, Fields};
-use allosaur_engine::stateless::Command;
+use allosaur_engine::stateless::StatelessCommand;
 use allosaur_engine::stream::recording::Pace;
 use allosaur_engine::stream::replay::Macs;
 use allosaur_engine::stream::{ProfileKey, Replay};
@@ -147,7 +147,7 @@ impl Control {
         start_at: Nanos,
     ) {
         let core = playing.core;
-        let command = Command::StartProfile {
+        let command = StatelessCommand::StartProfile {
             port,
             profile: playing.key,
             program: Box::new(replay.into()),
@@ -187,7 +187,7 @@ impl Control {
             playing.stopping = true;
             let core = playing.core;
             self.pendings.await_end(profile);
-            let command = Command::StopProfile { port, profile };
+            let command = StatelessCommand::StopProfile { port, profile };
             self.actions.push_back(Action::Command { core, command });
         }
     }

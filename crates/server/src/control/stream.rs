@@ -91,17 +91,17 @@ fn nanos(field: &str, microseconds: f64) -> Result<Nanos, Problem> {
     Ok((microseconds * MICROSECOND as f64).round() as Nanos)
 }
 
-fn mode(mode: json::Mode) -> Result<Mode, Problem> {
+fn mode(mode: json::StreamMode) -> Result<Mode, Problem> {
     let above_zero = |field: &str, count: u32| match count {
         0 => Err(format!("field 'mode.{field}' is 0; it must be at least 1")),
         count => Ok(u64::from(count)),
     };
     Ok(match mode {
-        json::Mode::Continuous => Mode::Continuous,
-        json::Mode::SingleBurst { total_pkts } => Mode::SingleBurst {
+        json::StreamMode::Continuous => Mode::Continuous,
+        json::StreamMode::SingleBurst { total_pkts } => Mode::SingleBurst {
             packets: above_zero("total_pkts", total_pkts)?,
         },
-        json::Mode::MultiBurst {
+        json::StreamMode::MultiBurst {
             pkts_per_burst,
             ibg_us,
             count,

@@ -9,7 +9,7 @@ use allosaur_api::commands::traffic::{
 };
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Error, Fields};
-use allosaur_engine::stateless::{Command, ProfileEvent};
+use allosaur_engine::stateless::{ProfileEvent, StatelessCommand};
 use allosaur_engine::stream::{
     CoreProgram, CoreShare, DestinationMac, Profile as Compiled, ProfileKey, ProfileRates,
     RateEvent, StreamPortInfo, StreamSpec,
@@ -75,7 +75,7 @@ impl Control {
         let port = &self.ports[usize::from(params.port)];
         let mut running = Vec::with_capacity(shares.len() + 1);
         for (core, program) in programs(port, &compiled, factor, shares) {
-            let command = Command::StartProfile {
+            let command = StatelessCommand::StartProfile {
                 port: params.port,
                 profile: key,
                 program: Box::new(program),
@@ -136,7 +136,7 @@ impl Control {
         }
         for (core, profile) in commands {
             self.pendings.await_end(profile);
-            let command = Command::StopProfile { port: id, profile };
+            let command = StatelessCommand::StopProfile { port: id, profile };
             self.actions.push_back(Action::Command { core, command });
         }
         if [ALL_PROFILES, DEFAULT_PROFILE].contains(&profile) {

@@ -11,7 +11,7 @@ pub mod prepare;
 pub mod show;
 
 use allosaur_netdev::InterfaceError;
-use allosaur_netdev::inventory::{Interface, Machine, PciDevice, Use, drivers};
+use allosaur_netdev::inventory::{InterfaceInfo, Machine, PciDevice, Use, drivers};
 use allosaur_port::PortError;
 use allosaur_port::description::{DpdkDevice, PortDescription};
 use allosaur_port::dpdk;
@@ -22,7 +22,7 @@ use crate::settings::begin;
 /// A network card or an interface, and what the other half of it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<'a> {
-    interface: Option<&'a Interface>,
+    interface: Option<&'a InterfaceInfo>,
     device: Option<&'a PciDevice>,
 }
 
@@ -54,7 +54,7 @@ fn entries(machine: &Machine) -> Vec<Entry<'_>> {
             device: Some(device),
         }));
     }
-    let on_listed = |interface: &Interface| {
+    let on_listed = |interface: &InterfaceInfo| {
         let address = interface.pci.as_deref();
         address.is_some_and(|address| machine.device(address).is_some())
     };
@@ -116,7 +116,7 @@ impl Entry<'_> {
 }
 
 /// Ports that leave the interface with the kernel.
-fn kernel_choices(interface: &Interface) -> Vec<Choice> {
+fn kernel_choices(interface: &InterfaceInfo) -> Vec<Choice> {
     let name = &interface.name;
     let remedy = match interface.has_use(&Use::Allosaur) {
         true => Some("end the server that has it".to_owned()),
@@ -168,7 +168,7 @@ fn device_choice(device: &PciDevice, machine: &Machine) -> Choice {
 }
 
 /// Who uses an interface, in words.
-fn users(interface: &Interface) -> Vec<String> {
+fn users(interface: &InterfaceInfo) -> Vec<String> {
     let mut users = Vec::new();
     for one in &interface.uses {
         users.push(match one {
@@ -211,7 +211,7 @@ pub fn for_first_file(machine: &Machine) -> Vec<begin::Interface> {
 }
 
 /// Why a port on an interface would disturb, and the remedy.
-fn reason_to_leave(interface: &Interface) -> Option<String> {
+fn reason_to_leave(interface: &InterfaceInfo) -> Option<String> {
     let is = |one: Use| interface.has_use(&one);
     if is(Use::Session) {
         return Some("your own session goes through it: leave it alone".to_owned());
@@ -315,7 +315,7 @@ pub fn warnings(machine: &Machine, port: &PortDescription) -> Vec<String> {
 }
 
 /// A warning of the machine's own network.
-fn own_network(interface: &Interface, takes_all: bool) -> Option<String> {
+fn own_network(interface: &InterfaceInfo, takes_all: bool) -> Option<String> {
     let name = &interface.name;
     let effect = match takes_all {
         true => "the port takes all that arrives, and the machine hears nothing there any more",
@@ -348,12 +348,12 @@ mod tests {
 
     /// The only interface of a machine, with these users.
     fn machine(uses: Vec<Use>) -> Machine {
-        let eth0 = Interface {
+        let eth0 = InterfaceInfo {
             name: "eth0".to_owned(),
             is_up: true,
             is_ethernet: true,
             uses,
-            ..Interface::default()
+            ..InterfaceInfo::default()
         };
         Machine {
             interfaces: vec![eth0],

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use allosaur_netdev::inventory::{
-    HugePages, Interface, MEMORY_MIB_MIN, Machine, PciDevice, Use, drivers,
+    HugePages, InterfaceInfo, MEMORY_MIB_MIN, Machine, PciDevice, Use, drivers,
 };
 use allosaur_netdev::names::suggestion;
 use allosaur_port::description::{DpdkDevice, PortDescription};
@@ -78,7 +78,7 @@ fn find_device<'a>(machine: &'a Machine, address: &str) -> Result<&'a PciDevice,
     })
 }
 
-fn find_interface<'a>(machine: &'a Machine, name: &str) -> Result<&'a Interface, String> {
+fn find_interface<'a>(machine: &'a Machine, name: &str) -> Result<&'a InterfaceInfo, String> {
     machine.interface(name).ok_or_else(|| {
         let names = machine.interfaces.iter().map(|one| one.name.clone());
         let hint = suggestion(name, &names.collect::<Vec<_>>());
@@ -96,7 +96,7 @@ fn not_there(what: &str, hint: &str) -> String {
 }
 
 /// Refuses what would cut somebody off.
-fn check_spared(interface: &Interface, anyway: bool) -> Result<(), String> {
+fn check_spared(interface: &InterfaceInfo, anyway: bool) -> Result<(), String> {
     let name = &interface.name;
     if interface.has_use(&Use::Session) {
         return Err(format!(
@@ -119,7 +119,7 @@ fn check_spared(interface: &Interface, anyway: bool) -> Result<(), String> {
 }
 
 /// Commands for a port that stays with the kernel.
-fn for_kernel(interface: &Interface, wish: &Wish<'_>) -> Result<String, String> {
+fn for_kernel(interface: &InterfaceInfo, wish: &Wish<'_>) -> Result<String, String> {
     check_spared(interface, wish.anyway)?;
     if !interface.is_ethernet {
         return Err(format!(
@@ -185,7 +185,7 @@ fn for_kernel(interface: &Interface, wish: &Wish<'_>) -> Result<String, String> 
 fn for_dpdk(machine: &Machine, device: &PciDevice, wish: &Wish<'_>) -> Result<String, String> {
     let address = &device.address;
     let driver = wish.driver.unwrap_or(DRIVER);
-    let interfaces: Vec<&Interface> = machine.interfaces_of(address).collect();
+    let interfaces: Vec<&InterfaceInfo> = machine.interfaces_of(address).collect();
     let current = device.driver.as_deref();
     let is_shared = current.is_some_and(drivers::is_shared);
     let has_it = match current {
@@ -232,7 +232,7 @@ fn head(what: &str) -> String {
 fn take_from_kernel(
     machine: &Machine,
     device: &PciDevice,
-    interfaces: &[&Interface],
+    interfaces: &[&InterfaceInfo],
     driver: &str,
 ) -> String {
     let address = &device.address;
@@ -308,7 +308,7 @@ fn memory(pages: &HugePages, numa_node: Option<u32>) -> String {
 }
 
 /// The commands that undo it.
-fn give_back(machine: &Machine, device: &PciDevice, interfaces: &[&Interface]) -> String {
+fn give_back(machine: &Machine, device: &PciDevice, interfaces: &[&InterfaceInfo]) -> String {
     let address = &device.address;
     let mut text = "\n# Give it back to the kernel:\n".to_owned();
     match (&device.driver, machine.has_devbind) {
@@ -348,15 +348,15 @@ fn quoted(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn interface(name: &str, pci: Option<&str>, uses: Vec<Use>) -> Interface {
-        Interface {
+    fn interface(name: &str, pci: Option<&str>, uses: Vec<Use>) -> InterfaceInfo {
+        InterfaceInfo {
             name: name.to_owned(),
             pci: pci.map(str::to_owned),
             mtu_bytes: 1500,
             is_ethernet: true,
             is_up: true,
             uses,
-            ..Interface::default()
+            ..InterfaceInfo::default()
         }
     }
 

@@ -262,12 +262,12 @@ fn choice_json(choice: &Choice) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use allosaur_netdev::inventory::{HugePages, Interface, PciDevice, Use};
+    use allosaur_netdev::inventory::{HugePages, InterfaceInfo, PciDevice, Use};
 
     use super::*;
 
     fn machine() -> Machine {
-        let eth0 = Interface {
+        let eth0 = InterfaceInfo {
             name: "eth0".to_owned(),
             index: 2,
             driver: Some("virtio_net".to_owned()),
@@ -282,9 +282,9 @@ mod tests {
                 Use::DefaultRoute,
                 Use::Address("192.0.2.2".parse().expect("an address"), 24),
             ],
-            ..Interface::default()
+            ..InterfaceInfo::default()
         };
-        let veth = Interface {
+        let veth = InterfaceInfo {
             name: "a-long-name-015".to_owned(),
             index: 9,
             kind: Some("veth".to_owned()),
@@ -292,12 +292,12 @@ mod tests {
             is_up: false,
             is_ethernet: true,
             uses: vec![Use::PacketSockets(1), Use::Xdp(7)],
-            ..Interface::default()
+            ..InterfaceInfo::default()
         };
-        let tunnel = Interface {
+        let tunnel = InterfaceInfo {
             name: "wg0".to_owned(),
             is_up: true,
-            ..Interface::default()
+            ..InterfaceInfo::default()
         };
         let device = |address: &str, driver: &str| PciDevice {
             address: address.to_owned(),

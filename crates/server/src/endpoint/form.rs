@@ -2,8 +2,8 @@
 
 use allosaur_engine::capture::{Captured, Origin};
 use allosaur_engine::transmit::PortIndex;
-use allosaur_packet::file::pcap;
-use allosaur_packet::file::pcapng::{self, Direction, InterfaceDescription};
+use allosaur_packet::file::pcap::PcapWriter;
+use allosaur_packet::file::pcapng::{Direction, InterfaceDescription, PcapngWriter};
 use allosaur_packet::file::{LinkType, Record, Resolution};
 
 use crate::observe::Format;
@@ -20,9 +20,9 @@ pub(super) struct Form {
 }
 
 enum Writer {
-    Pcap(pcap::Writer),
+    Pcap(PcapWriter),
     /// With the ports that were seen so far; the place of each is the number of its interface.
-    PcapNg(pcapng::Writer, Vec<PortIndex>),
+    PcapNg(PcapngWriter, Vec<PortIndex>),
 }
 
 impl Form {
@@ -33,12 +33,12 @@ impl Form {
             bytes => bytes.min(SNAP_BYTES_MAX),
         } as u32;
         let writer = match format {
-            Format::Pcap => Writer::Pcap(pcap::Writer::with_link(
+            Format::Pcap => Writer::Pcap(PcapWriter::with_link(
                 Resolution::Nanoseconds,
                 LinkType::ETHERNET,
                 snap_bytes,
             )),
-            Format::PcapNg => Writer::PcapNg(pcapng::Writer::without_interfaces(), Vec::new()),
+            Format::PcapNg => Writer::PcapNg(PcapngWriter::without_interfaces(), Vec::new()),
         };
         Form {
             writer,
@@ -91,7 +91,7 @@ impl Form {
 /// The interface of a port, which is described before its first packet.
 fn interface_of(
     port: PortIndex,
-    writer: &mut pcapng::Writer,
+    writer: &mut PcapngWriter,
     ports: &mut Vec<PortIndex>,
     snap_bytes: u32,
 ) -> u32 {
@@ -108,6 +108,9 @@ fn interface_of(
 
 #[cfg(test)]
 mod tests {
+    use allosaur_packet::file::pcap::PcapReader;
+    use allosaur_packet::file::pcapng::PcapngReader;
+
     use super::*;
 
     fn captured(port: PortIndex, origin: Origin, at: u64) -> Captured {
@@ -135,7 +138,7 @@ mod tests {
             form.add(&captured(port, origin, n as u64));
             file.extend(form.bytes());
         }
-        let packets: Result<Vec<_>, _> = pcapng::Reader::new(&file).expect("a file").collect();
+        let packets: Result<Vec<_>, _> = PcapngReader::new(&file).expect("a file").collect();
         let packets = packets.expect("whole packets");
         let found = packets.iter().map(|packet| {
             (
@@ -166,7 +169,7 @@ mod tests {
         let mut form = Form::new(Format::Pcap, 20, 0);
         form.add(&captured(0, Origin::Received, 5));
         form.add(&captured(1, Origin::Transmitted, 6));
-        let reader = pcap::Reader::new(form.bytes()).expect("a file");
+        let reader = PcapReader::new(form.bytes()).expect("a file");
         assert_eq!(reader.snap_length(), 20);
         let records: Result<Vec<_>, _> = reader.collect();
         let records = records.expect("whole packets");

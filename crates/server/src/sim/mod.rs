@@ -9,6 +9,6 @@ pub mod stateful;
 mod streams;
 
 pub use streams::{
-    CORES_MAX, DESTINATION_MAC, LIMIT_PACKETS, LINE_RATE_BPS, Outcome, SOURCE_MAC, Scenario,
-    SimError,
+    CORES_MAX, DESTINATION_MAC, LIMIT_PACKETS, LINE_RATE_BPS, SOURCE_MAC, Scenario, SimError,
+    StreamsOutcome,
 };

@@ -8,8 +8,8 @@ use allosaur_engine::stream::spec::PACKET_BYTES_MAX;
 use allosaur_engine::time::{Due, Gap, MICROSECOND, Nanos};
 use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
 use allosaur_engine::vm::Checksums;
-use allosaur_engine::{Command, StatelessEngine};
-use allosaur_packet::file::pcap::Writer;
+use allosaur_engine::{StatelessCommand, StatelessEngine};
+use allosaur_packet::file::pcap::PcapWriter;
 use allosaur_packet::file::{CaptureError, Resolution};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -50,7 +50,7 @@ pub struct Scenario {
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct StreamsOutcome {
     /// Packets written.
     pub packets: u64,
     /// Their bytes, with FCS.
@@ -125,7 +125,7 @@ impl Scenario {
 
     /// Runs the requests, then lets virtual time pass until nothing is left to send. Capture
     /// files that they name are read from `files`.
-    pub fn run(&self, files: &dyn CaptureFiles) -> Result<Outcome, SimError> {
+    pub fn run(&self, files: &dyn CaptureFiles) -> Result<StreamsOutcome, SimError> {
         let cores = self.cores.unwrap_or(1);
         if !(1..=CORES_MAX).contains(&cores) {
             let problem = format!("{cores} data cores: give 1 to {CORES_MAX}");
@@ -318,18 +318,18 @@ impl Simulation<'_> {
         replied
     }
 
-    fn command(&mut self, core: usize, command: Command) {
-        if let Command::StartProfile { start_at, .. } = command {
+    fn command(&mut self, core: usize, command: StatelessCommand) {
+        if let StatelessCommand::StartProfile { start_at, .. } = command {
             let first = self.started_at.get_or_insert(start_at);
             *first = start_at.min(*first);
         }
         self.engines[core].handle_command(0, command, &mut self.recorder);
     }
 
-    fn finish(mut self, limit: u64) -> Result<Outcome, SimError> {
+    fn finish(mut self, limit: u64) -> Result<StreamsOutcome, SimError> {
         let zero = self.started_at.unwrap_or(0);
-        let mut capture = Writer::new(Resolution::Nanoseconds);
-        let mut outcome = Outcome {
+        let mut capture = PcapWriter::new(Resolution::Nanoseconds);
+        let mut outcome = StreamsOutcome {
             packets: 0,
             bytes: 0,
             first_s: 0.0,
@@ -369,7 +369,7 @@ impl Simulation<'_> {
     }
 }
 
-impl Outcome {
+impl StreamsOutcome {
     fn note(&mut self, at: Nanos, frame_bytes: usize) {
         let at_s = at as f64 / 1e9;
         if self.packets == 0 {

@@ -2,7 +2,7 @@
 
 mod world;
 
-use allosaur_engine::Command;
+use allosaur_engine::StatelessCommand;
 use allosaur_engine::capture::{CaptureSettings, Overflow};
 use allosaur_engine::flow_stats::tag::{Rule, Tagging};
 use allosaur_engine::flow_stats::{Group, VxlanPorts};
@@ -163,7 +163,7 @@ fn flows_are_sampled_as_long_as_the_run_is_known() {
         );
     }
     assert!(seen[4].1 > 0, "{seen:?}");
-    world.control[0].send(allosaur_engine::stateful::Command::Remove { run: RUN });
+    world.control[0].send(allosaur_engine::stateful::StatefulCommand::Remove { run: RUN });
     let until = world.clock.now_ns() + 100 * MILLISECOND;
     world.until("100 ms", |world| world.clock.now_ns() >= until);
     assert_eq!(samples(&world).len(), 5);
@@ -304,7 +304,7 @@ fn streams_run_beside_flows_and_are_counted_by_themselves() {
             rank: core,
             cores: 2,
         };
-        control.send(Command::StartProfile {
+        control.send(StatelessCommand::StartProfile {
             port: 0,
             profile: ProfileKey(1),
             program: Box::new(compiled.core_program(1.0, share)),
@@ -359,7 +359,7 @@ fn service_mode_takes_its_classes_before_flows_and_answers_no_strays() {
             .flows
             .tcp
             .accepts;
-        world.control[0].send(allosaur_engine::stateful::Command::Remove { run: RUN });
+        world.control[0].send(allosaur_engine::stateful::StatefulCommand::Remove { run: RUN });
         world.step();
         served
     };

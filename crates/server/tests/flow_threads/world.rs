@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 
 use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::{
-    Command, Config, EndCause, Event, FlowPortInfo, GroupCounters, RunIndex, RunLimits,
+    Config, EndCause, Event, FlowPortInfo, GroupCounters, RunIndex, RunLimits, StatefulCommand,
 };
 use allosaur_engine::template::{CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side};
 use allosaur_engine::time::{MILLISECOND, Nanos};
@@ -144,7 +144,7 @@ impl World {
             let block = Arc::new(RunBlock::new(1));
             self.blocks.push(block.clone());
             control.send(FlowCommand::Publish { run: RUN, block });
-            control.send(Command::Start {
+            control.send(StatefulCommand::Start {
                 run: RUN,
                 profile: profile.clone(),
                 factor: 1.0,

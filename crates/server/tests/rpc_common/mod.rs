@@ -10,12 +10,12 @@ use std::collections::HashMap;
 
 use allosaur_engine::capture::Captured;
 use allosaur_engine::flow_stats::Tagging;
-use allosaur_engine::stateless::{Change, Command, ProfileEvent};
+use allosaur_engine::stateless::{Change, ProfileEvent, StatelessCommand};
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
 use allosaur_packet::file::Resolution;
-use allosaur_packet::file::pcap::Writer;
+use allosaur_packet::file::pcap::PcapWriter;
 use allosaur_server::control::{
     Action, BuildInfo, CaptureFiles, Control, ControlConfig, FileError, Handled, Job, JobId,
     JobResult, LinkOwner, PendingId, PortConfig, QuestionId, Reply, StartAddresses, View,
@@ -108,7 +108,7 @@ impl CaptureFiles for MapFiles {
 /// A capture of Ethernet packets of 60 bytes, 1 ms apart; the last byte of each is its number.
 /// Those with odd numbers are answers.
 pub(crate) fn capture(packets: u8) -> Vec<u8> {
-    let mut writer = Writer::new(Resolution::Nanoseconds);
+    let mut writer = PcapWriter::new(Resolution::Nanoseconds);
     for number in 0..packets {
         let (from, to) = ([2, 0, 0, 0, 0, number % 2], [2, 0, 0, 0, 0, 1 - number % 2]);
         let packet = [&to[..], &from, &[0x88, 0xb5], &[number; 46]].concat();
@@ -372,9 +372,9 @@ impl World {
         self.control.handle_job(job, result, &view);
     }
 
-    fn note(&mut self, core: usize, command: Command) {
+    fn note(&mut self, core: usize, command: StatelessCommand) {
         match command {
-            Command::StartProfile {
+            StatelessCommand::StartProfile {
                 port,
                 profile,
                 start_at,
@@ -387,13 +387,13 @@ impl World {
                 start_at,
                 duration,
             }),
-            Command::StopProfile { port, profile } => {
+            StatelessCommand::StopProfile { port, profile } => {
                 self.stopped.push((core, port, profile));
                 let at = self.now_ns;
                 let event = ProfileEvent::ProfileStopped { port, profile, at };
                 self.answers.push((core, event));
             }
-            Command::ChangeProfile {
+            StatelessCommand::ChangeProfile {
                 port,
                 profile,
                 at,

@@ -1,6 +1,6 @@
 //! Clients, their addresses and their network: what is told to data threads, and what is refused.
 
-use allosaur_engine::stateful::Command;
+use allosaur_engine::stateful::StatefulCommand;
 use allosaur_packet::MacAddress;
 use allosaur_server::worker_command::FlowCommand;
 use serde_json::{Value, json};
@@ -98,7 +98,8 @@ fn whom_to_ignore_is_kept_and_told() {
     server.ok("set_ignored_ips", json!({"ip_list": addresses}));
     assert_eq!(server.ok("get_ignored_macs", json!({})), macs);
     assert_eq!(server.ok("get_ignored_ips", json!({})), addresses);
-    let Some((1, FlowCommand::Command(Command::SetIgnored(ignored)))) = server.told.pop() else {
+    let Some((1, FlowCommand::Command(StatefulCommand::SetIgnored(ignored)))) = server.told.pop()
+    else {
         panic!("the data threads heard nothing");
     };
     assert!(ignored.has_mac(MacAddress([2, 0, 0, 0, 0, 0x99])));
@@ -153,7 +154,8 @@ fn a_topology_is_checked_told_shown_and_forgotten() {
     use allosaur_engine::session::{Encapsulation, LinkAddresses};
     let mut server = Owned::new(1);
     server.ok("topo_fragment", whole(&topology()));
-    let Some((0, FlowCommand::Command(Command::SetTopology(routes)))) = server.told.pop() else {
+    let Some((0, FlowCommand::Command(StatefulCommand::SetTopology(routes)))) = server.told.pop()
+    else {
         panic!("the data thread heard nothing");
     };
     let own = LinkAddresses {

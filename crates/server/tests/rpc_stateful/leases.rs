@@ -1,6 +1,6 @@
 //! The lease of a server in stateful mode: an owner that is silent too long loses it.
 
-use allosaur_engine::stateful::Command;
+use allosaur_engine::stateful::StatefulCommand;
 use allosaur_engine::time::SECOND;
 use allosaur_server::worker_command::FlowCommand;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn lease(owned: &mut Owned, session: u32, lease_s: Value) {
 
 fn stops(owned: &Owned) -> usize {
     let stop = |order: &&(usize, FlowCommand)| {
-        matches!(order.1, FlowCommand::Command(Command::Stop { .. }))
+        matches!(order.1, FlowCommand::Command(StatefulCommand::Stop { .. }))
     };
     let unread = owned.world.orders.iter().filter(stop).count();
     owned.told.iter().filter(stop).count() + unread

@@ -1,7 +1,7 @@
 //! What data threads are told of runs: starting, changing, stopping, forgetting, and lost threads.
 
 use allosaur_engine::session::Encapsulation;
-use allosaur_engine::stateful::{Command, RunLimits};
+use allosaur_engine::stateful::{RunLimits, StatefulCommand};
 use allosaur_engine::time::{MILLISECOND, SECOND};
 use allosaur_server::worker_command::FlowCommand;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::world::{Owned, profile};
 /// The limits of the runs that were started.
 fn limits(server: &Owned) -> Vec<RunLimits> {
     let told = server.told.iter().filter_map(|(_, order)| match order {
-        FlowCommand::Command(Command::Start { limits, .. }) => Some(*limits),
+        FlowCommand::Command(StatefulCommand::Start { limits, .. }) => Some(*limits),
         _ => None,
     });
     told.collect()
@@ -136,7 +136,7 @@ fn all_addresses_can_be_made_ipv6() {
         server.end_all(run);
     }
     for (_, order) in &server.told {
-        if let FlowCommand::Command(Command::Start { profile, .. }) = order {
+        if let FlowCommand::Command(StatefulCommand::Start { profile, .. }) = order {
             let template = &profile.templates()[0];
             let sides = [&template.client.tunables, &template.server.tunables];
             is_ipv6.push(sides.map(|side| side.ipv6));
@@ -200,7 +200,7 @@ fn ports_tell_data_threads_when_their_addresses_change() {
     params["dst_mac"] = json!("02:00:00:00:00:99");
     params["handler"] = server.ports["0"].clone();
     server.ok("set_l2", params);
-    let Some((0, FlowCommand::Command(Command::SetLink { port, peer_mac, .. }))) =
+    let Some((0, FlowCommand::Command(StatefulCommand::SetLink { port, peer_mac, .. }))) =
         server.told.pop()
     else {
         panic!("no link");
@@ -208,7 +208,8 @@ fn ports_tell_data_threads_when_their_addresses_change() {
     assert_eq!((port, peer_mac.0), (0, [2, 0, 0, 0, 0, 0x99]));
     let vlan = json!({"port_id": 0, "vlan": [7], "handler": server.ports["0"]});
     server.ok("set_vlan", vlan);
-    let Some((0, FlowCommand::Command(Command::SetLink { encapsulation, .. }))) = server.told.pop()
+    let Some((0, FlowCommand::Command(StatefulCommand::SetLink { encapsulation, .. }))) =
+        server.told.pop()
     else {
         panic!("no link");
     };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use allosaur_engine::stateful::{Command, EndCause, Event, GroupCounters, RunIndex};
+use allosaur_engine::stateful::{EndCause, Event, GroupCounters, RunIndex, StatefulCommand};
 use allosaur_engine::time::MILLISECOND;
 use allosaur_server::counters::RunBlock;
 use allosaur_server::worker_command::{FlowCommand, FlowReport};
@@ -119,10 +119,12 @@ impl Owned {
         let mut runs: Vec<RunIndex> = Vec::new();
         for (_, order) in &self.told {
             match order {
-                FlowCommand::Command(Command::Start { run, .. }) if !runs.contains(run) => {
+                FlowCommand::Command(StatefulCommand::Start { run, .. }) if !runs.contains(run) => {
                     runs.push(*run);
                 }
-                FlowCommand::Command(Command::Remove { run }) => runs.retain(|other| other != run),
+                FlowCommand::Command(StatefulCommand::Remove { run }) => {
+                    runs.retain(|other| other != run)
+                }
                 _ => {}
             }
         }
@@ -133,7 +135,7 @@ impl Owned {
     pub(crate) fn newest_run(&self) -> RunIndex {
         let mut newest = RunIndex(u16::MAX);
         for (_, order) in &self.told {
-            if let FlowCommand::Command(Command::Start { run, .. }) = order {
+            if let FlowCommand::Command(StatefulCommand::Start { run, .. }) = order {
                 newest = *run;
             }
         }
@@ -145,19 +147,25 @@ impl Owned {
         let told = std::mem::take(&mut self.told);
         let word = |(core, order): (usize, FlowCommand)| {
             let word = match order {
-                FlowCommand::Command(Command::Start { clients, .. }) => {
+                FlowCommand::Command(StatefulCommand::Start { clients, .. }) => {
                     format!("start {clients:x}")
                 }
-                FlowCommand::Command(Command::Update { factor, .. }) => format!("update {factor}"),
-                FlowCommand::Command(Command::Stop { abort, .. }) => format!("stop {abort}"),
-                FlowCommand::Command(Command::Retire { .. }) => "retire".to_owned(),
-                FlowCommand::Command(Command::Remove { .. }) => "remove".to_owned(),
-                FlowCommand::Command(Command::SetLink { port, .. }) => format!("link {port}"),
-                FlowCommand::Command(Command::SetTopology(_)) => "topology".to_owned(),
-                FlowCommand::Command(Command::EnableClients { enabled, .. }) => {
+                FlowCommand::Command(StatefulCommand::Update { factor, .. }) => {
+                    format!("update {factor}")
+                }
+                FlowCommand::Command(StatefulCommand::Stop { abort, .. }) => {
+                    format!("stop {abort}")
+                }
+                FlowCommand::Command(StatefulCommand::Retire { .. }) => "retire".to_owned(),
+                FlowCommand::Command(StatefulCommand::Remove { .. }) => "remove".to_owned(),
+                FlowCommand::Command(StatefulCommand::SetLink { port, .. }) => {
+                    format!("link {port}")
+                }
+                FlowCommand::Command(StatefulCommand::SetTopology(_)) => "topology".to_owned(),
+                FlowCommand::Command(StatefulCommand::EnableClients { enabled, .. }) => {
                     format!("clients {enabled}")
                 }
-                FlowCommand::Command(Command::SetIgnored(_)) => "ignored".to_owned(),
+                FlowCommand::Command(StatefulCommand::SetIgnored(_)) => "ignored".to_owned(),
                 FlowCommand::Sample { interval, .. } => format!("sample {interval:?}"),
                 other => format!("{other:?}"),
             };

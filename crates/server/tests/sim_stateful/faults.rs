@@ -2,7 +2,7 @@
 
 use allosaur_engine::time::MILLISECOND;
 use allosaur_server::sim::stateful::{
-    Fault, FaultShare, Outcome, Plan, Settings, SideOutcome, compile, simulate,
+    Fault, FaultShare, Outcome, Plan, SideOutcome, SimSettings, compile, simulate,
 };
 use serde_json::json;
 
@@ -32,7 +32,7 @@ fn outcome(fault: Fault, share: f64, seed: u64) -> Outcome {
         }],
         "tg_names": [],
     });
-    let mut settings = Settings::perfect(seed, 20 * MILLISECOND);
+    let mut settings = SimSettings::perfect(seed, 20 * MILLISECOND);
     settings.faults = vec![FaultShare { fault, share }];
     let plan = Plan::basic(settings);
     let prepared = compile(&profile.to_string(), &plan).expect("the profile is right");

@@ -3,7 +3,7 @@
 use allosaur_engine::template::Side;
 use allosaur_engine::time::Nanos;
 use allosaur_server::sim::stateful::{
-    MTU_MAX, Outcome, Passing, Plan, Settings, Watch, compile, simulate,
+    LinkWatch, MTU_MAX, Outcome, Passing, Plan, SimSettings, compile, simulate,
 };
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ const ETHERNET: usize = 14;
 #[derive(Default)]
 struct Longest([usize; 2]);
 
-impl Watch for Longest {
+impl LinkWatch for Longest {
     fn see(&mut self, _: Nanos, side: Side, passing: Passing, frame: &[u8]) {
         if passing == Passing::Leaves {
             let longest = &mut self.0[usize::from(side == Side::Server)];
@@ -55,9 +55,9 @@ fn profile(is_stream: bool, bytes: u32, tunables: &Value) -> String {
 }
 
 fn run(mtu: u16, text: &str) -> (Outcome, Longest) {
-    let settings = Settings {
+    let settings = SimSettings {
         mtu,
-        ..Settings::perfect(1, 1_000)
+        ..SimSettings::perfect(1, 1_000)
     };
     let plan = Plan::basic(settings);
     let prepared = compile(text, &plan).expect("the profile is right");

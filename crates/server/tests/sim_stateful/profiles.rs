@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use allosaur_engine::app::{BufferSpec, Command, ProgramSpec, Transport};
+use allosaur_engine::app::{BufferSpec, ProgramCommand, ProgramSpec, Transport};
 use allosaur_engine::template::{
     AssociationSpec, ClientSpec, Distribution, PerCore, PoolSpec, ProfileSpec, ServerSpec, Side,
     TemplateSpec, Tunable, TunablesSpec,
@@ -122,10 +122,10 @@ fn execute(made: &mut Made, count: u16) {
     let first = &made.spec.templates[0];
     made.executed = u64::from(first.client.limit.unwrap_or(0));
     let program = &mut made.spec.programs[first.client.program as usize];
-    let set = Command::SetTemplate { group: 1 };
+    let set = ProgramCommand::SetTemplate { group: 1 };
     // To connect is always first.
-    let at = usize::from(program.commands[0] == Command::Connect);
-    let steps = [set, Command::ExecuteTemplate];
+    let at = usize::from(program.commands[0] == ProgramCommand::Connect);
+    let steps = [set, ProgramCommand::ExecuteTemplate];
     program.commands.splice(at..at, steps);
 }
 
@@ -200,7 +200,7 @@ struct Author<'a> {
     chance: &'a mut SimRng,
     buffers: &'a mut Vec<BufferSpec>,
     /// The client's, the server's.
-    programs: [Vec<Command>; 2],
+    programs: [Vec<ProgramCommand>; 2],
     talk: Talk,
     /// Bytes that a side says in a turn at most.
     bytes_max: u64,
@@ -225,7 +225,7 @@ impl Author<'_> {
         (self.buffers.len() as u32 - 1, all)
     }
 
-    fn add(&mut self, side: Side, command: Command) {
+    fn add(&mut self, side: Side, command: ProgramCommand) {
         self.programs[place(side)].push(command);
     }
 
@@ -235,8 +235,8 @@ impl Author<'_> {
         }
         let duration = self.chance.below(60) * MILLISECOND;
         let command = match self.chance.below(2) {
-            0 => Command::Delay { duration },
-            _ => Command::DelayRandom {
+            0 => ProgramCommand::Delay { duration },
+            _ => ProgramCommand::DelayRandom {
                 min: duration,
                 max: duration + 5 * MILLISECOND,
             },
@@ -253,7 +253,7 @@ impl Author<'_> {
             self.maybe_wait(from);
             for _ in 0..1 + self.chance.below(2) {
                 let (buffer, bytes) = self.buffer(self.bytes_max);
-                self.add(from, Command::Send { buffer });
+                self.add(from, ProgramCommand::Send { buffer });
                 self.talk.streams[place(from)].extend(bytes);
             }
             let to = place(other(from));
@@ -261,7 +261,7 @@ impl Author<'_> {
             self.maybe_wait(other(from));
             let bytes = arrived[to];
             let clear = false;
-            self.add(other(from), Command::Receive { bytes, clear });
+            self.add(other(from), ProgramCommand::Receive { bytes, clear });
         }
         self.end_stream();
         Transport::Stream
@@ -270,10 +270,10 @@ impl Author<'_> {
     fn begin_stream(&mut self) {
         for side in [Side::Client, Side::Server] {
             if self.chance.happens(0.3) {
-                self.add(side, Command::Connect);
+                self.add(side, ProgramCommand::Connect);
             }
             if self.chance.happens(0.3) {
-                self.add(side, Command::SendMode { blocking: false });
+                self.add(side, ProgramCommand::SendMode { blocking: false });
             }
         }
     }
@@ -281,10 +281,10 @@ impl Author<'_> {
     fn end_stream(&mut self) {
         let side = one_of(self.chance, &[Side::Client, Side::Server]);
         match self.chance.below(8) {
-            0 | 1 => self.add(side, Command::WaitForPeerClose),
+            0 | 1 => self.add(side, ProgramCommand::WaitForPeerClose),
             2 => {
                 self.talk.resets = true;
-                self.add(side, Command::Reset);
+                self.add(side, ProgramCommand::Reset);
             }
             _ => {}
         }
@@ -296,21 +296,21 @@ impl Author<'_> {
         let rounds = 1 + self.chance.below(4);
         let (asked, question) = self.buffer(self.bytes_max / 4 + 1);
         let (told, answer) = self.buffer(self.bytes_max / 2 + 1);
-        let receive = |bytes: &[u8]| Command::Receive {
+        let receive = |bytes: &[u8]| ProgramCommand::Receive {
             bytes: bytes.len() as u64,
             clear: true,
         };
-        let ask = [Command::Send { buffer: asked }, receive(&answer)];
-        let tell = [receive(&question), Command::Send { buffer: told }];
+        let ask = [ProgramCommand::Send { buffer: asked }, receive(&answer)];
+        let tell = [receive(&question), ProgramCommand::Send { buffer: told }];
         let variable = self.chance.below(5) as u32;
         for (side, body) in [(Side::Client, ask), (Side::Server, tell)] {
             let value = rounds;
-            self.add(side, Command::SetVariable { variable, value });
+            self.add(side, ProgramCommand::SetVariable { variable, value });
             for command in body {
                 self.add(side, command);
             }
             let offset = -(body.len() as i64);
-            self.add(side, Command::JumpNotZero { variable, offset });
+            self.add(side, ProgramCommand::JumpNotZero { variable, offset });
         }
         for _ in 0..rounds {
             self.talk.streams[0].extend(&question);
@@ -323,7 +323,7 @@ impl Author<'_> {
     /// Messages, one asked, one answered, several times.
     fn write_messages(&mut self) -> Transport {
         for side in [Side::Client, Side::Server] {
-            let keepalive = Command::Keepalive {
+            let keepalive = ProgramCommand::Keepalive {
                 timeout_ms: 5000,
                 received_only: self.chance.happens(0.5),
             };
@@ -333,9 +333,12 @@ impl Author<'_> {
             for from in [Side::Client, Side::Server] {
                 let (buffer, bytes) = self.buffer(1400);
                 self.maybe_wait(from);
-                self.add(from, Command::SendMessage { buffer });
+                self.add(from, ProgramCommand::SendMessage { buffer });
                 let clear = false;
-                self.add(other(from), Command::ReceiveMessages { messages, clear });
+                self.add(
+                    other(from),
+                    ProgramCommand::ReceiveMessages { messages, clear },
+                );
                 self.talk.messages[place(from)].push(bytes);
             }
         }

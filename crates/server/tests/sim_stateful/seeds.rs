@@ -13,7 +13,7 @@ use allosaur_engine::stateful::GroupCounters;
 use allosaur_engine::template::{CompiledProfile, Layout};
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_server::sim::stateful::{
-    Fault, FaultShare, LinkCounters, LinkSettings, Settings, SimRng, World,
+    Fault, FaultShare, LinkCounters, LinkSettings, SimRng, SimSettings, World,
 };
 
 use crate::profiles::{self, Made};
@@ -91,7 +91,7 @@ fn digest(seed: u64) -> u64 {
     witness.digest
 }
 
-fn compile(made: &Made, settings: &Settings) -> Arc<CompiledProfile> {
+fn compile(made: &Made, settings: &SimSettings) -> Arc<CompiledProfile> {
     let layout = Layout {
         cores: settings.cores,
         pairs: 1,
@@ -107,7 +107,7 @@ fn up_to(chance: &mut SimRng, most: f64) -> f64 {
     chance.below(1001) as f64 / 1000.0 * most
 }
 
-fn settings(chance: &mut SimRng, seed: u64) -> Settings {
+fn settings(chance: &mut SimRng, seed: u64) -> SimSettings {
     let is_bad = chance.happens(0.8);
     let mut link = LinkSettings::perfect(chance.below(300) * MILLISECOND);
     if is_bad {
@@ -128,7 +128,7 @@ fn settings(chance: &mut SimRng, seed: u64) -> Settings {
         };
         faults.push(FaultShare { fault, share });
     }
-    Settings {
+    SimSettings {
         seed,
         cores: 1 + chance.below(2) as u32,
         flows_max: 1024,
@@ -265,7 +265,7 @@ impl Check {
     }
 
     /// What must hold between the sides.
-    fn between(&mut self, totals: &[GroupCounters; 2], settings: &Settings, made: &Made) {
+    fn between(&mut self, totals: &[GroupCounters; 2], settings: &SimSettings, made: &Made) {
         let [client, server] = totals;
         let began = client.flows.tcp.connattempt + client.flows.udp.connects;
         let least = if made.lasts.is_some() { 1 } else { made.flows };

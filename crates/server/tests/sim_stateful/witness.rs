@@ -8,7 +8,7 @@ use allosaur_engine::template::Side;
 use allosaur_engine::time::Nanos;
 use allosaur_packet::frame;
 use allosaur_packet::transport::tcp::TcpFlags;
-use allosaur_server::sim::stateful::{Passing, Watch};
+use allosaur_server::sim::stateful::{LinkWatch, Passing};
 
 use crate::profiles::Talk;
 
@@ -93,7 +93,7 @@ impl Witness<'_> {
     }
 }
 
-impl Watch for Witness<'_> {
+impl LinkWatch for Witness<'_> {
     fn see(&mut self, at: Nanos, side: Side, passing: Passing, bytes: &[u8]) {
         let place = usize::from(side == Side::Server);
         if passing == Passing::Arrives {

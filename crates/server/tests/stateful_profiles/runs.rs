@@ -1,7 +1,7 @@
 //! Each profile of the data runs between two ports, from its JSON to the last byte.
 
 use allosaur_engine::time::{MICROSECOND, SECOND};
-use allosaur_server::sim::stateful::{Outcome, Plan, Settings, compile, simulate};
+use allosaur_server::sim::stateful::{Outcome, Plan, SimSettings, compile, simulate};
 use allosaur_testkit::data;
 
 #[test]
@@ -17,7 +17,7 @@ fn all_profiles_of_the_data_run_to_the_last_byte() {
         let mut plan = Plan {
             duration: Some(2 * SECOND),
             flows: None,
-            ..Plan::basic(Settings::perfect(42, 200 * MICROSECOND))
+            ..Plan::basic(SimSettings::perfect(42, 200 * MICROSECOND))
         };
         let compiled = compile(&text, &plan).expect("it is taken");
         // About ten connections a second.

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use allosaur_engine::app::{
-    Application, ApplicationContext, ApplicationFactory, Command as Step, FlowEvent, Output,
+    Application, ApplicationContext, ApplicationFactory, FlowEvent, Output, ProgramCommand as Step,
     Transport,
 };
 use allosaur_engine::template::{

@@ -6,7 +6,7 @@ use std::time::Instant;
 use allosaur_engine::app::BufferSpec;
 use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::{
-    Command, Config, FlowPortInfo, GroupCounters, RunIndex, RunLimits, StatefulEngine,
+    Config, FlowPortInfo, GroupCounters, RunIndex, RunLimits, StatefulCommand, StatefulEngine,
 };
 use allosaur_engine::template::{
     CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side, Tunable, TunablesSpec,
@@ -139,7 +139,7 @@ impl Core {
             queue: Queue::default(),
             epoch: Instant::now(),
         };
-        let command = Command::Start {
+        let command = StatefulCommand::Start {
             run: RUN,
             profile: Arc::new(profile),
             factor: 1.0,

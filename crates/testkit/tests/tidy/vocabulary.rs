@@ -146,30 +146,11 @@ fn check_twice(files: &[RustFile]) -> Vec<String> {
             }
         }
     }
-    let twice = places
-        .into_iter()
-        .filter(|((_, name), places)| places.len() > 1 && !QUALIFIED.contains(&name.as_str()));
+    let twice = places.into_iter().filter(|(_, places)| places.len() > 1);
     twice
         .map(|((_, name), places)| format!("{}: type `{name}` more than once", places.join(", ")))
         .collect()
 }
-
-/// Names that are there more than once, as their modules qualify them where they are used:
-/// `tcp::State`, `pcap::Reader`. The list only shrinks.
-const QUALIFIED: [&str; 12] = [
-    "Command",
-    "GroupStats",
-    "Interface",
-    "Mode",
-    "Operation",
-    "Outcome",
-    "Packet",
-    "Port",
-    "Reader",
-    "Settings",
-    "Watch",
-    "Writer",
-];
 
 #[test]
 fn modules_and_types_speak_the_fields_language() {

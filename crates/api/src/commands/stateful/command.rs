@@ -5,7 +5,7 @@ use crate::fields::{FieldError, Fields};
 
 /// A command, by its `name`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Command {
+pub enum ProgramCommand {
     /// `tx`.
     Tx {
         /// The number of the buffer.
@@ -198,87 +198,87 @@ pub const NAMES: [&str; 23] = [
     "exec_template",
 ];
 
-impl Command {
+impl ProgramCommand {
     /// Reads a command.
-    pub fn parse(fields: &Fields<'_>) -> Result<Command, FieldError> {
+    pub fn parse(fields: &Fields<'_>) -> Result<ProgramCommand, FieldError> {
         Ok(match fields.one_of("name", &NAMES)? {
-            "tx" => Command::Tx {
+            "tx" => ProgramCommand::Tx {
                 buf_index: number32(fields, "buf_index")?,
             },
-            "rx" => Command::Rx {
+            "rx" => ProgramCommand::Rx {
                 min_bytes: number(fields, "min_bytes")?,
                 clear: flag_or_no(fields, "clear")?,
             },
-            "tx_msg" => Command::TxMsg {
+            "tx_msg" => ProgramCommand::TxMsg {
                 buf_index: number32(fields, "buf_index")?,
             },
-            "rx_msg" => Command::RxMsg {
+            "rx_msg" => ProgramCommand::RxMsg {
                 min_pkts: number(fields, "min_pkts")?,
                 clear: flag_or_no(fields, "clear")?,
             },
-            "keepalive" => Command::Keepalive {
+            "keepalive" => ProgramCommand::Keepalive {
                 msec: number32(fields, "msec")?,
                 rx_mode: flag_or_no(fields, "rx_mode")?,
             },
-            "delay" => Command::Delay {
+            "delay" => ProgramCommand::Delay {
                 usec: duration(fields, "usec")?,
             },
-            "delay_rnd" => Command::DelayRnd {
+            "delay_rnd" => ProgramCommand::DelayRnd {
                 min_usec: duration(fields, "min_usec")?,
                 max_usec: duration(fields, "max_usec")?,
             },
-            "close_msg" => Command::CloseMsg,
-            "reset" => Command::Reset,
-            "nc" => Command::Nc,
-            "connect" => Command::Connect,
-            "exec_template" => Command::ExecTemplate,
+            "close_msg" => ProgramCommand::CloseMsg,
+            "reset" => ProgramCommand::Reset,
+            "nc" => ProgramCommand::Nc,
+            "connect" => ProgramCommand::Connect,
+            "exec_template" => ProgramCommand::ExecTemplate,
             name => return variables(name, fields),
         })
     }
 }
 
 /// The commands about variables, counters, jumps and modes.
-fn variables(name: &str, fields: &Fields<'_>) -> Result<Command, FieldError> {
+fn variables(name: &str, fields: &Fields<'_>) -> Result<ProgramCommand, FieldError> {
     let id = || number32(fields, "id");
     Ok(match name {
-        "set_var" => Command::SetVar {
+        "set_var" => ProgramCommand::SetVar {
             id: id()?,
             val: number(fields, "val")?,
         },
-        "add_var" => Command::AddVar {
+        "add_var" => ProgramCommand::AddVar {
             id: id()?,
             val: fields.int("val")?,
         },
-        "set_tick_var" => Command::SetTickVar { id: id()? },
-        "add_tick_var" => Command::AddTickVar {
+        "set_tick_var" => ProgramCommand::SetTickVar { id: id()? },
+        "add_tick_var" => ProgramCommand::AddTickVar {
             id: id()?,
             duration: duration(fields, "duration")?,
         },
-        "add_stats" => Command::AddStats {
+        "add_stats" => ProgramCommand::AddStats {
             stats_id: number32(fields, "stats_id")?,
             val: number(fields, "val")?,
         },
-        "add_tick_stats" => Command::AddTickStats {
+        "add_tick_stats" => ProgramCommand::AddTickStats {
             stats_id: number32(fields, "stats_id")?,
             var_id: number32(fields, "var_id")?,
         },
-        "jmp_nz" => Command::JmpNz {
+        "jmp_nz" => ProgramCommand::JmpNz {
             id: id()?,
             offset: fields.int("offset")?,
         },
-        "jmp_dp" => Command::JmpDp {
+        "jmp_dp" => ProgramCommand::JmpDp {
             id: id()?,
             offset: fields.int("offset")?,
             duration: duration(fields, "duration")?,
         },
-        "jmp_cmp" => Command::JmpCmp {
+        "jmp_cmp" => ProgramCommand::JmpCmp {
             offset: fields.int("offset")?,
             condition: condition(fields)?,
         },
-        "tx_mode" => Command::TxMode {
+        "tx_mode" => ProgramCommand::TxMode {
             flags: number32(fields, "flags")?,
         },
-        _ => Command::SetTemplate {
+        _ => ProgramCommand::SetTemplate {
             tg_id: number32(fields, "tg_id")?,
         },
     })

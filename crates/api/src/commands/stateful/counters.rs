@@ -71,7 +71,7 @@ impl GroupNames {
 
 /// Parameters of `get_tg_id_stats`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GroupStats {
+pub struct TemplateGroupStats {
     /// The profile.
     pub profile: String,
     /// The epoch of the names that the client has.
@@ -80,9 +80,9 @@ pub struct GroupStats {
     pub groups: Vec<u32>,
 }
 
-impl GroupStats {
+impl TemplateGroupStats {
     /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<GroupStats, FieldError> {
+    pub fn parse(fields: &Fields<'_>) -> Result<TemplateGroupStats, FieldError> {
         let groups = fields.uint_array("tg_ids", u32::MAX.into(), "uint32")?;
         if groups.len() > GROUPS_ASKED_MAX {
             let problem = format!(
@@ -91,7 +91,7 @@ impl GroupStats {
             );
             return Err(fields.bad("tg_ids", problem));
         }
-        Ok(GroupStats {
+        Ok(TemplateGroupStats {
             profile: profile_id(fields)?,
             epoch: fields.uint64("epoch")?,
             groups: groups.into_iter().map(|group| group as u32).collect(),
@@ -251,6 +251,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"profile_id": "_", "epoch": 1, "tg_ids": [1]}"#,
             result: r#"{"epoch": 1, "1": {"name": "counters per TGID: 1", "epoch": 1, "client": {"0": 14}, "server": {"0": 14}}}"#,
         },
-        check: |f| GroupStats::parse(f).map(drop),
+        check: |f| TemplateGroupStats::parse(f).map(drop),
     },
 ];

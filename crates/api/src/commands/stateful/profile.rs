@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::Value;
 
-use super::command::Command;
+use super::command::ProgramCommand;
 use super::tunables::Tunables;
 use super::{bytes, flag, flag_or_no, number, number32, objects};
 use crate::fields::{FieldError, Fields};
@@ -84,7 +84,7 @@ pub struct Pool {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program<'a> {
     /// `commands`.
-    pub commands: Vec<Command>,
+    pub commands: Vec<ProgramCommand>,
     /// What is drawn in them, in their order.
     pub drawn: Vec<Drawn>,
     /// `stream`: TCP, else UDP.
@@ -235,7 +235,7 @@ fn programs<'a>(fields: &Fields<'a>) -> Result<Vec<Program<'a>>, FieldError> {
         let fields = Fields::of(value, &path)?;
         let commands = format!("{path}.commands");
         Ok(Program {
-            commands: objects(&fields, "commands", &commands, Command::parse)?,
+            commands: objects(&fields, "commands", &commands, ProgramCommand::parse)?,
             drawn: drawn(&fields, &commands)?,
             is_stream: fields.optional("stream", flag)?.unwrap_or(true),
             addon: fields.optional("addon", Fields::string)?,

@@ -26,7 +26,7 @@ pub struct Stream<'a> {
     /// The only data thread that sends it; −1 for all.
     pub core_id: i64,
     /// How many packets.
-    pub mode: Mode,
+    pub mode: StreamMode,
     /// How fast.
     pub rate: Rate,
     /// The packet template in base64; `None` only for dummies.
@@ -68,7 +68,7 @@ pub const FLAG_DUMMY: u32 = 1 << 3;
 
 /// How many packets a stream sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Mode {
+pub enum StreamMode {
     /// Without end.
     Continuous,
     /// `total_pkts` packets.
@@ -298,7 +298,7 @@ impl<'a> Stream<'a> {
             isg_us: fields.double("isg")?,
             next_stream_id: fields.int("next_stream_id")?,
             core_id: fields.optional("core_id", Fields::int)?.unwrap_or(-1),
-            mode: Mode::parse(&mode)?,
+            mode: StreamMode::parse(&mode)?,
             rate: Rate::parse(&mode.object("rate")?)?,
             packet_base64: parse_packet(&fields, flags & FLAG_DUMMY != 0)?,
             instructions,
@@ -351,15 +351,15 @@ pub fn instruction_name(index: usize) -> String {
     format!("vm.instructions[{index}]")
 }
 
-impl Mode {
-    fn parse(fields: &Fields<'_>) -> Result<Mode, FieldError> {
+impl StreamMode {
+    fn parse(fields: &Fields<'_>) -> Result<StreamMode, FieldError> {
         let kinds = ["continuous", "single_burst", "multi_burst"];
         Ok(match fields.one_of("type", &kinds)? {
-            "continuous" => Mode::Continuous,
-            "single_burst" => Mode::SingleBurst {
+            "continuous" => StreamMode::Continuous,
+            "single_burst" => StreamMode::SingleBurst {
                 total_pkts: fields.uint32("total_pkts")?,
             },
-            _ => Mode::MultiBurst {
+            _ => StreamMode::MultiBurst {
                 pkts_per_burst: fields.uint32("pkts_per_burst")?,
                 ibg_us: fields.double("ibg")?,
                 count: fields.uint32("count")?,
@@ -665,7 +665,7 @@ mod tests {
     fn a_stream_is_read() {
         let value = stream();
         let read = Stream::parse(&value).expect("the stream is right");
-        assert_eq!(read.mode, Mode::SingleBurst { total_pkts: 7 });
+        assert_eq!(read.mode, StreamMode::SingleBurst { total_pkts: 7 });
         assert_eq!((read.flags, read.core_id, read.action_count), (3, -1, 0));
         assert_eq!(read.instructions.len(), 2);
     }

@@ -8,5 +8,5 @@ mod writer;
 pub(super) use reader::is_pcapng;
 
 pub use block::{Direction, SNAP_LENGTH};
-pub use reader::{Interface, Packet, Reader};
-pub use writer::{InterfaceDescription, Writer};
+pub use reader::{Interface, PcapngPacket, PcapngReader};
+pub use writer::{InterfaceDescription, PcapngWriter};

@@ -31,7 +31,7 @@ pub struct Interface {
 
 /// One packet of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet<'a> {
+pub struct PcapngPacket<'a> {
     /// Where its block begins in the file.
     pub offset: u64,
     /// Where it was captured.
@@ -47,7 +47,7 @@ pub struct Packet<'a> {
 ///
 /// An iterator: after the first error it gives no more.
 #[derive(Clone, Debug)]
-pub struct Reader<'a> {
+pub struct PcapngReader<'a> {
     bytes: &'a [u8],
     at: usize,
     records: u64,
@@ -73,7 +73,7 @@ struct Body<'a> {
     big_endian: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PcapngReader<'a> {
     /// Starts at the first section.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
         if !is_pcapng(bytes) {
             return Err(CaptureError::not_a_capture(bytes));
         }
-        Ok(Reader {
+        Ok(PcapngReader {
             bytes,
             at: 0,
             records: 0,
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads blocks up to the next packet.
-    fn read(&mut self) -> Result<Option<Packet<'a>>, CaptureError> {
+    fn read(&mut self) -> Result<Option<PcapngPacket<'a>>, CaptureError> {
         while self.at < self.bytes.len() {
             let block = self.read_block()?;
             let packet = match block.kind {
@@ -216,14 +216,14 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn read_enhanced(&self, block: Block<'a>) -> Result<Packet<'a>, CaptureError> {
+    fn read_enhanced(&self, block: Block<'a>) -> Result<PcapngPacket<'a>, CaptureError> {
         let index = self.read_index(block, "an enhanced packet", 20, |body| body.u32_at(0))?;
         self.read_timed(block, index)
     }
 
     /// The packet block that was in use before the enhanced one: it has 16 bits of interface
     /// and 16 bits of dropped packets in place of 32 bits of interface.
-    fn read_old(&self, block: Block<'a>) -> Result<Packet<'a>, CaptureError> {
+    fn read_old(&self, block: Block<'a>) -> Result<PcapngPacket<'a>, CaptureError> {
         let index = |body: Body<'_>| u32::from(body.u16_at(0));
         let index = self.read_index(block, "a packet", 20, index)?;
         self.read_timed(block, index)
@@ -252,7 +252,7 @@ impl<'a> Reader<'a> {
         &self,
         block: Block<'a>,
         interface: Interface,
-    ) -> Result<Packet<'a>, CaptureError> {
+    ) -> Result<PcapngPacket<'a>, CaptureError> {
         let ticks = (u64::from(block.body.u32_at(4)) << 32) | u64::from(block.body.u32_at(8));
         let time_ns = interface
             .clock
@@ -275,7 +275,7 @@ impl<'a> Reader<'a> {
             original_len,
             data,
         };
-        Ok(Packet {
+        Ok(PcapngPacket {
             offset: block.offset as u64,
             interface,
             direction,
@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn read_simple(&self, block: Block<'a>) -> Result<Packet<'a>, CaptureError> {
+    fn read_simple(&self, block: Block<'a>) -> Result<PcapngPacket<'a>, CaptureError> {
         let interface = self.read_index(block, "a simple packet", 4, |_| 0)?;
         let original_len = block.body.u32_at(0);
         let snap_length = match interface.snap_length {
@@ -303,7 +303,7 @@ impl<'a> Reader<'a> {
             original_len,
             data,
         };
-        Ok(Packet {
+        Ok(PcapngPacket {
             offset: block.offset as u64,
             interface,
             direction: None,
@@ -366,8 +366,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl<'a> Iterator for Reader<'a> {
-    type Item = Result<Packet<'a>, CaptureError>;
+impl<'a> Iterator for PcapngReader<'a> {
+    type Item = Result<PcapngPacket<'a>, CaptureError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let packet = self.read();
@@ -449,7 +449,7 @@ impl<'a> Body<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::pcapng::Writer;
+    use crate::file::pcapng::PcapngWriter;
     use proptest::prelude::*;
 
     /// Builds files in either byte order, block by block.
@@ -525,8 +525,8 @@ mod tests {
             self.block(ENHANCED_PACKET, &parts);
         }
 
-        fn packets(&self) -> Result<Vec<Packet<'_>>, CaptureError> {
-            Reader::new(&self.bytes)?.collect()
+        fn packets(&self) -> Result<Vec<PcapngPacket<'_>>, CaptureError> {
+            PcapngReader::new(&self.bytes)?.collect()
         }
     }
 
@@ -628,7 +628,7 @@ mod tests {
         let second = file.bytes.len();
         file.enhanced(0, 2, &[1, 2, 3]);
         for cut in second + 1..file.bytes.len() {
-            let mut reader = Reader::new(&file.bytes[..cut]).unwrap();
+            let mut reader = PcapngReader::new(&file.bytes[..cut]).unwrap();
             assert!(reader.next().unwrap().is_ok());
             let error = reader.next().unwrap().unwrap_err();
             let CaptureError::Truncated {
@@ -696,7 +696,7 @@ mod tests {
             frames in prop::collection::vec(
                 (any::<u64>(), prop::collection::vec(any::<u8>(), 0..80)), 0..9),
         ) {
-            let mut writer = Writer::new(LinkType::ETHERNET);
+            let mut writer = PcapngWriter::new(LinkType::ETHERNET);
             let mut parts = writer.clone().into_bytes();
             for (time_ns, frame) in &frames {
                 let whole = writer.bytes().len();
@@ -704,7 +704,7 @@ mod tests {
                 parts.extend_from_slice(&writer.bytes()[whole..]);
             }
             prop_assert_eq!(writer.bytes(), &parts[..]);
-            let packets = Reader::new(writer.bytes()).unwrap().collect::<Result<Vec<_>, _>>();
+            let packets = PcapngReader::new(writer.bytes()).unwrap().collect::<Result<Vec<_>, _>>();
             let records: Vec<_> = packets.unwrap().iter().map(|p| p.record).collect();
             let expected: Vec<_> = frames.iter().map(|(t, f)| Record::whole(*t, f)).collect();
             prop_assert_eq!(records, expected);

@@ -25,23 +25,23 @@ pub struct InterfaceDescription<'a> {
 
 /// Writes a pcapng file into memory, little-endian, times in nanoseconds.
 ///
-/// To write a long file in parts: write [`Writer::bytes`] out, then [`Writer::clear`], again and
+/// To write a long file in parts: write [`PcapngWriter::bytes`] out, then [`PcapngWriter::clear`], again and
 /// again. The memory is kept, so only the longest part allocates.
 #[derive(Clone, Debug)]
-pub struct Writer {
+pub struct PcapngWriter {
     bytes: Vec<u8>,
     /// Of each interface, in order.
     snap_lengths: Vec<u32>,
 }
 
-impl Writer {
+impl PcapngWriter {
     /// A file with one interface, which has no name.
     ///
     /// # Panics
     /// When the link type is above 65,535, which pcapng cannot say.
     #[must_use]
     pub fn new(link_type: LinkType) -> Self {
-        let mut writer = Writer::without_interfaces();
+        let mut writer = PcapngWriter::without_interfaces();
         writer.add_interface(&InterfaceDescription {
             name: "",
             link_type,
@@ -50,10 +50,10 @@ impl Writer {
         writer
     }
 
-    /// A file that has no interface yet: [`Writer::add_interface`] before the first packet.
+    /// A file that has no interface yet: [`PcapngWriter::add_interface`] before the first packet.
     #[must_use]
     pub fn without_interfaces() -> Self {
-        let mut writer = Writer {
+        let mut writer = PcapngWriter {
             bytes: Vec::new(),
             snap_lengths: Vec::new(),
         };
@@ -64,7 +64,7 @@ impl Writer {
         writer
     }
 
-    /// Describes one more interface; its number is for [`Writer::write_at`]. There may be packets
+    /// Describes one more interface; its number is for [`PcapngWriter::write_at`]. There may be packets
     /// of others before it.
     ///
     /// # Panics
@@ -128,7 +128,7 @@ impl Writer {
         self.packet(record, interface, options.as_flattened());
     }
 
-    /// What was written since the start or the last [`Writer::clear`].
+    /// What was written since the start or the last [`PcapngWriter::clear`].
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -139,7 +139,7 @@ impl Writer {
         self.bytes.clear();
     }
 
-    /// What was written since the start or the last [`Writer::clear`].
+    /// What was written since the start or the last [`PcapngWriter::clear`].
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -206,7 +206,7 @@ fn cut_name(name: &str) -> (&[u8], u8) {
 mod tests {
     use super::*;
     use crate::file;
-    use crate::file::pcapng::{Packet, Reader};
+    use crate::file::pcapng::{PcapngPacket, PcapngReader};
     use proptest::prelude::*;
 
     const PORT: InterfaceDescription<'_> = InterfaceDescription {
@@ -215,14 +215,14 @@ mod tests {
         snap_length: 0,
     };
 
-    fn packets(bytes: &[u8]) -> Vec<Packet<'_>> {
-        let packets = Reader::new(bytes).unwrap().collect::<Result<_, _>>();
+    fn packets(bytes: &[u8]) -> Vec<PcapngPacket<'_>> {
+        let packets = PcapngReader::new(bytes).unwrap().collect::<Result<_, _>>();
         packets.unwrap()
     }
 
     #[test]
     fn a_file_byte_for_byte() {
-        let mut writer = Writer::without_interfaces();
+        let mut writer = PcapngWriter::without_interfaces();
         let snap_length = 4;
         writer.add_interface(&InterfaceDescription {
             snap_length,
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_file_of_one_interface_stays_what_it_was() {
-        let mut writer = Writer::new(LinkType::RAW_IP);
+        let mut writer = PcapngWriter::new(LinkType::RAW_IP);
         writer.write_frame(1, &[7]);
         let blocks: Vec<usize> = [28, 32, 36].into();
         assert_eq!(writer.bytes().len(), blocks.iter().sum::<usize>());
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn each_interface_cuts_on_its_own() {
-        let mut writer = Writer::without_interfaces();
+        let mut writer = PcapngWriter::without_interfaces();
         let frame = vec![1; SNAP_LENGTH as usize + 1];
         let lengths = [(2, 2), (0, SNAP_LENGTH), (u32::MAX, SNAP_LENGTH)];
         for (snap_length, kept) in lengths {
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn long_names_are_cut_between_characters() {
-        let mut writer = Writer::without_interfaces();
+        let mut writer = PcapngWriter::without_interfaces();
         let name = "\u{e9}".repeat(200);
         writer.add_interface(&InterfaceDescription {
             name: &name,
@@ -300,7 +300,7 @@ mod tests {
                 prop::collection::vec(any::<u8>(), 0..80),
             ), 0..9),
         ) {
-            let mut writer = Writer::without_interfaces();
+            let mut writer = PcapngWriter::without_interfaces();
             for name in &names {
                 writer.add_interface(&InterfaceDescription { name, ..PORT });
             }

@@ -8,7 +8,7 @@ use allosaur_api::commands::stateful::clients::{
 };
 use allosaur_api::limits::{CLIENTS_ASKED_MAX, DISABLED_RANGES_MAX};
 use allosaur_api::{Error, Fields};
-use allosaur_engine::stateful::{Blocklist, Command};
+use allosaur_engine::stateful::{Blocklist, StatefulCommand};
 use allosaur_engine::template::{
     AddressRange, CompiledProfile, Distribution, PerCore, PoolShare, PoolSpec, Side,
 };
@@ -76,7 +76,7 @@ impl Control {
         self.room.clients.disabled = terms.disabled;
         for (first, last) in params.clients.ranges {
             let enabled = params.enabled;
-            self.order_all(|| Command::EnableClients {
+            self.order_all(|| StatefulCommand::EnableClients {
                 first,
                 last,
                 enabled,
@@ -213,7 +213,7 @@ impl Control {
             .iter()
             .map(|address| Ipv4Addr::from(*address));
         let ignored = Arc::new(Blocklist::new(macs, addresses));
-        self.order_all(|| Command::SetIgnored(Arc::clone(&ignored)));
+        self.order_all(|| StatefulCommand::SetIgnored(Arc::clone(&ignored)));
     }
 }
 

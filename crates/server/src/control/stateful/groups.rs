@@ -1,6 +1,6 @@
 //! Template groups: their names, and what each has counted.
 
-use allosaur_api::commands::stateful::counters::{GroupNames, GroupStats};
+use allosaur_api::commands::stateful::counters::{GroupNames, TemplateGroupStats};
 use allosaur_api::{Error, Fields};
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,7 @@ impl Control {
     }
 
     pub(super) fn group_stats(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let params = GroupStats::parse(fields)?;
+        let params = TemplateGroupStats::parse(fields)?;
         let name = &params.profile;
         if let Some(run) = &mut self.room.profile_mut(name)?.run {
             run.read(view);

@@ -1,6 +1,6 @@
 //! Where the frames of flows go: what data threads are told of the addresses of ports.
 
-use allosaur_engine::stateful::Command;
+use allosaur_engine::stateful::StatefulCommand;
 use allosaur_packet::MacAddress;
 
 use crate::control::Control;
@@ -53,7 +53,7 @@ impl Control {
 
     fn order_link(&mut self, core: usize, id: u8) {
         let port = &self.ports[usize::from(id)];
-        let command = Command::SetLink {
+        let command = StatefulCommand::SetLink {
             port: id,
             own_mac: MacAddress(port.config.hw_mac),
             peer_mac: MacAddress(port.layers.destination_mac()),

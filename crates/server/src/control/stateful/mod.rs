@@ -184,7 +184,7 @@ impl Control {
     }
 
     /// Tells all data threads that there are the same.
-    fn order_all(&mut self, mut command: impl FnMut() -> stateful::Command) {
+    fn order_all(&mut self, mut command: impl FnMut() -> stateful::StatefulCommand) {
         for core in self.live_cores() {
             self.order(core, FlowCommand::Command(command()));
         }

@@ -2,14 +2,16 @@
 //!
 //! The simulator reads its profiles here too.
 
-use allosaur_api::commands::stateful::command::{CmpOp, Command as Words, Condition as When};
+use allosaur_api::commands::stateful::command::{
+    CmpOp, Condition as JsonCondition, ProgramCommand as JsonCommand,
+};
 use allosaur_api::commands::stateful::profile as json;
 use allosaur_api::commands::stateful::tunables::Tunables as Given;
 use allosaur_api::fields::FieldError;
 use allosaur_api::limits::STATEFUL_PROFILE_BYTES_MAX;
 use allosaur_engine::app::{
-    Addon, BufferSpec, Command, Comparison, Condition, DRAWN_FIRST, DrawListSpec, DrawSpec,
-    DrawnSpec, DrawsSpec, ProgramSpec, TICK, Transport,
+    Addon, BufferSpec, Comparison, Condition, DRAWN_FIRST, DrawListSpec, DrawSpec, DrawnSpec,
+    DrawsSpec, ProgramCommand, ProgramSpec, TICK, Transport,
 };
 use allosaur_engine::template::{
     AssociationSpec, ClientSpec, CompiledProfile, Distribution, L7Map, Layout, PerCore, PoolSpec,
@@ -161,7 +163,7 @@ fn program(
             });
         }
     };
-    let mut commands: Vec<Command> = program.commands.iter().map(command).collect();
+    let mut commands: Vec<ProgramCommand> = program.commands.iter().map(command).collect();
     for one in &program.drawn {
         let place = format!("program_list[{i}].commands[{}]", one.command);
         draw(&mut commands[one.command], one, place, drawn);
@@ -177,8 +179,13 @@ fn program(
 }
 
 /// Lets a command send a buffer with texts that are drawn.
-fn draw(command: &mut Command, one: &json::Drawn, place: String, drawn: &mut Vec<DrawnSpec>) {
-    let (Command::Send { buffer } | Command::SendMessage { buffer }) = command else {
+fn draw(
+    command: &mut ProgramCommand,
+    one: &json::Drawn,
+    place: String,
+    drawn: &mut Vec<DrawnSpec>,
+) {
+    let (ProgramCommand::Send { buffer } | ProgramCommand::SendMessage { buffer }) = command else {
         unreachable!("only what sends was read with draws");
     };
     let draws = one.draws.iter();
@@ -206,95 +213,95 @@ fn ticks(seconds: f64) -> u64 {
     (seconds * (SECOND / TICK) as f64) as u64
 }
 
-fn command(words: &Words) -> Command {
-    match *words {
-        Words::Tx { buf_index } => Command::Send {
+fn command(command: &JsonCommand) -> ProgramCommand {
+    match *command {
+        JsonCommand::Tx { buf_index } => ProgramCommand::Send {
             buffer: plain(buf_index),
         },
-        Words::Rx { min_bytes, clear } => Command::Receive {
+        JsonCommand::Rx { min_bytes, clear } => ProgramCommand::Receive {
             bytes: min_bytes,
             clear,
         },
-        Words::TxMsg { buf_index } => Command::SendMessage {
+        JsonCommand::TxMsg { buf_index } => ProgramCommand::SendMessage {
             buffer: plain(buf_index),
         },
-        Words::RxMsg { min_pkts, clear } => Command::ReceiveMessages {
+        JsonCommand::RxMsg { min_pkts, clear } => ProgramCommand::ReceiveMessages {
             messages: min_pkts,
             clear,
         },
-        Words::Keepalive { msec, rx_mode } => Command::Keepalive {
+        JsonCommand::Keepalive { msec, rx_mode } => ProgramCommand::Keepalive {
             timeout_ms: msec,
             received_only: rx_mode,
         },
-        Words::CloseMsg => Command::CloseMessage,
-        Words::Delay { usec } => Command::Delay {
+        JsonCommand::CloseMsg => ProgramCommand::CloseMessage,
+        JsonCommand::Delay { usec } => ProgramCommand::Delay {
             duration: nanos(usec),
         },
-        Words::DelayRnd { min_usec, max_usec } => Command::DelayRandom {
+        JsonCommand::DelayRnd { min_usec, max_usec } => ProgramCommand::DelayRandom {
             min: nanos(min_usec),
             max: nanos(max_usec),
         },
-        Words::Reset => Command::Reset,
-        Words::Nc => Command::WaitForPeerClose,
-        Words::Connect => Command::Connect,
-        Words::TxMode { flags } => Command::SendMode {
+        JsonCommand::Reset => ProgramCommand::Reset,
+        JsonCommand::Nc => ProgramCommand::WaitForPeerClose,
+        JsonCommand::Connect => ProgramCommand::Connect,
+        JsonCommand::TxMode { flags } => ProgramCommand::SendMode {
             blocking: flags & 1 == 0,
         },
-        Words::SetTemplate { tg_id } => Command::SetTemplate { group: tg_id },
-        Words::ExecTemplate => Command::ExecuteTemplate,
-        _ => arithmetic(words),
+        JsonCommand::SetTemplate { tg_id } => ProgramCommand::SetTemplate { group: tg_id },
+        JsonCommand::ExecTemplate => ProgramCommand::ExecuteTemplate,
+        _ => arithmetic(command),
     }
 }
 
 /// Variables, counters and jumps.
-fn arithmetic(words: &Words) -> Command {
-    match *words {
-        Words::SetVar { id, val } => Command::SetVariable {
+fn arithmetic(command: &JsonCommand) -> ProgramCommand {
+    match *command {
+        JsonCommand::SetVar { id, val } => ProgramCommand::SetVariable {
             variable: id,
             value: val,
         },
-        Words::AddVar { id, val } => Command::AddVariable {
+        JsonCommand::AddVar { id, val } => ProgramCommand::AddVariable {
             variable: id,
             value: val,
         },
-        Words::SetTickVar { id } => Command::SetTick { variable: id },
-        Words::AddTickVar { id, duration } => Command::AddTick {
+        JsonCommand::SetTickVar { id } => ProgramCommand::SetTick { variable: id },
+        JsonCommand::AddTickVar { id, duration } => ProgramCommand::AddTick {
             variable: id,
             ticks: ticks(duration),
         },
-        Words::AddStats { stats_id, val } => Command::AddStats {
+        JsonCommand::AddStats { stats_id, val } => ProgramCommand::AddStats {
             counter: stats_id,
             value: val,
         },
-        Words::AddTickStats { stats_id, var_id } => Command::AddTickStats {
+        JsonCommand::AddTickStats { stats_id, var_id } => ProgramCommand::AddTickStats {
             counter: stats_id,
             variable: var_id,
         },
-        Words::JmpNz { id, offset } => Command::JumpNotZero {
+        JsonCommand::JmpNz { id, offset } => ProgramCommand::JumpNotZero {
             variable: id,
             offset,
         },
-        Words::JmpDp {
+        JsonCommand::JmpDp {
             id,
             offset,
             duration,
-        } => Command::JumpWithin {
+        } => ProgramCommand::JumpWithin {
             variable: id,
             offset,
             ticks: ticks(duration),
         },
-        Words::JmpCmp { offset, condition } => Command::Jump {
+        JsonCommand::JmpCmp { offset, condition } => ProgramCommand::Jump {
             offset,
             condition: condition.map(self::condition),
         },
-        _ => unreachable!("`command` takes all other words"),
+        _ => unreachable!("`command` takes all others"),
     }
 }
 
-fn condition(when: When) -> Condition {
+fn condition(condition: JsonCondition) -> Condition {
     Condition {
-        variable: when.id,
-        comparison: match when.cmp_op {
+        variable: condition.id,
+        comparison: match condition.cmp_op {
             CmpOp::Gt => Comparison::Greater,
             CmpOp::Lt => Comparison::Less,
             CmpOp::Eq => Comparison::Equal,
@@ -302,7 +309,7 @@ fn condition(when: When) -> Condition {
             CmpOp::Le => Comparison::LessOrEqual,
             CmpOp::Ne => Comparison::NotEqual,
         },
-        value: when.cmp_val,
+        value: condition.cmp_val,
     }
 }
 

@@ -16,7 +16,7 @@ use allosaur_api::limits::{
     STATEFUL_PROFILES_MAX,
 };
 use allosaur_api::{Error, Fields};
-use allosaur_engine::stateful::Command;
+use allosaur_engine::stateful::StatefulCommand;
 use allosaur_engine::template::CompiledProfile;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::{Map, Value, json};
@@ -316,7 +316,7 @@ impl Control {
             self.room.retired.add(&run.totals());
         }
         for core in self.live_cores() {
-            let command = Command::Remove { run: run.index };
+            let command = StatefulCommand::Remove { run: run.index };
             self.order(core, FlowCommand::Command(command));
         }
     }

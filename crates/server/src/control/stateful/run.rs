@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use allosaur_api::events::{Event as ApiEvent, StatefulPhase};
-use allosaur_engine::stateful::{Command, EndCause, RunIndex};
+use allosaur_engine::stateful::{EndCause, RunIndex, StatefulCommand};
 use allosaur_engine::template::CompiledProfile;
 use allosaur_engine::time::Nanos;
 
@@ -119,7 +119,7 @@ impl Control {
         run.abort_at = None;
         let (name, index) = (name.clone(), run.index);
         tell_of_misses(&name, run);
-        self.order_all(|| Command::Retire { run: index });
+        self.order_all(|| StatefulCommand::Retire { run: index });
         self.end_latency_with(&name);
         self.set_phase(&name, StatefulPhase::Cleanup, now_ns);
         self.set_phase(&name, StatefulPhase::Loaded, now_ns);

@@ -8,7 +8,7 @@ use allosaur_api::commands::stateful::runs::{StartProfile, UpdateProfile};
 use allosaur_api::events::StatefulPhase;
 use allosaur_api::limits::STATEFUL_PROFILES_MAX;
 use allosaur_api::{Error, Fields};
-use allosaur_engine::stateful::{Command, EndCause, RUNS_MAX, RunIndex, RunLimits};
+use allosaur_engine::stateful::{EndCause, RUNS_MAX, RunIndex, RunLimits, StatefulCommand};
 use allosaur_engine::template::{CompiledProfile, Layout};
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::Value;
@@ -300,7 +300,7 @@ impl Control {
         run.abort_at = abort_at;
         let (index, running) = (run.index, run.running.clone());
         for core in running {
-            let command = Command::Stop { run: index, abort };
+            let command = StatefulCommand::Stop { run: index, abort };
             self.order(core, FlowCommand::Command(command));
         }
     }
@@ -335,7 +335,7 @@ impl Control {
         run.factor = factor;
         let (index, running) = (run.index, run.running.clone());
         for core in running {
-            let command = Command::Update { run: index, factor };
+            let command = StatefulCommand::Update { run: index, factor };
             self.order(core, FlowCommand::Command(command));
         }
         Ok(Value::Null)
@@ -378,14 +378,14 @@ fn nanos(seconds: f64) -> Nanos {
     (seconds * SECOND as f64) as Nanos
 }
 
-fn start_command(params: &StartProfile, clients: u32, run: &Run) -> Command {
+fn start_command(params: &StartProfile, clients: u32, run: &Run) -> StatefulCommand {
     // What is told of the end of flows has precedence over ending them at once.
     let at_once = params.no_close.then_some(0.0);
     let limits = RunLimits {
         establish_max: params.establish_s_max.map(nanos),
         close_max: params.close_s_max.or(at_once).map(nanos),
     };
-    Command::Start {
+    StatefulCommand::Start {
         run: run.index,
         profile: Arc::clone(&run.profile),
         factor: params.factor,

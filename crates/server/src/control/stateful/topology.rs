@@ -7,7 +7,7 @@ use allosaur_api::commands::stateful::profiles::Fragment;
 use allosaur_api::commands::stateful::topology::{Gateway, Interface, Topology as Given};
 use allosaur_api::limits::{TOPOLOGY_BYTES_MAX, TOPOLOGY_ENTRIES_MAX};
 use allosaur_api::{Error, Fields};
-use allosaur_engine::stateful::Command;
+use allosaur_engine::stateful::StatefulCommand;
 use allosaur_engine::stateful::topology::{
     Interface as Link, RANGES_MAX, Route, Topology as Routes,
 };
@@ -148,7 +148,7 @@ impl Control {
 
     fn order_topology(&mut self, routes: Routes) {
         let routes = Arc::new(routes);
-        self.order_all(|| Command::SetTopology(Arc::clone(&routes)));
+        self.order_all(|| StatefulCommand::SetTopology(Arc::clone(&routes)));
     }
 }
 

@@ -22,7 +22,7 @@ mod world;
 
 use std::sync::Arc;
 
-use allosaur_engine::app::Command;
+use allosaur_engine::app::ProgramCommand;
 use allosaur_engine::template::{CompiledProfile, Layout, ProfileSpec, Tunable};
 use allosaur_engine::time::{Nanos, SECOND};
 
@@ -32,8 +32,8 @@ pub use faults::{Fault, FaultShare};
 pub use link::{LinkCounters, LinkSettings};
 pub use outcome::{GroupOutcome, Outcome, SideOutcome, Verdict};
 pub use rng::SimRng;
-pub use watch::{Passing, Watch};
-pub use world::{CLIENT_MAC, MTU_MAX, MTU_MIN, SERVER_MAC, Settings, World};
+pub use watch::{LinkWatch, Passing};
+pub use world::{CLIENT_MAC, MTU_MAX, MTU_MIN, SERVER_MAC, SimSettings, World};
 
 /// How long flows that are cut off may take to say so.
 const CUT: Nanos = SECOND;
@@ -52,12 +52,12 @@ pub struct Plan {
     /// All flows in IPv6, whatever the profile says.
     pub ipv6: bool,
     /// The machine.
-    pub settings: Settings,
+    pub settings: SimSettings,
 }
 
 impl Plan {
     /// One flow of each template.
-    pub fn basic(settings: Settings) -> Plan {
+    pub fn basic(settings: SimSettings) -> Plan {
         Plan {
             factor: 1.0,
             duration: None,
@@ -93,7 +93,7 @@ pub fn compile(text: &str, plan: &Plan) -> Result<Prepared, StatefulError> {
     let mut commands = spec.programs.iter().flat_map(|program| &program.commands);
     Ok(Prepared {
         profile: Arc::new(compiled),
-        resets: commands.any(|command| *command == Command::Reset),
+        resets: commands.any(|command| *command == ProgramCommand::Reset),
     })
 }
 
@@ -113,7 +113,7 @@ fn prepare(spec: &mut ProfileSpec, plan: &Plan) {
 }
 
 /// Runs a profile to its end. `watch` sees all frames.
-pub fn simulate(prepared: &Prepared, plan: &Plan, watch: impl Watch) -> Outcome {
+pub fn simulate(prepared: &Prepared, plan: &Plan, watch: impl LinkWatch) -> Outcome {
     let mut world = World::new(&plan.settings, watch);
     world.start(&prepared.profile, plan.factor, plan.duration);
     let is_over = world.run_until(plan.duration.unwrap_or(0).saturating_add(plan.patience));

@@ -10,7 +10,7 @@ use crate::control::stateful::rows::{NamedRow, named};
 
 use super::faults::Fault;
 use super::link::LinkCounters;
-use super::watch::Watch;
+use super::watch::LinkWatch;
 use super::world::World;
 use super::{Plan, Prepared};
 
@@ -79,7 +79,7 @@ pub struct Outcome {
 impl Outcome {
     /// Reads a world that has stopped. `left` are the flows that there were before they were cut
     /// off.
-    pub(super) fn of<W: Watch>(
+    pub(super) fn of<W: LinkWatch>(
         world: &World<W>,
         prepared: &Prepared,
         plan: &Plan,
@@ -110,7 +110,7 @@ impl Outcome {
     }
 }
 
-fn groups<W: Watch>(world: &World<W>, prepared: &Prepared) -> Vec<GroupOutcome> {
+fn groups<W: LinkWatch>(world: &World<W>, prepared: &Prepared) -> Vec<GroupOutcome> {
     let no_table = FlowTableCounters::default();
     let duration_s = seconds(world.passed());
     let names = prepared.profile.groups().iter().zip(1..);

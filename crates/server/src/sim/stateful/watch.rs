@@ -13,25 +13,25 @@ pub enum Passing {
 }
 
 /// Somebody who sees all frames at both ends of the link, in the order of time.
-pub trait Watch {
+pub trait LinkWatch {
     /// A frame passes a port. `at` is the time since the simulation began.
     fn see(&mut self, at: Nanos, side: Side, passing: Passing, frame: &[u8]);
 }
 
 /// Nobody.
-impl Watch for () {
+impl LinkWatch for () {
     fn see(&mut self, _: Nanos, _: Side, _: Passing, _: &[u8]) {}
 }
 
 /// Two who see the same.
-impl<A: Watch, B: Watch> Watch for (A, B) {
+impl<A: LinkWatch, B: LinkWatch> LinkWatch for (A, B) {
     fn see(&mut self, at: Nanos, side: Side, passing: Passing, frame: &[u8]) {
         self.0.see(at, side, passing, frame);
         self.1.see(at, side, passing, frame);
     }
 }
 
-impl<W: Watch> Watch for &mut W {
+impl<W: LinkWatch> LinkWatch for &mut W {
     fn see(&mut self, at: Nanos, side: Side, passing: Passing, frame: &[u8]) {
         (**self).see(at, side, passing, frame);
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::{
-    Command, Config, Event, FlowPortInfo, FlowTableCounters, GroupCounters, Holdings, RunIndex,
-    RunLimits, StatefulEngine,
+    Config, Event, FlowPortInfo, FlowTableCounters, GroupCounters, Holdings, RunIndex, RunLimits,
+    StatefulCommand, StatefulEngine,
 };
 use allosaur_engine::stream::spec::PACKET_BYTES_MAX;
 use allosaur_engine::template::{CompiledProfile, PoolShare, Side};
@@ -21,7 +21,7 @@ use super::faults::{Device, Fault, FaultShare};
 use super::link::{Link, LinkCounters, LinkSettings};
 use super::queue::Queue;
 use super::rng::SimRng;
-use super::watch::{Passing, Watch};
+use super::watch::{LinkWatch, Passing};
 
 /// The one profile that runs.
 const RUN: RunIndex = RunIndex(0);
@@ -46,7 +46,7 @@ const ROOM_AFTER: Nanos = 10 * MICROSECOND;
 
 /// What a simulation is made of.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct SimSettings {
     /// Where all that is random begins.
     pub seed: u64,
     /// Data cores of each side.
@@ -63,10 +63,10 @@ pub struct Settings {
     pub faults: Vec<FaultShare>,
 }
 
-impl Settings {
+impl SimSettings {
     /// One core of each side, on a perfect link.
-    pub fn perfect(seed: u64, round_trip: Nanos) -> Settings {
-        Settings {
+    pub fn perfect(seed: u64, round_trip: Nanos) -> SimSettings {
+        SimSettings {
             seed,
             cores: 1,
             flows_max: 1 << 20,
@@ -155,9 +155,9 @@ fn place(side: Side) -> usize {
     }
 }
 
-impl<W: Watch> World<W> {
+impl<W: LinkWatch> World<W> {
     /// A world where nothing runs yet.
-    pub fn new(settings: &Settings, watch: W) -> World<W> {
+    pub fn new(settings: &SimSettings, watch: W) -> World<W> {
         let link = |side| Link::new(settings.link, SimRng::new(settings.seed, side));
         World {
             now: START,
@@ -180,7 +180,7 @@ impl<W: Watch> World<W> {
     /// templates have reached their limits.
     pub fn start(&mut self, profile: &Arc<CompiledProfile>, factor: f64, duration: Option<Nanos>) {
         for (side, clients) in [(Side::Client, u32::MAX), (Side::Server, 0)] {
-            let command = |duration| Command::Start {
+            let command = |duration| StatefulCommand::Start {
                 run: RUN,
                 profile: Arc::clone(profile),
                 factor,
@@ -201,7 +201,7 @@ impl<W: Watch> World<W> {
     pub fn cut(&mut self) {
         for host in self.sides.iter_mut().flatten() {
             let abort = true;
-            host.tell(self.now, Command::Stop { run: RUN, abort });
+            host.tell(self.now, StatefulCommand::Stop { run: RUN, abort });
         }
     }
 
@@ -380,7 +380,7 @@ impl<W: Watch> World<W> {
 }
 
 impl Host {
-    fn new(settings: &Settings, side: Side, rank: u32) -> Host {
+    fn new(settings: &SimSettings, side: Side, rank: u32) -> Host {
         let facts = FlowPortInfo {
             side,
             own_mac: [CLIENT_MAC, SERVER_MAC][place(side)],
@@ -408,7 +408,7 @@ impl Host {
         }
     }
 
-    fn tell(&mut self, now: Nanos, command: Command) {
+    fn tell(&mut self, now: Nanos, command: StatefulCommand) {
         self.engine.handle_command(now, command, &mut self.queue);
         self.is_fresh = true;
     }

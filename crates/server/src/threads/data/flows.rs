@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use allosaur_engine::StatelessEngine;
-use allosaur_engine::stateful::{Command, Config, StatefulEngine};
+use allosaur_engine::stateful::{Config, StatefulCommand, StatefulEngine};
 use allosaur_engine::stats::TransmitCounters;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
@@ -139,7 +139,7 @@ impl FlowState {
     ) {
         match command {
             FlowCommand::Command(command) => {
-                if let Command::Remove { run } | Command::Retire { run } = command {
+                if let StatefulCommand::Remove { run } | StatefulCommand::Retire { run } = command {
                     // Nobody can look at its counters afterwards, or they change no more.
                     self.publisher.forget(run, &self.engine);
                 }

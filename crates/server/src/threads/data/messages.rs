@@ -3,7 +3,7 @@
 use allosaur_engine::stateful;
 use allosaur_engine::stream::CoreProgram;
 use allosaur_engine::transmit::PortIndex;
-use allosaur_engine::{Command, ProfileEvent};
+use allosaur_engine::{ProfileEvent, StatelessCommand};
 
 use super::{FlowRx, FlowState};
 use crate::worker_command::{FlowCommand, FlowReport};
@@ -12,7 +12,7 @@ use crate::worker_command::{FlowCommand, FlowReport};
 #[derive(Debug)]
 pub enum WorkerCommand {
     /// For its streams.
-    Streams(Command),
+    Streams(StatelessCommand),
     /// For its flows.
     Flows(FlowCommand),
     /// It has flows from now on.
@@ -54,14 +54,16 @@ impl WorkerCommand {
     pub fn starts_traffic(&self) -> bool {
         matches!(
             self,
-            WorkerCommand::Streams(Command::StartProfile { .. })
-                | WorkerCommand::Flows(FlowCommand::Command(stateful::Command::Start { .. }))
+            WorkerCommand::Streams(StatelessCommand::StartProfile { .. })
+                | WorkerCommand::Flows(FlowCommand::Command(
+                    stateful::StatefulCommand::Start { .. }
+                ))
         )
     }
 }
 
-impl From<Command> for WorkerCommand {
-    fn from(command: Command) -> WorkerCommand {
+impl From<StatelessCommand> for WorkerCommand {
+    fn from(command: StatelessCommand) -> WorkerCommand {
         WorkerCommand::Streams(command)
     }
 }
@@ -72,8 +74,8 @@ impl From<FlowCommand> for WorkerCommand {
     }
 }
 
-impl From<stateful::Command> for WorkerCommand {
-    fn from(command: stateful::Command) -> WorkerCommand {
+impl From<stateful::StatefulCommand> for WorkerCommand {
+    fn from(command: stateful::StatefulCommand) -> WorkerCommand {
         WorkerCommand::Flows(FlowCommand::Command(command))
     }
 }
