@@ -3,11 +3,11 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use allosaur_server::settings::groups::GROUP_KEYS;
-use allosaur_server::settings::ours::{PORT_KEYS, SERVER_KEYS};
-use allosaur_server::settings::read::Key;
-use allosaur_server::settings::trex::{self, TrexKey};
-use allosaur_server::settings::{Surroundings, load};
+use allosaur_server::config::groups::GROUP_KEYS;
+use allosaur_server::config::ours::{PORT_KEYS, SERVER_KEYS};
+use allosaur_server::config::read::Key;
+use allosaur_server::config::trex::{self, TrexKey};
+use allosaur_server::config::{Surroundings, load};
 
 /// Set to write the tables into the guide instead of comparing them.
 const WRITE_DOCS: &str = "ALLOSAUR_WRITE_DOCS";

@@ -14,14 +14,14 @@ use allosaur_packet::MacAddress;
 use allosaur_port::kind::PortTx;
 use allosaur_port::memory::{self, LinkSettings};
 use allosaur_port::tap::TapSwitch;
-use allosaur_server::clock::Clock;
+use allosaur_server::config::polling::Poll;
 use allosaur_server::counters::{Counters, Snapshot};
-use allosaur_server::filter::Filter;
-use allosaur_server::observe::{Answer, Request};
-use allosaur_server::polling::Poll;
+use allosaur_server::rx_taps::filter::Filter;
+use allosaur_server::rx_taps::{Answer, Request};
+use allosaur_server::threads::clock::Clock;
 use allosaur_server::threads::receive::Receiver;
 use allosaur_server::threads::receive::watch::Watch;
-use allosaur_server::waker::Waker;
+use allosaur_server::threads::waker::Waker;
 use asking::Asking;
 
 fn terms(run: u32, rate_pps: f64) -> EchoTerms {

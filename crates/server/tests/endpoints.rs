@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use allosaur_engine::capture::{Captured, Origin};
 use allosaur_packet::file::read;
-use allosaur_server::endpoint::{open_capture, open_wire};
-use allosaur_server::observe::{Endpoint, Format, PacketSink};
-use allosaur_server::waker::Waker;
+use allosaur_server::rx_taps::{Endpoint, Format, PacketSink};
+use allosaur_server::threads::endpoint::{open_capture, open_wire};
+use allosaur_server::threads::waker::Waker;
 
 /// Long enough for a machine that is busy with something else.
 const PATIENCE_MS: i32 = 20_000;

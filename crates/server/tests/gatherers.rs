@@ -7,12 +7,12 @@ use allosaur_engine::latency::{TRAILER_BYTES, Trailer};
 use allosaur_port::TxQueue;
 use allosaur_port::kind::PortRx;
 use allosaur_port::memory::{self, LinkSettings, MemoryTx};
-use allosaur_server::clock::Clock;
 use allosaur_server::counters::{Counters, GroupReadout, LatencyTerms, Snapshot};
+use allosaur_server::threads::clock::Clock;
 use allosaur_server::threads::forward::{Watched, forward_channel};
 use allosaur_server::threads::receive::Receiver;
 use allosaur_server::threads::receive::secondary::SecondaryReceiver;
-use allosaur_server::waker::Waker;
+use allosaur_server::threads::waker::Waker;
 
 /// The first sign of a packet group, and the sign of all whose latency is measured.
 const FLOW_SIGN: u16 = 0xfc00;

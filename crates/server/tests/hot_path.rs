@@ -16,12 +16,12 @@ use allosaur_engine::vm::{Checksums, Instruction, Operation, Range, Values, Widt
 use allosaur_packet::file::Resolution;
 use allosaur_packet::file::pcap::PcapWriter;
 use allosaur_port::memory::{self, LinkSettings};
-use allosaur_server::clock::Clock;
 use allosaur_server::counters::Counters;
-use allosaur_server::mailbox::mailbox;
+use allosaur_server::threads::clock::Clock;
 use allosaur_server::threads::data::DataThread;
+use allosaur_server::threads::mailbox::mailbox;
 use allosaur_server::threads::receive::Receiver;
-use allosaur_server::waker::{Notify, Waker};
+use allosaur_server::threads::waker::{Notify, Waker};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]

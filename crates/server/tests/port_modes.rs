@@ -21,13 +21,13 @@ use allosaur_packet::MacAddress;
 use allosaur_port::description::PortDescription;
 use allosaur_port::kind;
 use allosaur_port::memory::FRAME_BYTES_MAX;
-use allosaur_server::clock::Clock;
+use allosaur_server::config::polling::Poll;
+use allosaur_server::control::worker_command::{FlowCommand, FlowReport, PortMode};
 use allosaur_server::counters::{Counters, GroupReadout, RunBlock, Snapshot};
-use allosaur_server::layout::{DataCore, Layout};
-use allosaur_server::polling::Poll;
+use allosaur_server::threads::clock::Clock;
 use allosaur_server::threads::data::Report;
+use allosaur_server::threads::layout::{DataCore, Layout};
 use allosaur_server::threads::{HandoverError, RxHandle, Threads};
-use allosaur_server::worker_command::{FlowCommand, FlowReport, PortMode};
 
 const PORTS: usize = 4;
 const CONNECTIONS: u32 = 240;

@@ -5,7 +5,7 @@ mod rpc_common;
 use allosaur_engine::capture::Origin;
 use allosaur_engine::time::SECOND;
 use allosaur_server::control::StartAddresses;
-use allosaur_server::observe::RxTaps;
+use allosaur_server::rx_taps::RxTaps;
 use rpc_common::{User, World};
 use serde_json::{Value, json};
 

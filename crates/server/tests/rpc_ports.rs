@@ -3,7 +3,7 @@
 mod rpc_common;
 
 use allosaur_engine::flow_stats::VxlanPorts;
-use allosaur_server::observe::Reception;
+use allosaur_server::rx_taps::Reception;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rpc_common::{User, World, start, stream, vxlan_packet};

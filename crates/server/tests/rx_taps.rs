@@ -8,7 +8,7 @@ use allosaur_engine::capture::Origin;
 use allosaur_engine::host::HostSettings;
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_engine::transmit::PortIndex;
-use allosaur_server::observe::{
+use allosaur_server::rx_taps::{
     Answer, PortState, Request, RxTap, RxTaps, ServiceMask, ServiceMode,
 };
 

@@ -10,10 +10,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use allosaur_server::config::{CommandLine, Subcommands};
-use allosaur_server::control_thread::serve_also;
+use allosaur_server::cli::{CommandLine, Subcommands};
+use allosaur_server::threads::control::serve_also;
+use allosaur_server::threads::waker::Notify;
 use allosaur_server::transport::{Envelope, Message, Transport};
-use allosaur_server::waker::Notify;
 use clap::Parser;
 use serde_json::{Value, json};
 

@@ -6,9 +6,9 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use allosaur_server::config::{CommandLine, Subcommands};
-use allosaur_server::control_thread;
-use allosaur_server::settings::Settings;
+use allosaur_server::cli::{CommandLine, Subcommands};
+use allosaur_server::config::Settings;
+use allosaur_server::threads::control;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Parser;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 /// A server on a thread, and a client of it.
 struct Server {
-    thread: JoinHandle<Result<(), control_thread::ServiceError>>,
+    thread: JoinHandle<Result<(), control::ServiceError>>,
     requests: zmq::Socket,
     api_handle: Value,
 }
@@ -57,7 +57,7 @@ impl Server {
     fn start(line: &str) -> Server {
         let options = options(line);
         let (sender, lines) = channel();
-        let serve = move || control_thread::serve(&options, &mut Announce(sender));
+        let serve = move || control::serve(&options, &mut Announce(sender));
         let thread = std::thread::spawn(serve);
         let line = ready(&lines);
         let address = line
@@ -284,7 +284,7 @@ fn a_port_that_is_taken_is_an_error_with_a_remedy() {
         rpc_port: port,
         ..options("")
     };
-    let error = control_thread::serve(&options, &mut Vec::new()).expect_err("the port is taken");
+    let error = control::serve(&options, &mut Vec::new()).expect_err("the port is taken");
     let error = error.to_string();
     assert!(
         error.contains(&port.to_string()) && error.contains("--rpc-port"),

@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use allosaur_packet::network::checksum::checksum;
-use allosaur_server::files::DiskFiles;
 use allosaur_server::sim::{Scenario, SimError};
+use allosaur_server::threads::job::DiskFiles;
 use allosaur_testkit::data;
 use allosaur_testkit::golden::{self, Record};
 use base64::Engine as _;

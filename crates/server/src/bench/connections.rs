@@ -16,11 +16,11 @@ use allosaur_port::{RxQueue, TxQueue};
 use serde::Serialize;
 
 use super::{data_thread, waker};
-use crate::clock::Clock;
 use crate::counters::Counters;
-use crate::mailbox::ControlEnd;
+use crate::threads::clock::Clock;
 use crate::threads::data::{DataThread, FlowLinks, FlowRx, FlowState, Report, WorkerCommand};
 use crate::threads::forward::{Watched, forward_channel};
+use crate::threads::mailbox::ControlEnd;
 
 pub(super) const REQUEST_BYTES: u64 = 100;
 const FLOWS_MAX: usize = 1 << 20;

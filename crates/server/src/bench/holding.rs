@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::connections::{self, RUN};
 use super::running_ns;
-use crate::clock::Clock;
+use crate::threads::clock::Clock;
 use crate::threads::data::DataThread;
 
 /// Conversations that begin in a second.

@@ -10,7 +10,7 @@ use super::layers::{Ipv4Layer, Layers, answers_echo, link_local};
 use super::port::{Port, State};
 use super::ports::layers_changed;
 use super::{Control, Reply, StartAddresses};
-use crate::observe::{Answer, Request};
+use crate::rx_taps::{Answer, Request};
 
 /// What changes addresses when a gateway has answered.
 const RESOLVE: &str = "resolve";

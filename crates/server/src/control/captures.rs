@@ -9,13 +9,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::{Control, Reply, View};
-use crate::filter::Filter;
-use crate::observe::{Answer, CaptureState, Endpoint, Format, PortState, Request};
+use crate::rx_taps::filter::Filter;
+use crate::rx_taps::{Answer, CaptureState, Endpoint, Format, PortState, Request};
 
 /// Limits that are written twice, because `allosaur_api` knows nothing of this crate.
 const _: () = {
     use allosaur_api::limits;
-    assert!(limits::CAPTURES_MAX == crate::observe::CAPTURES_MAX);
+    assert!(limits::CAPTURES_MAX == crate::rx_taps::CAPTURES_MAX);
     assert!(limits::CAPTURE_PACKETS_MAX == allosaur_engine::capture::CAPTURE_PACKETS_MAX);
 };
 
@@ -89,7 +89,7 @@ impl Control {
             }
             _ => Err(Error::execution(format!(
                 "there are {} captures, which is the most: remove one first",
-                crate::observe::CAPTURES_MAX
+                crate::rx_taps::CAPTURES_MAX
             ))),
         })
     }

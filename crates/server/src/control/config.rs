@@ -8,7 +8,7 @@ use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::Checksums;
 
 use crate::counters::{GroupReadout, Snapshot};
-use crate::observe::Endpoints;
+use crate::rx_taps::Endpoints;
 
 /// Facts that do not change while the server runs.
 #[derive(Clone, Debug)]

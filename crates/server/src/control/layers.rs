@@ -6,7 +6,7 @@ use allosaur_engine::host::HostSettings;
 use serde_json::{Value, json};
 
 use super::config::mac_text;
-use crate::observe::ServiceMode;
+use crate::rx_taps::ServiceMode;
 
 /// The addresses of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -46,6 +46,7 @@ mod status;
 pub mod stream;
 mod streams;
 mod traffic;
+pub mod worker_command;
 
 use std::collections::VecDeque;
 
@@ -59,8 +60,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::counters::LatencyTerms;
-use crate::observe;
-use crate::worker_command::{FlowCommand, FlowReport, PortMode};
+use crate::rx_taps;
 pub use config::{
     BuildInfo, ControlConfig, DeviceCounters, FrameSpace, LinkOwner, PortConfig, StartAddresses,
     View,
@@ -75,6 +75,7 @@ use rates::Rates;
 use secret::Secrets;
 use session::Sessions;
 use stateful::StatefulState;
+use worker_command::{FlowCommand, FlowReport, PortMode};
 
 /// What a request is answered with: a result, or an error.
 pub type Reply = Result<Value, Error>;
@@ -109,7 +110,7 @@ pub enum Action {
         /// The question's name.
         question: QuestionId,
         /// What is asked.
-        request: observe::Request,
+        request: rx_taps::Request,
     },
     /// Have a job done, and hand in what comes of it ([`Control::handle_job`]).
     Job {

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::job::{Job, JobResult};
 use super::{Action, Control, Reply, View};
-use crate::observe::{Answer, Request};
+use crate::rx_taps::{Answer, Request};
 
 /// How long a reply waits for threads, at most.
 const THREADS_MAX: Nanos = 500 * MILLISECOND;

@@ -12,7 +12,7 @@ use super::config::{LinkOwner, PortConfig};
 use super::layers::Layers;
 use super::owner::Owner;
 use super::pending::JobId;
-use crate::observe::{Reception, ServiceMode};
+use crate::rx_taps::{Reception, ServiceMode};
 
 /// The profile that is always there.
 pub(super) const DEFAULT_PROFILE: &str = "_";

@@ -16,7 +16,7 @@ use super::owner::{Lease, Owner};
 use super::port::{ALL_PROFILES, Port, Profile};
 use super::service::receive_features;
 use super::{Action, Control, LinkOwner, Reply, View, owns_a_port, reply};
-use crate::observe::{Answer, MacFilter, PortState, Reception, Request, ServiceMode};
+use crate::rx_taps::{Answer, MacFilter, PortState, Reception, Request, ServiceMode};
 
 /// Attributes that exist, and that no port of this version can change; the link of an interface
 /// is changed by the system.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::captures::fetched;
 use super::layers::answers_echo;
 use super::{Control, Reply};
-use crate::observe::{Answer, PortState, Request, ServiceMask, ServiceMode};
+use crate::rx_taps::{Answer, PortState, Request, ServiceMask, ServiceMode};
 
 impl Control {
     pub(super) fn service(&mut self, fields: &Fields<'_>) -> Reply {

@@ -17,7 +17,7 @@ use allosaur_port::description::{DpdkDevice, PortDescription};
 use allosaur_port::dpdk;
 use allosaur_port::kind_names::kind_like;
 
-use crate::settings::begin;
+use crate::config::begin;
 
 /// A network card or an interface, and what the other half of it is.
 #[derive(Clone, Copy, Debug)]

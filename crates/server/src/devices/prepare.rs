@@ -9,7 +9,7 @@ use allosaur_netdev::names::suggestion;
 use allosaur_port::description::{DpdkDevice, PortDescription};
 use allosaur_port::dpdk;
 
-use crate::settings::names;
+use crate::config::names;
 
 /// The driver that hands devices over, unless the user names another.
 const DRIVER: &str = "vfio-pci";

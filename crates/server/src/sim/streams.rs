@@ -19,7 +19,7 @@ use crate::control::{
     Action, CaptureFiles, Control, ControlConfig, Handled, LinkOwner, PortConfig, Reply, View,
 };
 use crate::counters::{Counters, Snapshot};
-use crate::observe::{self, Answer, Endpoint, Endpoints, PacketSink, Wire};
+use crate::rx_taps::{self, Answer, Endpoint, Endpoints, PacketSink, Wire};
 
 /// Packets that are written when nothing says how many.
 pub const LIMIT_PACKETS: u64 = 5000;
@@ -305,7 +305,7 @@ impl Simulation<'_> {
                 }
                 // It stays without an answer, as nobody is there.
                 Action::Ask {
-                    request: observe::Request::StartCapture { .. },
+                    request: rx_taps::Request::StartCapture { .. },
                     ..
                 } => {}
                 Action::Ask { question, .. } => {

@@ -8,8 +8,8 @@ use allosaur_engine::time::{FCS_BYTES, Nanos};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_port::tap::{TAPPED_PORTS_MAX, TapIn};
 
-use crate::clock::Clock;
 use crate::counters::ArrivalBlock;
+use crate::threads::clock::Clock;
 
 /// Stands with the number of the port on a copy that is to be measured, not shown.
 pub(super) const MEASURE: u8 = TAPPED_PORTS_MAX;

@@ -9,8 +9,8 @@ use allosaur_port::tap::{TapIn, TapOut, TapSwitch, tap};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::arrivals::MEASURE;
-use crate::observe::{Reception, RxTaps};
-use crate::waker::Waker;
+use crate::rx_taps::{Reception, RxTaps};
+use crate::threads::waker::Waker;
 
 /// Copies taken from one thread before the next has its turn.
 const COPIES_BUDGET: usize = 256;

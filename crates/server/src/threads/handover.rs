@@ -17,8 +17,8 @@ use super::Threads;
 use super::data::{FlowLinks, FlowRx, FlowState, Report, WorkerCommand};
 use super::queues::flow_queues;
 use super::receive::{RxCommand, RxReport};
-use crate::clock::Clock;
-use crate::worker_command::PortMode;
+use crate::control::worker_command::PortMode;
+use crate::threads::clock::Clock;
 
 /// How long threads have to give a queue away.
 const HANDOVER_MAX: Duration = Duration::from_millis(500);

@@ -8,10 +8,10 @@ use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use allosaur_port::description::PORTS_MAX;
 use nix::poll::{PollFd, PollFlags, ppoll};
 
-use crate::clock::Clock;
+use crate::config::polling::Poll;
 use crate::counters::CoreCounters;
-use crate::polling::Poll;
-use crate::waker::Waker;
+use crate::threads::clock::Clock;
+use crate::threads::waker::Waker;
 
 /// The shortest sleep of adaptive polling. Packets may leave this much late, and then several
 /// together.
@@ -266,7 +266,7 @@ impl BusyTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::waker::Notify;
+    use crate::threads::waker::Notify;
 
     #[test]
     fn sleeps_end_before_the_time_by_what_they_are_late_within_limits() {

@@ -3,14 +3,24 @@
 //! Data threads send, and receive what is for flows; receive threads take all that arrives at other
 //! ports. All of them work and wait by one loop ([`idle`]).
 
+pub mod affinity;
 mod arrivals;
 mod awake;
+pub mod clock;
+pub mod control;
 pub mod data;
+pub mod endpoint;
 pub mod forward;
 mod handover;
 mod idle;
+pub mod job;
+pub mod layout;
+pub mod mailbox;
 mod queues;
 pub mod receive;
+pub mod request_channel;
+mod table;
+pub mod waker;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,17 +32,16 @@ use allosaur_port::kind::{AnyPort, PortRx};
 use allosaur_port::tap::{TapOut, TapSwitch, tap};
 use thiserror::Error;
 
-use crate::affinity;
-use crate::clock::Clock;
+use crate::config::polling::Poll;
+use crate::control::worker_command::PortMode;
 use crate::counters::Counters;
-use crate::endpoint::{open_capture, open_wire};
-use crate::layout::{Layout, thread_name};
-use crate::mailbox::{ControlEnd, WorkerEnd, mailbox};
-use crate::observe::{Endpoint, Endpoints, PacketSink, Wire};
-use crate::polling::Poll;
-use crate::request_channel::{RequestSender, request_channel};
-use crate::waker::{Notify, Waker};
-use crate::worker_command::PortMode;
+use crate::rx_taps::{Endpoint, Endpoints, PacketSink, Wire};
+use crate::threads::clock::Clock;
+use crate::threads::endpoint::{open_capture, open_wire};
+use crate::threads::layout::{Layout, thread_name};
+use crate::threads::mailbox::{ControlEnd, WorkerEnd, mailbox};
+use crate::threads::request_channel::{RequestSender, request_channel};
+use crate::threads::waker::{Notify, Waker};
 use data::{DataThread, FlowLinks, FlowState, Report, WorkerCommand};
 use forward::{ForwardRx, Watched, forward_channel};
 pub use handover::HandoverError;

@@ -4,8 +4,8 @@ use allosaur_engine::template::Side;
 use allosaur_port::kind::{AnyPort, PortRx, PortTx};
 
 use super::data::{FlowRx, RxQueues};
-use crate::layout::Layout;
-use crate::waker::Waker;
+use crate::threads::layout::Layout;
+use crate::threads::waker::Waker;
 
 /// The queues of one data thread, one of each port that it serves.
 #[derive(Default)]

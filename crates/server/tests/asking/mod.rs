@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use allosaur_server::control::QuestionId;
-use allosaur_server::observe::{Answer, Request};
-use allosaur_server::request_channel::{RequestReceiver, RequestSender, request_channel};
-use allosaur_server::waker::{Notify, Waker};
+use allosaur_server::rx_taps::{Answer, Request};
+use allosaur_server::threads::request_channel::{RequestReceiver, RequestSender, request_channel};
+use allosaur_server::threads::waker::{Notify, Waker};
 
 /// Asks, and waits for the answer.
 #[derive(Debug)]

@@ -15,11 +15,11 @@ use allosaur_engine::template::AssociationSpec;
 use allosaur_engine::time::{MICROSECOND, MILLISECOND};
 use allosaur_engine::vm::Checksums;
 use allosaur_port::memory::LinkSettings;
+use allosaur_server::control::worker_command::{FlowCommand, FlowReport};
 use allosaur_server::counters::GroupReadout;
-use allosaur_server::filter::Filter;
-use allosaur_server::observe::{Answer, MacFilter, Reception, Request, ServiceMask, ServiceMode};
+use allosaur_server::rx_taps::filter::Filter;
+use allosaur_server::rx_taps::{Answer, MacFilter, Reception, Request, ServiceMask, ServiceMode};
 use allosaur_server::threads::data::Report;
-use allosaur_server::worker_command::{FlowCommand, FlowReport};
 use world::{AHEAD, REQUEST_BYTES, RESPONSE_BYTES, RUN, World, mac, profile};
 
 const FLOWS: u64 = 300;

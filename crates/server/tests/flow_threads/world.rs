@@ -18,18 +18,18 @@ use allosaur_packet::MacAddress;
 use allosaur_port::kind::PortTx;
 use allosaur_port::memory::{self, FRAME_BYTES_MAX, LinkSettings};
 use allosaur_port::tap::{TapSwitch, tap};
-use allosaur_server::clock::{Clock, Hand};
+use allosaur_server::config::polling::Poll;
+use allosaur_server::control::worker_command::{FlowCommand, FlowReport};
 use allosaur_server::counters::{Counters, RunBlock, Snapshot};
-use allosaur_server::mailbox::{ControlEnd, mailbox};
-use allosaur_server::polling::Poll;
+use allosaur_server::threads::clock::{Clock, Hand};
 use allosaur_server::threads::data::{
     DataThread, FlowLinks, FlowRx, FlowState, Report, WorkerCommand,
 };
 use allosaur_server::threads::forward::{Watched, forward_channel};
+use allosaur_server::threads::mailbox::{ControlEnd, mailbox};
 use allosaur_server::threads::receive::Receiver;
 use allosaur_server::threads::receive::watch::Watch;
-use allosaur_server::waker::{Notify, Waker};
-use allosaur_server::worker_command::{FlowCommand, FlowReport};
+use allosaur_server::threads::waker::{Notify, Waker};
 
 pub(crate) const RUN: RunIndex = RunIndex(3);
 pub(crate) const REQUEST_BYTES: u64 = 100;

@@ -16,15 +16,15 @@ use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
 use allosaur_packet::file::Resolution;
 use allosaur_packet::file::pcap::PcapWriter;
+use allosaur_server::control::worker_command::{FlowCommand, PortMode};
 use allosaur_server::control::{
     Action, BuildInfo, CaptureFiles, Control, ControlConfig, FileError, Handled, Job, JobId,
     JobResult, LinkOwner, PendingId, PortConfig, QuestionId, Reply, StartAddresses, View,
 };
 use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
-use allosaur_server::observe::{Answer, Endpoint, Endpoints, PacketSink, RxTaps, Wire};
 use allosaur_server::rpc::Exchange;
+use allosaur_server::rx_taps::{Answer, Endpoint, Endpoints, PacketSink, RxTaps, Wire};
 use allosaur_server::transport::{Codec, framing};
-use allosaur_server::worker_command::{FlowCommand, PortMode};
 use serde_json::{Value, json};
 
 /// The commands of a server in stateless mode.

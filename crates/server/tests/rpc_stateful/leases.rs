@@ -2,7 +2,7 @@
 
 use allosaur_engine::stateful::StatefulCommand;
 use allosaur_engine::time::SECOND;
-use allosaur_server::worker_command::FlowCommand;
+use allosaur_server::control::worker_command::FlowCommand;
 use serde_json::{Value, json};
 
 use crate::world::{Owned, SESSION, profile};

@@ -2,7 +2,7 @@
 
 use allosaur_api::{Mode, commands};
 use allosaur_engine::time::{MILLISECOND, SECOND};
-use allosaur_server::observe::ServiceMode;
+use allosaur_server::rx_taps::ServiceMode;
 use serde_json::{Value, json};
 
 use crate::rpc_common::{World, start, stream};
@@ -193,7 +193,7 @@ fn tunnels_are_not_there_and_that_is_said() {
 
 #[test]
 fn records_of_flows_are_kept_for_ten_seconds_and_numbered() {
-    use allosaur_server::worker_command::FlowReport;
+    use allosaur_server::control::worker_command::FlowReport;
     let mut server = Owned::new(1);
     server.load("_", &profile(&[]));
     server.start("_", json!({"dump_interval": 0.5}));

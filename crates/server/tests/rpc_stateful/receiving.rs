@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use allosaur_packet::network::icmpv4::{Icmpv4Header, Icmpv4View};
 use allosaur_packet::network::ip_protocol::IpProtocol;
 use allosaur_packet::network::ipv4::{Ipv4Header, Ipv4Options};
-use allosaur_server::observe::{MacFilter, ServiceMode};
+use allosaur_server::rx_taps::{MacFilter, ServiceMode};
 use serde_json::{Value, json};
 
 use crate::rpc_common::{User, World};

@@ -3,7 +3,7 @@
 use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::{RunLimits, StatefulCommand};
 use allosaur_engine::time::{MILLISECOND, SECOND};
-use allosaur_server::worker_command::FlowCommand;
+use allosaur_server::control::worker_command::FlowCommand;
 use serde_json::{Value, json};
 
 use crate::rpc_common::World;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use allosaur_engine::stateful::{EndCause, Event, GroupCounters, RunIndex, StatefulCommand};
 use allosaur_engine::time::MILLISECOND;
+use allosaur_server::control::worker_command::{FlowCommand, FlowReport};
 use allosaur_server::counters::RunBlock;
-use allosaur_server::worker_command::{FlowCommand, FlowReport};
 use serde_json::{Value, json};
 
 use crate::rpc_common::World;

@@ -9,7 +9,7 @@ use super::StatefulState;
 use crate::control::layers::answers_echo;
 use crate::control::owner::{Lease, Owner};
 use crate::control::{Control, Reply, View, owns_a_port};
-use crate::observe::{Request, ServiceMask, ServiceMode};
+use crate::rx_taps::{Request, ServiceMask, ServiceMode};
 
 impl Control {
     /// Refuses what only the owner of the server may do.

@@ -17,7 +17,7 @@ use super::links::DUMMY;
 use crate::control::percentiles::{hundredths_of_usec, shares};
 use crate::control::port::Port;
 use crate::control::{Control, Reply, View};
-use crate::observe::{Answer, Request};
+use crate::rx_taps::{Answer, Request};
 
 /// The echo streams, as control knows them.
 #[derive(Debug, Default)]

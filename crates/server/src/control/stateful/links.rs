@@ -4,7 +4,7 @@ use allosaur_engine::stateful::StatefulCommand;
 use allosaur_packet::MacAddress;
 
 use crate::control::Control;
-use crate::worker_command::FlowCommand;
+use crate::control::worker_command::FlowCommand;
 
 /// The kind of port that has neither clients nor servers.
 pub(super) const DUMMY: &str = "dummy";

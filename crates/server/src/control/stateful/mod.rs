@@ -43,7 +43,7 @@ use allosaur_engine::time::Nanos;
 use super::owner::Owner;
 use super::port::DEFAULT_PROFILE;
 use super::{Action, Control, Reply, View};
-use crate::worker_command::{FlowCommand, FlowReport};
+use crate::control::worker_command::{FlowCommand, FlowReport};
 
 use clients::ClientTerms;
 use figures::TableTotals;

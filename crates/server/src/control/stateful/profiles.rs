@@ -26,8 +26,8 @@ use super::run::Run;
 use super::upload::{Text, Upload, not_begun};
 use crate::control::port::{ALL_PROFILES, DEFAULT_PROFILE};
 use crate::control::status::seconds_since;
+use crate::control::worker_command::FlowCommand;
 use crate::control::{Control, JobId, Reply, View};
-use crate::worker_command::FlowCommand;
 
 /// How often it is looked whether a profile may go.
 const LOOK_INTERVAL: Nanos = 10 * MILLISECOND;

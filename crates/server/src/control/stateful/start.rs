@@ -18,9 +18,9 @@ use super::profiles::{Compiling, wrong_state};
 use super::records::Records;
 use super::run::Run;
 use crate::control::traffic::START_LEAD;
+use crate::control::worker_command::FlowCommand;
 use crate::control::{Control, Job, JobId, JobResult, Reply, View};
 use crate::counters::RunBlock;
-use crate::worker_command::FlowCommand;
 
 // A start finds a number as long as not all of them are taken.
 const _: () = assert!(STATEFUL_PROFILES_MAX < RUNS_MAX as usize);

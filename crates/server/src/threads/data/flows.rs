@@ -15,12 +15,12 @@ use super::publisher::FlowPublisher;
 use super::rx_port::FlowRxPort;
 use super::rx_queue::FlowRx;
 use super::tx_queues::Queues;
-use crate::clock::Clock;
+use crate::control::worker_command::{FlowCommand, FlowReport};
 use crate::counters::{ArrivalBlock, CoreBlock, ReceiveBlock};
 use crate::threads::awake::AwakePolicy;
+use crate::threads::clock::Clock;
 use crate::threads::forward::ForwardTx;
 use crate::threads::idle::{SLEEP_EXPECTING, SLEEP_IDLE};
-use crate::worker_command::{FlowCommand, FlowReport};
 
 /// For so long after a stream has ended its packets may still come.
 const STRAYS: Nanos = SECOND;

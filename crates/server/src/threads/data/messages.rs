@@ -6,7 +6,7 @@ use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::{ProfileEvent, StatelessCommand};
 
 use super::{FlowRx, FlowState};
-use crate::worker_command::{FlowCommand, FlowReport};
+use crate::control::worker_command::{FlowCommand, FlowReport};
 
 /// What a data thread shall do.
 #[derive(Debug)]

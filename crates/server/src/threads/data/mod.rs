@@ -22,10 +22,10 @@ use allosaur_port::kind::PortTx;
 use allosaur_port::tap::{TapIn, TapSwitch};
 
 use super::idle::{self, BusyTime, Turn};
-use crate::clock::Clock;
+use crate::config::polling::Poll;
 use crate::counters::CoreBlock;
-use crate::mailbox::WorkerEnd;
-use crate::polling::Poll;
+use crate::threads::clock::Clock;
+use crate::threads::mailbox::WorkerEnd;
 pub use flows::{FlowLinks, FlowState};
 pub use messages::{Report, WorkerCommand};
 pub use rx_queue::{FlowRx, RxQueues};

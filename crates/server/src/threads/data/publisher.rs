@@ -7,8 +7,8 @@ use allosaur_engine::stateful::{RunIndex, StatefulEngine};
 use allosaur_engine::time::{MILLISECOND, Nanos};
 
 use super::rx_port::FlowRxPort;
+use crate::control::worker_command::FlowReport;
 use crate::counters::{ArrivalBlock, CoreBlock, RunBlock};
-use crate::worker_command::FlowReport;
 
 /// How long what was counted waits until it is published, while there are flows or frames.
 const PUBLISH_AFTER: Nanos = 5 * MILLISECOND;

@@ -9,10 +9,10 @@ use allosaur_engine::transmit::{PortIndex, TxQueues};
 use allosaur_port::RxQueue;
 
 use super::rx_queue::FlowRx;
-use crate::clock::Clock;
 use crate::counters::ArrivalBlock;
-use crate::observe::{MacFilter, Reception, ServiceMode};
+use crate::rx_taps::{MacFilter, Reception, ServiceMode};
 use crate::threads::arrivals::{Arrivals, FrameForwarder};
+use crate::threads::clock::Clock;
 use crate::threads::forward::ForwardTx;
 
 /// Frames taken from one port before the next has its turn.

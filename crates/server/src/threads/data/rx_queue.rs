@@ -9,7 +9,7 @@ use allosaur_port::RxQueue;
 use allosaur_port::kind::PortRx;
 use allosaur_port::spread::{Sharing, SpreadEnd, SpreadReader, spread_by};
 
-use crate::waker::Waker;
+use crate::threads::waker::Waker;
 
 /// All rx queues of a port that one thread reads; most often there is one.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use allosaur_engine::flow_stats::{Group, LATENCY_GROUPS};
 use allosaur_engine::latency::{Meter, Trailer};
 use allosaur_engine::time::Nanos;
 
-use crate::clock::Clock;
 use crate::counters::{LatencyErrors, LatencyTerms, ReceiveBlock};
 use crate::threads::awake::AwakePolicy;
+use crate::threads::clock::Clock;
 
 /// The meters of all groups whose latency is measured, over all ports.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use allosaur_engine::transmit::PortIndex;
 use allosaur_port::RxQueue;
 use allosaur_port::kind::PortRx;
 
-use crate::mailbox::WorkerEnd;
-use crate::observe::Reception;
+use crate::rx_taps::Reception;
 use crate::threads::arrivals::Arrivals;
+use crate::threads::mailbox::WorkerEnd;
 
 /// What a receive thread shall do with the queue of a port.
 #[derive(Debug)]

@@ -10,15 +10,15 @@ use allosaur_engine::transmit::PortIndex;
 use allosaur_port::kind::PortRx;
 
 use super::port::{self, RxCommand, RxPort, RxReport};
-use crate::clock::Clock;
+use crate::config::polling::Poll;
 use crate::counters::{ArrivalBlock, ReceiveBlock};
-use crate::mailbox::WorkerEnd;
-use crate::polling::Poll;
 use crate::threads::arrivals::FrameForwarder;
 use crate::threads::awake::AwakePolicy;
+use crate::threads::clock::Clock;
 use crate::threads::forward::ForwardTx;
 use crate::threads::idle::{self, BusyTime, SLEEP_EXPECTING, SLEEP_IDLE, Turn};
-use crate::waker::Waker;
+use crate::threads::mailbox::WorkerEnd;
+use crate::threads::waker::Waker;
 
 /// A receive thread beside the first.
 #[derive(Debug)]

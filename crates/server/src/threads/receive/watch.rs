@@ -10,9 +10,9 @@ use allosaur_port::kind::PortTx;
 use allosaur_port::tap::{TapOut, TapSwitch};
 
 use crate::counters::ReceiveBlock;
-use crate::observe::{Request, RxTaps};
-use crate::request_channel::RequestReceiver;
-use crate::waker::Waker;
+use crate::rx_taps::{Request, RxTaps};
+use crate::threads::request_channel::RequestReceiver;
+use crate::threads::waker::Waker;
 
 /// Copies taken from one data thread's tap before the next has its turn.
 const TAP_BUDGET: usize = 256;

@@ -1,0 +1,195 @@
+//! Captures: packets kept for clients, or handed to an endpoint at once.
+
+use std::ops::ControlFlow;
+
+use allosaur_engine::capture::{Capture, CaptureSettings, Origin};
+use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::PortIndex;
+
+use super::rx_tap::RxTap;
+use super::{Answer, CAPTURES_MAX, CaptureState, Endpoint, PacketSink, Request};
+use crate::rx_taps::filter::Filter;
+
+/// A filter as captures want it.
+pub(super) type Wanted = Box<dyn Fn(&[u8]) -> bool + Send>;
+
+/// All captures.
+#[derive(Debug, Default)]
+pub(super) struct Captures {
+    captures: Vec<Watching>,
+    /// How many there were.
+    started: u32,
+}
+
+/// One capture.
+struct Watching {
+    number: u32,
+    started_at: Nanos,
+    filter: String,
+    capture: Capture<Wanted>,
+    endpoint: Option<(Endpoint, Box<dyn PacketSink>)>,
+    /// Frames that were lost on the way here, wanted or not, and packets on the way to the
+    /// endpoint.
+    lost: u64,
+}
+
+impl RxTap for Captures {
+    fn handle_request(&mut self, request: Request, now: Nanos) -> ControlFlow<Answer, Request> {
+        ControlFlow::Break(match request {
+            Request::StartCapture {
+                settings,
+                filter,
+                endpoint,
+            } => self.start(now, settings, filter, endpoint),
+            Request::StopCapture(number) => self.stop(number),
+            Request::FetchCapture {
+                capture,
+                packets_max,
+            } => self.fetch(capture, packets_max),
+            Request::RemoveCapture(number) => self.remove(number),
+            Request::ListCaptures => {
+                Answer::Captures(self.captures.iter().map(Watching::state).collect())
+            }
+            others => return ControlFlow::Continue(others),
+        })
+    }
+
+    fn wants(&self, origin: Origin) -> u64 {
+        let active = self.captures.iter().filter(|c| c.capture.is_active());
+        active.fold(0, |ports, c| ports | c.ports(origin))
+    }
+
+    fn handle_frame(&mut self, at: Nanos, port: PortIndex, origin: Origin, frame: &[u8]) -> bool {
+        for watching in &mut self.captures {
+            watching.offer(at, port, origin, frame);
+        }
+        false
+    }
+
+    fn is_idle(&self) -> bool {
+        self.captures.is_empty()
+    }
+
+    fn note_lost(&mut self, origin: Origin, frames: u64) {
+        let captures = self.captures.iter_mut();
+        for watching in captures.filter(|c| c.capture.is_active()) {
+            if watching.ports(origin) != 0 {
+                watching.lost += frames;
+            }
+        }
+    }
+}
+
+impl Captures {
+    fn start(
+        &mut self,
+        now: Nanos,
+        settings: CaptureSettings,
+        filter: Filter,
+        endpoint: Option<(Endpoint, Box<dyn PacketSink>)>,
+    ) -> Answer {
+        if self.captures.len() >= CAPTURES_MAX {
+            return Answer::Full;
+        }
+        self.started += 1;
+        self.captures.push(Watching {
+            number: self.started,
+            started_at: now,
+            filter: filter.text().to_owned(),
+            capture: Capture::new(settings, Box::new(move |frame| filter.matches(frame))),
+            endpoint,
+            lost: 0,
+        });
+        Answer::Started {
+            capture: self.started,
+        }
+    }
+
+    fn find(&mut self, number: u32) -> Option<&mut Watching> {
+        self.captures.iter_mut().find(|c| c.number == number)
+    }
+
+    fn stop(&mut self, number: u32) -> Answer {
+        let Some(watching) = self.find(number) else {
+            return Answer::Unknown;
+        };
+        watching.capture.stop();
+        let endpoint = watching.endpoint.as_ref();
+        Answer::Stopped {
+            pending: watching.pending(),
+            endpoint: endpoint.map_or(String::new(), |(endpoint, _)| endpoint.text.clone()),
+        }
+    }
+
+    fn fetch(&mut self, number: u32, packets_max: usize) -> Answer {
+        let Some(watching) = self.find(number) else {
+            return Answer::Unknown;
+        };
+        let packets = watching.capture.fetch(packets_max);
+        Answer::Packets {
+            packets,
+            pending: watching.pending(),
+            started_at: watching.started_at,
+        }
+    }
+
+    fn remove(&mut self, number: u32) -> Answer {
+        let before = self.captures.len();
+        self.captures.retain(|c| c.number != number);
+        if self.captures.len() < before {
+            Answer::Done
+        } else {
+            Answer::Unknown
+        }
+    }
+}
+
+impl Watching {
+    /// The ports of which it wants frames of that origin, as bits.
+    fn ports(&self, origin: Origin) -> u64 {
+        let settings = self.capture.settings();
+        match origin {
+            Origin::Transmitted => settings.transmit_ports,
+            Origin::Received => settings.receive_ports,
+        }
+    }
+
+    fn offer(&mut self, at: Nanos, port: PortIndex, origin: Origin, frame: &[u8]) {
+        let Some((_, sink)) = &mut self.endpoint else {
+            return self.capture.offer(at, port, origin, frame);
+        };
+        if let Some(packet) = self.capture.hand_on(at, port, origin, frame) {
+            self.lost += u64::from(!sink.push(packet));
+        }
+    }
+
+    /// Packets to be fetched, or on the way to the endpoint.
+    fn pending(&self) -> u64 {
+        match &self.endpoint {
+            Some((_, sink)) => sink.pending(),
+            None => self.capture.counters().kept,
+        }
+    }
+
+    fn state(&self) -> CaptureState {
+        let counters = self.capture.counters();
+        CaptureState {
+            number: self.number,
+            settings: *self.capture.settings(),
+            filter: self.filter.clone(),
+            is_active: self.capture.is_active(),
+            matched: counters.matched,
+            fetched: counters.fetched,
+            count: self.pending(),
+            bytes: counters.bytes,
+            lost: self.lost,
+            endpoint: self.endpoint.as_ref().map(|(endpoint, _)| endpoint.clone()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Watching {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Watching").field(&self.state()).finish()
+    }
+}

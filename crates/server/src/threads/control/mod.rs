@@ -1,0 +1,322 @@
+//! The control thread: waits for requests, for what data threads report, for signals and for the next
+//! tick, and does what control says.
+
+mod context;
+mod netdevs;
+mod signals;
+mod startup;
+mod startup_info;
+mod watchdog;
+
+use std::io::Write;
+use std::os::fd::AsRawFd;
+
+use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use allosaur_port::PortError;
+use nix::sys::signal::Signal;
+use nix::sys::signalfd::SignalFd;
+use thiserror::Error;
+
+use crate::config::Settings;
+use crate::control::{Action, Control, Handled};
+use crate::rpc::Peers;
+use crate::threads::data::Report;
+use crate::threads::job::JobThread;
+use crate::threads::layout::LayoutError;
+use crate::threads::table;
+use crate::threads::{Refusal, Threads, refused};
+use crate::transport::{SocketError, Transport, ZmqTransport};
+use context::ControlContext;
+use signals::end_signals;
+pub use startup::machine_of;
+use startup::{losses_are_errors, warnings};
+use watchdog::Watchdog;
+/// How often counters are read and rates derived.
+const TICK: Nanos = SECOND / 2;
+/// How long a server that ends waits for its sessions to fetch why, at most.
+const FAREWELL_MAX: Nanos = 250 * MILLISECOND;
+
+/// Messages of a transport that are taken, and requests that are done, before threads and signals
+/// are heard again.
+const REQUESTS_PER_TURN: u32 = 32;
+
+/// Why the server could not start.
+#[derive(Debug, Error)]
+pub enum ServiceError {
+    /// A socket.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// A port.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// How threads shall be laid out.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// Something that the system refused.
+    #[error(transparent)]
+    System(#[from] Refusal),
+}
+
+/// Starts a server, says that it is ready on `ready`, and serves until it is told to end: by
+/// SIGINT, SIGTERM or the `shutdown` request.
+pub fn serve(settings: &Settings, ready: &mut impl Write) -> Result<(), ServiceError> {
+    serve_also(settings, Vec::new(), ready)
+}
+
+/// The same, with more ways to reach it than ZeroMQ.
+pub fn serve_also(
+    settings: &Settings,
+    others: Vec<Box<dyn Transport>>,
+    ready: &mut impl Write,
+) -> Result<(), ServiceError> {
+    // Before any thread starts: threads inherit what is blocked.
+    let signals = end_signals()?;
+    let zmq = ZmqTransport::bind(&settings.listen, settings.rpc_port, settings.events_port())?;
+    let line = ready_line(settings, &zmq);
+    // Before ports are opened: their own programs and sockets are nothing to warn of.
+    let warnings = warnings(settings)?;
+    let mut transports: Vec<Box<dyn Transport>> = vec![Box::new(zmq)];
+    transports.extend(others);
+    let mut control_thread = ControlThread::start(settings, transports)?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    writeln!(ready, "{line}")
+        .and_then(|()| ready.flush())
+        .map_err(refused("to write that it is ready"))?;
+    let table = settings.table.then(|| {
+        let counters = &control_thread.context.counters;
+        table::start(counters, &losses_are_errors(settings))
+    });
+    control_thread.run(&signals);
+    drop(table);
+    control_thread.end();
+    Ok(())
+}
+
+fn ready_line(settings: &Settings, zmq: &ZmqTransport) -> String {
+    format!(
+        "ready rpc={} pub={} ports={} cores={}{}",
+        zmq.rpc_endpoint(),
+        zmq.pub_endpoint(),
+        settings.ports.len(),
+        settings.cores(),
+        if settings.stateful {
+            " mode=stateful"
+        } else {
+            ""
+        }
+    )
+}
+
+/// The control thread, with all it holds.
+struct ControlThread {
+    control: Control,
+    transports: Vec<Box<dyn Transport>>,
+    peers: Peers,
+    threads: Threads,
+    jobs: JobThread,
+    context: ControlContext,
+    watchdog: Watchdog,
+    next_tick: Nanos,
+    ending: bool,
+}
+
+impl ControlThread {
+    fn run(&mut self, signals: &SignalFd) {
+        while !self.ending {
+            let timeout = self.control.poll_timeout();
+            let until = timeout.map_or(self.next_tick, |at| at.min(self.next_tick));
+            self.wait(until, signals);
+            if let Ok(Some(signal)) = signals.read_signal() {
+                let signal = Signal::try_from(signal.ssi_signo as i32);
+                let name = signal.map_or("to end", Signal::as_str);
+                tracing::info!("ending on signal {name}");
+                let cause = format!("received signal {name}");
+                self.control.handle_end(&cause, self.context.now_ns());
+                self.act();
+                break;
+            }
+            self.handle_reports();
+            self.serve_requests();
+            self.tick();
+        }
+        self.drain_before_exit(signals);
+    }
+
+    /// Lets those who listen fetch why the server ends, and those who wait have their replies. A
+    /// second signal ends it at once.
+    fn drain_before_exit(&mut self, signals: &SignalFd) {
+        let until = self.context.now_ns() + FAREWELL_MAX;
+        while self.control.awaits_farewell() || self.control.pending() > 0 {
+            if self.context.now_ns() >= until {
+                return;
+            }
+            self.wait(until, signals);
+            if let Ok(Some(_)) = signals.read_signal() {
+                return;
+            }
+            self.handle_reports();
+            self.serve_requests();
+        }
+    }
+
+    /// Waits for threads, messages and signals, at most until `until`.
+    fn wait(&self, until: Nanos, signals: &SignalFd) {
+        let is_ready = self.peers.is_ready() || self.transports.iter().any(|t| t.is_ready());
+        let left = match is_ready {
+            true => 0,
+            false => until.saturating_sub(self.context.now_ns()),
+        };
+        let timeout_ms = left.div_ceil(MILLISECOND) as i64;
+        let control_notify = self.threads.control_notify.file().as_raw_fd();
+        let own = [control_notify, signals.as_raw_fd()];
+        let transports = self.transports.iter().map(|one| one.descriptor());
+        let files = own.into_iter().chain(transports);
+        let items = files.map(|file| zmq::PollItem::from_fd(file, zmq::POLLIN));
+        let mut items: Vec<_> = items.collect();
+        if let Err(error) = zmq::poll(&mut items, timeout_ms) {
+            tracing::debug!("waiting was interrupted: {error}");
+        }
+    }
+
+    /// Hands in what other threads have told.
+    fn handle_reports(&mut self) {
+        self.threads.control_notify.drain();
+        while let Some((core, report)) = self.threads.poll_report() {
+            let now_ns = self.context.now_ns();
+            match report {
+                Report::Event(event) => {
+                    // Who hears of the end of a run looks at what arrived next.
+                    self.threads.wake_receive();
+                    self.control.handle_event(core, event, now_ns);
+                }
+                Report::Retired(program) => self.jobs.free(program),
+                Report::Flows(report) => self.control.handle_flow_report(core, report, now_ns),
+                Report::Detached { port, queue } => self.threads.note_detached(port, queue),
+            }
+        }
+        self.act();
+        while let Some((question, answer)) = self.threads.questions.receive() {
+            let view = self.context.view(self.context.now_ns());
+            self.control.handle_answer(question, answer, &view);
+            self.act();
+        }
+        while let Some((job, result)) = self.jobs.receive() {
+            self.context.refresh();
+            let view = self.context.view(self.context.now_ns());
+            self.control.handle_job(job, result, &view);
+            self.act();
+        }
+    }
+
+    fn serve_requests(&mut self) {
+        for (number, transport) in self.transports.iter_mut().enumerate() {
+            for _ in 0..REQUESTS_PER_TURN {
+                let Some(message) = transport.receive() else {
+                    break;
+                };
+                self.peers.receive(number, message);
+            }
+        }
+        self.send_replies();
+        if self.peers.is_ready() {
+            // Once for all of them, as it asks the kernel: a batch may have thousands.
+            let now_ns = self.context.now_ns();
+            self.context.netdevs.watch_links(&mut self.control, now_ns);
+        }
+        for _ in 0..REQUESTS_PER_TURN {
+            let Some((peer, request)) = self.peers.next_request() else {
+                break;
+            };
+            self.context.refresh();
+            let view = self.context.view(self.context.now_ns());
+            let handled = self.control.handle(&request, &view);
+            match handled {
+                Handled::Pending(pending) => {
+                    self.peers.wait(peer, pending);
+                    self.act();
+                }
+                Handled::Replied(reply) => {
+                    // All that must be done before the reply leaves.
+                    self.act();
+                    self.peers.answer(peer, reply);
+                }
+            }
+            self.send_replies();
+            self.tick();
+        }
+        self.send_replies();
+    }
+
+    fn send_replies(&mut self) {
+        while let Some((transport, to, text)) = self.peers.poll_reply() {
+            self.transports[transport].reply(to, text);
+        }
+    }
+
+    fn tick(&mut self) {
+        let now_ns = self.context.now_ns();
+        if self.control.poll_timeout().is_some_and(|at| at <= now_ns) {
+            self.control.handle_timeout(&self.context.view(now_ns));
+            self.act();
+        }
+        if now_ns < self.next_tick {
+            return;
+        }
+        self.next_tick = now_ns + TICK;
+        self.context.refresh();
+        self.watchdog.watch(&self.context.snapshot);
+        for core in self.threads.lost() {
+            tracing::error!(
+                core,
+                "a data thread broke down: restart the server to have it again"
+            );
+            self.control.handle_lost_core(core, now_ns);
+        }
+        self.context.netdevs.watch_links(&mut self.control, now_ns);
+        self.control.handle_tick(&self.context.view(now_ns));
+        self.act();
+    }
+
+    /// Does what control wants done.
+    fn act(&mut self) {
+        while let Some(action) = self.control.poll_action() {
+            match action {
+                Action::Command { core, command } => self.threads.send(core, command),
+                Action::Flows { core, order } => self.threads.send(core, order),
+                Action::Ask { question, request } => self.threads.questions.send(question, request),
+                Action::Job { job, work } => self.jobs.send(job, work),
+                Action::Reply { pending, reply } => self.peers.complete(pending, reply),
+                Action::Publish(text) => {
+                    for transport in &mut self.transports {
+                        transport.publish(&text);
+                    }
+                }
+                Action::ExpectLatency { group, terms } => {
+                    self.context.counters.receive.expect_latency(group, terms);
+                }
+                Action::SetReceive {
+                    port,
+                    promiscuous,
+                    multicast,
+                } => {
+                    let netdevs = &mut self.context.netdevs;
+                    netdevs.set_receive(port, promiscuous, multicast);
+                }
+                Action::SetPortMode { port, mode } => {
+                    if let Err(error) = self.threads.set_port_mode(port, mode) {
+                        tracing::error!(port, "a port did not change its mode: {error}");
+                    }
+                }
+                Action::Shutdown => self.ending = true,
+            }
+        }
+        self.send_replies();
+    }
+
+    fn end(self) {
+        self.threads.end();
+        tracing::info!("ended");
+    }
+}

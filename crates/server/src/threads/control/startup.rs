@@ -1,0 +1,152 @@
+//! From settings to a control thread with its ports and the other threads.
+
+use allosaur_netdev::inventory::Machine;
+use allosaur_port::PortError;
+use allosaur_port::buffers::Buffers;
+use allosaur_port::kind;
+
+use super::context::ControlContext;
+use super::netdevs::Netdevs;
+use super::startup_info::{control_config, flow_configs, take_source_macs};
+use super::watchdog::Watchdog;
+use super::{ControlThread, ServiceError};
+use crate::config::Settings;
+use crate::control::{Control, StartAddresses};
+use crate::counters::{Counters, Snapshot};
+use crate::devices;
+use crate::rpc::Peers;
+use crate::threads::affinity;
+use crate::threads::clock::Clock;
+use crate::threads::job::JobThread;
+use crate::threads::layout::{self, plan};
+use crate::threads::{Threads, refused};
+use crate::transport::Transport;
+
+impl ControlThread {
+    pub(super) fn start(
+        settings: &Settings,
+        transports: Vec<Box<dyn Transport>>,
+    ) -> Result<ControlThread, ServiceError> {
+        let clock = Clock::start();
+        let descriptions = settings.ports.iter().map(|port| port.description.clone());
+        let descriptions: Vec<_> = descriptions.collect();
+        let layout = plan(settings, &machine_of(settings))?;
+        for warning in &layout.warnings {
+            tracing::warn!("{warning}");
+        }
+        if settings.pin {
+            for line in layout.in_words() {
+                tracing::info!("{line}");
+            }
+        }
+        let queues = layout.queues(descriptions.len());
+        let mut ports = kind::open_each(&descriptions, &queues)?;
+        let counters = Counters::new(ports.len(), layout.data.len());
+        let mut counters = counters.with_receive_threads(layout.receive.len());
+        if settings.stateful {
+            counters = counters.with_flows();
+        }
+        let mut config = control_config(&descriptions, &layout, &ports)?;
+        take_source_macs(&mut config, &settings.ports);
+        for (number, port) in config.ports.iter().enumerate() {
+            if ports[number].details.is_some() {
+                tracing::info!("port {number}: {}", port.description);
+            }
+        }
+        let flows = settings
+            .stateful
+            .then(|| flow_configs(&config, &descriptions, &layout, settings.flows_max))
+            .transpose()?;
+        let control = Control::new(config, clock.now_ns());
+        let buffers = ports.iter().map(|port| Buffers::of(&port.tx)).collect();
+        let netdevs = ports.iter_mut().map(|port| port.control.take());
+        let netdevs = Netdevs::new(netdevs.collect(), buffers);
+        let (threads, rx_handle) = Threads::start(ports, &layout, flows, &counters, &clock)?;
+        if let Some(cpu) = layout.control {
+            // After all threads have started, which would run there too.
+            affinity::bind(cpu).map_err(refused("a CPU for the control thread"))?;
+        }
+        // Where control runs: jobs are control's work, and data threads have CPUs of their own.
+        let jobs = JobThread::start(threads.control_notify.clone());
+        let jobs = jobs.map_err(refused("a thread"))?;
+        let mut control_thread = ControlThread {
+            control,
+            transports,
+            peers: Peers::default(),
+            jobs,
+            threads,
+            watchdog: Watchdog::default(),
+            next_tick: clock.now_ns(),
+            context: ControlContext {
+                counters,
+                snapshot: Snapshot::default(),
+                clock,
+                rx_handle,
+                netdevs,
+            },
+            ending: false,
+        };
+        control_thread.apply_initial_addresses(settings);
+        Ok(control_thread)
+    }
+
+    /// Gives the ports the addresses and attributes that they have from the start.
+    fn apply_initial_addresses(&mut self, all: &Settings) {
+        for (port, settings) in (0..).zip(&all.ports) {
+            if let Some(max_bps) = settings.load_max_bps {
+                let limited = self.control.limit_load(port, max_bps);
+                limited.expect("the port is there");
+            }
+            let begun = self.control.begin_mac_filter(port, all.promiscuous);
+            if let Err(error) = begun {
+                tracing::error!(port, "the MAC filter of a port was not set: {error:?}");
+            }
+            if settings.addresses == StartAddresses::default() {
+                continue;
+            }
+            let set = self.control.set_start_addresses(port, &settings.addresses);
+            if let Err(error) = set {
+                tracing::error!(port, "the addresses of a port were not set: {error:?}");
+            }
+        }
+    }
+}
+
+/// On which ports a frame that was lost on arrival is an error: a link in memory only does as it is
+/// told.
+pub(super) fn losses_are_errors(settings: &Settings) -> Vec<bool> {
+    let ports = settings.ports.iter().map(|port| &port.description);
+    ports.map(|port| port.link().is_none()).collect()
+}
+
+/// Who else is on the interfaces that ports are on.
+///
+/// # Errors
+///
+/// When a port would cut the user off.
+pub(super) fn warnings(settings: &Settings) -> Result<Vec<String>, PortError> {
+    let ports = settings.ports.iter().map(|port| &port.description);
+    let on_interfaces: Vec<_> = ports.filter(|port| port.interface().is_some()).collect();
+    if on_interfaces.is_empty() {
+        return Ok(Vec::new());
+    }
+    let machine = Machine::look();
+    let refusal = on_interfaces
+        .iter()
+        .find_map(|port| devices::refusal(&machine, port));
+    let warnings = on_interfaces
+        .iter()
+        .flat_map(|port| devices::warnings(&machine, port));
+    refusal.map_or_else(|| Ok(warnings.collect()), Err)
+}
+
+/// What must be known of this machine to lay out threads.
+pub fn machine_of(settings: &Settings) -> layout::Machine {
+    let ports = settings.ports.iter();
+    layout::Machine {
+        cpus: affinity::cpus(),
+        port_nodes: ports
+            .map(|port| affinity::node_of_port(&port.description))
+            .collect(),
+    }
+}
