@@ -6,7 +6,7 @@ use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::Nanos;
 
 use super::Control;
-use super::port::Port;
+use crate::control::ports::port::Port;
 
 impl Control {
     /// Takes note that a data thread ended by itself. Its share of what is being sent is over;

@@ -14,38 +14,20 @@
 //! [`Control::handle_end`]. At the time that [`Control::poll_timeout`] says, call
 //! [`Control::handle_timeout`].
 //!
-//! One file a noun: [`stream`] (JSON to stream), `port` and `session` (state), `rates`,
-//! `statistics`, and the commands by noun: `server`, `status`, `ports`, `lease`, `addresses`, `push`, `service`, `captures`,
-//! `streams`, `traffic`, `changes`, `pgid`; those of stateful mode in [`stateful`].
+//! A folder for each domain, with its commands and its state: `server` and its sessions, `ports`,
+//! `capture`, [`stateless`] and [`stateful`] traffic.
 
-mod addresses;
-mod captures;
-mod changes;
+mod capture;
 mod config;
 mod files;
 pub mod job;
-mod layers;
-mod lease;
 mod lost;
-mod owner;
 pub mod pending;
-mod percentiles;
-mod pgid;
-mod port;
 mod ports;
-mod push;
-mod rates;
-mod remote;
 mod secret;
 mod server;
-mod service;
-mod session;
 pub mod stateful;
-mod statistics;
-mod status;
-pub mod stream;
-mod streams;
-mod traffic;
+pub mod stateless;
 pub mod worker_command;
 
 use std::collections::VecDeque;
@@ -69,12 +51,12 @@ pub use files::{CaptureFiles, FileError};
 pub use job::{Job, JobResult};
 use pending::Pendings;
 pub use pending::{Handled, JobId, PendingId, QuestionId};
-use pgid::Groups;
-use port::Port;
-use rates::Rates;
+use ports::port::{self, Port};
 use secret::Secrets;
-use session::Sessions;
+use server::rates::Rates;
+use server::session::Sessions;
 use stateful::StatefulState;
+use stateless::pgid::Groups;
 use worker_command::{FlowCommand, FlowReport, PortMode};
 
 /// What a request is answered with: a result, or an error.

@@ -6,8 +6,8 @@ use allosaur_api::{Error, Fields};
 use serde_json::{Map, Value, json};
 
 use super::StatefulState;
-use crate::control::layers::answers_echo;
-use crate::control::owner::{Lease, Owner};
+use crate::control::ports::layers::answers_echo;
+use crate::control::ports::owner::{Lease, Owner};
 use crate::control::{Control, Reply, View, owns_a_port};
 use crate::rx_taps::{Request, ServiceMask, ServiceMode};
 

@@ -14,8 +14,8 @@ use allosaur_packet::MacAddress;
 use serde_json::{Map, Value, json};
 
 use super::links::DUMMY;
-use crate::control::percentiles::{hundredths_of_usec, shares};
-use crate::control::port::Port;
+use crate::control::ports::port::Port;
+use crate::control::stateless::percentiles::{hundredths_of_usec, shares};
 use crate::control::{Control, Reply, View};
 use crate::rx_taps::{Answer, Request};
 

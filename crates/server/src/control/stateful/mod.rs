@@ -40,9 +40,9 @@ use allosaur_api::{Fields, Stateful as Method};
 use allosaur_engine::stateful::{self, RUNS_MAX, RunIndex};
 use allosaur_engine::time::Nanos;
 
-use super::owner::Owner;
-use super::port::DEFAULT_PROFILE;
 use super::{Action, Control, Reply, View};
+use crate::control::ports::owner::Owner;
+use crate::control::ports::port::DEFAULT_PROFILE;
 use crate::control::worker_command::{FlowCommand, FlowReport};
 
 use clients::ClientTerms;

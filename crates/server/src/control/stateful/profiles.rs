@@ -24,8 +24,8 @@ use serde_json::{Map, Value, json};
 use super::StatefulState;
 use super::run::Run;
 use super::upload::{Text, Upload, not_begun};
-use crate::control::port::{ALL_PROFILES, DEFAULT_PROFILE};
-use crate::control::status::seconds_since;
+use crate::control::ports::port::{ALL_PROFILES, DEFAULT_PROFILE};
+use crate::control::server::status::seconds_since;
 use crate::control::worker_command::FlowCommand;
 use crate::control::{Control, JobId, Reply, View};
 

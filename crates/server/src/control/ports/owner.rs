@@ -8,26 +8,26 @@ const RELEASE_DELAY_MAX: Nanos = 10 * SECOND;
 
 /// Who owns a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Owner {
-    pub(super) user: String,
-    pub(super) session: u32,
-    pub(super) handler: String,
+pub(in crate::control) struct Owner {
+    pub(in crate::control) user: String,
+    pub(in crate::control) session: u32,
+    pub(in crate::control) handler: String,
     /// Until when it may be silent.
-    pub(super) lease: Option<Lease>,
+    pub(in crate::control) lease: Option<Lease>,
 }
 
 /// How long an owner may be silent, and is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Lease {
+pub(in crate::control) struct Lease {
     length: Nanos,
-    pub(super) silent: Nanos,
+    pub(in crate::control) silent: Nanos,
     /// It is over, and since then so much time has passed: the traffic was told to stop.
-    pub(super) over: Option<Nanos>,
+    pub(in crate::control) over: Option<Nanos>,
 }
 
 /// What a tick means for a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(in crate::control) enum Step {
     Holds,
     /// It ended just now.
     Ends,
@@ -39,7 +39,7 @@ pub(super) enum Step {
 
 impl Lease {
     /// A lease of so many seconds.
-    pub(super) fn new(length_s: f64) -> Lease {
+    pub(in crate::control) fn new(length_s: f64) -> Lease {
         Lease {
             length: (length_s * SECOND as f64) as Nanos,
             silent: 0,
@@ -48,7 +48,7 @@ impl Lease {
     }
 
     /// How long it is, in seconds.
-    pub(super) fn length_s(&self) -> f64 {
+    pub(in crate::control) fn length_s(&self) -> f64 {
         self.length as f64 / SECOND as f64
     }
 
@@ -71,7 +71,7 @@ impl Lease {
 
 impl Owner {
     /// So much time has passed without a word of its session.
-    pub(super) fn pass(&mut self, time: Nanos) -> Step {
+    pub(in crate::control) fn pass(&mut self, time: Nanos) -> Step {
         self.lease
             .as_mut()
             .map_or(Step::Holds, |lease| lease.pass(time))

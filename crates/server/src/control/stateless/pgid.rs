@@ -16,9 +16,9 @@ use allosaur_engine::stream::StreamId;
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use serde_json::{Map, Value, json};
 
-use super::percentiles::{Percentiles, hundredths_of_usec};
-use super::port::{Port, Profile};
-use super::{Action, Control, Reply, View, reply, unknown_port};
+use crate::control::ports::port::{Port, Profile};
+use crate::control::stateless::percentiles::{Percentiles, hundredths_of_usec};
+use crate::control::{Action, Control, Reply, View, reply, unknown_port};
 use crate::counters::{GroupTraffic, LatencyTerms};
 
 /// Readings that follow each other faster are left out, as for the rates of ports.
@@ -28,7 +28,7 @@ const READINGS: usize = 3;
 
 /// The packet groups of all streams.
 #[derive(Debug)]
-pub(super) struct Groups {
+pub(in crate::control) struct Groups {
     active: BTreeMap<u32, Active>,
     free: VecDeque<Group>,
     free_latency: VecDeque<Group>,
@@ -48,7 +48,7 @@ struct Active {
 }
 
 impl Groups {
-    pub(super) fn new(ports: usize) -> Groups {
+    pub(in crate::control) fn new(ports: usize) -> Groups {
         Groups {
             active: BTreeMap::new(),
             free: (0..FLOW_GROUPS).filter_map(Group::flow).collect(),
@@ -59,7 +59,7 @@ impl Groups {
     }
 
     /// A stream joins a group, which is made if it is not there. `ports` say who is in it.
-    pub(super) fn join(
+    pub(in crate::control) fn join(
         &mut self,
         counted: &FlowStats,
         ports: &[Port],
@@ -106,7 +106,7 @@ impl Groups {
     }
 
     /// A stream leaves its group, if it was in one. The last one ends it.
-    pub(super) fn leave(&mut self, pg_id: Option<u32>) {
+    pub(in crate::control) fn leave(&mut self, pg_id: Option<u32>) {
         let Some((pg_id, active)) = pg_id.and_then(|id| Some((id, self.active.get_mut(&id)?)))
         else {
             return;
@@ -123,7 +123,7 @@ impl Groups {
     }
 
     /// Takes a reading of all groups, for their rates.
-    pub(super) fn read(&mut self, view: &View<'_>) {
+    pub(in crate::control) fn read(&mut self, view: &View<'_>) {
         for active in self.active.values_mut() {
             let last = active.readings.back();
             if last.is_some_and(|(at, _)| view.now_ns.saturating_sub(*at) < READING_GAP_MIN) {
@@ -275,7 +275,7 @@ fn not_supported(counted: &FlowStats) -> Option<String> {
 }
 
 impl Control {
-    pub(super) fn active_pgids(&self) -> Reply {
+    pub(in crate::control) fn active_pgids(&self) -> Reply {
         let mut reply_of = ActivePgids::default();
         for (pg_id, active) in &self.groups.active {
             match active.group.is_latency() {
@@ -286,7 +286,7 @@ impl Control {
         reply(&reply_of)
     }
 
-    pub(super) fn pgid_stats(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn pgid_stats(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let wanted = pgids(fields)?;
         let groups = self.groups.active.iter();
         let groups =
@@ -334,7 +334,7 @@ impl Control {
         Ok(())
     }
 
-    pub(super) fn remove_rx_filters(&self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn remove_rx_filters(&self, fields: &Fields<'_>) -> Reply {
         let params = ProfileParams::parse(fields)?;
         let port = self.port(params.port)?;
         for name in port.profile_names(&params.profile)? {

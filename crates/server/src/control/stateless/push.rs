@@ -10,16 +10,20 @@ use allosaur_engine::stream::{
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use serde_json::json;
 
-use super::stream::decode_packet;
-use super::traffic::check_frames;
-use super::{Action, Control, Reply, View};
+use crate::control::stateless::stream::decode_packet;
+use crate::control::stateless::traffic::check_frames;
+use crate::control::{Action, Control, Reply, View};
 
 /// Who pushes packets that last no longer is answered when they have left: what watches them may be
 /// stopped then.
 const PUSH_WAIT_MAX: Nanos = 10 * MILLISECOND;
 
 impl Control {
-    pub(super) fn push_packets(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn push_packets(
+        &mut self,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         let params = PushPackets::parse(fields)?;
         let port = self.port(params.port)?;
         let streams = pushed_streams(&params)?;

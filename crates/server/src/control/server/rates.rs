@@ -20,7 +20,7 @@ const HISTORY: usize = 20;
 
 /// Rates of everything, as of the last reading.
 #[derive(Debug, Default)]
-pub(super) struct Rates {
+pub(in crate::control) struct Rates {
     readings: VecDeque<(Nanos, Snapshot)>,
     ports: Vec<PortRates>,
     cores: Vec<CoreLoad>,
@@ -29,7 +29,7 @@ pub(super) struct Rates {
 
 /// Rates of one port, a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct PortRates {
+pub(in crate::control) struct PortRates {
     pub(super) tx_pps: f64,
     pub(super) tx_bps: f64,
     pub(super) rx_pps: f64,
@@ -39,16 +39,16 @@ pub(super) struct PortRates {
 
 /// How busy one data thread is, in percent.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CoreLoad {
+pub(in crate::control) struct CoreLoad {
     /// Over the last second.
-    pub(super) percent: f64,
+    pub(in crate::control) percent: f64,
     /// Over single intervals, newest first.
     pub(super) history: VecDeque<u32>,
 }
 
 impl Rates {
     /// Takes a reading, if the last one is old enough.
-    pub(super) fn read(&mut self, now_ns: Nanos, snapshot: &Snapshot) {
+    pub(in crate::control) fn read(&mut self, now_ns: Nanos, snapshot: &Snapshot) {
         let last = self.readings.back();
         if last.is_some_and(|(at, _)| now_ns.saturating_sub(*at) < READING_GAP_MIN) {
             return;
@@ -61,17 +61,17 @@ impl Rates {
     }
 
     /// The rates of a port.
-    pub(super) fn port(&self, port: usize) -> PortRates {
+    pub(in crate::control) fn port(&self, port: usize) -> PortRates {
         self.ports.get(port).copied().unwrap_or_default()
     }
 
     /// The load of each data thread.
-    pub(super) fn cores(&self) -> &[CoreLoad] {
+    pub(in crate::control) fn cores(&self) -> &[CoreLoad] {
         &self.cores
     }
 
     /// How busy the busiest receive thread was over the last second, in percent.
-    pub(super) fn receive_percent(&self) -> f64 {
+    pub(in crate::control) fn receive_percent(&self) -> f64 {
         self.receive_percent
     }
 

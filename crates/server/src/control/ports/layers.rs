@@ -5,31 +5,31 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use allosaur_engine::host::HostSettings;
 use serde_json::{Value, json};
 
-use super::config::mac_text;
+use crate::control::config::mac_text;
 use crate::rx_taps::ServiceMode;
 
 /// The addresses of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Layers {
-    pub(super) destination_mac: [u8; 6],
-    pub(super) ipv4: Option<Ipv4Layer>,
-    pub(super) ipv6: Option<Ipv6Addr>,
-    pub(super) vlan: Vec<u16>,
+pub(in crate::control) struct Layers {
+    pub(in crate::control) destination_mac: [u8; 6],
+    pub(in crate::control) ipv4: Option<Ipv4Layer>,
+    pub(in crate::control) ipv6: Option<Ipv6Addr>,
+    pub(in crate::control) vlan: Vec<u16>,
 }
 
 /// Its address for IPv4, and its gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ipv4Layer {
-    pub(super) source: Ipv4Addr,
-    pub(super) destination: Ipv4Addr,
-    pub(super) resolved: bool,
+pub(in crate::control) struct Ipv4Layer {
+    pub(in crate::control) source: Ipv4Addr,
+    pub(in crate::control) destination: Ipv4Addr,
+    pub(in crate::control) resolved: bool,
     /// The port looks for its gateway by itself. Clients resolve the gateways that they set.
     pub(super) seeking: bool,
 }
 
 impl Layers {
     /// Layer 2 mode, towards `destination_mac`.
-    pub(super) fn new(destination_mac: [u8; 6]) -> Layers {
+    pub(in crate::control) fn new(destination_mac: [u8; 6]) -> Layers {
         Layers {
             destination_mac,
             ipv4: None,
@@ -39,22 +39,22 @@ impl Layers {
     }
 
     /// Where frames go, as far as it is known.
-    pub(super) fn destination_mac(&self) -> [u8; 6] {
+    pub(in crate::control) fn destination_mac(&self) -> [u8; 6] {
         self.destination_mac
     }
 
     /// The VLAN that its frames are in, the outer one of several.
-    pub(super) fn outer_vlan(&self) -> Option<u16> {
+    pub(in crate::control) fn outer_vlan(&self) -> Option<u16> {
         self.vlan.first().copied()
     }
 
     /// The VLAN tags of its frames, the outer first.
-    pub(super) fn tags(&self) -> &[u16] {
+    pub(in crate::control) fn tags(&self) -> &[u16] {
         &self.vlan
     }
 
     /// The gateway whose MAC address is not known yet.
-    pub(super) fn unresolved_gateway(&self) -> Option<Ipv4Addr> {
+    pub(in crate::control) fn unresolved_gateway(&self) -> Option<Ipv4Addr> {
         self.ipv4
             .filter(|layer| !layer.resolved)
             .map(|layer| layer.destination)
@@ -67,7 +67,7 @@ impl Layers {
     }
 
     /// The port as a host on its network, which answers ping or not.
-    pub(super) fn host(&self, mac: [u8; 6], answers_echo: bool) -> HostSettings {
+    pub(in crate::control) fn host(&self, mac: [u8; 6], answers_echo: bool) -> HostSettings {
         let link_local = link_local(mac);
         let mut ipv6: Vec<Ipv6Addr> = self.ipv6.into_iter().collect();
         if self.ipv6.is_some_and(|address| address != link_local) {
@@ -117,13 +117,13 @@ impl Layers {
     }
 
     /// As `get_port_status` shows it.
-    pub(super) fn vlan(&self) -> Value {
+    pub(in crate::control) fn vlan(&self) -> Value {
         json!({"tags": self.vlan})
     }
 }
 
 /// Whether a port answers ping: with streams in service mode only, with flows always. So does TRex.
-pub(super) fn answers_echo(is_stateful: bool, service: ServiceMode) -> bool {
+pub(in crate::control) fn answers_echo(is_stateful: bool, service: ServiceMode) -> bool {
     is_stateful || service.is_on()
 }
 

@@ -8,117 +8,117 @@ use allosaur_api::limits::{PROFILE_NAME_BYTES_MAX, PROFILES_MAX, STREAMS_MAX};
 use allosaur_engine::stream::{Profile as Compiled, ProfileKey, StreamId, StreamSpec};
 use allosaur_engine::time::Nanos;
 
-use super::config::{LinkOwner, PortConfig};
-use super::layers::Layers;
-use super::owner::Owner;
-use super::pending::JobId;
+use crate::control::config::{LinkOwner, PortConfig};
+use crate::control::pending::JobId;
+use crate::control::ports::layers::Layers;
+use crate::control::ports::owner::Owner;
 use crate::rx_taps::{Reception, ServiceMode};
 
 /// The profile that is always there.
-pub(super) const DEFAULT_PROFILE: &str = "_";
+pub(in crate::control) const DEFAULT_PROFILE: &str = "_";
 /// What stands for all profiles.
-pub(super) const ALL_PROFILES: &str = "*";
+pub(in crate::control) const ALL_PROFILES: &str = "*";
 
 /// The engine refuses profiles that are larger; they are not let in.
 const _: () = assert!(STREAMS_MAX <= allosaur_engine::stream::spec::STREAMS_MAX);
 
 /// A port.
 #[derive(Debug)]
-pub(super) struct Port {
-    pub(super) config: PortConfig,
+pub(in crate::control) struct Port {
+    pub(in crate::control) config: PortConfig,
     /// The data threads that served it at the start; `core_id` counts along this list.
-    pub(super) threads: Vec<usize>,
-    pub(super) owner: Option<Owner>,
-    pub(super) promiscuous: bool,
-    pub(super) multicast: bool,
+    pub(in crate::control) threads: Vec<usize>,
+    pub(in crate::control) owner: Option<Owner>,
+    pub(in crate::control) promiscuous: bool,
+    pub(in crate::control) multicast: bool,
     /// Its link, and the UDP ports that carry VXLAN.
-    pub(super) reception: Reception,
+    pub(in crate::control) reception: Reception,
     /// Why the link is down, where the system says so.
     pub(super) link_cause: &'static str,
-    pub(super) layers: Layers,
+    pub(in crate::control) layers: Layers,
     /// The most that users may send, at layer 1, also when forced.
-    pub(super) load_max_bps: Option<f64>,
-    pub(super) service: ServiceMode,
+    pub(in crate::control) load_max_bps: Option<f64>,
+    pub(in crate::control) service: ServiceMode,
     /// Who set it last.
-    pub(super) service_session: Option<u32>,
-    pub(super) profiles: BTreeMap<String, Profile>,
+    pub(in crate::control) service_session: Option<u32>,
+    pub(in crate::control) profiles: BTreeMap<String, Profile>,
     /// What it sends of a capture; no profile runs then.
-    pub(super) playing: Option<Playing>,
+    pub(in crate::control) playing: Option<Playing>,
     /// The capture that is read for it, to be sent.
-    pub(super) reading: Option<Reading>,
+    pub(in crate::control) reading: Option<Reading>,
     /// The receive thread was asked for the MAC address of its gateway.
     pub(super) asks_for_gateway: bool,
 }
 
 /// A profile: streams, and their run while they are sent.
 #[derive(Debug, Default)]
-pub(super) struct Profile {
-    pub(super) streams: BTreeMap<StreamId, StoredStream>,
-    pub(super) run: Option<Run>,
+pub(in crate::control) struct Profile {
+    pub(in crate::control) streams: BTreeMap<StreamId, StoredStream>,
+    pub(in crate::control) run: Option<Run>,
 }
 
 /// A stream as it was given, and what it means.
 #[derive(Clone, Debug)]
-pub(super) struct StoredStream {
-    pub(super) json: String,
-    pub(super) spec: StreamSpec,
+pub(in crate::control) struct StoredStream {
+    pub(in crate::control) json: String,
+    pub(in crate::control) spec: StreamSpec,
     /// The packet group that it is in.
-    pub(super) pg_id: Option<u32>,
+    pub(in crate::control) pg_id: Option<u32>,
 }
 
 /// A profile that is being sent.
 #[derive(Clone, Debug)]
-pub(super) struct Run {
-    pub(super) key: ProfileKey,
+pub(in crate::control) struct Run {
+    pub(in crate::control) key: ProfileKey,
     /// The data threads that have not answered yet that they are through.
-    pub(super) running: Vec<usize>,
+    pub(in crate::control) running: Vec<usize>,
     /// It was told to stop.
-    pub(super) stopping: bool,
+    pub(in crate::control) stopping: bool,
     /// Its highest rate at layer 1.
-    pub(super) l1_bps: f64,
-    pub(super) compiled: Arc<Compiled>,
+    pub(in crate::control) l1_bps: f64,
+    pub(in crate::control) compiled: Arc<Compiled>,
     /// What the rates of its streams are multiplied by.
-    pub(super) factor: f64,
+    pub(in crate::control) factor: f64,
     /// Of streams that were updated by themselves.
-    pub(super) stream_factors: BTreeMap<StreamId, f64>,
+    pub(in crate::control) stream_factors: BTreeMap<StreamId, f64>,
     /// The session that started it.
-    pub(super) session: u32,
-    pub(super) start_at: Nanos,
+    pub(in crate::control) session: u32,
+    pub(in crate::control) start_at: Nanos,
     /// How long it lasts; `None` until it is stopped.
-    pub(super) duration_s: Option<f64>,
-    pub(super) paused: bool,
+    pub(in crate::control) duration_s: Option<f64>,
+    pub(in crate::control) paused: bool,
     /// The data threads that have not answered yet that a change has taken effect, and when it
     /// does.
-    pub(super) changing: Vec<usize>,
-    pub(super) changing_at: Nanos,
+    pub(in crate::control) changing: Vec<usize>,
+    pub(in crate::control) changing_at: Nanos,
 }
 
 /// A capture that is being sent.
 #[derive(Clone, Debug)]
-pub(super) struct Playing {
-    pub(super) key: ProfileKey,
+pub(in crate::control) struct Playing {
+    pub(in crate::control) key: ProfileKey,
     /// Who started it.
-    pub(super) session: u32,
+    pub(in crate::control) session: u32,
     /// The data thread that sends it.
-    pub(super) core: usize,
+    pub(in crate::control) core: usize,
     /// It was told to stop.
-    pub(super) stopping: bool,
+    pub(in crate::control) stopping: bool,
     /// The port that sends the other direction, and by which key: stopped together with this one.
-    pub(super) peer: Option<(u8, ProfileKey)>,
+    pub(in crate::control) peer: Option<(u8, ProfileKey)>,
 }
 
 /// A capture that is being read for a port.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading {
-    pub(super) job: JobId,
+pub(in crate::control) struct Reading {
+    pub(in crate::control) job: JobId,
     /// Who asked for it.
-    pub(super) session: u32,
+    pub(in crate::control) session: u32,
 }
 
 /// What a profile or a port is doing; the later, the busier. The link is no part of it: TRex's
 /// client takes a state `DOWN` for an error of the server, and reads the attribute `link`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum State {
+pub(in crate::control) enum State {
     Idle,
     Streams,
     Pause,
@@ -129,7 +129,7 @@ pub(super) enum State {
 
 impl State {
     /// As the RPC calls it.
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::control) fn name(self) -> &'static str {
         match self {
             State::Idle => "IDLE",
             State::Streams => "STREAMS",
@@ -141,7 +141,7 @@ impl State {
 }
 
 impl Port {
-    pub(super) fn new(config: PortConfig) -> Port {
+    pub(in crate::control) fn new(config: PortConfig) -> Port {
         Port {
             threads: config.cores.clone(),
             layers: Layers::new(config.destination_mac),
@@ -162,7 +162,7 @@ impl Port {
     }
 
     /// The busiest of its profiles, unless it sends a capture or is about to.
-    pub(super) fn state(&self) -> State {
+    pub(in crate::control) fn state(&self) -> State {
         if self.playing.is_some() || self.reading.is_some() {
             return State::Playing;
         }
@@ -179,14 +179,14 @@ impl Port {
     }
 
     /// Whether a data thread sends on it, streams or a capture.
-    pub(super) fn is_sent_on_by(&self, core: usize) -> bool {
+    pub(in crate::control) fn is_sent_on_by(&self, core: usize) -> bool {
         let mut runs = self.profiles.values().filter_map(|p| p.run.as_ref());
         let plays = |playing: &Playing| playing.core == core;
         runs.any(|run| run.running.contains(&core)) || self.playing.as_ref().is_some_and(plays)
     }
 
     /// Refuses to send into a link that is down.
-    pub(super) fn check_link_up(&self) -> Result<(), Error> {
+    pub(in crate::control) fn check_link_up(&self) -> Result<(), Error> {
         let remedy = match (self.reception.link_up, self.config.link) {
             (true, _) => return Ok(()),
             (false, LinkOwner::Server { .. }) => "Switch it up (set_port_attr with link_status)",
@@ -199,7 +199,7 @@ impl Port {
     }
 
     /// The data threads that transmit on it, one at least.
-    pub(super) fn cores(&self) -> Result<&[usize], Error> {
+    pub(in crate::control) fn cores(&self) -> Result<&[usize], Error> {
         match self.config.cores.as_slice() {
             [] => Err(Error::execution(
                 "the port has no data thread left, they broke down: restart the server",
@@ -209,18 +209,18 @@ impl Port {
     }
 
     /// A profile that is there.
-    pub(super) fn profile(&self, name: &str) -> Result<&Profile, Error> {
+    pub(in crate::control) fn profile(&self, name: &str) -> Result<&Profile, Error> {
         self.profiles.get(name).ok_or_else(|| unknown_profile(name))
     }
 
     /// A profile that is there, to be changed.
-    pub(super) fn profile_mut(&mut self, name: &str) -> Result<&mut Profile, Error> {
+    pub(in crate::control) fn profile_mut(&mut self, name: &str) -> Result<&mut Profile, Error> {
         let found = self.profiles.get_mut(name);
         found.ok_or_else(|| unknown_profile(name))
     }
 
     /// A profile, made if it is not there.
-    pub(super) fn profile_or_new(&mut self, name: &str) -> Result<&mut Profile, Error> {
+    pub(in crate::control) fn profile_or_new(&mut self, name: &str) -> Result<&mut Profile, Error> {
         if !self.profiles.contains_key(name) {
             self.check_new_profile(name)?;
         }
@@ -228,7 +228,7 @@ impl Port {
     }
 
     /// The names that a profile parameter means: itself, or all there are.
-    pub(super) fn profile_names(&self, name: &str) -> Result<Vec<String>, Error> {
+    pub(in crate::control) fn profile_names(&self, name: &str) -> Result<Vec<String>, Error> {
         if name == ALL_PROFILES {
             return Ok(self.profiles.keys().cloned().collect());
         }
@@ -260,7 +260,7 @@ impl Port {
 }
 
 impl Profile {
-    pub(super) fn state(&self) -> State {
+    pub(in crate::control) fn state(&self) -> State {
         match (&self.run, self.streams.is_empty()) {
             (Some(run), _) if run.paused => State::Pause,
             (Some(_), _) => State::Transmit,
@@ -270,7 +270,11 @@ impl Profile {
     }
 
     /// Refuses `command` while the profile is being sent.
-    pub(super) fn check_not_transmitting(&self, command: &str, name: &str) -> Result<(), Error> {
+    pub(in crate::control) fn check_not_transmitting(
+        &self,
+        command: &str,
+        name: &str,
+    ) -> Result<(), Error> {
         let Some(run) = &self.run else {
             return Ok(());
         };
@@ -283,7 +287,11 @@ impl Profile {
     }
 
     /// Adds a stream.
-    pub(super) fn add(&mut self, stream: StoredStream, name: &str) -> Result<(), Error> {
+    pub(in crate::control) fn add(
+        &mut self,
+        stream: StoredStream,
+        name: &str,
+    ) -> Result<(), Error> {
         self.check_not_transmitting("add", name)?;
         let id = stream.spec.id;
         if self.streams.contains_key(&id) {
@@ -304,7 +312,12 @@ impl Profile {
 }
 
 /// The error of a command that a profile's state forbids.
-pub(super) fn wrong_state(command: &str, state: State, profile: &str, remedy: &str) -> Error {
+pub(in crate::control) fn wrong_state(
+    command: &str,
+    state: State,
+    profile: &str,
+    remedy: &str,
+) -> Error {
     let state = state.name();
     Error::execution(format!(
         "command '{command}' cannot be executed on current state: '{state} on \

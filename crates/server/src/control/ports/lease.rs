@@ -8,14 +8,19 @@ use allosaur_api::events::Event;
 use allosaur_api::{Access, Fields, Method};
 use allosaur_engine::time::{Nanos, SECOND};
 
-use super::owner::Step;
-use super::{Control, View};
+use crate::control::ports::owner::Step;
+use crate::control::{Control, View};
 
 /// What one tick adds to the silence of an owner at most; ticks are half a second apart.
 const TICK_COUNTED_MAX: Nanos = SECOND;
 impl Control {
     /// The owner who makes this request is there: its leases begin anew. One that is over stays over.
-    pub(super) fn renew_leases(&mut self, access: Access, method: Method, fields: &Fields<'_>) {
+    pub(in crate::control) fn renew_leases(
+        &mut self,
+        access: Access,
+        method: Method,
+        fields: &Fields<'_>,
+    ) {
         let session = match access {
             Access::Owner => fields
                 .byte("port_id")
@@ -37,7 +42,7 @@ impl Control {
     }
 
     /// Ends the leases of owners that have been silent too long; to be called at each tick.
-    pub(super) fn run_leases(&mut self, view: &View<'_>) {
+    pub(in crate::control) fn run_leases(&mut self, view: &View<'_>) {
         let passed = view.now_ns.saturating_sub(self.ticked_ns);
         let passed = passed.min(TICK_COUNTED_MAX);
         self.ticked_ns = view.now_ns;
@@ -60,7 +65,7 @@ impl Control {
     }
 
     /// The data threads are through with what a port sent: if its lease is over, it is released.
-    pub(super) fn release_at_rest(&mut self, id: u8, now_ns: Nanos) {
+    pub(in crate::control) fn release_at_rest(&mut self, id: u8, now_ns: Nanos) {
         let Some(port) = self.ports.get(usize::from(id)) else {
             return;
         };

@@ -17,21 +17,27 @@ use allosaur_engine::stream::{
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::json;
 
-use super::config::PortConfig;
-use super::pending::Wait;
-use super::port::{ALL_PROFILES, DEFAULT_PROFILE, Port, Profile, Run, State, wrong_state};
-use super::{Action, Control, ControlConfig, Reply, View, reply};
+use crate::control::config::PortConfig;
+use crate::control::pending::Wait;
+use crate::control::ports::port::{
+    ALL_PROFILES, DEFAULT_PROFILE, Port, Profile, Run, State, wrong_state,
+};
+use crate::control::{Action, Control, ControlConfig, Reply, View, reply};
 
 /// Traffic that starts "now" starts so much later, so that all data threads hear of it in time
 /// and start together.
-pub(super) const START_LEAD: Nanos = MILLISECOND;
+pub(in crate::control) const START_LEAD: Nanos = MILLISECOND;
 /// How far ahead a start may be asked for: a day.
 const START_AHEAD_MAX_S: f64 = 86_400.0;
 /// Rounding is no excess: so much above the line rate is still accepted.
 const LINE_RATE_SLACK: f64 = 1.0001;
 
 impl Control {
-    pub(super) fn start_traffic(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn start_traffic(
+        &mut self,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         let params = StartTraffic::parse(fields)?;
         let port = self.port(params.port)?;
         port.check_not_playing("start", &params.profile)?;
@@ -110,21 +116,21 @@ impl Control {
         }
     }
 
-    pub(super) fn validate(&self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn validate(&self, fields: &Fields<'_>) -> Reply {
         let params = ProfileParams::parse(fields)?;
         let port = self.port(params.port)?;
         let compiled = compile(port, &params.profile, &self.config, "validate")?;
         reply(&validated(&compiled, port.config.line_rate_bps))
     }
 
-    pub(super) fn stop_traffic(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn stop_traffic(&mut self, fields: &Fields<'_>) -> Reply {
         let params = ProfileParams::parse(fields)?;
         self.stop_profiles(params.port, &params.profile)?;
         Ok(json!({}))
     }
 
     /// Tells the data threads to stop a profile of a port, or all for `*`.
-    pub(super) fn stop_profiles(&mut self, id: u8, profile: &str) -> Result<(), Error> {
+    pub(in crate::control) fn stop_profiles(&mut self, id: u8, profile: &str) -> Result<(), Error> {
         let port = self.port_mut(id)?;
         let mut commands = Vec::new();
         for name in port.profile_names(profile)? {
@@ -146,7 +152,12 @@ impl Control {
     }
 
     /// Takes note of what a data thread did, and answers who waits for it.
-    pub(super) fn note_worker_event(&mut self, core: usize, event: ProfileEvent, now_ns: Nanos) {
+    pub(in crate::control) fn note_worker_event(
+        &mut self,
+        core: usize,
+        event: ProfileEvent,
+        now_ns: Nanos,
+    ) {
         let (port, key) = match event {
             ProfileEvent::ProfileDone { port, profile, .. }
             | ProfileEvent::ProfileStopped { port, profile, .. } => {
@@ -374,12 +385,12 @@ fn check_pinned(port: &Port, compiled: &Compiled, shares: &[CoreShare]) -> Resul
 }
 
 /// What a profile needs of the line at a factor.
-pub(super) fn l1_bps(compiled: &Compiled, factor: f64) -> f64 {
+pub(in crate::control) fn l1_bps(compiled: &Compiled, factor: f64) -> f64 {
     compiled.fixed_rates().bps_l1_max + compiled.rates().bps_l1_max * factor
 }
 
 /// What `rates` must be multiplied by, so that they and the `fixed` ones are as `multiplier` says.
-pub(super) fn factor(
+pub(in crate::control) fn factor(
     port: &Port,
     multiplier: Multiplier,
     rates: &ProfileRates,

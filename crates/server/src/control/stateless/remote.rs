@@ -13,12 +13,12 @@ use allosaur_engine::stream::{ProfileKey, Replay};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use serde_json::json;
 
-use super::port::{Playing, Port, Reading, State, wrong_state};
-use super::traffic::START_LEAD;
-use super::{Action, Control, Job, JobResult, Reply, View, check_owner};
+use crate::control::ports::port::{Playing, Port, Reading, State, wrong_state};
+use crate::control::stateless::traffic::START_LEAD;
+use crate::control::{Action, Control, Job, JobResult, Reply, View, check_owner};
 
 impl Control {
-    pub(super) fn push_remote(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn push_remote(&mut self, fields: &Fields<'_>) -> Reply {
         let params = PushRemote::parse(fields)?;
         self.check_can_play(params.port, &params)?;
         let peer = self.peer_of(&params)?;
@@ -172,7 +172,7 @@ impl Control {
     }
 
     /// Stops what the port sends of a capture, and what its peer sends of the same.
-    pub(super) fn stop_playing(&mut self, port: u8) {
+    pub(in crate::control) fn stop_playing(&mut self, port: u8) {
         self.stop_reading(port);
         let playing = self.ports[usize::from(port)].playing.as_ref();
         let Some(playing) = playing else {

@@ -7,13 +7,13 @@ use allosaur_engine::host::ANNOUNCE_INTERVAL;
 use allosaur_engine::time::SECOND;
 use serde_json::{Value, json};
 
-use super::captures::fetched;
-use super::layers::answers_echo;
-use super::{Control, Reply};
+use crate::control::capture::fetched;
+use crate::control::ports::layers::answers_echo;
+use crate::control::{Control, Reply};
 use crate::rx_taps::{Answer, PortState, Request, ServiceMask, ServiceMode};
 
 impl Control {
-    pub(super) fn service(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn service(&mut self, fields: &Fields<'_>) -> Reply {
         let params = Service::parse(fields)?;
         let mode = match (params.filtered, params.enabled) {
             (true, _) => ServiceMode::Filtered(ServiceMask(params.mask)),
@@ -36,7 +36,7 @@ impl Control {
     }
 
     /// Ends the service mode that a session switched on.
-    pub(super) fn end_service_of(&mut self, id: u8, session: u32) {
+    pub(in crate::control) fn end_service_of(&mut self, id: u8, session: u32) {
         let port = &self.ports[usize::from(id)];
         if port.service == ServiceMode::Off || port.service_session != Some(session) {
             return;
@@ -45,7 +45,7 @@ impl Control {
         ended.expect("the port is there");
     }
 
-    pub(super) fn set_rx_feature(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn set_rx_feature(&mut self, fields: &Fields<'_>) -> Reply {
         let params = SetRxFeature::parse(fields)?;
         let port = self.port(params.port)?;
         let is_queue = params.feature == "queue";
@@ -71,7 +71,7 @@ impl Control {
         Ok(json!({}))
     }
 
-    pub(super) fn rx_queue_packets(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn rx_queue_packets(&mut self, fields: &Fields<'_>) -> Reply {
         let id = port_id(fields)?;
         if !self.port(id)?.service.is_on() {
             return Err(Error::execution(format!(
@@ -89,7 +89,7 @@ impl Control {
 }
 
 /// What watches a port, as `get_port_status` shows it.
-pub(super) fn receive_features(state: &PortState, announces: bool) -> Value {
+pub(in crate::control) fn receive_features(state: &PortState, announces: bool) -> Value {
     let off = json!({"is_active": false});
     let announcing = match announces {
         false => off.clone(),

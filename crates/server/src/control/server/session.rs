@@ -17,7 +17,7 @@ const SILENCE_MAX: Nanos = SESSION_SILENCE_S_MAX * SECOND;
 
 /// All sessions.
 #[derive(Debug, Default)]
-pub(super) struct Sessions {
+pub(in crate::control) struct Sessions {
     by_id: HashMap<u32, Session>,
 }
 
@@ -34,7 +34,7 @@ struct Session {
 impl Sessions {
     /// Makes sure that a session is known, and that it counts as heard from. `owns` says which
     /// sessions own a port: those are never forgotten to make room.
-    pub(super) fn touch(
+    pub(in crate::control) fn touch(
         &mut self,
         id: u32,
         now_ns: Nanos,
@@ -57,7 +57,7 @@ impl Sessions {
     }
 
     /// Takes all events out of a session's queue.
-    pub(super) fn take(&mut self, id: u32) -> Vec<Value> {
+    pub(in crate::control) fn take(&mut self, id: u32) -> Vec<Value> {
         let Some(session) = self.by_id.get_mut(&id) else {
             return Vec::new();
         };
@@ -66,13 +66,13 @@ impl Sessions {
     }
 
     /// Whether a session has fetched all its events, or is not there.
-    pub(super) fn has_fetched(&self, id: u32) -> bool {
+    pub(in crate::control) fn has_fetched(&self, id: u32) -> bool {
         let session = self.by_id.get(&id);
         session.is_none_or(|session| session.queue.is_empty())
     }
 
     /// Whether a session that had fetched everything has the server's end still to fetch.
-    pub(super) fn await_farewell(&self) -> bool {
+    pub(in crate::control) fn await_farewell(&self) -> bool {
         let mut sessions = self.by_id.values();
         sessions.any(|session| {
             let first = session.queue.front();
@@ -81,7 +81,12 @@ impl Sessions {
     }
 
     /// Queues an event for every session that still listens.
-    pub(super) fn queue(&mut self, event: Event, now_ns: Nanos, owns: impl Fn(u32) -> bool) {
+    pub(in crate::control) fn queue(
+        &mut self,
+        event: Event,
+        now_ns: Nanos,
+        owns: impl Fn(u32) -> bool,
+    ) {
         self.by_id
             .retain(|id, session| !session.is_silent(now_ns) || owns(*id));
         let event = Arc::new(event);

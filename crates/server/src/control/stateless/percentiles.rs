@@ -34,7 +34,7 @@ struct Encoder {
 
 impl Percentiles {
     /// Adds what the times say to `lat`: percentiles in microseconds, and `hdrh`.
-    pub(super) fn describe(&mut self, times: &Histogram, lat: &mut Map<String, Value>) {
+    pub(in crate::control) fn describe(&mut self, times: &Histogram, lat: &mut Map<String, Value>) {
         lat.extend(shares(times));
         let encoder = self.encoder.get_or_insert_with(Encoder::new);
         if let Some(text) = encoder.encode(times) {
@@ -91,7 +91,7 @@ impl Encoder {
 }
 
 /// Percentiles by their names, in microseconds.
-pub(super) fn shares(times: &Histogram) -> impl Iterator<Item = (String, Value)> + '_ {
+pub(in crate::control) fn shares(times: &Histogram) -> impl Iterator<Item = (String, Value)> + '_ {
     PERCENTILES.iter().map(|(name, percent)| {
         let usec = hundredths_of_usec(times.percentile_ns(*percent));
         ((*name).to_owned(), json!(usec))
@@ -99,7 +99,7 @@ pub(super) fn shares(times: &Histogram) -> impl Iterator<Item = (String, Value)>
 }
 
 /// Microseconds with two decimals.
-pub(super) fn hundredths_of_usec(ns: Nanos) -> f64 {
+pub(in crate::control) fn hundredths_of_usec(ns: Nanos) -> f64 {
     (ns as f64 / 10.0).round() / 100.0
 }
 

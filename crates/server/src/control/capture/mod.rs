@@ -1,5 +1,7 @@
 //! Commands that capture packets, and what all watching of frames has in common.
 
+pub(super) mod service;
+
 use allosaur_api::commands::captures::{Capture, CapturePort, FetchedPacket, StartCapture};
 use allosaur_api::commands::ports::port_id;
 use allosaur_api::{Error, Fields};
@@ -8,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::{Control, Reply, View};
+use crate::control::{Control, Reply, View};
 use crate::rx_taps::filter::Filter;
 use crate::rx_taps::{Answer, CaptureState, Endpoint, Format, PortState, Request};
 

@@ -1,5 +1,10 @@
 //! Commands about the server itself, and about its asynchronous channel.
 
+pub(super) mod rates;
+pub(super) mod session;
+mod statistics;
+pub(super) mod status;
+
 use std::collections::BTreeMap;
 
 use allosaur_api::commands::events::{Events, PublishNow, session_id};
@@ -12,9 +17,9 @@ use allosaur_api::{Error, Fields, commands};
 use allosaur_engine::flow_stats::FLOW_GROUPS;
 use serde_json::{Value, json};
 
-use super::config::mac_text;
-use super::port::{Port, State};
-use super::{Action, Control, Reply, View, owns_a_port, reply};
+use crate::control::config::mac_text;
+use crate::control::ports::port::{Port, State};
+use crate::control::{Action, Control, Reply, View, owns_a_port, reply};
 
 /// The modes, as clients name them in the handshake, with the versions of their RPC.
 const STATELESS_API: Api = Api("STL", (5, 1));

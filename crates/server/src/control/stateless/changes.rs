@@ -17,12 +17,16 @@ use allosaur_engine::stream::{ProfileRates, StreamId};
 use allosaur_engine::time::Nanos;
 use serde_json::json;
 
-use super::port::{Port, Profile, Run, State, wrong_state};
-use super::traffic::{START_LEAD, check_line_rate, factor, l1_bps};
-use super::{Action, Control, Reply, View, reply};
+use crate::control::ports::port::{Port, Profile, Run, State, wrong_state};
+use crate::control::stateless::traffic::{START_LEAD, check_line_rate, factor, l1_bps};
+use crate::control::{Action, Control, Reply, View, reply};
 
 impl Control {
-    pub(super) fn pause_traffic(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn pause_traffic(
+        &mut self,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         let ProfileParams { port, profile } = ProfileParams::parse(fields)?;
         self.port(port)?.check_not_playing("pause", &profile)?;
         let found = self.port_mut(port)?.profile_mut(&profile)?;
@@ -39,7 +43,11 @@ impl Control {
         Ok(json!({}))
     }
 
-    pub(super) fn resume_traffic(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn resume_traffic(
+        &mut self,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         let ProfileParams { port, profile } = ProfileParams::parse(fields)?;
         self.port(port)?.check_not_playing("resume", &profile)?;
         let all_paused = self.port(port)?.state() == State::Pause;
@@ -54,7 +62,11 @@ impl Control {
         Ok(json!({}))
     }
 
-    pub(super) fn update_traffic(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn update_traffic(
+        &mut self,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         let params = UpdateTraffic::parse(fields)?;
         let port = self.port(params.port)?;
         port.check_not_playing("update", &params.profile)?;
@@ -89,7 +101,11 @@ impl Control {
         reply(&Updated { multiplier })
     }
 
-    pub(super) fn pause_streams(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn pause_streams(
+        &mut self,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         let params = StreamsParams::parse(fields)?;
         let run = self.run_for_streams(&params, "pause_streams")?;
         check_pausable(run, &params.profile)?;
@@ -98,7 +114,11 @@ impl Control {
         Ok(json!({}))
     }
 
-    pub(super) fn resume_streams(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn resume_streams(
+        &mut self,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         let params = StreamsParams::parse(fields)?;
         self.run_for_streams(&params, "resume_streams")?;
         let change = Change::ResumeStreams(params.stream_ids.into());
@@ -106,7 +126,11 @@ impl Control {
         Ok(json!({}))
     }
 
-    pub(super) fn update_streams(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn update_streams(
+        &mut self,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         let params = UpdateStreams::parse(fields)?;
         let streams = &params.streams;
         let run = self.run_for_streams(streams, "update_streams")?;

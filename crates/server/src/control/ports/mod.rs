@@ -1,5 +1,11 @@
 //! Commands about ports: state, attributes and ownership.
 
+mod addresses;
+pub(super) mod layers;
+mod lease;
+pub(super) mod owner;
+pub(super) mod port;
+
 use std::collections::BTreeSet;
 
 use allosaur_api::commands::ports::{
@@ -12,10 +18,10 @@ use allosaur_engine::flow_stats::{self, VxlanPorts};
 use allosaur_engine::time::Nanos;
 use serde_json::{Map, Value, json};
 
-use super::owner::{Lease, Owner};
-use super::port::{ALL_PROFILES, Port, Profile};
-use super::service::receive_features;
-use super::{Action, Control, LinkOwner, Reply, View, owns_a_port, reply};
+use crate::control::capture::service::receive_features;
+use crate::control::ports::owner::{Lease, Owner};
+use crate::control::ports::port::{ALL_PROFILES, Port, Profile};
+use crate::control::{Action, Control, LinkOwner, Reply, View, owns_a_port, reply};
 use crate::rx_taps::{Answer, MacFilter, PortState, Reception, Request, ServiceMode};
 
 /// Attributes that exist, and that no port of this version can change; the link of an interface

@@ -10,9 +10,9 @@ use allosaur_api::commands::statistics::{
 use allosaur_engine::time::FCS_BYTES;
 use serde_json::{Map, Value, json};
 
-use super::port::Port;
-use super::rates::CoreLoad;
-use super::{Action, Control, LinkOwner, Reply, View, reply};
+use crate::control::ports::port::Port;
+use crate::control::server::rates::CoreLoad;
+use crate::control::{Action, Control, LinkOwner, Reply, View, reply};
 use crate::counters::PortCounters;
 
 /// The extended counters of a port: TRex's names first, then the errors that we can tell apart.
@@ -36,7 +36,7 @@ fn xstats_names<'a>(view: &View<'a>) -> impl Iterator<Item = &'a str> + use<'a> 
 }
 
 impl Control {
-    pub(super) fn global_stats(&self, view: &View<'_>) -> GlobalStats {
+    pub(in crate::control) fn global_stats(&self, view: &View<'_>) -> GlobalStats {
         let mut stats = GlobalStats {
             m_cpu_util: mean(self.rates.cores().iter().map(|core| core.percent)),
             m_cpu_util_raw: mean(self.rates.cores().iter().map(newest_percent)),
@@ -73,7 +73,7 @@ impl Control {
         stats.m_total_missed_packets += port.transmit.missed_packets;
     }
 
-    pub(super) fn port_stats(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn port_stats(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = PortStatsParams::parse(fields)?;
         let port = self.port(params.port)?;
         let index = usize::from(params.port);
@@ -126,14 +126,22 @@ impl Control {
     }
 
     /// The same for all ports, as TRex's client asks for those of the first one only.
-    pub(super) fn port_xstats_names(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn port_xstats_names(
+        &self,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         self.port(port_id(fields)?)?;
         reply(&XstatsNames {
             xstats_names: xstats_names(view).map(str::to_owned).collect(),
         })
     }
 
-    pub(super) fn port_xstats_values(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn port_xstats_values(
+        &self,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         let id = port_id(fields)?;
         self.port(id)?;
         let counters = counters_of(usize::from(id), view);
@@ -161,7 +169,7 @@ impl Control {
     }
 
     /// Publishes a `trex-global` frame: all counters and rates.
-    pub(super) fn publish_statistics(&mut self, view: &View<'_>, baseline: bool) {
+    pub(in crate::control) fn publish_statistics(&mut self, view: &View<'_>, baseline: bool) {
         let mut data = Map::new();
         data.insert(
             "ts".to_owned(),

@@ -14,17 +14,17 @@ use allosaur_engine::stream::{StreamId, StreamSpec};
 use allosaur_engine::vm;
 use serde_json::{Map, Value, json};
 
-use super::port::{ALL_PROFILES, Port, Profile, StoredStream};
-use super::stream::{StreamError, convert};
-use super::{Control, Reply, View};
+use crate::control::ports::port::{ALL_PROFILES, Port, Profile, StoredStream};
+use crate::control::stateless::stream::{StreamError, convert};
+use crate::control::{Control, Reply, View};
 
 impl Control {
-    pub(super) fn profile_list(&self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn profile_list(&self, fields: &Fields<'_>) -> Reply {
         let port = self.port(port_id(fields)?)?;
         Ok(port.profiles.keys().cloned().collect())
     }
 
-    pub(super) fn stream_list(&self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn stream_list(&self, fields: &Fields<'_>) -> Reply {
         let params = ProfileParams::parse(fields)?;
         let port = self.port(params.port)?;
         if params.profile == ALL_PROFILES {
@@ -36,7 +36,7 @@ impl Control {
         Ok(streams.keys().copied().collect())
     }
 
-    pub(super) fn all_streams(&self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn all_streams(&self, fields: &Fields<'_>) -> Reply {
         let params = ProfileParams::parse(fields)?;
         let port = self.port(params.port)?;
         if params.profile == ALL_PROFILES {
@@ -48,7 +48,7 @@ impl Control {
         Ok(json!({"streams": all_json(profile)}))
     }
 
-    pub(super) fn stream(&self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn stream(&self, fields: &Fields<'_>) -> Reply {
         let params = StreamParams::parse(fields)?;
         let profile = self.port(params.port)?.profile(&params.profile)?;
         let stream = profile.streams.get(&params.stream_id).ok_or_else(|| {
@@ -60,7 +60,7 @@ impl Control {
         Ok(json!({"stream": stream_json(stream)}))
     }
 
-    pub(super) fn add_stream(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn add_stream(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = AddStream::parse(fields)?;
         let port = self.port(params.port)?;
         let (mut spec, counted) = check_stream(&params, port)?;
@@ -82,7 +82,7 @@ impl Control {
         added.map(|()| json!({}))
     }
 
-    pub(super) fn remove_stream(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn remove_stream(&mut self, fields: &Fields<'_>) -> Reply {
         let params = StreamParams::parse(fields)?;
         let name = &params.profile;
         let profile = self.port_mut(params.port)?.profile_mut(name)?;
@@ -97,7 +97,7 @@ impl Control {
         Ok(json!({}))
     }
 
-    pub(super) fn remove_all_streams(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn remove_all_streams(&mut self, fields: &Fields<'_>) -> Reply {
         let params = ProfileParams::parse(fields)?;
         let port = self.port_mut(params.port)?;
         let names = port.profile_names(&params.profile)?;

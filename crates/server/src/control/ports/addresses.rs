@@ -5,11 +5,11 @@ use allosaur_api::{Error, Fields};
 use allosaur_engine::time::Nanos;
 use serde_json::{Value, json};
 
-use super::config::mac_text;
-use super::layers::{Ipv4Layer, Layers, answers_echo, link_local};
-use super::port::{Port, State};
-use super::ports::layers_changed;
-use super::{Control, Reply, StartAddresses};
+use crate::control::config::mac_text;
+use crate::control::ports::layers::{Ipv4Layer, Layers, answers_echo, link_local};
+use crate::control::ports::layers_changed;
+use crate::control::ports::port::{Port, State};
+use crate::control::{Control, Reply, StartAddresses};
 use crate::rx_taps::{Answer, Request};
 
 /// What changes addresses when a gateway has answered.
@@ -35,7 +35,7 @@ impl Control {
 
     /// Asks which gateways have answered ports that look for theirs. What a port sends already keeps
     /// its destination.
-    pub(super) fn ask_for_gateways(&mut self) {
+    pub(in crate::control) fn ask_for_gateways(&mut self) {
         for id in 0..self.ports.len() as u8 {
             let port = &mut self.ports[usize::from(id)];
             if port.asks_for_gateway || port.layers.sought_gateway().is_none() {
@@ -81,7 +81,7 @@ impl Control {
         Ok(())
     }
 
-    pub(super) fn set_l2(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn set_l2(&mut self, fields: &Fields<'_>) -> Reply {
         let params = SetL2::parse(fields)?;
         self.set_layers(params.port, "set_l2", |layers, _| {
             layers.destination_mac = params.destination_mac;
@@ -89,7 +89,7 @@ impl Control {
         })
     }
 
-    pub(super) fn set_l3(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn set_l3(&mut self, fields: &Fields<'_>) -> Reply {
         let params = SetL3::parse(fields)?;
         self.set_layers(params.port, "set_l3", |layers, _| {
             if let Some(mac) = params.resolved_mac {
@@ -104,7 +104,7 @@ impl Control {
         })
     }
 
-    pub(super) fn configure_ipv6(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn configure_ipv6(&mut self, fields: &Fields<'_>) -> Reply {
         let params = ConfigureIpv6::parse(fields)?;
         self.set_layers(params.port, "conf_ipv6", |layers, mac| {
             let address = params.source.unwrap_or_else(|| link_local(mac));
@@ -112,7 +112,7 @@ impl Control {
         })
     }
 
-    pub(super) fn set_vlan(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn set_vlan(&mut self, fields: &Fields<'_>) -> Reply {
         let params = SetVlan::parse(fields)?;
         if self.config.stateful && params.tags.len() > 1 {
             return Err(Error::execution(format!(

@@ -4,12 +4,12 @@ use allosaur_api::commands::status::{PortOwner, PortUse, ProfileUse, RunUse, Sta
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::json;
 
-use super::owner::Owner;
-use super::port::{Port, State};
-use super::{Control, Reply, View, reply};
+use crate::control::ports::owner::Owner;
+use crate::control::ports::port::{Port, State};
+use crate::control::{Control, Reply, View, reply};
 
 impl Control {
-    pub(super) fn status(&self, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn status(&self, view: &View<'_>) -> Reply {
         let now_ns = view.now_ns;
         let ports = (0_u8..).zip(&self.ports);
         let ports = ports.map(|(id, port)| PortUse {
@@ -52,7 +52,7 @@ fn profiles(port: &Port, now_ns: Nanos) -> Vec<ProfileUse> {
 }
 
 /// From one time to another, which may be before it.
-pub(super) fn seconds_since(then: Nanos, now_ns: Nanos) -> f64 {
+pub(in crate::control) fn seconds_since(then: Nanos, now_ns: Nanos) -> f64 {
     let seconds = |nanos: Nanos| nanos as f64 / SECOND as f64;
     if now_ns >= then {
         seconds(now_ns - then)
