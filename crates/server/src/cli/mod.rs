@@ -15,29 +15,29 @@ use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::bench::{self, BenchError};
-use crate::config::read::{Findings, Problem};
-use crate::config::{self, Loaded, Surroundings, begin, show};
-use crate::devices;
-use crate::devices::prepare::{Wish, prepare};
-use crate::devices::show as show_devices;
-use crate::sim::Scenario;
-use crate::threads::control::ServiceError;
-use crate::threads::job::DiskFiles;
-use crate::threads::layout::plan;
-use crate::threads::{affinity, control};
 use allosaur_netdev::inventory::{self, Machine};
 use allosaur_port::PortError;
 use allosaur_port::description::PORTS_MAX;
 use clap::Parser;
 use clap::error::ErrorKind as Refusal;
+use tracing_subscriber::EnvFilter;
+
+use crate::bench::{self, BenchError};
+use crate::config::read::{Findings, Problem};
+use crate::config::{self, Loaded, Surroundings, begin, show};
+use crate::devices::prepare::{Wish, prepare};
+use crate::devices::{self, show as show_devices};
+use crate::sim::Scenario;
+use crate::threads::control::ServiceError;
+use crate::threads::job::DiskFiles;
+use crate::threads::layout::plan;
+use crate::threads::{affinity, control};
 pub use options::{
     BenchOptions, CommandLine, ConfigCommand, ConfigOptions, PortList, PortsCommand, PortsOptions,
     ServeOptions, SimOptions, Subcommands,
 };
 use refusal::one_line;
 pub use simulation::SimStatefulOptions;
-use tracing_subscriber::EnvFilter;
 
 const FAILED: u8 = 1;
 const WRONG_INPUT: u8 = 2;
