@@ -78,6 +78,14 @@ def _module(file: str, folder: str = "ports") -> Any:
 
 
 @pytest.fixture(scope="session")
+def fork_server() -> Iterator[Any]:
+    """Runs commands without importing everything for each of them (see cli/fork_server.py)."""
+    server = _module("fork_server", "cli").ForkServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
 def networks_work() -> None:
     """Skips tests where networks cannot be made."""
     problem = _module("network").why_not()
