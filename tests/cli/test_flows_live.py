@@ -77,7 +77,11 @@ def grown(client: ASTFClient, more: int = 1) -> None:
 
 
 def test_a_run_of_its_own_server(allosaur: Any) -> None:
-    result = good(allosaur("run", HTTP, "--local", "-m", "200", "-d", "1", "-t", "response=20000", "--json"))
+    result = good(
+        allosaur(
+            "run", HTTP, "--local", "-m", "200", "-d", "1", "-t", "response=20000", "--json", in_time=True
+        )
+    )
     assert result["mode"] == "stateful"
     assert result["offered_flows"] == pytest.approx(200, abs=1)
     flows = result["clients"]["begun_flows"]
@@ -91,7 +95,9 @@ def test_a_run_of_its_own_server(allosaur: Any) -> None:
 
 @pytest.mark.parametrize("name", ["dns", "template_groups", "http_browsing", "http_ipv6"])
 def test_other_profiles(allosaur: Any, name: str) -> None:
-    result = good(allosaur("run", STATEFUL / f"{name}.py", "--local", "-m", "20", "-d", "1", "--json"))
+    result = good(
+        allosaur("run", STATEFUL / f"{name}.py", "--local", "-m", "20", "-d", "1", "--json", in_time=True)
+    )
     assert result["clients"]["connected_flows"] > 0
     if name == "template_groups":
         assert set(result["groups"]) == {"down", "up"}
@@ -106,12 +112,12 @@ def test_a_profile_in_json(allosaur: Any, tmp_path: Path) -> None:
 
     path = tmp_path / "http.json"
     path.write_text(ASTFProfile.load(HTTP, rate=50).to_json_str(), encoding="utf-8")
-    assert good(allosaur("run", path, "--local", "-d", "1", "--json"))["offered_flows"] >= 49
+    assert good(allosaur("run", path, "--local", "-d", "1", "--json", in_time=True))["offered_flows"] >= 49
 
 
 def test_latency_and_two_pairs_of_ports(allosaur: Any) -> None:
     words = ["--local", "--local-ports", "memory,memory,memory,memory", "--clients", "2", "--latency", "100"]
-    result = good(allosaur("run", HTTP, *words, "-m", "50", "-d", "1.5", "--json"))
+    result = good(allosaur("run", HTTP, *words, "-m", "50", "-d", "1.5", "--json", in_time=True))
     assert result["clients"]["connected_flows"] > 0
     assert result["latency"]
     for one in result["latency"].values():
@@ -120,7 +126,11 @@ def test_latency_and_two_pairs_of_ports(allosaur: Any) -> None:
 
 
 def test_a_report_of_a_real_run(allosaur: Any, tmp_path: Path) -> None:
-    good(allosaur("run", HTTP, "--local", "-m", "50", "-d", "1", "--report", "flows.html", "--json"))
+    good(
+        allosaur(
+            "run", HTTP, "--local", "-m", "50", "-d", "1", "--report", "flows.html", "--json", in_time=True
+        )
+    )
     page = (tmp_path / "flows.html").read_text(encoding="utf-8")
     for shown in ("Flows over time", "Data of servers", "opened flows", "allosaur run"):
         assert shown in page

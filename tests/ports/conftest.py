@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 
 import pytest
 from allosaur.server import find_binary
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Rates on real interfaces are measured here, and the kernel shares its time out: see `alone`."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker("alone")
 
 
 @pytest.fixture(scope="session")

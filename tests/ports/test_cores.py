@@ -25,6 +25,8 @@ from allosaur import (
 from allosaur.server import LocalServer, find_binary
 from scapy.all import IP, UDP, Ether
 
+# Their threads take whole CPUs, pinned or polling.
+pytestmark = pytest.mark.alone
 COUNTED, MEASURED = 20_000, 300
 SETTLE_S = 30.0
 

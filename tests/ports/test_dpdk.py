@@ -29,6 +29,8 @@ from allosaur import (
 from allosaur.server import LocalServer, find_binary
 from scapy.all import IP, UDP, Ether, rdpcap, wrpcap
 
+# Their threads take whole CPUs, pinned or polling.
+pytestmark = pytest.mark.alone
 SETTLE_S = 5.0
 
 

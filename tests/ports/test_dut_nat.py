@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
+from socket import inet_aton
 from types import ModuleType
 from typing import Any
 
@@ -119,9 +121,10 @@ def test_every_flow_of_many_is_a_connection(nat: Any, client: STLClient, traffic
     assert nat.connection_count() == flows
     assert nat.counters()["invalid"] == 0
     # Each flow has one source port outside, for both of its packets, and the NAT says the same.
-    outside = [Ether(packet["binary"]) for packet in seen]
-    assert {packet[IP].src for packet in outside} == {OUTSIDE}
-    source_ports = {packet[UDP].sport for packet in outside}
+    # Scapy would take ten seconds to read them: the addresses of IPv4 without options and of UDP.
+    outside = [struct.unpack_from("!12x2xB11x4s4xH", packet["binary"]) for packet in seen]
+    assert {(first_byte, source) for first_byte, source, _ in outside} == {(0x45, inet_aton(OUTSIDE))}
+    source_ports = {port for _, _, port in outside}
     assert len(source_ports) == flows
     assert source_ports == {int(known["reply-dport"]) for known in nat.connections()}
 

@@ -39,6 +39,7 @@ def assert_bodies(streams: list[bytes], body: bytes, response_bytes: int, times:
             assert stream[at : at + response_bytes].endswith(b"\r\n\r\n" + body)
 
 
+@pytest.mark.alone  # nginx and the generator want a CPU each
 def test_a_hundred_thousand_requests(host: Any, real: ModuleType, talks: ModuleType, tmp_path: Path) -> None:
     connections, times = 2_000, 50
     body = real.body(BODY_BYTES)

@@ -62,6 +62,7 @@ def test_both_ports_measure_what_the_link_takes(live: ASTFClient) -> None:
         live.update_latency(mult=1)
 
 
+@pytest.mark.alone  # times to the microsecond
 def test_a_profile_is_measured_beside_and_in_its_messages(live: ASTFClient) -> None:
     live.load_profile(PROFILES / "udp_latency.py", {"count": 10, "gap_usec": 1000})
     live.start(mult=20, duration=1, latency_pps=100)
