@@ -7,29 +7,55 @@
         client.wait_on_traffic(ports=[0])
         print(client.get_stats()[1]["ipackets"])
 
-Its methods are in the other modules of this package, by subject; the handshake and the state that events
-keep are in ``_session``.
+Its methods are those of its parts, the other modules of this package; what the parts share is a connection.
 """
 
 from __future__ import annotations
 
+import logging
 from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from .._errors import STLError
+from ..rpc._transport import Transport
+from ._capture import Captures
 from ._changes import Changes
+from ._connection import Connection
 from ._delegate import delegate
+from ._layers import Layers
 from ._line import ConsoleLine
+from ._log import Log
+from ._neighbors import Neighbors
+from ._ownership import Ownership
 from ._pcap import CapturePush
 from ._places import ALL_PROFILES, Ports
-from ._ports import PortMethods
-from ._traffic import Traffic
+from ._port import Port
+from ._ports import PortAttributes
+from ._server import Namespaces, Server
+from ._service_mode import ServiceMode
+from ._session import Session
+from ._statistics import Statistics
+from ._traffic import CORE_MASK_PIN, CORE_MASK_SINGLE, CORE_MASK_SPLIT, Traffic
 
+if TYPE_CHECKING:
+    from ..services._client import ServiceClient
+
+_SERVER = attrgetter("_server")
+_LOG = attrgetter("_log")
+_OWNERSHIP = attrgetter("_ownership")
+_PORTS = attrgetter("_ports")
+_STATISTICS = attrgetter("_statistics")
 _TRAFFIC = attrgetter("_traffic")
 _CAPTURE_PUSH = attrgetter("_capture_push")
 _CHANGES = attrgetter("_changes")
-_CONSOLE_LINE = attrgetter("_console_line")
+_SERVICE_MODE = attrgetter("_service_mode")
+_CAPTURES = attrgetter("_captures")
+_LAYERS = attrgetter("_layers")
+_NEIGHBORS = attrgetter("_neighbors")
+_NAMESPACES = attrgetter("_namespaces")
 
 
-class STLClient(PortMethods):
+class STLClient:
     """A connection to a server, to own its ports and send traffic.
 
     ``username`` is who owns the ports (default: the user of this process). ``server`` is a host
@@ -43,6 +69,171 @@ class STLClient(PortMethods):
     the server cannot be reached, ``STLRpcError`` when it refuses. Methods may be called from one
     thread at a time.
     """
+
+    CORE_MASK_SPLIT = CORE_MASK_SPLIT
+    CORE_MASK_PIN = CORE_MASK_PIN
+    CORE_MASK_SINGLE = CORE_MASK_SINGLE
+
+    _session_kind: ClassVar[type[Session]] = Session
+    _connection_kind: ClassVar[type[Connection]] = Connection
+    _service_mode_kind: ClassVar[type[ServiceMode]] = ServiceMode
+
+    def __init__(
+        self,
+        username: str | None = None,
+        server: str = "localhost",
+        sync_port: int = 4501,
+        async_port: int = 4500,
+        verbose_level: str = "error",
+        logger: logging.Logger | None = None,
+        sync_timeout: float | None = None,
+        async_timeout: float | None = None,
+        transport: Transport | None = None,
+    ) -> None:
+        self._connection = self._connection_kind(
+            *(username, server, sync_port, async_port, verbose_level),
+            *(logger, sync_timeout, async_timeout, transport),
+        )
+        self.username = self._connection.username
+        self._make_parts()
+
+    def _make_parts(self) -> None:
+        connection = self._connection
+        self._server = Server(connection)
+        self._namespaces = Namespaces()
+        self._log = Log(connection)
+        self._ownership = Ownership(connection)
+        self._statistics = Statistics(connection)
+        self._service_mode = self._service_mode_kind(connection)
+        self._captures = Captures(connection)
+        self._layers = Layers(connection)
+        self._traffic = Traffic(connection)
+        self._changes = Changes(connection, self._traffic)
+        self._capture_push = CapturePush(connection, self._traffic)
+        self._console_line = ConsoleLine(connection, self._traffic)
+        self._neighbors = Neighbors(
+            *(connection, self._service_mode, self._captures, self._layers), cast("ServiceClient", self)
+        )
+        self._ports = PortAttributes(connection, self._neighbors)
+
+    def __enter__(self) -> Any:
+        self.connect()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.disconnect()
+
+    def connect(self) -> None:
+        """Connect to the server. Raises ``STLError``; the message says where it looked and what to do."""
+        self.disconnect()
+        self._connection.open(self._session_kind)
+
+    def disconnect(self, stop_traffic: bool = True, release_ports: bool = True) -> None:
+        """Stop the traffic of the ports that are ours, release them, and disconnect.
+
+        Does nothing when not connected. A server that is gone is no error here.
+        """
+        session = self._connection.live
+        if session is None:
+            return
+        try:
+            if session.lost_reason is None:
+                self._ownership.let_go(stop_traffic, release_ports)
+                session.drain_events()
+        except STLError as error:
+            self._connection.say(logging.WARNING, f"while disconnecting: {error}")
+        finally:
+            self._connection.close()
+
+    def get_mode(self) -> str:
+        """The kind of traffic that this client is for: "STL", stateless."""
+        return "STL"
+
+    @property
+    def logger(self) -> logging.Logger:
+        """The logger that the client writes to."""
+        return self._connection.logger
+
+    @property
+    def ports(self) -> dict[int, Port]:
+        """The ports of the server, by number, as far as they are known without asking it again."""
+        return dict(self._connection.session().ports)
+
+    @property
+    def system_info(self) -> dict[str, Any]:
+        """What ``get_server_system_info`` gives (a name that existing scripts use)."""
+        return self.get_server_system_info()
+
+    def is_connected(self) -> bool:
+        """Whether there is a connection, as far as is known."""
+        return self._connection.is_open()
+
+    def ping_rpc_server(self) -> dict[str, Any]:
+        """The server's time, ``{"ts": seconds}``. Raises ``STLError`` when it does not answer."""
+        return self._connection.ping()
+
+    def get_all_ports(self) -> list[int]:
+        """All ports of the server."""
+        return self._connection.all_ports()
+
+    def get_acquired_ports(self) -> list[int]:
+        """The ports that this client owns."""
+        return self._connection.acquired_ports()
+
+    def _service_ports(self, ports: Ports) -> list[int]:
+        """Ports of ours that are in service mode. Raises ``STLError`` when one is not."""
+        return self._connection.service_ports(ports)
+
+    # The server, and what this one does not do.
+    probe_server = delegate(_SERVER, Server.probe_server)
+    get_status = delegate(_SERVER, Server.get_status)
+    set_global_cfg = delegate(_SERVER, Server.set_global_cfg)
+    get_global_cfg = delegate(_SERVER, Server.get_global_cfg)
+    set_timeout = delegate(_SERVER, Server.set_timeout)
+    server_shutdown = delegate(_SERVER, Server.server_shutdown)
+    get_connection_info = delegate(_SERVER, Server.get_connection_info)
+    get_server_version = delegate(_SERVER, Server.get_server_version)
+    get_server_system_info = delegate(_SERVER, Server.get_server_system_info)
+    get_server_supported_cmds = delegate(_SERVER, Server.get_server_supported_cmds)
+    set_namespace_start = delegate(_NAMESPACES, Namespaces.set_namespace_start)
+    set_namespace = delegate(_NAMESPACES, Namespaces.set_namespace)  # type: ignore[arg-type] # of its **args
+    namespace_remove_all = delegate(_NAMESPACES, Namespaces.namespace_remove_all)
+    wait_for_async_results = delegate(_NAMESPACES, Namespaces.wait_for_async_results)
+    is_async_results_ready = delegate(_NAMESPACES, Namespaces.is_async_results_ready)
+    set_bird_node = delegate(_NAMESPACES, Namespaces.set_bird_node)  # type: ignore[arg-type] # of its **args
+
+    # Events since connect, and messages.
+    get_events = delegate(_LOG, Log.get_events)
+    get_warnings = delegate(_LOG, Log.get_warnings)
+    get_info = delegate(_LOG, Log.get_info)
+    clear_events = delegate(_LOG, Log.clear_events)
+    pop_event = delegate(_LOG, Log.pop_event)
+    has_events = delegate(_LOG, Log.has_events)
+    get_verbose = delegate(_LOG, Log.get_verbose)
+    set_verbose = delegate(_LOG, Log.set_verbose)
+
+    # Ports: who owns them, what they are, what they count.
+    acquire = delegate(_OWNERSHIP, Ownership.acquire)
+    release = delegate(_OWNERSHIP, Ownership.release)
+    why_lost = delegate(_OWNERSHIP, Ownership.why_lost)
+    get_port_count = delegate(_PORTS, PortAttributes.get_port_count)
+    get_active_ports = delegate(_PORTS, PortAttributes.get_active_ports)
+    get_transmitting_ports = delegate(_PORTS, PortAttributes.get_transmitting_ports)
+    get_paused_ports = delegate(_PORTS, PortAttributes.get_paused_ports)
+    is_all_ports_acquired = delegate(_PORTS, PortAttributes.is_all_ports_acquired)
+    get_port = delegate(_PORTS, PortAttributes.get_port)
+    get_port_info = delegate(_PORTS, PortAttributes.get_port_info)
+    get_port_attr = delegate(_PORTS, PortAttributes.get_port_attr)
+    set_port_attr = delegate(_PORTS, PortAttributes.set_port_attr)
+    get_resolvable_ports = delegate(_PORTS, PortAttributes.get_resolvable_ports)
+    get_resolved_ports = delegate(_PORTS, PortAttributes.get_resolved_ports)
+    get_stats = delegate(_STATISTICS, Statistics.get_stats)
+    clear_stats = delegate(_STATISTICS, Statistics.clear_stats)
+    clear_pgid_stats = delegate(_STATISTICS, Statistics.clear_pgid_stats)
+    get_active_pgids = delegate(_STATISTICS, Statistics.get_active_pgids)
+    get_pgid_stats = delegate(_STATISTICS, Statistics.get_pgid_stats)
+    get_xstats = delegate(_STATISTICS, Statistics.get_xstats)
+    get_util_stats = delegate(_STATISTICS, Statistics.get_util_stats)
 
     # Streams, start, stop.
     add_streams = delegate(_TRAFFIC, Traffic.add_streams)
@@ -68,17 +259,49 @@ class STLClient(PortMethods):
     update_streams = delegate(_CHANGES, Changes.update_streams)
     validate = delegate(_CHANGES, Changes.validate)
 
+    # Service mode, and what ports receive in it.
+    set_service_mode = delegate(_SERVICE_MODE, ServiceMode.set_service_mode)
+    service_mode = delegate(_SERVICE_MODE, ServiceMode.service_mode)
+    get_service_enabled_ports = delegate(_SERVICE_MODE, ServiceMode.get_service_enabled_ports)
+    get_service_filtered_ports = delegate(_SERVICE_MODE, ServiceMode.get_service_filtered_ports)
+    set_rx_queue = delegate(_SERVICE_MODE, ServiceMode.set_rx_queue)
+    remove_rx_queue = delegate(_SERVICE_MODE, ServiceMode.remove_rx_queue)
+    get_rx_queue_pkts = delegate(_SERVICE_MODE, ServiceMode.get_rx_queue_pkts)
+    start_capture_port = delegate(_SERVICE_MODE, ServiceMode.start_capture_port)
+    stop_capture_port = delegate(_SERVICE_MODE, ServiceMode.stop_capture_port)
+    set_capture_port_bpf_filter = delegate(_SERVICE_MODE, ServiceMode.set_capture_port_bpf_filter)
+
+    # Captures of what ports send and receive.
+    start_capture = delegate(_CAPTURES, Captures.start_capture)
+    fetch_capture_packets = delegate(_CAPTURES, Captures.fetch_capture_packets)
+    stop_capture = delegate(_CAPTURES, Captures.stop_capture)
+    get_capture_status = delegate(_CAPTURES, Captures.get_capture_status)
+    clock_offset_s = delegate(_CAPTURES, Captures.clock_offset_s)
+    remove_all_captures = delegate(_CAPTURES, Captures.remove_all_captures)
+
+    # Addresses of ports, and pushed packets.
+    set_l2_mode = delegate(_LAYERS, Layers.set_l2_mode)
+    conf_ipv6 = delegate(_LAYERS, Layers.conf_ipv6)
+    set_vlan = delegate(_LAYERS, Layers.set_vlan)
+    clear_vlan = delegate(_LAYERS, Layers.clear_vlan)
+    push_packets = delegate(_LAYERS, Layers.push_packets)
+
+    # ARP, ping, scans, maps, and contexts for services.
+    create_service_ctx = delegate(_NEIGHBORS, Neighbors.create_service_ctx)
+    set_l3_mode = delegate(_NEIGHBORS, Neighbors.set_l3_mode)
+    resolve = delegate(_NEIGHBORS, Neighbors.resolve)
+    arp = resolve
+    ping_ip = delegate(_NEIGHBORS, Neighbors.ping_ip)
+    scan6 = delegate(_NEIGHBORS, Neighbors.scan6)
+    map_ports = delegate(_NEIGHBORS, Neighbors.map_ports)
+
     # Commands of TRex's console.
-    start_line = delegate(_CONSOLE_LINE, ConsoleLine.start_line)
+    start_line = delegate(attrgetter("_console_line"), ConsoleLine.start_line)
 
     # Names that scripts for both kinds of traffic use.
     start_stl = start
     stop_stl = stop
     update_stl = update
-
-    def __enter__(self) -> STLClient:
-        self.connect()
-        return self
 
     def reset(self, ports: Ports = None, restart: bool = False) -> None:
         """Take ports by force and make them as they were at first.

@@ -73,7 +73,7 @@ class Connection:
             session.close()
 
     def is_open(self) -> bool:
-        """Whether there is a session, as far as is known."""
+        """Whether there is a connection, as far as is known."""
         return self.live is not None and self.live.lost_reason is None
 
     def acquired_ports(self) -> list[int]:
@@ -168,7 +168,7 @@ class Connection:
         return chosen
 
     def ping(self) -> dict[str, Any]:
-        """The server's time, ``{"ts": seconds}``."""
+        """The server's time, ``{"ts": seconds}``. Raises ``STLError`` when it does not answer."""
         answer: dict[str, Any] = self.session().rpc.call("ping")
         return answer
 

@@ -6,12 +6,14 @@ from typing import Any, NoReturn
 
 from .._errors import STLArgumentError, STLError, STLTypeError
 from ..rpc._rpc import Rpc
-from ._base import ClientBase
-from ._port import Port
+from ._connection import Connection
 
 
-class ServerMethods(ClientBase):
-    """Settings of the server, small questions, and names that only existing scripts use."""
+class Server:
+    """Settings of the server, and small questions."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def probe_server(self) -> dict[str, Any]:
         """What runs there: ``version``, ``mode`` and when it was built. Needs no ``connect()``.
@@ -61,36 +63,39 @@ class ServerMethods(ClientBase):
         """How long to wait for one answer in seconds, before ``connect()``."""
         if isinstance(timeout_sec, bool) or not isinstance(timeout_sec, (int, float)) or timeout_sec <= 0:
             raise STLArgumentError("timeout_sec", timeout_sec, "more than 0 seconds")
-        if self.is_connected():
+        if self._connection.is_open():
             raise STLError("the timeout can be set only while not connected: call disconnect() first")
         self._connection.timeout_s = float(timeout_sec)
 
-    def get_mode(self) -> str:
-        """The kind of traffic that this client is for: "STL", stateless."""
-        return "STL"
+    def server_shutdown(self, force: bool = False) -> None:
+        """End the server. ``force`` does it although others own ports."""
+        self._connection.session().rpc.call("shutdown", user=self._connection.username, force=force)
 
-    @property
-    def ports(self) -> dict[int, Port]:
-        """The ports of the server, by number, as far as they are known without asking it again."""
-        return dict(self._connection.session().ports)
+    def get_connection_info(self) -> dict[str, Any]:
+        """Server, ports and user of the connection."""
+        self._connection.session()
+        return {
+            "username": self._connection.username,
+            "server": self._connection.server,
+            "sync_port": self._connection.sync_port,
+            "async_port": self._connection.async_port,
+        }
 
-    def get_port(self, port_id: int) -> Port:
-        """What is known of one port."""
-        (number,) = self._connection.ports_of([port_id], list, owned=False)
-        return self._connection.port(number)
+    def get_server_version(self) -> dict[str, Any]:
+        """What the server says of its version."""
+        return dict(self._connection.session().version)
 
-    @property
-    def system_info(self) -> dict[str, Any]:
-        """What ``get_server_system_info`` gives (a name that existing scripts use)."""
-        return self.get_server_system_info()
+    def get_server_system_info(self) -> dict[str, Any]:
+        """What the server says of its machine, cores and ports."""
+        return dict(self._connection.session().system_info)
 
-    def get_resolvable_ports(self) -> list[int]:
-        """The ports of ours that have an IPv4 address and a gateway."""
-        return [port for port in self.get_acquired_ports() if self._connection.port(port).is_l3]
+    def get_server_supported_cmds(self) -> list[str]:
+        """The methods that the server knows."""
+        return sorted(self._connection.session().supported_commands)
 
-    def get_resolved_ports(self) -> list[int]:
-        """The ports of ours of which it is known where their frames go."""
-        return [port for port in self.get_acquired_ports() if self._connection.port(port).is_resolved]
+
+class Namespaces:
+    """Methods for network namespaces, which existing scripts know and this server does not have."""
 
     def set_namespace_start(self, port: int, ns_cmds: Any) -> NoReturn:
         """Network namespaces are not supported: raises ``STLError``."""

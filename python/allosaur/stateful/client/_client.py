@@ -7,25 +7,116 @@
         client.wait_on_traffic()
         print(client.get_stats()["traffic"])
 
-Its methods are in the other modules of this package, by subject, and in those of the stateless client.
+Its methods are those of its parts, which are the other modules of this package, and the stateless client's.
 """
 
 from __future__ import annotations
 
 from operator import attrgetter
+from typing import ClassVar
 
+from ...client._client import STLClient
+from ...client._connection import Connection
 from ...client._delegate import delegate
 from ...client._places import ALL_PROFILES
-from ._clients import ClientsMethods
-from ._counters import CounterMethods
-from ._latency import LatencyMethods
-from ._runs import RunMethods
+from ...client._service_mode import ServiceMode
+from ...client._session import Session
+from ._clients import Clients
+from ._connection import StatefulConnection
+from ._counters import Counters
+from ._latency import Latency
+from ._ownership import StatefulOwnership
+from ._profiles import Profiles
+from ._runs import Runs
 from ._service_mode import StatefulServiceMode
-from ._topology import TopologyMethods
-from ._tunnels import TunnelMethods
+from ._session import StatefulSession
+from ._topology import Topology
+from ._tunnels import Tunnels
+
+_OWNERSHIP = attrgetter("_ownership")
+_PROFILES = attrgetter("_profiles")
+_RUNS = attrgetter("_runs")
+_COUNTERS = attrgetter("_counters")
+_LATENCY = attrgetter("_latency")
+_TOPOLOGY = attrgetter("_topology")
+_CLIENTS = attrgetter("_clients")
+_TUNNELS = attrgetter("_tunnels")
 
 
-class ASTFClient(RunMethods, LatencyMethods, CounterMethods, TopologyMethods, ClientsMethods, TunnelMethods):
+class _Methods:
+    """The methods of the parts.
+
+    Some take other parameters than those of the stateless client that have the same name: scripts for TRex
+    count on both.
+    """
+
+    acquire = delegate(_OWNERSHIP, StatefulOwnership.acquire)
+    release = delegate(_OWNERSHIP, StatefulOwnership.release)
+    set_service_mode = delegate(attrgetter("_service_mode"), StatefulServiceMode.set_service_mode)
+
+    # Profiles, and their runs.
+    load_profile = delegate(_PROFILES, Profiles.load_profile)
+    clear_profile = delegate(_PROFILES, Profiles.clear_profile)
+    get_profiles = delegate(_PROFILES, Profiles.get_profiles)
+    get_profiles_state = delegate(_PROFILES, Profiles.get_profiles_state)
+    get_traffic_distribution = delegate(_PROFILES, Profiles.get_traffic_distribution)
+    inc_epoch = delegate(_PROFILES, Profiles.inc_epoch)
+    start = delegate(_RUNS, Runs.start)
+    stop = delegate(_RUNS, Runs.stop)
+    update = delegate(_RUNS, Runs.update)
+    wait_on_traffic = delegate(_RUNS, Runs.wait_on_traffic)
+    is_traffic_active = delegate(_RUNS, Runs.is_traffic_active)
+    get_active_ports = delegate(_RUNS, Runs.get_active_ports)
+    get_flow_info = delegate(_RUNS, Runs.get_flow_info)
+    clear_stl_profiles = delegate(_RUNS, Runs.clear_stl_profiles)
+
+    # Stateless streams beside them.
+    start_stl = STLClient.start_stl
+    stop_stl = STLClient.stop_stl
+    update_stl = STLClient.update_stl
+    wait_on_traffic_stl = STLClient.wait_on_traffic
+    get_stats_stl = STLClient.get_stats
+
+    # Counters and latency.
+    get_stats = delegate(_COUNTERS, Counters.get_stats)
+    clear_stats = delegate(_COUNTERS, Counters.clear_stats)
+    get_traffic_stats = delegate(_COUNTERS, Counters.get_traffic_stats)
+    clear_traffic_stats = delegate(_COUNTERS, Counters.clear_traffic_stats)
+    is_traffic_stats_error = delegate(_COUNTERS, Counters.is_traffic_stats_error)
+    get_dynamic_traffic_stats = delegate(_COUNTERS, Counters.get_dynamic_traffic_stats)
+    clear_dynamic_traffic_stats = delegate(_COUNTERS, Counters.clear_dynamic_traffic_stats)
+    is_dynamic_traffic_stats_error = delegate(_COUNTERS, Counters.is_dynamic_traffic_stats_error)
+    get_tg_names = delegate(_COUNTERS, Counters.get_tg_names)
+    get_traffic_tg_stats = delegate(_COUNTERS, Counters.get_traffic_tg_stats)
+    get_flow_rates = delegate(_COUNTERS, Counters.get_flow_rates)
+    start_latency = delegate(_LATENCY, Latency.start_latency)
+    stop_latency = delegate(_LATENCY, Latency.stop_latency)
+    update_latency = delegate(_LATENCY, Latency.update_latency)
+    get_latency_stats = delegate(_LATENCY, Latency.get_latency_stats)
+
+    # Topology, tunnels, and single clients.
+    topo_load = delegate(_TOPOLOGY, Topology.topo_load)
+    topo_resolve = delegate(_TOPOLOGY, Topology.topo_resolve)
+    topo_clear = delegate(_TOPOLOGY, Topology.topo_clear)
+    topo_show = delegate(_TOPOLOGY, Topology.topo_show)
+    topo_save = delegate(_TOPOLOGY, Topology.topo_save)
+    topo_get = delegate(_TOPOLOGY, Topology.topo_get)
+    is_tunnel_supported = delegate(_TUNNELS, Tunnels.is_tunnel_supported)
+    activate_tunnel = delegate(_TUNNELS, Tunnels.activate_tunnel)
+    update_tunnel_client_record = delegate(_TUNNELS, Tunnels.update_tunnel_client_record)
+    tunnels_topo_load = delegate(_TUNNELS, Tunnels.tunnels_topo_load)
+    tunnels_topo_clear = delegate(_TUNNELS, Tunnels.tunnels_topo_clear)
+    tunnels_topo_get = delegate(_TUNNELS, Tunnels.tunnels_topo_get)
+    tunnels_topo_show = delegate(_TUNNELS, Tunnels.tunnels_topo_show)
+    set_client_enable = delegate(_CLIENTS, Clients.set_client_enable)
+    set_client_enable_range = delegate(_CLIENTS, Clients.set_client_enable_range)
+    get_clients_info = delegate(_CLIENTS, Clients.get_clients_info)
+    get_clients_info_range = delegate(_CLIENTS, Clients.get_clients_info_range)
+    set_ignored_macs_ips = delegate(_CLIENTS, Clients.set_ignored_macs_ips)
+    get_ignored_macs_ips = delegate(_CLIENTS, Clients.get_ignored_macs_ips)
+
+
+class ASTFClient(_Methods, STLClient):  # type: ignore[misc]
     """A connection to a server for stateful traffic, to own it and run profiles.
 
     The arguments are those of ``STLClient``. There is one owner of all ports. Profiles have names, "_"
@@ -37,12 +128,44 @@ class ASTFClient(RunMethods, LatencyMethods, CounterMethods, TopologyMethods, Cl
     used. Methods may be called from one thread at a time.
     """
 
-    _service_mode_kind = StatefulServiceMode
-    set_service_mode = delegate(attrgetter("_service_mode"), StatefulServiceMode.set_service_mode)
+    _session_kind: ClassVar[type[Session]] = StatefulSession
+    _connection_kind: ClassVar[type[Connection]] = StatefulConnection
+    _service_mode_kind: ClassVar[type[ServiceMode]] = StatefulServiceMode
+    _connection: StatefulConnection
 
-    def __enter__(self) -> ASTFClient:
-        self.connect()
-        return self
+    def _make_parts(self) -> None:
+        super()._make_parts()
+        connection = self._connection
+        self._profiles = Profiles(connection)
+        self._runs = Runs(connection, self._traffic, self._ports, self._profiles)
+        self._ownership = StatefulOwnership(connection, self._runs)
+        self._latency = Latency(connection)
+        self._counters = Counters(connection, self._statistics, self._latency)
+        self._topology = Topology(connection, self._neighbors)
+        self._clients = Clients(connection)
+        self._tunnels = Tunnels(connection)
+
+    def connect(self) -> None:
+        """Connect to the server. Raises ``STLError``; the message says where it looked and what to do."""
+        super().connect()
+        self._counters.forget()
+
+    def disconnect(self, stop_traffic: bool = True, release_ports: bool = True) -> None:
+        """Stop all traffic if the server is ours, release it, and disconnect.
+
+        Does nothing when not connected. A server that is gone is no error here.
+        """
+        super().disconnect(stop_traffic, release_ports)
+        self._topology.forget()
+
+    def get_mode(self) -> str:
+        """The kind of traffic that this client is for: "ASTF", stateful."""
+        return "ASTF"
+
+    def sync(self) -> dict[str, int]:
+        """Read the states of all profiles, as numbers; see ``get_profiles_state`` for their names."""
+        self._connection.session().sync()
+        return dict(self._connection.session().profiles)
 
     def reset(self, restart: bool = False) -> None:  # type: ignore[override]
         """Take the server by force and make it as it was at first.
@@ -56,10 +179,10 @@ class ASTFClient(RunMethods, LatencyMethods, CounterMethods, TopologyMethods, Cl
         self.clear_stl_profiles(ports)
         self.stop(pid_input=ALL_PROFILES)
         self.stop_latency()
-        for profile_id in self._pids(ALL_PROFILES):
-            self._rest_first(profile_id)
+        for profile_id in self._connection.pids(ALL_PROFILES):
+            self._runs.rest_first(profile_id)
         self.clear_profile(pid_input=ALL_PROFILES)
-        self._forget_counters()
+        self._counters.forget()
         self.clear_stats(ports, pid_input=ALL_PROFILES)
         self.clear_dynamic_traffic_stats()
         plain = [port for port in ports if self._connection.port(port).info.get("is_prom_supported")]

@@ -11,7 +11,7 @@ from typing import Any
 from ..._errors import STLRpcError
 from .._arguments import U32_MAX, as_number, ipv4, whole
 from .._errors import ASTFError, ASTFErrorBadMac
-from ._base import StatefulBase
+from ._connection import StatefulConnection
 
 _MAC = re.compile(r"[0-9a-fA-F]{1,2}(:[0-9a-fA-F]{1,2}){5}")
 _MAC_MAX = (1 << 48) - 1
@@ -22,8 +22,11 @@ _PULL_INTERVAL_S = 0.2
 Address = str | int
 
 
-class ClientsMethods(StatefulBase):
+class Clients:
     """Clients of running profiles, one by one; MAC and IPv4 addresses that get no answer."""
+
+    def __init__(self, connection: StatefulConnection) -> None:
+        self._connection = connection
 
     def set_client_enable(self, client_list: Iterable[Address], is_enable: bool) -> None:
         """Let clients, by IPv4 address, open flows or not."""
@@ -62,15 +65,15 @@ class ClientsMethods(StatefulBase):
         """
         macs = _few("mac_list", [_mac_number(mac) for mac in mac_list or []])
         addresses = _few("ip_list", [_number("ip_list", address) for address in ip_list or []])
-        rpc = self._stateful().rpc
-        rpc.call("set_ignored_macs", mac_list=[{"mac_addr": mac} for mac in macs])
-        rpc.call("set_ignored_ips", ip_list=[{"ip": address} for address in addresses])
+        call = self._connection.call
+        call("set_ignored_macs", mac_list=[{"mac_addr": mac} for mac in macs])
+        call("set_ignored_ips", ip_list=[{"ip": address} for address in addresses])
 
     def get_ignored_macs_ips(self, to_str: bool = True) -> dict[str, list[Any]]:
         """The addresses of ``set_ignored_macs_ips``: "ips" and "macs", as text or numbers."""
-        rpc = self._stateful().rpc
-        addresses = [entry["ip"] for entry in rpc.call("get_ignored_ips") or []]
-        macs = [entry["mac_addr"] for entry in rpc.call("get_ignored_macs") or []]
+        call = self._connection.call
+        addresses = [entry["ip"] for entry in call("get_ignored_ips") or []]
+        macs = [entry["mac_addr"] for entry in call("get_ignored_macs") or []]
         if not to_str:
             return {"ips": addresses, "macs": macs}
         return {
@@ -80,17 +83,17 @@ class ClientsMethods(StatefulBase):
 
     def _enable(self, attributes: list[dict[str, int]], is_enable: bool, is_range: bool) -> None:
         params = {"is_enable": bool(is_enable), "is_range": is_range, "attr": attributes}
-        self._stateful().rpc.call("enable_disable_client", **params)
+        self._connection.call("enable_disable_client", **params)
 
     def _clients_info(
         self, attributes: list[dict[str, int]], is_range: bool, timeout_s: float
     ) -> dict[str, dict[str, Any]]:
-        rpc = self._stateful().rpc
-        rpc.call("get_clients_info_start", is_range=is_range, attr=attributes)
+        call = self._connection.call
+        call("get_clients_info_start", is_range=is_range, attr=attributes)
         end_s = time.monotonic() + timeout_s
         while True:
             try:
-                answer: dict[str, dict[str, Any]] = rpc.call("get_clients_info_pull")
+                answer: dict[str, dict[str, Any]] = call("get_clients_info_pull")
                 return answer
             except STLRpcError:
                 # The data threads have not all answered yet.

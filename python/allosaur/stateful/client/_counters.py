@@ -7,21 +7,24 @@ from typing import Any
 
 from ..._errors import STLError
 from ...client._places import DEFAULT_PROFILE, Ports
-from ._base import Pids, StatefulBase
+from ...client._statistics import Statistics
+from ._connection import Pids, StatefulConnection
 from ._counter_tables import DynamicBook, TrafficBook, errors_in
+from ._latency import Latency
 
 
-class CounterMethods(StatefulBase):
+class Counters:
     """Statistics. The server's counters only grow: clearing is this client's view."""
 
-    _traffic_book: TrafficBook | None = None
-    _dynamic_book: DynamicBook | None = None
+    def __init__(self, connection: StatefulConnection, statistics: Statistics, latency: Latency) -> None:
+        self._connection = connection
+        self._statistics = statistics
+        self._latency = latency
+        self.forget()
 
-    def connect(self) -> None:
-        """Connect to the server. Raises ``STLError``; the message says where it looked and what to do."""
-        super().connect()
-        rpc = self._stateful().rpc
-        self._traffic_book, self._dynamic_book = TrafficBook(rpc.call), DynamicBook(rpc.call)
+    def forget(self) -> None:
+        """Count from what the server counts, and read again what counters there are."""
+        self._book, self._dynamic = TrafficBook(self._connection.call), DynamicBook(self._connection.call)
 
     def get_stats(
         self,
@@ -36,13 +39,13 @@ class CounterMethods(StatefulBase):
         "traffic" is as ``get_traffic_stats`` gives it, "latency" as ``get_latency_stats``; the others are
         as in the stateless client: bytes with FCS, rates in bits or packets a second.
         """
-        stats = super().get_stats(ports, sync_now)
+        stats = self._statistics.get_stats(ports, sync_now)
         stats.pop("flow_stats", None)
         stats["traffic"] = self.get_traffic_stats(skip_zero, pid_input, is_sum)
-        stats["latency"] = self.get_latency_stats(skip_zero)
+        stats["latency"] = self._latency.get_latency_stats(skip_zero)
         return stats
 
-    def clear_stats(  # type: ignore[override]
+    def clear_stats(
         self,
         ports: Ports = None,
         clear_global: bool = True,
@@ -51,11 +54,11 @@ class CounterMethods(StatefulBase):
         pid_input: Pids = DEFAULT_PROFILE,
     ) -> None:
         """Count from here: ports, the sum of all profiles, and with ``clear_traffic`` those named."""
-        for profile_id in self._pids(pid_input):
+        for profile_id in self._connection.pids(pid_input):
             if clear_traffic:
                 self.clear_traffic_stats(profile_id)
         self.clear_traffic_stats(is_sum=True)
-        super().clear_stats(ports, clear_global, clear_xstats=clear_xstats)
+        self._statistics.clear_stats(ports, clear_global, clear_xstats=clear_xstats)
 
     def get_traffic_stats(
         self, skip_zero: bool = True, pid_input: str = DEFAULT_PROFILE, is_sum: bool = False
@@ -65,31 +68,31 @@ class CounterMethods(StatefulBase):
         Those that are zero are left out, unless ``skip_zero`` is False; then the lines that structure
         the table are among them, too.
         """
-        return self._book().read(self._known(pid_input, is_sum), is_sum, skip_zero)
+        return self._book.read(self._known(pid_input, is_sum), is_sum, skip_zero)
 
     def clear_traffic_stats(self, pid_input: str = DEFAULT_PROFILE, is_sum: bool = False) -> None:
         """Count a profile, or with ``is_sum`` the sum of all, from here."""
-        self._book().clear(self._known(pid_input, is_sum), is_sum)
+        self._book.clear(self._known(pid_input, is_sum), is_sum)
 
     def is_traffic_stats_error(
         self, stats: Mapping[str, Mapping[str, Any]]
     ) -> tuple[bool, dict[str, dict[str, str]]]:
         """Whether counters of ``get_traffic_stats`` are errors; and which, by side, with what they mean."""
-        return errors_in(stats, self._book().errors(DEFAULT_PROFILE))
+        return errors_in(stats, self._book.errors(DEFAULT_PROFILE))
 
     def get_dynamic_traffic_stats(
         self, skip_zero: bool = True, pid_input: str = DEFAULT_PROFILE, is_sum: bool = False
     ) -> dict[str, Any]:
         """As ``get_traffic_stats``, of counters that are not always there, such as those of tunnels."""
-        return self._dynamic().read(self._known(pid_input, is_sum), is_sum, skip_zero)
+        return self._dynamic.read(self._known(pid_input, is_sum), is_sum, skip_zero)
 
     def clear_dynamic_traffic_stats(self, pid_input: str | None = None, clear_all: bool = False) -> None:
         """Count the sum, and a profile or all that was read, from here."""
         if clear_all:
-            self._dynamic().clear_all()
+            self._dynamic.clear_all()
         if pid_input:
-            self._dynamic().clear(self._known(pid_input), False)
-        self._dynamic().clear(DEFAULT_PROFILE, True)
+            self._dynamic.clear(self._known(pid_input), False)
+        self._dynamic.clear(DEFAULT_PROFILE, True)
 
     def is_dynamic_traffic_stats_error(
         self,
@@ -98,11 +101,11 @@ class CounterMethods(StatefulBase):
         is_sum: bool = False,
     ) -> tuple[bool, dict[str, dict[str, str]]]:
         """As ``is_traffic_stats_error``, of ``get_dynamic_traffic_stats`` with the same arguments."""
-        return errors_in(stats, self._dynamic().errors(pid_input, is_sum))
+        return errors_in(stats, self._dynamic.errors(pid_input, is_sum))
 
     def get_tg_names(self, pid_input: str = DEFAULT_PROFILE) -> list[str]:
         """The names of the template groups of a profile."""
-        return self._book().groups(self._known(pid_input))
+        return self._book.groups(self._known(pid_input))
 
     def get_traffic_tg_stats(
         self, tg_names: str | Sequence[str], skip_zero: bool = True, pid_input: str = DEFAULT_PROFILE
@@ -112,7 +115,7 @@ class CounterMethods(StatefulBase):
         They are since the start of the profile. Raises ``ASTFErrorBadTG`` for unknown names.
         """
         names = [tg_names] if isinstance(tg_names, str) else list(tg_names)
-        return self._book().read_groups(self._known(pid_input), names, skip_zero)
+        return self._book.read_groups(self._known(pid_input), names, skip_zero)
 
     def get_flow_rates(self, pid_input: str = DEFAULT_PROFILE) -> dict[str, Any]:
         """What a profile was asked for against what it does; TRex's servers do not know that.
@@ -122,32 +125,14 @@ class CounterMethods(StatefulBase):
         start: missed are those that were due and not opened in time. ``duration_s`` is since the start.
         Raises ``STLError`` when the server does not count them.
         """
-        if "get_flow_rates" not in self._stateful().supported_commands:
+        if "get_flow_rates" not in self._connection.session().supported_commands:
             raise STLError("the server does not count missed flows: only Allosaur's servers do")
-        rates: dict[str, Any] = self._stateful().rpc.call("get_flow_rates", profile_id=self._known(pid_input))
+        rates: dict[str, Any] = self._connection.call("get_flow_rates", profile_id=self._known(pid_input))
         return rates
-
-    def get_latency_stats(self, skip_zero: bool = True) -> dict[int, dict[str, Any]]:
-        """Latency of each port; ``_latency`` knows how."""
-        raise NotImplementedError
-
-    def _forget_counters(self) -> None:
-        rpc = self._stateful().rpc
-        self._traffic_book, self._dynamic_book = TrafficBook(rpc.call), DynamicBook(rpc.call)
-
-    def _book(self) -> TrafficBook:
-        self._stateful()
-        assert self._traffic_book is not None  # connect() made it
-        return self._traffic_book
-
-    def _dynamic(self) -> DynamicBook:
-        self._stateful()
-        assert self._dynamic_book is not None  # connect() made it
-        return self._dynamic_book
 
     def _known(self, pid_input: str, is_sum: bool = False) -> str:
         """One profile that is there. Raises ``STLError``."""
         if is_sum or pid_input == DEFAULT_PROFILE:
             return pid_input
-        (profile_id,) = self._pids([pid_input])
+        (profile_id,) = self._connection.pids([pid_input])
         return profile_id

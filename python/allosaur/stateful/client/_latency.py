@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from .._arguments import U32_MAX, ipv4, number, whole
-from ._base import StatefulBase
+from ._connection import StatefulConnection
 
 _RATE_PPS_MAX = 1e6
 
 
-class LatencyMethods(StatefulBase):
+class Latency:
     """ICMP echo from each client port, reflected by its server port."""
+
+    def __init__(self, connection: StatefulConnection) -> None:
+        self._connection = connection
 
     def start_latency(
         self,
@@ -29,8 +32,8 @@ class LatencyMethods(StatefulBase):
         are those of the ports.
         """
         where = "start_latency"
-        self._owned(
-            "start_latency",
+        self._connection.owned(
+            where,
             mult=number(where, "mult", mult, 0, _RATE_PPS_MAX),
             src_addr=ipv4(where, "src_ipv4", src_ipv4),
             dst_addr=ipv4(where, "dst_ipv4", dst_ipv4),
@@ -41,11 +44,12 @@ class LatencyMethods(StatefulBase):
 
     def stop_latency(self) -> None:
         """Send no more echo requests."""
-        self._owned("stop_latency")
+        self._connection.owned("stop_latency")
 
     def update_latency(self, mult: float = 1) -> None:
         """Change how many echo requests are sent a second."""
-        self._owned("update_latency", mult=number("update_latency", "mult", mult, 0, _RATE_PPS_MAX))
+        where = "update_latency"
+        self._connection.owned(where, mult=number(where, "mult", mult, 0, _RATE_PPS_MAX))
 
     def get_latency_stats(self, skip_zero: bool = True) -> dict[int, dict[str, Any]]:
         """Latency of each port that measures.
@@ -55,6 +59,6 @@ class LatencyMethods(StatefulBase):
         which errors of sequence they were (dropped, out_of_order, duplicates). ``skip_zero`` is accepted:
         existing scripts give it.
         """
-        answer = self._stateful().rpc.call("get_latency_stats")["data"]
+        answer = self._connection.call("get_latency_stats")["data"]
         ports = {name.removeprefix("port-"): value for name, value in answer.items() if name[:5] == "port-"}
         return {int(port): value for port, value in ports.items()}

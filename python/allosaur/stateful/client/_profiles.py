@@ -11,8 +11,7 @@ from ..._errors import STLError, STLRpcError, STLTypeError
 from ...client._places import DEFAULT_PROFILE
 from .._arguments import ipv4
 from .._profile import ASTFProfile, ASTFProfileLight
-from ._base import Pids, StatefulBase
-from ._fragments import upload
+from ._connection import Pids, StatefulConnection
 from ._session import STATE_NAMES, State
 
 #: What a server says when it has the same text under another name.
@@ -21,8 +20,11 @@ _IS_ANOTHER = "already added on other profile"
 _ALIKE_MAX = 64
 
 
-class ProfileMethods(StatefulBase):
+class Profiles:
     """Profiles on the server, by name; "_" is the default profile."""
+
+    def __init__(self, connection: StatefulConnection) -> None:
+        self._connection = connection
 
     def load_profile(
         self,
@@ -35,47 +37,41 @@ class ProfileMethods(StatefulBase):
         ``tunables`` go to ``get_profile`` of a file. A profile that is there already is replaced; one
         that is the same is not sent again. Raises ``STLError``.
         """
-        (profile_id,) = self._pids(pid_input, known=False)
-        handler = self._handler()
+        (profile_id,) = self._connection.pids(pid_input, known=False)
+        self._connection.handler()
         if isinstance(profile, (str, Path)):
             profile = ASTFProfile.load(profile, **dict(tunables or {}))
         if not isinstance(profile, (ASTFProfile, ASTFProfileLight)):
             raise STLTypeError("profile", type(profile), [ASTFProfile, ASTFProfileLight, str])
-        rpc = self._stateful().rpc
         text = profile.to_json_str(pretty=False, sort_keys=True)
         for spaces in range(_ALIKE_MAX):
             try:
-                upload(
-                    # A server takes no text twice; spaces at the end of JSON say nothing.
-                    text + " " * spaces,
-                    lambda **fields: rpc.call(
-                        "profile_fragment", handler=handler, profile_id=profile_id, **fields
-                    ),
-                )
+                # A server takes no text twice; spaces at the end of JSON say nothing.
+                self._connection.upload("profile_fragment", profile_id, text + " " * spaces)
                 break
             except STLRpcError as error:
                 if _IS_ANOTHER not in error.text or spaces == _ALIKE_MAX - 1:
                     raise
         # The state that follows from it is known before anybody asks.
-        self._stateful().drain_events()
+        self._connection.session().drain_events()
 
     def clear_profile(self, block: bool = True, pid_input: Pids = DEFAULT_PROFILE) -> None:
         """Take profiles off the server; "*" is all of them.
 
         Without ``block`` it happens a little later. A profile that runs is left alone, with a warning.
         """
-        for profile_id in self._pids(pid_input):
-            self._stateful().drain_events()
-            state = self._state_of(profile_id)
+        for profile_id in self._connection.pids(pid_input):
+            self._connection.session().drain_events()
+            state = self._connection.state_of(profile_id)
             if state not in (State.IDLE, State.LOADED):
                 self._connection.say(
                     logging.WARNING, f"profile '{profile_id}' runs and is not cleared: call stop() first"
                 )
                 continue
-            with self._stateful().watch(profile_id) as watch:
-                self._owned("profile_clear", profile_id=profile_id)
+            with self._connection.session().watch(profile_id) as watch:
+                self._connection.owned("profile_clear", profile_id=profile_id)
                 if block and state == State.LOADED:
-                    self._wait_for(
+                    self._connection.wait_for(
                         lambda: watch.is_cleared or State.IDLE in watch.states,
                         f"clearing profile '{profile_id}'",
                     )
@@ -85,12 +81,12 @@ class ProfileMethods(StatefulBase):
 
         With ``profiles_in_ports`` the last entry is a dictionary: the stateless profiles of each port.
         """
-        names: list[Any] = self._owned("get_profile_list", profiles_in_ports=profiles_in_ports)
+        names: list[Any] = self._connection.owned("get_profile_list", profiles_in_ports=profiles_in_ports)
         return names
 
     def get_profiles_state(self) -> dict[str, str]:
         """The state of each profile: "STATE_IDLE", "STATE_ASTF_LOADED", "STATE_TX" and so on."""
-        states = dict(self._stateful().profiles)
+        states = dict(self._connection.session().profiles)
         known = {int(state): name for state, name in STATE_NAMES.items()}
         return {name: known.get(state, "STATE_UNKNOWN") for name, state in states.items()}
 
@@ -106,7 +102,7 @@ class ProfileMethods(StatefulBase):
         addresses = {"start_ip": start_ip, "end_ip": end_ip, "dual_ip": dual_ip}
         for name, address in addresses.items():
             ipv4(where, name, address)
-        answer = self._stateful().rpc.call("get_traffic_dist", **addresses, seq_split=bool(seq_split))
+        answer = self._connection.call("get_traffic_dist", **addresses, seq_split=bool(seq_split))
         return {
             int(port): {int(core): dict(share) for core, share in cores.items()}
             for port, cores in answer.items()
@@ -114,12 +110,12 @@ class ProfileMethods(StatefulBase):
 
     def inc_epoch(self) -> None:
         """Let the server begin a new epoch: clients then read the names of counters again."""
-        self._owned("inc_epoch")
-        self.sync()
+        self._connection.owned("inc_epoch")
+        self._connection.session().sync()
 
-    def _check_loaded(self, profile_id: str) -> None:
+    def check_loaded(self, profile_id: str) -> None:
         """Refuse to start what is not there, or runs. Raises ``STLError``."""
-        state = self._state_of(profile_id)
+        state = self._connection.state_of(profile_id)
         if state == State.IDLE:
             raise STLError(f"profile '{profile_id}' has no traffic: call load_profile() first")
         if state != State.LOADED:

@@ -4,37 +4,33 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
 from ..._errors import STLError, STLTimeoutError
-from ...client._changes import Changes
-from ...client._delegate import delegate
 from ...client._places import ALL_PROFILES, DEFAULT_PROFILE, Ports
-from ...client._ports import PortMethods
+from ...client._ports import PortAttributes
 from ...client._traffic import Traffic
 from .._arguments import U32_MAX, number, whole
-from ._base import Pids
-from ._profiles import ProfileMethods
+from ._connection import Pids, StatefulConnection
+from ._profiles import Profiles
 from ._session import State, Watch
 
 _FOREVER = -1
 _FLOW_INFO_INTERVAL_S = 1.0
 
-_TRAFFIC = attrgetter("_traffic")
 
+class Runs:
+    """Traffic of profiles."""
 
-class RunMethods(ProfileMethods):
-    """Traffic of profiles; and, beside it, stateless streams."""
+    def __init__(
+        self, connection: StatefulConnection, traffic: Traffic, ports: PortAttributes, profiles: Profiles
+    ) -> None:
+        self._connection = connection
+        self._traffic = traffic
+        self._ports = ports
+        self._profiles = profiles
 
-    # Stateless streams, as the stateless client has them.
-    start_stl = delegate(_TRAFFIC, Traffic.start)
-    stop_stl = delegate(_TRAFFIC, Traffic.stop)
-    update_stl = delegate(attrgetter("_changes"), Changes.update)
-    wait_on_traffic_stl = delegate(_TRAFFIC, Traffic.wait_on_traffic)
-    get_stats_stl = PortMethods.get_stats
-
-    def start(  # type: ignore[override]
+    def start(
         self,
         mult: float = 1,
         duration: float = _FOREVER,
@@ -70,80 +66,74 @@ class RunMethods(ProfileMethods):
             "t_duration": number("start", "t_duration", t_duration, 0, 1e9),
             "dump_interval": number("start", "dump_interval", dump_interval, 0, 1e9),
         }
-        self._handler()
-        for profile_id in self._pids(pid_input, known=False):
-            self._stateful().drain_events()
-            self._rest_first(profile_id)
-            self._check_loaded(profile_id)
-            with self._stateful().watch(profile_id) as watch:
-                self._owned("start", profile_id=profile_id, **fields)
+        self._connection.handler()
+        for profile_id in self._connection.pids(pid_input, known=False):
+            self._connection.session().drain_events()
+            self.rest_first(profile_id)
+            self._profiles.check_loaded(profile_id)
+            with self._connection.session().watch(profile_id) as watch:
+                self._connection.owned("start", profile_id=profile_id, **fields)
                 if block:
-                    self._wait_for(lambda: _is_decided(watch), f"starting '{profile_id}'")
+                    self._connection.wait_for(lambda: _is_decided(watch), f"starting '{profile_id}'")
                     _check_started(profile_id, watch)
                 else:
-                    self._stateful().drain_events()
+                    self._connection.session().drain_events()
 
-    def stop(  # type: ignore[override]
-        self, block: bool = True, pid_input: Pids = DEFAULT_PROFILE, is_remove: bool = False
-    ) -> None:
+    def stop(self, block: bool = True, pid_input: Pids = DEFAULT_PROFILE, is_remove: bool = False) -> None:
         """Stop profiles; "*" is all of them. With ``is_remove`` they are cleared, too.
 
         Without ``block`` it returns at once, and traffic ends a little later.
         """
-        for profile_id in self._pids(pid_input):
-            self._stateful().drain_events()
-            self._wait_for(
-                lambda one=profile_id: self._state_of(one) not in (State.PARSE, State.BUILD),  # type: ignore[misc]
-                f"starting '{profile_id}'",
-            )
-            if self._state_of(profile_id) == State.TX:
-                with self._stateful().watch(profile_id) as watch:
-                    self._owned("stop", profile_id=profile_id)
+        for profile_id in self._connection.pids(pid_input):
+            self._connection.session().drain_events()
+            self._wait_until_not(profile_id, (State.PARSE, State.BUILD), f"starting '{profile_id}'")
+            if self._connection.state_of(profile_id) == State.TX:
+                with self._connection.session().watch(profile_id) as watch:
+                    self._connection.owned("stop", profile_id=profile_id)
                     if block or is_remove:
-                        self._wait_for(lambda one=watch: one.rests, f"stopping '{profile_id}'")  # type: ignore[misc]
+                        self._connection.wait_for(lambda one=watch: one.rests, f"stopping '{profile_id}'")  # type: ignore[misc]
             if is_remove:
-                self._rest_first(profile_id)
-                self.clear_profile(block, profile_id)
+                self.rest_first(profile_id)
+                self._profiles.clear_profile(block, profile_id)
 
-    def update(self, mult: float, pid_input: Pids = DEFAULT_PROFILE) -> None:  # type: ignore[override]
+    def update(self, mult: float, pid_input: Pids = DEFAULT_PROFILE) -> None:
         """Change the multiplier of profiles that run; it replaces the one they have.
 
         "*" is all that run.
         """
         factor = number("update", "mult", mult, 0, 1e9)
-        chosen = self._pids(pid_input)
+        chosen = self._connection.pids(pid_input)
         if ALL_PROFILES in pid_input:
-            chosen = [profile_id for profile_id in chosen if self._is_busy(profile_id)]
+            chosen = [profile_id for profile_id in chosen if self._connection.is_busy(profile_id)]
         for profile_id in chosen:
-            self._owned("update", profile_id=profile_id, mult=factor)
+            self._connection.owned("update", profile_id=profile_id, mult=factor)
 
-    def wait_on_traffic(  # type: ignore[override]
-        self, timeout: float | None = None, profile_id: str | None = None
-    ) -> None:
+    def wait_on_traffic(self, timeout: float | None = None, profile_id: str | None = None) -> None:
         """Wait until traffic has ended and its flows are closed, woken by the server's events.
 
         Without ``profile_id`` that of all profiles, and stateless streams, too. ``timeout`` in seconds.
         Raises ``STLTimeoutError``, or ``STLConnectionError`` when the server goes away.
         """
-        session = self._stateful()
+        session = self._connection.session()
         session.drain_events()
         if profile_id is not None:
-            self._pids(profile_id)
-        over = (
-            (lambda: not self._is_busy(profile_id)) if profile_id else (lambda: not self.is_traffic_active())
-        )
-        if not session.wait(over, timeout):
+            self._connection.pids(profile_id)
+
+        def is_over() -> bool:
+            return not (self._connection.is_busy(profile_id) if profile_id else self.is_traffic_active())
+
+        if not session.wait(is_over, timeout):
             raise STLTimeoutError(timeout or 0, f"the traffic of profile '{profile_id or ALL_PROFILES}'")
 
     def is_traffic_active(self, ports: Ports = None) -> bool:
         """Whether a profile runs, or stateless streams on ports of ours."""
-        return self._is_busy() or self._traffic.is_traffic_active(ports)
+        return self._connection.is_busy() or self._traffic.is_traffic_active(ports)
 
     def get_active_ports(self, owned: bool = True) -> list[int]:
         """The ports that have traffic: all while a profile runs."""
-        if self._is_busy():
-            return self.get_acquired_ports() if owned else self.get_all_ports()
-        return super().get_active_ports(owned)
+        if self._connection.is_busy():
+            return self._connection.acquired_ports() if owned else self._connection.all_ports()
+        return self._ports.get_active_ports(owned)
 
     def get_flow_info(
         self, profile_id: str = DEFAULT_PROFILE, duration: float = 0, index: int | None = None
@@ -159,8 +149,8 @@ class RunMethods(ProfileMethods):
         flows: dict[str, Any] = {}
         following = index or 0
         end_s = time.monotonic() + duration
-        while self._state_of(profile_id) != State.IDLE:
-            answer = self._stateful().rpc.call("get_flow_info", profile_id=profile_id, index=following)
+        while self._connection.state_of(profile_id) != State.IDLE:
+            answer = self._connection.call("get_flow_info", profile_id=profile_id, index=following)
             for records in answer or []:
                 for flow, record in records.items():
                     if flow == "index":
@@ -168,14 +158,14 @@ class RunMethods(ProfileMethods):
                     else:
                         flows.setdefault(flow, []).append(record)
             left_s = end_s - time.monotonic()
-            if left_s <= 0 or (flows and self._state_of(profile_id) == State.LOADED):
+            if left_s <= 0 or (flows and self._connection.state_of(profile_id) == State.LOADED):
                 break
             time.sleep(min(_FLOW_INFO_INTERVAL_S, left_s))
         return flows if index is None else {**flows, "next_index": following}
 
     def clear_stl_profiles(self, ports: Ports = None) -> None:
         """Stop and remove stateless streams of ports, without ``ports`` of all of ours."""
-        chosen: Sequence[int] = self._connection.ports_of(ports, self.get_acquired_ports)
+        chosen: Sequence[int] = self._connection.ports_of(ports, self._connection.acquired_ports)
         active = [port for port in chosen if self._connection.port(port).is_active]
         self._connection.each("stop_traffic", active, profile_id=ALL_PROFILES)
         loaded = [port for port in chosen if self._connection.port(port).streams]
@@ -183,15 +173,12 @@ class RunMethods(ProfileMethods):
         for port_id in loaded:
             self._connection.port(port_id).forget_streams()
 
-    def _stop_everything(self) -> None:
-        active = [port for port in self.get_acquired_ports() if self._connection.port(port).is_active]
-        self._connection.each("stop_traffic", active, profile_id=ALL_PROFILES)
-        self.stop(pid_input=ALL_PROFILES)
-
-    def _rest_first(self, profile_id: str) -> None:
+    def rest_first(self, profile_id: str) -> None:
         """Let a profile finish what it ends by itself: its flows, and its removal."""
-        ending = (State.CLEANUP, State.DELETE)
-        self._wait_for(lambda: self._state_of(profile_id) not in ending, f"the end of '{profile_id}'")
+        self._wait_until_not(profile_id, (State.CLEANUP, State.DELETE), f"the end of '{profile_id}'")
+
+    def _wait_until_not(self, profile_id: str, states: tuple[State, ...], what: str) -> None:
+        self._connection.wait_for(lambda: self._connection.state_of(profile_id) not in states, what)
 
 
 def _has_started(watch: Watch) -> bool:

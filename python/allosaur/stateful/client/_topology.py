@@ -8,19 +8,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ...client._neighbors import Neighbors
 from ...client._places import DEFAULT_PROFILE, Ports
 from .._errors import ASTFError
 from .._topology import ASTFTopology, TopoGW, TopoVIF
-from ._base import StatefulBase
-from ._fragments import upload
+from ._connection import StatefulConnection
 
 _ARP_TIMEOUT_S = 1.0
 
 
-class TopologyMethods(StatefulBase):
+class Topology:
     """Virtual interfaces and gateways: loaded here, resolved, and then given to the server."""
 
-    _topology: ASTFTopology | None = None
+    def __init__(self, connection: StatefulConnection, neighbors: Neighbors) -> None:
+        self._connection = connection
+        self._neighbors = neighbors
+        self._topology: ASTFTopology | None = None
 
     def topo_load(
         self, topology: ASTFTopology | str | Path, tunables: Mapping[str, Any] | None = None
@@ -47,7 +50,7 @@ class TopologyMethods(StatefulBase):
         """
         topology = self._loaded_topology()
         self._check_topology(topology)
-        chosen = self._connection.ports_of(ports, self.get_all_ports, owned=False)
+        chosen = self._connection.ports_of(ports, self._connection.all_ports, owned=False)
         open_ones = [one for one in topology.gws if one.dst_mac is None and one.trex_port in chosen]
         for port_id in dict.fromkeys(one.trex_port for one in open_ones):
             self._resolve_gateways(port_id, [one for one in open_ones if one.trex_port == port_id], topology)
@@ -55,23 +58,18 @@ class TopologyMethods(StatefulBase):
         if silent:
             raise ASTFError(f"gateways do not answer: {', '.join(silent)}")
         if ports is None:
-            rpc, handler = self._stateful().rpc, self._handler()
-            upload(
-                json.dumps(topology.to_json(), sort_keys=True),
-                lambda **fields: rpc.call(
-                    "topo_fragment", handler=handler, profile_id=DEFAULT_PROFILE, **fields
-                ),
-            )
+            text = json.dumps(topology.to_json(), sort_keys=True)
+            self._connection.upload("topo_fragment", DEFAULT_PROFILE, text)
 
     def topo_clear(self) -> None:
         """Forget the topology, here and on the server."""
         self._topology = ASTFTopology()
-        self._owned("topo_clear")
+        self._connection.owned("topo_clear")
 
     def topo_show(self, ports: Ports = None) -> None:
         """Print the topology."""
         topology = self._loaded_topology()
-        chosen = self._connection.ports_of(ports, self.get_all_ports, owned=False)
+        chosen = self._connection.ports_of(ports, self._connection.all_ports, owned=False)
         shown = ASTFTopology(
             [vif for vif in topology.vifs if vif.trex_port in chosen],
             [one for one in topology.gws if one.trex_port in chosen],
@@ -86,20 +84,19 @@ class TopologyMethods(StatefulBase):
         """The topology that is loaded; after ``connect()`` that of the server."""
         return self._loaded_topology()
 
-    def disconnect(self, stop_traffic: bool = True, release_ports: bool = True) -> None:
-        """Stop all traffic if the server is ours, release it, and disconnect."""
-        super().disconnect(stop_traffic, release_ports)
+    def forget(self) -> None:
+        """Read the topology from the server when it is needed again."""
         self._topology = None
 
     def _loaded_topology(self) -> ASTFTopology:
         if self._topology is None:
-            answer = self._stateful().rpc.call("topo_get")
+            answer = self._connection.call("topo_get")
             self._topology = ASTFTopology.from_json(answer.get("topo_data") or {})
         return self._topology
 
     def _check_topology(self, topology: ASTFTopology) -> None:
         topology.check()
-        ports = self._stateful().ports
+        ports = self._connection.session().ports
         items: list[TopoVIF | TopoGW] = [*topology.vifs, *topology.gws]
         for item in items:
             if item.trex_port not in ports:
@@ -131,7 +128,7 @@ class TopologyMethods(StatefulBase):
         from ...services._arp import STLServiceARP
 
         vifs = {vif.port_id: vif for vif in topology.vifs}
-        context = self.create_service_ctx(port_id)
+        context = self._neighbors.create_service_ctx(port_id)
         asked: dict[tuple[str, str], tuple[STLServiceARP, list[TopoGW]]] = {}
         for one in gateways:
             if one.needs_ipv6:

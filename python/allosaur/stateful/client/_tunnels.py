@@ -10,8 +10,7 @@ from typing import Any
 from ..._errors import STLArgumentError, STLError, STLTypeError
 from ...client._places import DEFAULT_PROFILE
 from .._topology import read_data
-from ._base import StatefulBase
-from ._fragments import upload
+from ._connection import StatefulConnection
 
 #: The one kind of tunnel there is: GTP-U.
 GTPU = 1
@@ -29,12 +28,15 @@ class Tunnel:
         return {"client_ip": client_ip, **{name: getattr(self, name) for name in names}}
 
 
-class TunnelMethods(StatefulBase):
+class Tunnels:
     """Tunnels around clients."""
+
+    def __init__(self, connection: StatefulConnection) -> None:
+        self._connection = connection
 
     def is_tunnel_supported(self, tunnel_type: int = GTPU) -> dict[str, Any]:
         """Whether the server can: ``is_tunnel_supported``, and ``error_msg`` why not."""
-        answer: dict[str, Any] = self._stateful().rpc.call("is_tunnel_supported", tunnel_type=tunnel_type)
+        answer: dict[str, Any] = self._connection.call("is_tunnel_supported", tunnel_type=tunnel_type)
         return answer
 
     def activate_tunnel(self, tunnel_type: int = GTPU, activate: bool = True, loopback: bool = False) -> bool:
@@ -46,7 +48,7 @@ class TunnelMethods(StatefulBase):
         _check_kind(tunnel_type)
         if activate:
             self._check_support(tunnel_type)
-        self._stateful().rpc.call(
+        self._connection.call(
             "activate_tunnel_mode", tunnel_type=tunnel_type, activate=bool(activate), loopback=bool(loopback)
         )
         return True
@@ -55,7 +57,7 @@ class TunnelMethods(StatefulBase):
         """Give clients, by their address as a number, other tunnels: ``Tunnel`` objects."""
         _check_kind(tunnel_type)
         records = [Tunnel.to_json(tunnel, client) for client, tunnel in client_list.items()]
-        self._stateful().rpc.call("update_tunnel_client", tunnel_type=tunnel_type, attr=records)
+        self._connection.call("update_tunnel_client", tunnel_type=tunnel_type, attr=records)
 
     def tunnels_topo_load(
         self, topology: Mapping[str, Any] | str | Path, tunables: Mapping[str, Any] | None = None
@@ -70,21 +72,16 @@ class TunnelMethods(StatefulBase):
         data = read_data(Path(topology)) if isinstance(topology, (str, Path)) else topology
         if not isinstance(data, Mapping):
             raise STLTypeError("topology", type(topology), [dict, str])
-        rpc, handler = self._stateful().rpc, self._handler()
-        upload(
-            json.dumps(dict(data), sort_keys=True),
-            lambda **fields: rpc.call(
-                "tunnel_topo_fragment", handler=handler, profile_id=DEFAULT_PROFILE, **fields
-            ),
-        )
+        text = json.dumps(dict(data), sort_keys=True)
+        self._connection.upload("tunnel_topo_fragment", DEFAULT_PROFILE, text)
 
     def tunnels_topo_clear(self) -> None:
         """Forget the tunnels of ``tunnels_topo_load``."""
-        self._owned("tunnel_topo_clear")
+        self._connection.owned("tunnel_topo_clear")
 
     def tunnels_topo_get(self) -> dict[str, Any]:
         """The tunnels of the server, as ``tunnels_topo_load`` takes them."""
-        answer = self._stateful().rpc.call("tunnel_topo_get")
+        answer = self._connection.call("tunnel_topo_get")
         data: dict[str, Any] = json.loads(answer.get("tunnel_topo_data") or "{}")
         return data
 
