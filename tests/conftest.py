@@ -61,8 +61,8 @@ def listings(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def serve() -> Any:
-    """Put a server in a box on the network: `with serve(box) as served` (see served_box.py)."""
-    return _module("served_box", "").ServedBox
+    """Put a mock server on the network: `with serve(mock) as served` (see served_mock.py)."""
+    return _module("served_mock", "").ServedMock
 
 
 def _module(file: str, folder: str = "ports") -> Any:

@@ -1,4 +1,4 @@
-"""`allosaur run` and friends with stateful profiles, against a server in a box: what they ask and say.
+"""`allosaur run` and friends with stateful profiles, against a mock server: what they ask and say.
 
 What real traffic does is in `test_flows_live.py`.
 """
@@ -43,21 +43,21 @@ GOOD = {
 
 
 @pytest.fixture
-def box() -> MockStatefulTransport:
+def mock() -> MockStatefulTransport:
     made = MockStatefulTransport(auto_finish=True)
     made.counters = {side: dict(values) for side, values in GOOD.items()}
     return made
 
 
 @pytest.fixture
-def where(serve: Any, box: MockStatefulTransport) -> Iterator[list[str]]:
-    with serve(box) as served:
+def where(serve: Any, mock: MockStatefulTransport) -> Iterator[list[str]]:
+    with serve(mock) as served:
         yield ["--server", f"{served.host}:{served.rpc_port}", "--pub-port", str(served.pub_port)]
 
 
-def started(box: MockStatefulTransport) -> dict[str, Any]:
+def started(mock: MockStatefulTransport) -> dict[str, Any]:
     """What the last start asked for."""
-    return [params for method, params in box.calls if method == "start"][-1]
+    return [params for method, params in mock.calls if method == "start"][-1]
 
 
 def test_a_good_run(allosaur: Any, where: list[str]) -> None:
@@ -76,18 +76,18 @@ def test_a_good_run(allosaur: Any, where: list[str]) -> None:
 
 
 def test_what_is_asked_reaches_the_server(
-    allosaur: Any, where: list[str], box: MockStatefulTransport
+    allosaur: Any, where: list[str], mock: MockStatefulTransport
 ) -> None:
     options = ["-m", "2.5", "-d", "3", "--latency", "10", "--ipv6", "--nc", "--pid", "web"]
     options += ["--clients", "0", "--establish-within", "4s", "--close-within", "500ms", "-t", "response=500"]
     ended = allosaur("run", HTTP, *options, *where, "--json")
     assert ended.code == 0, ended
-    asked = started(box)
+    asked = started(mock)
     assert asked["profile_id"] == "web"
     assert (asked["mult"], asked["duration"], asked["latency_pps"]) == (2.5, 3, 10)
     assert (asked["ipv6"], asked["nc"], asked["client_mask"]) == (True, True, 1)
     assert (asked["e_duration"], asked["t_duration"]) == (4, 0.5)
-    assert "web" not in box._states, "the profile of a run goes with it"
+    assert "web" not in mock._states, "the profile of a run goes with it"
     result = ended.json()
     assert result["profile_id"] == "web"
     assert result["tunables"] == {"response": 500}
@@ -95,18 +95,18 @@ def test_what_is_asked_reaches_the_server(
     assert result["missed_flows"] == 0
 
 
-def test_servers_only_begin_nothing(allosaur: Any, where: list[str], box: MockStatefulTransport) -> None:
-    box.counters["client"] = {}
+def test_servers_only_begin_nothing(allosaur: Any, where: list[str], mock: MockStatefulTransport) -> None:
+    mock.counters["client"] = {}
     ended = allosaur("run", HTTP, "--servers-only", "-d", "1", *where)
     assert ended.code == 0, ended
-    assert started(box)["client_mask"] == 0
+    assert started(mock)["client_mask"] == 0
     assert "all flows that came were served" in ended.out
 
 
 def test_counters_of_errors_fail_the_run_by_name_with_a_hint(
-    allosaur: Any, where: list[str], box: MockStatefulTransport
+    allosaur: Any, where: list[str], mock: MockStatefulTransport
 ) -> None:
-    box.counters["client"]["tcps_rexmttimeo"] = 7
+    mock.counters["client"]["tcps_rexmttimeo"] = 7
     ended = allosaur("run", HTTP, "-d", "1", *where)
     assert ended.code == 1, ended
     assert f"! client tcps_rexmttimeo 7: {hint('tcps_rexmttimeo')}" in ended.out
@@ -121,9 +121,9 @@ def test_counters_of_errors_fail_the_run_by_name_with_a_hint(
 
 
 def test_missed_flows_fail_the_run_and_are_never_hidden(
-    allosaur: Any, where: list[str], box: MockStatefulTransport
+    allosaur: Any, where: list[str], mock: MockStatefulTransport
 ) -> None:
-    box.missed_flows = 25
+    mock.missed_flows = 25
     ended = allosaur("run", HTTP, "-d", "1", *where)
     assert ended.code == 1, ended
     assert "load not reached: 25 flows were not opened in time (20 %)" in ended.out
@@ -131,9 +131,9 @@ def test_missed_flows_fail_the_run_and_are_never_hidden(
 
 
 def test_a_report_of_what_went_wrong(
-    allosaur: Any, where: list[str], box: MockStatefulTransport, tmp_path: Path
+    allosaur: Any, where: list[str], mock: MockStatefulTransport, tmp_path: Path
 ) -> None:
-    box.counters["client"]["tcps_rexmttimeo"] = 7
+    mock.counters["client"]["tcps_rexmttimeo"] = 7
     ended = allosaur("run", HTTP, "-d", "1", *where, "--report", "flows.html")
     assert ended.code == 1, ended
     page = (tmp_path / "flows.html").read_text(encoding="utf-8")
@@ -161,10 +161,10 @@ def test_a_report_of_what_went_wrong(
     ],
 )
 def test_what_is_asked_wrongly(
-    allosaur: Any, where: list[str], box: MockStatefulTransport, words: list[str], said: list[str]
+    allosaur: Any, where: list[str], mock: MockStatefulTransport, words: list[str], said: list[str]
 ) -> None:
     allosaur("run", HTTP, *words, *where).refused(*said)
-    assert not [method for method, _ in box.calls if method == "start"]
+    assert not [method for method, _ in mock.calls if method == "start"]
 
 
 def test_options_of_conversations_with_streams(allosaur: Any) -> None:
@@ -173,8 +173,8 @@ def test_options_of_conversations_with_streams(allosaur: Any) -> None:
         allosaur("run", streams, "--local", *words).refused(words[0], "is for stateful profiles")
 
 
-def test_a_server_that_refuses_to_start(allosaur: Any, where: list[str], box: MockStatefulTransport) -> None:
-    box.start_error = "fewer clients than cores"
+def test_a_server_that_refuses_to_start(allosaur: Any, where: list[str], mock: MockStatefulTransport) -> None:
+    mock.start_error = "fewer clients than cores"
     allosaur("run", HTTP, *where).refused("did not start", "fewer clients than cores")
 
 
@@ -189,8 +189,8 @@ def test_streams_for_a_stateful_server(allosaur: Any, where: list[str]) -> None:
     allosaur("run", ROOT / "profiles" / "imix.py", *where).refused("runs flows", "allosaur server")
 
 
-def test_a_server_that_someone_else_has(allosaur: Any, where: list[str], box: MockStatefulTransport) -> None:
-    box._context = "somebody"
+def test_a_server_that_someone_else_has(allosaur: Any, where: list[str], mock: MockStatefulTransport) -> None:
+    mock._context = "somebody"
     allosaur("run", HTTP, "-d", "1", *where).failed(3, "cannot take the server", "--force")
     assert allosaur("run", HTTP, "-d", "1", *where, "--force").code == 0
 
@@ -198,13 +198,13 @@ def test_a_server_that_someone_else_has(allosaur: Any, where: list[str], box: Mo
 # start, stop, update, stats and clear
 
 
-def test_a_profile_that_goes_on(allosaur: Any, where: list[str], box: MockStatefulTransport) -> None:
+def test_a_profile_that_goes_on(allosaur: Any, where: list[str], mock: MockStatefulTransport) -> None:
     ended = allosaur("start", HTTP, "-m", "3", "--pid", "web", "--record-flows", "1s", *where)
     assert ended.code == 0, ended
     assert "Profile 'web' runs, until it is stopped." in ended.out
     assert "allosaur stop --server" in ended.out
-    assert started(box)["dump_interval"] == 1
-    assert box._states["web"] == 4, "it goes on"
+    assert started(mock)["dump_interval"] == 1
+    assert mock._states["web"] == 4, "it goes on"
 
     allosaur("start", HTTP, "--pid", "web", *where).failed(3, "runs already", "allosaur stop --pid web")
     ended = allosaur("update", "-m", "7", "--pid", "web", *where)
@@ -218,7 +218,7 @@ def test_a_profile_that_goes_on(allosaur: Any, where: list[str], box: MockStatef
     assert ended.json()["stopped"] == ["web"]
     assert allosaur("stop", *where).out == "Nothing ran.\n"
     assert allosaur("clear", "--all", *where, "--json").json()["cleared"] == ["_", "web"]
-    assert "web" not in box._states
+    assert "web" not in mock._states
 
 
 def test_names_that_are_not_there(allosaur: Any, where: list[str]) -> None:

@@ -89,7 +89,7 @@ def test_profiles_side_by_side(stateful: Run) -> None:
     "name", ["one_run", "many_profiles", "template_groups", "beside_the_traffic", "network", "service"]
 )
 def test_what_scripts_call_is_there(stateful: Run, name: str) -> None:
-    """The scenarios that both clients do alike, with a server that is no box."""
+    """The scenarios that both clients do alike, with a server that is no mock."""
     seen = stateful(name)
     if name == "one_run":
         assert seen["states"] == [

@@ -27,7 +27,7 @@ DELETE = 6
 
 
 class SlowBox(MockStatefulTransport):
-    """A box that takes its time to remove a profile, as servers do.
+    """A mock that takes its time to remove a profile, as servers do.
 
     TRex's client looks at the state every millisecond and must see that it is being removed.
     """
@@ -40,8 +40,8 @@ class SlowBox(MockStatefulTransport):
 
 
 @pytest.fixture
-def box(transcript: Callable[[str], list[Any]]) -> MockStatefulTransport:
-    """A box that says of itself what a real server said."""
+def mock(transcript: Callable[[str], list[Any]]) -> MockStatefulTransport:
+    """A mock that says of itself what a real server said."""
     made = SlowBox()
     wanted = {"get_system_info", "get_port_xstats_names", "get_port_xstats_values", "get_global_stats"}
     asked: dict[str, str] = {}
@@ -64,25 +64,25 @@ def box(transcript: Callable[[str], list[Any]]) -> MockStatefulTransport:
     return made
 
 
-def answer_as(box: MockStatefulTransport, method: str, result: Any) -> None:
-    """Answer a method as the real server did; the states of ports stay the box's own."""
+def answer_as(mock: MockStatefulTransport, method: str, result: Any) -> None:
+    """Answer a method as the real server did; the states of ports stay the mock's own."""
     if method != "get_port_status":
-        box.answer(method, result)
+        mock.answer(method, result)
         return
 
     def status(params: dict[str, Any]) -> Any:
-        own = box._ports[params["port_id"]].status()
+        own = mock._ports[params["port_id"]].status()
         kept = {name: own[name] for name in ("owner", "service", "service_filtered")}
         return {**result, **kept, "state": "IDLE", "state_profile": {"_": "IDLE"}}
 
-    box.answer(method, status)
+    mock.answer(method, status)
 
 
 def run(
-    serve: Any, python: str, scenario: str, box: MockStatefulTransport, environment: dict[str, str]
+    serve: Any, python: str, scenario: str, mock: MockStatefulTransport, environment: dict[str, str]
 ) -> Any:
-    """Run a scenario against a box, and give what the client printed."""
-    with serve(box) as served:
+    """Run a scenario against a mock, and give what the client printed."""
+    with serve(mock) as served:
         command = [python, "-W", "ignore", str(HERE / "stateful_session.py"), scenario]
         done = subprocess.run(
             [*command, served.host, str(served.rpc_port), str(served.pub_port)],
@@ -96,11 +96,11 @@ def run(
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def changes(box: MockStatefulTransport) -> list[tuple[str, dict[str, Any]]]:
+def changes(mock: MockStatefulTransport) -> list[tuple[str, dict[str, Any]]]:
     """The requests that changed something, without what is of one client."""
     return [
         (method, {name: value for name, value in params.items() if name not in OWN})
-        for method, params in box.calls
+        for method, params in mock.calls
         if not method.startswith(QUESTIONS)
     ]
 
@@ -108,18 +108,18 @@ def changes(box: MockStatefulTransport) -> list[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_both_clients_do_the_same(
     scenario: str,
-    box: MockStatefulTransport,
+    mock: MockStatefulTransport,
     client_python: str,
     client_environment: dict[str, str],
     serve: Any,
 ) -> None:
-    theirs = run(serve, client_python, scenario, box, client_environment)
-    their_changes = changes(box)
-    box.calls.clear()
-    box.epoch = 0
+    theirs = run(serve, client_python, scenario, mock, client_environment)
+    their_changes = changes(mock)
+    mock.calls.clear()
+    mock.epoch = 0
     import allosaur
 
     ours_on_path = {**os.environ, "PYTHONPATH": str(Path(allosaur.__file__).resolve().parents[1])}
-    ours = run(serve, sys.executable, scenario, box, ours_on_path)
+    ours = run(serve, sys.executable, scenario, mock, ours_on_path)
     assert ours == theirs
-    assert changes(box) == their_changes
+    assert changes(mock) == their_changes

@@ -13,13 +13,13 @@ from allosaur.testing import MockTransport
 
 @pytest.fixture
 def transport() -> MockTransport:
-    """A server in a box with two ports."""
+    """A mock server with two ports."""
     return MockTransport()
 
 
 @pytest.fixture
 def client(transport: MockTransport) -> Iterator[STLClient]:
-    """A client that is connected to the box."""
+    """A client that is connected to the mock."""
     with STLClient(username="alice", transport=transport) as connected:
         yield connected
 

@@ -73,7 +73,7 @@ def test_packets_into_a_file(owner: STLClient, transport: MockTransport, tmp_pat
     owner.stop_capture(number, str(tmp_path / name))
     written = list(frames(tmp_path / name))
     assert [one.data for one in written] == [frame(1), frame(2, 61), frame(3, 1514)]
-    # The box's clock goes on a millisecond a packet; the file has the time of day.
+    # The mock's clock goes on a millisecond a packet; the file has the time of day.
     first_ns, second_ns, third_ns = (one.time_ns for one in written)
     assert [round((one - first_ns) / 1e6) for one in (second_ns, third_ns)] == [1, 2]
     assert abs(first_ns / 1e9 - time.time()) < 3600

@@ -1,4 +1,4 @@
-"""The client against a server in a box: order of requests, states, errors."""
+"""The client against a mock server: order of requests, states, errors."""
 
 from __future__ import annotations
 

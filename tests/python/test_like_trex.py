@@ -32,7 +32,7 @@ def conversation(transcript: Callable[[str], list[Any]]) -> list[tuple[str, dict
 
 @pytest.fixture
 def real(transport: MockTransport, conversation: list[Any]) -> MockTransport:
-    """The box with the ports of that server: what it says of them, but for what the client changes."""
+    """The mock with the ports of that server: what it says of them, but for what the client changes."""
     infos = [result for method, _, result in conversation if method == "get_system_info"]
     transport.answer("get_system_info", infos[0])
     first = {

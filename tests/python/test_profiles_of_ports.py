@@ -1,4 +1,4 @@
-"""Named profiles of a port, and what can be changed while traffic runs, against a server in a box."""
+"""Named profiles of a port, and what can be changed while traffic runs, against a mock server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Service mode, receive queues and capture ports: arguments and requests, against a server in a box."""
+"""Service mode, receive queues and capture ports: arguments and requests, against a mock server."""
 
 from __future__ import annotations
 

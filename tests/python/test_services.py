@@ -145,7 +145,7 @@ def test_ping(context: ServiceContext, transport: MockTransport) -> None:
         100,
     )
     assert (record["status"], record["src_ip"], record["ttl"]) == ("success", THEIRS, 63)
-    # The box's clock goes on a millisecond a packet.
+    # The mock's clock goes on a millisecond a packet.
     assert record["rtt"] == pytest.approx(1.0)
     assert record["formatted_string"] == f"Reply from {THEIRS}: bytes=100, time=1.00ms, TTL=63"
     (request,) = pushed(transport)

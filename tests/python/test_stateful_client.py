@@ -1,4 +1,4 @@
-"""The stateful client against a server in a box: owning, profiles and their states, counters, topology."""
+"""The stateful client against a mock server: owning, profiles and their states, counters, topology."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from allosaur.testing import MockStatefulTransport, MockTransport
 
 
 @pytest.fixture
-def box() -> MockStatefulTransport:
+def mock() -> MockStatefulTransport:
     return MockStatefulTransport()
 
 
 @pytest.fixture
-def client(box: MockStatefulTransport) -> Iterator[ASTFClient]:
-    """A client that is connected to the box and owns it."""
-    with ASTFClient(username="alice", transport=box) as connected:
+def client(mock: MockStatefulTransport) -> Iterator[ASTFClient]:
+    """A client that is connected to the mock and owns it."""
+    with ASTFClient(username="alice", transport=mock) as connected:
         connected.acquire()
         yield connected
 
@@ -69,16 +69,18 @@ def profile(size: int = 10, groups: tuple[str, ...] = ()) -> ASTFProfile:
     return ASTFProfile(ip_gen, templates=templates)
 
 
-def owned(box: MockStatefulTransport) -> list[str]:
+def owned(mock: MockStatefulTransport) -> list[str]:
     """The requests that changed something since the server was taken."""
-    start = box.methods().index("acquire")
+    start = mock.methods().index("acquire")
     return [
-        name for name in box.methods()[start:] if not name.startswith(("get_", "sync", "publish", "topo_get"))
+        name
+        for name in mock.methods()[start:]
+        if not name.startswith(("get_", "sync", "publish", "topo_get"))
     ]
 
 
-def test_a_run_from_beginning_to_end(box: MockStatefulTransport) -> None:
-    with ASTFClient(transport=box) as client:
+def test_a_run_from_beginning_to_end(mock: MockStatefulTransport) -> None:
+    with ASTFClient(transport=mock) as client:
         client.reset()
         client.load_profile(profile())
         assert client.get_profiles_state() == {"_": "STATE_ASTF_LOADED"}
@@ -86,13 +88,13 @@ def test_a_run_from_beginning_to_end(box: MockStatefulTransport) -> None:
         assert client.get_profiles_state() == {"_": "STATE_TX"}
         assert client.is_traffic_active()
         assert client.get_active_ports() == [0, 1]
-        box.end_profile()
+        mock.end_profile()
         client.wait_on_traffic(timeout=5)
         assert not client.is_traffic_active()
         assert client.get_active_ports() == []
         client.clear_profile()
         assert client.get_profiles_state() == {"_": "STATE_IDLE"}
-    assert owned(box) == [
+    assert owned(mock) == [
         *["acquire", "stop_latency", "profile_clear", "set_port_attr", "set_port_attr"],
         *["set_rx_feature", "set_rx_feature", "capture", "profile_fragment", "start"],
         *["profile_clear", "release"],
@@ -106,30 +108,30 @@ def test_the_server_runs_in_another_mode() -> None:
         STLClient(transport=MockStatefulTransport()).connect()
 
 
-def test_another_kind_of_server_says_so_at_once(box: MockStatefulTransport) -> None:
+def test_another_kind_of_server_says_so_at_once(mock: MockStatefulTransport) -> None:
     text = "RPC configuration mismatch - server RPC configuration: 'STL', client RPC configuration: 'ASTF'"
-    box.refuse("api_sync_v2", text)
+    mock.refuse("api_sync_v2", text)
     with pytest.raises(STLError, match=r"not for stateful traffic .*configuration: 'STL'.*use STLClient"):
-        ASTFClient(transport=box).connect()
-    box.refuse("api_sync_v2", "RPC version mismatch: a newer client version is required")
+        ASTFClient(transport=mock).connect()
+    mock.refuse("api_sync_v2", "RPC version mismatch: a newer client version is required")
     with pytest.raises(STLRpcError, match="newer client"):
-        ASTFClient(transport=box).connect()
+        ASTFClient(transport=mock).connect()
 
 
-def test_there_is_one_owner(box: MockStatefulTransport, client: ASTFClient) -> None:
-    other = ASTFClient(username="bob", transport=box)
+def test_there_is_one_owner(mock: MockStatefulTransport, client: ASTFClient) -> None:
+    other = ASTFClient(username="bob", transport=mock)
     other.connect()
     with pytest.raises(STLRpcError, match="already taken"):
         other.acquire()
     with pytest.raises(STLError, match="not ours: call acquire"):
         other.load_profile(profile())
     assert client.get_acquired_ports() == [0, 1]
-    assert box.requests("acquire")[0]["user"] == "alice"
+    assert mock.requests("acquire")[0]["user"] == "alice"
 
 
-def test_another_owner_is_noticed(box: MockStatefulTransport, client: ASTFClient) -> None:
-    box.publish(5, port_id=0, who="bob", session_id=1, force=True)
-    box.publish(5, port_id=1, who="bob", session_id=1, force=True)
+def test_another_owner_is_noticed(mock: MockStatefulTransport, client: ASTFClient) -> None:
+    mock.publish(5, port_id=0, who="bob", session_id=1, force=True)
+    mock.publish(5, port_id=1, who="bob", session_id=1, force=True)
     client._connection.session().drain_events()
     assert client.get_acquired_ports() == []
     with pytest.raises(STLError, match="not ours: call acquire"):
@@ -138,11 +140,11 @@ def test_another_owner_is_noticed(box: MockStatefulTransport, client: ASTFClient
     client.load_profile(profile())
 
 
-def test_a_large_profile_goes_in_pieces(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_a_large_profile_goes_in_pieces(mock: MockStatefulTransport, client: ASTFClient) -> None:
     made = profile()
     made.templates[0].client_template.program.send(bytes(900_000))
     client.load_profile(made)
-    pieces = box.requests("profile_fragment")
+    pieces = mock.requests("profile_fragment")
     assert [len(piece["fragment"]) for piece in pieces[:3]] == [1000, 500_000, 500_000]
     assert [("frag_first" in piece, "frag_last" in piece, "md5" in piece) for piece in pieces] == [
         (True, False, True),
@@ -150,33 +152,33 @@ def test_a_large_profile_goes_in_pieces(box: MockStatefulTransport, client: ASTF
         (False, False, False),
         (False, True, False),
     ]
-    assert box.profile() == json.loads(made.to_json_str())
+    assert mock.profile() == json.loads(made.to_json_str())
     client.load_profile(made)
-    assert len(box.requests("profile_fragment")) == len(pieces) + 1
+    assert len(mock.requests("profile_fragment")) == len(pieces) + 1
 
 
-def test_a_profile_of_thirty_megabytes_is_taken(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_a_profile_of_thirty_megabytes_is_taken(mock: MockStatefulTransport, client: ASTFClient) -> None:
     made = profile()
     for number in range(30):
         made.templates[0].client_template.program.send(bytes([number]) * 750_000)
     client.load_profile(made)
-    assert sum(len(piece["fragment"]) for piece in box.requests("profile_fragment")) > 30_000_000
-    assert len(box.profile()["buf_list"]) == 31
+    assert sum(len(piece["fragment"]) for piece in mock.requests("profile_fragment")) > 30_000_000
+    assert len(mock.profile()["buf_list"]) == 31
 
 
-def test_the_same_profile_under_several_names(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_the_same_profile_under_several_names(mock: MockStatefulTransport, client: ASTFClient) -> None:
     """A server takes no text twice: what is sent differs, and means the same."""
     for name in ("one", "two", "three"):
         client.load_profile(profile(5000), pid_input=name)
-    assert box.profile("one") == box.profile("two") == box.profile("three")
+    assert mock.profile("one") == mock.profile("two") == mock.profile("three")
 
 
-def test_profiles_run_side_by_side(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_profiles_run_side_by_side(mock: MockStatefulTransport, client: ASTFClient) -> None:
     for name in ("one", "two"):
         client.load_profile(profile(len(name)), pid_input=name)
     client.start(pid_input=["one", "two"])
     client.update(3, pid_input="*")
-    assert box.requests("update")[-1]["mult"] == 3
+    assert mock.requests("update")[-1]["mult"] == 3
     client.stop(pid_input="one")
     assert client.get_profiles_state() == {
         "_": "STATE_IDLE",
@@ -192,16 +194,16 @@ def test_profiles_run_side_by_side(box: MockStatefulTransport, client: ASTFClien
     assert client.get_profiles_state() == {"_": "STATE_IDLE"}
 
 
-def test_a_profile_that_does_not_start_says_why(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_a_profile_that_does_not_start_says_why(mock: MockStatefulTransport, client: ASTFClient) -> None:
     client.load_profile(profile())
-    box.start_error = "templates[0]: no memory"
+    mock.start_error = "templates[0]: no memory"
     with pytest.raises(STLError, match=r"profile '_' did not start: templates\[0\]: no memory"):
         client.start()
     assert any(event.ev_type == "error" for event in client.get_events())
     client.start()
 
 
-def test_what_cannot_start_is_refused(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_what_cannot_start_is_refused(mock: MockStatefulTransport, client: ASTFClient) -> None:
     with pytest.raises(STLError, match=r"profile '_' has no traffic: call load_profile\(\)"):
         client.start()
     with pytest.raises(STLError, match=r"there is no profile 'nope', the profiles are: '_'"):
@@ -220,42 +222,42 @@ def test_what_cannot_start_is_refused(box: MockStatefulTransport, client: ASTFCl
             client.start(**argument)  # type: ignore[arg-type]
 
 
-def test_a_run_that_ends_at_once_has_started(box: MockStatefulTransport, client: ASTFClient) -> None:
-    box._auto_finish = True
+def test_a_run_that_ends_at_once_has_started(mock: MockStatefulTransport, client: ASTFClient) -> None:
+    mock._auto_finish = True
     client.load_profile(profile())
     client.start(duration=0.1)
     client.wait_on_traffic(timeout=1)
     assert client.get_profiles_state() == {"_": "STATE_ASTF_LOADED"}
 
 
-def test_waiting_is_woken_by_events(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_waiting_is_woken_by_events(mock: MockStatefulTransport, client: ASTFClient) -> None:
     client.load_profile(profile())
     client.start(block=False)
-    ender = threading.Thread(target=lambda: (time.sleep(0.05), box.end_profile()))
+    ender = threading.Thread(target=lambda: (time.sleep(0.05), mock.end_profile()))
     ender.start()
     client.wait_on_traffic(timeout=10)
     ender.join()
     client.start()
-    loser = threading.Thread(target=lambda: (time.sleep(0.05), box.lose_connection()))
+    loser = threading.Thread(target=lambda: (time.sleep(0.05), mock.lose_connection()))
     loser.start()
     with pytest.raises(STLConnectionError, match="went away"):
         client.wait_on_traffic(timeout=10)
     loser.join()
 
 
-def test_disconnecting_stops_and_releases(box: MockStatefulTransport) -> None:
-    client = ASTFClient(transport=box)
+def test_disconnecting_stops_and_releases(mock: MockStatefulTransport) -> None:
+    client = ASTFClient(transport=mock)
     client.connect()
     client.acquire()
     client.load_profile(profile())
     client.start()
     client.disconnect()
-    assert [name for name in owned(box) if name in ("stop", "release")] == ["stop", "release"]
+    assert [name for name in owned(mock) if name in ("stop", "release")] == ["stop", "release"]
     client.disconnect()
 
 
 def test_running_profiles_are_not_cleared(
-    box: MockStatefulTransport, client: ASTFClient, caplog: pytest.LogCaptureFixture
+    mock: MockStatefulTransport, client: ASTFClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     client.set_verbose("warning")
     client.load_profile(profile())
@@ -266,8 +268,8 @@ def test_running_profiles_are_not_cleared(
     assert client.get_profiles_state() == {"_": "STATE_TX"}
 
 
-def test_counters_by_name(box: MockStatefulTransport, client: ASTFClient) -> None:
-    box.counters = {"client": {"tcps_connects": 7, "m_active_flows": 0}, "server": {"tcps_drops": 2}}
+def test_counters_by_name(mock: MockStatefulTransport, client: ASTFClient) -> None:
+    mock.counters = {"client": {"tcps_connects": 7, "m_active_flows": 0}, "server": {"tcps_drops": 2}}
     stats = client.get_stats()
     assert stats["traffic"] == {
         "client": {"m_active_flows": 0, "tcps_connects": 7},
@@ -282,44 +284,44 @@ def test_counters_by_name(box: MockStatefulTransport, client: ASTFClient) -> Non
     assert whole["client"]["tcps_sndbyte"] == 0
 
 
-def test_clearing_is_for_one_epoch(box: MockStatefulTransport, client: ASTFClient) -> None:
-    box.counters["client"] = {"tcps_connects": 7, "m_active_flows": 3}
+def test_clearing_is_for_one_epoch(mock: MockStatefulTransport, client: ASTFClient) -> None:
+    mock.counters["client"] = {"tcps_connects": 7, "m_active_flows": 3}
     client.clear_stats()
-    box.counters["client"] = {"tcps_connects": 9, "m_active_flows": 3}
+    mock.counters["client"] = {"tcps_connects": 9, "m_active_flows": 3}
     assert client.get_traffic_stats()["client"] == {"m_active_flows": 3, "tcps_connects": 2}
     assert client.get_traffic_stats(is_sum=True)["client"]["tcps_connects"] == 2
-    box.epoch += 1
+    mock.epoch += 1
     assert client.get_traffic_stats()["client"]["tcps_connects"] == 9
 
 
-def test_template_groups(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_template_groups(mock: MockStatefulTransport, client: ASTFClient) -> None:
     names = tuple(f"group {number}" for number in range(23))
     client.load_profile(profile(groups=names))
-    box.counters["client"] = {"tcps_connects": 5}
+    mock.counters["client"] = {"tcps_connects": 5}
     assert client.get_tg_names() == list(names)
     stats = client.get_traffic_tg_stats(list(names))
     assert list(stats) == list(names)
     assert stats["group 22"]["client"] == {"m_active_flows": 0, "tcps_connects": 5}
-    assert [len(request["tg_ids"]) for request in box.requests("get_tg_id_stats")] == [10, 10, 3]
+    assert [len(request["tg_ids"]) for request in mock.requests("get_tg_id_stats")] == [10, 10, 3]
     assert client.get_traffic_tg_stats("group 0")["group 0"]["server"] == {"m_active_flows": 0}
-    box.epoch += 1
+    mock.epoch += 1
     assert client.get_traffic_tg_stats("group 1").keys() == {"group 1"}
     for wrong, words in (([], "give at least one"), ("nobody", "no template group 'nobody'")):
         with pytest.raises(ASTFError, match=words):
             client.get_traffic_tg_stats(wrong)
 
 
-def test_dynamic_counters(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_dynamic_counters(mock: MockStatefulTransport, client: ASTFClient) -> None:
     rows = [
         {"id": 0, "name": "tunnels", "help": "", "units": "", "zero": False, "info": "info", "abs": False},
         {"id": 1, "name": "broken", "help": "bad", "units": "", "zero": False, "info": "error", "abs": False},
     ]
-    box.answer("get_dynamic_counter_desc", lambda _params: {"epoch": box.epoch, "data": rows})
+    mock.answer("get_dynamic_counter_desc", lambda _params: {"epoch": mock.epoch, "data": rows})
     values = {"client": {"0": 5, "1": 1}, "server": {}}
-    box.answer(
+    mock.answer(
         "get_dynamic_counter_values",
         lambda params: (
-            {"epoch": box.epoch, **values} if params["epoch"] == box.epoch else {"epoch_err": box.epoch}
+            {"epoch": mock.epoch, **values} if params["epoch"] == mock.epoch else {"epoch_err": mock.epoch}
         ),
     )
     stats = client.get_dynamic_traffic_stats()
@@ -327,15 +329,15 @@ def test_dynamic_counters(box: MockStatefulTransport, client: ASTFClient) -> Non
     assert client.is_dynamic_traffic_stats_error(stats) == (True, {"client": {"broken": "bad"}, "server": {}})
     client.clear_dynamic_traffic_stats("_")
     assert client.get_dynamic_traffic_stats()["client"] == {}
-    box.epoch = 3
+    mock.epoch = 3
     assert client.get_dynamic_traffic_stats()["client"]["tunnels"] == 5
     client.clear_dynamic_traffic_stats(clear_all=True)
     assert client.get_dynamic_traffic_stats()["client"] == {}
 
 
-def test_latency(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_latency(mock: MockStatefulTransport, client: ASTFClient) -> None:
     client.start_latency(mult=100, src_ipv4="16.0.0.9", ports_mask=1)
-    sent = box.requests("start_latency")[0]
+    sent = mock.requests("start_latency")[0]
     assert (sent["mult"], sent["src_addr"], sent["port_s_offset"], sent["mask"]) == (
         100,
         "16.0.0.9",
@@ -344,27 +346,29 @@ def test_latency(box: MockStatefulTransport, client: ASTFClient) -> None:
     )
     client.update_latency(7)
     client.stop_latency()
-    box.answer("get_latency_stats", {"data": {"epoch": 1, "unknown": 0, "port-1": {"hist": {}, "stats": {}}}})
+    mock.answer(
+        "get_latency_stats", {"data": {"epoch": 1, "unknown": 0, "port-1": {"hist": {}, "stats": {}}}}
+    )
     assert client.get_latency_stats() == {1: {"hist": {}, "stats": {}}}
     with pytest.raises(ASTFError, match="start_latency: dst_ipv4"):
         client.start_latency(dst_ipv4="nowhere")
 
 
-def test_flow_records_are_gathered(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_flow_records_are_gathered(mock: MockStatefulTransport, client: ASTFClient) -> None:
     client.load_profile(profile())
     client.start(dump_interval=0.1)
     answers = iter([[{"index": 0, "a": {"rtt": 1}}, {"index": 1, "a": {"rtt": 2}, "b": {"rtt": 3}}], []])
-    box.answer("get_flow_info", lambda _params: next(answers))
+    mock.answer("get_flow_info", lambda _params: next(answers))
     flows = client.get_flow_info(index=0)
     assert flows == {"a": [{"rtt": 1}, {"rtt": 2}], "b": [{"rtt": 3}], "next_index": 2}
     assert client.get_flow_info(index=2) == {"next_index": 2}
-    assert [request["index"] for request in box.requests("get_flow_info")] == [0, 2]
+    assert [request["index"] for request in mock.requests("get_flow_info")] == [0, 2]
 
 
-def test_clients_are_named_by_address(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_clients_are_named_by_address(mock: MockStatefulTransport, client: ASTFClient) -> None:
     client.set_client_enable(["16.0.0.1", 5], False)
     client.set_client_enable_range("16.0.0.1", "16.0.0.9", True)
-    first, second = box.requests("enable_disable_client")
+    first, second = mock.requests("enable_disable_client")
     assert first["attr"] == [{"client_ip": 0x10000001}, {"client_ip": 5}]
     assert second["attr"] == [{"client_start_ip": 0x10000001, "client_end_ip": 0x10000009}]
     attempts = iter([True, False])
@@ -374,16 +378,16 @@ def test_clients_are_named_by_address(box: MockStatefulTransport, client: ASTFCl
             raise STLRpcError("", -32000, "not ready")
         return {"268435457": {"Found": 1, "state": "Active"}}
 
-    box.answer("get_clients_info_pull", pull)
+    mock.answer("get_clients_info_pull", pull)
     assert client.get_clients_info(["16.0.0.1"]) == {"268435457": {"Found": 1, "state": "Active"}}
-    box.refuse("get_clients_info_pull", "not ready")
+    mock.refuse("get_clients_info_pull", "not ready")
     with pytest.raises(STLRpcError, match="not ready"):
         client.get_clients_info_range("16.0.0.1", "16.0.0.2", timeout=0)
     with pytest.raises(ASTFError, match="range of clients is empty"):
         client.set_client_enable_range(2, 1, True)
 
 
-def test_ignored_addresses(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_ignored_addresses(mock: MockStatefulTransport, client: ASTFClient) -> None:
     client.set_ignored_macs_ips(["2:0:0:0:0:99", "02:00:00:00:00:99"], ["16.0.0.9"])
     assert client.get_ignored_macs_ips() == {"ips": ["16.0.0.9"], "macs": ["02:00:00:00:00:99"]}
     assert client.get_ignored_macs_ips(to_str=False) == {"ips": [0x10000009], "macs": [0x020000000099]}
@@ -397,12 +401,12 @@ def test_ignored_addresses(box: MockStatefulTransport, client: ASTFClient) -> No
             client.set_ignored_macs_ips(macs, addresses)
 
 
-def test_service_mode_is_of_the_whole_server(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_service_mode_is_of_the_whole_server(mock: MockStatefulTransport, client: ASTFClient) -> None:
     client.set_service_mode()
     assert client.get_service_enabled_ports() == [0, 1]
     client.set_service_mode(filtered=True, mask=5)
     assert client.get_service_filtered_ports() == [0, 1]
-    assert [set(request) - {"api_h", "handler"} for request in box.requests("service")] == [
+    assert [set(request) - {"api_h", "handler"} for request in mock.requests("service")] == [
         {"enabled", "filtered"},
         {"enabled", "filtered", "mask"},
     ]
@@ -413,51 +417,51 @@ def test_service_mode_is_of_the_whole_server(box: MockStatefulTransport, client:
     assert client.get_service_filtered_ports() == []
 
 
-def test_stateless_streams_run_beside(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_stateless_streams_run_beside(mock: MockStatefulTransport, client: ASTFClient) -> None:
     stream = STLStream(packet=STLPktBuilder(pkt_buffer=bytes(60)), mode=STLTXCont(pps=1))
     client.add_streams(stream, ports=[0])
     client.start_stl(ports=[0])
     assert client.is_traffic_active()
     client.update_stl(ports=[0], mult="2")
     client.start_stl(ports=[0], force=True)
-    box.finish(0)
+    mock.finish(0)
     client.wait_on_traffic_stl(ports=[0], timeout=5)
     client.start_stl(ports=[0])
     client.stop_stl(ports=[0])
     client.clear_stl_profiles()
-    assert box.streams(0) == {}
-    assert "start" not in box.methods()
+    assert mock.streams(0) == {}
+    assert "start" not in mock.methods()
 
 
 @pytest.mark.parametrize("state", ["ASTF_LOADED", "ASTF_PARSE", "TX"])
-def test_stateful_traffic_of_a_port_is_no_stream(box: MockStatefulTransport, state: str) -> None:
-    status = box._ports[0].status()
-    box.answer("get_port_status", lambda _params: {**status, "state": state, "state_profile": {"_": "IDLE"}})
-    with ASTFClient(transport=box) as client:
+def test_stateful_traffic_of_a_port_is_no_stream(mock: MockStatefulTransport, state: str) -> None:
+    status = mock._ports[0].status()
+    mock.answer("get_port_status", lambda _params: {**status, "state": state, "state_profile": {"_": "IDLE"}})
+    with ASTFClient(transport=mock) as client:
         client.reset()
         assert client.get_active_ports() == []
-    assert "stop_traffic" not in box.methods()
+    assert "stop_traffic" not in mock.methods()
 
 
-def test_tunnels_are_refused_clearly(client: ASTFClient, box: MockStatefulTransport) -> None:
+def test_tunnels_are_refused_clearly(client: ASTFClient, mock: MockStatefulTransport) -> None:
     assert client.is_tunnel_supported()["is_tunnel_supported"] is False
     for call in (client.activate_tunnel, lambda: client.tunnels_topo_load({"tunnels": []})):
-        with pytest.raises(STLError, match="the server has no tunnels: there are no tunnels in this box"):
+        with pytest.raises(STLError, match="the server has no tunnels: there are no tunnels in this mock"):
             call()
     with pytest.raises(STLArgumentError, match="GTP-U"):
         client.activate_tunnel(tunnel_type=2)
-    box.answer("is_tunnel_supported", {"is_tunnel_supported": True})
+    mock.answer("is_tunnel_supported", {"is_tunnel_supported": True})
     for method in ("activate_tunnel_mode", "tunnel_topo_fragment", "tunnel_topo_clear"):
-        box.answer(method, None)
+        mock.answer(method, None)
     assert client.activate_tunnel() is True
     client.tunnels_topo_load({"tunnels": []})
-    assert box.requests("tunnel_topo_fragment")[0]["fragment"] == '{"tunnels": []}'
+    assert mock.requests("tunnel_topo_fragment")[0]["fragment"] == '{"tunnels": []}'
     client.tunnels_topo_clear()
-    box.answer("tunnel_topo_get", {"tunnel_topo_data": '{"tunnels": [1]}'})
+    mock.answer("tunnel_topo_get", {"tunnel_topo_data": '{"tunnels": [1]}'})
     assert client.tunnels_topo_get() == {"tunnels": [1]}
-    box.answer("update_tunnel_client", {})
+    mock.answer("update_tunnel_client", {})
     client.update_tunnel_client_record({5: Tunnel("1.1.1.1", "2.2.2.2", 0, 9, 4)})
-    (record,) = box.requests("update_tunnel_client")[0]["attr"]
+    (record,) = mock.requests("update_tunnel_client")[0]["attr"]
     assert record == {
         "client_ip": 5,
         "sip": "1.1.1.1",
@@ -476,11 +480,11 @@ def topology(dst: str = "00:00:00:01:00:02") -> ASTFTopology:
     return made
 
 
-def test_a_topology_is_given_to_the_server(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_a_topology_is_given_to_the_server(mock: MockStatefulTransport, client: ASTFClient) -> None:
     client.topo_load(topology())
-    assert box.requests("topo_fragment") == []
+    assert mock.requests("topo_fragment") == []
     client.topo_resolve()
-    sent = json.loads(box.requests("topo_fragment")[0]["fragment"])
+    sent = json.loads(mock.requests("topo_fragment")[0]["fragment"])
     assert sent["vifs"] == [
         {
             "src_mac": "02:00:00:00:01:01",
@@ -501,14 +505,14 @@ def test_a_topology_is_given_to_the_server(box: MockStatefulTransport, client: A
     }
     with pytest.raises(ASTFError, match="loaded already"):
         client.topo_load(topology())
-    with ASTFClient(transport=box) as other:
+    with ASTFClient(transport=mock) as other:
         assert other.topo_get().to_json() == client.topo_get().to_json()
     client.acquire(force=True)
     client.topo_clear()
     assert client.topo_get().is_empty()
 
 
-def test_gateways_are_found_by_arp(box: MockStatefulTransport, client: ASTFClient) -> None:
+def test_gateways_are_found_by_arp(mock: MockStatefulTransport, client: ASTFClient) -> None:
     from scapy.layers.l2 import ARP, Dot1Q, Ether
 
     def on_push(port: int, frame: bytes) -> None:
@@ -516,14 +520,14 @@ def test_gateways_are_found_by_arp(box: MockStatefulTransport, client: ASTFClien
         assert asked[Dot1Q].vlan == 7
         reply = ARP(op="is-at", hwsrc="02:00:00:00:09:09", psrc=asked[ARP].pdst, pdst=asked[ARP].psrc)
         answer = Ether(dst=asked.src, src="02:00:00:00:09:09") / Dot1Q(vlan=7) / reply
-        box.receive(port, bytes(answer))
+        mock.receive(port, bytes(answer))
 
-    box.on_push = on_push
+    mock.on_push = on_push
     client.set_service_mode()
     client.topo_load(topology("192.0.2.254"))
     client.topo_resolve(ports=[0])
     assert client.topo_get().gws[0].dst_mac == "02:00:00:00:09:09"
-    assert box.requests("topo_fragment") == []
+    assert mock.requests("topo_fragment") == []
 
 
 @pytest.mark.parametrize("suffix", [".json", ".yaml", ".py"])

@@ -123,7 +123,7 @@ def changes(requests: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[
 
 
 OF_ONE_RUN = ("handler", "api_h", "session_id", "user")
-#: What the real server answered is what the box answers.
+#: What the real server answered is what the mock answers.
 ANSWERED = (
     *(
         "get_counter_desc",
@@ -139,33 +139,33 @@ ANSWERED = (
 
 
 class Replay:
-    """Our client against a box that answers as the real server did, step by step."""
+    """Our client against a mock that answers as the real server did, step by step."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self.box = MockStatefulTransport()
+        self.mock = MockStatefulTransport()
         everything = [entry for entries in recording.asked.values() for entry in entries]
         for method, _, reply in everything:
             if method in ("get_system_info", "get_port_xstats_names", "get_counter_desc"):
-                self.box.answer(method, reply["result"])
-        self.client = ASTFClient(username="root", transport=self.box)
+                self.mock.answer(method, reply["result"])
+        self.client = ASTFClient(username="root", transport=self.mock)
         self.client.connect()
         self.client.reset()
 
     def step(self, name: str, call: Callable[[ASTFClient], Any], same: bool = True) -> Any:
         """Make the call of a step; its requests must be those that were recorded."""
         self._answer_as(name)
-        before = len(self.box.calls)
+        before = len(self.mock.calls)
         result = call(self.client)
         if same:
-            assert changes(self.box.calls[before:]) == self.recording.changes(name)
+            assert changes(self.mock.calls[before:]) == self.recording.changes(name)
         return result
 
     def _answer_as(self, name: str) -> None:
         for method in ANSWERED:
             replies = [reply for asked, _, reply in self.recording.asked.get(name, []) if asked == method]
             if replies:
-                self.box.answer(method, Answers(replies))
+                self.mock.answer(method, Answers(replies))
 
 
 class Answers:
@@ -209,7 +209,7 @@ def same(value: Any) -> Any:
 
 def test_a_basic_run(replay: Callable[[str], Replay]) -> None:
     run = replay("a01")
-    assert changes(run.box.calls) == run.recording.changes("reset")
+    assert changes(run.mock.calls) == run.recording.changes("reset")
     loaded = run.recording.profile("load_profile")
     run.step("load_profile", lambda client: client.load_profile(loaded))
     run.step("clear_stats", lambda client: client.clear_stats())
@@ -218,7 +218,7 @@ def test_a_basic_run(replay: Callable[[str], Replay]) -> None:
     expected = run.recording.results["get_stats"]
     assert same(stats["traffic"]) == expected["traffic"]
     assert shape(stats) == shape(expected)
-    run.box.end_profile()
+    run.mock.end_profile()
     run.client.wait_on_traffic(timeout=5)
     run.step("start2", lambda client: client.start(nc=True))
     run.step("stop", lambda client: client.stop())
@@ -265,9 +265,9 @@ def counter_rows(recording: Recording) -> Any:
 def test_all_counters_of_the_real_server_are_known(transcript: Callable[[str], list[Any]]) -> None:
     rows = counter_rows(Recording(transcript("astf_a03")))["data"]
     assert len(rows) == 140
-    box = MockStatefulTransport()
-    box.answer("get_counter_desc", {"data": rows})
-    with ASTFClient(transport=box) as client:
+    mock = MockStatefulTransport()
+    mock.answer("get_counter_desc", {"data": rows})
+    with ASTFClient(transport=mock) as client:
         whole = client.get_traffic_stats(skip_zero=False)
         assert set(whole["client"]) == {row["name"] for row in rows}
         bad = {row["name"] for row in rows if row["info"] == "error"}
@@ -353,11 +353,11 @@ def test_events_have_the_same_words_and_order(replay: Callable[[str], Replay]) -
         for event in reply["result"]["data"]
     ]
     assert {kind for kind, _ in theirs} <= {50, 60, 61}
-    box = MockStatefulTransport()
-    client = ASTFClient(transport=box)
+    mock = MockStatefulTransport()
+    client = ASTFClient(transport=mock)
     client.connect()
     for kind, data in theirs:
-        box.publish(kind, **data, epoch=1)
+        mock.publish(kind, **data, epoch=1)
     client._connection.session().drain_events()
     words = [event.msg for event in client.get_events()][-len(theirs) :]
     assert "Moved to state: Transmitting" in words
@@ -368,12 +368,12 @@ def test_events_have_the_same_words_and_order(replay: Callable[[str], Replay]) -
 def test_listing_9_of_the_paper_runs_as_it_is(
     listings: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    box = MockStatefulTransport(auto_finish=True)
-    box.counters["client"] = {"tcps_connects": 7}
-    monkeypatch.setattr("allosaur.client._connection.ZmqTransport", lambda *_arguments: box)
-    monkeypatch.setattr("sys.argv", ["listing9.py", "box", str(listings / "listing5.py"), "10", "2"])
+    mock = MockStatefulTransport(auto_finish=True)
+    mock.counters["client"] = {"tcps_connects": 7}
+    monkeypatch.setattr("allosaur.client._connection.ZmqTransport", lambda *_arguments: mock)
+    monkeypatch.setattr("sys.argv", ["listing9.py", "mock", str(listings / "listing5.py"), "10", "2"])
     runpy.run_path(str(listings / "listing9.py"))
     assert "'tcps_connects'" in capsys.readouterr().out
-    (started,) = box.requests("start")
+    (started,) = mock.requests("start")
     assert (started["mult"], started["duration"], started["nc"]) == (10.0, 2.0, True)
-    assert "release" in box.methods()
+    assert "release" in mock.methods()

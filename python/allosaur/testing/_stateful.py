@@ -278,7 +278,7 @@ class MockStatefulTransport(MockTransport):
         return {}
 
     def _do_is_tunnel_supported(self, _params: dict[str, Any]) -> Any:
-        return {"is_tunnel_supported": False, "error_msg": "there are no tunnels in this box"}
+        return {"is_tunnel_supported": False, "error_msg": "there are no tunnels in this mock"}
 
     def _own(self, params: dict[str, Any]) -> None:
         if not self._context or params.get("handler") != self._context:
