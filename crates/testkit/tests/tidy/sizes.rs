@@ -1,9 +1,9 @@
 //! Rule: files and functions stay small. What is past the line is on a list with a reason, and
-//! the list only shrinks.
+//! the list only shrinks. Those of Python are checked in tests/tidy.
 
 use syn::visit::{self, Visit};
 
-use crate::source::{RustFile, TextFile, line_count, rust_files, text_files};
+use crate::source::{RustFile, line_count, rust_files};
 
 /// Most lines of a file, without its test modules.
 const FILE_LINES_MAX: usize = 800;
@@ -71,14 +71,6 @@ fn rust_sizes(file: &RustFile) -> Vec<Sized> {
     sizes
 }
 
-fn python_size(file: &TextFile) -> Sized {
-    Sized {
-        name: file.path.clone(),
-        lines: file.text.lines().count(),
-        max: FILE_LINES_MAX,
-    }
-}
-
 fn check(sizes: &[Sized], larger: &[(&str, usize, &str)]) -> Vec<String> {
     let mut violations = Vec::new();
     for Sized { name, lines, max } in sizes {
@@ -116,9 +108,7 @@ fn check(sizes: &[Sized], larger: &[(&str, usize, &str)]) -> Vec<String> {
 
 #[test]
 fn files_and_functions_stay_small() {
-    let rust = rust_files();
-    let mut sizes: Vec<Sized> = rust.iter().flat_map(rust_sizes).collect();
-    sizes.extend(text_files("py").iter().map(python_size));
+    let sizes: Vec<Sized> = rust_files().iter().flat_map(rust_sizes).collect();
     crate::assert_none(&check(&sizes, &LARGER));
 }
 
@@ -148,17 +138,6 @@ fn a_long_file_is_seen_but_its_tests_are_free() {
     let check = |text: &str| check(&rust_sizes(&RustFile::new("a.rs", text)), &[]);
     crate::assert_none(&check(&format!("{long}{tests}")));
     crate::assert_one(&check(&format!("{long}\n")), &["a.rs", "801 lines"]);
-}
-
-#[test]
-fn a_long_python_file_is_seen() {
-    let file = |lines| TextFile {
-        path: "python/a.py".to_owned(),
-        text: "\n".repeat(lines),
-    };
-    crate::assert_none(&check(&[python_size(&file(FILE_LINES_MAX))], &[]));
-    let long = python_size(&file(FILE_LINES_MAX + 1));
-    crate::assert_one(&check(&[long], &[]), &["python/a.py", "801 lines"]);
 }
 
 #[test]
