@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from allosaur.report import PortCounters, PortRates, Sampler, difference, total
-from allosaur.report._sampling import SAMPLES_MAX
+from allosaur.report._readings import SAMPLES_MAX
 
 
 class Clock:
@@ -69,7 +69,7 @@ def test_a_sampler_counts_from_its_first_reading() -> None:
         clock.now += step_s
         sampler.sample()
     assert [sample.time_s for sample in sampler.samples] == [0.0, 1.0, 2.0, 2.5]
-    assert sampler.counted()[0].tx_packets == 2500
+    assert sampler.counters[0].tx_packets == 2500
     rates = sampler.rates(0)
     assert [(point.time_s, point.tx_pps, point.rx_pps) for point in rates] == [
         (1.0, 0.0, 0.0),

@@ -262,7 +262,7 @@ def test_late_packets_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
     sampler = Sampler(read)
     assert not _drive._settle(sampler, Reader(), 1.0)  # type: ignore[arg-type]
-    assert sampler.counted()[0].rx_packets == 10
+    assert sampler.counters[0].rx_packets == 10
     assert next(readings, None) is None, "it stopped asking when all had arrived"
 
 

@@ -9,7 +9,7 @@ from allosaur.report._flow_report import FlowReport, flow_headlines, flow_sectio
 from allosaur.report._flow_sampling import FlowRates, FlowSampler, SideRates
 from allosaur.report._html import Report, write_report
 from allosaur.report._page import Check, Headline, Section
-from allosaur.report._sampling import PortRates, Sample, Sampler
+from allosaur.report._sampling import PortRates, Sampler
 from allosaur.report._streams import Direction, StreamCounters, StreamLatency, lost_total
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "PortCounters",
     "PortRates",
     "Report",
-    "Sample",
     "Sampler",
     "Section",
     "SideCounters",

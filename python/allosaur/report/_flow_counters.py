@@ -7,12 +7,25 @@ does not have is `None`, never a zero that would look like a measurement.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 SIDES = ("client", "server")
 """Clients open flows, on even ports; servers answer them, on odd ports."""
+
+_TOTALS = (
+    ("opened flows", "begun_flows"),
+    ("connected flows", "connected_flows"),
+    ("closed flows", "closed_flows"),
+    ("active flows", "active_flows"),
+    ("data bytes sent", "tx_data_bytes"),
+    ("data bytes received", "rx_data_bytes"),
+    ("UDP messages sent", "tx_messages"),
+    ("UDP messages received", "rx_messages"),
+    ("packets sent", "tx_packets"),
+    ("packets received", "rx_packets"),
+)
 
 
 @dataclass(frozen=True)
@@ -88,6 +101,13 @@ class FlowCounters:
     def side(self, name: str) -> SideCounters:
         """Return the counters of `client` or `server`."""
         return self.client if name == "client" else self.server
+
+    def totals(self) -> Iterator[tuple[str, list[int]]]:
+        """Return what a table of totals shows of both sides; UDP only where there is some."""
+        for label, name in _TOTALS:
+            values = [getattr(side, name) for side in (self.client, self.server)]
+            if any(values) or "UDP" not in label:
+                yield label, values
 
     def error_list(self) -> list[tuple[str, str, int]]:
         """Return what went wrong as (side, name, how often)."""

@@ -17,18 +17,6 @@ from allosaur.report._page import Check, Headline, Page, Section, write_page
 from allosaur.report._streams import StreamLatency
 from allosaur.report._table import number, table, text
 
-_ROWS = (
-    ("opened flows", "begun_flows"),
-    ("connected flows", "connected_flows"),
-    ("closed flows", "closed_flows"),
-    ("active flows at the end", "active_flows"),
-    ("data bytes sent", "tx_data_bytes"),
-    ("data bytes received", "rx_data_bytes"),
-    ("UDP messages sent", "tx_messages"),
-    ("UDP messages received", "rx_messages"),
-    ("packets sent", "tx_packets"),
-    ("packets received", "rx_packets"),
-)
 _NOTE = (
     "Offered: flows whose time had come. Not opened in time: those of them that were late. Connected: flows "
     "of which both ends know. Data are the bytes of applications; packets are those of the ports, whatever "
@@ -231,10 +219,8 @@ def _totals(counters: FlowCounters) -> str:
     rows: list[tuple[str, ...]] = [("offered flows", count(counters.offered_flows), "")]
     if counters.missed_flows:
         rows.append(("flows not opened in time", count(counters.missed_flows), ""))
-    for label, name in _ROWS:
-        values = [getattr(counters.side(side), name) for side in SIDES]
-        if any(values) or "UDP" not in label:
-            rows.append((label, *map(count, values)))
+    for label, values in counters.totals():
+        rows.append((label.replace("active flows", "active flows at the end"), *map(count, values)))
     return table("Totals of both sides", [text(""), number("clients"), number("servers")], rows)
 
 

@@ -1,7 +1,4 @@
-"""Counters of flows over time: a sampler keeps readings, and rates are the differences between them.
-
-As `_sampling` does for ports. A rate is always what was counted, divided by the time in which it was counted.
-"""
+"""Counters of flows over time, and the rates that are the differences between them."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from allosaur.report._flow_counters import FlowCounters, SideCounters
-from allosaur.report._sampling import RATE_INTERVAL_MIN_S, SAMPLES_MAX, whole_bins
+from allosaur.report._readings import Readings, Sample
 
 
 @dataclass(frozen=True)
@@ -49,79 +46,27 @@ class FlowRates:
         return self.client if name == "client" else self.server
 
 
-@dataclass(frozen=True)
-class FlowSample:
-    """One reading, `time_s` seconds after the start."""
-
-    time_s: float
-    counters: FlowCounters
-
-
-class FlowSampler:
-    """Reads counters when told to, and keeps them.
-
-    How to drive it: make it before the traffic starts, say :meth:`started` when it has, and call
-    :meth:`sample` at any pace. The counters of a profile begin at zero when it starts.
-    """
+class FlowSampler(Readings[FlowCounters]):
+    """Readings of a profile, whose counters begin at zero when it starts."""
 
     def __init__(self, read: Callable[[], FlowCounters], clock: Callable[[], float] = time.monotonic) -> None:
-        self._read = read
-        self._clock = clock
-        self._start = clock()
-        self.samples: list[FlowSample] = [FlowSample(0.0, FlowCounters())]
-
-    def started(self) -> None:
-        """Say that the traffic starts now: times count from here."""
-        self._start = self._clock()
-
-    def elapsed_s(self) -> float:
-        """Return the seconds since the start."""
-        return self._clock() - self._start
-
-    def sample(self) -> FlowSample:
-        """Read the counters, keep and return them."""
-        before = self._clock()
-        counters = self._read()
-        # The server read its counters somewhere between asking and its answer.
-        one = FlowSample((before + self._clock()) / 2 - self._start, counters)
-        self.samples.append(one)
-        if len(self.samples) > SAMPLES_MAX:
-            del self.samples[1:-1:2]
-        return one
-
-    @property
-    def counters(self) -> FlowCounters:
-        """What was counted until the last sample."""
-        return self.samples[-1].counters
+        super().__init__(read, FlowCounters(), clock)
 
     def recent(self, window_s: float = 1.0) -> FlowRates:
         """Return the rates over about the last `window_s` seconds."""
-        last, first = self.samples[-1], self.samples[0]
-        for one in reversed(self.samples[:-1]):
-            first = one
-            if last.time_s - one.time_s >= window_s:
-                break
-        return between(first, last)
+        return between(*self.window(window_s))
 
     def rates(self, end_s: float | None = None) -> list[FlowRates]:
-        """Return the rates between samples, in the order of time; samples that are too near count as one.
-
-        With `end_s`, when the last flow began, intervals in which flows began in part only are left out.
-        """
-        bins = []
-        earlier = self.samples[0]
-        for later in self.samples[1:]:
-            if later.time_s - earlier.time_s >= RATE_INTERVAL_MIN_S:
-                bins.append((earlier, later))
-                earlier = later
-        rates = [between(*one) for one in bins]
-        if end_s is None:
-            return rates
-        begun = [one.begun_fps + one.server.connected_fps for one in rates]
-        return [between(*one) for one in whole_bins(bins, begun, end_s)]
+        """Return the rates between samples, in the order of time; `end_s` is when the last flow began."""
+        return [between(*one) for one in self.bins(_flows_a_second, end_s)]
 
 
-def between(earlier: FlowSample, later: FlowSample) -> FlowRates:
+def _flows_a_second(earlier: Sample[FlowCounters], later: Sample[FlowCounters]) -> float:
+    rates = between(earlier, later)
+    return rates.begun_fps + rates.server.connected_fps
+
+
+def between(earlier: Sample[FlowCounters], later: Sample[FlowCounters]) -> FlowRates:
     """Return the rates between two samples."""
     span_s = later.time_s - earlier.time_s
     a, b = earlier.counters, later.counters

@@ -12,18 +12,6 @@ from allosaur.cli.flows._hints import hint
 from allosaur.cli.flows._progress import error_lines
 from allosaur.report import FlowCounters, SideCounters
 
-_ROWS = (
-    ("opened flows", "begun_flows"),
-    ("connected flows", "connected_flows"),
-    ("closed flows", "closed_flows"),
-    ("active flows", "active_flows"),
-    ("data bytes sent", "tx_data_bytes"),
-    ("data bytes received", "rx_data_bytes"),
-    ("UDP messages sent", "tx_messages"),
-    ("UDP messages received", "rx_messages"),
-    ("packets sent", "tx_packets"),
-    ("packets received", "rx_packets"),
-)
 _TIMES = {
     "least": "min_us",
     "median": "p50_us",
@@ -54,17 +42,13 @@ def text(outcome: FlowOutcome, verdict: FlowVerdict) -> str:
 
 def totals(counters: FlowCounters, elapsed_s: float | None = None) -> str:
     """Return the table of what both sides counted; with a time also the averages over it."""
-    sides = (counters.client, counters.server)
     rows = [
         ["offered flows", _format.count(counters.offered_flows), ""],
         ["missed flows", _format.count(counters.missed_flows), ""],
     ]
-    for label, name in _ROWS:
-        values = [getattr(side, name) for side in sides]
-        if any(values) or "UDP" not in label:
-            rows.append([label, *(_format.count(value) for value in values)])
+    rows += [[label, *map(_format.count, values)] for label, values in counters.totals()]
     if elapsed_s:
-        rates = [_averages(side, elapsed_s) for side in sides]
+        rates = [_averages(side, elapsed_s) for side in (counters.client, counters.server)]
         rows += [
             ["offered rate", _format.rate(counters.offered_flows / elapsed_s, "flows/s"), ""],
             ["connected rate", *(_format.rate(one["connected_fps"], "flows/s") for one in rates)],

@@ -156,13 +156,13 @@ def drive(
     else:
         with explained("cannot read the port counters"):
             still_arriving = _settle(sampler, reader, watched.elapsed_s)
-        found = directions(reader.grouping, ports, sampler.counted(), reader.streams)
-        hints = _loss_hints.hints(client, found, sampler.counted(), reader.streams)
+        found = directions(reader.grouping, ports, sampler.counters, reader.streams)
+        hints = _loss_hints.hints(client, found, sampler.counters, reader.streams)
     warnings = [str(warning) for warning in client.get_warnings()]
     return Outcome(
         plan,
         watched.elapsed_s,
-        sampler.counted(),
+        sampler.counters,
         {port: sampler.rates(port, watched.elapsed_s) for port in plan.watched},
         warnings,
         watched.overdue,
@@ -235,7 +235,7 @@ def _watch(
         if now_s >= next_sample_s:
             interval_s = max(SAMPLE_INTERVAL_S, _READING_SHARE * reader.took_s)
             next_sample_s += interval_s * (1 + max(now_s - next_sample_s, 0) // interval_s)
-            counters = sampler.sample().ports
+            counters = sampler.sample().counters
             history.append(sum(rates.tx_pps for rates in sampler.recent(SAMPLE_INTERVAL_S).values()))
             show(Moment(plan, now_s, counters, sampler.recent(), history, losses.take(counters)))
         if not client.is_traffic_active(ports=list(plan.ports)):
@@ -281,7 +281,7 @@ def _settle(sampler: Sampler, reader: _Reader, elapsed_s: float) -> bool:
     make up for lost ones: what arrives much slower than the traffic was is not waited for.
     """
     begun = quiet_since = time.monotonic()
-    sent, received = reader.sent_and_received(sampler.sample().ports)
+    sent, received = reader.sent_and_received(sampler.sample().counters)
     # One packet is something to wait for where only own ones are counted.
     few = _SETTLE_SHARE * sent * _SETTLE_S / max(elapsed_s, _SETTLE_S) if reader.grouping.ungrouped else 0.0
     counted_from = received
@@ -291,5 +291,5 @@ def _settle(sampler: Sampler, reader: _Reader, elapsed_s: float) -> bool:
                 return False
             quiet_since, counted_from = time.monotonic(), received
         time.sleep(_POLL_INTERVAL_S)
-        sent, received = reader.sent_and_received(sampler.sample().ports)
+        sent, received = reader.sent_and_received(sampler.sample().counters)
     return received < sent
