@@ -5,12 +5,13 @@ Imports only the standard library: what a command needs is imported when it runs
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from allosaur.cli import _completion, _output, _parser
@@ -25,9 +26,12 @@ from allosaur.cli._errors import (
 from allosaur.cli.commands import COMMANDS
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code. `arguments` are those of the process unless given."""
-    next_words = _completion.of_shell(COMMANDS)
+def main(arguments: Sequence[str] | None = None, commands: Sequence[Command] = COMMANDS) -> int:
+    """Run the command line; return the exit code. `arguments` are those of the process unless given.
+
+    A console calls it for each line, with commands of its own among them.
+    """
+    next_words = _completion.of_shell(commands)
     if next_words is not None:
         print("\n".join(next_words))
         return EXIT_OK
@@ -35,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in words or os.environ.get("ALLOSAUR_DEBUG", "") not in ("", "0")
     warnings.showwarning = _show_warning
     try:
-        return _execute(words)
+        return _execute(words, commands)
     except BrokenPipeError:
         # Whoever read our output went away (as `head` does): nothing is left to say to them.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -49,8 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return exit_code
 
 
-def _execute(words: Sequence[str]) -> int:
-    parser = _parser.build(COMMANDS)
+def _execute(words: Sequence[str], commands: Sequence[Command]) -> int:
+    parser = _parser.build(commands)
     try:
         options, unknown = parser.parse_known_args(words)
     except SystemExit as stop:  # --help ends this way
@@ -65,14 +69,25 @@ def _execute(words: Sequence[str]) -> int:
         return EXIT_OK
     options.quiet = getattr(options, "quiet", False)
     options.json = getattr(options, "json", None)
-    if getattr(options, "no_color", False):
-        os.environ["NO_COLOR"] = "1"
     _output.prepare(options)
     command: Command = options.execute
-    with _output.directed(options, command.is_result):
+    with _colors(not getattr(options, "no_color", False)), _output.directed(options, command.is_result):
         exit_code = command.run(options)
         sys.stdout.flush()
     return exit_code
+
+
+@contextlib.contextmanager
+def _colors(wanted: bool) -> Iterator[None]:
+    """Without colors, say so in the environment, for this program and those that it starts."""
+    before = os.environ.get("NO_COLOR")
+    if not wanted:
+        os.environ["NO_COLOR"] = "1"
+    try:
+        yield
+    finally:
+        if not wanted and before is None:
+            del os.environ["NO_COLOR"]
 
 
 def _with_json_files(words: list[str]) -> list[str]:
