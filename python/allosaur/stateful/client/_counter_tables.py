@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -58,26 +59,39 @@ class Reference:
         self._epoch, self._values = epoch, values
 
 
-class TrafficBook:
-    """The counters of all profiles, of each profile, and of template groups."""
+class _Book(ABC):
+    """Counters by profile, and what they are counted from."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._description: Description | None = None
         self._references: dict[str | None, Reference] = {}
-        self._groups: dict[str, _Groups] = {}
 
     def read(self, profile_id: str, is_sum: bool, skip_zero: bool) -> dict[str, dict[str, Any]]:
         """The counters of a profile, or with ``is_sum`` of all, by side and name."""
-        epoch, values = self._values(profile_id, is_sum)
-        reference = self._reference(None if is_sum else profile_id)
-        described = self.description(profile_id)
+        epoch, described, values = self._values(profile_id, is_sum)
+        reference = self._reference(profile_id, is_sum)
         return {side: described.named(values[side], reference.at(epoch, side), skip_zero) for side in SIDES}
 
     def clear(self, profile_id: str, is_sum: bool) -> None:
         """Count from here."""
-        self.description(profile_id)
-        self._reference(None if is_sum else profile_id).take(*self._values(profile_id, is_sum))
+        epoch, _, values = self._values(profile_id, is_sum)
+        self._reference(profile_id, is_sum).take(epoch, values)
+
+    def _reference(self, profile_id: str, is_sum: bool) -> Reference:
+        return self._references.setdefault(None if is_sum else profile_id, Reference())
+
+    @abstractmethod
+    def _values(self, profile_id: str, is_sum: bool) -> tuple[int, Description, Values]:
+        """The epoch, what counters there are, and their values."""
+
+
+class TrafficBook(_Book):
+    """The counters of all profiles, of each profile, and of template groups."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call)
+        self._description: Description | None = None
+        self._groups: dict[str, _Groups] = {}
 
     def description(self, profile_id: str) -> Description:
         """What counters there are; they are the same for all profiles."""
@@ -135,33 +149,19 @@ class TrafficBook:
             self._groups[profile_id] = _Groups(answer)
         return self._groups[profile_id]
 
-    def _values(self, profile_id: str, is_sum: bool) -> tuple[int, Values]:
+    def _values(self, profile_id: str, is_sum: bool) -> tuple[int, Description, Values]:
+        described = self.description(profile_id)
         method = "get_total_counter_values" if is_sum else "get_counter_values"
         answer = self._call(method, profile_id=profile_id)
-        return answer["epoch"], {side: _places(answer[side]) for side in SIDES}
-
-    def _reference(self, key: str | None) -> Reference:
-        return self._references.setdefault(key, Reference())
+        return answer["epoch"], described, {side: _places(answer[side]) for side in SIDES}
 
 
-class DynamicBook:
+class DynamicBook(_Book):
     """Counters that are there only while something runs that has them, such as tunnels."""
 
     def __init__(self, call: Call) -> None:
-        self._call = call
+        super().__init__(call)
         self._descriptions: dict[str | None, tuple[int, Description]] = {}
-        self._references: dict[str | None, Reference] = {}
-
-    def read(self, profile_id: str, is_sum: bool, skip_zero: bool) -> dict[str, Any]:
-        """The counters of a profile, or with ``is_sum`` of all, by side and name."""
-        epoch, described, values = self._values(profile_id, is_sum)
-        reference = self._reference(None if is_sum else profile_id)
-        return {side: described.named(values[side], reference.at(epoch, side), skip_zero) for side in SIDES}
-
-    def clear(self, profile_id: str, is_sum: bool) -> None:
-        """Count from here."""
-        epoch, _, values = self._values(profile_id, is_sum)
-        self._reference(None if is_sum else profile_id).take(epoch, values)
 
     def clear_all(self) -> None:
         """Count all that was ever read from here."""
@@ -189,9 +189,6 @@ class DynamicBook:
             answer = self._call("get_dynamic_counter_desc", **asked)
             self._descriptions[key] = answer["epoch"], Description(answer["data"])
         return self._descriptions[key]
-
-    def _reference(self, key: str | None) -> Reference:
-        return self._references.setdefault(key, Reference())
 
 
 class _Groups:
