@@ -13,7 +13,6 @@ Its methods are those of its parts, the other modules of this package; what the 
 from __future__ import annotations
 
 import logging
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from .._errors import STLError
@@ -39,20 +38,6 @@ from ._traffic import CORE_MASK_PIN, CORE_MASK_SINGLE, CORE_MASK_SPLIT, Traffic
 
 if TYPE_CHECKING:
     from ..services._client import ServiceClient
-
-_SERVER = attrgetter("_server")
-_LOG = attrgetter("_log")
-_OWNERSHIP = attrgetter("_ownership")
-_PORTS = attrgetter("_ports")
-_STATISTICS = attrgetter("_statistics")
-_TRAFFIC = attrgetter("_traffic")
-_CAPTURE_PUSH = attrgetter("_capture_push")
-_CHANGES = attrgetter("_changes")
-_SERVICE_MODE = attrgetter("_service_mode")
-_CAPTURES = attrgetter("_captures")
-_LAYERS = attrgetter("_layers")
-_NEIGHBORS = attrgetter("_neighbors")
-_NAMESPACES = attrgetter("_namespaces")
 
 
 class STLClient:
@@ -185,118 +170,118 @@ class STLClient:
         return self._connection.service_ports(ports)
 
     # The server, and what this one does not do.
-    probe_server = delegate(_SERVER, Server.probe_server)
-    get_status = delegate(_SERVER, Server.get_status)
-    set_global_cfg = delegate(_SERVER, Server.set_global_cfg)
-    get_global_cfg = delegate(_SERVER, Server.get_global_cfg)
-    set_timeout = delegate(_SERVER, Server.set_timeout)
-    server_shutdown = delegate(_SERVER, Server.server_shutdown)
-    get_connection_info = delegate(_SERVER, Server.get_connection_info)
-    get_server_version = delegate(_SERVER, Server.get_server_version)
-    get_server_system_info = delegate(_SERVER, Server.get_server_system_info)
-    get_server_supported_cmds = delegate(_SERVER, Server.get_server_supported_cmds)
-    set_namespace_start = delegate(_NAMESPACES, Namespaces.set_namespace_start)
-    set_namespace = delegate(_NAMESPACES, Namespaces.set_namespace)  # type: ignore[arg-type] # of its **args
-    namespace_remove_all = delegate(_NAMESPACES, Namespaces.namespace_remove_all)
-    wait_for_async_results = delegate(_NAMESPACES, Namespaces.wait_for_async_results)
-    is_async_results_ready = delegate(_NAMESPACES, Namespaces.is_async_results_ready)
-    set_bird_node = delegate(_NAMESPACES, Namespaces.set_bird_node)  # type: ignore[arg-type] # of its **args
+    probe_server = delegate("_server", Server.probe_server)
+    get_status = delegate("_server", Server.get_status)
+    set_global_cfg = delegate("_server", Server.set_global_cfg)
+    get_global_cfg = delegate("_server", Server.get_global_cfg)
+    set_timeout = delegate("_server", Server.set_timeout)
+    server_shutdown = delegate("_server", Server.server_shutdown)
+    get_connection_info = delegate("_server", Server.get_connection_info)
+    get_server_version = delegate("_server", Server.get_server_version)
+    get_server_system_info = delegate("_server", Server.get_server_system_info)
+    get_server_supported_cmds = delegate("_server", Server.get_server_supported_cmds)
+    set_namespace_start = delegate("_namespaces", Namespaces.set_namespace_start)
+    set_namespace = delegate("_namespaces", Namespaces.set_namespace)  # type: ignore[arg-type] # of its **args
+    namespace_remove_all = delegate("_namespaces", Namespaces.namespace_remove_all)
+    wait_for_async_results = delegate("_namespaces", Namespaces.wait_for_async_results)
+    is_async_results_ready = delegate("_namespaces", Namespaces.is_async_results_ready)
+    set_bird_node = delegate("_namespaces", Namespaces.set_bird_node)  # type: ignore[arg-type] # of its **args
 
     # Events since connect, and messages.
-    get_events = delegate(_LOG, Log.get_events)
-    get_warnings = delegate(_LOG, Log.get_warnings)
-    get_info = delegate(_LOG, Log.get_info)
-    clear_events = delegate(_LOG, Log.clear_events)
-    pop_event = delegate(_LOG, Log.pop_event)
-    has_events = delegate(_LOG, Log.has_events)
-    get_verbose = delegate(_LOG, Log.get_verbose)
-    set_verbose = delegate(_LOG, Log.set_verbose)
+    get_events = delegate("_log", Log.get_events)
+    get_warnings = delegate("_log", Log.get_warnings)
+    get_info = delegate("_log", Log.get_info)
+    clear_events = delegate("_log", Log.clear_events)
+    pop_event = delegate("_log", Log.pop_event)
+    has_events = delegate("_log", Log.has_events)
+    get_verbose = delegate("_log", Log.get_verbose)
+    set_verbose = delegate("_log", Log.set_verbose)
 
     # Ports: who owns them, what they are, what they count.
-    acquire = delegate(_OWNERSHIP, Ownership.acquire)
-    release = delegate(_OWNERSHIP, Ownership.release)
-    why_lost = delegate(_OWNERSHIP, Ownership.why_lost)
-    get_port_count = delegate(_PORTS, PortAttributes.get_port_count)
-    get_active_ports = delegate(_PORTS, PortAttributes.get_active_ports)
-    get_transmitting_ports = delegate(_PORTS, PortAttributes.get_transmitting_ports)
-    get_paused_ports = delegate(_PORTS, PortAttributes.get_paused_ports)
-    is_all_ports_acquired = delegate(_PORTS, PortAttributes.is_all_ports_acquired)
-    get_port = delegate(_PORTS, PortAttributes.get_port)
-    get_port_info = delegate(_PORTS, PortAttributes.get_port_info)
-    get_port_attr = delegate(_PORTS, PortAttributes.get_port_attr)
-    set_port_attr = delegate(_PORTS, PortAttributes.set_port_attr)
-    get_resolvable_ports = delegate(_PORTS, PortAttributes.get_resolvable_ports)
-    get_resolved_ports = delegate(_PORTS, PortAttributes.get_resolved_ports)
-    get_stats = delegate(_STATISTICS, Statistics.get_stats)
-    clear_stats = delegate(_STATISTICS, Statistics.clear_stats)
-    clear_pgid_stats = delegate(_STATISTICS, Statistics.clear_pgid_stats)
-    get_active_pgids = delegate(_STATISTICS, Statistics.get_active_pgids)
-    get_pgid_stats = delegate(_STATISTICS, Statistics.get_pgid_stats)
-    get_xstats = delegate(_STATISTICS, Statistics.get_xstats)
-    get_util_stats = delegate(_STATISTICS, Statistics.get_util_stats)
+    acquire = delegate("_ownership", Ownership.acquire)
+    release = delegate("_ownership", Ownership.release)
+    why_lost = delegate("_ownership", Ownership.why_lost)
+    get_port_count = delegate("_ports", PortAttributes.get_port_count)
+    get_active_ports = delegate("_ports", PortAttributes.get_active_ports)
+    get_transmitting_ports = delegate("_ports", PortAttributes.get_transmitting_ports)
+    get_paused_ports = delegate("_ports", PortAttributes.get_paused_ports)
+    is_all_ports_acquired = delegate("_ports", PortAttributes.is_all_ports_acquired)
+    get_port = delegate("_ports", PortAttributes.get_port)
+    get_port_info = delegate("_ports", PortAttributes.get_port_info)
+    get_port_attr = delegate("_ports", PortAttributes.get_port_attr)
+    set_port_attr = delegate("_ports", PortAttributes.set_port_attr)
+    get_resolvable_ports = delegate("_ports", PortAttributes.get_resolvable_ports)
+    get_resolved_ports = delegate("_ports", PortAttributes.get_resolved_ports)
+    get_stats = delegate("_statistics", Statistics.get_stats)
+    clear_stats = delegate("_statistics", Statistics.clear_stats)
+    clear_pgid_stats = delegate("_statistics", Statistics.clear_pgid_stats)
+    get_active_pgids = delegate("_statistics", Statistics.get_active_pgids)
+    get_pgid_stats = delegate("_statistics", Statistics.get_pgid_stats)
+    get_xstats = delegate("_statistics", Statistics.get_xstats)
+    get_util_stats = delegate("_statistics", Statistics.get_util_stats)
 
     # Streams, start, stop.
-    add_streams = delegate(_TRAFFIC, Traffic.add_streams)
-    add_profile = delegate(_TRAFFIC, Traffic.add_profile)  # type: ignore[arg-type] # of its **tunables
-    remove_streams = delegate(_TRAFFIC, Traffic.remove_streams)
-    remove_all_streams = delegate(_TRAFFIC, Traffic.remove_all_streams)
-    start = delegate(_TRAFFIC, Traffic.start)
-    stop = delegate(_TRAFFIC, Traffic.stop)
-    wait_on_traffic = delegate(_TRAFFIC, Traffic.wait_on_traffic)
-    is_traffic_active = delegate(_TRAFFIC, Traffic.is_traffic_active)
-    get_profiles_with_state = delegate(_TRAFFIC, Traffic.get_profiles_with_state)
+    add_streams = delegate("_traffic", Traffic.add_streams)
+    add_profile = delegate("_traffic", Traffic.add_profile)  # type: ignore[arg-type] # of its **tunables
+    remove_streams = delegate("_traffic", Traffic.remove_streams)
+    remove_all_streams = delegate("_traffic", Traffic.remove_all_streams)
+    start = delegate("_traffic", Traffic.start)
+    stop = delegate("_traffic", Traffic.stop)
+    wait_on_traffic = delegate("_traffic", Traffic.wait_on_traffic)
+    is_traffic_active = delegate("_traffic", Traffic.is_traffic_active)
+    get_profiles_with_state = delegate("_traffic", Traffic.get_profiles_with_state)
 
     # Sending capture files.
-    push_pcap = delegate(_CAPTURE_PUSH, CapturePush.push_pcap)
-    push_remote = delegate(_CAPTURE_PUSH, CapturePush.push_remote)
+    push_pcap = delegate("_capture_push", CapturePush.push_pcap)
+    push_remote = delegate("_capture_push", CapturePush.push_remote)
 
     # Pause, resume, update, and what a profile would send.
-    pause = delegate(_CHANGES, Changes.pause)
-    resume = delegate(_CHANGES, Changes.resume)
-    update = delegate(_CHANGES, Changes.update)
-    pause_streams = delegate(_CHANGES, Changes.pause_streams)
-    resume_streams = delegate(_CHANGES, Changes.resume_streams)
-    update_streams = delegate(_CHANGES, Changes.update_streams)
-    validate = delegate(_CHANGES, Changes.validate)
+    pause = delegate("_changes", Changes.pause)
+    resume = delegate("_changes", Changes.resume)
+    update = delegate("_changes", Changes.update)
+    pause_streams = delegate("_changes", Changes.pause_streams)
+    resume_streams = delegate("_changes", Changes.resume_streams)
+    update_streams = delegate("_changes", Changes.update_streams)
+    validate = delegate("_changes", Changes.validate)
 
     # Service mode, and what ports receive in it.
-    set_service_mode = delegate(_SERVICE_MODE, ServiceMode.set_service_mode)
-    service_mode = delegate(_SERVICE_MODE, ServiceMode.service_mode)
-    get_service_enabled_ports = delegate(_SERVICE_MODE, ServiceMode.get_service_enabled_ports)
-    get_service_filtered_ports = delegate(_SERVICE_MODE, ServiceMode.get_service_filtered_ports)
-    set_rx_queue = delegate(_SERVICE_MODE, ServiceMode.set_rx_queue)
-    remove_rx_queue = delegate(_SERVICE_MODE, ServiceMode.remove_rx_queue)
-    get_rx_queue_pkts = delegate(_SERVICE_MODE, ServiceMode.get_rx_queue_pkts)
-    start_capture_port = delegate(_SERVICE_MODE, ServiceMode.start_capture_port)
-    stop_capture_port = delegate(_SERVICE_MODE, ServiceMode.stop_capture_port)
-    set_capture_port_bpf_filter = delegate(_SERVICE_MODE, ServiceMode.set_capture_port_bpf_filter)
+    set_service_mode = delegate("_service_mode", ServiceMode.set_service_mode)
+    service_mode = delegate("_service_mode", ServiceMode.service_mode)
+    get_service_enabled_ports = delegate("_service_mode", ServiceMode.get_service_enabled_ports)
+    get_service_filtered_ports = delegate("_service_mode", ServiceMode.get_service_filtered_ports)
+    set_rx_queue = delegate("_service_mode", ServiceMode.set_rx_queue)
+    remove_rx_queue = delegate("_service_mode", ServiceMode.remove_rx_queue)
+    get_rx_queue_pkts = delegate("_service_mode", ServiceMode.get_rx_queue_pkts)
+    start_capture_port = delegate("_service_mode", ServiceMode.start_capture_port)
+    stop_capture_port = delegate("_service_mode", ServiceMode.stop_capture_port)
+    set_capture_port_bpf_filter = delegate("_service_mode", ServiceMode.set_capture_port_bpf_filter)
 
     # Captures of what ports send and receive.
-    start_capture = delegate(_CAPTURES, Captures.start_capture)
-    fetch_capture_packets = delegate(_CAPTURES, Captures.fetch_capture_packets)
-    stop_capture = delegate(_CAPTURES, Captures.stop_capture)
-    get_capture_status = delegate(_CAPTURES, Captures.get_capture_status)
-    clock_offset_s = delegate(_CAPTURES, Captures.clock_offset_s)
-    remove_all_captures = delegate(_CAPTURES, Captures.remove_all_captures)
+    start_capture = delegate("_captures", Captures.start_capture)
+    fetch_capture_packets = delegate("_captures", Captures.fetch_capture_packets)
+    stop_capture = delegate("_captures", Captures.stop_capture)
+    get_capture_status = delegate("_captures", Captures.get_capture_status)
+    clock_offset_s = delegate("_captures", Captures.clock_offset_s)
+    remove_all_captures = delegate("_captures", Captures.remove_all_captures)
 
     # Addresses of ports, and pushed packets.
-    set_l2_mode = delegate(_LAYERS, Layers.set_l2_mode)
-    conf_ipv6 = delegate(_LAYERS, Layers.conf_ipv6)
-    set_vlan = delegate(_LAYERS, Layers.set_vlan)
-    clear_vlan = delegate(_LAYERS, Layers.clear_vlan)
-    push_packets = delegate(_LAYERS, Layers.push_packets)
+    set_l2_mode = delegate("_layers", Layers.set_l2_mode)
+    conf_ipv6 = delegate("_layers", Layers.conf_ipv6)
+    set_vlan = delegate("_layers", Layers.set_vlan)
+    clear_vlan = delegate("_layers", Layers.clear_vlan)
+    push_packets = delegate("_layers", Layers.push_packets)
 
     # ARP, ping, scans, maps, and contexts for services.
-    create_service_ctx = delegate(_NEIGHBORS, Neighbors.create_service_ctx)
-    set_l3_mode = delegate(_NEIGHBORS, Neighbors.set_l3_mode)
-    resolve = delegate(_NEIGHBORS, Neighbors.resolve)
+    create_service_ctx = delegate("_neighbors", Neighbors.create_service_ctx)
+    set_l3_mode = delegate("_neighbors", Neighbors.set_l3_mode)
+    resolve = delegate("_neighbors", Neighbors.resolve)
     arp = resolve
-    ping_ip = delegate(_NEIGHBORS, Neighbors.ping_ip)
-    scan6 = delegate(_NEIGHBORS, Neighbors.scan6)
-    map_ports = delegate(_NEIGHBORS, Neighbors.map_ports)
+    ping_ip = delegate("_neighbors", Neighbors.ping_ip)
+    scan6 = delegate("_neighbors", Neighbors.scan6)
+    map_ports = delegate("_neighbors", Neighbors.map_ports)
 
     # Commands of TRex's console.
-    start_line = delegate(attrgetter("_console_line"), ConsoleLine.start_line)
+    start_line = delegate("_console_line", ConsoleLine.start_line)
 
     # Names that scripts for both kinds of traffic use.
     start_stl = start

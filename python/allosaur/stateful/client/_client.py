@@ -12,7 +12,6 @@ Its methods are those of its parts, which are the other modules of this package,
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import ClassVar
 
 from ...client._client import STLClient
@@ -33,15 +32,6 @@ from ._session import StatefulSession
 from ._topology import Topology
 from ._tunnels import Tunnels
 
-_OWNERSHIP = attrgetter("_ownership")
-_PROFILES = attrgetter("_profiles")
-_RUNS = attrgetter("_runs")
-_COUNTERS = attrgetter("_counters")
-_LATENCY = attrgetter("_latency")
-_TOPOLOGY = attrgetter("_topology")
-_CLIENTS = attrgetter("_clients")
-_TUNNELS = attrgetter("_tunnels")
-
 
 class _Methods:
     """The methods of the parts.
@@ -50,25 +40,25 @@ class _Methods:
     count on both.
     """
 
-    acquire = delegate(_OWNERSHIP, StatefulOwnership.acquire)
-    release = delegate(_OWNERSHIP, StatefulOwnership.release)
-    set_service_mode = delegate(attrgetter("_service_mode"), StatefulServiceMode.set_service_mode)
+    acquire = delegate("_ownership", StatefulOwnership.acquire)
+    release = delegate("_ownership", StatefulOwnership.release)
+    set_service_mode = delegate("_service_mode", StatefulServiceMode.set_service_mode)
 
     # Profiles, and their runs.
-    load_profile = delegate(_PROFILES, Profiles.load_profile)
-    clear_profile = delegate(_PROFILES, Profiles.clear_profile)
-    get_profiles = delegate(_PROFILES, Profiles.get_profiles)
-    get_profiles_state = delegate(_PROFILES, Profiles.get_profiles_state)
-    get_traffic_distribution = delegate(_PROFILES, Profiles.get_traffic_distribution)
-    inc_epoch = delegate(_PROFILES, Profiles.inc_epoch)
-    start = delegate(_RUNS, Runs.start)
-    stop = delegate(_RUNS, Runs.stop)
-    update = delegate(_RUNS, Runs.update)
-    wait_on_traffic = delegate(_RUNS, Runs.wait_on_traffic)
-    is_traffic_active = delegate(_RUNS, Runs.is_traffic_active)
-    get_active_ports = delegate(_RUNS, Runs.get_active_ports)
-    get_flow_info = delegate(_RUNS, Runs.get_flow_info)
-    clear_stl_profiles = delegate(_RUNS, Runs.clear_stl_profiles)
+    load_profile = delegate("_profiles", Profiles.load_profile)
+    clear_profile = delegate("_profiles", Profiles.clear_profile)
+    get_profiles = delegate("_profiles", Profiles.get_profiles)
+    get_profiles_state = delegate("_profiles", Profiles.get_profiles_state)
+    get_traffic_distribution = delegate("_profiles", Profiles.get_traffic_distribution)
+    inc_epoch = delegate("_profiles", Profiles.inc_epoch)
+    start = delegate("_runs", Runs.start)
+    stop = delegate("_runs", Runs.stop)
+    update = delegate("_runs", Runs.update)
+    wait_on_traffic = delegate("_runs", Runs.wait_on_traffic)
+    is_traffic_active = delegate("_runs", Runs.is_traffic_active)
+    get_active_ports = delegate("_runs", Runs.get_active_ports)
+    get_flow_info = delegate("_runs", Runs.get_flow_info)
+    clear_stl_profiles = delegate("_runs", Runs.clear_stl_profiles)
 
     # Stateless streams beside them.
     start_stl = STLClient.start_stl
@@ -78,42 +68,42 @@ class _Methods:
     get_stats_stl = STLClient.get_stats
 
     # Counters and latency.
-    get_stats = delegate(_COUNTERS, Counters.get_stats)
-    clear_stats = delegate(_COUNTERS, Counters.clear_stats)
-    get_traffic_stats = delegate(_COUNTERS, Counters.get_traffic_stats)
-    clear_traffic_stats = delegate(_COUNTERS, Counters.clear_traffic_stats)
-    is_traffic_stats_error = delegate(_COUNTERS, Counters.is_traffic_stats_error)
-    get_dynamic_traffic_stats = delegate(_COUNTERS, Counters.get_dynamic_traffic_stats)
-    clear_dynamic_traffic_stats = delegate(_COUNTERS, Counters.clear_dynamic_traffic_stats)
-    is_dynamic_traffic_stats_error = delegate(_COUNTERS, Counters.is_dynamic_traffic_stats_error)
-    get_tg_names = delegate(_COUNTERS, Counters.get_tg_names)
-    get_traffic_tg_stats = delegate(_COUNTERS, Counters.get_traffic_tg_stats)
-    get_flow_rates = delegate(_COUNTERS, Counters.get_flow_rates)
-    start_latency = delegate(_LATENCY, Latency.start_latency)
-    stop_latency = delegate(_LATENCY, Latency.stop_latency)
-    update_latency = delegate(_LATENCY, Latency.update_latency)
-    get_latency_stats = delegate(_LATENCY, Latency.get_latency_stats)
+    get_stats = delegate("_counters", Counters.get_stats)
+    clear_stats = delegate("_counters", Counters.clear_stats)
+    get_traffic_stats = delegate("_counters", Counters.get_traffic_stats)
+    clear_traffic_stats = delegate("_counters", Counters.clear_traffic_stats)
+    is_traffic_stats_error = delegate("_counters", Counters.is_traffic_stats_error)
+    get_dynamic_traffic_stats = delegate("_counters", Counters.get_dynamic_traffic_stats)
+    clear_dynamic_traffic_stats = delegate("_counters", Counters.clear_dynamic_traffic_stats)
+    is_dynamic_traffic_stats_error = delegate("_counters", Counters.is_dynamic_traffic_stats_error)
+    get_tg_names = delegate("_counters", Counters.get_tg_names)
+    get_traffic_tg_stats = delegate("_counters", Counters.get_traffic_tg_stats)
+    get_flow_rates = delegate("_counters", Counters.get_flow_rates)
+    start_latency = delegate("_latency", Latency.start_latency)
+    stop_latency = delegate("_latency", Latency.stop_latency)
+    update_latency = delegate("_latency", Latency.update_latency)
+    get_latency_stats = delegate("_latency", Latency.get_latency_stats)
 
     # Topology, tunnels, and single clients.
-    topo_load = delegate(_TOPOLOGY, Topology.topo_load)
-    topo_resolve = delegate(_TOPOLOGY, Topology.topo_resolve)
-    topo_clear = delegate(_TOPOLOGY, Topology.topo_clear)
-    topo_show = delegate(_TOPOLOGY, Topology.topo_show)
-    topo_save = delegate(_TOPOLOGY, Topology.topo_save)
-    topo_get = delegate(_TOPOLOGY, Topology.topo_get)
-    is_tunnel_supported = delegate(_TUNNELS, Tunnels.is_tunnel_supported)
-    activate_tunnel = delegate(_TUNNELS, Tunnels.activate_tunnel)
-    update_tunnel_client_record = delegate(_TUNNELS, Tunnels.update_tunnel_client_record)
-    tunnels_topo_load = delegate(_TUNNELS, Tunnels.tunnels_topo_load)
-    tunnels_topo_clear = delegate(_TUNNELS, Tunnels.tunnels_topo_clear)
-    tunnels_topo_get = delegate(_TUNNELS, Tunnels.tunnels_topo_get)
-    tunnels_topo_show = delegate(_TUNNELS, Tunnels.tunnels_topo_show)
-    set_client_enable = delegate(_CLIENTS, Clients.set_client_enable)
-    set_client_enable_range = delegate(_CLIENTS, Clients.set_client_enable_range)
-    get_clients_info = delegate(_CLIENTS, Clients.get_clients_info)
-    get_clients_info_range = delegate(_CLIENTS, Clients.get_clients_info_range)
-    set_ignored_macs_ips = delegate(_CLIENTS, Clients.set_ignored_macs_ips)
-    get_ignored_macs_ips = delegate(_CLIENTS, Clients.get_ignored_macs_ips)
+    topo_load = delegate("_topology", Topology.topo_load)
+    topo_resolve = delegate("_topology", Topology.topo_resolve)
+    topo_clear = delegate("_topology", Topology.topo_clear)
+    topo_show = delegate("_topology", Topology.topo_show)
+    topo_save = delegate("_topology", Topology.topo_save)
+    topo_get = delegate("_topology", Topology.topo_get)
+    is_tunnel_supported = delegate("_tunnels", Tunnels.is_tunnel_supported)
+    activate_tunnel = delegate("_tunnels", Tunnels.activate_tunnel)
+    update_tunnel_client_record = delegate("_tunnels", Tunnels.update_tunnel_client_record)
+    tunnels_topo_load = delegate("_tunnels", Tunnels.tunnels_topo_load)
+    tunnels_topo_clear = delegate("_tunnels", Tunnels.tunnels_topo_clear)
+    tunnels_topo_get = delegate("_tunnels", Tunnels.tunnels_topo_get)
+    tunnels_topo_show = delegate("_tunnels", Tunnels.tunnels_topo_show)
+    set_client_enable = delegate("_clients", Clients.set_client_enable)
+    set_client_enable_range = delegate("_clients", Clients.set_client_enable_range)
+    get_clients_info = delegate("_clients", Clients.get_clients_info)
+    get_clients_info_range = delegate("_clients", Clients.get_clients_info_range)
+    set_ignored_macs_ips = delegate("_clients", Clients.set_ignored_macs_ips)
+    get_ignored_macs_ips = delegate("_clients", Clients.get_ignored_macs_ips)
 
 
 class ASTFClient(_Methods, STLClient):  # type: ignore[misc]
