@@ -52,9 +52,9 @@ check: .build/dev.stamp ## lint, unit tests and one end-to-end test, in two minu
 	@$(STEP) check-rust 'Rust unit tests and rules' \
 		cargo test --locked --quiet --workspace --lib --test tidy
 	@$(STEP) check-server 'server, not optimised' cargo build --locked --quiet -p allosaur-server
-	@$(STEP) --show check-python 'Python unit tests, and one from end to end' env PYTHONPATH=python \
-		ALLOSAUR_SERVER=target/debug/allosaur-server $(BIN)/python -m pytest -q -n $(TESTS_AT_ONCE) \
-		--ignore-glob='*live*' tests/python tests/docs/test_words.py tests/cli/test_demo.py
+	@$(STEP) --show check-python 'Python unit tests, and one from end to end' env PYTHONPATH=$(CURDIR)/python \
+		ALLOSAUR_SERVER=$(CURDIR)/target/debug/allosaur-server $(BIN)/python -m pytest -q -n $(TESTS_AT_ONCE) \
+		--ignore-glob='*live*' tests/tidy tests/python tests/docs/test_words.py tests/cli/test_demo.py
 
 lint: .build/dev.stamp ## rustfmt, clippy, ruff, mypy
 	@scripts/lint.sh
