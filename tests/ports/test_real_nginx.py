@@ -39,7 +39,7 @@ def assert_bodies(streams: list[bytes], body: bytes, response_bytes: int, times:
             assert stream[at : at + response_bytes].endswith(b"\r\n\r\n" + body)
 
 
-@pytest.mark.alone  # nginx and the generator want a CPU each
+@pytest.mark.alone  # nginx and the generator want a CPU each: the counts of both agree while none sends again
 def test_a_hundred_thousand_requests(host: Any, real: ModuleType, talks: ModuleType, tmp_path: Path) -> None:
     connections, times = 2_000, 50
     body = real.body(BODY_BYTES)
@@ -71,6 +71,7 @@ def test_a_hundred_thousand_requests(host: Any, real: ModuleType, talks: ModuleT
     assert_bodies(streams, body, response, times)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("case", ["two-threads", "ipv6", "af_xdp"])
 def test_long_bodies(case: str, host: Any, real: ModuleType, talks: ModuleType, tmp_path: Path) -> None:
     connections = 300
