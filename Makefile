@@ -17,6 +17,9 @@ FEATURES := $(if $(filter yes,$(DPDK)),--features dpdk)
 # Tests mostly wait: more at once than there are CPUs, but not so many that they keep each other waiting.
 TESTS_AT_ONCE ?= $(shell expr $$(nproc) + 1)
 
+# The test from end to end of `make check`.
+ONE_TEST := test_the_demo_passes_and_writes_its_report
+
 # What ends up in the wheel. A change in any of these means: install again.
 RUST_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml $(shell find crates -type f \( -name '*.rs' -o -name '*.c' -o -name '*.toml' \) 2>/dev/null)
 PYTHON_SOURCES := $(shell find python scripts/wheel-data -type f ! -name '*.py[co]' 2>/dev/null)
@@ -54,7 +57,7 @@ check: .build/dev.stamp ## lint, unit tests and one end-to-end test, in two minu
 	@$(STEP) check-server 'server, not optimised' cargo build --locked --quiet -p allosaur-server
 	@$(STEP) --show check-python 'Python unit tests, and one from end to end' env PYTHONPATH=$(CURDIR)/python \
 		ALLOSAUR_SERVER=$(CURDIR)/target/debug/allosaur-server $(BIN)/python -m pytest -q -n $(TESTS_AT_ONCE) \
-		--ignore-glob='*live*' tests/tidy tests/python tests/docs/test_words.py tests/cli/test_demo.py
+		--ignore-glob='*live*' tests/tidy tests/python tests/docs/test_words.py tests/cli/test_demo.py::$(ONE_TEST)
 
 lint: .build/dev.stamp ## rustfmt, clippy, ruff, mypy
 	@scripts/lint.sh

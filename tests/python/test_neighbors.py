@@ -86,7 +86,7 @@ def test_ping(owner: STLClient, transport: MockTransport) -> None:
 
 
 def test_scan(owner: STLClient) -> None:
-    found = owner.scan6([1], timeout=0.05)
+    found = owner.scan6([1], timeout=0.5)
     assert found == {1: [{"type": "Host", "mac": hosts.MAC, "ipv6": THEIRS6}]}
 
 

@@ -268,9 +268,9 @@ def test_every_import_name_gives_the_same_things(module: str) -> None:
     )
     code = f"from {module} import *\nimport allosaur\nassert STLClient is allosaur.STLClient\n"
     code += f"print(all([{', '.join(names.split())}]), CTRexVmInsFixHwCs.L4_TYPE_UDP)\n"
-    assert python(code) == "True 11"
-    assert python(f"from {module} import ISAKMP_payload_KE, Dot11; print(Dot11.__name__)") == "Dot11"
-    assert python(f"import {module} as api\nprint(hasattr(api, 'NoSuchLayer'))") == "False"
+    code += f"from {module} import ISAKMP_payload_KE, Dot11\nprint(Dot11.__name__)\n"
+    code += f"import {module} as api\nprint(hasattr(api, 'NoSuchLayer'))"
+    assert python(code).split("\n") == ["True 11", "Dot11", "False"]
 
 
 #: The parameters of TRex's methods, in their order: scripts give them by place and by name.

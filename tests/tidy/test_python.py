@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,11 +91,12 @@ class Source:
         parts = Path(self.path).with_suffix("").parts[1:]
         return ".".join(parts[:-1] if self.is_package else parts)
 
-    @property
+    @cached_property
     def tree(self) -> ast.Module:
         return ast.parse(self.text, self.path)
 
 
+@cache
 def sources() -> list[Source]:
     """Every file of Python in the project."""
     found = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
