@@ -89,13 +89,12 @@ impl Transport for LengthPrefixed {
             self.notify.drain();
             self.arrived.try_recv()
         });
-        let (number, text) = arrived.ok()?;
+        let (number, frame) = arrived.ok()?;
         let from = Envelope {
             peer: number.to_be_bytes().to_vec(),
             ..Envelope::default()
         };
-        let text = Ok(text);
-        Some(Message { from, text })
+        Some(Message { from, frame })
     }
 
     fn reply(&mut self, to: Envelope, text: Vec<u8>) {

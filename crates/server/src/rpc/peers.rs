@@ -2,7 +2,7 @@
 //!
 //! The messages of one peer are answered in order; of several peers each has a message done in turn.
 //! A batch is done whole, so nobody sees half of it, unless one of its requests has to wait: who
-//! waits for a reply that is pending holds up nobody else.
+//! waits for a reply that is pending, or for a long text, holds up nobody else.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,9 +10,9 @@ use allosaur_api::limits::{MESSAGES_MAX, MESSAGES_PER_PEER_MAX};
 use allosaur_api::{Error, Request};
 use serde_json::Value;
 
-use super::Exchange;
+use super::{Conversion, Converted, Exchange};
 use crate::control::PendingId;
-use crate::transport::{Envelope, Message};
+use crate::transport::{Codec, Envelope, Message};
 
 /// Who sends messages: the number of its transport, and its name there.
 pub type Peer = (usize, Vec<u8>);
@@ -26,12 +26,16 @@ pub struct Peers {
     pending: HashMap<PendingId, Peer>,
     messages: usize,
     replies: VecDeque<(usize, Envelope, Vec<u8>)>,
+    codec: Codec,
+    /// Those that take long.
+    conversions: VecDeque<(Peer, Conversion)>,
 }
 
 /// The messages of one peer, of which the first is being answered.
 #[derive(Debug)]
 struct Queue {
-    exchange: Exchange,
+    /// Nothing while another thread reads or writes it.
+    exchange: Option<Exchange>,
     from: Envelope,
     later: VecDeque<Message>,
 }
@@ -43,24 +47,40 @@ impl Peers {
         let queue = self.queues.get_mut(&peer);
         let waiting = queue.as_ref().map_or(0, |queue| 1 + queue.later.len());
         if waiting >= MESSAGES_PER_PEER_MAX || self.messages >= MESSAGES_MAX {
-            let mut exchange = Exchange::new(&message.text);
+            let mut exchange = Exchange::read(&mut self.codec, &message.frame);
             exchange.refuse(&too_many(waiting));
-            let text = exchange.into_text();
-            self.replies.push_back((transport, message.from, text));
+            let frame = exchange.into_frame(&mut self.codec);
+            self.replies.push_back((transport, message.from, frame));
             return;
         }
         self.messages += 1;
         match queue {
             Some(queue) => queue.later.push_back(message),
-            None => {
-                let queue = Queue {
-                    exchange: Exchange::new(&message.text),
-                    from: message.from,
-                    later: VecDeque::new(),
-                };
-                self.queues.insert(peer.clone(), queue);
-                self.turns.push_back(peer);
+            None => self.begin(peer, message, VecDeque::new()),
+        }
+    }
+
+    /// The next text that takes long, and whose it is: another thread does it
+    /// ([`Conversion::run`]), and [`Peers::handle_converted`] takes what comes of it.
+    pub fn poll_conversion(&mut self) -> Option<(Peer, Conversion)> {
+        self.conversions.pop_front()
+    }
+
+    /// Whether such a text is under way.
+    pub fn is_converting(&self) -> bool {
+        self.queues.values().any(|queue| queue.exchange.is_none())
+    }
+
+    /// A message of a peer was read, or the reply to it is written.
+    pub fn handle_converted(&mut self, peer: Peer, converted: Converted) {
+        match converted {
+            Converted::Read(exchange) => {
+                if let Some(queue) = self.queues.get_mut(&peer) {
+                    queue.exchange = Some(exchange);
+                    self.turns.push_back(peer);
+                }
             }
+            Converted::Written(frame) => self.reply(peer, frame),
         }
     }
 
@@ -72,8 +92,8 @@ impl Peers {
     /// The next request to do, and whose it is: [`Peers::answer`] or [`Peers::wait`] must follow.
     pub fn next_request(&mut self) -> Option<(Peer, Request)> {
         while let Some(peer) = self.turns.pop_front() {
-            let queue = self.queues.get_mut(&peer)?;
-            if let Some(request) = queue.exchange.next_request() {
+            let exchange = self.queues.get_mut(&peer)?.exchange.as_mut()?;
+            if let Some(request) = exchange.next_request() {
                 return Some((peer, request));
             }
             self.finish(peer);
@@ -83,11 +103,12 @@ impl Peers {
 
     /// Answers the request of a peer.
     pub fn answer(&mut self, peer: Peer, reply: Result<Value, Error>) {
-        let Some(queue) = self.queues.get_mut(&peer) else {
+        let queue = self.queues.get_mut(&peer);
+        let Some(exchange) = queue.and_then(|queue| queue.exchange.as_mut()) else {
             return;
         };
-        queue.exchange.answer(reply);
-        if queue.exchange.is_done() {
+        exchange.answer(reply);
+        if exchange.is_done() {
             self.finish(peer);
         } else {
             // Nobody comes in between.
@@ -112,23 +133,46 @@ impl Peers {
         self.replies.pop_front()
     }
 
-    /// All requests of a peer's first message are answered: the next has its turn.
+    /// All requests of a peer's first message are answered.
     fn finish(&mut self, peer: Peer) {
-        let Some(queue) = self.queues.remove(&peer) else {
+        let queue = self.queues.get_mut(&peer);
+        if let Some(exchange) = queue.and_then(|queue| queue.exchange.take()) {
+            self.convert(peer, Conversion::Write(exchange));
+        }
+    }
+
+    /// A peer's first message is answered: the next has its turn.
+    fn reply(&mut self, peer: Peer, frame: Vec<u8>) {
+        let Some(Queue {
+            from, mut later, ..
+        }) = self.queues.remove(&peer)
+        else {
             return;
         };
         self.messages -= 1;
-        let text = queue.exchange.into_text();
-        self.replies.push_back((peer.0, queue.from, text));
-        let mut later = queue.later;
+        self.replies.push_back((peer.0, from, frame));
         if let Some(next) = later.pop_front() {
-            let queue = Queue {
-                exchange: Exchange::new(&next.text),
-                from: next.from,
-                later,
-            };
-            self.queues.insert(peer.clone(), queue);
-            self.turns.push_back(peer);
+            self.begin(peer, next, later);
+        }
+    }
+
+    fn begin(&mut self, peer: Peer, message: Message, later: VecDeque<Message>) {
+        let queue = Queue {
+            exchange: None,
+            from: message.from,
+            later,
+        };
+        self.queues.insert(peer.clone(), queue);
+        self.convert(peer, Conversion::Read(message.frame));
+    }
+
+    /// Does it now, unless it takes long.
+    fn convert(&mut self, peer: Peer, conversion: Conversion) {
+        if conversion.is_long() {
+            self.conversions.push_back((peer, conversion));
+        } else {
+            let converted = conversion.run(&mut self.codec);
+            self.handle_converted(peer, converted);
         }
     }
 }
@@ -146,6 +190,7 @@ fn too_many(of_peer: usize) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rpc::TEXT_BYTES_SHORT;
     use serde_json::json;
 
     fn request(id: u64) -> Value {
@@ -157,8 +202,8 @@ mod tests {
             peer: name.as_bytes().to_vec(),
             ..Envelope::default()
         };
-        let text = Ok(message.to_string().into_bytes());
-        peers.receive(0, Message { from, text });
+        let frame = message.to_string().into_bytes();
+        peers.receive(0, Message { from, frame });
     }
 
     /// Who has the turn.
@@ -228,6 +273,39 @@ mod tests {
         peers.complete(PendingId(1), Ok(json!({})));
         let long = turn(&mut peers).expect("a request");
         assert_eq!(long.1, b"long");
+    }
+
+    #[test]
+    fn long_texts_hold_up_nobody_else_and_keep_the_order_of_their_own() {
+        let long = "x".repeat(TEXT_BYTES_SHORT);
+        let mut peers = Peers::default();
+        let mut asks = request(1);
+        asks["params"]["text"] = json!(long);
+        send(&mut peers, "slow", &asks);
+        send(&mut peers, "slow", &request(2));
+        let convert = |peers: &mut Peers, while_it_lasts: Value| {
+            let (slow, conversion) = peers.poll_conversion().expect("it is long");
+            send(peers, "quick", &while_it_lasts);
+            let quick = turn(peers).expect("a request");
+            peers.answer(quick, Ok(json!({})));
+            assert!(peers.is_converting() && !peers.is_ready());
+            assert_eq!(
+                replies(peers),
+                [reply("quick", while_it_lasts["id"].clone())]
+            );
+            let converted = conversion.run(&mut Codec::default());
+            peers.handle_converted(slow, converted);
+        };
+        convert(&mut peers, request(10));
+        let (slow, asked) = peers.next_request().expect("it was read");
+        assert_eq!(asked.params["text"], json!(long));
+        peers.answer(slow, Ok(json!(long)));
+        convert(&mut peers, request(11));
+        assert_eq!(replies(&mut peers), [reply("slow", json!(1))]);
+        let slow = turn(&mut peers).expect("the next request");
+        peers.answer(slow, Ok(json!({})));
+        assert_eq!(replies(&mut peers), [reply("slow", json!(2))]);
+        assert!(peers.queues.is_empty() && peers.messages == 0);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 pub mod affinity;
 mod arrivals;
 mod awake;
+mod background;
 pub mod clock;
 pub mod control;
 pub mod data;

@@ -62,7 +62,8 @@ impl Codec {
             return Ok(plain(frame));
         };
         if text.len() > REQUEST_BYTES_MAX {
-            return Err(Error::too_large(declared_bytes(frame), REQUEST_BYTES_MAX));
+            let bytes = declared_bytes(frame).max(REQUEST_BYTES_MAX + 1);
+            return Err(Error::too_large(bytes, REQUEST_BYTES_MAX));
         }
         Ok(Text {
             bytes: Cow::Owned(text),
@@ -137,10 +138,16 @@ fn plain(frame: &[u8]) -> Text<'_> {
     }
 }
 
-/// What the frame says of its text's length; at least one more than we take.
+/// What a zipped frame says of its text's length.
 fn declared_bytes(frame: &[u8]) -> usize {
     let length = [frame[4], frame[5], frame[6], frame[7]];
-    (u32::from_be_bytes(length) as usize).max(REQUEST_BYTES_MAX + 1)
+    u32::from_be_bytes(length) as usize
+}
+
+/// How long the text of a frame is, by what the frame says; never shorter than the frame.
+pub fn text_bytes(frame: &[u8]) -> usize {
+    let declared = is_zipped(frame).then(|| declared_bytes(frame));
+    declared.map_or(frame.len(), |bytes| bytes.max(frame.len()))
 }
 
 #[cfg(test)]

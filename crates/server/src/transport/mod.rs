@@ -11,8 +11,6 @@ mod zmq;
 use std::fmt;
 use std::os::fd::RawFd;
 
-use allosaur_api::Error;
-
 pub use framing::Codec;
 pub use zmq::{SocketError, ZmqTransport};
 
@@ -25,7 +23,7 @@ pub trait Transport: fmt::Debug {
     fn receive(&mut self) -> Option<Message>;
 
     /// Answers a message. Nothing happens when its sender is gone.
-    fn reply(&mut self, to: Envelope, text: Vec<u8>);
+    fn reply(&mut self, to: Envelope, frame: Vec<u8>);
 
     /// Tells a text to all who listen.
     fn publish(&mut self, text: &[u8]);
@@ -42,8 +40,8 @@ pub trait Transport: fmt::Debug {
 pub struct Message {
     /// Who gets the reply.
     pub from: Envelope,
-    /// JSON, hopefully; or why it is not read.
-    pub text: Result<Vec<u8>, Error>,
+    /// JSON, hopefully, perhaps compressed as [`framing`] says; its reply will be as it is.
+    pub frame: Vec<u8>,
 }
 
 /// Who sent a message, and how the reply gets there.
@@ -53,6 +51,4 @@ pub struct Envelope {
     pub peer: Vec<u8>,
     /// What lies between the sender's name and the message: parts, for proxies.
     pub route: Vec<Vec<u8>>,
-    /// The message was compressed, so the reply shall be.
-    pub zipped: bool,
 }

@@ -7,8 +7,7 @@ use std::os::fd::RawFd;
 
 use thiserror::Error;
 
-use super::framing::{self, Codec};
-use super::{Envelope, Message, Transport};
+use super::{Codec, Envelope, Message, Transport};
 
 /// Larger messages are not even received: the sender is disconnected. What is smaller and still
 /// too large gets an error as its reply.
@@ -94,21 +93,15 @@ impl Transport for ZmqTransport {
     fn receive(&mut self) -> Option<Message> {
         loop {
             let parts = self.requests.recv_multipart(::zmq::DONTWAIT).ok()?;
-            let Some((mut from, frame)) = open(parts) else {
-                tracing::debug!("a message without an envelope was dropped");
-                continue;
-            };
-            from.zipped = framing::is_zipped(&frame);
-            let text = self.codec.decode(&frame).map(|text| {
-                from.zipped = text.zipped;
-                text.bytes.into_owned()
-            });
-            return Some(Message { from, text });
+            let message = open(parts);
+            if message.is_some() {
+                return message;
+            }
+            tracing::debug!("a message without an envelope was dropped");
         }
     }
 
-    fn reply(&mut self, to: Envelope, text: Vec<u8>) {
-        let frame = self.codec.encode(text, to.zipped);
+    fn reply(&mut self, to: Envelope, frame: Vec<u8>) {
         let mut parts = vec![to.peer];
         parts.extend(to.route);
         parts.extend([Vec::new(), frame]);
@@ -137,7 +130,7 @@ impl Transport for ZmqTransport {
 
 /// Takes the envelope off a message: who sent it, the parts of proxies, and an empty part. REQ
 /// sockets make it; what comes without one, from a DEALER, has no reply that anybody could read.
-fn open(parts: Vec<Vec<u8>>) -> Option<(Envelope, Vec<u8>)> {
+fn open(parts: Vec<Vec<u8>>) -> Option<Message> {
     let mut parts = parts.into_iter();
     let peer = parts.next()?;
     let mut route = Vec::new();
@@ -151,15 +144,8 @@ fn open(parts: Vec<Vec<u8>>) -> Option<(Envelope, Vec<u8>)> {
     let first = parts.next()?;
     // A request is one part. More are nobody's habit; together they are no JSON, or one.
     let frame = parts.fold(first, |frame, part| [frame, part].concat());
-    let zipped = false;
-    Some((
-        Envelope {
-            peer,
-            route,
-            zipped,
-        },
-        frame,
-    ))
+    let from = Envelope { peer, route };
+    Some(Message { from, frame })
 }
 
 impl std::fmt::Debug for ZmqTransport {
@@ -243,7 +229,7 @@ mod tests {
         quick.send("quick", 0).expect("connected");
         let second = next(&mut transport);
         assert_ne!(first.from.peer, second.from.peer);
-        assert_eq!(second.text, Ok(b"quick".to_vec()));
+        assert_eq!(second.frame, b"quick");
         transport.reply(second.from, b"now".to_vec());
         assert_eq!(quick.recv_bytes(0).expect("a reply"), b"now");
         transport.reply(first.from, b"later".to_vec());
@@ -261,7 +247,7 @@ mod tests {
             .send_multipart([&b"proxy"[..], b"", b"4", b"2"], 0)
             .expect("connected");
         let message = next(&mut transport);
-        assert_eq!(message.text, Ok(b"42".to_vec()));
+        assert_eq!(message.frame, b"42");
         transport.reply(message.from, b"43".to_vec());
         let reply = dealer.recv_multipart(0).expect("a reply");
         assert_eq!(reply, [&b"proxy"[..], b"", b"43"]);
@@ -278,7 +264,7 @@ mod tests {
         transport.reply(message.from, b"answer".to_vec());
         let other = client(&transport, ::zmq::REQ);
         other.send("ask", 0).expect("connected");
-        assert_eq!(next(&mut transport).text, Ok(b"ask".to_vec()));
+        assert_eq!(next(&mut transport).frame, b"ask");
     }
 
     #[test]

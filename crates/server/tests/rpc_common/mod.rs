@@ -24,7 +24,7 @@ use allosaur_server::control::{
 use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
 use allosaur_server::rpc::Exchange;
 use allosaur_server::rx_taps::{Answer, Endpoint, Endpoints, PacketSink, RxTaps, Wire};
-use allosaur_server::transport::{Codec, framing};
+use allosaur_server::transport::Codec;
 use serde_json::{Value, json};
 
 /// The commands of a server in stateless mode.
@@ -249,16 +249,11 @@ impl World {
     /// Answers one message, as the control thread does.
     pub(crate) fn ask_raw(&mut self, message: &[u8]) -> Vec<u8> {
         let mut codec = Codec::default();
-        let mut zipped = framing::is_zipped(message);
-        let text = codec.decode(message).map(|text| {
-            zipped = text.zipped;
-            text.bytes.into_owned()
-        });
-        let mut exchange = Exchange::new(&text);
+        let mut exchange = Exchange::read(&mut codec, message);
         while let Some(request) = exchange.next_request() {
             exchange.answer(self.handle(&request));
         }
-        codec.encode(exchange.into_text(), zipped)
+        exchange.into_frame(&mut codec)
     }
 
     fn handle(&mut self, request: &allosaur_api::Request) -> Reply {

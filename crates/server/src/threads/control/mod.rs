@@ -19,7 +19,8 @@ use thiserror::Error;
 
 use crate::config::Settings;
 use crate::control::{Action, Control, Handled};
-use crate::rpc::Peers;
+use crate::rpc::{Conversion, Converted, Peer, Peers};
+use crate::threads::background::BackgroundThread;
 use crate::threads::data::Report;
 use crate::threads::job::JobThread;
 use crate::threads::layout::LayoutError;
@@ -116,6 +117,8 @@ struct ControlThread {
     peers: Peers,
     threads: Threads,
     jobs: JobThread,
+    /// Reads and writes long messages.
+    conversions: BackgroundThread<(Peer, Conversion), (Peer, Converted)>,
     context: ControlContext,
     watchdog: Watchdog,
     next_tick: Nanos,
@@ -148,7 +151,10 @@ impl ControlThread {
     /// second signal ends it at once.
     fn drain_before_exit(&mut self, signals: &SignalFd) {
         let until = self.context.now_ns() + FAREWELL_MAX;
-        while self.control.awaits_farewell() || self.control.pending() > 0 {
+        while self.control.awaits_farewell()
+            || self.control.pending() > 0
+            || self.peers.is_converting()
+        {
             if self.context.now_ns() >= until {
                 return;
             }
@@ -211,6 +217,9 @@ impl ControlThread {
     }
 
     fn serve_requests(&mut self) {
+        while let Some((peer, converted)) = self.conversions.receive() {
+            self.peers.handle_converted(peer, converted);
+        }
         for (number, transport) in self.transports.iter_mut().enumerate() {
             for _ in 0..REQUESTS_PER_TURN {
                 let Some(message) = transport.receive() else {
@@ -250,8 +259,11 @@ impl ControlThread {
     }
 
     fn send_replies(&mut self) {
-        while let Some((transport, to, text)) = self.peers.poll_reply() {
-            self.transports[transport].reply(to, text);
+        while let Some((transport, to, frame)) = self.peers.poll_reply() {
+            self.transports[transport].reply(to, frame);
+        }
+        while let Some(long) = self.peers.poll_conversion() {
+            self.conversions.send(long);
         }
     }
 

@@ -14,13 +14,14 @@ use crate::config::Settings;
 use crate::control::{Control, StartAddresses};
 use crate::counters::{Counters, Snapshot};
 use crate::devices;
-use crate::rpc::Peers;
+use crate::rpc::{Conversion, Peer, Peers};
 use crate::threads::affinity;
+use crate::threads::background::BackgroundThread;
 use crate::threads::clock::Clock;
 use crate::threads::job::JobThread;
 use crate::threads::layout::{self, plan};
 use crate::threads::{Threads, refused};
-use crate::transport::Transport;
+use crate::transport::{Codec, Transport};
 
 impl ControlThread {
     pub(super) fn start(
@@ -69,11 +70,17 @@ impl ControlThread {
         // Where control runs: jobs are control's work, and data threads have CPUs of their own.
         let jobs = JobThread::start(threads.control_notify.clone());
         let jobs = jobs.map_err(refused("a thread"))?;
+        let mut codec = Codec::default();
+        let convert = move |(peer, long): (Peer, Conversion)| Some((peer, long.run(&mut codec)));
+        let notify = threads.control_notify.clone();
+        let conversions = BackgroundThread::start("messages", notify, convert);
+        let conversions = conversions.map_err(refused("a thread"))?;
         let mut control_thread = ControlThread {
             control,
             transports,
             peers: Peers::default(),
             jobs,
+            conversions,
             threads,
             watchdog: Watchdog::default(),
             next_tick: clock.now_ns(),

@@ -1,24 +1,19 @@
-//! The thread for jobs, which take too long for control. One after the other, in order.
+//! The thread for jobs, which take too long for control.
 
 mod files;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
 
 use allosaur_engine::stream::CoreProgram;
 
 use crate::control::{Job, JobId, JobResult};
+use crate::threads::background::BackgroundThread;
 use crate::threads::waker::Notify;
 pub use files::DiskFiles;
 
-/// The way to the job thread. It ends when this is dropped, after the job that it is at: nobody
-/// waits for it.
+/// The way to the job thread.
 #[derive(Debug)]
-pub struct JobThread {
-    jobs: Sender<(JobId, Job)>,
-    results: Receiver<(JobId, JobResult)>,
-}
+pub struct JobThread(BackgroundThread<(JobId, Job), (JobId, JobResult)>);
 
 impl JobThread {
     /// Starts it, on the CPUs of the thread that calls this; `control` is told of results.
@@ -27,35 +22,17 @@ impl JobThread {
     ///
     /// When the system has no threads.
     pub fn start(control: Notify) -> std::io::Result<JobThread> {
-        let (jobs, jobs_out) = channel::<(JobId, Job)>();
-        let (results, results_out) = channel();
-        let run = move || {
-            for (id, job) in jobs_out {
-                if id == JobId::NOBODYS {
-                    job.run(&DiskFiles);
-                    continue;
-                }
-                let result = catch_unwind(AssertUnwindSafe(|| job.run(&DiskFiles)));
-                let broken =
-                    |_| JobResult::Failed("its job broke down, see the server's log".into());
-                if results.send((id, result.unwrap_or_else(broken))).is_err() {
-                    return;
-                }
-                control.notify();
-            }
+        let run = |(id, job): (JobId, Job)| {
+            let result = catch_unwind(AssertUnwindSafe(|| job.run(&DiskFiles)));
+            let broken = |_| JobResult::Failed("its job broke down, see the server's log".into());
+            (id != JobId::NOBODYS).then(|| (id, result.unwrap_or_else(broken)))
         };
-        thread::Builder::new().name("jobs".to_owned()).spawn(run)?;
-        Ok(JobThread {
-            jobs,
-            results: results_out,
-        })
+        BackgroundThread::start("jobs", control, run).map(JobThread)
     }
 
     /// Has a job done.
     pub fn send(&self, id: JobId, job: Job) {
-        if self.jobs.send((id, job)).is_err() {
-            tracing::error!("the job thread has ended");
-        }
+        self.0.send((id, job));
     }
 
     /// Frees a program: a large one takes a while.
@@ -65,6 +42,6 @@ impl JobThread {
 
     /// The next result, if there is one.
     pub fn receive(&self) -> Option<(JobId, JobResult)> {
-        self.results.try_recv().ok()
+        self.0.receive()
     }
 }
