@@ -1,5 +1,8 @@
 //! Where the packets of captures go: real files and real sockets on this machine.
 
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,6 +11,9 @@ use allosaur_packet::file::read;
 use allosaur_server::rx_taps::{Endpoint, Format, PacketSink};
 use allosaur_server::threads::endpoint::{open_capture, open_wire};
 use allosaur_server::threads::waker::Waker;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 
 /// Long enough for a machine that is busy with something else.
 const PATIENCE_MS: i32 = 20_000;
@@ -88,6 +94,41 @@ fn an_endpoint_that_cannot_be_opened_says_why() {
         odd.starts_with("the socket 'nonsense' cannot be connected"),
         "{odd}"
     );
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_refused_at_once() {
+    let path = folder("pipes").join("fifo");
+    let _ = std::fs::remove_file(&path);
+    mkfifo(&path, Mode::S_IRWXU).expect("a file system with pipes");
+    let endpoint = Endpoint {
+        text: format!("file://{}", path.display()),
+        format: Format::Pcap,
+    };
+    let refused = open_capture(&endpoint, 60, 0).expect_err("nobody reads it");
+    assert!(refused.contains("start the reader first"), "{refused}");
+    let mut reader = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlag::O_NONBLOCK.bits())
+        .open(&path)
+        .expect("it is there");
+    fcntl(&reader, FcntlArg::F_SETFL(OFlag::empty())).expect("a flag");
+    let mut sink = open_capture(&endpoint, 60, 0).expect("somebody reads it");
+    // More than a pipe holds: the writer waits for the reader, and nothing is lost.
+    let file = std::thread::spawn(move || {
+        let mut file = Vec::new();
+        reader.read_to_end(&mut file).expect("a file");
+        file
+    });
+    for _ in 0..20 {
+        for number in 1..=250 {
+            assert!(sink.push(packet(number)));
+        }
+    }
+    settle(&*sink);
+    drop(sink);
+    let file = file.join().expect("it was read");
+    assert_eq!(read(&file).expect("a whole file").records.len(), 20 * 250);
 }
 
 fn socket(name: &str) -> (zmq::Socket, String) {

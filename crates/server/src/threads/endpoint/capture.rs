@@ -1,13 +1,16 @@
 //! The packets of a capture on their way to a file or a socket.
 
-use std::fs::File;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use allosaur_engine::capture::Captured;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rtrb::{Consumer, Producer, RingBuffer};
 
@@ -136,9 +139,16 @@ impl CaptureSink {
         if !path.is_absolute() {
             return Err("a file is written as file:///, and then its absolute path".to_owned());
         }
-        let file = File::create(path);
-        file.map(CaptureSink::File)
-            .map_err(|error| format!("the file {} cannot be written: {error}", path.display()))
+        create(path).map(CaptureSink::File).map_err(|error| {
+            let remedy = match error.raw_os_error() {
+                Some(code) if code == Errno::ENXIO as i32 => {
+                    ": nobody reads this pipe; start the reader first"
+                }
+                _ => "",
+            };
+            let name = path.display();
+            format!("the file {name} cannot be written: {error}{remedy}")
+        })
     }
 
     fn connect(endpoint: &str) -> Result<zmq::Socket, String> {
@@ -160,4 +170,14 @@ impl CaptureSink {
             CaptureSink::Socket(socket) => socket.send(bytes, 0).map_err(|error| error.to_string()),
         }
     }
+}
+
+/// Opens a file without waiting, as a pipe that nobody reads would. Writing may wait: it has a
+/// thread of its own.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    let file = options.custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+    fcntl(&file, FcntlArg::F_SETFL(OFlag::empty()))?;
+    Ok(file)
 }
