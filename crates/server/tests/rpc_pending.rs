@@ -3,6 +3,7 @@
 mod rpc_common;
 
 use allosaur_api::Request;
+use allosaur_engine::time::SECOND;
 use allosaur_server::control::{Action, Handled, JobResult, PendingId};
 use rpc_common::{User, World, capture, start, stream};
 use serde_json::{Value, json};
@@ -68,6 +69,20 @@ fn others_are_answered_while_a_file_is_read() {
     done(&mut world);
     assert_eq!(world.replies.remove(&pending), Some(Ok(json!({}))));
     assert_eq!(world.started.len(), 1);
+}
+
+#[test]
+fn counters_are_published_while_a_file_is_read() {
+    let (mut world, ann, _) = world();
+    let pending = begin(&mut world, "push_remote", push(&ann));
+    world.drain();
+    world.published.clear();
+    world.pass(10 * SECOND);
+    let frames = world.published.iter().filter(|frame| *frame != b"{}");
+    assert_eq!(frames.count(), 20, "two a second");
+    assert!(world.replies.is_empty());
+    done(&mut world);
+    assert_eq!(world.replies.remove(&pending), Some(Ok(json!({}))));
 }
 
 #[test]
