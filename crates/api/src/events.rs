@@ -161,6 +161,16 @@ pub enum Event {
 }
 
 impl Event {
+    /// Whether it is about flows: TRex's stateless client breaks down when it hears of them.
+    pub fn is_of_flows(&self) -> bool {
+        matches!(
+            self,
+            Event::StatefulState { .. }
+                | Event::StatefulProfileState { .. }
+                | Event::StatefulProfileCleared { .. }
+        )
+    }
+
     /// The number of the event's type.
     pub fn id(&self) -> u32 {
         match self {

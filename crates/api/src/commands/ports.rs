@@ -325,6 +325,8 @@ pub const COMMANDS: &[Command] = &[
             "no such port",
             "the port belongs to another user, or to another session of the same, and `force` \
              is false",
+            "the port is in stateful mode, where somebody has it or flows run, and `force` is \
+             false; with it, stateful mode loses its owner and its flows end",
         ],
         example: Example {
             params: r#"{"port_id": 0, "user": "ann", "session_id": 3415546078, "force": false}"#,

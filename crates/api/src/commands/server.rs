@@ -136,8 +136,11 @@ pub struct Version {
     pub build_time: String,
     /// Who built it.
     pub built_by: String,
-    /// `STL`.
-    pub mode: String,
+    /// The mode that the request is for: `STL` or `ASTF`. Before the handshake, the one that ports
+    /// begin in.
+    pub mode: &'static str,
+    /// The modes that ports can be in. TRex's servers have one, and do not say it here.
+    pub modes: Vec<&'static str>,
 }
 
 /// Reply of `get_system_info`.
@@ -252,11 +255,12 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Open,
         doc: "The server's version and mode.",
         params: &[],
-        reply: "`version`, `build_date`, `build_time`, `built_by`, `mode` (`STL`).",
+        reply: "`version`, `build_date`, `build_time`, `built_by`, `mode` (`STL` or `ASTF`: that of the \
+                handshake, and before it the one that ports begin in), `modes` that ports can be in.",
         errors: &[],
         example: Example {
             params: "{}",
-            result: r#"{"version": "v0.1.0", "build_date": "unknown", "build_time": "unknown", "built_by": "unknown", "mode": "STL"}"#,
+            result: r#"{"version": "v0.1.0", "build_date": "unknown", "build_time": "unknown", "built_by": "unknown", "mode": "STL", "modes": ["STL", "ASTF"]}"#,
         },
         check: |_| Ok(()),
     },
@@ -264,23 +268,30 @@ pub const COMMANDS: &[Command] = &[
         method: Method::ApiSyncV2,
         name: "api_sync_v2",
         access: Access::Open,
-        doc: "The handshake: client and server agree on a version. Every later request carries \
-              the answer's `api_h`.",
+        doc: "The handshake: client and server agree on a mode and a version. Every later request \
+              carries the answer's `api_h`: it says which mode's commands are meant.",
         params: &[
             Param::required(
                 "name",
                 Kind::String,
-                "The mode that the client speaks: `STL`.",
+                "The mode that the client is for: `STL` or `ASTF`.",
             ),
-            Param::required("major", Kind::Int, "The client's version, first number: 5."),
+            Param::required(
+                "major",
+                Kind::Int,
+                "The client's version, first number: 5 (`ASTF`: 2).",
+            ),
             Param::required(
                 "minor",
                 Kind::Int,
-                "The client's version, second number: at most 1.",
+                "The client's version, second number: at most 1 (`ASTF`: 3).",
             ),
         ],
         reply: "`api_h`: the string that later requests carry.",
-        errors: &["the mode is another", "the version is older or newer"],
+        errors: &[
+            "the server is in the other mode only",
+            "the version is older or newer",
+        ],
         example: Example {
             params: r#"{"name": "STL", "major": 5, "minor": 1}"#,
             result: r#"{"api_h": "63AWM2wh"}"#,

@@ -6,8 +6,10 @@ use serde::Serialize;
 /// Reply of `get_status`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
-    /// `STL` or `ASTF`.
+    /// The mode that the request is for: `STL` or `ASTF`.
     pub mode: &'static str,
+    /// The modes that ports can be in.
+    pub modes: Vec<&'static str>,
     /// How long the server runs, in seconds.
     pub uptime_s: f64,
     /// The ports, in order.
@@ -21,6 +23,8 @@ pub struct Status {
 pub struct PortUse {
     /// Its number.
     pub port_id: u8,
+    /// Its mode: `STL` or `ASTF`.
+    pub mode: &'static str,
     /// Who owns it, if somebody does.
     pub owner: Option<PortOwner>,
     /// As `get_port_status` calls it.
@@ -71,7 +75,7 @@ pub const COMMANDS: &[Command] = &[Command {
     access: Access::Api,
     doc: "Tells who owns which port, and what runs since when. TRex's servers do not have it.",
     params: &[],
-    reply: "`mode`; `uptime_s` of the server; `ports`: `port_id`, `owner` (`null` or `user`, \
+    reply: "`mode`; `modes` that ports can be in; `uptime_s` of the server; `ports`: `port_id`, `mode`, `owner` (`null` or `user`, \
             `session_id`, `lease_s`), `state`, and `profiles` that have streams; `profiles` of stateful \
             mode. A profile has `profile_id`, `state`, `streams` and `run`: `null`, or `running_s`, \
             `duration_s` (`null`: until it is stopped) and `multiplier`.",

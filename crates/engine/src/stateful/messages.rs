@@ -82,6 +82,13 @@ pub enum StatefulCommand {
         /// Which.
         run: RunIndex,
     },
+    /// Which part of pools and rates a client's port has, in runs that start from now on.
+    SetShare {
+        /// The port; one that this core does not serve is left alone.
+        port: PortIndex,
+        /// Its part.
+        share: PoolShare,
+    },
     /// Where the frames of flows that begin from now on come from and go to, where no topology
     /// says more. Servers answer from their own MAC address to whoever asked, in its VLAN.
     SetLink {
@@ -94,7 +101,7 @@ pub enum StatefulCommand {
         /// What clients send their packets in.
         encapsulation: Encapsulation,
     },
-    /// The same by addresses of clients, for flows that begin from now on. It replaces the one
+    /// Where the frames go by addresses of clients, for flows that begin from now on. It replaces the one
     /// before.
     SetTopology(Arc<Topology>),
     /// Lets clients rest, or begin flows again, of all profiles. Flows that there are go on.

@@ -221,6 +221,7 @@ impl StatefulEngine {
                 }
             }
             StatefulCommand::SetLink { .. }
+            | StatefulCommand::SetShare { .. }
             | StatefulCommand::SetTopology(_)
             | StatefulCommand::EnableClients { .. }
             | StatefulCommand::SetIgnored(_) => self.set(command),
@@ -240,6 +241,11 @@ impl StatefulEngine {
                     info.own_mac = own_mac;
                     info.peer_mac = peer_mac;
                     info.encapsulation = encapsulation;
+                }
+            }
+            StatefulCommand::SetShare { port, share } => {
+                if let Some(Some(info)) = self.ports.get_mut(usize::from(port)) {
+                    info.share = share;
                 }
             }
             StatefulCommand::SetTopology(topology) => self.topology = topology,

@@ -10,6 +10,7 @@ use crate::bench::Case;
 use crate::config::groups::Group;
 use crate::config::polling::Poll;
 use crate::config::{PortSettings, RECEIVE_THREADS_MAX, Settings, Surroundings, names};
+use crate::control::worker_command::Modes;
 use crate::sim::CORES_MAX;
 
 /// Allosaur, an open, realistic traffic generator.
@@ -63,9 +64,13 @@ pub struct ServeOptions {
     /// Use the first ports of the file only, so many
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=PORTS_MAX as i64))]
     pub ports_max: Option<u16>,
-    /// Stateful mode: TCP and UDP flows on a stack of the server's own, with streams beside
-    #[arg(long, visible_alias = "astf")]
+    /// Stateful mode only: TCP and UDP flows on a stack of the server's own, with streams beside
+    /// [default: each port is in the mode of who acquires it]
+    #[arg(long, visible_alias = "astf", conflicts_with = "stateless")]
     pub stateful: bool,
+    /// Stateless mode only: streams
+    #[arg(long)]
+    pub stateless: bool,
     /// TCP port of requests; 0 picks a free one [default: 4501]
     #[arg(long)]
     pub rpc_port: Option<u16>,
@@ -120,7 +125,12 @@ impl ServeOptions {
             }
         }
         settings.pin |= self.pin;
-        settings.stateful |= self.stateful;
+        if self.stateful {
+            settings.modes = Modes::Stateful;
+        }
+        if self.stateless {
+            settings.modes = Modes::Stateless;
+        }
         if let Some(listen) = &self.listen {
             settings.listen.clone_from(listen);
         }
@@ -323,7 +333,7 @@ mod tests {
     #[test]
     fn a_server_has_flows_when_it_is_told_so_by_either_name() {
         let is_stateful = |line: &str| match parse(line).expect("right").command {
-            Subcommands::Serve(options) => options.settings(None).stateful,
+            Subcommands::Serve(options) => options.settings(None).modes == Modes::Stateful,
             other => panic!("not serve: {other:?}"),
         };
         assert!(!is_stateful("allosaur-server serve"));

@@ -106,7 +106,8 @@ receive_threads: 1
 # adaptive: threads sleep when idle. busy: each takes a CPU whole, and is never late.
 poll: adaptive
 
-# true for stateful mode: TCP and UDP flows on a stack of the server's own, with streams beside.
+# true for stateful mode only: TCP and UDP flows on a stack of the server's own, with streams beside.
+# Without it, each port is in the mode of who acquires it.
 stateful: false
 
 # There is no password: who can connect may send. \"*\" listens on all addresses.

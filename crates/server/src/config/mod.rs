@@ -24,6 +24,7 @@ use allosaur_port::description::{PortDescription, parse_ports};
 
 use crate::config::polling::Poll;
 use crate::control::StartAddresses;
+use crate::control::worker_command::Modes;
 use groups::Group;
 use read::Findings;
 use yaml::Value;
@@ -58,8 +59,8 @@ pub struct Settings {
     pub pin: bool,
     /// How threads wait; `None` leaves it to the layout.
     pub poll: Option<Poll>,
-    /// Whether its threads have flows: stateful mode.
-    pub stateful: bool,
+    /// The modes that ports can be in.
+    pub modes: Modes,
     /// Flows at the same time, of all threads together.
     pub flows_max: usize,
     /// The address to listen on.
@@ -138,7 +139,7 @@ impl Default for Settings {
             cpus: Cpus::default(),
             pin: false,
             poll: None,
-            stateful: false,
+            modes: Modes::Both,
             flows_max: FLOWS,
             listen: "127.0.0.1".to_owned(),
             rpc_port: RPC_PORT,
@@ -164,7 +165,8 @@ impl Settings {
 
     /// What of it does not go together, also when a part came from options.
     pub fn problem(&self) -> Option<String> {
-        let mut ports = (0..).zip(&self.ports).filter(|_| self.stateful);
+        let is_stateful = self.modes == Modes::Stateful;
+        let mut ports = (0..).zip(&self.ports).filter(|_| is_stateful);
         ports.find_map(|(id, port): (u8, _)| {
             Some(format!("port {id}: vlan: {}", port.tags_problem()?))
         })
@@ -267,7 +269,10 @@ mod tests {
             ("1", true, false),
         ] {
             let mut settings = load(&tags(vlan));
-            settings.stateful = is_stateful;
+            settings.modes = match is_stateful {
+                true => Modes::Stateful,
+                false => Modes::Both,
+            };
             let problem = settings.problem().unwrap_or_default();
             assert_eq!(
                 problem.starts_with("port 0: vlan: 2 tags"),

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::config::polling::Poll;
 use crate::control::StartAddresses;
+use crate::control::worker_command::Modes;
 
 /// The version of the form.
 const VERSION: u64 = 1;
@@ -20,7 +21,7 @@ const VERSION: u64 = 1;
 const VLAN_TAGS_MAX: usize = 2;
 
 /// The keys of the whole file.
-pub const SERVER_KEYS: [Key; 14] = [
+pub const SERVER_KEYS: [Key; 15] = [
     Key {
         name: "version",
         value: "`1`",
@@ -39,7 +40,14 @@ pub const SERVER_KEYS: [Key; 14] = [
         name: "stateful",
         value: "`true` or `false`",
         default: "`false`",
-        meaning: "has TCP and UDP flows run through a stack of the server's own, see [stateful](stateful.md); streams run beside them",
+        meaning: "all ports are in stateful mode, always: TCP and UDP flows run through a stack of the server's own, see [stateful](stateful.md); streams run beside them. Without it each port is in the mode of who acquires it",
+        example: "true",
+    },
+    Key {
+        name: "stateless",
+        value: "`true` or `false`",
+        default: "`false`",
+        meaning: "all ports are in stateless mode, always; not with `stateful`",
         example: "true",
     },
     Key {
@@ -194,8 +202,8 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
         .truncate(around.ports_max.unwrap_or(usize::MAX));
     read_threads(&map, ports, around, &mut settings, findings);
     groups::truncate(&mut settings.groups, settings.ports.len());
-    settings.stateful = map.read("stateful", findings, flag) == Some(true);
-    if settings.stateful && findings.problems.is_empty() {
+    settings.modes = read_modes(&map, findings);
+    if settings.modes == Modes::Stateful && findings.problems.is_empty() {
         let marks = settings.ports.iter().zip(&findings.ports);
         let wrong = marks.filter_map(|(port, mark)| Some((mark.clone(), port.tags_problem()?)));
         let wrong = wrong.map(|(mark, text)| mark.problem("vlan", text));
@@ -284,6 +292,24 @@ fn read_receive_cpus(
         item.refuse(findings, text);
     }
     cpus
+}
+
+/// The modes that ports can be in.
+fn read_modes(map: &Map<'_>, findings: &mut Findings) -> Modes {
+    let is_stateful = map.read("stateful", findings, flag) == Some(true);
+    let is_stateless = map.read("stateless", findings, flag) == Some(true);
+    match (is_stateless, is_stateful) {
+        (true, true) => {
+            let text = "true, and so is stateful: keep one, or none to have both modes";
+            if let Some(item) = map.find("stateless") {
+                item.refuse(findings, text);
+            }
+            Modes::Both
+        }
+        (true, false) => Modes::Stateless,
+        (false, true) => Modes::Stateful,
+        (false, false) => Modes::Both,
+    }
 }
 
 fn read_ports(item: &Item<'_>, findings: &mut Findings) -> Vec<PortSettings> {

@@ -6,6 +6,7 @@ use super::groups::Group;
 use super::read::{Findings, Problem};
 use super::{Loaded, PortSettings, Settings};
 use crate::config::polling::Poll;
+use crate::control::worker_command::Modes;
 
 /// One line about settings that are right.
 pub fn summary(loaded: &Loaded) -> String {
@@ -68,7 +69,11 @@ fn settings(settings: &Settings) -> Value {
         "receive_cpus": settings.cpus.receive,
         "control_cpu": settings.cpus.control,
         "poll": settings.poll.map(Poll::name),
-        "stateful": settings.stateful,
+        "modes": match settings.modes {
+            Modes::Both => "both",
+            Modes::Stateless => "stateless",
+            Modes::Stateful => "stateful",
+        },
         "flows_max": settings.flows_max,
         "listen": settings.listen,
         "rpc_port": settings.rpc_port,

@@ -7,6 +7,7 @@ use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::Checksums;
 
+use crate::control::worker_command::Modes;
 use crate::counters::{GroupReadout, Snapshot};
 use crate::rx_taps::Endpoints;
 
@@ -17,8 +18,8 @@ pub struct ControlConfig {
     pub ports: Vec<PortConfig>,
     /// The number of data threads.
     pub data_cores: usize,
-    /// Whether data threads have flows: stateful mode.
-    pub stateful: bool,
+    /// The modes that ports can be in.
+    pub modes: Modes,
     /// The machine's name.
     pub hostname: String,
     /// The processor.

@@ -51,6 +51,7 @@ pub use files::{CaptureFiles, FileError};
 pub use job::{Job, JobResult};
 use pending::Pendings;
 pub use pending::{Handled, JobId, PendingId, QuestionId};
+use ports::modes::in_other_mode;
 use ports::port::{self, Port};
 use secret::Secrets;
 use server::rates::Rates;
@@ -144,7 +145,8 @@ pub struct Control {
     groups: Groups,
     global_config: GlobalConfig,
     secrets: Secrets,
-    api_handle: String,
+    /// What requests carry after the handshake, by the mode that they are for.
+    api_handles: ApiHandles,
     next_profile_key: u32,
     heard_ns: Option<Nanos>,
     started_ns: Nanos,
@@ -160,13 +162,18 @@ impl Control {
     /// A server without owners, streams or traffic.
     pub fn new(config: ControlConfig, now_ns: Nanos) -> Control {
         let mut secrets = Secrets::new(config.seed);
+        let mode = config.modes.first();
+        let ports = config.ports.iter().cloned();
         Control {
-            ports: config.ports.iter().cloned().map(Port::new).collect(),
+            ports: ports.map(|port| Port::new(port, mode)).collect(),
             sessions: Sessions::default(),
             rates: Rates::default(),
             groups: Groups::new(config.ports.len()),
             global_config: GlobalConfig::default(),
-            api_handle: secrets.draw(),
+            api_handles: ApiHandles {
+                stateless: secrets.draw(),
+                stateful: secrets.draw(),
+            },
             secrets,
             next_profile_key: 0,
             heard_ns: None,
@@ -190,9 +197,10 @@ impl Control {
     }
 
     fn answer(&mut self, request: &Request, view: &View<'_>) -> Reply {
-        let command = command(&request.method, self.mode())
-            .ok_or_else(|| Error::method_not_found(&request.method))?;
         let fields = Fields::new(&request.params);
+        let mode = self.mode_of(&fields);
+        let command = command(&request.method, mode.map_or(Mode::Any, api_mode))
+            .ok_or_else(|| Error::method_not_found(&request.method))?;
         self.check_access(command.access, &fields)?;
         self.renew_leases(command.access, command.method, &fields);
         self.call(command.method, &fields, view)
@@ -265,12 +273,35 @@ impl Control {
             || self.ports.iter().any(|port| port.playing.is_some())
     }
 
-    /// Which commands there are.
-    fn mode(&self) -> Mode {
-        match self.config.stateful {
-            true => Mode::Stateful,
-            false => Mode::Stateless,
-        }
+    /// The mode that a request is for, by the handle that it carries; without one the mode that the
+    /// server has, and none where it has both.
+    fn mode_of(&self, fields: &Fields<'_>) -> Option<PortMode> {
+        let handle = fields.string("api_h").ok();
+        let handles = &self.api_handles;
+        let both = [PortMode::Stateless, PortMode::Stateful];
+        let of_handle = both.into_iter().find(|mode| {
+            self.config.modes.has(*mode) && handle.is_some_and(|handle| handle == handles.of(*mode))
+        });
+        of_handle.or_else(|| self.config.modes.only())
+    }
+
+    /// The same; without a handshake before, the mode that ports begin in.
+    fn request_mode(&self, fields: &Fields<'_>) -> PortMode {
+        let mode = self.mode_of(fields);
+        mode.unwrap_or(self.config.modes.first())
+    }
+
+    /// Who makes this request listens, and hears of events from now on.
+    fn touch_session(
+        &mut self,
+        session: u32,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Result<(), Error> {
+        let who = (session, self.request_mode(fields));
+        let ports = &self.ports;
+        let owns = |id| owns_a_port(ports, id);
+        self.sessions.touch(who, view.now_ns, owns)
     }
 
     fn next_key(&mut self) -> ProfileKey {
@@ -287,15 +318,22 @@ impl Control {
         if access == Access::Open {
             return Ok(());
         }
-        if fields.string("api_h")? != self.api_handle {
+        let handle = fields.string("api_h")?;
+        let mode = self.mode_of(fields);
+        if mode.is_none_or(|mode| handle != self.api_handles.of(mode)) {
             return Err(Error::execution(
                 "API verification failed - API handler provided mismatch for class: 'common'. \
                  Call api_sync_v2 and pass the api_h that it answers.",
             ));
         }
         if access == Access::Owner {
-            let port = self.port(fields.byte("port_id")?)?;
-            return check_owner(port, fields.string("handler")?);
+            let id = fields.byte("port_id")?;
+            let port = self.port(id)?;
+            let handler = fields.string("handler")?;
+            return check_owner(port, handler).map_err(|error| match mode {
+                Some(mode) if mode != port.mode => in_other_mode(id, port),
+                _ => error,
+            });
         }
         if access == Access::Context {
             return self.check_context_owner(fields.string("handler")?);
@@ -307,16 +345,16 @@ impl Control {
     fn call(&mut self, method: Method, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         match method {
             Method::Ping => self.ping(view),
-            Method::Version => self.version(),
+            Method::Version => self.version(fields),
             Method::ApiSync => self.api_sync(fields),
             Method::ApiSyncV2 => self.api_sync_v2(fields),
-            Method::SupportedCommands => self.supported_commands(),
+            Method::SupportedCommands => self.supported_commands(fields),
             Method::SystemInfo => self.system_info(),
             Method::Utilization => self.utilization(view),
             Method::SetGlobalConfig => self.set_global_config(fields),
             Method::GlobalConfig => self.global_config(),
             Method::Shutdown => self.shutdown(fields, view),
-            Method::Status => self.status(view),
+            Method::Status => self.status(fields, view),
             Method::PortStatus => self.port_status(fields),
             Method::Owner => self.owner(fields),
             Method::SetPortAttribute => self.set_port_attribute(fields, view),
@@ -405,6 +443,29 @@ fn check_owner(port: &Port, handler: &str) -> Result<(), Error> {
             "port is not owned by you or your current executing session",
         )),
         Some(_) => Ok(()),
+    }
+}
+
+/// What requests carry that are for a mode.
+#[derive(Debug)]
+struct ApiHandles {
+    stateless: String,
+    stateful: String,
+}
+
+impl ApiHandles {
+    fn of(&self, mode: PortMode) -> &str {
+        match mode {
+            PortMode::Stateless => &self.stateless,
+            PortMode::Stateful => &self.stateful,
+        }
+    }
+}
+
+fn api_mode(mode: PortMode) -> Mode {
+    match mode {
+        PortMode::Stateless => Mode::Stateless,
+        PortMode::Stateful => Mode::Stateful,
     }
 }
 

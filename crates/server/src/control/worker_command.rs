@@ -38,6 +38,39 @@ pub enum FlowCommand {
     },
 }
 
+/// The modes that the ports of a server can be in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Modes {
+    /// Each port is in the mode of who acquired it last; stateless at first.
+    #[default]
+    Both,
+    /// All are in stateless mode.
+    Stateless,
+    /// All are in stateful mode.
+    Stateful,
+}
+
+impl Modes {
+    /// Whether ports can be in that mode.
+    pub fn has(self, mode: PortMode) -> bool {
+        self.only().is_none_or(|only| only == mode)
+    }
+
+    /// The mode that all ports are always in.
+    pub fn only(self) -> Option<PortMode> {
+        match self {
+            Modes::Both => None,
+            Modes::Stateless => Some(PortMode::Stateless),
+            Modes::Stateful => Some(PortMode::Stateful),
+        }
+    }
+
+    /// The mode that ports are in when the server starts.
+    pub fn first(self) -> PortMode {
+        self.only().unwrap_or(PortMode::Stateless)
+    }
+}
+
 /// What a data thread tells of its flows.
 #[derive(Debug)]
 pub enum FlowReport {

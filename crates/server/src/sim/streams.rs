@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+use crate::control::worker_command::Modes;
 use crate::control::{
     Action, CaptureFiles, Control, ControlConfig, Handled, LinkOwner, PortConfig, Reply, View,
 };
@@ -399,7 +400,7 @@ fn control_config(ports: usize, cores: usize) -> ControlConfig {
     ControlConfig {
         ports: vec![port; ports],
         data_cores: cores,
-        stateful: false,
+        modes: Modes::Stateless,
         hostname: USER.to_owned(),
         core_type: USER.to_owned(),
         started: String::new(),

@@ -16,7 +16,7 @@ use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
 use allosaur_packet::file::Resolution;
 use allosaur_packet::file::pcap::PcapWriter;
-use allosaur_server::control::worker_command::{FlowCommand, PortMode};
+use allosaur_server::control::worker_command::{FlowCommand, Modes, PortMode};
 use allosaur_server::control::{
     Action, BuildInfo, CaptureFiles, Control, ControlConfig, FileError, Handled, Job, JobId,
     JobResult, LinkOwner, PendingId, PortConfig, QuestionId, Reply, StartAddresses, View,
@@ -200,7 +200,7 @@ impl World {
     /// The same, with ports of these kinds.
     pub(crate) fn stateful_on(cores: usize, drivers: [&str; 2]) -> World {
         let mut stateful = ControlConfig {
-            stateful: true,
+            modes: Modes::Stateful,
             ..config(cores)
         };
         for (port, driver) in stateful.ports.iter_mut().zip(drivers) {
@@ -209,24 +209,41 @@ impl World {
         World::of(stateful, [(0..cores).collect(), (0..cores).collect()])
     }
 
+    /// Two pairs of ports, each with a data thread of its own, that can be in both modes.
+    pub(crate) fn both() -> World {
+        let ports = (0..4).map(|index| PortConfig {
+            cores: vec![usize::from(index) / 2],
+            ..port(2, index)
+        });
+        World::with(ControlConfig {
+            ports: ports.collect(),
+            modes: Modes::Both,
+            ..config(2)
+        })
+    }
+
     fn of(mut config: ControlConfig, of_ports: [Vec<usize>; 2]) -> World {
-        let now_ns = 5 * SECOND;
-        let cores = config.data_cores;
         for (port, cores) in config.ports.iter_mut().zip(of_ports) {
             port.cores = cores;
         }
+        World::with(config)
+    }
+
+    fn with(config: ControlConfig) -> World {
+        let now_ns = 5 * SECOND;
+        let (ports, cores) = (config.ports.len(), config.data_cores);
         World {
             control: Control::new(config, now_ns),
             snapshot: Snapshot {
-                ports: vec![PortCounters::default(); 2],
+                ports: vec![PortCounters::default(); ports],
                 cores: vec![CoreCounters::default(); cores],
                 flow_tables: vec![Default::default(); cores],
                 receive: vec![CoreCounters::default()],
             },
-            counters: Counters::new(2, cores),
+            counters: Counters::new(ports, cores),
             files: MapFiles::default(),
             thinking_ns: 0,
-            watchers: Watchers(RefCell::new(RxTaps::new(2))),
+            watchers: Watchers(RefCell::new(RxTaps::new(ports))),
             now_ns,
             published: Vec::new(),
             started: Vec::new(),
@@ -603,8 +620,8 @@ pub(crate) fn start(kind: &str, value: f64) -> Value {
     })
 }
 
-fn config(cores: usize) -> ControlConfig {
-    let port = |index: u8| PortConfig {
+fn port(cores: usize, index: u8) -> PortConfig {
+    PortConfig {
         driver: "memory".into(),
         description: "in-memory port".into(),
         interface: None,
@@ -615,14 +632,17 @@ fn config(cores: usize) -> ControlConfig {
             peer: Some(index ^ 1),
         },
         hw_mac: [2, 0xa1, 5, 0, 0, index],
-        destination_mac: [2, 0xa1, 5, 0, 0, 1 - index],
+        destination_mac: [2, 0xa1, 5, 0, 0, index ^ 1],
         checksums: Checksums::Complete,
         cores: (0..cores).collect(),
-    };
+    }
+}
+
+fn config(cores: usize) -> ControlConfig {
     ControlConfig {
-        ports: vec![port(0), port(1)],
+        ports: vec![port(cores, 0), port(cores, 1)],
         data_cores: cores,
-        stateful: false,
+        modes: Modes::Stateless,
         hostname: "lab".into(),
         core_type: "test".into(),
         started: "Nov 21 2026 @ 00:02:12".into(),

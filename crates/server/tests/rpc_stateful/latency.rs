@@ -162,7 +162,7 @@ fn what_is_wrong_is_named_and_nothing_starts() {
             ["'dual_port_addr' is 'one'", "1.0.0.0"],
         ),
         (json!({"port_s_offset": 7}), ["port_s_offset", "string"]),
-        (json!({"mask": 0}), ["field 'mask' is 0x0", "ports 0 to 1"]),
+        (json!({"mask": 0}), ["field 'mask' is 0x0", "ports [0, 1]"]),
         (json!({"mask": -1}), ["mask", "uint32"]),
     ];
     for (others, words) in cases {

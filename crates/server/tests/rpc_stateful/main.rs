@@ -5,6 +5,7 @@ mod rpc_common;
 
 mod addresses;
 mod bad_input;
+mod both_modes;
 mod compiling;
 mod counters;
 mod fuzz;

@@ -48,14 +48,14 @@ fn all_data_threads_hear_of_links_then_counters_then_the_start() {
     server.start("_", json!({}));
     let words = server.words();
     assert_eq!(&words[..2], ["0 remove", "1 remove"]);
-    assert_eq!(words[6..], ["0 start ffffffff", "1 start ffffffff"]);
+    assert_eq!(words[6..], ["0 start 1", "1 start 1"]);
 }
 
 #[test]
 fn servers_without_clients_run_until_they_are_stopped() {
     for (drivers, told) in [
         (["dummy", "memory"], "0 start 0"),
-        (["memory", "dummy"], "0 start ffffffff"),
+        (["memory", "dummy"], "0 start 1"),
     ] {
         let mut server = Owned::of(World::stateful_on(1, drivers));
         server.load("_", &profile(&[]));
@@ -170,7 +170,7 @@ fn a_lost_data_thread_does_not_hold_up_the_end() {
         .iter()
         .filter(|word| word.contains("start"))
         .collect();
-    assert_eq!(starts, ["0 start ffffffff"]);
+    assert_eq!(starts, ["0 start 1"]);
     let now_ns = server.world.now_ns;
     server.world.control.handle_lost_core(0, now_ns);
     server.world.drain();

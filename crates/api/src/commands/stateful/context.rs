@@ -1,5 +1,7 @@
 //! Commands about the server as a whole in stateful mode: its owner, its state, service mode.
 
+use std::collections::BTreeSet;
+
 use crate::command::{Access, Command, Example, Kind, Method, Param, Stateful};
 use crate::commands::ports::{LEASE_S, lease_s};
 use crate::fields::{FieldError, Fields};
@@ -14,6 +16,8 @@ pub struct AcquireContext {
     pub session: u32,
     /// Take it from whoever has it.
     pub force: bool,
+    /// The ports to take; `None` is all that can be had.
+    pub ports: Option<Vec<u8>>,
     /// How long the owner may be silent, in seconds.
     pub lease_s: Option<f64>,
 }
@@ -34,9 +38,20 @@ impl AcquireContext {
             user: user.to_owned(),
             session,
             force: fields.boolean("force")?,
+            ports: fields.optional("ports", ports)?,
             lease_s: lease_s(fields)?,
         })
     }
+}
+
+/// Numbers of ports, in order.
+fn ports(fields: &Fields<'_>, name: &str) -> Result<Vec<u8>, FieldError> {
+    let numbers = fields.uint_array(name, u64::from(u8::MAX), "byte")?;
+    let numbers: BTreeSet<u8> = numbers.into_iter().map(|number| number as u8).collect();
+    if numbers.is_empty() {
+        return Err(fields.bad(name, "is empty; name ports, or leave it out for all"));
+    }
+    Ok(numbers.into_iter().collect())
 }
 
 /// Parameters of `sync`: whether the states of the single profiles are wanted.
@@ -96,20 +111,36 @@ pub const COMMANDS: &[Command] = &[
         method: Method::Stateful(Stateful::Acquire),
         name: "acquire",
         access: Access::Api,
-        doc: "Takes the server, with all its ports. There is one owner; with `force` it changes.",
+        doc: "Takes stateful mode, with its ports. There is one owner; with `force` it changes. Where \
+              ports can be in both modes, those that are taken change to this one, and those that \
+              are not leave it.",
         params: &[
             Param::required("user", Kind::String, "Who takes it."),
             Param::required("session_id", Kind::Uint32, "The user's session, not 0."),
             Param::required(
                 "force",
                 Kind::Boolean,
-                "Take it from whoever has it, oneself included.",
+                "Take it from whoever has it, oneself included. Streams that its ports send are \
+                 stopped, and flows when other ports are taken than before.",
+            ),
+            Param::optional(
+                "ports",
+                Kind::Array,
+                "with `force` all, else all that nobody has in stateless mode",
+                "The ports, in pairs: an even one with clients, and the next with servers. TRex's \
+                 servers do not have it.",
             ),
             LEASE_S,
         ],
         reply: "`handler`: the string that commands of the server's owner carry. `ports`: by number, \
                 the one that commands of a port's owner carry.",
-        errors: &["somebody has it and `force` is false"],
+        errors: &[
+            "somebody has it and `force` is false",
+            "somebody has one of `ports` in stateless mode, or it sends, and `force` is false",
+            "half of a pair, or ports without a partner",
+            "a port has two VLAN tags",
+            "the server is in stateful mode only and `ports` are not all",
+        ],
         example: Example {
             params: r#"{"user": "ann", "session_id": 1734, "force": true}"#,
             result: r#"{"handler": "aLi4hnTk", "ports": {"0": "ocoRvN1Z", "1": "layDxac8"}}"#,

@@ -24,9 +24,13 @@ impl Control {
         Ok(json!({}))
     }
 
-    fn set_service(&mut self, id: u8, mode: ServiceMode) -> Result<(), Error> {
-        let answers_echo = answers_echo(self.config.stateful, mode);
+    pub(in crate::control) fn set_service(
+        &mut self,
+        id: u8,
+        mode: ServiceMode,
+    ) -> Result<(), Error> {
         let port = self.port_mut(id)?;
+        let answers_echo = answers_echo(port.is_stateful(), mode);
         let settings = port.layers.host(port.config.hw_mac, answers_echo);
         port.service = mode;
         port.service_session = port.owner.as_ref().map(|owner| owner.session);

@@ -114,7 +114,7 @@ impl Control {
 
     pub(in crate::control) fn set_vlan(&mut self, fields: &Fields<'_>) -> Reply {
         let params = SetVlan::parse(fields)?;
-        if self.config.stateful && params.tags.len() > 1 {
+        if self.port(params.port)?.is_stateful() && params.tags.len() > 1 {
             return Err(Error::execution(format!(
                 "'vlan' has {} tags, and stateful mode carries one: give one tag, or none",
                 params.tags.len()
@@ -132,8 +132,8 @@ impl Control {
         command: &str,
         change: impl FnOnce(&mut Layers, [u8; 6]),
     ) -> Reply {
-        let is_stateful = self.config.stateful;
         let port = self.quiet_port(id, command)?;
+        let is_stateful = port.is_stateful();
         let mut layers = port.layers.clone();
         change(&mut layers, port.config.hw_mac);
         let settings = layers.host(port.config.hw_mac, answers_echo(is_stateful, port.service));
@@ -146,7 +146,7 @@ impl Control {
     /// A port whose addresses may change now.
     fn quiet_port(&mut self, id: u8, command: &str) -> Result<&mut Port, Error> {
         // Flows that have begun keep their gateway.
-        let has_flows = command != RESOLVE && self.flow_state().is_some();
+        let has_flows = command != RESOLVE && self.flow_state_of(self.port(id)?).is_some();
         let port = self.port_mut(id)?;
         if has_flows || port.state() > State::Streams {
             return Err(Error::execution(format!(

@@ -60,7 +60,7 @@ impl Control {
             Step::Holds => {}
             Step::Ends => self.end_lease_of_server(view),
             Step::IsOver => self.release_server_at_rest(view.now_ns),
-            Step::IsOverdue => self.release_server(view.now_ns),
+            Step::IsOverdue => self.release_stateful_ports(view.now_ns),
         }
     }
 
@@ -123,7 +123,7 @@ impl Control {
              and the server is released",
             owner.lease.map_or(0.0, |lease| lease.length_s())
         );
-        for id in 0..self.ports.len() as u8 {
+        for id in self.stateful_ports() {
             self.halt_port(id, owner.session);
         }
         self.stop_flows_of(owner.session, view);
@@ -138,11 +138,11 @@ impl Control {
         let session = owner.session;
         let sends = self.ports.iter().any(|port| port.sends_for(session));
         if !sends && !self.has_flows_of(session) {
-            self.release_server(now_ns);
+            self.release_stateful_ports(now_ns);
         }
     }
 
-    fn release_port(&mut self, id: u8, now_ns: Nanos) {
+    pub(super) fn release_port(&mut self, id: u8, now_ns: Nanos) {
         if let Some(owner) = self.ports[usize::from(id)].owner.take() {
             let event = Event::PortReleased {
                 port: id,
@@ -150,13 +150,6 @@ impl Control {
                 session: owner.session,
             };
             self.queue_event(event, now_ns);
-        }
-    }
-
-    fn release_server(&mut self, now_ns: Nanos) {
-        self.room.owner = None;
-        for id in 0..self.ports.len() as u8 {
-            self.release_port(id, now_ns);
         }
     }
 }

@@ -3,6 +3,7 @@
 mod addresses;
 pub(super) mod layers;
 mod lease;
+pub(super) mod modes;
 pub(super) mod owner;
 pub(super) mod port;
 
@@ -21,7 +22,8 @@ use serde_json::{Map, Value, json};
 use crate::control::capture::service::receive_features;
 use crate::control::ports::owner::{Lease, Owner};
 use crate::control::ports::port::{ALL_PROFILES, Port, Profile};
-use crate::control::{Action, Control, LinkOwner, Reply, View, owns_a_port, reply};
+use crate::control::worker_command::PortMode;
+use crate::control::{Action, Control, LinkOwner, Reply, View, reply};
 use crate::rx_taps::{Answer, MacFilter, PortState, Reception, Request, ServiceMode};
 
 /// Attributes that exist, and that no port of this version can change; the link of an interface
@@ -36,6 +38,7 @@ impl Control {
         let params = PortStatusParams::parse(fields)?;
         let port = self.port(params.port)?;
         profile_states(port, params.profile.as_deref())?;
+        let mode = self.request_mode(fields);
         self.ask(
             Request::PortState(params.port),
             move |control, answer, _| {
@@ -43,12 +46,17 @@ impl Control {
                     Answer::Port(state) => state,
                     _ => PortState::default(),
                 };
-                control.watched_port_status(&params, &watched)
+                control.watched_port_status(&params, mode, &watched)
             },
         )
     }
 
-    fn watched_port_status(&self, params: &PortStatusParams, watched: &PortState) -> Reply {
+    fn watched_port_status(
+        &self,
+        params: &PortStatusParams,
+        mode: PortMode,
+        watched: &PortState,
+    ) -> Reply {
         let port = self.port(params.port)?;
         let owner = port.owner.as_ref();
         let ids = port
@@ -57,7 +65,11 @@ impl Control {
             .filter_map(|p| p.streams.keys().next_back());
         reply(&PortStatus {
             owner: owner.map(|owner| owner.user.clone()).unwrap_or_default(),
-            state: self.flow_state().unwrap_or(port.state().name()),
+            state: match self.port_state(port) {
+                // TRex's stateless client takes the states of flows for errors of the server.
+                state if state.starts_with("ASTF") && mode == PortMode::Stateless => "TX",
+                state => state,
+            },
             state_profile: profile_states(port, params.profile.as_deref())?,
             service: port.service == ServiceMode::On,
             service_filtered: matches!(port.service, ServiceMode::Filtered(_)),
@@ -92,7 +104,7 @@ impl Control {
         let before = (port.promiscuous, port.multicast);
         let promiscuous = params.promiscuous.unwrap_or(port.promiscuous);
         let multicast = params.multicast.unwrap_or(port.multicast);
-        if self.config.stateful {
+        if port.is_stateful() {
             reception.mac_filter = MacFilter::new(port.config.hw_mac, promiscuous, multicast);
         }
         let mut changed = self.set_reception(params.port, reception)?;
@@ -126,13 +138,22 @@ impl Control {
                 multicast,
             });
         }
-        if !self.config.stateful {
-            return Ok(());
-        }
-        let port = self.port(id)?;
+        self.port(id)?;
+        self.filter_macs(id);
+        Ok(())
+    }
+
+    /// Has a port with flows take its own frames only, as long as it is not promiscuous, and any
+    /// other port all.
+    pub(super) fn filter_macs(&mut self, id: u8) {
+        let port = &self.ports[usize::from(id)];
         let mut reception = port.reception;
-        reception.mac_filter = MacFilter::new(port.config.hw_mac, port.promiscuous, port.multicast);
-        self.set_reception(id, reception).map(drop)
+        reception.mac_filter = match port.is_stateful() {
+            true => MacFilter::new(port.config.hw_mac, port.promiscuous, port.multicast),
+            false => MacFilter::Any,
+        };
+        let set = self.set_reception(id, reception);
+        set.expect("the port is there");
     }
 
     /// The system tells how the link of a port is, and `cause`, why it is down. Sessions hear of it
@@ -186,6 +207,8 @@ impl Control {
 
     pub(super) fn acquire(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = Acquire::parse(fields)?;
+        let was_taken = self.port(params.port)?.owner.is_some();
+        self.leave_stateful_mode(&params, view)?;
         let owner = self.port(params.port)?.owner.clone();
         let lease = params.lease_s.map(Lease::new);
         if let (Some(owner), false) = (&owner, params.force) {
@@ -196,9 +219,7 @@ impl Control {
             });
             return Ok(json!(owner.handler));
         }
-        let ports = &self.ports;
-        let owns = |id| owns_a_port(ports, id);
-        self.sessions.touch(params.session, view.now_ns, owns)?;
+        self.touch_session(params.session, fields, view)?;
         let handler = self.secrets.draw();
         self.port_mut(params.port)?.owner = Some(Owner {
             user: params.user.clone(),
@@ -210,7 +231,7 @@ impl Control {
             port: params.port,
             who: params.user,
             session: params.session,
-            force: owner.is_some(),
+            force: was_taken,
         };
         self.queue_event(event, view.now_ns);
         Ok(json!(handler))

@@ -12,6 +12,7 @@ use crate::control::config::{LinkOwner, PortConfig};
 use crate::control::pending::JobId;
 use crate::control::ports::layers::Layers;
 use crate::control::ports::owner::Owner;
+use crate::control::worker_command::PortMode;
 use crate::rx_taps::{Reception, ServiceMode};
 
 /// The profile that is always there.
@@ -26,6 +27,8 @@ const _: () = assert!(STREAMS_MAX <= allosaur_engine::stream::spec::STREAMS_MAX)
 #[derive(Debug)]
 pub(in crate::control) struct Port {
     pub(in crate::control) config: PortConfig,
+    /// Whether streams are what it is for, or flows.
+    pub(in crate::control) mode: PortMode,
     /// The data threads that served it at the start; `core_id` counts along this list.
     pub(in crate::control) threads: Vec<usize>,
     pub(in crate::control) owner: Option<Owner>,
@@ -141,8 +144,9 @@ impl State {
 }
 
 impl Port {
-    pub(in crate::control) fn new(config: PortConfig) -> Port {
+    pub(in crate::control) fn new(config: PortConfig, mode: PortMode) -> Port {
         Port {
+            mode,
             threads: config.cores.clone(),
             layers: Layers::new(config.destination_mac),
             load_max_bps: None,
@@ -168,6 +172,11 @@ impl Port {
         }
         let states = self.profiles.values().map(Profile::state);
         states.max().unwrap_or(State::Idle)
+    }
+
+    /// Whether it is for flows.
+    pub(in crate::control) fn is_stateful(&self) -> bool {
+        self.mode == PortMode::Stateful
     }
 
     /// Whether anything runs that this session has started.

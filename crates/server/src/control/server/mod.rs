@@ -19,15 +19,30 @@ use serde_json::{Value, json};
 
 use crate::control::config::mac_text;
 use crate::control::ports::port::{Port, State};
-use crate::control::{Action, Control, Reply, View, owns_a_port, reply};
+use crate::control::worker_command::PortMode;
+use crate::control::{Action, Control, Reply, View, api_mode, reply};
 
 /// The modes, as clients name them in the handshake, with the versions of their RPC.
-const STATELESS_API: Api = Api("STL", (5, 1));
-const STATEFUL_API: Api = Api("ASTF", (2, 3));
+const APIS: [Api; 2] = [
+    Api {
+        mode: PortMode::Stateless,
+        name: "STL",
+        version: (5, 1),
+    },
+    Api {
+        mode: PortMode::Stateful,
+        name: "ASTF",
+        version: (2, 3),
+    },
+];
 
 /// The name of a mode, and the version of its RPC.
 #[derive(Clone, Copy)]
-struct Api(&'static str, (i64, i64));
+pub(super) struct Api {
+    mode: PortMode,
+    pub(super) name: &'static str,
+    version: (i64, i64),
+}
 
 /// The frame sizes that `mbuf_stats` tells of, by TRex's names for its pools.
 const BUFFER_SIZES: [(&str, usize); 8] = [
@@ -42,11 +57,28 @@ const BUFFER_SIZES: [(&str, usize); 8] = [
 ];
 
 impl Control {
-    fn api(&self) -> Api {
-        match self.config.stateful {
-            true => STATEFUL_API,
-            false => STATELESS_API,
-        }
+    /// What a request is for; without a handshake before, the mode that ports begin in.
+    pub(super) fn api(&self, fields: &Fields<'_>) -> Api {
+        api_of(self.request_mode(fields))
+    }
+
+    /// The modes that the server has, as clients name them.
+    pub(super) fn mode_names(&self) -> Vec<&'static str> {
+        let there = APIS.iter().filter(|api| self.config.modes.has(api.mode));
+        there.map(|api| api.name).collect()
+    }
+
+    /// The mode of that name, if the server has it.
+    fn find_api(&self, wanted: &str) -> Result<Api, Error> {
+        let mut there = APIS.iter().filter(|api| self.config.modes.has(api.mode));
+        let found = there.find(|api| api.name == wanted).copied();
+        found.ok_or_else(|| {
+            let names = self.mode_names().join("' and '");
+            Error::execution(format!(
+                "RPC configuration mismatch - server RPC configuration: '{names}', client RPC \
+                 configuration: '{wanted:.64}'"
+            ))
+        })
     }
 
     pub(super) fn ping(&self, view: &View<'_>) -> Reply {
@@ -55,33 +87,36 @@ impl Control {
         })
     }
 
-    pub(super) fn version(&self) -> Reply {
+    pub(super) fn version(&self, fields: &Fields<'_>) -> Reply {
         let build = &self.config.build;
         reply(&Version {
             version: build.version.clone(),
             build_date: build.date.clone(),
             build_time: build.time.clone(),
             built_by: build.by.clone(),
-            mode: self.api().0.to_owned(),
+            mode: self.api(fields).name,
+            modes: self.mode_names(),
         })
     }
 
     pub(super) fn api_sync(&self, fields: &Fields<'_>) -> Reply {
         let params = ApiSync::parse(fields)?;
-        check_name(self.api(), STATELESS_API.0)?;
-        check_version(STATELESS_API, params.major, params.minor)?;
-        Ok(json!({"api_vers": [{"type": params.kind, "api_h": self.api_handle}]}))
+        let api = self.find_api(mode_name(PortMode::Stateless))?;
+        check_version(api, params.major, params.minor)?;
+        let handle = self.api_handles.of(api.mode);
+        Ok(json!({"api_vers": [{"type": params.kind, "api_h": handle}]}))
     }
 
     pub(super) fn api_sync_v2(&self, fields: &Fields<'_>) -> Reply {
         let params = ApiSyncV2::parse(fields)?;
-        check_name(self.api(), &params.name)?;
-        check_version(self.api(), params.major, params.minor)?;
-        Ok(json!({"api_h": self.api_handle}))
+        let api = self.find_api(&params.name)?;
+        check_version(api, params.major, params.minor)?;
+        Ok(json!({"api_h": self.api_handles.of(api.mode)}))
     }
 
-    pub(super) fn supported_commands(&self) -> Reply {
-        let there = commands().filter(|command| command.method.is_in(self.mode()));
+    pub(super) fn supported_commands(&self, fields: &Fields<'_>) -> Reply {
+        let mode = api_mode(self.api(fields).mode);
+        let there = commands().filter(|command| command.method.is_in(mode));
         Ok(there.map(|command| command.name).collect())
     }
 
@@ -134,7 +169,7 @@ impl Control {
 
     /// Whether a port sends streams, or has flows.
     pub(super) fn is_busy(&self, port: &Port) -> bool {
-        port.state() >= State::Transmit || self.flow_state().is_some()
+        port.state() >= State::Transmit || self.flow_state_of(port).is_some()
     }
 
     /// The first two ports that a data thread transmits on. As in TRex the places have a meaning: of
@@ -142,9 +177,9 @@ impl Control {
     fn busy_ports(&self, core: usize) -> [i32; 2] {
         let served = self.ports.iter().enumerate();
         let served = served.filter(|(_, port)| port.config.cores.contains(&core));
-        let busy = served
-            .enumerate()
-            .filter(|(_, (_, port))| port.is_sent_on_by(core) || self.flow_state().is_some());
+        let busy = served.enumerate().filter(|(_, (_, port))| {
+            port.is_sent_on_by(core) || self.flow_state_of(port).is_some()
+        });
         let mut busy = busy.map(|(place, (index, _))| (place, index as i32));
         match (busy.next(), busy.next()) {
             (None, _) => [-1, -1],
@@ -191,9 +226,7 @@ impl Control {
 
     pub(super) fn async_events(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let session = session_id(fields)?;
-        let ports = &self.ports;
-        let owns = |id| owns_a_port(ports, id);
-        self.sessions.touch(session, view.now_ns, owns)?;
+        self.touch_session(session, fields, view)?;
         reply(&Events {
             data: self.sessions.take(session),
         })
@@ -213,18 +246,19 @@ impl Control {
     }
 }
 
-fn check_name(Api(name, _): Api, wanted: &str) -> Result<(), Error> {
-    if wanted == name {
-        return Ok(());
-    }
-    Err(Error::execution(format!(
-        "RPC configuration mismatch - server RPC configuration: '{name}', client RPC \
-         configuration: '{wanted:.64}'"
-    )))
+fn api_of(mode: PortMode) -> Api {
+    let mut apis = APIS.into_iter();
+    apis.find(|api| api.mode == mode).expect("each has one")
+}
+
+/// What clients call a mode.
+pub(super) fn mode_name(mode: PortMode) -> &'static str {
+    api_of(mode).name
 }
 
 fn check_version(api: Api, major: i64, minor: i64) -> Result<(), Error> {
-    let Api(name, (server_major, server_minor)) = api;
+    let Api { name, version, .. } = api;
+    let (server_major, server_minor) = version;
     let problem = if major < server_major {
         "RPC version mismatch: a newer client version is required"
     } else if major > server_major || minor > server_minor {

@@ -12,6 +12,8 @@ use allosaur_api::limits::{EVENTS_MAX, SESSION_SILENCE_S_MAX, SESSIONS_MAX};
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::Value;
 
+use crate::control::worker_command::PortMode;
+
 /// A session with events to fetch that is silent for longer is taken for gone.
 const SILENCE_MAX: Nanos = SESSION_SILENCE_S_MAX * SECOND;
 
@@ -23,6 +25,8 @@ pub(in crate::control) struct Sessions {
 
 #[derive(Debug)]
 struct Session {
+    /// What it is for; who is for streams hears nothing of flows.
+    mode: PortMode,
     /// With their sequence numbers; the events are shared, as all sessions hear the same.
     queue: VecDeque<(u64, Arc<Event>)>,
     next_seq: u64,
@@ -32,15 +36,16 @@ struct Session {
 }
 
 impl Sessions {
-    /// Makes sure that a session is known, and that it counts as heard from. `owns` says which
+    /// Makes sure that a session is known, and that it counts as heard from, in a mode. `owns` says which
     /// sessions own a port: those are never forgotten to make room.
     pub(in crate::control) fn touch(
         &mut self,
-        id: u32,
+        (id, mode): (u32, PortMode),
         now_ns: Nanos,
         owns: impl Fn(u32) -> bool,
     ) -> Result<(), Error> {
         if let Some(session) = self.by_id.get_mut(&id) {
+            session.mode = mode;
             session.expected_ns = now_ns;
             return Ok(());
         }
@@ -48,6 +53,7 @@ impl Sessions {
             self.forget_one(owns)?;
         }
         let session = Session {
+            mode,
             queue: VecDeque::new(),
             next_seq: 0,
             expected_ns: now_ns,
@@ -80,7 +86,7 @@ impl Sessions {
         })
     }
 
-    /// Queues an event for every session that still listens.
+    /// Queues an event for every session that still listens, and whose mode has such events.
     pub(in crate::control) fn queue(
         &mut self,
         event: Event,
@@ -90,7 +96,10 @@ impl Sessions {
         self.by_id
             .retain(|id, session| !session.is_silent(now_ns) || owns(*id));
         let event = Arc::new(event);
-        for session in self.by_id.values_mut() {
+        let sessions = self.by_id.values_mut();
+        let hears =
+            |session: &&mut Session| session.mode == PortMode::Stateful || !event.is_of_flows();
+        for session in sessions.filter(hears) {
             session.queue(&event, now_ns);
         }
     }
@@ -129,8 +138,11 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
+    use allosaur_api::events::StatefulPhase;
+
     use super::*;
 
+    const STREAMS: PortMode = PortMode::Stateless;
     const EVENT: Event = Event::PortStarted { port: 0 };
 
     fn seqs(sessions: &mut Sessions, id: u32) -> Vec<u64> {
@@ -141,7 +153,7 @@ mod tests {
     #[test]
     fn sequence_numbers_have_no_gaps() {
         let mut sessions = Sessions::default();
-        sessions.touch(1, 0, |_| true).expect("room");
+        sessions.touch((1, STREAMS), 0, |_| true).expect("room");
         for _ in 0..EVENTS_MAX + 10 {
             sessions.queue(EVENT, 0, |_| true);
         }
@@ -157,14 +169,16 @@ mod tests {
     fn a_silent_reader_is_forgotten_and_a_silent_owner_waits() {
         let mut sessions = Sessions::default();
         for id in [1, 2] {
-            sessions.touch(id, 0, |_| false).expect("room");
+            sessions.touch((id, STREAMS), 0, |_| false).expect("room");
         }
         let owns = |id| id == 1;
         sessions.queue(EVENT, 0, owns);
         sessions.queue(EVENT, SILENCE_MAX + 1, owns);
         assert_eq!(seqs(&mut sessions, 1), [0]);
         assert_eq!(seqs(&mut sessions, 2), [] as [u64; 0]);
-        sessions.touch(1, SILENCE_MAX + 2, owns).expect("room");
+        sessions
+            .touch((1, STREAMS), SILENCE_MAX + 2, owns)
+            .expect("room");
         sessions.queue(EVENT, SILENCE_MAX + 2, owns);
         assert_eq!(seqs(&mut sessions, 1), [1]);
     }
@@ -173,7 +187,7 @@ mod tests {
     fn who_had_nothing_to_fetch_was_not_silent() {
         let mut sessions = Sessions::default();
         for id in [1, 2] {
-            sessions.touch(id, 0, |_| false).expect("room");
+            sessions.touch((id, STREAMS), 0, |_| false).expect("room");
         }
         let later = 5 * SILENCE_MAX;
         for n in 0..3 {
@@ -187,14 +201,32 @@ mod tests {
     fn the_longest_silent_reader_makes_room() {
         let mut sessions = Sessions::default();
         for id in 0..SESSIONS_MAX as u32 {
-            sessions.touch(id, u64::from(id), |_| false).expect("room");
+            sessions
+                .touch((id, STREAMS), u64::from(id), |_| false)
+                .expect("room");
         }
-        assert!(sessions.touch(9999, 0, |_| true).is_err());
+        assert!(sessions.touch((9999, STREAMS), 0, |_| true).is_err());
         sessions
-            .touch(9999, 0, |id| id == 0)
+            .touch((9999, STREAMS), 0, |id| id == 0)
             .expect("reader 1 goes");
         sessions.queue(EVENT, 0, |_| true);
         assert_eq!(seqs(&mut sessions, 0), [0]);
         assert_eq!(seqs(&mut sessions, 1), [] as [u64; 0]);
+    }
+
+    #[test]
+    fn who_is_for_streams_hears_nothing_of_flows() {
+        let mut sessions = Sessions::default();
+        for who in [(1, STREAMS), (2, PortMode::Stateful)] {
+            sessions.touch(who, 0, |_| false).expect("room");
+        }
+        let state = Event::StatefulState {
+            state: StatefulPhase::Loaded,
+            epoch: 1,
+        };
+        sessions.queue(state, 0, |_| false);
+        sessions.queue(EVENT, 0, |_| false);
+        assert_eq!(seqs(&mut sessions, 1), [0]);
+        assert_eq!(seqs(&mut sessions, 2), [0, 1]);
     }
 }

@@ -1,25 +1,29 @@
 //! What the server does: who owns what, and what runs since when.
 
+use allosaur_api::Fields;
 use allosaur_api::commands::status::{PortOwner, PortUse, ProfileUse, RunUse, Status};
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::json;
 
 use crate::control::ports::owner::Owner;
 use crate::control::ports::port::{Port, State};
+use crate::control::server::mode_name;
 use crate::control::{Control, Reply, View, reply};
 
 impl Control {
-    pub(in crate::control) fn status(&self, view: &View<'_>) -> Reply {
+    pub(in crate::control) fn status(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let now_ns = view.now_ns;
         let ports = (0_u8..).zip(&self.ports);
         let ports = ports.map(|(id, port)| PortUse {
             port_id: id,
-            owner: self.room.owner.as_ref().or(port.owner.as_ref()).map(owner),
-            state: self.flow_state().unwrap_or(port.state().name()),
+            mode: mode_name(port.mode),
+            owner: self.owner_of(port).map(owner),
+            state: self.port_state(port),
             profiles: profiles(port, now_ns),
         });
         reply(&Status {
-            mode: if self.config.stateful { "ASTF" } else { "STL" },
+            mode: self.api(fields).name,
+            modes: self.mode_names(),
             uptime_s: seconds_since(self.started_ns, now_ns),
             ports: ports.collect(),
             profiles: self.stateful_profiles(now_ns),

@@ -202,6 +202,18 @@ impl Control {
         Ok(addresses.map(|address| json!({"ip": address})).collect())
     }
 
+    /// Tells all data threads who rests, and who gets no answer.
+    pub(super) fn order_client_terms(&mut self) {
+        for (first, last) in self.room.clients.disabled.clone() {
+            self.order_all(|| StatefulCommand::EnableClients {
+                first,
+                last,
+                enabled: false,
+            });
+        }
+        self.order_ignored();
+    }
+
     fn order_ignored(&mut self) {
         let terms = &self.room.clients;
         let macs = terms.macs.iter().map(|mac| {

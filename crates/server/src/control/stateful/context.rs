@@ -6,10 +6,10 @@ use allosaur_api::{Error, Fields};
 use serde_json::{Map, Value, json};
 
 use super::StatefulState;
-use crate::control::ports::layers::answers_echo;
 use crate::control::ports::owner::{Lease, Owner};
-use crate::control::{Control, Reply, View, owns_a_port};
-use crate::rx_taps::{Request, ServiceMask, ServiceMode};
+use crate::control::ports::port::Port;
+use crate::control::{Control, Reply, View};
+use crate::rx_taps::{ServiceMask, ServiceMode};
 
 impl Control {
     /// Refuses what only the owner of the server may do.
@@ -30,21 +30,28 @@ impl Control {
                 owner.user
             )));
         }
-        let ports = &self.ports;
-        let owns = |id| owns_a_port(ports, id);
-        self.sessions.touch(params.session, view.now_ns, owns)?;
+        let ports = self.ports_to_acquire(&params)?;
+        self.touch_session(params.session, fields, view)?;
         let owner = Owner {
             user: params.user,
             session: params.session,
             handler: self.secrets.draw(),
             lease: params.lease_s.map(Lease::new),
         };
-        let before = self.room.owner.take();
+        self.room.owner = None;
+        let of_ports = |id: &u8| Some(self.ports[usize::from(*id)].owner.as_ref()?.session);
+        let taken = ports
+            .iter()
+            .filter(|id| of_ports(id).is_some_and(|one| one != owner.session));
+        let taken: Vec<u8> = taken.copied().collect();
+        if self.enter_stateful_mode(&ports, view) {
+            self.apply_port_set();
+        }
         let mut handlers = Map::new();
-        for (number, port) in self.ports.iter_mut().enumerate() {
+        for id in ports {
             let handler = self.secrets.draw();
-            handlers.insert(number.to_string(), json!(handler));
-            port.owner = Some(Owner {
+            handlers.insert(id.to_string(), json!(handler));
+            self.ports[usize::from(id)].owner = Some(Owner {
                 handler,
                 // That of the server is for all.
                 lease: None,
@@ -52,17 +59,15 @@ impl Control {
             });
         }
         let handler = owner.handler.clone();
-        if before.is_some_and(|before| before.session != owner.session) {
-            self.tell_of_takeover(&owner, view.now_ns);
-        }
+        self.tell_of_takeover(&taken, &owner, view.now_ns);
         self.room.owner = Some(owner);
         self.forget_unread_profiles(view.now_ns);
         Ok(json!({"handler": handler, "ports": handlers}))
     }
 
-    /// Whoever had the server hears who has it now. A server of TRex's tells nobody.
-    fn tell_of_takeover(&mut self, owner: &Owner, now_ns: u64) {
-        for port in 0..self.ports.len() as u8 {
+    /// Whoever had these ports hears who has them now. A server of TRex's tells nobody.
+    fn tell_of_takeover(&mut self, ports: &[u8], owner: &Owner, now_ns: u64) {
+        for &port in ports {
             let event = Event::PortAcquired {
                 port,
                 who: owner.user.clone(),
@@ -75,7 +80,7 @@ impl Control {
 
     pub(super) fn release_context(&mut self) -> Reply {
         self.room.owner = None;
-        for port in &mut self.ports {
+        for port in self.ports.iter_mut().filter(|port| port.is_stateful()) {
             port.owner = None;
         }
         Ok(Value::Null)
@@ -104,15 +109,15 @@ impl Control {
             (false, true) => ServiceMode::On,
             (false, false) => ServiceMode::Off,
         };
-        let answers_echo = answers_echo(self.config.stateful, mode);
-        for id in 0..self.ports.len() as u8 {
-            let port = &mut self.ports[usize::from(id)];
-            port.service = mode;
-            let settings = port.layers.host(port.config.hw_mac, answers_echo);
-            self.tell(Request::SetService { port: id, mode });
-            self.tell(Request::SetHost { port: id, settings });
+        for id in self.stateful_ports() {
+            self.set_service(id, mode)?;
         }
         Ok(json!({}))
+    }
+
+    /// What a port is doing while there are flows, as `get_port_status` calls it.
+    pub(in crate::control) fn flow_state_of(&self, port: &Port) -> Option<&'static str> {
+        port.is_stateful().then(|| self.flow_state()).flatten()
     }
 
     /// What ports are doing while there are flows, as `get_port_status` calls it.

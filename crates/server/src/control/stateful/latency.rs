@@ -55,13 +55,13 @@ impl Control {
             offsets: (params.pair_offset, params.server_offset),
         };
         self.check_no_echo(view.now_ns)?;
-        let ports = echo_ports(&self.ports, ends, params.ports, params.ports)?;
+        let ports = self.echo_ports(ends, params.ports, params.ports)?;
         if ports.is_empty() {
             return Err(Error::execution(format!(
-                "field 'mask' is {:#x}, which has none of the ports 0 to {}: set the bit of each \
+                "field 'mask' is {:#x}, which has none of the ports {:?}: set the bit of each \
                  port that shall take part",
                 params.ports,
-                self.ports.len().saturating_sub(1)
+                self.stateful_ports()
             )));
         }
         self.begin_echo(view, (params.rate_pps, None), ports, None);
@@ -69,10 +69,12 @@ impl Control {
     }
 
     pub(super) fn stop_latency(&mut self) -> Reply {
-        if self.room.echo.running.take().is_some() {
-            self.tell(Request::StopEcho);
-        }
+        self.end_all_latency();
         Ok(json!({"stopped": true}))
+    }
+
+    pub(super) fn end_all_latency(&mut self) {
+        self.end_latency(|_| true);
     }
 
     /// Ends the streams that a session started without a profile.
@@ -132,7 +134,8 @@ impl Control {
         let text = |error: Error| error.specific.unwrap_or(error.message);
         self.check_no_echo(view.now_ns).map_err(text)?;
         let ends = Ends::of_profile(profile);
-        let ports = echo_ports(&self.ports, ends, params.client_mask, u32::MAX).map_err(text)?;
+        let ports = self.echo_ports(ends, params.client_mask, u32::MAX);
+        let ports = ports.map_err(text)?;
         let duration = params.duration_s.map(|s| (s * SECOND as f64) as Nanos);
         let owner = Some(params.profile.clone());
         self.begin_echo(view, (rate_pps, duration), ports, owner);
@@ -149,6 +152,43 @@ impl Control {
         if running.is_some() {
             self.tell(Request::StopEcho);
         }
+    }
+
+    /// The ports that take part: even ones of `askers`, odd ones of `answerers`.
+    fn echo_ports(&self, ends: Ends, askers: u32, answerers: u32) -> Result<Vec<EchoPort>, Error> {
+        let mut chosen = Vec::new();
+        for number in self.stateful_ports() {
+            let port = &self.ports[usize::from(number)];
+            let side = if number % 2 == 0 {
+                Side::Client
+            } else {
+                Side::Server
+            };
+            let mask = match side {
+                Side::Client => askers,
+                Side::Server => answerers,
+            };
+            if mask >> number & 1 == 0 || port.config.driver == DUMMY {
+                continue;
+            }
+            let pair = self.pair_of(number);
+            let (client, server) = ends.of_pair(pair).ok_or_else(|| beyond(ends, pair))?;
+            let own = MacAddress(port.config.hw_mac);
+            let (role, own_address, other_address) = match side {
+                Side::Client => (asker(number, port)?, client, server),
+                Side::Server => (EchoRole::Answers, server, client),
+            };
+            chosen.push(EchoPort {
+                port: number,
+                partner: number ^ 1,
+                role,
+                own_mac: own,
+                vlans: port.layers.tags().to_vec(),
+                own_address,
+                other_address,
+            });
+        }
+        Ok(chosen)
     }
 
     fn check_no_echo(&self, now_ns: Nanos) -> Result<(), Error> {
@@ -241,48 +281,6 @@ fn moved(address: IpAddr, by: u32) -> Option<IpAddr> {
             Some(IpAddr::V6(Ipv6Addr::from(moved)))
         }
     }
-}
-
-/// The ports that take part: even ones of `askers`, odd ones of `answerers`.
-fn echo_ports(
-    ports: &[Port],
-    ends: Ends,
-    askers: u32,
-    answerers: u32,
-) -> Result<Vec<EchoPort>, Error> {
-    let mut chosen = Vec::new();
-    for (number, port) in (0..).zip(ports) {
-        let number: PortIndex = number;
-        let side = if number % 2 == 0 {
-            Side::Client
-        } else {
-            Side::Server
-        };
-        let mask = match side {
-            Side::Client => askers,
-            Side::Server => answerers,
-        };
-        if mask >> number & 1 == 0 || port.config.driver == DUMMY {
-            continue;
-        }
-        let pair = u32::from(number) / 2;
-        let (client, server) = ends.of_pair(pair).ok_or_else(|| beyond(ends, pair))?;
-        let own = MacAddress(port.config.hw_mac);
-        let (role, own_address, other_address) = match side {
-            Side::Client => (asker(number, port)?, client, server),
-            Side::Server => (EchoRole::Answers, server, client),
-        };
-        chosen.push(EchoPort {
-            port: number,
-            partner: number ^ 1,
-            role,
-            own_mac: own,
-            vlans: port.layers.tags().to_vec(),
-            own_address,
-            other_address,
-        });
-    }
-    Ok(chosen)
 }
 
 fn asker(number: PortIndex, port: &Port) -> Result<EchoRole, Error> {

@@ -42,7 +42,7 @@ use allosaur_engine::time::Nanos;
 
 use super::{Action, Control, Reply, View};
 use crate::control::ports::owner::Owner;
-use crate::control::ports::port::DEFAULT_PROFILE;
+use crate::control::ports::port::{DEFAULT_PROFILE, Port};
 use crate::control::worker_command::{FlowCommand, FlowReport};
 
 use clients::ClientTerms;
@@ -183,19 +183,22 @@ impl Control {
         self.actions.push_back(Action::Flows { core, order });
     }
 
-    /// Tells all data threads that there are the same.
+    /// Tells all data threads that there are the same; those that never had flows let it go.
     fn order_all(&mut self, mut command: impl FnMut() -> stateful::StatefulCommand) {
-        for core in self.live_cores() {
+        for core in cores_of(self.ports.iter()) {
             self.order(core, FlowCommand::Command(command()));
         }
     }
 
-    /// The data threads that serve a port.
+    /// The data threads that serve a port in stateful mode.
     fn live_cores(&self) -> Vec<usize> {
-        let cores = self.ports.iter().flat_map(|port| &port.config.cores);
-        let mut cores: Vec<usize> = cores.copied().collect();
-        cores.sort_unstable();
-        cores.dedup();
-        cores
+        cores_of(self.ports.iter().filter(|port| port.is_stateful()))
     }
+}
+
+fn cores_of<'a>(ports: impl Iterator<Item = &'a Port>) -> Vec<usize> {
+    let mut cores: Vec<usize> = ports.flat_map(|port| &port.config.cores).copied().collect();
+    cores.sort_unstable();
+    cores.dedup();
+    cores
 }

@@ -57,9 +57,6 @@ impl Control {
     /// The part of the statistics of the whole server that is about flows.
     pub(in crate::control) fn stateful_stats(&self, now_ns: Nanos) -> StatefulStats {
         let mut stats = StatefulStats::default();
-        if !self.config.stateful {
-            return stats;
-        }
         let runs = self.room.profiles.values();
         let runs = runs.filter_map(|profile| profile.run.as_ref());
         let mut totals = self.room.retired.clone();

@@ -17,16 +17,15 @@ use allosaur_api::limits::{
 };
 use allosaur_api::{Error, Fields};
 use allosaur_engine::stateful::StatefulCommand;
-use allosaur_engine::template::CompiledProfile;
+use allosaur_engine::template::{CompiledProfile, Layout};
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::{Map, Value, json};
 
 use super::StatefulState;
 use super::run::Run;
 use super::upload::{Text, Upload, not_begun};
-use crate::control::ports::port::{ALL_PROFILES, DEFAULT_PROFILE};
+use crate::control::ports::port::{ALL_PROFILES, DEFAULT_PROFILE, Port};
 use crate::control::server::status::seconds_since;
-use crate::control::worker_command::FlowCommand;
 use crate::control::{Control, JobId, Reply, View};
 
 /// How often it is looked whether a profile may go.
@@ -46,7 +45,7 @@ pub(super) struct Profile {
     /// Its text, until then.
     upload: Option<Upload>,
     /// What its text means, once it was read: plainly, and with all addresses IPv6.
-    pub(super) compiled: [Option<Arc<CompiledProfile>>; 2],
+    pub(super) compiled: [Option<(Layout, Arc<CompiledProfile>)>; 2],
     /// Its text is being understood, to be started then.
     pub(super) compiling: Option<Compiling>,
     /// How often it was started.
@@ -158,7 +157,7 @@ impl StatefulState {
 impl Control {
     /// What each profile does, for `get_status`.
     pub(in crate::control) fn stateful_profiles(&self, now_ns: Nanos) -> Vec<ProfileUse> {
-        if !self.config.stateful {
+        if !self.ports.iter().any(Port::is_stateful) {
             return Vec::new();
         }
         let profiles = self.room.profiles.iter().map(|(name, profile)| {
@@ -315,10 +314,7 @@ impl Control {
         if run.room_epoch == self.room.epoch {
             self.room.retired.add(&run.totals());
         }
-        for core in self.live_cores() {
-            let command = StatefulCommand::Remove { run: run.index };
-            self.order(core, FlowCommand::Command(command));
-        }
+        self.order_all(|| StatefulCommand::Remove { run: run.index });
     }
 
     pub(super) fn stateful_profile_list(&self, fields: &Fields<'_>) -> Reply {

@@ -43,8 +43,10 @@ impl Control {
         }
         self.check_live_cores().map_err(Error::execution)?;
         let compiled = profile.compiled[usize::from(params.ipv6)].clone();
+        // Other ports may have flows now than when it was understood.
+        let compiled = compiled.filter(|(layout, _)| *layout == self.flow_layout());
         match compiled {
-            Some(compiled) => self.build(&params, compiled, view),
+            Some((_, compiled)) => self.build(&params, compiled, view),
             None => self.begin_compile(params, view.now_ns),
         }
         Ok(Value::Null)
@@ -73,6 +75,7 @@ impl Control {
 
     fn note_compiled(&mut self, params: &StartProfile, result: JobResult, view: &View<'_>) {
         let name = &params.profile;
+        let layout = self.flow_layout();
         let compiled = match result {
             JobResult::Profile(compiled) => compiled,
             JobResult::Failed(problem) => Err(problem),
@@ -84,7 +87,7 @@ impl Control {
         profile.compiling = None;
         match compiled {
             Ok(compiled) => {
-                profile.compiled[usize::from(params.ipv6)] = Some(Arc::clone(&compiled));
+                profile.compiled[usize::from(params.ipv6)] = Some((layout, Arc::clone(&compiled)));
                 self.build(params, compiled, view);
             }
             Err(problem) => {
@@ -241,6 +244,27 @@ impl Control {
         profiles.any(|profile| profile.is_sending_for(session))
     }
 
+    /// Ends all flows at once, and what measures latency beside them.
+    pub(in crate::control) fn abort_flows(&mut self, view: &View<'_>) {
+        let profiles = self.room.profiles.iter();
+        let busy = profiles.filter(|(_, profile)| profile.is_busy());
+        let busy: Vec<String> = busy.map(|(name, _)| name.clone()).collect();
+        for name in busy {
+            if !profile_is(self, &name, StatefulPhase::Cleanup) {
+                self.stop_flows(&name, view);
+            }
+            self.order_stop(&name, true, None);
+        }
+        self.end_all_latency();
+    }
+
+    /// A profile that has flows, or may begin some.
+    pub(in crate::control) fn busy_profile(&self) -> Option<String> {
+        let mut profiles = self.room.profiles.iter();
+        let busy = profiles.find(|(_, profile)| profile.is_busy());
+        busy.map(|(name, _)| name.clone())
+    }
+
     fn stop_flows(&mut self, name: &str, view: &View<'_>) {
         let Some(profile) = self.room.profiles.get(name) else {
             return;
@@ -357,8 +381,7 @@ impl Control {
     /// stopped.
     fn clients_of(&self, mask: u32) -> u32 {
         let clients = self.client_ports();
-        let has_some = clients.iter().any(|port| mask >> port & 1 == 1);
-        if has_some { mask } else { 0 }
+        mask & clients.iter().fold(0, |bits, port| bits | 1 << port)
     }
 
     /// How much of all connections the selected client ports have.

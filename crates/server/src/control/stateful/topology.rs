@@ -27,6 +27,8 @@ pub(super) struct Topology {
     text: Option<Text>,
     /// As it was given.
     value: Option<Value>,
+    /// As data threads have it.
+    routes: Arc<Routes>,
 }
 
 impl Control {
@@ -76,7 +78,7 @@ impl Control {
     pub(super) fn clear_topology(&mut self) -> Reply {
         self.check_at_rest("topo_clear")?;
         self.room.topology = Topology::default();
-        self.order_topology(Routes::default());
+        self.order_topology();
         Ok(Value::Null)
     }
 
@@ -91,8 +93,9 @@ impl Control {
             upload: None,
             text: Some(text),
             value: Some(value),
+            routes: Arc::new(routes),
         };
-        self.order_topology(routes);
+        self.order_topology();
         Ok(())
     }
 
@@ -146,8 +149,9 @@ impl Control {
         }
     }
 
-    fn order_topology(&mut self, routes: Routes) {
-        let routes = Arc::new(routes);
+    /// Tells all data threads where the frames of clients go.
+    pub(super) fn order_topology(&mut self) {
+        let routes = Arc::clone(&self.room.topology.routes);
         self.order_all(|| StatefulCommand::SetTopology(Arc::clone(&routes)));
     }
 }

@@ -18,6 +18,7 @@ use nix::sys::signalfd::SignalFd;
 use thiserror::Error;
 
 use crate::config::Settings;
+use crate::control::worker_command::Modes;
 use crate::control::{Action, Control, Handled};
 use crate::rpc::{Conversion, Converted, Peer, Peers};
 use crate::threads::background::BackgroundThread;
@@ -102,10 +103,10 @@ fn ready_line(settings: &Settings, zmq: &ZmqTransport) -> String {
         zmq.pub_endpoint(),
         settings.ports.len(),
         settings.cores(),
-        if settings.stateful {
-            " mode=stateful"
-        } else {
-            ""
+        match settings.modes {
+            Modes::Both => "",
+            Modes::Stateless => " mode=stateless",
+            Modes::Stateful => " mode=stateful",
         }
     )
 }

@@ -11,6 +11,7 @@ use super::startup_info::{control_config, flow_configs, take_source_macs};
 use super::watchdog::Watchdog;
 use super::{ControlThread, ServiceError};
 use crate::config::Settings;
+use crate::control::worker_command::PortMode;
 use crate::control::{Control, StartAddresses};
 use crate::counters::{Counters, Snapshot};
 use crate::devices;
@@ -44,18 +45,18 @@ impl ControlThread {
         let mut ports = kind::open_each(&descriptions, &queues)?;
         let counters = Counters::new(ports.len(), layout.data.len());
         let mut counters = counters.with_receive_threads(layout.receive.len());
-        if settings.stateful {
+        let has_flows = settings.modes.has(PortMode::Stateful);
+        if has_flows {
             counters = counters.with_flows();
         }
-        let mut config = control_config(&descriptions, &layout, &ports)?;
+        let mut config = control_config(&descriptions, &layout, &ports, settings.modes)?;
         take_source_macs(&mut config, &settings.ports);
         for (number, port) in config.ports.iter().enumerate() {
             if ports[number].details.is_some() {
                 tracing::info!("port {number}: {}", port.description);
             }
         }
-        let flows = settings
-            .stateful
+        let flows = has_flows
             .then(|| flow_configs(&config, &descriptions, &layout, settings.flows_max))
             .transpose()?;
         let control = Control::new(config, clock.now_ns());

@@ -13,13 +13,14 @@ use allosaur_port::description::PortDescription;
 use allosaur_port::kind::AnyPort;
 
 use crate::config::PortSettings;
+use crate::control::worker_command::Modes;
 use crate::control::{BuildInfo, ControlConfig, LinkOwner, PortConfig};
 use crate::threads::affinity;
 use crate::threads::layout::Layout;
 use crate::threads::{Refusal, refused};
 
-/// All that control must know of ports that were opened by these descriptions, and of threads
-/// that are laid out so.
+/// All that control must know of ports that were opened by these descriptions and can be in these
+/// modes, and of threads that are laid out so.
 ///
 /// # Errors
 ///
@@ -28,6 +29,7 @@ pub(super) fn control_config(
     descriptions: &[PortDescription],
     layout: &Layout,
     ports: &[AnyPort],
+    modes: Modes,
 ) -> Result<ControlConfig, Refusal> {
     let mac = |number: usize| ports[number].mac.unwrap_or(memory_mac(number));
     let described = ports.iter().zip(descriptions).enumerate();
@@ -57,7 +59,7 @@ pub(super) fn control_config(
     Ok(ControlConfig {
         ports: config.collect(),
         data_cores: layout.data.len(),
-        stateful: layout.is_stateful,
+        modes,
         hostname: first_line("/proc/sys/kernel/hostname"),
         core_type: processor(),
         started: date_of(SystemTime::now())

@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::config::Settings;
 use crate::config::groups::Group;
 use crate::config::polling::Poll;
+use crate::control::worker_command::Modes;
 use crate::threads::affinity::Cpu;
 
 /// What must be known of the machine.
@@ -105,7 +106,7 @@ pub fn plan(settings: &Settings, machine: &Machine) -> Result<Layout, LayoutErro
         .chain(unbound)
         .take(usize::from(settings.receive_threads.max(1)));
     let mut receive: Vec<_> = receive.collect();
-    let is_stateful = settings.stateful;
+    let is_stateful = settings.modes == Modes::Stateful;
     if is_stateful && receive.len() > 1 {
         let words = "in stateful mode the threads that send receive as well: there is one more that \
                      answers and captures, and receive_threads does nothing";
