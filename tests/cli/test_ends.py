@@ -303,7 +303,7 @@ def test_streams_are_started_watched_changed_and_stopped(allosaur: Any, server: 
     with server.client(username="looks") as client:
         until(lambda: port_of(client)["state"] == "TX", "nothing is sent")
         status = allosaur("status", *at, "--json").json()
-        assert (status["mode"], status["ports"][0]["owner"]) == ("stateless", None)
+        assert (status["mode"], status["ports"][0]["owner"]) == ("both", None)
         assert status["ports"][1]["profiles"][0]["run"]["since"].startswith("20")
         for shown in ("stateless", "2 ports", "sends", "nobody", "until stopped"):
             assert shown in allosaur("status", *at).out

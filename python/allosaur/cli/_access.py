@@ -56,7 +56,10 @@ def answer_by_mode(
 
     `only_flows` are the options that a server of streams refuses.
     """
-    with remote_client_of_any_mode(options) as client:
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(remote_client_of_any_mode(options))
+        if client.get_mode() == "STL" and _is_about_flows(client, options, only_flows):
+            client = stack.enter_context(remote_stateful_client(options))
         if client.get_mode() == "ASTF":
             refuse_options(options, "streams", "ports")
             answer = of_flows(client, options)
@@ -64,6 +67,20 @@ def answer_by_mode(
             refuse_options(options, "stateful profiles", *only_flows)
             answer = of_streams(client, options)
     return give(options, answer)
+
+
+def _is_about_flows(client: STLClient, options: argparse.Namespace, only_flows: Sequence[str]) -> bool:
+    """Whether a command is about flows, for a server that has both modes.
+
+    It is when an option says so, and else when flows are all that is going on.
+    """
+    if len(client.get_server_version().get("modes", [])) < 2 or options.ports is not None:
+        return False
+    if any(getattr(options, name) not in (None, False) for name in only_flows):
+        return True
+    ports = client.get_status()["ports"]
+    used = {port["mode"] for port in ports if port["owner"] or port["state"] not in ("IDLE", "STREAMS")}
+    return used == {"ASTF"}
 
 
 def refuse_options(options: argparse.Namespace, kind: str, *names: str) -> None:

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use crate::rpc_common::{User, World, start, stream};
 use crate::world::{profile, start_params, sync};
 
-const STATELESS: PortMode = PortMode::Stateless;
 const STATEFUL: PortMode = PortMode::Stateful;
 
 /// A user with flows.

@@ -21,7 +21,9 @@ class Run(Command):
         _arguments.profile(parser)
         _arguments.multiplier(parser, "5mpps, 1gbps, 1gbpsl1, 40%%")
         _arguments.duration_and_tunables(parser, default_duration="10")
-        _arguments.ports(parser, "that send streams (default: 0)")
+        _arguments.ports(
+            parser, "that send streams (default: 0), or pairs for flows (default: all free ones)"
+        )
         parser.add_argument(
             "--port-counters",
             action="store_true",

@@ -27,6 +27,7 @@ _STATES = {
     "ASTF_CLEANUP": "closing flows",
 }
 _PHASES = ("empty", "loaded", "starting", "starting", "runs", "closing flows", "being removed")
+_MODES = {"STL": "stateless", "ASTF": "stateful"}
 _CLOCK = "%Y-%m-%d %H:%M:%S"
 
 
@@ -60,7 +61,8 @@ def _of_ports(client: STLClient) -> dict[str, Any]:
         port = client.ports[number]
         user = port.status.get("owner")
         owner = {"user": user, "session_id": None, "lease_s": None} if user else None
-        ports.append({"port_id": number, "owner": owner, "state": port.state, "profiles": []})
+        mode = client.get_mode()
+        ports.append({"port_id": number, "mode": mode, "owner": owner, "state": port.state, "profiles": []})
     return {"mode": client.get_mode(), "uptime_s": None, "ports": ports, "profiles": []}
 
 
@@ -70,11 +72,12 @@ def _answer_of(
     status: Mapping[str, Any],
     drivers: Mapping[int, str],
 ) -> Answer:
-    is_stateful = status["mode"] == "ASTF"
+    modes = status.get("modes", [status["mode"]])
+    has_both = len(modes) > 1
     now = time.time()
     uptime_s = status["uptime_s"]
     up = "" if uptime_s is None else f", up since {_clock(now - uptime_s)}"
-    mode = "stateful" if is_stateful else "stateless"
+    mode = "both modes" if has_both else _MODES[modes[0]]
     head = f"{options.server}: {version.get('version', '?')}, {mode}, {len(status['ports'])} ports{up}"
     runs = [
         row for port in status["ports"] for row in _runs(f"port {port['port_id']}", port["profiles"], now)
@@ -82,7 +85,10 @@ def _answer_of(
     runs += _runs("flows", status["profiles"], now)
     text = [
         head,
-        _format.table(["port", "kind", "state", "owner"], [_row(p, drivers) for p in status["ports"]]),
+        _format.table(
+            ["port", "kind", *(["mode"] if has_both else []), "state", "owner"],
+            [_row(p, drivers, has_both) for p in status["ports"]],
+        ),
     ]
     if runs:
         text.append(_format.table(["what", "profile", "state", "multiplier", "since", "for"], runs))
@@ -90,11 +96,16 @@ def _answer_of(
         "\n\n".join(text),
         {
             "version": version.get("version"),
-            "mode": mode,
+            "mode": "both" if has_both else mode,
             "started": None if uptime_s is None else _clock(now - uptime_s),
             "uptime_s": uptime_s,
             "ports": [
-                {**port, "kind": drivers[port["port_id"]], "profiles": _with_start(port["profiles"], now)}
+                {
+                    **port,
+                    "mode": _MODES[port["mode"]],
+                    "kind": drivers[port["port_id"]],
+                    "profiles": _with_start(port["profiles"], now),
+                }
                 for port in status["ports"]
             ],
             "profiles": _with_start(status["profiles"], now),
@@ -102,14 +113,15 @@ def _answer_of(
     )
 
 
-def _row(port: Mapping[str, Any], drivers: Mapping[int, str]) -> list[str]:
+def _row(port: Mapping[str, Any], drivers: Mapping[int, str], has_both: bool) -> list[str]:
     owner = port["owner"]
     words = "nobody"
     if owner is not None:
         session = "" if owner["session_id"] is None else f" (session {owner['session_id']})"
         words = f"{owner['user']}{session}"
     state = _STATES.get(port["state"], port["state"])
-    return [str(port["port_id"]), drivers.get(port["port_id"], ""), state, words]
+    mode = [_MODES[port["mode"]]] if has_both else []
+    return [str(port["port_id"]), drivers.get(port["port_id"], ""), *mode, state, words]
 
 
 def _runs(what: str, profiles: list[dict[str, Any]], now: float) -> list[list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,15 +69,28 @@ def load_file(path: Path, tunables: Mapping[str, Tunable]) -> ASTFProfile | ASTF
         raise bad_input(f"{brief(error)}; correct the profile and run again") from error
 
 
-def take_server(client: ASTFClient, force: bool) -> None:
-    """Own the server for as long as this program lives, with a hint when somebody else does."""
+def take_server(client: ASTFClient, force: bool, ports: Sequence[int] | None = None) -> None:
+    """Own ports for flows for as long as this program lives, with a hint when somebody else does.
+
+    Without `ports`, those that have flows or an owner already, and else all that can be had.
+    """
     from allosaur import STLError
 
     hint = "" if force else " (--force takes the server over)"
     try:
-        client.acquire(force=force, lease_s=LEASE_S)
+        client.acquire(force=force, lease_s=LEASE_S, ports=ports or _ports_in_use(client))
     except STLError as error:
         raise CommandError(f"cannot take the server: {brief(error)}{hint}", EXIT_SETUP) from error
+
+
+def _ports_in_use(client: ASTFClient) -> list[int] | None:
+    """Return the ports in stateful mode, when somebody uses them and others can be in the other mode."""
+    if len(client.get_server_version().get("modes", [])) < 2:
+        return None
+    status = client.get_status()
+    stateful = [port for port in status["ports"] if port["mode"] == "ASTF"]
+    in_use = any(port["owner"] or port["state"] != "IDLE" for port in stateful)
+    return [port["port_id"] for port in stateful] if in_use else None
 
 
 def put(

@@ -32,8 +32,8 @@ class OwnServer:
 
 def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     """Do what `allosaur run` says, with flows; return the exit code."""
-    if options.ports is not None:
-        raise bad_input("--ports: a stateful profile uses all ports; --clients names those that open flows")
+    if options.ports is not None and (options.local or own is not None):
+        raise bad_input("--ports: a server of its own has a run's ports only; leave --ports or --local out")
     path = Path(options.profile)
     tunables = _profile.merged(options.tunable)
     plan = plan_of(options)
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     server = partial(_local_server, options, own)
     with Interrupt() as interrupt, _run.client_of_run(options, remote_stateful_client, server) as client:
         check_clients(client, options)
-        take_server(client, options.force)
+        take_server(client, options.force, options.ports)
         put(client, plan, path, profile, options.force)
         _gateways.wait(client, _gateways.of_flows(client, plan.client_mask), interrupt)
         with progress(path.name) as shown:

@@ -148,8 +148,7 @@ def _server_options(given: dict[str, str]) -> list[str]:
             f"there is no configuration file {config}: {way}, or write one with `allosaur config init FILE`"
         )
     words = ["serve", "--config", config, "--listen", "*"]
-    if "--astf" in given:
-        words.append("--stateful")
+    words.append("--stateful" if "--astf" in given else "--stateless")
     cores = _number("-c", given, 1, _CORES_MAX)
     if "-s" in given:
         words += ["--cores", "1"]

@@ -12,6 +12,7 @@ Its methods are those of its parts, which are the other modules of this package,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from ...client._client import STLClient
@@ -157,15 +158,19 @@ class ASTFClient(_Methods, STLClient):  # type: ignore[misc]
         self._connection.session().sync()
         return dict(self._connection.session().profiles)
 
-    def reset(self, restart: bool = False) -> None:  # type: ignore[override]
+    def reset(  # type: ignore[override]
+        self, restart: bool = False, ports: Sequence[int] | None = None
+    ) -> None:
         """Take the server by force and make it as it was at first.
+
+        ``ports`` are those to take, as for ``acquire``; without it those that are ours, else all.
 
         Traffic stops, profiles, streams and captures go, statistics begin at zero, promiscuous mode,
         receive queues, capture ports and service mode are off. Addresses stay. ``restart`` also puts
         the links down and up again.
         """
-        self.acquire(force=True)
-        ports = self.get_all_ports()
+        self.acquire(force=True, ports=ports or self._ports_to_reset())
+        ports = self.get_acquired_ports()
         self.clear_stl_profiles(ports)
         self.stop(pid_input=ALL_PROFILES)
         self.stop_latency()
@@ -187,3 +192,8 @@ class ASTFClient(_Methods, STLClient):  # type: ignore[misc]
         if restart:
             self.set_port_attr(ports, link_up=False)
             self.set_port_attr(ports, link_up=True)
+
+    def _ports_to_reset(self) -> list[int] | None:
+        """Ours, of a server whose other ports can be in stateless mode; else None, for all."""
+        has_both = len(self._connection.session().version.get("modes", [])) > 1
+        return (self.get_acquired_ports() or None) if has_both else None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
+from ..._errors import STLError
 from ...client._ownership import Ownership
 from ...client._places import ALL_PROFILES
 from ._connection import StatefulConnection
@@ -20,9 +22,13 @@ class StatefulOwnership(Ownership):
         self._runs = runs
 
     def acquire(  # type: ignore[override]
-        self, force: bool = False, lease_s: float | None = None
+        self, force: bool = False, lease_s: float | None = None, ports: Sequence[int] | None = None
     ) -> None:
-        """Own the server with all its ports; ``force`` takes it from whoever has it.
+        """Own stateful mode with its ports; ``force`` takes it and them from whoever has them.
+
+        ``ports`` are pairs, such as ``[2, 3]``, of a server that has both modes: others stay stateless.
+        Without it we get all ports of the server; when it has both modes and ``force`` is false, all that
+        nobody has in stateless mode.
 
         With ``lease_s``, 1 to 3600, the server stops what this client has started, and is released, when
         it does not hear of the client for so many seconds, because it was killed or cut off. A client that
@@ -36,9 +42,16 @@ class StatefulOwnership(Ownership):
         session.lease_s = lease_s
         if lease_s is not None:
             who["lease_s"] = lease_s
+        if ports is not None:
+            if "modes" not in session.version:
+                raise STLError("ports: a server of TRex's gives all its ports to one owner; leave it out")
+            who["ports"] = list(ports)
         answer = session.rpc.call("acquire", force=force, **who)
         with session.changed:
             session.handler = answer["handler"]
+            for port in session.ports.values():
+                if str(port.port_id) not in answer["ports"] and port.is_acquired:
+                    port.handler, port.status["owner"] = None, ""
             for port_id, handler in answer["ports"].items():
                 port = self._connection.port(int(port_id))
                 port.handler, port.status["owner"] = str(handler), self._connection.username

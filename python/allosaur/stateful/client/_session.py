@@ -110,13 +110,16 @@ class StatefulSession(Session):
         self.sync()
 
     def _take_event(self, kind: int, data: dict[str, Any]) -> None:
+        port = self.ports.get(int(data.get("port_id", -1)))
+        was_ours = port is not None and port.is_acquired
         super()._take_event(kind, data)
         with self.changed:
             is_ours = data.get("session_id") == self.session_id
-            if (kind == EventType.PORT_ACQUIRED and not is_ours) or (
-                kind == EventType.PORT_RELEASED and is_ours
+            if was_ours and (
+                (kind == EventType.PORT_ACQUIRED and not is_ours)
+                or (kind == EventType.PORT_RELEASED and is_ours)
             ):
-                # Somebody else owns the server now, or nobody: there is one owner for all ports.
+                # Somebody else has the mode now, or nobody: there is one owner for all its ports.
                 self.handler = None
             elif kind == EventType.STATE_CHANGED:
                 self.state, self.epoch = data["state"], data.get("epoch", self.epoch)
