@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -249,3 +250,24 @@ def test_profiles_of_the_paper_run_as_they_are(live: STLClient, listings: Path, 
     sent = live.get_stats()[0]["opackets"]
     assert sent > 0
     assert arrived(live, 1, sent)["ipackets"] == sent
+
+
+FORGOTTEN = """
+import gc, time
+from allosaur.server import LocalServer
+server = LocalServer(stateful=True)
+server.start()
+client = server.client()
+client.connect()
+server.stop()
+while client.is_connected():
+    time.sleep(0.01)
+del client
+gc.collect()
+"""
+
+
+def test_a_client_that_nobody_disconnects_is_collected(binary: Path) -> None:
+    # In a process of its own: what stands still inside of ZeroMQ cannot be interrupted.
+    environment = {**os.environ, "ALLOSAUR_SERVER": str(binary), "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", FORGOTTEN], check=True, timeout=60, env=environment)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import socket as tcp
+import weakref
 from typing import Any, Protocol
 
 import zmq
@@ -69,7 +70,7 @@ class ZmqTransport:
         self._host = host
         self._rpc_port = rpc_port
         self._pub_address = f"tcp://{host}:{pub_port}"
-        self._context: zmq.Context[Any] | None = None
+        self._sockets: _Sockets | None = None
         self._socket: zmq.Socket[bytes] | None = None
 
     def open(self, timeout_s: float) -> None:
@@ -86,7 +87,10 @@ class ZmqTransport:
                 f"no server answers at {self.address} ({reason}): start one with "
                 f"'allosaur server --ports memory,memory', or give the right server and sync_port"
             ) from error
-        self._context = zmq.Context()
+        self._sockets = _Sockets()
+        # For a client that nobody disconnects: a context that is collected before its sockets waits for
+        # them without an end.
+        weakref.finalize(self, self._sockets.close)
 
     def request(self, payload: bytes, timeout_s: float) -> bytes:
         """Send one message and wait for its answer."""
@@ -111,24 +115,22 @@ class ZmqTransport:
     def subscribe(self) -> Subscription:
         """Begin to listen to what the server publishes."""
         subscriber = self._fresh_socket(zmq.SUB, None)
-        return _ZmqSubscription(self._open_context(), subscriber, self._pub_address)
+        return _ZmqSubscription(self._opened(), subscriber, self._pub_address)
 
     def close(self) -> None:
         """Let go of everything."""
-        if self._socket is not None:
-            self._socket.close(linger=0)
-            self._socket = None
-        if self._context is not None:
-            self._context.destroy(linger=0)
-            self._context = None
+        self._socket = None
+        if self._sockets is not None:
+            self._sockets.close()
+            self._sockets = None
 
-    def _open_context(self) -> zmq.Context[Any]:
-        if self._context is None:
+    def _opened(self) -> _Sockets:
+        if self._sockets is None:
             raise STLConnectionError(f"not connected to {self.address}: call connect() first")
-        return self._context
+        return self._sockets
 
     def _fresh_socket(self, kind: int, address: str | None) -> zmq.Socket[bytes]:
-        socket: zmq.Socket[bytes] = self._open_context().socket(kind)
+        socket: zmq.Socket[bytes] = self._opened().new(kind)
         socket.setsockopt(zmq.LINGER, 0)
         socket.setsockopt(zmq.HEARTBEAT_IVL, _HEARTBEAT_INTERVAL_MS)
         socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_TIMEOUT_MS)
@@ -139,15 +141,38 @@ class ZmqTransport:
         return socket
 
 
+class _Sockets:
+    """A ZeroMQ context and all its sockets, which must be closed before it."""
+
+    def __init__(self) -> None:
+        self._context: zmq.Context[Any] = zmq.Context()
+        self._all: list[zmq.Socket[bytes]] = []
+
+    def new(self, kind: int) -> zmq.Socket[bytes]:
+        """A socket of this kind."""
+        return self.keep(self._context.socket(kind))
+
+    def keep(self, socket: zmq.Socket[bytes]) -> zmq.Socket[bytes]:
+        """Have a socket of this context closed with the others."""
+        self._all = [socket, *(one for one in self._all if not one.closed)]
+        return socket
+
+    def close(self) -> None:
+        """Close all. May be called twice."""
+        for socket in self._all:
+            socket.close(linger=0)
+        self._context.destroy(linger=0)
+
+
 class _ZmqSubscription:
     """A SUB socket, its monitor (which tells of a lost connection), and a way to wake it."""
 
-    def __init__(self, context: zmq.Context[Any], socket: zmq.Socket[bytes], address: str) -> None:
+    def __init__(self, sockets: _Sockets, socket: zmq.Socket[bytes], address: str) -> None:
         self._socket = socket
-        self._monitor = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
-        self._alarm = context.socket(zmq.PAIR)
+        self._monitor = sockets.keep(socket.get_monitor_socket(zmq.EVENT_DISCONNECTED))
+        self._alarm = sockets.new(zmq.PAIR)
         self._alarm.bind(f"inproc://wake-{id(self)}")
-        self._waker = context.socket(zmq.PAIR)
+        self._waker = sockets.new(zmq.PAIR)
         self._waker.connect(f"inproc://wake-{id(self)}")
         self._poller = zmq.Poller()
         for source in (self._socket, self._monitor, self._alarm):
