@@ -321,7 +321,7 @@ def test_streams_are_started_watched_changed_and_stopped(allosaur: Any, server: 
         assert allosaur("stop", *at).out == "Nothing ran.\n"
         assert allosaur("clear", *at).out == "No port has streams.\n"
         allosaur("update", "-m", "2", *at).failed(3, "nothing runs", "allosaur start")
-        allosaur("stop", "--pid", "web", *at).refused("--pid", "stateful profiles")
+        allosaur("stop", "--pid", "web", *at).refused("no profile 'web'")
         assert client.get_status()["ports"][0]["owner"] is None
 
 

@@ -178,13 +178,12 @@ def test_ctrl_c_stops_the_flows_and_says_what_came_of_them(start: Start, statefu
         assert client.get_profiles_state() == {"_": "STATE_IDLE"}
 
 
-def test_each_kind_of_profile_wants_its_kind_of_server(
-    allosaur: Any, stateful: LocalServer, server: LocalServer
-) -> None:
+def test_each_kind_of_profile_wants_its_kind_of_server(allosaur: Any, stateful: LocalServer) -> None:
     streams = ROOT / "profiles" / "imix.py"
     allosaur("run", streams, *where(stateful)).refused("runs flows", "allosaur server")
-    allosaur("run", HTTP, *where(server)).refused("sends streams", "allosaur server --stateful")
-    allosaur("stop", "--pid", "web", *where(server)).refused("--pid", "stateful profiles")
+    with LocalServer(options=["--stateless"]) as stateless:
+        allosaur("run", HTTP, *where(stateless)).refused("sends streams", "allosaur server --stateful")
+        allosaur("stop", "--pid", "web", *where(stateless)).refused("--pid", "stateful profiles")
     allosaur("ping", "192.0.2.1", *where(stateful)).refused("runs flows")
 
 

@@ -88,7 +88,7 @@ def test_the_server_s_command_is_the_server_s(stateful: LocalServer) -> None:
     from allosaur.cli.commands import COMMANDS as ALL
 
     options = _parser.build(ALL).parse_args(["server", *words])
-    assert options.stateful
+    assert not options.stateless
     assert options.ports == "memory,memory"
 
 

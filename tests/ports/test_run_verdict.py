@@ -17,6 +17,9 @@ from typing import Any
 import pytest
 from allosaur.server import LocalServer
 
+#: One packet in a hundred is lost by count: a run that is late would lose another number.
+pytestmark = pytest.mark.alone
+
 PACKETS = 3_000
 """Of each direction: the router drops every hundredth."""
 LOST = PACKETS // 100

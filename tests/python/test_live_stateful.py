@@ -300,7 +300,7 @@ def test_clients_for_the_other_kind_of_server(running: LocalServer) -> None:
     streams = STLClient(server=running.host, sync_port=running.rpc_port, async_port=running.pub_port)
     with pytest.raises(STLError, match="use ASTFClient"):
         streams.connect()
-    with LocalServer() as stateless:
+    with LocalServer(options=["--stateless"]) as stateless:
         client = ASTFClient(
             server=stateless.host, sync_port=stateless.rpc_port, async_port=stateless.pub_port
         )

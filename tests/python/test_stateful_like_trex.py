@@ -16,7 +16,7 @@ from allosaur.testing import MockStatefulTransport
 #: Every public method of TRex's stateful client that its stateless client has not, or has with other
 #: parameters, and that is no console command; what ours takes after them is not listed.
 SURFACE = {
-    "acquire": "force lease_s",  # the last is our own
+    "acquire": "force lease_s ports",  # the last two are our own
     "activate_tunnel": "tunnel_type activate loopback",
     "clear_dynamic_traffic_stats": "pid_input clear_all",
     "clear_profile": "block pid_input",
@@ -42,7 +42,7 @@ SURFACE = {
     "is_tunnel_supported": "tunnel_type",
     "load_profile": "profile tunables pid_input",
     "release": "force",
-    "reset": "restart",
+    "reset": "restart ports",
     "set_client_enable": "client_list is_enable",
     "set_client_enable_range": "client_start client_end is_enable",
     "set_ignored_macs_ips": "mac_list ip_list is_str",

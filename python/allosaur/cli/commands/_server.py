@@ -42,11 +42,13 @@ class Server(Command):
             "a link can be slowed or disturbed: memory:rate=10gbps:delay=1ms:loss=0.1%%:seed=7 "
             "(default: memory,memory)",
         )
-        parser.add_argument(
+        modes = parser.add_mutually_exclusive_group()
+        modes.add_argument(
             "--stateful",
             action="store_true",
-            help="for TCP and UDP flows (stateful profiles), not for streams alone",
+            help="all ports for TCP and UDP flows (default: each port is in the mode of who acquires it)",
         )
+        modes.add_argument("--stateless", action="store_true", help="all ports for streams")
         parser.add_argument(
             "--cores", type=_options.whole_number, metavar="N", help="threads that send (default: 1)"
         )
@@ -98,7 +100,7 @@ class Server(Command):
             if value is not None:
                 command += [f"--{name.replace('_', '-')}", str(value)]
         command += ["--pin"] * options.pin
-        command += ["--stateful"] * options.stateful
+        command += ["--stateful"] * options.stateful + ["--stateless"] * options.stateless
         become(command)
 
 

@@ -76,6 +76,10 @@ def take_server(client: ASTFClient, force: bool, ports: Sequence[int] | None = N
     """
     from allosaur import STLError
 
+    if ports is not None and len(client.get_server_version().get("modes", [])) < 2:
+        raise bad_input(
+            "--ports: the server has all its ports in stateful mode; --clients names those that open flows"
+        )
     hint = "" if force else " (--force takes the server over)"
     try:
         client.acquire(force=force, lease_s=LEASE_S, ports=ports or _ports_in_use(client))
