@@ -150,8 +150,21 @@ impl SpreadEnd {
 }
 
 impl RxQueue for SpreadEnd {
-    /// Frames have the time at which they arrived at the real queue.
-    fn receive(&mut self, _now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
-        self.0.drain(budget, &mut each)
+    /// Frames have the time at which they arrived at the real queue. Those that the reader passed on
+    /// after the caller's turn began wait for the next turn, as in the real queue: no frame is
+    /// handled at a time before it arrived.
+    fn receive(&mut self, now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
+        self.0.refresh();
+        let mut taken = 0;
+        while taken < budget {
+            let Some(front) = self.0.peek().filter(|front| front.sent_ns <= now_ns) else {
+                break;
+            };
+            each(front.sent_ns, front.bytes);
+            self.0.pop();
+            taken += 1;
+        }
+        self.0.release();
+        taken
     }
 }

@@ -421,14 +421,14 @@ impl Consumer {
 
     /// Leaves the frame that was peeked at behind.
     #[inline(always)]
-    pub(super) fn pop(&mut self) {
+    pub(crate) fn pop(&mut self) {
         self.position += self.front_lines;
         self.front_lines = 0;
     }
 
     /// Gives lines that were read back to the producer, when they are many or all.
     #[inline]
-    pub(super) fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         let read = self.position - self.released;
         let due = read >= self.capacity / RELEASE_SHARE || self.position == self.visible;
         if read > 0 && due {

@@ -300,3 +300,25 @@ fn a_queue_is_shared_out_by_the_rule_that_is_given() {
     assert_eq!((kept, others), (10, vec![10, 10]));
     assert_eq!((reader.passed_packets(), reader.take_passed()), (20, 0b110));
 }
+
+#[test]
+fn a_share_gives_no_frame_before_its_time() {
+    let (mut a, b) = memory::pair(1, 1, &LinkSettings::default());
+    let (mut reader, mut ends) = spread_by(b.rx, 2, Sharing::BySourcePort);
+    for (sent_ns, port) in [(1000, 1001), (2000, 1003)] {
+        let frame = Packet::of([1, 2], [port, 80]).frame(0);
+        let slot = a.tx[0].slot(sent_ns, frame.len());
+        slot.expect("the ring has room").copy_from_slice(&frame);
+    }
+    a.tx[0].flush();
+    assert_eq!(reader.receive(2000, 64, |_, _| {}), 2);
+    // The turn of who reads the share may have begun before the reader's.
+    let mut received_at = |now_ns| {
+        let mut times = Vec::new();
+        ends[0].receive(now_ns, 64, |at, _| times.push(at));
+        times
+    };
+    assert_eq!(received_at(999), [0; 0]);
+    assert_eq!(received_at(1000), [1000]);
+    assert_eq!(received_at(3000), [2000]);
+}

@@ -114,13 +114,14 @@ impl FlowState {
     /// waits in a share of it nobody else could read.
     pub(super) fn detach(
         &mut self,
-        now: Nanos,
         clock: &Clock,
         number: PortIndex,
         tx_queues: &mut Queues,
     ) -> Option<FlowRx> {
         let mut ports = self.rx_ports.iter_mut();
         let port = ports.find(|port| port.port() == number)?;
+        // What the reader passed on while this turn lasted, too.
+        let now = clock.now_ns();
         while port.is_share() {
             let (engine, forward) = (&mut self.engine, &mut self.forward);
             if port.receive(now, clock, engine, tx_queues, forward).frames == 0 {

@@ -145,7 +145,7 @@ impl DataThread {
             (WorkerCommand::AttachRx { port, queue }, Some(flows)) => flows.attach(port, *queue),
             (WorkerCommand::DetachRx { port }, flows) => {
                 let tx_queues = &mut self.tx_queues;
-                let queue = flows.and_then(|f| f.detach(now, &self.clock, port, tx_queues));
+                let queue = flows.and_then(|f| f.detach(&self.clock, port, tx_queues));
                 self.detached.push_back((port, queue.map(Box::new)));
             }
             (command @ (WorkerCommand::Flows(_) | WorkerCommand::AttachRx { .. }), None) => {
