@@ -12,6 +12,7 @@
 //! | the scripts | `scripts` |
 //! | whole profiles against many sockets | `profiles` |
 //! | applications over bytes against sockets and nginx | `bytes` |
+//! | time that the host took away from this machine | `steal` |
 //!
 //! They need root (`CAP_NET_ADMIN` and `CAP_SYS_ADMIN`) and `/dev/net/tun`, and are skipped without, with a line
 //! that says so. Nothing outside their own namespaces is touched.
@@ -27,6 +28,7 @@ mod profiles;
 mod script;
 mod scripts;
 mod socket;
+mod steal;
 mod watch;
 
 /// Leaves a test where this machine cannot run it, and says why.

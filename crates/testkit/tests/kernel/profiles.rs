@@ -13,12 +13,18 @@ use crate::link::{Faults, Link};
 use crate::needs_taps;
 use crate::script;
 use crate::socket;
+use crate::steal::Stolen;
 use crate::watch::{Seen, Watch};
 
 /// The kernel's threads that serve, or ask.
 const THREADS: u32 = 8;
 const PATIENCE: Duration = Duration::from_secs(90);
 const CLIENTS: (u32, u32) = (0x1000_0001, 250);
+/// How often a talk is tried whose machine stood still.
+const TRIES: u32 = 5;
+/// A machine stood still when its host took so much of a CPU: a quarter of the kernel's shortest
+/// retransmission timeout, since other things wait, too.
+const STANDSTILL: Duration = Duration::from_millis(50);
 
 /// An address as a profile has it, in the kernel's words.
 fn address(low: u32, ipv6: bool) -> SocketAddr {
@@ -245,15 +251,33 @@ impl Talked {
             "{what}"
         );
         if !faults.is_bad() {
-            assert_eq!(
-                (own.resets, other.resets, self.kernel("InErrs")),
-                (0, 0, 0),
-                "{what}"
-            );
             assert_eq!(self.kernel("InSegs"), own.frames, "{what}");
             assert_eq!(self.kernel("OutSegs"), other.frames, "{what}");
-            assert_eq!(self.kernel("RetransSegs"), 0, "{what}");
+            assert_eq!(self.faults(), [0; 4], "{what}");
         }
+    }
+
+    /// What there is nothing of on a good link: segments that the kernel sent again, resets of us and of
+    /// the kernel (of what is sent again when all is over, too), and what the kernel did not understand.
+    fn faults(&self) -> [u64; 4] {
+        let [own, other] = &self.seen;
+        let (again, errors) = (self.kernel("RetransSegs"), self.kernel("InErrs"));
+        [again, own.resets, other.resets, errors]
+    }
+}
+
+/// Talks on a good link; once more when the machine stood still, and it shows.
+fn talk_undisturbed(place: Place, case: Talk) -> Talked {
+    let mut tries = 1;
+    loop {
+        let stolen = Stolen::now();
+        let talked = talk(place, case, Faults::NONE);
+        let is_disturbed = talked.faults() != [0; 4] && stolen.since() >= STANDSTILL;
+        if !is_disturbed || tries == TRIES {
+            return talked;
+        }
+        eprintln!("again: the host took {:?} of a CPU", stolen.since());
+        tries += 1;
     }
 }
 
@@ -279,7 +303,11 @@ fn both_ways(flows: u32, rate_cps: f64, faults: Faults) {
                 clients: CLIENTS,
                 server,
             };
-            talk(place, case, faults).assert_right(place, &case, &faults);
+            let talked = match faults.is_bad() {
+                true => talk(place, case, faults),
+                false => talk_undisturbed(place, case),
+            };
+            talked.assert_right(place, &case, &faults);
         }
     }
 }
