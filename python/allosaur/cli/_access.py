@@ -74,7 +74,7 @@ def _is_about_flows(client: STLClient, options: argparse.Namespace, only_flows: 
 
     It is when an option says so, and else when flows are all that is going on.
     """
-    if len(client.get_server_version().get("modes", [])) < 2 or options.ports is not None:
+    if not client.has_both_modes() or options.ports is not None:
         return False
     if any(getattr(options, name) not in (None, False) for name in only_flows):
         return True

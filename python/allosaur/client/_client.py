@@ -178,6 +178,7 @@ class STLClient:
     server_shutdown = delegate("_server", Server.server_shutdown)
     get_connection_info = delegate("_server", Server.get_connection_info)
     get_server_version = delegate("_server", Server.get_server_version)
+    has_both_modes = delegate("_server", Server.has_both_modes)
     get_server_system_info = delegate("_server", Server.get_server_system_info)
     get_server_supported_cmds = delegate("_server", Server.get_server_supported_cmds)
     set_namespace_start = delegate("_namespaces", Namespaces.set_namespace_start)

@@ -108,6 +108,10 @@ class Port:
     #: The last times that the link went down or came up, as events told.
     link_changes: deque[LinkChange] = field(default_factory=lambda: deque(maxlen=_LINK_CHANGES_KEPT))
 
+    def give_up(self) -> None:
+        """It is ours no more, as we wanted."""
+        self.handler, self.status["owner"] = None, ""
+
     @property
     def is_acquired(self) -> bool:
         """Whether this client owns the port."""

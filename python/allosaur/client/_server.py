@@ -85,6 +85,10 @@ class Server:
         """What the server says of its version."""
         return dict(self._connection.session().version)
 
+    def has_both_modes(self) -> bool:
+        """Whether the server has streams on some ports and flows on others; a TRex server has one mode."""
+        return len(self._connection.session().version.get("modes", [])) > 1
+
     def get_server_system_info(self) -> dict[str, Any]:
         """What the server says of its machine, cores and ports."""
         return dict(self._connection.session().system_info)

@@ -76,7 +76,7 @@ def take_server(client: ASTFClient, force: bool, ports: Sequence[int] | None = N
     """
     from allosaur import STLError
 
-    if ports is not None and len(client.get_server_version().get("modes", [])) < 2:
+    if ports is not None and not client.has_both_modes():
         raise bad_input(
             "--ports: the server has all its ports in stateful mode; --clients names those that open flows"
         )
@@ -89,7 +89,7 @@ def take_server(client: ASTFClient, force: bool, ports: Sequence[int] | None = N
 
 def _ports_in_use(client: ASTFClient) -> list[int] | None:
     """Return the ports in stateful mode, when somebody uses them and others can be in the other mode."""
-    if len(client.get_server_version().get("modes", [])) < 2:
+    if not client.has_both_modes():
         return None
     status = client.get_status()
     stateful = [port for port in status["ports"] if port["mode"] == "ASTF"]

@@ -195,5 +195,4 @@ class ASTFClient(_Methods, STLClient):  # type: ignore[misc]
 
     def _ports_to_reset(self) -> list[int] | None:
         """Ours, of a server whose other ports can be in stateless mode; else None, for all."""
-        has_both = len(self._connection.session().version.get("modes", [])) > 1
-        return (self.get_acquired_ports() or None) if has_both else None
+        return (self.get_acquired_ports() or None) if self.has_both_modes() else None

@@ -51,7 +51,7 @@ class StatefulOwnership(Ownership):
             session.handler = answer["handler"]
             for port in session.ports.values():
                 if str(port.port_id) not in answer["ports"] and port.is_acquired:
-                    port.handler, port.status["owner"] = None, ""
+                    port.give_up()
             for port_id, handler in answer["ports"].items():
                 port = self._connection.port(int(port_id))
                 port.handler, port.status["owner"] = str(handler), self._connection.username
@@ -67,7 +67,7 @@ class StatefulOwnership(Ownership):
         with session.changed:
             session.handler = None
             for port in session.ports.values():
-                port.handler, port.status["owner"] = None, ""
+                port.give_up()
 
     def let_go(self, stop_traffic: bool, release_ports: bool) -> None:
         """Stop all traffic if the server is ours, and release it."""
