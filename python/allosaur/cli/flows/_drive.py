@@ -13,6 +13,7 @@ from allosaur.cli._elapsed import ran_s
 from allosaur.cli._errors import EXIT_USAGE, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
+from allosaur.cli._steal import StealTime
 from allosaur.cli.flows._hints import told_shortly
 from allosaur.report import FlowCounters, FlowRates, FlowSampler, SideCounters
 
@@ -128,6 +129,7 @@ def drive(
         client.clear_stats(pid_input=plan.profile_id)
     sampler = FlowSampler(lambda: read(client, plan.profile_id))
     cut = CutShort(client)
+    steal = StealTime.of_server(client.get_connection_info()["server"])
     watched = _Watched()
     latency: Mapping[int, Mapping[str, Any]] = {}
     groups: Mapping[str, FlowCounters] = {}
@@ -151,6 +153,8 @@ def drive(
             latency = latencies(client) if plan.latency_pps else {}
             groups = read_groups(client, plan.profile_id)
     warnings = [str(warning) for warning in client.get_warnings()]
+    if sampler.counters.missed_flows:
+        warnings += steal.told()
     return FlowOutcome(
         plan,
         watched.elapsed_s,

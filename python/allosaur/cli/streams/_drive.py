@@ -12,6 +12,7 @@ from allosaur.cli._elapsed import ran_s
 from allosaur.cli._errors import EXIT_USAGE, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
+from allosaur.cli._steal import StealTime
 from allosaur.cli.streams import _loss_hints
 from allosaur.cli.streams._directions import directions, other_packets, pair_of
 from allosaur.cli.streams._groups import Grouping, stream_counters
@@ -68,7 +69,7 @@ class Outcome:
     streams: Sequence[StreamCounters] = ()
     """What was counted of streams that have a packet group."""
     hints: Sequence[str] = ()
-    """What to look at when a port received none of the packets that were meant for it."""
+    """What to look at when a port received none of the packets that were meant for it, or load was missed."""
     link_changes: Sequence[str] = ()
     """Links that went down or came back while the traffic ran, in words."""
     cut_short: str = ""
@@ -130,6 +131,7 @@ def drive(
     with explained("cannot read the port counters"):
         sampler = Sampler(reader.read)
     cut = CutShort(client)
+    steal = StealTime.of_server(client.get_connection_info()["server"])
     changes: Sequence[str] = ()
     watched = _Watched()
     try:
@@ -150,14 +152,16 @@ def drive(
             with explained("cannot stop the traffic"):
                 client.stop(ports=ports)
     still_arriving = False
-    hints: Sequence[str] = ()
+    hints: list[str] = []
     if cut.reason:
         watched.elapsed_s = sampler.samples[-1].time_s
     else:
         with explained("cannot read the port counters"):
             still_arriving = _settle(sampler, reader, watched.elapsed_s)
         found = directions(reader.grouping, ports, sampler.counters, reader.streams)
-        hints = _loss_hints.hints(client, found, sampler.counters, reader.streams)
+        hints += _loss_hints.hints(client, found, sampler.counters, reader.streams)
+    if total(sampler.counters.values()).missed_packets:
+        hints += steal.told()
     warnings = [str(warning) for warning in client.get_warnings()]
     return Outcome(
         plan,
