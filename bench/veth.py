@@ -41,6 +41,7 @@ POLLS = ("adaptive", "busy")
 #: How far the 1 and the 99 percentile may be from what was asked, on a core that nobody else wants.
 PACING_RATE, PACING_POLL, PACING_US = "10 kpps", "busy", 20.0
 TOO_MUCH_PPS = 20_000_000
+NAMED_S = 5.0
 TESTPMD_BEGINS_S = 20.0
 #: The CPU of the thread that sends, ours and testpmd's.
 SENDING_CPU = 1
@@ -188,7 +189,7 @@ def send(ports: list[str], size: int, duration_s: float, binary: Path) -> Result
     before = _counted()
     with LocalServer(ports=ports, binary=binary) as server, server.client() as client:
         assert server.pid is not None
-        thread = next(tid for tid, name in _threads(server.pid).items() if name == "data-0")
+        thread = _data_thread(server.pid)
         os.sched_setaffinity(thread, {SENDING_CPU})
         client.reset(ports=[0])
         client.add_streams(STLStream(packet=packet, mode=STLTXCont(pps=TOO_MUCH_PPS)), ports=[0])
@@ -225,6 +226,17 @@ def _testpmd(device: str, size: int, duration_s: float) -> Result:
         process.terminate()
         process.wait()
     return {"rate_pps": (after - before) / (end - start), "cpu_ns": used_ns / (after - before)}
+
+
+def _data_thread(pid: int) -> int:
+    """The first data thread, which may not have its name yet."""
+    until = time.monotonic() + NAMED_S
+    while time.monotonic() < until:
+        for thread, name in _threads(pid).items():
+            if name == "data-0":
+                return thread
+        time.sleep(0.001)
+    raise RuntimeError(f"server {pid} has no data thread after {NAMED_S:g} s")
 
 
 def _threads(pid: int) -> dict[int, str]:
