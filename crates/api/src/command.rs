@@ -4,6 +4,7 @@
 //! in [`table`](crate::table).
 
 use crate::fields::{FieldError, Fields};
+use crate::method::Method;
 
 /// One command of the RPC.
 #[derive(Clone, Copy, Debug)]
@@ -39,17 +40,6 @@ pub enum Access {
     Owner,
     /// Who passes `api_h` and the `handler` that `acquire` answered for the server in stateful mode.
     Context,
-}
-
-/// In which mode of the server a command is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// In each.
-    Any,
-    /// In stateless mode.
-    Stateless,
-    /// In stateful mode.
-    Stateful,
 }
 
 /// A parameter.
@@ -181,133 +171,3 @@ pub const PROFILE_ID: Param = Param::optional(
     "\"_\"",
     "The profile on the port.",
 );
-
-/// What a command does. The server answers each of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // Each is documented where it is described: in `commands`.
-pub enum Method {
-    Ping,
-    Version,
-    ApiSync,
-    ApiSyncV2,
-    SupportedCommands,
-    SystemInfo,
-    Utilization,
-    SetGlobalConfig,
-    GlobalConfig,
-    Shutdown,
-    Status,
-    PortStatus,
-    Owner,
-    SetPortAttribute,
-    Acquire,
-    Release,
-    Service,
-    SetRxFeature,
-    RxQueuePackets,
-    Capture,
-    StartCapturePort,
-    StopCapturePort,
-    SetCapturePortFilter,
-    SetL2,
-    SetL3,
-    ConfigureIpv6,
-    SetVlan,
-    PushPackets,
-    GlobalStats,
-    PortStats,
-    PortXstatsNames,
-    PortXstatsValues,
-    PublishNow,
-    AsyncEvents,
-    ProfileList,
-    StreamList,
-    AllStreams,
-    Stream,
-    AddStream,
-    RemoveStream,
-    RemoveAllStreams,
-    StartTraffic,
-    StopTraffic,
-    PushRemote,
-    Validate,
-    PauseTraffic,
-    ResumeTraffic,
-    UpdateTraffic,
-    PauseStreams,
-    ResumeStreams,
-    UpdateStreams,
-    ActivePgids,
-    PgidStats,
-    RemoveRxFilters,
-    TpgStatus,
-    /// Those of stateful mode.
-    Stateful(Stateful),
-}
-
-/// What a command of stateful mode does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // Each is documented where it is described: in `commands::stateful`.
-pub enum Stateful {
-    Acquire,
-    Release,
-    Sync,
-    IncEpoch,
-    Service,
-    ProfileFragment,
-    ProfileClear,
-    ProfileList,
-    Start,
-    Stop,
-    Update,
-    FlowRates,
-    FlowInfo,
-    CounterDescriptions,
-    CounterValues,
-    TotalCounterValues,
-    DynamicDescriptions,
-    DynamicValues,
-    TotalDynamicValues,
-    GroupNames,
-    GroupStats,
-    TrafficDistribution,
-    StartLatency,
-    StopLatency,
-    UpdateLatency,
-    LatencyStats,
-    EnableClients,
-    ClientsInfoStart,
-    ClientsInfoPull,
-    SetIgnoredMacs,
-    IgnoredMacs,
-    SetIgnoredIps,
-    IgnoredIps,
-    Topology,
-    TopologyFragment,
-    TopologyClear,
-    TunnelSupported,
-    ActivateTunnel,
-    UpdateTunnelClient,
-    TunnelTopology,
-    TunnelTopologyFragment,
-    TunnelTopologyClear,
-}
-
-impl Method {
-    /// In which mode of the server it is there. Four names mean something else in each.
-    pub fn mode(self) -> Mode {
-        match self {
-            Method::Stateful(_) => Mode::Stateful,
-            Method::Acquire | Method::Release | Method::Service | Method::ProfileList => {
-                Mode::Stateless
-            }
-            _ => Mode::Any,
-        }
-    }
-
-    /// Whether a server in that mode has it; [`Mode::Any`] has all.
-    pub fn is_in(self, mode: Mode) -> bool {
-        let own = self.mode();
-        own == Mode::Any || mode == Mode::Any || own == mode
-    }
-}

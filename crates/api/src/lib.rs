@@ -13,12 +13,16 @@ pub mod error;
 pub mod events;
 pub mod fields;
 pub mod limits;
+mod method;
 pub mod reference;
 pub mod request;
 pub mod table;
 
-pub use command::{Access, Command, Example, Kind, Method, Mode, Param, ParamDefault, Stateful};
+pub use command::{Access, Command, Example, Kind, Param, ParamDefault};
 pub use error::Error;
 pub use fields::{FieldError, Fields};
+pub use method::{
+    CaptureMethod, Method, Mode, PortMethod, ServerMethod, StatefulMethod, StatelessMethod,
+};
 pub use request::Request;
 pub use table::{command, commands};

@@ -57,7 +57,7 @@ fn parse_object(mut object: Map<String, Value>) -> Result<(String, Map<String, V
         Some(Value::String(name)) => name,
         Some(other) => return Err(Error::method_not_found(&other.to_string())),
     };
-    if crate::command(&method, crate::command::Mode::Any).is_none() {
+    if crate::command(&method, crate::Mode::Any).is_none() {
         return Err(Error::method_not_found(&method));
     }
     match object.remove("params") {

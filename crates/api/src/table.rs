@@ -2,11 +2,12 @@
 //!
 //! A method that is not here is answered "Method … not registered". A method that is here works.
 
-use crate::command::{Command, Mode};
+use crate::command::Command;
 use crate::commands::{
     captures, changes, events, groups, layers, ports, remote, server, service, stateful,
     statistics, status, streams, traffic,
 };
+use crate::method::Mode;
 
 /// The commands of each noun, in the order of the reference page.
 pub const NOUNS: &[(&str, &[Command])] = &[

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use allosaur_api::command::{Command, Kind, Method, Mode, Param, ParamDefault};
+use allosaur_api::command::{Command, Kind, Param, ParamDefault};
 use allosaur_api::{Fields, commands, reference};
+use allosaur_api::{Method, Mode, StatelessMethod};
 use serde_json::{Map, Value, json};
 
 fn example(command: &Command) -> Map<String, Value> {
@@ -63,7 +64,7 @@ fn a_parameter_is_required_exactly_when_the_table_says_so() {
             match check(command, &params) {
                 Ok(()) => assert!(!required, "{} does without {}", command.name, param.name),
                 // Of get_tpg_status's two parameters one must be there, whichever.
-                Err(error) if command.method == Method::TpgStatus => {
+                Err(error) if command.method == Method::Stateless(StatelessMethod::TpgStatus) => {
                     assert!(error.contains(param.name));
                 }
                 Err(error) => {

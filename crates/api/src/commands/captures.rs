@@ -1,9 +1,10 @@
 //! Commands that capture packets: captures, and ports that are joined to a socket.
 
-use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, Param};
 use crate::commands::ports::port_id;
 use crate::fields::{FieldError, Fields};
 use crate::limits::CAPTURE_PACKETS_MAX;
+use crate::method::{CaptureMethod, Method};
 use serde::Serialize;
 
 /// The shortest address of a socket.
@@ -176,7 +177,7 @@ const FILTER: Param = Param::optional(
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::Capture,
+        method: Method::Capture(CaptureMethod::Capture),
         name: "capture",
         access: Access::Api,
         doc: "Captures packets that ports send and receive. `command` says what to do: `start`, \
@@ -265,7 +266,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| Capture::parse(f).map(drop),
     },
     Command {
-        method: Method::StartCapturePort,
+        method: Method::Capture(CaptureMethod::StartCapturePort),
         name: "start_capture_port",
         access: Access::Api,
         doc: "Joins a port to a ZeroMQ PAIR socket of the client: each frame that the port \
@@ -295,7 +296,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| CapturePort::parse_start(f).map(drop),
     },
     Command {
-        method: Method::StopCapturePort,
+        method: Method::Capture(CaptureMethod::StopCapturePort),
         name: "stop_capture_port",
         access: Access::Api,
         doc: "Parts a port from its socket, if it is joined to one.",
@@ -309,7 +310,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| port_id(f).map(drop),
     },
     Command {
-        method: Method::SetCapturePortFilter,
+        method: Method::Capture(CaptureMethod::SetCapturePortFilter),
         name: "set_capture_port_bpf",
         access: Access::Api,
         doc: "Changes which received frames go to the socket that a port is joined to.",

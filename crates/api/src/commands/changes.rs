@@ -1,11 +1,12 @@
 //! Commands that change traffic while it runs: pause, resume and update, of profiles and of single
 //! streams.
 
-use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, PROFILE_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param};
 use crate::commands::ports::{port_id, profile_id};
 use crate::commands::traffic::{Multiplier, ProfileParams};
 use crate::fields::{FieldError, Fields};
 use crate::limits::STREAMS_MAX;
+use crate::method::{Method, StatelessMethod};
 use serde::Serialize;
 
 /// How the rate of an update is meant.
@@ -127,7 +128,7 @@ const NO_STREAM: &str = "no such stream, or it is not enabled";
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::PauseTraffic,
+        method: Method::Stateless(StatelessMethod::PauseTraffic),
         name: "pause_traffic",
         access: Access::Owner,
         doc: "Lets a profile stand still. The reply comes when nothing more leaves; nothing \
@@ -150,7 +151,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| ProfileParams::parse(f).map(drop),
     },
     Command {
-        method: Method::ResumeTraffic,
+        method: Method::Stateless(StatelessMethod::ResumeTraffic),
         name: "resume_traffic",
         access: Access::Owner,
         doc: "Lets a paused profile go on where it stood still, all streams together: the next \
@@ -171,7 +172,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| ProfileParams::parse(f).map(drop),
     },
     Command {
-        method: Method::UpdateTraffic,
+        method: Method::Stateless(StatelessMethod::UpdateTraffic),
         name: "update_traffic",
         access: Access::Owner,
         doc: "Changes the rate of a profile that runs or is paused, of all its streams, also of \
@@ -202,7 +203,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| UpdateTraffic::parse(f).map(drop),
     },
     Command {
-        method: Method::PauseStreams,
+        method: Method::Stateless(StatelessMethod::PauseStreams),
         name: "pause_streams",
         access: Access::Owner,
         doc: "Lets single streams of a profile stand still while the others go on. As in TRex, all \
@@ -224,7 +225,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| StreamsParams::parse(f).map(drop),
     },
     Command {
-        method: Method::ResumeStreams,
+        method: Method::Stateless(StatelessMethod::ResumeStreams),
         name: "resume_streams",
         access: Access::Owner,
         doc: "Lets single streams go on where they stood still, or start if they have \
@@ -239,7 +240,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| StreamsParams::parse(f).map(drop),
     },
     Command {
-        method: Method::UpdateStreams,
+        method: Method::Stateless(StatelessMethod::UpdateStreams),
         name: "update_streams",
         access: Access::Owner,
         doc: "Changes the rate of single continuous streams, until the next `update_traffic`. Of \

@@ -1,7 +1,8 @@
 //! Commands about the asynchronous channel.
 
-use crate::command::{Access, Command, Example, Kind, Method, Param};
+use crate::command::{Access, Command, Example, Kind, Param};
 use crate::fields::{FieldError, Fields};
+use crate::method::{Method, ServerMethod};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -40,7 +41,7 @@ pub struct Events {
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::PublishNow,
+        method: Method::Server(ServerMethod::PublishNow),
         name: "publish_now",
         access: Access::Api,
         doc: "Publishes a statistics frame and a notification at once. A client that has just \
@@ -62,7 +63,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| PublishNow::parse(f).map(drop),
     },
     Command {
-        method: Method::AsyncEvents,
+        method: Method::Server(ServerMethod::AsyncEvents),
         name: "get_async_events",
         access: Access::Api,
         doc: "Takes the events out of a session's queue. An unknown session is added as a \

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, PROFILE_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param};
 use crate::commands::traffic::ProfileParams;
 use crate::fields::{FieldError, Fields};
 use crate::limits::PGIDS_MAX;
+use crate::method::{Method, StatelessMethod};
 use serde::Serialize;
 
 /// Reads the parameter `pgids` of `get_pgid_stats`.
@@ -85,7 +86,7 @@ impl TpgStatus {
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::ActivePgids,
+        method: Method::Stateless(StatelessMethod::ActivePgids),
         name: "get_active_pgids",
         access: Access::Api,
         doc: "The packet groups that are counted: those of all streams there are.",
@@ -99,7 +100,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::PgidStats,
+        method: Method::Stateless(StatelessMethod::PgidStats),
         name: "get_pgid_stats",
         access: Access::Api,
         doc: "The counters of packet groups. They grow from the time that a group's first stream \
@@ -129,7 +130,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| pgids(f).map(drop),
     },
     Command {
-        method: Method::RemoveRxFilters,
+        method: Method::Stateless(StatelessMethod::RemoveRxFilters),
         name: "remove_rx_filters",
         access: Access::Owner,
         doc: "Ends the counting of packet groups on the port, for cards that count in hardware. \
@@ -145,7 +146,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| ProfileParams::parse(f).map(drop),
     },
     Command {
-        method: Method::TpgStatus,
+        method: Method::Stateless(StatelessMethod::TpgStatus),
         name: "get_tpg_status",
         access: Access::Api,
         doc: "Whether tagged packet groups are on. They never are in this version; clients ask \

@@ -3,9 +3,10 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, Param};
 use crate::commands::ports::port_id;
 use crate::fields::{FieldError, Fields};
+use crate::method::{Method, PortMethod, StatelessMethod};
 
 /// Most VLAN tags of a port.
 pub const VLAN_TAGS_MAX: usize = 2;
@@ -216,7 +217,7 @@ const BLOCK: Param = Param::optional(
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::SetL2,
+        method: Method::Ports(PortMethod::SetL2),
         name: "set_l2",
         access: Access::Api,
         doc: "Layer 2 mode: frames of the port go to this MAC address, unless a stream has its \
@@ -235,7 +236,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| SetL2::parse(f).map(drop),
     },
     Command {
-        method: Method::SetL3,
+        method: Method::Ports(PortMethod::SetL3),
         name: "set_l3",
         access: Access::Api,
         doc: "Layer 3 mode: the port has an IPv4 address, and its frames go to another, whose \
@@ -262,7 +263,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| SetL3::parse(f).map(drop),
     },
     Command {
-        method: Method::ConfigureIpv6,
+        method: Method::Ports(PortMethod::ConfigureIpv6),
         name: "conf_ipv6",
         access: Access::Api,
         doc: "Switches IPv6 of the port on or off. As in TRex, it takes no handler.",
@@ -286,7 +287,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| ConfigureIpv6::parse(f).map(drop),
     },
     Command {
-        method: Method::SetVlan,
+        method: Method::Ports(PortMethod::SetVlan),
         name: "set_vlan",
         access: Access::Api,
         doc: "The VLAN tags that the client puts on its own packets (ARP, ping) on this port. \
@@ -314,7 +315,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| SetVlan::parse(f).map(drop),
     },
     Command {
-        method: Method::PushPackets,
+        method: Method::Stateless(StatelessMethod::PushPackets),
         name: "push_pkts",
         access: Access::Api,
         doc: "Sends packets out of the port, once, beside whatever runs there. As in TRex, it takes no \

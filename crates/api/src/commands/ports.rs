@@ -1,8 +1,9 @@
 //! Commands about ports: state, attributes and ownership.
 
-use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, PROFILE_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param};
 use crate::fields::{FieldError, Fields};
 use crate::limits::{LEASE_S_MAX, LEASE_S_MIN, USER_BYTES_MAX, VXLAN_PORTS_MAX};
+use crate::method::{Method, PortMethod};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -227,7 +228,7 @@ pub struct Link {
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::PortStatus,
+        method: Method::Ports(PortMethod::PortStatus),
         name: "get_port_status",
         access: Access::Api,
         doc: "Owner, state, attributes and receive features of a port.",
@@ -257,7 +258,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| PortStatusParams::parse(f).map(drop),
     },
     Command {
-        method: Method::Owner,
+        method: Method::Ports(PortMethod::Owner),
         name: "get_owner",
         access: Access::Api,
         doc: "Who owns a port.",
@@ -271,7 +272,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| port_id(f).map(drop),
     },
     Command {
-        method: Method::SetPortAttribute,
+        method: Method::Ports(PortMethod::SetPortAttribute),
         name: "set_port_attr",
         access: Access::Api,
         doc: "Sets attributes of a port. In stateful mode a port that is not `promiscuous` takes frames \
@@ -308,7 +309,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| SetPortAttribute::parse(f).map(drop),
     },
     Command {
-        method: Method::Acquire,
+        method: Method::Ports(PortMethod::Acquire),
         name: "acquire",
         access: Access::Api,
         doc: "Takes a port, so that nobody else changes it. The same user and session get their \
@@ -335,7 +336,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| Acquire::parse(f).map(drop),
     },
     Command {
-        method: Method::Release,
+        method: Method::Ports(PortMethod::Release),
         name: "release",
         access: Access::Owner,
         doc: "Gives a port back. Its traffic goes on, and its streams stay.",

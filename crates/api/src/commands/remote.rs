@@ -2,10 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, Param};
 use crate::commands::ports::port_id;
 use crate::commands::traffic::duration;
 use crate::fields::{FieldError, Fields};
+use crate::method::{Method, StatelessMethod};
 
 /// In `count`: frames keep the source MAC of the capture.
 const CAPTURE_SOURCE_MAC: u32 = 1 << 31;
@@ -99,7 +100,7 @@ fn speedup(fields: &Fields<'_>) -> Result<f64, FieldError> {
 
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[Command {
-    method: Method::PushRemote,
+    method: Method::Stateless(StatelessMethod::PushRemote),
     name: "push_remote",
     access: Access::Owner,
     doc: "Sends the packets of a capture file (pcap, pcapng or ERF, Ethernet), which the server reads \

@@ -1,7 +1,8 @@
 //! Commands about the server itself: version, handshake, facts, shutdown.
 
-use crate::command::{Access, Command, Example, Kind, Method, Param};
+use crate::command::{Access, Command, Example, Kind, Param};
 use crate::fields::{FieldError, Fields};
+use crate::method::{Method, ServerMethod};
 use serde::Serialize;
 
 /// Parameters of `api_sync_v2`.
@@ -235,7 +236,7 @@ pub struct CoreUtilization {
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::Ping,
+        method: Method::Server(ServerMethod::Ping),
         name: "ping",
         access: Access::Open,
         doc: "Asks whether the server is there, and what its clock says. A synchronized start \
@@ -250,7 +251,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::Version,
+        method: Method::Server(ServerMethod::Version),
         name: "get_version",
         access: Access::Open,
         doc: "The server's version and mode.",
@@ -265,7 +266,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::ApiSyncV2,
+        method: Method::Server(ServerMethod::ApiSyncV2),
         name: "api_sync_v2",
         access: Access::Open,
         doc: "The handshake: client and server agree on a mode and a version. Every later request \
@@ -299,7 +300,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| ApiSyncV2::parse(f).map(drop),
     },
     Command {
-        method: Method::ApiSync,
+        method: Method::Server(ServerMethod::ApiSync),
         name: "api_sync",
         access: Access::Open,
         doc: "The older form of the handshake, which some graphical clients use.",
@@ -317,7 +318,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| ApiSync::parse(f).map(drop),
     },
     Command {
-        method: Method::SupportedCommands,
+        method: Method::Server(ServerMethod::SupportedCommands),
         name: "get_supported_cmds",
         access: Access::Api,
         doc: "The names of all commands that this server knows.",
@@ -331,7 +332,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::SystemInfo,
+        method: Method::Server(ServerMethod::SystemInfo),
         name: "get_system_info",
         access: Access::Api,
         doc: "Facts about the machine, the data threads and the ports. They do not change while \
@@ -350,7 +351,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::Utilization,
+        method: Method::Server(ServerMethod::Utilization),
         name: "get_utilization",
         access: Access::Api,
         doc: "How busy the data threads were, and how much room transmit queues have.",
@@ -372,7 +373,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::SetGlobalConfig,
+        method: Method::Server(ServerMethod::SetGlobalConfig),
         name: "set_global_cfg",
         access: Access::Api,
         doc: "Sets TRex's switches for its scheduler. They are remembered and have no effect: \
@@ -398,7 +399,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| SetGlobalConfig::parse(f).map(drop),
     },
     Command {
-        method: Method::GlobalConfig,
+        method: Method::Server(ServerMethod::GlobalConfig),
         name: "get_global_cfg",
         access: Access::Api,
         doc: "What `set_global_cfg` set, of which nothing has an effect.",
@@ -412,7 +413,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::Shutdown,
+        method: Method::Server(ServerMethod::Shutdown),
         name: "shutdown",
         access: Access::Api,
         doc: "Ends the server. Traffic stops.",

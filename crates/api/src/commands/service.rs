@@ -1,9 +1,10 @@
 //! Commands about what a port receives: service mode and the receive queue.
 
-use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, Param};
 use crate::commands::ports::port_id;
 use crate::fields::{FieldError, Fields};
 use crate::limits::CAPTURE_PACKETS_MAX;
+use crate::method::{CaptureMethod, Method};
 
 /// Parameters of `service`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +69,7 @@ impl SetRxFeature {
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::Service,
+        method: Method::Capture(CaptureMethod::Service),
         name: "service",
         access: Access::Owner,
         doc: "Service mode: the port answers echo requests to its addresses, and may have a \
@@ -100,7 +101,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| Service::parse(f).map(drop),
     },
     Command {
-        method: Method::SetRxFeature,
+        method: Method::Capture(CaptureMethod::SetRxFeature),
         name: "set_rx_feature",
         access: Access::Api,
         doc: "Switches a receive feature. `queue` keeps the last `size` frames that the port \
@@ -131,7 +132,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| SetRxFeature::parse(f).map(drop),
     },
     Command {
-        method: Method::RxQueuePackets,
+        method: Method::Capture(CaptureMethod::RxQueuePackets),
         name: "get_rx_queue_pkts",
         access: Access::Api,
         doc: "Takes all frames out of the receive queue of a port in service mode.",

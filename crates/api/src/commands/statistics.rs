@@ -1,8 +1,9 @@
 //! Commands that read counters and rates.
 
-use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, Param};
 use crate::commands::ports::port_id;
 use crate::fields::{FieldError, Fields};
+use crate::method::{Method, PortMethod, ServerMethod};
 use serde::Serialize;
 
 /// Parameters of `get_port_stats`.
@@ -196,7 +197,7 @@ pub struct XstatsValues {
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::GlobalStats,
+        method: Method::Server(ServerMethod::GlobalStats),
         name: "get_global_stats",
         access: Access::Api,
         doc: "Rates and counters of the whole server. Rates are over the last second: the \
@@ -214,7 +215,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::PortStats,
+        method: Method::Ports(PortMethod::PortStats),
         name: "get_port_stats",
         access: Access::Api,
         doc: "Counters and rates of a port. Rates as in `get_global_stats`.",
@@ -242,7 +243,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| PortStatsParams::parse(f).map(drop),
     },
     Command {
-        method: Method::PortXstatsNames,
+        method: Method::Ports(PortMethod::PortXstatsNames),
         name: "get_port_xstats_names",
         access: Access::Api,
         doc: "The names of the extended counters: ours, then those that interfaces (`kernel_*`) and \
@@ -257,7 +258,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| port_id(f).map(drop),
     },
     Command {
-        method: Method::PortXstatsValues,
+        method: Method::Ports(PortMethod::PortXstatsValues),
         name: "get_port_xstats_values",
         access: Access::Api,
         doc: "The values of a port's extended counters.",

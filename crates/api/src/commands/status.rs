@@ -1,6 +1,7 @@
 //! The command that tells what a server does: who owns what, and what runs since when.
 
-use crate::command::{Access, Command, Example, Method};
+use crate::command::{Access, Command, Example};
+use crate::method::{Method, ServerMethod};
 use serde::Serialize;
 
 /// Reply of `get_status`.
@@ -70,7 +71,7 @@ pub struct RunUse {
 
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[Command {
-    method: Method::Status,
+    method: Method::Server(ServerMethod::Status),
     name: "get_status",
     access: Access::Api,
     doc: "Tells who owns which port, and what runs since when. TRex's servers do not have it.",

@@ -2,10 +2,11 @@
 
 pub mod stream;
 
-use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, PROFILE_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param};
 use crate::commands::ports::{port_id, profile_id};
 use crate::commands::traffic::ProfileParams;
 use crate::fields::{FieldError, Fields};
+use crate::method::{Method, StatelessMethod};
 use serde_json::Value;
 
 /// Parameters of `add_stream`.
@@ -69,7 +70,7 @@ const GET_PKT: Param = Param::optional("get_pkt", Kind::Boolean, "true", "Accept
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::ProfileList,
+        method: Method::Stateless(StatelessMethod::ProfileList),
         name: "get_profile_list",
         access: Access::Api,
         doc: "The profiles on a port. The profile `_` is always there; others appear with their \
@@ -84,7 +85,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| port_id(f).map(drop),
     },
     Command {
-        method: Method::StreamList,
+        method: Method::Stateless(StatelessMethod::StreamList),
         name: "get_stream_list",
         access: Access::Api,
         doc: "The numbers of a profile's streams.",
@@ -98,7 +99,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| ProfileParams::parse(f).map(drop),
     },
     Command {
-        method: Method::AllStreams,
+        method: Method::Stateless(StatelessMethod::AllStreams),
         name: "get_all_streams",
         access: Access::Api,
         doc: "All streams of a profile, as they were given to `add_stream`.",
@@ -116,7 +117,7 @@ pub const COMMANDS: &[Command] = &[
         },
     },
     Command {
-        method: Method::Stream,
+        method: Method::Stateless(StatelessMethod::Stream),
         name: "get_stream",
         access: Access::Api,
         doc: "One stream, as it was given to `add_stream`.",
@@ -130,7 +131,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| StreamParams::parse(f).map(drop),
     },
     Command {
-        method: Method::AddStream,
+        method: Method::Stateless(StatelessMethod::AddStream),
         name: "add_stream",
         access: Access::Owner,
         doc: "Adds a stream to a profile, which must not be transmitting. Each field is checked \
@@ -157,7 +158,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| AddStream::parse(f).map(drop),
     },
     Command {
-        method: Method::RemoveStream,
+        method: Method::Stateless(StatelessMethod::RemoveStream),
         name: "remove_stream",
         access: Access::Owner,
         doc: "Removes a stream from a profile, which must not be transmitting.",
@@ -175,7 +176,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| StreamParams::parse(f).map(drop),
     },
     Command {
-        method: Method::RemoveAllStreams,
+        method: Method::Stateless(StatelessMethod::RemoveAllStreams),
         name: "remove_all_streams",
         access: Access::Owner,
         doc: "Removes all streams of a profile, or of all profiles with `*`. None of them may be \

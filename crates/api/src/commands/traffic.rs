@@ -1,8 +1,9 @@
 //! Commands that start and stop traffic.
 
-use crate::command::{Access, Command, Example, Kind, Method, PORT_ID, PROFILE_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param};
 use crate::commands::ports::{port_id, profile_id};
 use crate::fields::{FieldError, Fields};
+use crate::method::{Method, StatelessMethod};
 use serde::Serialize;
 
 /// Parameters of `start_traffic`.
@@ -180,7 +181,7 @@ pub struct Started {
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::StartTraffic,
+        method: Method::Stateless(StatelessMethod::StartTraffic),
         name: "start_traffic",
         access: Access::Owner,
         doc: "Starts a profile. Events 10 (profile started) and, for the first profile of the \
@@ -235,7 +236,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| StartTraffic::parse(f).map(drop),
     },
     Command {
-        method: Method::Validate,
+        method: Method::Stateless(StatelessMethod::Validate),
         name: "validate",
         access: Access::Owner,
         doc: "Compiles a profile as `start_traffic` does, and tells its rates at a multiplier of \
@@ -256,7 +257,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| ProfileParams::parse(f).map(drop),
     },
     Command {
-        method: Method::StopTraffic,
+        method: Method::Stateless(StatelessMethod::StopTraffic),
         name: "stop_traffic",
         access: Access::Owner,
         doc: "Stops a profile, or all of the port with `*`. The reply comes when the data \

@@ -2,9 +2,10 @@
 
 use std::net::Ipv4Addr;
 
-use crate::command::{Access, Command, Example, Kind, Method, Param, Stateful};
+use crate::command::{Access, Command, Example, Kind, Param};
 use crate::fields::{FieldError, Fields};
 use crate::limits::IGNORED_MAX;
+use crate::method::{Method, StatefulMethod};
 
 /// Parameters of `get_traffic_dist`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +139,7 @@ const IS_RANGE: Param = Param::required(
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::Stateful(Stateful::TrafficDistribution),
+        method: Method::Stateful(StatefulMethod::TrafficDistribution),
         name: "get_traffic_dist",
         access: Access::Api,
         doc: "Which data thread of which client port would have which addresses of a pool.",
@@ -165,7 +166,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| TrafficDistribution::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::EnableClients),
+        method: Method::Stateful(StatefulMethod::EnableClients),
         name: "enable_disable_client",
         access: Access::Api,
         doc: "Lets clients begin flows or not. Those that have begun go on.",
@@ -183,7 +184,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| EnableClients::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::ClientsInfoStart),
+        method: Method::Stateful(StatefulMethod::ClientsInfoStart),
         name: "get_clients_info_start",
         access: Access::Api,
         doc: "Asks about clients; `get_clients_info_pull` has the answer.",
@@ -197,7 +198,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| Clients::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::ClientsInfoPull),
+        method: Method::Stateful(StatefulMethod::ClientsInfoPull),
         name: "get_clients_info_pull",
         access: Access::Api,
         doc: "The answer to the last `get_clients_info_start`, as things stand now.",
@@ -212,7 +213,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::Stateful(Stateful::SetIgnoredMacs),
+        method: Method::Stateful(StatefulMethod::SetIgnoredMacs),
         name: "set_ignored_macs",
         access: Access::Api,
         doc: "Answers nothing, not even by a reset, to frames from these MAC addresses. They replace \
@@ -231,7 +232,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| ignored_macs(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::IgnoredMacs),
+        method: Method::Stateful(StatefulMethod::IgnoredMacs),
         name: "get_ignored_macs",
         access: Access::Api,
         doc: "The MAC addresses of `set_ignored_macs`.",
@@ -245,7 +246,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::Stateful(Stateful::SetIgnoredIps),
+        method: Method::Stateful(StatefulMethod::SetIgnoredIps),
         name: "set_ignored_ips",
         access: Access::Api,
         doc: "As `set_ignored_macs`, with IPv4 addresses.",
@@ -263,7 +264,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| ignored_addresses(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::IgnoredIps),
+        method: Method::Stateful(StatefulMethod::IgnoredIps),
         name: "get_ignored_ips",
         access: Access::Api,
         doc: "The IPv4 addresses of `set_ignored_ips`.",

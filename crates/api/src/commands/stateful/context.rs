@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::command::{Access, Command, Example, Kind, Method, Param, Stateful};
+use crate::command::{Access, Command, Example, Kind, Param};
 use crate::commands::ports::{LEASE_S, lease_s};
 use crate::fields::{FieldError, Fields};
 use crate::limits::USER_BYTES_MAX;
+use crate::method::{Method, StatefulMethod};
 
 /// Parameters of `acquire` in stateful mode.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,7 +109,7 @@ impl ContextService {
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::Stateful(Stateful::Acquire),
+        method: Method::Stateful(StatefulMethod::Acquire),
         name: "acquire",
         access: Access::Api,
         doc: "Takes stateful mode, with its ports. There is one owner; with `force` it changes. Where \
@@ -148,7 +149,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| AcquireContext::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::Release),
+        method: Method::Stateful(StatefulMethod::Release),
         name: "release",
         access: Access::Context,
         doc: "Gives the server back. Traffic goes on.",
@@ -162,7 +163,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::Stateful(Stateful::Sync),
+        method: Method::Stateful(StatefulMethod::Sync),
         name: "sync",
         access: Access::Api,
         doc: "What the profiles do. States: 0 idle, 1 loaded, 2 parse, 3 build, 4 transmit, 5 \
@@ -183,7 +184,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| Sync::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::IncEpoch),
+        method: Method::Stateful(StatefulMethod::IncEpoch),
         name: "inc_epoch",
         access: Access::Context,
         doc: "Begins a new epoch, so that clients ask anew what counters there are.",
@@ -197,7 +198,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::Stateful(Stateful::Service),
+        method: Method::Stateful(StatefulMethod::Service),
         name: "service",
         access: Access::Context,
         doc: "Switches service mode of all ports. In it, frames that belong to no flow are shown to \

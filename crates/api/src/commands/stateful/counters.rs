@@ -1,10 +1,11 @@
 //! Commands that read the counters of stateful traffic.
 
 use super::profiles::STATEFUL_PROFILE_ID;
-use crate::command::{Access, Command, Example, Kind, Method, Param, Stateful};
+use crate::command::{Access, Command, Example, Kind, Param};
 use crate::commands::ports::profile_id;
 use crate::fields::{FieldError, Fields};
 use crate::limits::GROUPS_ASKED_MAX;
+use crate::method::{Method, StatefulMethod};
 
 /// Parameters of `get_dynamic_counter_desc`: a profile, or the sum of all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +115,7 @@ const NO_VALUES: &str = r#"{"name": "counter vals", "epoch": 1, "client": {}, "s
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::Stateful(Stateful::CounterDescriptions),
+        method: Method::Stateful(StatefulMethod::CounterDescriptions),
         name: "get_counter_desc",
         access: Access::Api,
         doc: "The counters of stateful traffic: the same for each profile, each template group, and \
@@ -132,7 +133,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| profile_id(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::CounterValues),
+        method: Method::Stateful(StatefulMethod::CounterValues),
         name: "get_counter_values",
         access: Access::Api,
         doc: "The counters of a profile, since its last start. What belongs to no flow (the last part \
@@ -147,7 +148,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| profile_id(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::TotalCounterValues),
+        method: Method::Stateful(StatefulMethod::TotalCounterValues),
         name: "get_total_counter_values",
         access: Access::Api,
         doc: "The counters of all profiles together, since traffic began when none ran.",
@@ -161,7 +162,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::Stateful(Stateful::DynamicDescriptions),
+        method: Method::Stateful(StatefulMethod::DynamicDescriptions),
         name: "get_dynamic_counter_desc",
         access: Access::Api,
         doc: "Counters that are there only while something has them.",
@@ -183,7 +184,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| DynamicDescriptions::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::DynamicValues),
+        method: Method::Stateful(StatefulMethod::DynamicValues),
         name: "get_dynamic_counter_values",
         access: Access::Api,
         doc: "The values of dynamic counters of a profile.",
@@ -197,7 +198,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| DynamicValues::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::TotalDynamicValues),
+        method: Method::Stateful(StatefulMethod::TotalDynamicValues),
         name: "get_total_dynamic_counter_values",
         access: Access::Api,
         doc: "The values of dynamic counters of all profiles together.",
@@ -211,7 +212,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| DynamicValues::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::GroupNames),
+        method: Method::Stateful(StatefulMethod::GroupNames),
         name: "get_tg_names",
         access: Access::Api,
         doc: "The template groups of a profile that has been started.",
@@ -235,7 +236,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| GroupNames::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::GroupStats),
+        method: Method::Stateful(StatefulMethod::GroupStats),
         name: "get_tg_id_stats",
         access: Access::Api,
         doc: "The counters of template groups of a profile, since its last start.",

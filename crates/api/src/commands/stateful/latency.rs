@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::command::{Access, Command, Example, Kind, Method, Param, Stateful};
+use crate::command::{Access, Command, Example, Kind, Param};
 use crate::fields::{FieldError, Fields};
+use crate::method::{Method, StatefulMethod};
 
 /// Most echo requests a second of a port.
 pub const ECHO_PPS_MAX: f64 = 1e6;
@@ -111,7 +112,7 @@ const MULT: Param = Param::required(
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::Stateful(Stateful::StartLatency),
+        method: Method::Stateful(StatefulMethod::StartLatency),
         name: "start_latency",
         access: Access::Context,
         doc: "Has each client port send ICMP echo requests, which its server port answers. Each \
@@ -159,7 +160,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| StartLatency::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::StopLatency),
+        method: Method::Stateful(StatefulMethod::StopLatency),
         name: "stop_latency",
         access: Access::Context,
         doc: "Sends no more echo requests. What is under way is still measured, for a second.",
@@ -173,7 +174,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::Stateful(Stateful::UpdateLatency),
+        method: Method::Stateful(StatefulMethod::UpdateLatency),
         name: "update_latency",
         access: Access::Context,
         doc: "Changes how many echo requests are sent a second.",
@@ -187,7 +188,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| UpdateLatency::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::LatencyStats),
+        method: Method::Stateful(StatefulMethod::LatencyStats),
         name: "get_latency_stats",
         access: Access::Api,
         doc: "What echo streams measured since they were last started, also when they are over.",

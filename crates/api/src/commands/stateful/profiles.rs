@@ -1,8 +1,9 @@
 //! Commands that bring stateful profiles to the server, list them, and take them away.
 
-use crate::command::{Access, Command, Example, Kind, Method, Param, Stateful};
+use crate::command::{Access, Command, Example, Kind, Param};
 use crate::commands::ports::profile_id;
 use crate::fields::{FieldError, Fields};
+use crate::method::{Method, StatefulMethod};
 
 /// The parameter of commands on one stateful profile.
 pub const STATEFUL_PROFILE_ID: Param =
@@ -84,7 +85,7 @@ impl StatefulProfileList {
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::Stateful(Stateful::ProfileFragment),
+        method: Method::Stateful(StatefulMethod::ProfileFragment),
         name: "profile_fragment",
         access: Access::Context,
         doc: "Loads a profile, as JSON in parts. With the first part it begins anew; with the last it \
@@ -108,7 +109,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| Fragment::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::ProfileClear),
+        method: Method::Stateful(StatefulMethod::ProfileClear),
         name: "profile_clear",
         access: Access::Context,
         doc: "Takes a profile away: event 60 with state 6, and a little later event 61. The profile \
@@ -123,7 +124,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| profile_id(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::ProfileList),
+        method: Method::Stateful(StatefulMethod::ProfileList),
         name: "get_profile_list",
         access: Access::Context,
         doc: "The profiles. `_` is always there.",

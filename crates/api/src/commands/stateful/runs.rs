@@ -1,9 +1,10 @@
 //! Commands that start, stop and change stateful traffic, and ask about its flows.
 
 use super::profiles::STATEFUL_PROFILE_ID;
-use crate::command::{Access, Command, Example, Kind, Method, Param, Stateful};
+use crate::command::{Access, Command, Example, Kind, Param};
 use crate::commands::ports::profile_id;
 use crate::fields::{FieldError, Fields};
+use crate::method::{Method, StatefulMethod};
 
 /// Parameters of `start`.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,7 +135,7 @@ const MULT: Param = Param::required(
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::Stateful(Stateful::Start),
+        method: Method::Stateful(StatefulMethod::Start),
         name: "start",
         access: Access::Context,
         doc: "Starts a profile: events 60 with states 2 (unless it was read before), 3 and 4. When \
@@ -201,7 +202,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| StartProfile::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::Stop),
+        method: Method::Stateful(StatefulMethod::Stop),
         name: "stop",
         access: Access::Context,
         doc: "Stops a profile: no more flows begin, and those that there are end: at once if it was \
@@ -217,7 +218,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| profile_id(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::Update),
+        method: Method::Stateful(StatefulMethod::Update),
         name: "update",
         access: Access::Context,
         doc: "Gives a profile that runs another multiplier, in place of the one that it has.",
@@ -235,7 +236,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| UpdateProfile::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::FlowRates),
+        method: Method::Stateful(StatefulMethod::FlowRates),
         name: "get_flow_rates",
         access: Access::Api,
         doc: "What a profile was asked for against what it does. A server of TRex does not know this \
@@ -256,7 +257,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| profile_id(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::FlowInfo),
+        method: Method::Stateful(StatefulMethod::FlowInfo),
         name: "get_flow_info",
         access: Access::Api,
         doc: "What TCP knows of the flows of a profile that was started with `dump_interval`. Records \

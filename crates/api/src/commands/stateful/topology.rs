@@ -4,11 +4,12 @@ use std::net::Ipv4Addr;
 
 use serde_json::Value;
 
-use crate::command::{Access, Command, Example, Method, Stateful};
+use crate::command::{Access, Command, Example};
 use crate::commands::layers::mac;
 use crate::commands::stateful::objects;
 use crate::commands::stateful::profiles::{FRAGMENT, Fragment};
 use crate::fields::{FieldError, Fields};
+use crate::method::{Method, StatefulMethod};
 
 /// A topology, as JSON has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,7 +113,7 @@ fn gateway(fields: &Fields<'_>) -> Result<Gateway, FieldError> {
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::Stateful(Stateful::Topology),
+        method: Method::Stateful(StatefulMethod::Topology),
         name: "topo_get",
         access: Access::Api,
         doc: "The topology that was loaded.",
@@ -126,7 +127,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::Stateful(Stateful::TopologyFragment),
+        method: Method::Stateful(StatefulMethod::TopologyFragment),
         name: "topo_fragment",
         access: Access::Context,
         doc: "Loads a topology, as JSON in parts, as `profile_fragment` does; `profile_id` means \
@@ -149,7 +150,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| Fragment::parse(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::TopologyClear),
+        method: Method::Stateful(StatefulMethod::TopologyClear),
         name: "topo_clear",
         access: Access::Context,
         doc: "Forgets the topology.",

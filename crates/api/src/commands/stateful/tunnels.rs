@@ -2,9 +2,10 @@
 //!
 //! They are here because clients ask before they need one.
 
-use crate::command::{Access, Command, Example, Kind, Method, Param, Stateful};
+use crate::command::{Access, Command, Example, Kind, Param};
 use crate::commands::stateful::profiles::FRAGMENT;
 use crate::fields::{FieldError, Fields};
+use crate::method::{Method, StatefulMethod};
 
 /// Parameters of the commands on a kind of tunnel: which.
 pub fn tunnel_type(fields: &Fields<'_>) -> Result<u32, FieldError> {
@@ -36,7 +37,7 @@ const NO_TUNNELS: &[&str] = &["always: this server has no tunnels"];
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
-        method: Method::Stateful(Stateful::TunnelSupported),
+        method: Method::Stateful(StatefulMethod::TunnelSupported),
         name: "is_tunnel_supported",
         access: Access::Api,
         doc: "Whether there are tunnels of a kind.",
@@ -50,7 +51,7 @@ pub const COMMANDS: &[Command] = &[
         check: |f| tunnel_type(f).map(drop),
     },
     Command {
-        method: Method::Stateful(Stateful::ActivateTunnel),
+        method: Method::Stateful(StatefulMethod::ActivateTunnel),
         name: "activate_tunnel_mode",
         access: Access::Api,
         doc: "Switches tunnels on or off.",
@@ -72,7 +73,7 @@ pub const COMMANDS: &[Command] = &[
         check: check_activate,
     },
     Command {
-        method: Method::Stateful(Stateful::UpdateTunnelClient),
+        method: Method::Stateful(StatefulMethod::UpdateTunnelClient),
         name: "update_tunnel_client",
         access: Access::Api,
         doc: "Puts clients into tunnels.",
@@ -89,7 +90,7 @@ pub const COMMANDS: &[Command] = &[
         check: check_update,
     },
     Command {
-        method: Method::Stateful(Stateful::TunnelTopology),
+        method: Method::Stateful(StatefulMethod::TunnelTopology),
         name: "tunnel_topo_get",
         access: Access::Api,
         doc: "The tunnels that were loaded.",
@@ -103,7 +104,7 @@ pub const COMMANDS: &[Command] = &[
         check: |_| Ok(()),
     },
     Command {
-        method: Method::Stateful(Stateful::TunnelTopologyFragment),
+        method: Method::Stateful(StatefulMethod::TunnelTopologyFragment),
         name: "tunnel_topo_fragment",
         access: Access::Context,
         doc: "Loads tunnels.",
@@ -117,7 +118,7 @@ pub const COMMANDS: &[Command] = &[
         check: check_fragment,
     },
     Command {
-        method: Method::Stateful(Stateful::TunnelTopologyClear),
+        method: Method::Stateful(StatefulMethod::TunnelTopologyClear),
         name: "tunnel_topo_clear",
         access: Access::Context,
         doc: "Forgets tunnels.",

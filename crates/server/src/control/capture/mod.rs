@@ -4,7 +4,7 @@ pub(super) mod service;
 
 use allosaur_api::commands::captures::{Capture, CapturePort, FetchedPacket, StartCapture};
 use allosaur_api::commands::ports::port_id;
-use allosaur_api::{Error, Fields};
+use allosaur_api::{CaptureMethod, Error, Fields};
 use allosaur_engine::capture::{CaptureSettings, Captured, Origin, Overflow};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,6 +22,24 @@ const _: () = {
 };
 
 impl Control {
+    /// One arm for each command of the domain.
+    pub(super) fn call_capture(
+        &mut self,
+        method: CaptureMethod,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
+        match method {
+            CaptureMethod::Service => self.service(fields),
+            CaptureMethod::SetRxFeature => self.set_rx_feature(fields),
+            CaptureMethod::RxQueuePackets => self.rx_queue_packets(fields),
+            CaptureMethod::Capture => self.capture(fields, view),
+            CaptureMethod::StartCapturePort => self.start_capture_port(fields, view),
+            CaptureMethod::StopCapturePort => self.stop_capture_port(fields),
+            CaptureMethod::SetCapturePortFilter => self.set_capture_port_filter(fields),
+        }
+    }
+
     pub(super) fn capture(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         match Capture::parse(fields)? {
             Capture::Start(params) => self.start_capture(&params, view),

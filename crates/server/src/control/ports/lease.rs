@@ -5,7 +5,7 @@
 //! itself stood still, the requests that wait are read before anybody is taken for silent.
 
 use allosaur_api::events::Event;
-use allosaur_api::{Access, Fields, Method};
+use allosaur_api::{Access, Fields, Method, ServerMethod};
 use allosaur_engine::time::{Nanos, SECOND};
 
 use crate::control::ports::owner::Step;
@@ -28,7 +28,9 @@ impl Control {
                 .and_then(|id| self.ports.get(usize::from(id)))
                 .and_then(|port| Some(port.owner.as_ref()?.session)),
             Access::Context => self.room.owner.as_ref().map(|owner| owner.session),
-            _ if method == Method::AsyncEvents => fields.uint32("session_id").ok(),
+            _ if method == Method::Server(ServerMethod::AsyncEvents) => {
+                fields.uint32("session_id").ok()
+            }
             _ => None,
         };
         let Some(session) = session else { return };

@@ -14,7 +14,7 @@ use allosaur_api::commands::ports::{
 };
 use allosaur_api::events::Event;
 use allosaur_api::limits::VXLAN_PORTS_MAX;
-use allosaur_api::{Error, Fields};
+use allosaur_api::{Error, Fields, PortMethod};
 use allosaur_engine::flow_stats::{self, VxlanPorts};
 use allosaur_engine::time::Nanos;
 use serde_json::{Map, Value, json};
@@ -34,6 +34,29 @@ const FIXED_ATTRIBUTES: [&str; 3] = ["link_status", "led_status", "flow_ctrl_mod
 const _: () = assert!(VXLAN_PORTS_MAX <= flow_stats::VXLAN_PORTS_MAX);
 
 impl Control {
+    /// One arm for each command of the domain.
+    pub(super) fn call_ports(
+        &mut self,
+        method: PortMethod,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
+        match method {
+            PortMethod::PortStatus => self.port_status(fields),
+            PortMethod::Owner => self.owner(fields),
+            PortMethod::SetPortAttribute => self.set_port_attribute(fields, view),
+            PortMethod::Acquire => self.acquire(fields, view),
+            PortMethod::Release => self.release(fields, view),
+            PortMethod::SetL2 => self.set_l2(fields),
+            PortMethod::SetL3 => self.set_l3(fields),
+            PortMethod::ConfigureIpv6 => self.configure_ipv6(fields),
+            PortMethod::SetVlan => self.set_vlan(fields),
+            PortMethod::PortStats => self.port_stats(fields, view),
+            PortMethod::PortXstatsNames => self.port_xstats_names(fields, view),
+            PortMethod::PortXstatsValues => self.port_xstats_values(fields, view),
+        }
+    }
+
     pub(super) fn port_status(&mut self, fields: &Fields<'_>) -> Reply {
         let params = PortStatusParams::parse(fields)?;
         let port = self.port(params.port)?;

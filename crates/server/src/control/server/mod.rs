@@ -13,7 +13,7 @@ use allosaur_api::commands::server::{
     ApiSync, ApiSyncV2, CoreUtilization, Pong, PortInfo, RxInfo, SetGlobalConfig, Shutdown,
     SystemInfo, Utilization, Version,
 };
-use allosaur_api::{Error, Fields, commands};
+use allosaur_api::{Error, Fields, ServerMethod, commands};
 use allosaur_engine::flow_stats::FLOW_GROUPS;
 use serde_json::{Value, json};
 
@@ -57,6 +57,31 @@ const BUFFER_SIZES: [(&str, usize); 8] = [
 ];
 
 impl Control {
+    /// One arm for each command of the domain.
+    pub(super) fn call_server(
+        &mut self,
+        method: ServerMethod,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
+        match method {
+            ServerMethod::Ping => self.ping(view),
+            ServerMethod::Version => self.version(fields),
+            ServerMethod::ApiSync => self.api_sync(fields),
+            ServerMethod::ApiSyncV2 => self.api_sync_v2(fields),
+            ServerMethod::SupportedCommands => self.supported_commands(fields),
+            ServerMethod::SystemInfo => self.system_info(),
+            ServerMethod::Utilization => self.utilization(view),
+            ServerMethod::SetGlobalConfig => self.set_global_config(fields),
+            ServerMethod::GlobalConfig => self.global_config(),
+            ServerMethod::Shutdown => self.shutdown(fields, view),
+            ServerMethod::Status => self.status(fields, view),
+            ServerMethod::GlobalStats => reply(&self.global_stats(view)),
+            ServerMethod::PublishNow => self.publish_now(fields, view),
+            ServerMethod::AsyncEvents => self.async_events(fields, view),
+        }
+    }
+
     /// What a request is for; without a handshake before, the mode that ports begin in.
     pub(super) fn api(&self, fields: &Fields<'_>) -> Api {
         api_of(self.request_mode(fields))

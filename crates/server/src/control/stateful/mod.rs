@@ -36,7 +36,7 @@ mod upload;
 use std::collections::BTreeMap;
 
 use allosaur_api::events::StatefulPhase;
-use allosaur_api::{Fields, Stateful as Method};
+use allosaur_api::{Fields, StatefulMethod as Method};
 use allosaur_engine::stateful::{self, RUNS_MAX, RunIndex};
 use allosaur_engine::time::Nanos;
 
