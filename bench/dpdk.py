@@ -58,7 +58,7 @@ def main() -> int:
     for number in range(rounds):
         for case in cases:
             progress(f"round {number + 1} of {rounds}: testpmd and {case}")
-            peer[case].append(_testpmd_pps(options.core) / 1e6)
+            peer[case].append(testpmd_pps(options.core) / 1e6)
             rates[case].append(_ours_pps(options.server, case, seconds, options.core) / 1e6)
     progress("")
     ratios = {
@@ -106,7 +106,7 @@ def _ours_pps(server: Path, case: str, seconds: float, core: int) -> float:
     return float(measured["rate_running_pps"] or measured["rate_pps"])
 
 
-def _testpmd_pps(core: int) -> float:
+def testpmd_pps(core: int) -> float:
     """Give the packets per second that testpmd sends, both ports together."""
     other = min(os.sched_getaffinity(0) - {core}, default=core)
     # The same memory as ours: plain pages where there are no hugepages.

@@ -1,0 +1,379 @@
+"""Flows at scale, in one run and one report: `sudo .venv/bin/python bench/stateful.py [--quick]`.
+
+    yardstick  what `dpdk-testpmd` sends on one core of this machine (txonly, 64 bytes)
+    paper      100 bytes asked, 32 KB answered, a connection each, at rising multipliers, with client and
+               server on one core: over the memory link, and over ports of DPDK
+    sizes      the same with responses of 1 B, 1 KB, 32 KB and 1 MB, and UDP question and answer, all
+               at more than one core can do
+    open       flows that are held open while others come and go: what they take of memory and of a core
+    client     our client, `wrk` and `ab` in front of nginx (one worker) over veth, a connection each
+    server     `wrk` in front of our server and of nginx
+    cores      the paper's profile on more and more cores, beside as many servers that know nothing of
+               each other: more than those do the machine does not give
+
+Rates are per second that the data threads ran, as the kernel counts it, so that neighbours do not count;
+`CPU` is the share of a core that they ran. Each case says what it lacks where it cannot run; `client` and
+`server` need root. Results are kept after each case. The exit code is 1 when a case failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import dpdk
+import loads
+import stateful_report
+import web
+from allosaur import STLError
+from allosaur.cli.flows._measured import Generator, Window
+from allosaur.server import find_binary
+from common import Result, machine, progress, wide_console
+from scaling import separate_cpus
+from stateful_report import CORES, OPEN, PAPER, SIZES, WEB, YARDSTICK, Columns
+
+ROOT = Path(__file__).resolve().parent.parent
+PROFILES = ROOT / "profiles" / "stateful"
+RESULTS = Path(__file__).parent / "results"
+#: The multipliers of the paper, and what lies beyond them.
+MULTIPLIERS = (1_000, 5_000, 10_000, 20_000, 50_000, 87_500, 90_000, 120_000, 160_000, 240_000)
+QUICK_MULTIPLIERS = (1_000, 20_000, 90_000)
+#: Less of what was offered, and the next multiplier would show nothing new.
+CARRIED_MIN = 0.97
+#: More than one core does, and not so much more that counting what was missed is all it does.
+RESPONSES = {"1 B": (1, 600_000), "1 KB": (1024, 500_000), "32 KB": (32 * 1024, 150_000)}
+UDP_FLOWS = 1_000_000
+#: Connections at a time of a size of which more would only wait for each other.
+LONG_BYTES, LONG_AT_ONCE = 1_000_000, 20
+COMING_CPS = 10_000
+OPENING_CPS = 50_000
+OPENING_S_MAX = 600
+COMING_ROOM_S = 5
+CORES_MULTIPLIER = 150_000
+WARM_S = 1.5
+
+Measure = Callable[[argparse.Namespace], Iterator[Result]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One table of the report."""
+
+    name: str
+    title: str
+    columns: Columns
+    measure: Measure
+    why_not: Callable[[argparse.Namespace], str | None] = field(default=lambda _: None)
+    """What it lacks to run here, and what to install."""
+
+
+def main() -> int:
+    """Measure each case, print its table, and keep all that is known so far."""
+    options = _options()
+    cases = [case for case in CASES if not options.only or options.only in case.name]
+    if not cases:
+        names = ", ".join(case.name for case in CASES)
+        print(
+            f"error: --only {options.only}: no case has that in its name; there are {names}", file=sys.stderr
+        )
+        return 2
+    results: Result = {
+        "machine": machine(),
+        "binary": str(options.server),
+        "quick": options.quick,
+        "cases": [],
+    }
+    for case in cases:
+        progress(case.title)
+        kept = _measured(case, options)
+        results["cases"].append(kept)
+        progress("")
+        if case is CASES[0] and kept["rows"]:
+            results["yardstick_mpps"] = statistics.median(row["mpps"] for row in kept["rows"])
+        beside_yardstick(kept["rows"], results.get("yardstick_mpps"))
+        stateful_report.show(kept, case.columns, wide_console())
+        _keep(results, options)
+    print(f"Kept in {options.json}" + (f" and {options.report}" if options.report else ""))
+    return int(any("failed" in one for one in results["cases"]))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few and short measurements")
+    parser.add_argument("--only", metavar="TEXT", help="cases with this in their name [all]")
+    default = RESULTS / f"stateful-{time.strftime('%Y-%m-%d-%H%M%S')}.json"
+    parser.add_argument("--json", type=Path, default=default, help="file for the numbers [bench/results/...]")
+    parser.add_argument("--report", type=Path, help="file for an HTML report with plots")
+    parser.add_argument("--server", type=Path, default=find_binary(), help="the binary")
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="the core [the last]")
+    parser.add_argument("--cores", type=int, nargs="+", default=[1, 2, 4, 8, 16], help="numbers of cores")
+    parser.add_argument("--open", type=int, nargs="+", default=[], help="flows held open [1000000]")
+    parser.add_argument(
+        "--dpdk", default="vdev:net_ring,vdev:net_ring", help="two joined ports of DPDK [%(default)s]"
+    )
+    options = parser.parse_args()
+    options.open = options.open or [100_000 if options.quick else 1_000_000]
+    options.seconds = 1.0 if options.quick else 4.0
+    return options
+
+
+def _measured(case: Case, options: argparse.Namespace) -> Result:
+    """Give what is known of a case: its rows, and why there are no more of them."""
+    kept: Result = {"name": case.name, "title": case.title, "rows": []}
+    if problem := case.why_not(options):
+        return {**kept, "not_run": problem}
+    try:
+        for row in case.measure(options):
+            kept["rows"].append(row)
+    except (STLError, RuntimeError, OSError, subprocess.SubprocessError) as error:
+        kept["failed"] = " ".join(str(error).split())
+    return kept
+
+
+def _keep(results: Result, options: argparse.Namespace) -> None:
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    if options.report:
+        stateful_report.write(options.report, results, {case.name: case.columns for case in CASES})
+
+
+def yardstick(options: argparse.Namespace) -> Iterator[Result]:
+    """What testpmd does, in as many rounds as show how even the machine is."""
+    for number in range(1 if options.quick else 3):
+        progress(f"testpmd, round {number + 1}")
+        yield {"what": f"round {number + 1}", "mpps": dpdk.testpmd_pps(options.core) / 1e6}
+
+
+def _no_testpmd(_: argparse.Namespace) -> str | None:
+    missing = shutil.which("dpdk-testpmd") is None
+    return "there is no `dpdk-testpmd`: install dpdk-dev" if missing else None
+
+
+def paper(ports: Sequence[str], options: argparse.Namespace) -> Iterator[Result]:
+    """The paper's table, line by line, until a multiplier is not carried any more."""
+    for multiplier in QUICK_MULTIPLIERS if options.quick else MULTIPLIERS:
+        progress(f"paper's profile at {multiplier:,}")
+        with Generator(ports, cpus=[options.core], binary=options.server) as generator:
+            generator.start(str(PROFILES / "http.py"), multiplier)
+            window = generator.measure(options.seconds, WARM_S)
+        yield _row(f"{multiplier:,}", window)
+        if not is_carried(window):
+            return
+
+
+def beside_yardstick(rows: Sequence[Result], mpps: float | None) -> None:
+    """Write into rows what a core does of flows for each million packets that testpmd does."""
+    for row in rows if mpps else ():
+        if mpps and row.get("cps_running"):
+            row["per_mpps"] = row["cps_running"] / mpps
+
+
+def is_carried(window: Window) -> bool:
+    """Tell whether as many flows came to be as were offered, but for a few."""
+    return window.opened >= CARRIED_MIN * window.offered
+
+
+def _row(what: str, window: Window) -> Result:
+    return {"what": what, **window.to_json()}
+
+
+def _dpdk_ports(options: argparse.Namespace) -> list[str]:
+    # Commas separate ports and what belongs to a device; a port begins with its kind.
+    parts: list[str] = []
+    for part in options.dpdk.split(","):
+        if part.startswith(("vdev:", "dpdk:", "pci:")) or not parts:
+            parts.append(part)
+        else:
+            parts[-1] += f",{part}"
+    return parts
+
+
+def _paper_on_dpdk(options: argparse.Namespace) -> Iterator[Result]:
+    yield from paper(_dpdk_ports(options), options)
+
+
+def _no_dpdk(options: argparse.Namespace) -> str | None:
+    """Open the ports and try a few flows: a port that gets its own frames back joins no two ends."""
+    try:
+        with Generator(_dpdk_ports(options), cpus=[options.core], binary=options.server) as generator:
+            generator.start(str(PROFILES / "http.py"), 100)
+            closed = generator.measure(1.0, 0.5).closed
+    except (STLError, RuntimeError) as error:
+        if "was built without" in str(error):
+            return "the server was built without DPDK: install libdpdk-dev and run `make install`"
+        return " ".join(str(error).split())
+    if closed:
+        return None
+    return f"no flow came through {options.dpdk}: name two ports that are joined by --dpdk"
+
+
+def sizes(options: argparse.Namespace) -> Iterator[Result]:
+    """Responses of all sizes, and questions by UDP, at more than a core can do."""
+    for name, (size, multiplier) in RESPONSES.items():
+        progress(f"responses of {name}")
+        with Generator(cpus=[options.core], binary=options.server) as generator:
+            generator.start(str(PROFILES / "http.py"), multiplier, response=size)
+            yield _row(f"TCP, {name}", generator.measure(options.seconds, WARM_S))
+    progress("responses of 1 MB")
+    with Generator(cpus=[options.core], binary=options.server) as generator:
+        generator.start(loads.responses(LONG_BYTES, LONG_AT_ONCE))
+        yield _row(f"TCP, 1 MB, {LONG_AT_ONCE} at a time", generator.measure(options.seconds, WARM_S))
+    progress("UDP exchanges")
+    with Generator(cpus=[options.core], binary=options.server) as generator:
+        generator.start(str(PROFILES / "udp_exchange.py"), UDP_FLOWS, rounds=1, size=64)
+        yield _row("UDP, request and answer", generator.measure(options.seconds, WARM_S))
+
+
+def held_open(options: argparse.Namespace) -> Iterator[Result]:
+    """Flows that do nothing, and then the same while others come and go."""
+    for flows in options.open:
+        ends_max = 2 * (flows + COMING_ROOM_S * COMING_CPS)
+        with Generator(cpus=[options.core], flows_max=ends_max, binary=options.server) as generator:
+            # The table is there as soon as any profile runs.
+            generator.start(loads.silent(1, OPENING_CPS))
+            _wait_for(generator, 1)
+            empty = generator.memory_bytes
+            generator.stop()
+            progress(f"opening {flows:,} flows")
+            generator.start(loads.silent(flows, OPENING_CPS))
+            _wait_for(generator, flows)
+            progress(f"{flows:,} flows that do nothing")
+            yield _open_row(flows, "nothing else", generator.measure(options.seconds, WARM_S), empty, options)
+            progress(f"{flows:,} flows, and {COMING_CPS:,} a second beside them")
+            generator.start_beside(str(PROFILES / "http.py"), COMING_CPS, response=100)
+            window = generator.measure(options.seconds, WARM_S)
+            yield _open_row(flows, f"{COMING_CPS:,} a second come and go", window, empty, options)
+
+
+def _wait_for(generator: Generator, flows: int) -> None:
+    """Wait until so many flows are open, at both ends."""
+    until_s = time.monotonic() + OPENING_S_MAX
+    while (found := generator.established()) < flows:
+        if time.monotonic() > until_s:
+            raise RuntimeError(f"only {found:,} of {flows:,} flows were open after {OPENING_S_MAX} s")
+        time.sleep(0.2)
+
+
+def _open_row(flows: int, beside: str, window: Window, empty: int, options: argparse.Namespace) -> Result:
+    ends = 2 * flows
+    row = _row(f"{flows:,} flows, {beside}", window)
+    return {
+        **row,
+        "ends": ends,
+        "bytes_per_end": (window.memory_bytes - empty) / ends,
+        "bytes_per_end_by_server": _bench_bytes_per_end(ends, options.server),
+    }
+
+
+@functools.cache
+def _bench_bytes_per_end(ends: int, binary: Path) -> float:
+    """What the server's own benchmark says of as many ends."""
+    command = [str(binary), "bench", "--flows", str(ends), "--seconds", "0.5"]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return float(json.loads(output)["bytes_per_end"])
+
+
+KINDS = {"AF_PACKET": "af_packet", "AF_XDP": "af_xdp"}
+
+
+def clients(options: argparse.Namespace) -> Iterator[Result]:
+    """Who asks nginx, one after the other."""
+    for name, kind in KINDS.items():
+        progress(f"our client on {name} in front of nginx")
+        yield {"what": f"allosaur, {name}", **web.client_against_nginx(kind, options.seconds, options.server)}
+    for tool in ("wrk", "ab"):
+        if problem := web.why_not(tool):
+            yield {"what": tool, "not_run": problem}
+            continue
+        progress(f"{tool} in front of nginx")
+        yield {"what": tool, **web.tool_against_nginx(tool, options.seconds)}
+
+
+def servers(options: argparse.Namespace) -> Iterator[Result]:
+    """Who answers wrk, one after the other."""
+    for name, kind in KINDS.items():
+        progress(f"our server on {name} behind wrk")
+        yield {"what": f"allosaur, {name}", **web.server_against_wrk(kind, options.seconds, options.server)}
+    if problem := web.why_not("nginx"):
+        yield {"what": "nginx", "not_run": problem}
+        return
+    progress("nginx behind wrk")
+    yield {"what": "nginx", **web.nginx_against_wrk(options.seconds)}
+
+
+def cores(options: argparse.Namespace) -> Iterator[Result]:
+    """One server on n cores, beside n servers on a core each."""
+    cpus = separate_cpus()
+    alone: tuple[float, float] | None = None
+    for count in sorted({1, *options.cores}):
+        if count > len(cpus):
+            return
+        progress(f"{count} cores together, then apart")
+        with Generator(cpus=cpus[:count], binary=options.server) as generator:
+            generator.start(str(PROFILES / "http.py"), CORES_MULTIPLIER * count)
+            window = generator.measure(options.seconds, WARM_S)
+        together, apart = window.cps_running * count, _apart_cps(cpus[:count], options)
+        alone = alone or (together, apart)
+        row = {"cores": count, "together_cps": together, "together_ratio": together / alone[0]}
+        yield {**_row(f"{count}", window), **row, "apart_cps": apart, "apart_ratio": apart / alone[1]}
+
+
+def _apart_cps(cpus: Sequence[int], options: argparse.Namespace) -> float:
+    """Let as many servers run at the same time; give their flows per second that they ran, together."""
+    with contextlib.ExitStack() as stack:
+        every = [stack.enter_context(Generator(cpus=[cpu], binary=options.server)) for cpu in cpus]
+        for generator in every:
+            generator.start(str(PROFILES / "http.py"), CORES_MULTIPLIER)
+        time.sleep(WARM_S)
+        first = [generator.sample() for generator in every]
+        time.sleep(options.seconds)
+        last = [generator.sample() for generator in every]
+    ran = zip(first, last, strict=True)
+    return sum(
+        (new.counters.server.closed_flows - old.counters.server.closed_flows) / (new.ran_s - old.ran_s)
+        for old, new in ran
+    )
+
+
+CASES = (
+    Case("yardstick", "dpdk-testpmd, txonly, 64 bytes, one core", YARDSTICK, yardstick, _no_testpmd),
+    Case(
+        "paper, memory link",
+        "the paper's profile on one core, client and server, over the memory link",
+        PAPER,
+        functools.partial(paper, ("memory", "memory")),
+    ),
+    Case("paper, DPDK", "the same over ports of DPDK", PAPER, _paper_on_dpdk, _no_dpdk),
+    Case("sizes", "more than one core can do, over the memory link", SIZES, sizes),
+    Case("open", "open flows on one core, both ends of each", OPEN, held_open),
+    Case(
+        "client",
+        f"clients in front of nginx over veth, {web.AT_ONCE} connections at a time, {web.BODY_BYTES} B",
+        WEB,
+        clients,
+        lambda _: web.why_not("nginx"),
+    ),
+    Case(
+        "server",
+        f"servers behind wrk over veth, {web.AT_ONCE} connections at a time, {web.BODY_BYTES} B",
+        WEB,
+        servers,
+        lambda _: web.why_not("wrk"),
+    ),
+    Case("cores", "the paper's profile over cores", CORES, cores),
+)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
