@@ -379,6 +379,9 @@ def test_flows_that_end_by_themselves_began_for_as_long_as_was_asked(monkeypatch
         def get_acquired_ports(self) -> list[int]:
             return [0, 1]
 
+        def get_connection_info(self) -> dict[str, Any]:
+            return {"server": "192.0.2.1"}
+
         def get_warnings(self) -> list[str]:
             return []
 

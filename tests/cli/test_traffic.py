@@ -30,6 +30,9 @@ class ScriptedClient:
         self.fail_in = ""
         self.started = False
 
+    def get_connection_info(self) -> dict[str, Any]:
+        return {"server": "192.0.2.1"}
+
     def get_stats(self, ports: Sequence[int]) -> dict[Any, Any]:
         sent = self.packets if self.started else 0
         port = {"opackets": sent, "obytes": 64 * sent, "ipackets": 0, "ibytes": 0, "missed_packets": 0}
@@ -115,6 +118,12 @@ def test_missed_load_fails_the_run_too() -> None:
     assert not verdict.ok
     assert outcome.total.offered_packets == 250
     assert "load not reached: 50 packets were not sent in time (20 %)" in verdict.summary
+
+
+def test_who_missed_load_is_told_what_the_host_took_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_drive.StealTime, "told", lambda self: ["stolen"])
+    assert run(ScriptedClient(missed=2)).hints == ["stolen"]
+    assert run(ScriptedClient()).hints == []
 
 
 def test_a_run_that_sends_nothing_is_no_success() -> None:

@@ -35,6 +35,7 @@ REQUEST = (
 )
 CONFIGURATION = """
 daemon off;
+user root;
 worker_processes 1;
 error_log {folder}/error.log;
 pid {folder}/nginx.pid;
@@ -62,10 +63,6 @@ class Nginx:
         (folder / "root" / "page.html").write_bytes(b"x" * 5000)
         self._configuration = folder / "nginx.conf"
         self._configuration.write_text(CONFIGURATION.format(folder=folder, address=SERVER), encoding="utf-8")
-        # Its workers become another user.
-        for one in (folder, folder / "root", *folder.parents):
-            if one.is_relative_to(Path("/tmp")) and one != Path("/tmp"):
-                one.chmod(one.stat().st_mode | 0o055)
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
