@@ -35,7 +35,7 @@ pub use instruction::{
 pub use program::FieldProgram;
 pub use run::Stage;
 pub use state::State;
-pub use verify::InstructionError;
+pub use verify::{InstructionError, verify};
 
 /// Most packets of one burst.
 pub const BURST: usize = 64;

@@ -31,11 +31,11 @@ pub struct InstructionError {
     pub remedy: String,
 }
 
-/// Checks all instructions for a template of these bytes.
-pub(super) fn verify(
-    instructions: &[Instruction],
-    template: &[u8],
-) -> Result<(), InstructionError> {
+/// Checks all instructions for a template of these bytes. What passes compiles.
+///
+/// # Errors
+/// The first instruction that breaks a rule, with the field and the remedy.
+pub fn verify(instructions: &[Instruction], template: &[u8]) -> Result<(), InstructionError> {
     let mut verifier = Verifier {
         template,
         instructions,

@@ -134,8 +134,8 @@ fn check_stream(
         )));
     }
     if !spec.program.is_empty() {
-        let compiled = vm::FieldProgram::compile(&spec.program, &padded(&spec));
-        compiled.map_err(|error| problem(format!("vm: {error}")))?;
+        let verified = vm::verify(&spec.program, &padded(&spec));
+        verified.map_err(|error| problem(format!("vm: {error}")))?;
     }
     if let Some(counted) = &counted {
         check_countable(&spec, counted, &port.reception.vxlan).map_err(problem)?;
