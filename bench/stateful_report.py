@@ -74,6 +74,7 @@ _ENDS = (
     Column("missed", "missed", _whole),
     Column("drops", "drops", _whole),
     Column("errors", "errors", _counts),
+    Column("others ran", "waited", _percent),
     Column("steal", "steal", _percent),
 )
 _ACTIVE = (

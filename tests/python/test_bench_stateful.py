@@ -39,7 +39,7 @@ def sample(at_s: float, flows: int, **more: Any) -> Sample:
         begun_flows=flows, closed_flows=flows, active_flows=5, tx_packets=6 * flows, rx_packets=4 * flows
     )
     counters = FlowCounters(client, server, more.pop("missed", 0), more.pop("errors", {}))
-    return Sample(at_s, flows * 0.0005, flows * 0.0006, counters, **more)
+    return Sample(at_s, flows * 0.0005, flows * 0.0006, flows * 0.0001, counters, **more)
 
 
 def test_a_window_is_what_grew() -> None:
@@ -54,6 +54,7 @@ def test_a_window_is_what_grew() -> None:
         pytest.approx(0.25),
     )
     assert window.cpu_us == pytest.approx(500.0)
+    assert window.waited == pytest.approx(0.05)
     assert window.packets == 20_000
     assert window.errors == {"tcps_drops": 5, "err_cwf": 1}
     assert (window.drops, window.queue_full, window.active_flows_max) == (3, 4, 12)
@@ -65,14 +66,14 @@ def test_a_window_is_what_grew() -> None:
 def test_clients_alone_are_counted_by_themselves() -> None:
     """In front of a real server nothing is known of the other end."""
     ends = [FlowCounters(SideCounters(begun_flows=n, closed_flows=n)) for n in (10, 40)]
-    window = between(Sample(0.0, 0.0, 0.0, ends[0]), Sample(1.0, 0.0, 0.0, ends[1]))
+    window = between(Sample(0.0, 0.0, 0.0, 0.0, ends[0]), Sample(1.0, 0.0, 0.0, 0.0, ends[1]))
     assert window.closed == 30
     assert (window.cps_running, window.cpu_us) == (0.0, 0.0)
 
 
 def window_of(offered: int, opened: int) -> Window:
     counts = {"closed": opened, "missed": offered - opened, "packets": 0, "wire_bytes": 0, "data_bytes": 0}
-    return Window(1.0, 0.5, 0.5, offered, opened, **counts)
+    return Window(1.0, 0.5, 0.5, 0.0, offered, opened, **counts)
 
 
 def test_multipliers_rise_until_one_is_not_carried(

@@ -56,9 +56,11 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur", "allosaur.api", "allosaur.server", "allosaur.report"),
         *("allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"),
     },
+    "allosaur.cli.plan": {"allosaur", "allosaur.server", "allosaur.cli", "allosaur.cli.flows"},
     "allosaur.cli.commands": {
         *("allosaur", "allosaur.packets", "allosaur.server"),
         *("allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows", "allosaur.cli.demo"),
+        "allosaur.cli.plan",
     },
     "allosaur.cli._main": {"allosaur.cli", "allosaur.cli.commands"},
     "allosaur.cli.trex": {"allosaur.cli", "allosaur.cli.flows", "allosaur.cli._main"},

@@ -20,6 +20,9 @@ FOREVER = -1.0
 _MULTIPLIER = re.compile(
     r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[kmg]?pps|[kmg]?bpsl1|[kmg]?bps|%|)", re.IGNORECASE
 )
+_TARGET = re.compile(
+    r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<prefix>[kmg]?)(?P<unit>cps|pps|bpsl1|bps)", re.IGNORECASE
+)
 _DURATION = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>ms|s|m|h|)", re.IGNORECASE)
 _SCALES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
@@ -35,6 +38,26 @@ class ServerAddress:
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.rpc_port}"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A load to plan for: so many flows, packets or bits a second."""
+
+    value: float
+    unit: str
+    """`cps`, `pps`, `bps` (layer 2) or `bpsl1`."""
+
+
+def target(text: str) -> Target:
+    """Read a target such as `100gbps`, `40gbpsl1`, `200kcps` or `3mpps`."""
+    match = _TARGET.fullmatch(text.strip())
+    if match is None or float(match["number"]) == 0:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a load above zero; write bits (100gbps, 40gbpsl1), flows (200kcps) or packets "
+            "(3mpps) a second"
+        )
+    return Target(float(match["number"]) * _SCALES[match["prefix"].lower()], match["unit"].lower())
 
 
 def multiplier(text: str) -> str:

@@ -11,6 +11,7 @@ from allosaur.cli.commands._demo import Demo
 from allosaur.cli.commands._help import Help
 from allosaur.cli.commands._new import New
 from allosaur.cli.commands._ping import Ping
+from allosaur.cli.commands._plan import Plan
 from allosaur.cli.commands._ports import Ports
 from allosaur.cli.commands._profiles import Profiles
 from allosaur.cli.commands._push import Push
@@ -42,6 +43,7 @@ COMMANDS: tuple[Command, ...] = (
     Ping(),
     Arp(),
     Sim(),
+    Plan(),
     Demo(),
     Version(),
     Help(),

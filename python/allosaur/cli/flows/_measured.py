@@ -25,7 +25,7 @@ from allosaur.report import FlowCounters
 from allosaur.server import LocalServer
 
 if TYPE_CHECKING:
-    from allosaur import ASTFClient, ASTFProfile
+    from allosaur import ASTFClient, ASTFProfile, ASTFProfileLight
 
 _DATA_THREAD = re.compile(r"data-\d+")
 _NAMED_S = 5.0
@@ -42,6 +42,8 @@ class Sample:
     """Time that the data threads ran, all together."""
     server_ran_s: float
     """Time that all threads of the server ran."""
+    waited_s: float
+    """Time that the data threads wanted to run and others did."""
     counters: FlowCounters
     rx_lost: int = 0
     """Frames that were lost on arrival."""
@@ -56,6 +58,7 @@ class Window:
     seconds: float
     ran_s: float
     server_ran_s: float
+    waited_s: float
     offered: int
     opened: int
     closed: int
@@ -95,13 +98,18 @@ class Window:
         return self.ran_s / self.seconds
 
     @property
+    def waited(self) -> float:
+        """The part of the time in which data threads wanted to run and others had their CPU."""
+        return self.waited_s / self.seconds
+
+    @property
     def cpu_us(self) -> float:
         """Microseconds of a core that a flow takes of the data threads."""
         return self.ran_s / self.closed * 1e6 if self.closed else 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers, and those that follow from them."""
-        derived = {name: getattr(self, name) for name in ("cps", "cps_running", "cpu", "cpu_us")}
+        derived = {name: getattr(self, name) for name in ("cps", "cps_running", "cpu", "cpu_us", "waited")}
         rates = {"pps": self.packets / self.seconds, "bps": self.wire_bytes * 8 / self.seconds}
         return {**asdict(self), **derived, **rates, "data_bps": self.data_bytes * 8 / self.seconds}
 
@@ -126,6 +134,7 @@ def between(first: Sample, last: Sample, active_max: int = 0, memory: int = 0, s
         seconds=last.at_s - first.at_s,
         ran_s=last.ran_s - first.ran_s,
         server_ran_s=last.server_ran_s - first.server_ran_s,
+        waited_s=last.waited_s - first.waited_s,
         offered=new.offered_flows - old.offered_flows,
         opened=new.client.begun_flows - old.client.begun_flows,
         closed=ends[1].closed_flows - ends[0].closed_flows,
@@ -196,7 +205,11 @@ class Generator:
         return self._server.pid
 
     def start(
-        self, profile: ASTFProfile | str, multiplier: float = 1.0, servers_only: bool = False, **tunables: Any
+        self,
+        profile: ASTFProfile | ASTFProfileLight | str,
+        multiplier: float = 1.0,
+        servers_only: bool = False,
+        **tunables: Any,
     ) -> None:
         """Start a profile, or a file with one, in the place of what ran before."""
         if isinstance(profile, str):
@@ -239,13 +252,15 @@ class Generator:
     def sample(self) -> Sample:
         """Return what was counted until now."""
         before_s = time.monotonic()
-        ran_s, server_ran_s = self._ran_s()
+        server_ran_s = processes_ran_s([self.pid])
+        ran_s = sum(thread_ran_s(self.pid, thread) for thread in self._threads)
         counters = read(self.client, self._profile)
         total = self.client.get_stats()["total"]
         return Sample(
             (before_s + time.monotonic()) / 2,
             ran_s,
             server_ran_s,
+            sum(thread_waited_s(self.pid, thread) for thread in self._threads),
             counters,
             int(total["rx_lost_packets"]),
             int(total["queue_full"]),
@@ -255,10 +270,6 @@ class Generator:
         """Return the flows of all profiles now, on the side that has more."""
         stats = self.client.get_traffic_stats(skip_zero=False, is_sum=True)
         return max(int(stats[side]["m_active_flows"]) for side in stats)
-
-    def _ran_s(self) -> tuple[float, float]:
-        every = {thread: thread_ran_s(self.pid, thread) for thread in threads(self.pid)}
-        return sum(every.get(thread, 0.0) for thread in self._threads), sum(every.values())
 
     def _data_threads(self) -> list[int]:
         """Return the data threads in their order; they may not have their names yet."""
@@ -283,11 +294,27 @@ def threads(pid: int) -> dict[int, str]:
 
 def thread_ran_s(pid: int, thread: int) -> float:
     """Return how long a thread ran, 0 when it is gone."""
+    return _schedstat(pid, thread)[0] / 1e9
+
+
+def thread_waited_s(pid: int, thread: int) -> float:
+    """Return how long a thread was ready to run and did not, because others ran on its CPU."""
+    return _schedstat(pid, thread)[1] / 1e9
+
+
+def _schedstat(pid: int, thread: int) -> list[int]:
     try:
         text = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text(encoding="ascii")
     except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    return int(text.split()[0]) / 1e9
+        return [0, 0]
+    return [int(word) for word in text.split()]
+
+
+def ran_s_of_data_threads(pid: int) -> float:
+    """Return how long the data threads of a server ran, together."""
+    return sum(
+        thread_ran_s(pid, thread) for thread, name in threads(pid).items() if _DATA_THREAD.fullmatch(name)
+    )
 
 
 def processes_ran_s(pids: Iterable[int]) -> float:
