@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import getpass
+import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .._errors import STLArgumentError, STLConnectionError, STLError, STLRpcError
+from ..rpc import _framing
 from ..rpc._events import Event
 from ..rpc._rpc import Call
 from ..rpc._transport import Transport, ZmqTransport
@@ -61,6 +63,7 @@ class Connection:
         """Begin a session. Raises ``STLError``; the message says where it looked and what to do."""
         transport = self.new_transport()
         session = kind(transport, self.username, self.timeout_s, self.task_timeout_s)
+        session.rpc.trace = self._trace
         self.say(logging.INFO, f"connecting to {transport.address}")
         session.open()
         self.live = session
@@ -89,6 +92,17 @@ class Connection:
         """Write to the log, if it is told so much."""
         if level >= self.level:
             self.logger.log(level, text)
+
+    def _trace(self, kind: str, frame: bytes) -> None:
+        """Write a message to the log at level "debug", as TRex's client does: programs read that."""
+        if self.level > logging.DEBUG:
+            return
+        title = "Sending Request To Server:" if kind == "request" else "Server Response:"
+        try:
+            text = json.dumps(_framing.decode(frame), indent=4, separators=(",", ": "), sort_keys=True)
+        except ValueError:  # the call itself will say what is wrong with it
+            text = repr(frame)
+        self.say(logging.DEBUG, f"\n\n[verbose] {title}\n\n{text}\n")
 
     def session(self) -> Session:
         """The session. Raises ``STLConnectionError`` when there is none."""

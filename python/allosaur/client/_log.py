@@ -47,7 +47,10 @@ class Log:
         return next(name for name, level in LEVELS.items() if level == self._connection.level)
 
     def set_verbose(self, level: str) -> None:
-        """How much is written to the logger: none, critical, error, warning, info or debug."""
+        """How much is written to the logger: none, critical, error, warning, info or debug.
+
+        With "debug" each request and each reply of the server is written.
+        """
         if level not in LEVELS:
             raise STLArgumentError("level", level, list(LEVELS))
         self._connection.level = LEVELS[level]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,8 @@ class Rpc:
         self._lock = threading.RLock()
         self._ids = itertools.count(1)
         self.api_handle: str | None = None
+        #: Told of each message that goes out ("request") and comes back ("reply"), the latter as a frame.
+        self.trace: Callable[[str, bytes], None] = lambda kind, text: None
 
     def call(self, method: str, **params: Any) -> Any:
         """Make one request and return its result.
@@ -95,10 +97,12 @@ class Rpc:
 
     def _send(self, body: Any) -> bytes:
         text = _framing.encode(body)
+        frame = _framing.pack(text) if len(text) >= ZIP_BYTES_MIN else text
         with self._lock:
-            return self._transport.request(
-                _framing.pack(text) if len(text) >= ZIP_BYTES_MIN else text, self._timeout_s
-            )
+            self.trace("request", text)
+            answer = self._transport.request(frame, self._timeout_s)
+            self.trace("reply", answer)
+        return answer
 
     def _settle(self, request: dict[str, Any], answer: Any) -> Reply:
         """Turn an answer into a reply, asking again where the server says so."""
