@@ -57,13 +57,16 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"),
     },
     "allosaur.cli.plan": {"allosaur", "allosaur.server", "allosaur.cli", "allosaur.cli.flows"},
+    "allosaur.cli.console": {"allosaur", "allosaur.api", "allosaur.cli"},
     "allosaur.cli.commands": {
-        *("allosaur", "allosaur.packets", "allosaur.server"),
-        *("allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows", "allosaur.cli.demo"),
+        *("allosaur", "allosaur.packets", "allosaur.server", "allosaur.cli"),
+        *("allosaur.cli.streams", "allosaur.cli.flows", "allosaur.cli.demo", "allosaur.cli.console"),
         "allosaur.cli.plan",
     },
     "allosaur.cli._main": {"allosaur.cli", "allosaur.cli.commands"},
-    "allosaur.cli.trex": {"allosaur.cli", "allosaur.cli.flows", "allosaur.cli._main"},
+    "allosaur.cli.trex": {
+        *("allosaur.cli", "allosaur.cli.flows", "allosaur.cli.console", "allosaur.cli._main"),
+    },
     "trex": {
         *("allosaur", "allosaur._errors", "allosaur._from_api", "allosaur.api", "allosaur.compat"),
         *("allosaur.packets", "allosaur.hlt", "allosaur.stateful", "allosaur.services"),

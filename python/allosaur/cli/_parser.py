@@ -35,14 +35,14 @@ class Parser(argparse.ArgumentParser):
         if not word.startswith("-"):
             self.error(f"'{word}' is one word too many")
         name = word.partition("=")[0]
-        self.error(f"there is no option {name}{_meant(name, self._option_string_actions)}")
+        self.error(f"there is no option {name}{nearest(name, self._option_string_actions)}")
 
     def _reworded(self, message: str) -> str:
         choice, conflict = _CHOICE.fullmatch(message), _CONFLICT.fullmatch(message)
         if choice is not None:
             names = [name.strip("' ") for name in choice["names"].split(",")]
             kind = "command" if choice["what"] in ("COMMAND", "ACTION") else f"value of {choice['what']}"
-            meant = _meant(choice["given"], names) or f"; there are {', '.join(names)}"
+            meant = nearest(choice["given"], names) or f"; there are {', '.join(names)}"
             return f"there is no {kind} '{choice['given']}'{meant}"
         if conflict is not None:
             return f"{conflict['what']}: not allowed with {conflict['other']}"
@@ -85,6 +85,7 @@ def _common() -> argparse.ArgumentParser:
     return common
 
 
-def _meant(given: str, names: Iterable[str]) -> str:
+def nearest(given: str, names: Iterable[str]) -> str:
+    """Return the nearest of the names as a question, for the end of a message; empty when none is near."""
     near = difflib.get_close_matches(given, list(names), n=1)
     return f"; did you mean {near[0]}?" if near else ""

@@ -7,6 +7,7 @@ from allosaur.cli.commands._arp import Arp
 from allosaur.cli.commands._capture import Capture
 from allosaur.cli.commands._clear import Clear
 from allosaur.cli.commands._config import Config
+from allosaur.cli.commands._console import Console
 from allosaur.cli.commands._demo import Demo
 from allosaur.cli.commands._help import Help
 from allosaur.cli.commands._new import New
@@ -38,6 +39,7 @@ COMMANDS: tuple[Command, ...] = (
     Stats(),
     Clear(),
     Status(),
+    Console(),
     Push(),
     Capture(),
     Ping(),

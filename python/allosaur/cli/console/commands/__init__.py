@@ -1,0 +1,98 @@
+"""The console's commands, one object each, in the order in which `help` lists them."""
+
+from __future__ import annotations
+
+from allosaur.cli.console._command import ConsoleCommand
+from allosaur.cli.console._session import STATEFUL
+from allosaur.cli.console.commands import (
+    _capture,
+    _connection,
+    _console,
+    _flow_stats,
+    _flows,
+    _neighbors,
+    _not_yet,
+    _ports,
+    _stats,
+    _streams,
+    _topology,
+    _traffic,
+)
+
+_OF_CONSOLE = (
+    _console.Help(),
+    _console.History(),
+    _console.Verbose(),
+    _console.Shell(),
+    _console.Debug(),
+    _console.Mode(),
+    _stats.Events(),
+    _capture.Capture(),
+    _traffic.Wait(),
+    _console.Quit(),
+)
+_OF_BOTH = (
+    _connection.Connect(),
+    _connection.Disconnect(),
+    _connection.Release(),
+    _connection.Shutdown(),
+    _connection.GlobalCfg(),
+    _ports.PortAttr(),
+    _ports.L2(),
+    _ports.L3(),
+    _ports.IPv6(),
+    _ports.Vlan(),
+    _neighbors.Arp(),
+    _neighbors.Ping(),
+    _neighbors.Scan6(),
+    _neighbors.Map(),
+    _neighbors.Pkt(),
+)
+_STATELESS = (
+    _connection.Acquire(),
+    _connection.Reset(),
+    _ports.Service(),
+    _stats.Stats(),
+    _stats.Clear(),
+    _traffic.Start(),
+    _traffic.Stop(),
+    _traffic.Update(),
+    _traffic.Pause(),
+    _traffic.Resume(),
+    _traffic.Push(),
+    _streams.Streams(),
+    _streams.Profiles(),
+)
+_STATEFUL = (
+    _connection.AcquireServer(),
+    _connection.ResetServer(),
+    _ports.ServiceOfAll(),
+    _flows.Start(),
+    _flows.Stop(),
+    _flows.Update(),
+    _flows.Profiles(),
+    _flow_stats.Stats(),
+    _flow_stats.Clear(),
+    _flow_stats.TemplateGroup(),
+    _flow_stats.Latency(),
+    _topology.Topo(),
+    _topology.TunnelsTopo(),
+    _topology.Tunnel(),
+    _topology.UpdateTunnel(),
+    _topology.BlackList(),
+    _flows.StartStl(),
+    _flows.StopStl(),
+    _flows.UpdateStl(),
+    _flows.StatsStl(),
+    _streams.Streams(),
+)
+_ALIASES = {"quit": ("q", "exit", "EOF"), "history": ("h",)}
+
+
+def of_mode(mode: str | None) -> dict[str, ConsoleCommand]:
+    """Return what may be typed while the console is in a mode, aliases last."""
+    own = _STATEFUL if mode == STATEFUL else (*_STATELESS, *_not_yet.of_streams())
+    listed = [*_OF_CONSOLE, *_OF_BOTH, *own, *_not_yet.of_both()]
+    found: dict[str, ConsoleCommand] = {one.name: one for one in listed}
+    aliases = {alias: found[name] for name, others in _ALIASES.items() for alias in others}
+    return {**found, **aliases}

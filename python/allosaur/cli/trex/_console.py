@@ -1,0 +1,95 @@
+"""`trex-console`: our console by the command line of TRex's, with its prompt and its exit codes.
+
+TRex's console ends with 0 whatever its commands did, and goes on after a file of commands; so does this one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from allosaur.cli._errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, CommandError
+from allosaur.cli.console import _loop
+from allosaur.cli.console._session import Settings, Target, opened
+
+_NOT_YET = {
+    "tui": "-t: the dashboard is not here yet",
+    "xtui": "-x: the dashboard is not here yet",
+    "emu": "--emu: emulated clients are not here yet",
+    "emu_only_server": "--emu-only-server: emulated clients are not here yet",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code. `arguments` are those of the process unless given."""
+    options = _parser().parse_args(arguments)
+    for name, message in _NOT_YET.items():
+        if getattr(options, name):
+            print(f"error: {message}", file=sys.stderr)
+            return EXIT_USAGE
+    try:
+        return _run(options)
+    except BrokenPipeError:
+        # Whoever read our output went away: nothing is left to say to them.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except CommandError as error:
+        print(f"error: {error}", file=sys.stderr)
+    return EXIT_OK
+
+
+def _run(options: argparse.Namespace) -> int:
+    settings = Settings(
+        ports=options.acquire,
+        force=options.force,
+        readonly=options.readonly,
+        quiet=options.quiet,
+        verbose=options.verbose,
+        is_trex=True,
+    )
+    target = Target(options.server, options.port, options.pub, options.user, options.timeout)
+    with opened(target, settings) as session:
+        _loop.introduce(session)
+        if options.batch and _loop.batch(options.batch, session) != EXIT_OK:
+            return EXIT_OK
+        if not session.is_over:
+            _loop.interactive(session)
+    return EXIT_OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="trex-console",
+        description="A console with TRex's commands; `allosaur console` has more options.",
+    )
+    add = parser.add_argument
+    add("-s", "--server", default="localhost", help="the server (localhost)")
+    add("-p", "--port", type=int, default=4501, help="its port for requests (4501)")
+    add("--async_port", dest="pub", type=int, default=4500, metavar="PORT", help="its port for events (4500)")
+    add("-u", "--user", help="who asks (the user of this process)")
+    add("-v", "--verbose", action="store_true", help="print each request and each reply")
+    add("--timeout", type=int, metavar="S", help="wait so long for an answer (3)")
+    owned = parser.add_mutually_exclusive_group()
+    owned.add_argument("-a", "--acquire", nargs="+", type=int, metavar="PORT", help="own these ports (all)")
+    owned.add_argument("-r", "--readonly", action="store_true", help="own no ports, only look")
+    add("-f", "--force", action="store_true", help="take the ports from whoever has them")
+    add("--batch", type=_file, metavar="FILE", help="do the lines of this file first")
+    add("-t", "--tui", action="store_true", help="the dashboard: not here yet")
+    add("-x", "--xtui", action="store_true", help="the dashboard in an xterm: not here yet")
+    add("--top", action="store_true", help="nothing: there is no window")
+    add("-q", "--quiet", action="store_true", help="print errors only")
+    add("--emu", action="store_true", help="emulated clients: not here yet")
+    add("--emu-server", metavar="HOST", help="nothing without --emu")
+    add("--emu-server-port", type=int, default=4510, metavar="PORT", help="nothing without --emu")
+    add("--emu-only-server", nargs="?", const="localhost", metavar="HOST", help="not here yet")
+    return parser
+
+
+def _file(text: str) -> str:
+    if not Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"The file '{text}' does not exist")
+    return text

@@ -1,0 +1,144 @@
+"""The console as somebody types into it, on a terminal of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from allosaur.server import LocalServer
+
+ROOT = Path(__file__).resolve().parents[2]
+WAIT_S = 30
+
+
+class Typed:
+    """A console on a terminal; `see` waits for words."""
+
+    def __init__(self, server: LocalServer, folder: Path, *more: str) -> None:
+        self._terminal, side = pty.openpty()
+        command = [sys.executable, "-m", "allosaur.cli", "console", "--server"]
+        command += [f"{server.host}:{server.rpc_port}", "--pub-port", str(server.pub_port), *more]
+        variables = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "TERM": "xterm",
+            "PROMPT_TOOLKIT_NO_CPR": "1",
+            "XDG_STATE_HOME": str(folder),
+            "COLUMNS": "200",
+        }
+        self.process = subprocess.Popen(
+            command,
+            stdin=side,
+            stdout=side,
+            stderr=side,
+            env=variables,
+            cwd=folder,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C is a signal
+        )
+        os.close(side)
+        self._read = ""
+
+    def type(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    def see(self, words: str) -> None:
+        """Wait until the terminal has shown these words, after what was seen before."""
+        deadline = time.monotonic() + WAIT_S
+        while words not in self._read:
+            assert time.monotonic() < deadline, f"{words!r} did not come, but:\n{self._read}"
+            if select.select([self._terminal], [], [], 0.1)[0]:
+                try:
+                    more = os.read(self._terminal, 65536).decode(errors="replace")
+                except OSError:  # it has ended
+                    assert words in self._read, f"it ended without {words!r}:\n{self._read}"
+                    return
+                self._read += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r", "", more)
+        self._read = self._read.partition(words)[2]
+
+    def end(self) -> int:
+        """Wait for its end, reading on, so that it can write; return the exit code."""
+        deadline = time.monotonic() + WAIT_S
+        while self.process.poll() is None and time.monotonic() < deadline:
+            if select.select([self._terminal], [], [], 0.05)[0]:
+                try:
+                    os.read(self._terminal, 65536)
+                except OSError:
+                    break
+        return self.process.wait(WAIT_S)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self._terminal)
+
+
+@pytest.fixture
+def typed(server: LocalServer, tmp_path: Path) -> Iterator[Typed]:
+    console = Typed(server, tmp_path)
+    yield console
+    console.close()
+
+
+def test_prompt_completion_history_and_ctrl_c(typed: Typed) -> None:
+    typed.see("Server mode:      Stateless")
+    typed.see("allosaur(stateless, all ports)>")
+    typed.type("porta\t")
+    typed.see("ttr")
+    typed.type("\r")
+    typed.see("Port Status")
+    typed.see(")>")
+    typed.type("start -f imix -p 0 -m 1kpps\r")
+    typed.see("[SUCCESS]")
+    typed.see("0 sending)>")
+    typed.type("nonsense\r")
+    typed.see("there is no command 'nonsense'")
+    typed.see(")>")
+    typed.type("wait\r")
+    time.sleep(0.5)
+    typed.type("\x03")
+    typed.see("wait: interrupted")
+    typed.see(")>")
+    typed.type("reset\r")
+    typed.see("Reset ports 0, 1")
+    typed.see("all ports)>")
+    typed.type("\x12porta")
+    typed.see("portattr")
+    typed.type("\r\r")
+    typed.see("Port Status")
+    typed.see(")>")
+    typed.type("half a line\x03")
+    typed.type("history\r")
+    typed.see("portattr")
+    typed.see(")>")
+    typed.type("quit\r")
+    assert typed.end() == 0
+
+
+def test_the_end_of_the_input_and_ctrl_c_on_an_empty_line_leave(server: LocalServer, tmp_path: Path) -> None:
+    for ends_it in ("\x04", "\x03"):
+        console = Typed(server, tmp_path, "--readonly")
+        try:
+            console.see("allosaur(stateless, read-only)>")
+            console.type(ends_it)
+            assert console.end() == 0
+        finally:
+            console.close()
+
+
+def test_a_terminal_that_is_closed_ends_it(typed: Typed) -> None:
+    typed.see("all ports)>")
+    typed.process.send_signal(signal.SIGHUP)
+    assert typed.end() in (-signal.SIGHUP, 129)
