@@ -17,6 +17,8 @@ from allosaur import (
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: site.example\r\nX-Fill: "
 REQUEST_BYTES = 100
+#: Not those of the example profiles: two profiles side by side do not know of each other's ports.
+CLIENTS = ("17.0.0.1", "17.0.0.254")
 #: More than anybody opens: the limit of flows is what holds.
 ENOUGH_CPS = 1_000_000
 #: Longer than any benchmark, within what the server takes.
@@ -67,9 +69,7 @@ def _profile(
     info: ASTFGlobalInfo | None = None,
     **rate: Any,
 ) -> ASTFProfile:
-    ip_gen = ASTFIPGen(
-        dist_client=ASTFIPGenDist(["16.0.0.1", "16.0.0.254"]), dist_server=ASTFIPGenDist(list(servers))
-    )
+    ip_gen = ASTFIPGen(dist_client=ASTFIPGenDist(list(CLIENTS)), dist_server=ASTFIPGenDist(list(servers)))
     template = ASTFTemplate(
         client_template=ASTFTCPClientTemplate(program=client, ip_gen=ip_gen, **rate),
         server_template=ASTFTCPServerTemplate(program=server),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from allosaur.cli import _format
 from allosaur.report import Section
 from allosaur.report._chart import Chart, Line, charts_html
 from allosaur.report._numbers import short
@@ -15,7 +16,6 @@ from allosaur.report._scale import highest, linear_axis
 from allosaur.report._table import number, table, text
 from common import Result
 from rich.console import Console
-from rich.table import Table
 
 
 class Column(NamedTuple):
@@ -64,7 +64,7 @@ def _counts(errors: Mapping[str, int]) -> str:
 
 _FLOWS = (
     Column("flows/s", "cps", _whole),
-    Column("per s that ran", "cps_running", _whole),
+    Column("a s that ran", "cps_running", _whole),
     Column("per testpmd Mpps", "per_mpps", _whole),
     Column("CPU", "cpu", _percent),
     Column("µs/flow", "cpu_us", _two),
@@ -121,14 +121,11 @@ def show(case: Result, columns: Columns, console: Console) -> None:
     rows = [row for row in case["rows"] if "not_run" not in row]
     if rows:
         wanted = shown(columns, rows)
-        drawn = Table("", title=case["title"])
-        for column in wanted:
-            drawn.add_column(column.title, justify="right")
-        for row in rows:
-            drawn.add_row(row["what"], *(cell(column, row) for column in wanted))
-        console.print(drawn)
+        cells = [[row["what"], *(cell(column, row) for column in wanted)] for row in rows]
+        print(f"\n{case['title']}\n")
+        print(_format.table(["", *(column.title for column in wanted)], cells, console.width))
     for line in problems(case):
-        console.print(line, highlight=False)
+        print(line)
 
 
 def problems(case: Result) -> list[str]:

@@ -6,6 +6,7 @@ import argparse
 import importlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -95,6 +96,13 @@ def test_multipliers_rise_until_one_is_not_carried(
     options = argparse.Namespace(quick=False, core=0, server=None, seconds=1.0)
     rows: Iterator[dict[str, Any]] = stateful.paper(("memory", "memory"), options)
     assert [row["what"] for row in rows] == ["1,000", "5,000", "10,000", "20,000", "50,000"]
+
+
+def test_a_core_that_others_had_is_not_full(stateful: ModuleType) -> None:
+    assert stateful.is_full(window_of(1_000, 900))
+    assert not stateful.is_full(window_of(1_000, 980))
+    assert not stateful.is_full(replace(window_of(1_000, 900), waited_s=0.3))
+    assert not stateful.is_full(replace(window_of(1_000, 900), steal=0.3))
 
 
 def test_rows_stand_beside_the_yardstick(stateful: ModuleType) -> None:
