@@ -217,6 +217,16 @@ def test_a_plan_of_flows_that_are_long(allosaur: Any, tmp_path: Path) -> None:
 
 
 @needs_server
+@pytest.mark.parametrize("name", ["two_connections", "application_mix", "shared_port_by_bytes", "http_ipv6"])
+def test_a_plan_of_any_profile(name: str, allosaur: Any, tmp_path: Path) -> None:
+    costs = written(tmp_path, MEASURED)
+    profile = ROOT / "profiles" / "stateful" / f"{name}.py"
+    result = allosaur("plan", profile, "--target", "1kcps", "--measured", costs, "--json").json()
+    assert result["needed"]["rate"] == 1_000
+    assert result["needed"]["pps"] > 1_000
+
+
+@needs_server
 def test_a_plan_is_measured_and_checked(allosaur: Any, tmp_path: Path) -> None:
     """Whatever this machine is: costs are there, and the check says what it found."""
     words = ("plan", ROOT / "profiles" / "stateful" / "udp_exchange.py", "--target", "2kcps", "-d", "200ms")

@@ -251,16 +251,17 @@ class Generator:
 
     def sample(self) -> Sample:
         """Return what was counted until now."""
-        before_s = time.monotonic()
-        server_ran_s = processes_ran_s([self.pid])
-        ran_s = sum(thread_ran_s(self.pid, thread) for thread in self._threads)
+        before_s, before = time.monotonic(), self._clocks()
         counters = read(self.client, self._profile)
         total = self.client.get_stats()["total"]
+        # Counters were read in between, and the clocks went on meanwhile.
+        both = zip(before, self._clocks(), strict=True)
+        ran_s, server_ran_s, waited_s = ((old + new) / 2 for old, new in both)
         return Sample(
             (before_s + time.monotonic()) / 2,
             ran_s,
             server_ran_s,
-            sum(thread_waited_s(self.pid, thread) for thread in self._threads),
+            waited_s,
             counters,
             int(total["rx_lost_packets"]),
             int(total["queue_full"]),
@@ -270,6 +271,14 @@ class Generator:
         """Return the flows of all profiles now, on the side that has more."""
         stats = self.client.get_traffic_stats(skip_zero=False, is_sum=True)
         return max(int(stats[side]["m_active_flows"]) for side in stats)
+
+    def _clocks(self) -> tuple[float, float, float]:
+        """Return how long the data threads ran, all threads ran, and the data threads waited to run."""
+        return (
+            sum(thread_ran_s(self.pid, thread) for thread in self._threads),
+            processes_ran_s([self.pid]),
+            sum(thread_waited_s(self.pid, thread) for thread in self._threads),
+        )
 
     def _data_threads(self) -> list[int]:
         """Return the data threads in their order; they may not have their names yet."""

@@ -99,7 +99,11 @@ def simulated(profile: ASTFProfile | ASTFProfileLight, path: Path, rtt_s: float)
     """Return what a flow of a profile asks, the mean of all templates at their rates."""
     fields = profile.to_json()
     templates = [template["client_template"] for template in fields["templates"]]
-    rate = sum(float(template["cps"]) for template in templates)
+    # A flow that others open has no rate of its own, and its template neither.
+    begin = [template for template in templates if template.get("cps")]
+    rate = sum(float(template["cps"]) for template in begin)
+    if not rate:
+        raise bad_input(f"profile {path}: no template opens flows; give one a rate (cps)")
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
         json.dump(fields, file)
         file.flush()
@@ -108,8 +112,8 @@ def simulated(profile: ASTFProfile | ASTFProfileLight, path: Path, rtt_s: float)
         addresses = _client_addresses(fields, templates)
         packets = max(sum(one[link]["frames"] for link in _LINKS), 1)
         flows = min(_FLOWS, _PACKETS_MAX * one["client"]["flows"] / packets)
-        is_over = all(template.get("limit") and not template.get("cont") for template in templates)
-        if is_over or flows < len(templates):
+        is_over = all(template.get("limit") and not template.get("cont") for template in begin)
+        if is_over or flows < len(begin):
             # So few flows show no steady state: each counts as open as long as the longest.
             return _mean(one, rate, addresses, [one["seconds"]] * 2)
         many = ["--duration", f"{SECONDS!r}", "--multiplier", f"{flows / SECONDS / rate!r}"]
