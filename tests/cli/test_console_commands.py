@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 import time
+import types
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from allosaur import STLClient
 from allosaur.cli._main import main
 from allosaur.cli.console import _loop
 from allosaur.cli.console._completion import completions
 from allosaur.cli.console._prompt_text import prompt_text
 from allosaur.cli.console._session import STATELESS, Session, Settings, Target, opened
 from allosaur.cli.console.commands import of_mode
+from allosaur.cli.trex._console import main as trex_console
 from allosaur.server import LocalServer
 
 PROFILE = """
@@ -325,3 +332,101 @@ def test_a_server_that_goes_away(capsys: pytest.CaptureFixture[str]) -> None:
             assert session.is_over
     assert "no server answers" in capsys.readouterr().err
     assert main(["console", "--server", f"{target.host}:{target.rpc_port}", "--batch", "-"]) == 3
+
+
+def test_shell_has_the_client(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened_with: list[dict[str, Any]] = []
+
+    class Embedded:
+        def __init__(self, **settings: Any) -> None:
+            opened_with.append(settings)
+
+        def __call__(self) -> None:
+            opened_with[-1]["ran"] = True
+
+    embed, config = types.ModuleType("embed"), types.ModuleType("config")
+    embed.InteractiveShellEmbed = Embedded  # type: ignore[attr-defined]
+    config.Config = lambda: types.SimpleNamespace(  # type: ignore[attr-defined]
+        TerminalInteractiveShell=types.SimpleNamespace(confirm_exit=True)
+    )
+    for name, module in (("IPython", embed), ("IPython.terminal", embed), ("IPython.terminal.embed", embed)):
+        monkeypatch.setitem(sys.modules, name, module)
+    for name in ("traitlets", "traitlets.config"):
+        monkeypatch.setitem(sys.modules, name, config)
+    assert _loop.line("shell", session) == 0
+    assert opened_with[0]["user_ns"]["client"] is session.client and opened_with[0]["ran"]
+    assert opened_with[0]["config"].TerminalInteractiveShell.confirm_exit is False
+
+
+def test_ctrl_c_in_a_file_of_commands_ends_it(
+    shared: LocalServer, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object, **more: object) -> None:
+        raise KeyboardInterrupt
+
+    batch = tmp_path / "batch.txt"
+    batch.write_text("wait\nping\n", encoding="utf-8")
+    monkeypatch.setattr(STLClient, "wait_on_traffic", interrupted)
+    assert main(["console", *words(shared), "--readonly", "--batch", str(batch)]) == 130
+
+
+def test_a_closed_pipe_is_no_error(shared: LocalServer) -> None:
+    command = f"{sys.executable} -m allosaur.cli console --readonly {' '.join(words(shared))}"
+    lines = "help\\n" * 2000
+    done = subprocess.run(
+        ["bash", "-c", f"printf '{lines}' | {command} | head -1"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert done.stderr == ""
+
+
+def test_trex_console(
+    shared: LocalServer,
+    session: Session,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    where = ["-s", shared.host, "-p", str(shared.rpc_port), "--async_port", str(shared.pub_port)]
+    batch = tmp_path / "batch.txt"
+    batch.write_text("ping\nstats -p\n", encoding="utf-8")
+    # After the file comes what is typed, and nothing that a command does is told by the exit code.
+    monkeypatch.setattr("sys.stdin", io.StringIO("nonsense\nstats -g\nquit\nping\n"))
+    assert trex_console([*where, "-r", "--batch", str(batch)]) == 0
+    out, err = capsys.readouterr()
+    assert "Read only mode" in out and "Executing line 2 : 'stats -p'" in out and "total_pps" in out
+    assert err == "error: there is no command 'nonsense'; see `help`\n"
+    assert trex_console([*where]) == 0
+    assert "cannot own the ports" in capsys.readouterr().err
+    assert trex_console([*where, "-t"]) == 2
+    assert trex_console(["--emu-only-server"]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        trex_console(["--batch", str(tmp_path / "none")])
+    assert trex_console(["-p", "1"]) == 0
+    assert "no server answers" in capsys.readouterr().err
+
+
+def test_the_prompt_of_trex(session: Session) -> None:
+    session.settings.is_trex = True
+    seen = []
+    for line in (
+        "ping",
+        "service -p 0",
+        "service",
+        "service --all",
+        "service --off",
+        "release -p 1",
+        "release",
+    ):
+        assert _loop.line(line, session) == 0
+        seen.append(prompt_text(session))
+    assert seen == [
+        *("trex>", "trex(service: 0)>", "trex(service)>", "trex(service-filtered)>", "trex>"),
+        *("trex (ports: 0)>", "trex(read-only)>"),
+    ]
+    session.settings.is_trex = False
+    assert _loop.line("acquire", session) == 0

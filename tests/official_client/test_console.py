@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from allosaur import STLError, STLPktBuilder, STLStream, STLTXCont
 from allosaur.server import LocalServer
 
 HERE = Path(__file__).resolve().parent
+OURS = "from allosaur.cli.trex._console import main; raise SystemExit(main())"
 
 PROFILE = '''
 """One stream of 64-byte frames."""
@@ -172,6 +174,24 @@ def test_a_long_batch_of_every_kind_of_command(
         found = output.find(words, at)
         assert found >= 0, f"{words}\n{output[at:]}"
         at = found
+
+
+def test_our_console_does_the_same_batch(with_a_host: LocalServer, capture: Path, tmp_path: Path) -> None:
+    profile = tmp_path / "measured.py"
+    profile.write_text(MEASURED, encoding="utf-8")
+    batch = tmp_path / "batch.txt"
+    batch.write_text(ALL_COMMANDS.format(profile=profile, capture=capture), encoding="utf-8")
+    where = ["-s", with_a_host.host, "-p", str(with_a_host.rpc_port)]
+    done = subprocess.run(
+        [sys.executable, "-c", OURS, *where, "--async_port", str(with_a_host.pub_port), "--batch", batch],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+        input="",
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert "Executing line 29 : 'reset'" in done.stdout and "[Done]" in done.stdout
 
 
 TYPED = """

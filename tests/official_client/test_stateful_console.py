@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from allosaur.server import LocalServer
 
 HERE = Path(__file__).resolve().parent
+OURS = "from allosaur.cli.trex._console import main; raise SystemExit(main())"
 Console = Callable[..., str]
 
 PROFILE = '''
@@ -150,6 +152,23 @@ def test_a_batch_of_every_kind_of_command(console: Console, tmp_path: Path) -> N
         found = output.find(words, at)
         assert found >= 0, f"{words}\n{output[at:]}"
         at = found
+
+
+def test_our_console_does_the_same_batch(stateful: LocalServer, tmp_path: Path) -> None:
+    files = {"profile": profile(tmp_path, "first", 80), "other": profile(tmp_path, "second", 8080)}
+    batch = tmp_path / "batch.txt"
+    batch.write_text(COMMANDS.format(**files).strip(), encoding="utf-8")
+    where = ["-s", stateful.host, "-p", str(stateful.rpc_port), "--async_port", str(stateful.pub_port)]
+    done = subprocess.run(
+        [sys.executable, "-c", OURS, *where, "--batch", batch],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+        input="",
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert "[Done]" in done.stdout
 
 
 def test_a_read_only_console_sees_what_runs(console: Console, stateful: LocalServer, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli._answer import Answer
@@ -11,6 +11,7 @@ from allosaur.cli.console._tables import titled
 if TYPE_CHECKING:
     from allosaur import ASTFClient
 
+Stats = Mapping[str, Mapping[str, Any]]
 _LATENCY_ERRORS = (
     "m_unsup_prot",
     "m_no_magic",
@@ -23,18 +24,22 @@ _PERCENTILES = (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9
 _NO_LATENCY = "No latency is measured: `latency start`, or `start -l PPS`."
 
 
-def counters(stats: Mapping[str, Mapping[str, Any]], title: str, name: str) -> Answer:
-    """Return the counters of both sides."""
+def counters(stats: Stats, title: str, name: str, order: Sequence[str] = ()) -> Answer:
+    """Return the counters of both sides, in the server's order where it is known."""
     client, server = stats["client"], stats["server"]
-    names = list(dict.fromkeys([*client, *server]))
+    names = [one for one in dict.fromkeys([*order, *client, *server]) if one in client or one in server]
     rows = [[one, _shown(client.get(one, 0)), _shown(server.get(one, 0))] for one in names]
     return Answer(titled(title, ["", "client", "server"], rows), {name: stats})
 
 
 def traffic(client: ASTFClient, with_zero: bool, pid: str | None) -> Answer:
     """Return the counters of one profile, or of the sum of all."""
-    stats = client.get_traffic_stats(not with_zero, pid or "_", is_sum=pid is None)
-    return counters(stats, f"Traffic stats of Profile ID : {pid or 'all'}", "traffic")
+    everything = client.get_traffic_stats(False, pid or "_", is_sum=pid is None)
+    stats = everything
+    if not with_zero:
+        stats = client.get_traffic_stats(True, pid or "_", is_sum=pid is None)
+    title = f"Traffic stats of Profile ID : {pid or 'all'}"
+    return counters(stats, title, "traffic", list(everything["client"]))
 
 
 def latency(client: ASTFClient) -> Answer:

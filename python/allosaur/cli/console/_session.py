@@ -110,6 +110,8 @@ class Session:
         )
         with explained(f"cannot use the server at {self.target}"):
             client.connect()
+        if self.settings.is_trex:  # TRex's console counts from when it connects
+            client.clear_stats()
         client.set_verbose(self.settings.level)
         self._client, self.mode = client, chosen
 
