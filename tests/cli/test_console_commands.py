@@ -23,6 +23,7 @@ from allosaur.cli.console._session import STATELESS, Session, Settings, Target, 
 from allosaur.cli.console.commands import of_mode
 from allosaur.cli.trex._console import main as trex_console
 from allosaur.server import LocalServer
+from allosaur.testing import MockTransport
 
 PROFILE = """
 from allosaur.api import *
@@ -308,7 +309,8 @@ def test_another_user_is_not_disturbed_unless_forced(
     assert "cannot own the ports" in capsys.readouterr().err
     assert main(["console", *words(shared), "--force"]) == 0
     assert _loop.line("start -f imix -p 0", session) == 3
-    assert "not ours" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "port 0 is not ours (user" in error and "`acquire -p 0 --force` takes it" in error
     assert _loop.line("acquire", session) == 0
 
 
@@ -430,3 +432,19 @@ def test_the_prompt_of_trex(session: Session) -> None:
     ]
     session.settings.is_trex = False
     assert _loop.line("acquire", session) == 0
+
+
+def test_a_server_of_one_mode_is_met_by_what_it_says(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mock = MockTransport()
+    with serve(mock) as served:
+        monkeypatch.setattr("sys.stdin", io.StringIO("mode\nmode stateful\nping\n"))
+        assert main(["console", *words(served)]) == 2
+        out, err = capsys.readouterr()
+        assert "The console is stateless." in out and "[SUCCESS]" in out
+        assert "is for stateless traffic only: stay stateless" in err
+        assert main(["console", *words(served), "--stateful"]) == 2
+        mock.answer("get_version", {"version": "v2.41", "mode": "STF"})
+        assert main(["console", *words(served)]) == 3
+    assert "is in mode STF, which has no console" in capsys.readouterr().err

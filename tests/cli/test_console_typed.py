@@ -25,14 +25,14 @@ WAIT_S = 30
 class Typed:
     """A console on a terminal; `see` waits for words."""
 
-    def __init__(self, server: LocalServer, folder: Path, *more: str) -> None:
+    def __init__(self, server: LocalServer, folder: Path, *more: str, terminal: str = "xterm") -> None:
         self._terminal, side = pty.openpty()
         command = [sys.executable, "-m", "allosaur.cli", "console", "--server"]
         command += [f"{server.host}:{server.rpc_port}", "--pub-port", str(server.pub_port), *more]
         variables = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-            "TERM": "xterm",
+            "TERM": terminal,
             "PROMPT_TOOLKIT_NO_CPR": "1",
             "XDG_STATE_HOME": str(folder),
             "COLUMNS": "200",
@@ -138,7 +138,40 @@ def test_the_end_of_the_input_and_ctrl_c_on_an_empty_line_leave(server: LocalSer
             console.close()
 
 
-def test_a_terminal_that_is_closed_ends_it(typed: Typed) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGHUP, 129), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_and_the_ports_are_free(
+    number: signal.Signals, code: int, typed: Typed, server: LocalServer
+) -> None:
     typed.see("all ports)>")
-    typed.process.send_signal(signal.SIGHUP)
-    assert typed.end() in (-signal.SIGHUP, 129)
+    typed.process.send_signal(number)
+    assert typed.end() == code
+    with server.client(username="another") as client:
+        client.acquire()
+
+
+def test_two_consoles_that_force_each_other(typed: Typed, server: LocalServer, tmp_path: Path) -> None:
+    typed.see("all ports)>")
+    other = Typed(server, tmp_path, "--force")
+    try:
+        other.see("all ports)>")
+        typed.type("start -f imix -p 0\r")
+        typed.see("port 0 is not ours")
+        typed.see("`acquire -p 0 --force` takes it")
+        typed.type("acquire --force\r")
+        typed.see("Acquired ports 0, 1")
+        other.type("ping\r")
+        other.see("read-only)>")
+    finally:
+        other.close()
+
+
+def test_a_dumb_terminal_has_a_console_too(server: LocalServer, tmp_path: Path) -> None:
+    console = Typed(server, tmp_path, terminal="dumb")
+    try:
+        console.see("all ports)>")
+        console.type("ping\r")
+        console.see("[SUCCESS]")
+        console.type("quit\r")
+        assert console.end() == 0
+    finally:
+        console.close()

@@ -247,6 +247,26 @@ def test_a_server_can_be_asked_before_connecting(transport: MockTransport) -> No
     client.disconnect()
 
 
+def test_requests_and_replies_are_written_at_level_debug(
+    transport: MockTransport, caplog: pytest.LogCaptureFixture
+) -> None:
+    logger = logging.getLogger("test")
+    caplog.set_level(logging.DEBUG, "test")
+    client = STLClient(transport=transport, logger=logger, verbose_level="info")
+    client.connect()
+    assert "[verbose]" not in caplog.text
+    client.set_verbose("debug")
+    client.ping_rpc_server()
+    client.set_verbose("info")
+    client.disconnect()
+    sent, came = (
+        one.getMessage() for one in caplog.records if '"ts"' in one.message or '"ping"' in one.message
+    )
+    assert sent.startswith("\n\n[verbose] Sending Request To Server:\n\n{\n    ")
+    assert came.startswith("\n\n[verbose] Server Response:\n\n{\n    ")
+    assert json.loads(sent.partition("{")[1] + sent.partition("{")[2])["method"] == "ping"
+
+
 def test_settings_of_the_client(transport: MockTransport) -> None:
     logger = logging.getLogger("test")
     client = STLClient(transport=transport, logger=logger, verbose_level="warning")

@@ -158,10 +158,11 @@ def owned(session: Session, ports: Sequence[int]) -> list[int]:
         _check(one, known)
     foreign = [one for one in ports if one not in ours]
     if foreign or not ports:
+        why = session.client.why_lost(foreign or None)
+        lost = f" ({why})" if why else ""
         what = f"port {', '.join(map(str, foreign))} is not ours" if foreign else "no port is ours"
-        raise CommandError(
-            f"{what}: `acquire{' -p ' if foreign else ''}{' '.join(map(str, foreign))}` takes it"
-        )
+        again = f"acquire{' -p ' if foreign else ''}{' '.join(map(str, foreign))}{' --force' if why else ''}"
+        raise CommandError(f"{what}{lost}: `{again}` takes it")
     return list(ports)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from allosaur.cli import _output
-from allosaur.cli._errors import EXIT_INTERRUPTED, EXIT_OK, bad_input
+from allosaur.cli._errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, bad_input
 from allosaur.cli.console import _line
 from allosaur.cli.console._session import Session
 from allosaur.cli.console.commands import of_mode
@@ -75,10 +75,17 @@ def piped(lines: Iterable[str], session: Session) -> int:
 
 def typed(session: Session) -> int:
     """Do what somebody types, until `quit`, Ctrl-D, or Ctrl-C on an empty line, as in TRex's console."""
-    from allosaur.cli.console._prompt import Prompt
-
+    try:
+        from allosaur.cli.console._prompt import Prompt
+    except ModuleNotFoundError as error:
+        raise CommandError(
+            "prompt_toolkit is not installed, which reads what is typed: `pip install prompt_toolkit`, or "
+            "give --batch FILE"
+        ) from error
     prompt = Prompt(session)
     while not session.is_over:
+        for warning in session.new_warnings():
+            print(warning, file=sys.stderr, flush=True)
         text = prompt.read()
         if text is None:
             break

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import TYPE_CHECKING, cast
 
 from allosaur.cli._command import Command
-from allosaur.cli._errors import CommandError, bad_input, explained
+from allosaur.cli._errors import EXIT_HUNG_UP, EXIT_TERMINATED, CommandError, bad_input, explained
 
 if TYPE_CHECKING:
     from allosaur import ASTFClient, STLClient
@@ -73,6 +75,7 @@ class Session:
     ignored: dict[str, list[str]] | None = None
     """The addresses that flows ignore, as this console would have them; `None` until it asked."""
     _client: STLClient | None = None
+    _warnings_shown: int = 0
 
     @property
     def client(self) -> STLClient:
@@ -96,14 +99,14 @@ class Session:
         """Connect in a mode, or in the one that suits the server. Raises :class:`CommandError`."""
         from allosaur import ASTFClient, STLClient
 
-        self.close()
         wanted = mode or self.mode
         theirs = self._modes()
         if wanted is not None and wanted not in theirs:
             raise bad_input(
                 f"the server at {self.target} is for {MODE_NAMES[theirs[0]]} traffic only: "
-                f"leave --{MODE_NAMES[wanted]} out, or start a server without --{MODE_NAMES[theirs[0]]}"
+                f"stay {MODE_NAMES[theirs[0]]}, or start a server that has both"
             )
+        self.close()
         chosen = wanted or theirs[0]
         client = self._new(
             STLClient if chosen == STATELESS else ASTFClient, "debug" if self.settings.verbose else "error"
@@ -113,7 +116,7 @@ class Session:
         if self.settings.is_trex:  # TRex's console counts from when it connects
             client.clear_stats()
         client.set_verbose(self.settings.level)
-        self._client, self.mode = client, chosen
+        self._client, self.mode, self._warnings_shown = client, chosen, 0
 
     def acquire(self, ports: Sequence[int] | None = None, force: bool = False) -> None:
         """Own ports, all unless some are named; of stateful traffic always all. Raises :class:`STLError`."""
@@ -153,6 +156,13 @@ class Session:
         if forget:
             self._client.clear_events()
         return events
+
+    def new_warnings(self) -> list[str]:
+        """Return the warnings that were not returned before, such as of a port that somebody took."""
+        known = self.events(["warning"], forget=False)
+        fresh = known[self._warnings_shown :]
+        self._warnings_shown = len(known)
+        return fresh
 
     def set_verbose(self, verbose: bool) -> None:
         """Switch whether requests and replies are printed."""
@@ -196,6 +206,8 @@ class Session:
 def opened(target: Target, settings: Settings, mode: str | None = None) -> Iterator[Session]:
     """Connect, own ports unless the console is read-only, and disconnect at the end."""
     session = Session(target, settings)
+    ends = {signal.SIGTERM: EXIT_TERMINATED, signal.SIGHUP: EXIT_HUNG_UP}
+    before = {number: signal.signal(number, _leave(code)) for number, code in ends.items()}
     try:
         session.connect(mode)
         if not settings.readonly:
@@ -206,6 +218,17 @@ def opened(target: Target, settings: Settings, mode: str | None = None) -> Itera
         yield session
     finally:
         session.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leave(exit_code: int) -> Callable[[int, FrameType | None], None]:
+    """Return what ends the program on a signal by way of every `finally`: ports must not stay ours."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(exit_code)
+
+    return leave
 
 
 class _Printer(logging.Handler):
