@@ -37,6 +37,18 @@ class Two:
 def register():
     return Two()
 """
+ASKED = """
+import argparse
+
+class Asked:
+    def get_profile(self, tunables, **kwargs):
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--size", type=int, default=64)
+        parser.parse_args(tunables)
+
+def register():
+    return Asked()
+"""
 TUNNEL = "--c_start 16.0.0.1 --c_end 16.0.0.9 --teid 1 --sport 5000 --src_ip 1.1.1.1 --dst_ip 2.2.2.2"
 TOPOLOGY = """
 from allosaur.api import *
@@ -53,6 +65,7 @@ TRANSCRIPT: list[tuple[str, int, list[str]]] = [
     ("mode", 0, ["The console is stateful."]),
     ("start -f {profile} --clients 1", 2, ["--clients 1: is not a client port"]),
     ("start -f nothing", 2, ["no such file"]),
+    ("start -f {folder}/asked.py -t -h", 0, ["--size SIZE"]),
     ("start -f {profile} -m fast", 2, ["invalid float value"]),
     ("start -f {profile} -m 10 -l 20 -t size=300", 0, ["Starting traffic of profile _:", "[SUCCESS]"]),
     ("start -f {profile} --pid second -m 1 -d 1 --nc", 0, ["Starting traffic of profile second:"]),
@@ -146,6 +159,7 @@ def session() -> Iterator[Session]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("console")
     (made / "two.py").write_text(PROFILE, encoding="utf-8")
+    (made / "asked.py").write_text(ASKED, encoding="utf-8")
     (made / "topology.py").write_text(TOPOLOGY, encoding="utf-8")
     return made
 

@@ -182,6 +182,11 @@ def chosen_places(
     return list(default) if default is not None else [str(one) for one in owned(session, _ours(session))]
 
 
+def asks_help(options: argparse.Namespace) -> bool:
+    """Whether the tunables of a profile are asked for, by `-t -h`."""
+    return bool({"-h", "--help"} & set(options.tunables))
+
+
 def old_tunables(words: Sequence[str]) -> list[str]:
     """Return tunables as words of a command line, also those that are written `key=value,key=value`."""
     if not words or "=" not in words[0] or words[0].startswith("-"):

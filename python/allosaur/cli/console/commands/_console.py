@@ -34,7 +34,8 @@ class Help(ConsoleCommand):
             if options.of not in commands:
                 near = nearest(options.of, commands)
                 raise bad_input(f"there is no command '{options.of}'{near or '; see `help`'}")
-            return Answer(_line.parser_of(commands[options.of]).format_help().rstrip())
+            text = _line.parser_of(commands[options.of]).format_help().rstrip()
+            return Answer(text, {"help": text, "example": commands[options.of].example})
         own = {name: one for name, one in commands.items() if one.name == name}
         lines = []
         for group in dict.fromkeys(one.group for one in own.values()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
 
 from allosaur.cli import _shipped
@@ -46,10 +47,16 @@ class Start(ConsoleCommand):
         add("--pid", default=DEFAULT, metavar="NAME", help="the name of the profile (_)")
 
     def answer(self, session: Session, options: argparse.Namespace) -> Answer:
+        from allosaur import ASTFProfile, STLError
+
         path = _shipped.located(options.file)
         if not Path(path).is_file():
             raise bad_input(_shipped.missing(Path(path)))
         words = _arguments.old_tunables(options.tunables)
+        if _arguments.asks_help(options):
+            with contextlib.suppress(STLError):  # a profile that explains itself ends there
+                ASTFProfile.load(path, tunables=words)
+            return Answer("")
         session.flows.load_profile(path, {"tunables": words} if words else {}, pid_input=options.pid)
         session.flows.start(
             options.mult,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,10 @@ class Start(ConsoleCommand):
     def answer(self, session: Session, options: argparse.Namespace) -> Answer:
         client = session.client
         places = _arguments.chosen_places(session, options)
+        if _arguments.asks_help(options):
+            with contextlib.suppress(CommandError):  # a profile that explains itself ends there
+                _loaded(options, places[0])
+            return Answer("")
         with _profile.noted_warnings():
             profiles = {place: _loaded(options, place) for place in places}
         running = _within(client, places, "active")
