@@ -111,7 +111,7 @@ TRANSCRIPT: list[tuple[str, int, list[str]]] = [
     ("black_list set", 2, ["give --macs or --ipv4"]),
     ("clear", 0, ["Clearing stats of port(s) [0, 1]"]),
     ("ping", 0, ["Pinging RPC server"]),
-    ("wait -t 30", 3, ["30"]),
+    ("wait -t 1", 3, ["did not finish within"]),
     ("stop --pid second --remove", 0, ["Stopping traffic of profile second:"]),
     ("stop --remove", 0, ["Stopping traffic of profile _:"]),
     ("service", 0, ["Enabling service mode on all ports"]),

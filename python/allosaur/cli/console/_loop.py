@@ -90,7 +90,10 @@ def typed(session: Session) -> int:
         if text is None:
             break
         if _is_command(text):
-            line(text, session)
+            try:
+                line(text, session)
+            except KeyboardInterrupt:  # between two commands of the line
+                print("error: interrupted", file=sys.stderr, flush=True)
     return EXIT_OK
 
 
