@@ -158,8 +158,8 @@ pub enum Disposition {
     /// A flow's, or it was answered or counted as one that no flow wanted.
     Flow,
     /// TCP or UDP for no flow and no template. It was counted, and a segment answered, unless such
-    /// frames are somebody else's ([`StatefulEngine::let_strays`](super::StatefulEngine::let_strays)).
-    Stray,
+    /// frames are somebody else's ([`StatefulEngine::pass_unmatched`](super::StatefulEngine::pass_unmatched)).
+    Unmatched,
     /// Neither TCP nor UDP, or of a port that this core does not serve.
     Other,
 }

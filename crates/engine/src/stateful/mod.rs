@@ -109,8 +109,8 @@ pub struct StatefulEngine {
     /// Clients that begin no flows.
     disabled: DisabledClients,
     ignored: Arc<Blocklist>,
-    /// Ports whose strays are somebody else's, as bits.
-    lets_strays: u64,
+    /// Ports whose unmatched frames are somebody else's, as bits.
+    passes_unmatched: u64,
     topology: Arc<Topology>,
     sent: Sent,
 }
@@ -145,7 +145,7 @@ impl StatefulEngine {
             executions: Executions::default(),
             disabled: DisabledClients::default(),
             ignored: Arc::default(),
-            lets_strays: 0,
+            passes_unmatched: 0,
             topology: Arc::default(),
             sent,
         }
@@ -262,8 +262,8 @@ impl StatefulEngine {
     /// Of these ports, as bits, frames of no flow and no template are somebody else's from now on:
     /// they are neither counted nor answered.
     #[inline]
-    pub fn let_strays(&mut self, ports: u64) {
-        self.lets_strays = ports;
+    pub fn pass_unmatched(&mut self, ports: u64) {
+        self.passes_unmatched = ports;
     }
 
     /// A run serves nobody any more, and has nothing to do.

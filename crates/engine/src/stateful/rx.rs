@@ -246,36 +246,36 @@ impl StatefulEngine {
         tx_queues: &mut impl TxQueues,
     ) -> Disposition {
         if self.ignores(side, frame) {
-            return Disposition::Stray;
+            return Disposition::Unmatched;
         }
-        let is_other = self.lets_strays >> key.port & 1 == 1;
+        let is_other = self.passes_unmatched >> key.port & 1 == 1;
         if side == Side::Client {
             if is_other {
-                return Disposition::Stray;
+                return Disposition::Unmatched;
             }
-            return self.handle_stray(now, key, side, frame, tx_queues);
+            return self.handle_unmatched(now, key, side, frame, tx_queues);
         }
         if let Arrival::Tcp(segment) = frame.received.arrival {
             let is_syn = segment.has(TcpFlags::SYN) && !segment.has(TcpFlags::ACK);
             if segment.has(TcpFlags::RST) {
-                return Disposition::Stray;
+                return Disposition::Unmatched;
             }
             if !is_syn {
                 if is_other {
-                    return Disposition::Stray;
+                    return Disposition::Unmatched;
                 }
                 self.counters[1].err_no_syn += 1;
                 self.refuse(now, key, side, frame, tx_queues);
-                return Disposition::Stray;
+                return Disposition::Unmatched;
             }
         }
         let Some(host) = self.host(key, frame.data()) else {
             if is_other {
-                return Disposition::Stray;
+                return Disposition::Unmatched;
             }
             self.counters[1].err_no_template += 1;
             self.refuse(now, key, side, frame, tx_queues);
-            return Disposition::Stray;
+            return Disposition::Unmatched;
         };
         let run = self.runs[usize::from(host.run.0)].as_ref();
         if !run.is_some_and(|run| run.is_closed) {
@@ -300,7 +300,7 @@ impl StatefulEngine {
     }
 
     /// A frame for a client that has no such flow.
-    fn handle_stray(
+    fn handle_unmatched(
         &mut self,
         now: Nanos,
         key: &FlowKey,
@@ -315,7 +315,7 @@ impl StatefulEngine {
                 self.refuse(now, key, side, frame, tx_queues);
             }
         }
-        Disposition::Stray
+        Disposition::Unmatched
     }
 
     /// Who serves this flow: of all profiles that run, the first that was started and has a template

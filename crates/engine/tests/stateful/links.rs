@@ -250,8 +250,8 @@ fn frames_are_told_apart() {
     let server = "48.0.0.1".parse().expect("an address");
     let syn = |port| crate::world::syn(client, server, (1025, port));
     assert_eq!(take(1, &syn(80)), Disposition::Flow);
-    assert_eq!(take(1, &syn(81)), Disposition::Stray);
-    assert_eq!(take(0, &syn(80)), Disposition::Stray);
+    assert_eq!(take(1, &syn(81)), Disposition::Unmatched);
+    assert_eq!(take(0, &syn(80)), Disposition::Unmatched);
     let mut bent = syn(80);
     bent[40] ^= 1;
     assert_eq!(

@@ -23,7 +23,7 @@ use crate::threads::forward::ForwardTx;
 use crate::threads::idle::{SLEEP_EXPECTING, SLEEP_IDLE};
 
 /// For so long after a stream has ended its packets may still come.
-const STRAYS: Nanos = SECOND;
+const UNMATCHED_FOR: Nanos = SECOND;
 
 /// The flows of a data thread.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub struct FlowState {
     awake: AwakePolicy,
     publisher: FlowPublisher,
     /// Until then frames may come that streams sent; the end of time while they run.
-    strays_until: Nanos,
+    unmatched_until: Nanos,
     /// More frames wait than were taken in this turn.
     is_more: bool,
     /// Of each port, what flows and streams sent.
@@ -83,15 +83,15 @@ impl FlowState {
             forward: links.forward,
             awake: AwakePolicy::new(links.receive),
             publisher: FlowPublisher::new(links.arrivals),
-            strays_until: 0,
+            unmatched_until: 0,
             is_more: false,
         }
     }
 
     /// Streams begin or end at a port: beside flows, if there are any.
-    pub(super) fn expect_strays(&mut self, port: PortIndex) {
+    pub(super) fn expect_unmatched(&mut self, port: PortIndex) {
         if self.rx_port(port).is_some_and(|port| port.is_attached()) {
-            self.strays_until = Nanos::MAX;
+            self.unmatched_until = Nanos::MAX;
         }
     }
 
@@ -165,8 +165,8 @@ impl FlowState {
                 rx_port.set(reception);
             }
         }
-        let strays = self.strays(now, streams);
-        self.engine.let_strays(strays);
+        let unmatched = self.unmatched_ports(now, streams);
+        self.engine.pass_unmatched(unmatched);
         let mut arrived = 0;
         let (mut is_forwarded, mut is_measured) = (false, false);
         self.is_more = false;
@@ -189,14 +189,14 @@ impl FlowState {
 
     /// The ports whose frames of no flow are somebody else's: in service mode, and all while streams
     /// run beside.
-    fn strays(&mut self, now: Nanos, streams: &StatelessEngine) -> u64 {
-        if self.strays_until == Nanos::MAX && streams.poll_timeout().is_none() {
-            self.strays_until = now + STRAYS;
+    fn unmatched_ports(&mut self, now: Nanos, streams: &StatelessEngine) -> u64 {
+        if self.unmatched_until == Nanos::MAX && streams.poll_timeout().is_none() {
+            self.unmatched_until = now + UNMATCHED_FOR;
         }
-        if now < self.strays_until {
+        if now < self.unmatched_until {
             return u64::MAX;
         }
-        let ports = self.rx_ports.iter().map(FlowRxPort::lets_strays);
+        let ports = self.rx_ports.iter().map(FlowRxPort::passes_unmatched);
         ports.fold(0, |all, port| all | port)
     }
 

@@ -133,7 +133,7 @@ impl DataThread {
         match (command, flows) {
             (WorkerCommand::Streams(command), flows) => {
                 if let Some(flows) = flows {
-                    flows.expect_strays(command.port());
+                    flows.expect_unmatched(command.port());
                 }
                 let tx_queues = &mut self.tx_queues;
                 self.streams.handle_command(now, command, tx_queues);

@@ -164,7 +164,7 @@ impl FlowRxPort {
                         forward.show(at, frame);
                     }
                 }
-                Disposition::Stray | Disposition::Other => {
+                Disposition::Unmatched | Disposition::Other => {
                     others += 1;
                     is_measured |= arrivals.handle_frame(at, frame, &mut forward);
                 }
@@ -193,8 +193,8 @@ impl FlowRxPort {
         }
     }
 
-    /// The port whose strays are for watchers, as a bit.
-    pub(super) fn lets_strays(&self) -> u64 {
+    /// The port whose unmatched frames are for watchers, as a bit.
+    pub(super) fn passes_unmatched(&self) -> u64 {
         u64::from(self.service.is_on()) << self.port
     }
 
