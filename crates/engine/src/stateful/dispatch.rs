@@ -174,18 +174,18 @@ impl StatefulEngine {
             _ => {}
         }
         if !entry.is(FlowFlags::Counted) && entry.session.is_established() {
-            entry.mark(FlowFlags::Counted);
+            entry.set_flag(FlowFlags::Counted);
             let group = run.profile.template(entry.template).group;
             run.groups[usize::from(group)][place(entry.side())].established += 1;
             run.has_established |= entry.side() == Side::Client;
         }
         if entry.is(FlowFlags::HalfOpen) && entry.session.is_proven() {
-            entry.unmark(FlowFlags::HalfOpen);
+            entry.clear_flag(FlowFlags::HalfOpen);
             self.half_open.leave();
         }
         let asks = !entry.is(FlowFlags::Asks) && entry.session.executes().is_some();
         if asks && status != FlowStatus::Over {
-            entry.mark(FlowFlags::Asks);
+            entry.set_flag(FlowFlags::Asks);
             self.executions.ask(index);
         }
         self.settle(now, index, status);
@@ -211,7 +211,7 @@ impl StatefulEngine {
             FlowStatus::Blocked(due) => {
                 let entry = self.flows.at_mut(index).expect("it was just called");
                 let port = usize::from(entry.session.key().port);
-                if entry.mark(FlowFlags::Blocked) {
+                if entry.set_flag(FlowFlags::Blocked) {
                     self.blocked[port].push_back(index);
                 }
                 due
@@ -230,11 +230,11 @@ impl StatefulEngine {
         if entry.is(FlowFlags::Lingering) {
             return self.forget(index);
         }
-        if entry.unmark(FlowFlags::HalfOpen) {
+        if entry.clear_flag(FlowFlags::HalfOpen) {
             self.half_open.leave();
         }
         if entry.is(FlowFlags::Executed) || entry.is(FlowFlags::Asks) {
-            entry.unmark(FlowFlags::Asks);
+            entry.clear_flag(FlowFlags::Asks);
             self.executions.leave(index, entry.session.next_group());
         }
         let was_waiting = entry.session.is_in_time_wait();
@@ -254,7 +254,7 @@ impl StatefulEngine {
             }
         }
         if lingers {
-            entry.mark(FlowFlags::Lingering);
+            entry.set_flag(FlowFlags::Lingering);
             self.timers.set(index, now + LINGER);
         } else {
             self.forget(index);
@@ -339,7 +339,7 @@ impl StatefulEngine {
                 else {
                     continue;
                 };
-                entry.unmark(FlowFlags::Blocked);
+                entry.clear_flag(FlowFlags::Blocked);
                 if entry.is(FlowFlags::Lingering) {
                     continue;
                 }

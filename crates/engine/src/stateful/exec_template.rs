@@ -70,7 +70,7 @@ impl StatefulEngine {
         for _ in 0..PER_TURN {
             if let Some((parent, next_group)) = self.executions.done.pop_front() {
                 if let Some(entry) = self.flows.at_mut(parent) {
-                    entry.unmark(FlowFlags::Asks);
+                    entry.clear_flag(FlowFlags::Asks);
                 }
                 self.with_flow(now, parent, tx_queues, |session, cx, tx| {
                     session.handle_executed(cx, tx, next_group)

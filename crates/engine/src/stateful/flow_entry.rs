@@ -31,7 +31,7 @@ pub(super) enum FlowFlags {
 pub(super) struct FlowEntry {
     pub(super) session: Session,
     pub(super) run: RunIndex,
-    marks: u8,
+    flags: u8,
     /// The clients that it belongs to, in its run: 24 bits.
     clients: [u8; 3],
     pub(super) template: TemplateIndex,
@@ -51,7 +51,7 @@ impl FlowEntry {
         let mut entry = FlowEntry {
             session,
             run,
-            marks: 0,
+            flags: 0,
             template,
             clients: pack(clients),
             began_ms: (now / MILLISECOND) as u32,
@@ -79,31 +79,31 @@ impl FlowEntry {
 
     /// Whether this is true of it.
     #[inline]
-    pub(super) fn is(&self, mark: FlowFlags) -> bool {
-        self.marks & mark as u8 != 0
+    pub(super) fn is(&self, flag: FlowFlags) -> bool {
+        self.flags & flag as u8 != 0
     }
 
     /// From now on it is true. Returns whether that is new.
     #[inline]
-    pub(super) fn mark(&mut self, mark: FlowFlags) -> bool {
-        let is_new = !self.is(mark);
-        self.marks |= mark as u8;
+    pub(super) fn set_flag(&mut self, flag: FlowFlags) -> bool {
+        let is_new = !self.is(flag);
+        self.flags |= flag as u8;
         is_new
     }
 
     /// From now on it is not. Returns whether it was.
     #[inline]
-    pub(super) fn unmark(&mut self, mark: FlowFlags) -> bool {
-        let was = self.is(mark);
-        self.marks &= !(mark as u8);
+    pub(super) fn clear_flag(&mut self, flag: FlowFlags) -> bool {
+        let was = self.is(flag);
+        self.flags &= !(flag as u8);
         was
     }
 
-    pub(super) fn set(&mut self, mark: FlowFlags, is_true: bool) {
+    pub(super) fn set(&mut self, flag: FlowFlags, is_true: bool) {
         if is_true {
-            self.mark(mark);
+            self.set_flag(flag);
         } else {
-            self.unmark(mark);
+            self.clear_flag(flag);
         }
     }
 }

@@ -68,10 +68,10 @@ impl StatefulEngine {
         let port = usize::from(entry.session.key().port);
         let run = self.runs[usize::from(entry.run.0)].as_mut();
         let run = run.expect("flows belong to what runs");
-        let facts = self.ports[port].as_ref();
-        let facts = facts.expect("flows have a port");
+        let info = self.ports[port].as_ref();
+        let info = info.expect("flows have a port");
         let whose = (entry.template, entry.side());
-        let mut cx = context(now, run, whose, facts, &mut self.pools, &mut self.rng);
+        let mut cx = context(now, run, whose, info, &mut self.pools, &mut self.rng);
         entry.session.give_way(&mut cx);
         let side = entry.side();
         self.count_overflow(side);

@@ -227,7 +227,7 @@ impl StatefulEngine {
             return false;
         };
         self.counters[1].defer_template += 1;
-        entry.unmark(FlowFlags::Deferred);
+        entry.clear_flag(FlowFlags::Deferred);
         let before = entry.template;
         if before != template {
             entry.template = template;

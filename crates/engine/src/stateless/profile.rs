@@ -128,7 +128,7 @@ impl Run {
     pub(super) fn begin(&mut self, item: Item, at: Due, scheduler: &mut Scheduler<Item>) {
         let stream = stream_of(&mut self.program, item);
         stream.start(at);
-        if self.paused || stream.held {
+        if self.paused || stream.paused {
             stream.freeze(at.at);
         }
         self.enter(item, scheduler);
@@ -213,8 +213,8 @@ impl Run {
         let (active, cut, was_frozen) = (stream.active, stream.cut, stream.is_frozen());
         match change {
             Change::Pause | Change::Resume => {}
-            Change::PauseStreams(_) => stream.held = true,
-            Change::ResumeStreams(_) => stream.held = false,
+            Change::PauseStreams(_) => stream.paused = true,
+            Change::ResumeStreams(_) => stream.paused = false,
             Change::Update(factor) => stream.set_factor(*factor, at),
             Change::UpdateStreams(list) => {
                 let found = list.binary_search_by_key(&stream.plan.id, |(id, _)| *id);
@@ -225,7 +225,7 @@ impl Run {
         if !active {
             return;
         }
-        match (stream.held || paused, was_frozen) {
+        match (stream.paused || paused, was_frozen) {
             (true, false) => stream.freeze(at),
             (false, true) => stream.thaw(at),
             _ => {}

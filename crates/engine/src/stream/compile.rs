@@ -249,7 +249,7 @@ impl Compiled {
                 action_count: self.action_count,
                 self_start: self.self_start,
                 dummy: self.dummy,
-                start_held: self.start_paused,
+                start_paused: self.start_paused,
                 rule: self.rule,
                 stamped: self.stamped,
                 cover: self.cover,

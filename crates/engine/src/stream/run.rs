@@ -42,8 +42,8 @@ pub(crate) struct Plan {
     pub(crate) action_count: u32,
     pub(crate) self_start: bool,
     pub(crate) dummy: bool,
-    /// Starts held, until it is released.
-    pub(crate) start_held: bool,
+    /// Starts paused, until it is resumed.
+    pub(crate) start_paused: bool,
     /// What its packets are counted in.
     pub(crate) rule: Option<Rule>,
     /// Each packet has a trailer of its own.
@@ -70,7 +70,7 @@ pub(crate) struct StreamRun {
     /// Active, and its next packet is due only after the run's end.
     pub(crate) cut: bool,
     /// Paused by itself, whatever its profile does.
-    pub(crate) held: bool,
+    pub(crate) paused: bool,
     /// Since when its schedule stands still.
     frozen_at: Option<Nanos>,
     /// This core's next packet.
@@ -112,7 +112,7 @@ impl StreamRun {
             sequence: 0,
             active: false,
             cut: false,
-            held: plan.start_held,
+            paused: plan.start_paused,
             frozen_at: None,
             next: Due::default(),
             gap: spacing.times(plan.cores),
