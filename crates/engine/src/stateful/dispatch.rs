@@ -291,15 +291,10 @@ impl StatefulEngine {
             return;
         };
         let key = *entry.session.key();
-        let flows = &self.flows;
-        let key_of = |flow| {
-            let entry = flows.at(flow).expect("what the table has is held");
-            entry.session.key().packed()
-        };
         if let Some(number) = entry.session.connection_number() {
             self.connections.remove(&number);
         }
-        self.table.remove(key.packed(), index, key_of);
+        self.table.remove(key.packed(), index);
         self.timers.stop(index);
         self.flows.remove(index);
         self.release_prefixes(&key);
