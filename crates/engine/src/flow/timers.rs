@@ -150,6 +150,27 @@ impl Timers {
         }
     }
 
+    /// Tells some of the flows that [`pop_due`](Timers::pop_due) gives next: those whose tick is known
+    /// already, as many as there is room for in `flows`. Returns how many.
+    pub fn peek_due(&self, now: Nanos, flows: &mut [FlowIndex]) -> usize {
+        // One turn of the wheel: behind it come the same lists again.
+        let last = (now / FINE_TICK).min(self.fine_tick + TICKS as u64 - 1);
+        let (mut tick, mut count) = (self.fine_tick, 0);
+        while let Some(next) = self.next_filled(0, tick).filter(|next| *next <= last) {
+            let mut at = self.heads[next as usize % TICKS];
+            while at != NONE {
+                let Some(place) = flows.get_mut(count) else {
+                    return count;
+                };
+                *place = FlowIndex(at);
+                count += 1;
+                at = self.nodes[at as usize].next;
+            }
+            tick = next + 1;
+        }
+        count
+    }
+
     /// The next fine tick where there is something to do: what lies between is empty.
     fn next_stop(&self) -> u64 {
         let fine = self.next_fine();
@@ -348,6 +369,11 @@ mod tests {
                     }
                     Step::Advance(span) => {
                         now += span;
+                        let mut ahead = [FlowIndex(0); 3];
+                        let count = timers.peek_due(now, &mut ahead);
+                        prop_assert!(count <= naive.values().filter(|due| **due <= now).count());
+                        let is_due = |flow: &FlowIndex| naive.get(&flow.0).is_some_and(|due| *due <= now);
+                        prop_assert!(ahead[..count].iter().all(is_due));
                         while let Some(flow) = timers.pop_due(now) {
                             let due = naive.remove(&flow.0);
                             prop_assert!(due.is_some_and(|due| due <= now), "{flow:?} {due:?} {now}");
@@ -401,6 +427,22 @@ mod tests {
             Some(FlowIndex(1)),
             "the past is now"
         );
+    }
+
+    #[test]
+    fn flows_that_are_due_are_told_before_they_are_given() {
+        let mut timers = Timers::new(0);
+        for flow in 0..5 {
+            timers.set(FlowIndex(flow), MILLISECOND / 2);
+        }
+        timers.set(FlowIndex(5), MILLISECOND);
+        let mut ahead = [FlowIndex(9); 8];
+        assert_eq!(timers.peek_due(MILLISECOND / 4, &mut ahead), 0);
+        assert_eq!(timers.peek_due(MILLISECOND / 2, &mut ahead[..3]), 3);
+        let count = timers.peek_due(MILLISECOND, &mut ahead);
+        let given: Vec<_> = std::iter::from_fn(|| timers.pop_due(MILLISECOND)).collect();
+        assert_eq!(ahead[..count], given);
+        assert_eq!(given.len(), 6);
     }
 
     #[test]

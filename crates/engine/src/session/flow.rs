@@ -1,5 +1,6 @@
 //! One flow: its transport, the application on it, and what it still has to send.
 
+use std::hint::black_box;
 use std::net::Ipv4Addr;
 
 use super::app_latency::{Header, Stamp};
@@ -133,6 +134,16 @@ impl Session {
     /// The key by which it is found.
     pub fn key(&self) -> &FlowKey {
         &self.key
+    }
+
+    /// Reads something of each line of the cache that it is in, so that it is there soon.
+    #[inline]
+    pub fn fetch(&self) {
+        black_box(self.key.local);
+        black_box(self.link);
+        if let FlowTransport::Tcp(connection) = &self.transport {
+            connection.fetch();
+        }
     }
 
     /// Whether both ends know of each other.

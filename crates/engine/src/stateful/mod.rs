@@ -8,6 +8,7 @@
 //! | who begins flows, from which port | `clients` |
 //! | how fast | `pace` |
 //! | frames that arrive | `rx` |
+//! | what they will need, read beforehand | `look_ahead` |
 //! | what is known of a flow | `flow_entry` |
 //! | flows at work | `dispatch` |
 //! | flows that clients begin | `open` |
@@ -27,6 +28,7 @@ mod exec_template;
 mod filters;
 mod flow_entry;
 mod half_open;
+mod look_ahead;
 mod messages;
 mod open;
 mod pace;
@@ -57,6 +59,7 @@ use filters::DisabledClients;
 pub use filters::{Blocklist, IGNORED_MAX};
 use flow_entry::FlowEntry;
 use half_open::HalfOpen;
+use look_ahead::WOKEN_AHEAD;
 pub use messages::{
     Config, Disposition, EndCause, Event, FlowPortInfo, RUNS_MAX, RunIndex, RunLimits,
     StatefulCommand,
@@ -316,10 +319,14 @@ impl StatefulEngine {
         } else {
             BEGUN_PER_TURN
         };
-        for _ in 0..WOKEN_PER_TURN {
+        let looks_ahead = self.looks_ahead();
+        for number in 0..WOKEN_PER_TURN {
             let Some(flow) = self.timers.pop_due(now) else {
                 break;
             };
+            if looks_ahead && number % WOKEN_AHEAD == 0 {
+                self.fetch_due(now);
+            }
             self.wake(now, flow, tx_queues);
         }
         self.execute(now, tx_queues);
