@@ -22,6 +22,12 @@ ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 60
 
 
+def _take_terminal() -> None:
+    """Make Ctrl-C a signal, as a shell does for what it starts."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Typed:
     """A console on a terminal; `see` waits for words."""
 
@@ -45,7 +51,7 @@ class Typed:
             env=variables,
             cwd=folder,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C is a signal
+            preexec_fn=_take_terminal,
         )
         os.close(side)
         self._read = ""

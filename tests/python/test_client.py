@@ -281,6 +281,21 @@ def test_wait_on_traffic_is_woken_by_the_event(ready: STLClient, transport: Mock
     assert set(transport.methods()[before:]) == {"get_async_events"}, "waiting asks for nothing but events"
 
 
+def test_a_wait_without_end_looks_up_when_nobody_wakes_it(ready: STLClient) -> None:
+    """A signal that comes just before the thread waits is seen late, but it is seen."""
+    ready.start(ports=[0])
+    looks = []
+
+    def interrupted() -> bool:
+        looks.append(None)
+        if len(looks) > 1:
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        ready._connection.session().wait(interrupted, None)
+
+
 def test_a_run_that_ends_before_its_reply_does_not_hang() -> None:
     transport = MockTransport(auto_finish=True)
     with STLClient(transport=transport) as client:

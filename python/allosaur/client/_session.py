@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -15,6 +16,9 @@ from ..rpc._transport import Transport
 from ._places import DEFAULT_PROFILE, PortProfileID
 from ._port import Port, PortLoss
 from ._stats import StatsBook
+
+#: A signal that comes when a thread is about to wait wakes nobody: Ctrl-C is seen after this.
+_WAIT_MAX_S = 0.5
 
 
 class Session:
@@ -78,8 +82,13 @@ class Session:
 
         Raises ``STLConnectionError`` when the server goes away.
         """
+        deadline_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
         with self.changed:
-            finished = self.changed.wait_for(lambda: self.lost_reason is not None or done(), timeout_s)
+            while not (finished := self.lost_reason is not None or done()):
+                left_s = deadline_s - time.monotonic()
+                if left_s <= 0:
+                    break
+                self.changed.wait(min(left_s, _WAIT_MAX_S))
         if self.lost_reason is not None and not done():
             raise STLConnectionError(f"the server at {self.transport.address} went away: {self.lost_reason}")
         return finished
