@@ -13,7 +13,7 @@ use crate::link::{Faults, Link};
 use crate::needs_taps;
 use crate::script;
 use crate::socket;
-use crate::steal::Stolen;
+use crate::steal::{self, Stolen};
 use crate::watch::{Seen, Watch};
 
 /// The kernel's threads that serve, or ask.
@@ -277,6 +277,7 @@ fn talk_undisturbed(place: Place, case: Talk) -> Talked {
             return talked;
         }
         eprintln!("again: the host took {:?} of a CPU", stolen.since());
+        steal::wait_for_calm(4 * STANDSTILL, PATIENCE);
         tries += 1;
     }
 }

@@ -2,7 +2,8 @@
 //! retransmission timeout retransmits, on the best of links.
 
 use std::fs;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The kernel counts in hundredths of a second (proc(5), USER_HZ).
 const TICK: Duration = Duration::from_millis(10);
@@ -26,6 +27,23 @@ impl Stolen {
         let now = Stolen::now();
         let taken = now.0.iter().zip(&self.0).map(|(now, then)| *now - *then);
         taken.max().unwrap_or_default()
+    }
+}
+
+/// Waits until the host takes less than this from a CPU in a second, or patience is over.
+pub(crate) fn wait_for_calm(taken_max: Duration, patience: Duration) {
+    let began = Instant::now();
+    loop {
+        let stolen = Stolen::now();
+        let probed = Instant::now();
+        // Only what is wanted can be stolen: an idle machine does not know what its host would take.
+        while probed.elapsed() < Duration::from_secs(1) {
+            std::hint::spin_loop();
+        }
+        if stolen.since() < taken_max || began.elapsed() >= patience {
+            return;
+        }
+        thread::sleep(Duration::from_secs(3));
     }
 }
 
