@@ -57,11 +57,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"),
     },
     "allosaur.cli.plan": {"allosaur", "allosaur.server", "allosaur.cli", "allosaur.cli.flows"},
+    "allosaur.cli.doctor": {"allosaur", "allosaur.server", "allosaur.cli"},
     "allosaur.cli.console": {"allosaur", "allosaur.api", "allosaur.cli"},
     "allosaur.cli.commands": {
         *("allosaur", "allosaur.packets", "allosaur.server", "allosaur.cli"),
         *("allosaur.cli.streams", "allosaur.cli.flows", "allosaur.cli.demo", "allosaur.cli.console"),
-        "allosaur.cli.plan",
+        *("allosaur.cli.plan", "allosaur.cli.doctor"),
     },
     "allosaur.cli._main": {"allosaur.cli", "allosaur.cli.commands"},
     "allosaur.cli.trex": {

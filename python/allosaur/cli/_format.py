@@ -64,6 +64,18 @@ def verdict(ok: bool, summary: str, words: tuple[str, str] = ("OK", "FAILED")) -
     return _rendered(_console(None), Text.assemble((f"{word}:", style), f" {summary}"))
 
 
+def styled(text: str, style: str) -> str:
+    """Return a text in a style such as `bold red`, where the output wants colour."""
+    from rich.text import Text
+
+    return _rendered(_console(None), Text(text, style))
+
+
+def width() -> int:
+    """Return how many columns the standard output has."""
+    return _console(None).width
+
+
 def _console(width: int | None) -> Console:
     """Return what draws for the standard output, into a text."""
     from rich.console import Console

@@ -9,6 +9,7 @@ from allosaur.cli.commands._clear import Clear
 from allosaur.cli.commands._config import Config
 from allosaur.cli.commands._console import Console
 from allosaur.cli.commands._demo import Demo
+from allosaur.cli.commands._doctor import Doctor
 from allosaur.cli.commands._help import Help
 from allosaur.cli.commands._new import New
 from allosaur.cli.commands._ping import Ping
@@ -30,6 +31,7 @@ COMMANDS: tuple[Command, ...] = (
     Server(),
     Config(),
     Ports(),
+    Doctor(),
     Profiles(),
     New(),
     Run(),
