@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from allosaur.cli._command import Command
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 60
@@ -136,3 +138,23 @@ def profile(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def complete(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """What may come next on a line, as the scripts of shells ask; `commands` are ours unless given."""
+    from allosaur.cli import _completion
+    from allosaur.cli.commands import COMMANDS
+
+    def asked(line: str, commands: Iterable[Command] = COMMANDS) -> list[str]:
+        variables = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line))}
+        written = io.StringIO()
+        with monkeypatch.context() as patch:
+            # It would write to, and close, a file descriptor that is pytest's.
+            patch.setattr("argcomplete.CompletionFinder._init_debug_stream", lambda finder: None)
+            for name, value in {**variables, "_ARGCOMPLETE_SUPPRESS_SPACE": "1"}.items():
+                patch.setenv(name, value)
+            _completion.answer(commands, written, leave=lambda code: None)
+        return written.getvalue().split("\013") if written.getvalue() else []
+
+    return asked

@@ -6,13 +6,12 @@ import argparse
 import json
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 from allosaur.cli._command import Command
-from allosaur.cli._completion import completions
 from allosaur.cli._main import main
 from allosaur.cli.commands import COMMANDS
 from allosaur.server import LocalServer
@@ -42,10 +41,6 @@ class Console:
         self.commands = [one for one in COMMANDS if one.name != "server"] + [Repeat()]
         self.where = list(where)
 
-    def complete(self, line: str) -> list[str]:
-        words = shlex.split(line)
-        return completions(self.commands, words if line and not line[-1].isspace() else [*words, ""])
-
     def do(self, *lines: str) -> list[int]:
         return [main(shlex.split(line), self.commands) for line in lines]
 
@@ -54,15 +49,15 @@ class Console:
         return [main([*shlex.split(line), *self.where], self.commands) for line in lines]
 
 
-def test_words_are_completed_as_on_the_command_line() -> None:
-    console = Console()
-    names = [one.name for one in console.commands]
-    assert console.complete("") == names
-    assert console.complete("rep") == ["repeat"]
-    assert console.complete("repeat l") == ["loud", "low"]
-    assert "-n" in console.complete("repeat -")
-    assert "imix" in console.complete("run im")
-    assert set(console.complete("help ")) == set(names)
+def test_words_are_completed_as_on_the_command_line(complete: Callable[..., list[str]]) -> None:
+    commands = Console().commands
+    names = [one.name for one in commands]
+    assert complete("allosaur ", commands) == names
+    assert complete("allosaur rep", commands) == ["repeat"]
+    assert complete("allosaur repeat l", commands) == ["loud", "low"]
+    assert "-n" in complete("allosaur repeat -", commands)
+    assert "imix" in complete("allosaur run im", commands)
+    assert set(complete("allosaur help ", commands)) == set(names)
 
 
 def test_a_command_of_its_own_is_one_more_object(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,60 +1,76 @@
-"""Which words may come next on a command line: for shells, by `complete -C allosaur allosaur`."""
+"""Which words may come next on a command line: argcomplete asks the parser, for the scripts of shells.
+
+`allosaur completion` prints those scripts. They call `allosaur` itself, with variables of argcomplete's.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
+from typing import Any, TextIO
 
 from allosaur.cli import _parser, _shipped
 from allosaur.cli._command import Command
 
-
-def of_shell(commands: Iterable[Command]) -> list[str] | None:
-    """Return the next words, if a shell asks for them in its variables; else `None`."""
-    line, point = os.environ.get("COMP_LINE"), os.environ.get("COMP_POINT", "")
-    if line is None or not point.isdecimal():
-        return None
-    begun = line.encode()[: int(point)].decode(errors="replace")
-    try:
-        words = shlex.split(begun)
-    except ValueError:  # a quotation is open
-        return []
-    if not begun or begun[-1].isspace():
-        words.append("")
-    return completions(commands, words[1:])
+SHELLS = ("bash", "zsh", "fish")
 
 
-def completions(commands: Iterable[Command], words: Sequence[str]) -> list[str]:
-    """Return what the last of these words may become; files are for the shell."""
-    *before, last = words or [""]
+def is_asked() -> bool:
+    """Whether a shell asks for words, instead of running a command."""
+    return "_ARGCOMPLETE" in os.environ
+
+
+def answer(
+    commands: Iterable[Command], output: TextIO | None = None, leave: Callable[[int], Any] = os._exit
+) -> None:
+    """Write the words that may come next, to where the shell reads them, and leave the process."""
+    import argcomplete
+    from argcomplete.completers import SuppressCompleter
+
     parser = _parser.build(commands)
-    named = _positional(parser)
-    assert named is not None and isinstance(named.choices, dict), "the commands"
-    given = next((word for word in before if not word.startswith("-")), None)
-    if given == "help":
-        found = list(named.choices)
-    elif given is None or given in named.choices:
-        found = _next(parser if given is None else named.choices[given], before, last)
-    else:
-        found = []
-    return [word for word in found if word.startswith(last)]
+    for action in _actions(parser):
+        completer = _completer(action, parser)
+        if completer is not None:
+            action.completer = completer  # type: ignore[attr-defined]
+    argcomplete.autocomplete(
+        parser,
+        always_complete_options=False,  # only behind a dash: the words of a command stand alone
+        output_stream=output,
+        exit_method=leave,
+        default_completer=SuppressCompleter(),
+    )
 
 
-def _next(parser: argparse.ArgumentParser, before: Sequence[str], last: str) -> list[str]:
-    options = parser._option_string_actions
-    behind = options.get(before[-1]) if before else None
-    if behind is not None and behind.nargs != 0:
-        return _values(behind)
-    return list(options) if last.startswith("-") else _values(_positional(parser))
+def script(shell: str) -> str:
+    """Return what makes a shell ask for words."""
+    import argcomplete
+
+    return argcomplete.shellcode(["allosaur"], shell=shell)  # type: ignore[attr-defined]
 
 
-def _positional(parser: argparse.ArgumentParser) -> argparse.Action | None:
-    return next((action for action in parser._actions if not action.option_strings), None)
+def _actions(parser: argparse.ArgumentParser) -> Iterable[argparse.Action]:
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from _actions(inner)
 
 
-def _values(action: argparse.Action | None) -> list[str]:
-    if action is not None and action.choices is not None:
-        return [str(one) for one in action.choices]
-    return list(_shipped.files()) if action is not None and action.metavar == "PROFILE" else []
+def _completer(action: argparse.Action, parser: argparse.ArgumentParser) -> Callable[..., Any] | None:
+    """Return what gives an argument's values, where its name tells; choices give themselves."""
+    from argcomplete.completers import DirectoriesCompleter, FilesCompleter
+
+    files, names = FilesCompleter(), _commands(parser)
+    if action.metavar == "PROFILE":
+        return lambda prefix, **asked: [*_shipped.files(), *files(prefix, **asked)]
+    if action.metavar == "COMMAND" and action.choices is None:
+        return lambda **asked: names
+    if action.metavar == "FOLDER":
+        return DirectoriesCompleter()
+    return files if action.metavar == "FILE" else None
+
+
+def _commands(parser: argparse.ArgumentParser) -> list[str]:
+    found = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return list(next(found).choices)

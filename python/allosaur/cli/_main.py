@@ -31,10 +31,8 @@ def main(arguments: Sequence[str] | None = None, commands: Sequence[Command] = C
 
     A console calls it for each line, with commands of its own among them.
     """
-    next_words = _completion.of_shell(commands)
-    if next_words is not None:
-        print("\n".join(next_words))
-        return EXIT_OK
+    if _completion.is_asked():
+        _completion.answer(commands)
     words = _with_json_files(list(sys.argv[1:] if arguments is None else arguments))
     debug = "--debug" in words or os.environ.get("ALLOSAUR_DEBUG", "") not in ("", "0")
     warnings.showwarning = _show_warning

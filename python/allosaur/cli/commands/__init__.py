@@ -6,6 +6,7 @@ from allosaur.cli._command import Command
 from allosaur.cli.commands._arp import Arp
 from allosaur.cli.commands._capture import Capture
 from allosaur.cli.commands._clear import Clear
+from allosaur.cli.commands._completion import Completion
 from allosaur.cli.commands._config import Config
 from allosaur.cli.commands._console import Console
 from allosaur.cli.commands._demo import Demo
@@ -49,6 +50,7 @@ COMMANDS: tuple[Command, ...] = (
     Sim(),
     Plan(),
     Demo(),
+    Completion(),
     Version(),
     Help(),
 )
