@@ -199,8 +199,8 @@ missing_packages() {
     fi
 }
 
-# The same for what only some tests need: routers, NATs and bridges under test, and the servers and clients that our
-# TCP talks to. Without it they are skipped.
+# The same for what only some tests need: routers, NATs and bridges under test, the servers and clients that our TCP
+# talks to, and the shells whose completion is tried; and the linter of scripts. Without it they are skipped.
 wished_packages() {
     if ! has_tool nft; then printf 'nftables\n'; fi
     if ! has_tool conntrack; then printf 'conntrack\n'; fi
@@ -209,6 +209,10 @@ wished_packages() {
     if ! has_tool curl; then printf 'curl\n'; fi
     if ! has_tool tcpdump; then printf 'tcpdump\n'; fi
     if ! has_tool wrk; then printf 'wrk\n'; fi
+    if ! has_tool zsh; then printf 'zsh\n'; fi
+    if ! has_tool fish; then printf 'fish\n'; fi
+    if ! has_tool groff; then printf 'groff-base\n'; fi
+    if ! has_tool shellcheck; then printf 'shellcheck\n'; fi
 }
 
 # Tests start a web server of their own; the package would start one for the whole system, now and at each boot.

@@ -1,0 +1,100 @@
+"""Write the man pages of all commands, from the parsers that read their words: man.py FOLDER.
+
+A page for each command of `allosaur`, as git has them; the exit codes are those of the guide.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from allosaur.cli import _parser
+from allosaur.cli.commands import COMMANDS
+from allosaur.cli.trex import _astf_sim, _console, _options
+from argparse_manpage.manpage import Manpage
+
+GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guide" / "command-line.md"
+MANUAL = "Allosaur"
+#: Wider than any text: troff fills lines, and a line that argparse breaks may begin with a dot.
+WIDE = functools.partial(argparse.HelpFormatter, width=100_000)
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each page, by the name of its file."""
+    whole = _parser.build(COMMANDS)
+    alone = _parser.build([])
+    summaries = {command.name: command.summary for command in COMMANDS}
+    listed = "\n".join(
+        f".TP\n\\fBallosaur\\-{name}\\fR(1)\n{_roff(text[0].upper() + text[1:])}."
+        for name, text in summaries.items()
+    )
+    made = {"allosaur": _page("allosaur", alone, "open, realistic traffic generator", {"commands": listed})}
+    for action in whole._actions:
+        for name, parser in (action.choices or {}).items() if isinstance(action.choices, dict) else ():
+            made[f"allosaur-{name}"] = _page(f"allosaur-{name}", parser, summaries[name], {})
+    made["trex-console"] = _page(
+        "trex-console", _console._parser(), "console with TRex's commands and options", {}
+    )
+    made["astf-sim"] = _page(
+        "astf-sim", _astf_sim._parser(), "simulator of stateful profiles, by TRex's options", {}
+    )
+    made["t-rex-64"] = _page(
+        "t-rex-64", _launcher(), "server of Allosaur, by the options of TRex's launcher", {}
+    )
+    return {f"{name}.1": text for name, text in made.items()}
+
+
+def _launcher() -> argparse.ArgumentParser:
+    """Return a parser with the options of TRex's launcher, which reads them in a way of its own."""
+    parser = argparse.ArgumentParser(prog="t-rex-64", add_help=False, description=_options.__doc__)
+    for option in _options.OPTIONS:
+        metavar: dict[str, Any] = (
+            {"metavar": option.argument} if option.argument else {"action": "store_true"}
+        )
+        parser.add_argument(
+            *option.names, help=option.meaning.replace("%", "%%"), dest=option.names[0], **metavar
+        )
+    return parser
+
+
+def _page(name: str, parser: argparse.ArgumentParser, summary: str, sections: dict[str, str]) -> str:
+    for one in _with_inner(parser):
+        one.formatter_class = WIDE  # type: ignore[assignment]
+    page = Manpage(parser, format="single-commands-section")
+    page.prog, page.manual, page.source, page.description = name, MANUAL, MANUAL, summary
+    also = ["allosaur" if name != "allosaur" else "allosaur-help", "allosaur-server"]
+    for heading, text in {**sections, "exit status": exit_codes()}.items():
+        page.add_section(heading, ">", text)
+    page.add_section("see also", ">", ", ".join(f"\\fB{_roff(one)}\\fR(1)" for one in also))
+    return str(page)
+
+
+def _with_inner(parser: argparse.ArgumentParser) -> Iterable[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from _with_inner(inner)
+
+
+def exit_codes() -> str:
+    """Return the table of the guide."""
+    section = GUIDE.read_text(encoding="utf-8").split("\n## Exit codes\n", 1)[1].split("\n## ", 1)[0]
+    rows = re.findall(r"^\| ([0-9, ]+) \| (.*) \|$", section, re.MULTILINE)
+    return "\n".join(f".TP\n\\fB{codes}\\fR\n{_roff(meaning.replace('`', ''))}." for codes, meaning in rows)
+
+
+def _roff(text: str) -> str:
+    return text.replace("\\", "\\e").replace("-", "\\-")
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
