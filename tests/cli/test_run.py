@@ -63,7 +63,7 @@ def test_a_burst_arrives_whole(allosaur: Any, profile: Callable[..., Path]) -> N
         "duration_asked_s",
         *("duration_s", "interrupted", "ports", "total", "lost_packets", "missed_packets", "warnings", "ok"),
         *("cut_short", "verdict", "counted_by", "directions", "streams", "duplicate_packets", "hints"),
-        *("tool", "schema", "started", "host"),
+        *("tool", "schema", "started", "host", "reasons", "thresholds", "built_in"),
     }
     assert result["ports"].keys() == {"0", "1"}
     assert result["total"].keys() == COUNTERS

@@ -10,7 +10,7 @@ from allosaur.cli._options import FOREVER, plain_seconds
 
 _ALWAYS = ("multiplier", "duration")
 """Told even where nobody gave them: what a run did is read from its command."""
-_NEVER = ("profile", "report", "json", "debug", "quiet", "no_color", "help")
+_NEVER = ("profile", "report", "json", "out", "junit", "debug", "quiet", "no_color", "help")
 """What a run prints and writes is not what it does."""
 
 
@@ -34,6 +34,8 @@ def _words(action: argparse.Action, value: Any) -> list[str]:
         return [name, "forever" if value == FOREVER else plain_seconds(value)]
     if not isinstance(value, list):
         return [name, str(value)]
+    if action.nargs == "+":
+        return [name, *value]
     if value and isinstance(value[0], dict):
         texts = [",".join(f"{key}={one[key]}" for key in one) for one in value]
         return [word for text in texts for word in (name, text)]

@@ -16,6 +16,7 @@ from allosaur.cli import _result
 from allosaur.cli._access import Client, connected
 from allosaur.cli._options import FOREVER
 from allosaur.cli._own_server import started
+from allosaur.cli._run_files import RunFiles
 from allosaur.server import LocalServer
 
 
@@ -44,12 +45,7 @@ def local_ports(options: argparse.Namespace, count: int) -> list[str]:
 
 
 def give(options: argparse.Namespace, mode: str, text: str, fields: dict[str, Any]) -> None:
-    """Print the result of a run, for people or as one JSON object."""
-    if not options.json:
-        print(text)
-        if options.report is not None:
-            print(f"Report: {options.report}")
-        return
+    """Print the result of a run, for people or as one JSON object, and write its files."""
     result = {
         **_result.heading("run"),
         "mode": mode,
@@ -57,7 +53,16 @@ def give(options: argparse.Namespace, mode: str, text: str, fields: dict[str, An
         **fields,
         "report": options.report,
     }
-    print(json.dumps(result, indent=2))
+    files: RunFiles = options.files
+    files.write(result)
+    if options.json:
+        print(json.dumps(result, indent=2))
+        return
+    print(text)
+    if options.report is not None:
+        print(f"Report: {options.report}")
+    for line in files.told():
+        print(line)
 
 
 def server_name(options: argparse.Namespace) -> str:

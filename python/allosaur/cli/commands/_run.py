@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from allosaur.cli import _arguments, _options
+from allosaur.cli import _arguments, _options, _run_files
 from allosaur.cli._command import Command
 from allosaur.cli._errors import bad_input
 from allosaur.cli._profile_kind import is_stateful
@@ -55,6 +55,17 @@ class Run(Command):
             help="take the ports over even if someone else has them, and start even above the line rate",
         )
         parser.add_argument("--report", metavar="FILE", help="write an HTML report with plots")
+        parser.add_argument("--out", metavar="FILE", help="write the result to FILE, as --json prints it")
+        parser.add_argument("--junit", metavar="FILE", help="write JUnit XML: the verdict and each threshold")
+        parser.add_argument(
+            "--fail-if",
+            nargs="+",
+            action="extend",
+            default=[],
+            metavar="METRIC>VALUE",
+            help="thresholds: fail the run when it comes to that, such as 'loss>0.01%%' 'latency.p99>100us'; "
+            "@FILE has one in each line",
+        )
         _arguments.flows(parser.add_argument_group("flows (stateful profiles)"))
         _arguments.json_output(parser)
 
@@ -62,6 +73,11 @@ class Run(Command):
         """Run a profile of streams or of flows."""
         if (options.local_ports or options.cores != 1) and not options.local:
             raise bad_input("--local-ports and --cores are for --local; a running server has its own")
+        with _run_files.of_run(options) as files:
+            options.files = files
+            return self._run(options)
+
+    def _run(self, options: argparse.Namespace) -> int:
         if is_stateful(Path(options.profile)):
             from allosaur.cli.flows._run import run as run_flows
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from allosaur.cli import _thresholds
 from allosaur.cli._cut_short import UNTIL_THEN, CutShort
 from allosaur.cli._elapsed import ran_s
 from allosaur.cli._errors import EXIT_USAGE, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._steal import StealTime
+from allosaur.cli._thresholds import Checked, Thresholds
 from allosaur.cli.flows._hints import told_shortly
 from allosaur.report import FlowCounters, FlowRates, FlowSampler, SideCounters
 
@@ -116,6 +118,10 @@ class FlowVerdict:
     reasons: Sequence[str] = ()
     lost_messages: int | None = None
     """UDP messages that were sent and did not arrive; `None` without any, or when one side is not ours."""
+    thresholds: Sequence[Checked] = ()
+    """What became of each threshold."""
+    built_in: Mapping[str, Any] = field(default_factory=dict)
+    """With thresholds: the verdict without them, and what they allowed."""
 
 
 def drive(
@@ -221,14 +227,17 @@ def latencies(client: ASTFClient) -> dict[int, dict[str, Any]]:
     return found
 
 
-def judge(outcome: FlowOutcome) -> FlowVerdict:
-    """Say whether all flows that were offered began, found their other end, and went well."""
+def judge(outcome: FlowOutcome, thresholds: Thresholds = _thresholds.NONE) -> FlowVerdict:
+    """Say whether all flows that were offered began, found their other end, and went well.
+
+    What thresholds decide on is left to them.
+    """
     lost = lost_messages(outcome.counters)
     if outcome.cut_short:
         reasons = [outcome.cut_short, UNTIL_THEN]
         return FlowVerdict(False, "; ".join(reasons), reasons, lost)
-    reasons = [*_missing(outcome), *_errors(outcome)]
-    if lost and not outcome.plan.no_close:
+    reasons = [*_missing(outcome, thresholds), *_errors(outcome, thresholds)]
+    if lost and not outcome.plan.no_close and not thresholds.decide("messages"):
         reasons.append(f"{lost:,} UDP messages were sent and not received")
     if outcome.overdue:
         reasons.append("flows were still open long after the end, and were not waited for")
@@ -241,6 +250,14 @@ def judge(outcome: FlowOutcome) -> FlowVerdict:
     )
 
 
+def judge_by(thresholds: Thresholds, outcome: FlowOutcome, document: Mapping[str, Any]) -> FlowVerdict:
+    """Say the same, and whether each threshold held for the document of the run."""
+    built_in = judge(outcome, thresholds)
+    checked = thresholds.check(None if outcome.cut_short else document)
+    allowed = [] if built_in.reasons else judge(outcome).reasons
+    return replace(built_in, **_thresholds.changes(built_in, checked, allowed))
+
+
 def lost_messages(counters: FlowCounters) -> int | None:
     """Count UDP messages that did not arrive, both ways: extra ones of one way hide no loss of the other."""
     client, server = counters.client, counters.server
@@ -250,7 +267,16 @@ def lost_messages(counters: FlowCounters) -> int | None:
     return sum(max(sender.tx_messages - receiver.rx_messages, 0) for sender, receiver in ways)
 
 
-def _missing(outcome: FlowOutcome) -> list[str]:
+def undecided_errors(counters: FlowCounters, thresholds: Thresholds) -> list[tuple[str, str, int]]:
+    """Return what went wrong, as (side, name, how often), but what thresholds decide on."""
+    return [
+        one
+        for one in counters.error_list()
+        if not thresholds.decide("errors", {"side": [one[0]], "counter": [one[1]]})
+    ]
+
+
+def _missing(outcome: FlowOutcome, thresholds: Thresholds) -> list[str]:
     counters, plan = outcome.counters, outcome.plan
     begun, missed = counters.client.begun_flows, counters.missed_flows
     reasons = []
@@ -259,20 +285,21 @@ def _missing(outcome: FlowOutcome) -> list[str]:
             reasons.append("no flow came: nobody asked these servers")
     elif not begun:
         reasons.append("no flow began")
-    if missed:
+    if missed and not thresholds.decide("missed"):
         share = 100 * missed / max(counters.offered_flows, 1)
         reasons.append(f"load not reached: {missed:,} flows were not opened in time ({share:.3g} %)")
     connected = counters.client.connected_flows
     alone = begun - connected
     # With no_close the last ones were left on their way; but not all of them.
-    if alone > 0 and not (plan.no_close and connected):
+    is_expected = (plan.no_close and connected) or thresholds.decide("unanswered")
+    if alone > 0 and not is_expected:
         reasons.append(f"{alone:,} flows found no other end ({100 * alone / begun:.3g} %)")
     return reasons
 
 
-def _errors(outcome: FlowOutcome) -> list[str]:
+def _errors(outcome: FlowOutcome, thresholds: Thresholds) -> list[str]:
     expected = _CUT_OFF if outcome.plan.no_close else ()
-    errors = [one for one in outcome.counters.error_list() if one[1] not in expected]
+    errors = [one for one in undecided_errors(outcome.counters, thresholds) if one[1] not in expected]
     return [f"errors were counted: {told_shortly(errors)}"] if errors else []
 
 

@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from allosaur.cli import _again, _gateways, _profile, _report_file, _run
+from allosaur.cli import _again, _gateways, _profile, _report_file, _run, _thresholds
 from allosaur.cli._access import remote_stateful_client
 from allosaur.cli._cut_short import exit_code
 from allosaur.cli._errors import bad_input
 from allosaur.cli._interrupt import Interrupt
-from allosaur.cli.flows import _hints, _summary
+from allosaur.cli._thresholds import Thresholds
+from allosaur.cli.flows import _hints, _metrics, _summary
 from allosaur.cli.flows._access import check_clients, load_file, plan_of, put, take_server
-from allosaur.cli.flows._drive import FlowOutcome, FlowVerdict, drive, judge
+from allosaur.cli.flows._drive import FlowOutcome, FlowVerdict, drive, judge, judge_by, undecided_errors
 from allosaur.cli.flows._progress import progress
 from allosaur.report import Check, FlowReport, write_flow_report
 from allosaur.server import LocalServer
@@ -38,12 +39,14 @@ def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     tunables = _profile.merged(options.tunable)
     plan = plan_of(options)
     report = _report_file.checked(options.report)
+    thresholds = _thresholds.read(options.fail_if, _metrics.METRICS)
     # Before anything is started: a profile that does not load needs no server.
     with _profile.noted_warnings() as noted:
         profile = load_file(path, tunables)
     server = partial(_local_server, options, own)
     with Interrupt() as interrupt, _run.client_of_run(options, remote_stateful_client, server) as client:
         check_clients(client, options)
+        _metrics.refuse_unmeasured(thresholds, client, plan, profile)
         take_server(client, options.force, options.ports)
         put(client, plan, path, profile, options.force)
         _gateways.wait(client, _gateways.of_flows(client, plan.client_mask), interrupt)
@@ -53,9 +56,9 @@ def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
             # Only tidying: the result stands, and the next run loads its profile anyway.
             client.clear_profile(pid_input=plan.profile_id)
     outcome = replace(outcome, profile_warnings=noted)
-    verdict = judge(outcome)
+    verdict = judge_by(thresholds, outcome, _summary.json_object(outcome, judge(outcome)))
     if report is not None:
-        content = _report(options, outcome, verdict)
+        content = _report(options, outcome, verdict, thresholds)
         with _report_file.writing(report):
             write_flow_report(report, content)
     fields = {
@@ -75,7 +78,9 @@ def _local_server(options: argparse.Namespace, own: OwnServer | None) -> LocalSe
     return LocalServer(ports=ports, cores=options.cores, stateful=True)
 
 
-def _report(options: argparse.Namespace, outcome: FlowOutcome, verdict: FlowVerdict) -> FlowReport:
+def _report(
+    options: argparse.Namespace, outcome: FlowOutcome, verdict: FlowVerdict, thresholds: Thresholds
+) -> FlowReport:
     plan, counters = outcome.plan, outcome.counters
     path = Path(options.profile)
     asked = f"{plan.multiplier:g} times the profile's flows"
@@ -94,15 +99,20 @@ def _report(options: argparse.Namespace, outcome: FlowOutcome, verdict: FlowVerd
         reasons=verdict.reasons,
         duration_s=outcome.elapsed_s,
         lost_messages=verdict.lost_messages,
-        checks=checks(outcome, verdict),
+        checks=[
+            *checks(outcome, verdict, thresholds),
+            *(Check(*row) for row in _thresholds.check_rows(verdict.thresholds)),
+        ],
         reproduce=[_again.command(options)],
         notes=[f"Warning: {text}" for text in outcome.all_warnings],
         profile=_run.source(path),
     )
 
 
-def checks(outcome: FlowOutcome, verdict: FlowVerdict) -> list[Check]:
-    """Return what a report says must hold, and whether it did."""
+def checks(
+    outcome: FlowOutcome, verdict: FlowVerdict, thresholds: Thresholds = _thresholds.NONE
+) -> list[Check]:
+    """Return what a report says must hold, and whether it did, but for what thresholds decide on."""
     counters, plan = outcome.counters, outcome.plan
     opened, connected_flows = counters.client.begun_flows, counters.client.connected_flows
     found: list[Check] = []
@@ -111,12 +121,14 @@ def checks(outcome: FlowOutcome, verdict: FlowVerdict) -> list[Check]:
         text = (
             "the server did not count it" if missed is None else f"{missed:,} of {counters.offered_flows:,}"
         )
-        found.append(Check("flows that were missed", not missed and opened > 0, text))
+        if not thresholds.decide("missed"):
+            found.append(Check("flows that were missed", not missed and opened > 0, text))
         is_whole = plan.no_close or opened == connected_flows
-        found.append(Check("flows that were answered", is_whole, f"{connected_flows:,} of {opened:,}"))
-    wrong = _hints.told_shortly(counters.error_list())
+        if not thresholds.decide("unanswered"):
+            found.append(Check("flows that were answered", is_whole, f"{connected_flows:,} of {opened:,}"))
+    wrong = _hints.told_shortly(undecided_errors(counters, thresholds))
     found.append(Check("error counters", not wrong, wrong or "all are zero"))
-    if verdict.lost_messages is not None and not plan.no_close:
+    if verdict.lost_messages is not None and not plan.no_close and not thresholds.decide("messages"):
         lost = verdict.lost_messages
         found.append(Check("UDP messages that were lost", lost == 0, f"{lost:,}"))
     return found

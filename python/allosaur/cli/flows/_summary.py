@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from allosaur.cli import _format
+from allosaur.cli import _format, _thresholds
 from allosaur.cli._options import FOREVER
 from allosaur.cli.flows._drive import FlowOutcome, FlowVerdict
 from allosaur.cli.flows._hints import hint
@@ -30,6 +30,8 @@ def text(outcome: FlowOutcome, verdict: FlowVerdict) -> str:
         parts += ["", groups(outcome.groups)]
     if outcome.latency:
         parts += ["", latency(outcome.latency)]
+    if verdict.thresholds:
+        parts += ["", _thresholds.table(verdict.thresholds)]
     parts.append("")
     parts += errors(outcome.counters)
     parts += [f"warning: {warning}" for warning in outcome.warnings]
@@ -118,8 +120,7 @@ def json_object(outcome: FlowOutcome, verdict: FlowVerdict) -> dict[str, Any]:
         "groups": {name: counters_json(one) for name, one in outcome.groups.items()},
         "latency": {str(port): dict(one) for port, one in sorted(outcome.latency.items())},
         "warnings": outcome.all_warnings,
-        "ok": verdict.ok,
-        "verdict": verdict.summary,
+        **_thresholds.json_fields(verdict),
     }
 
 

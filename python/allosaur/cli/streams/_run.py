@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allosaur.cli import _again, _gateways, _profile, _report_file, _run
+from allosaur.cli import _again, _gateways, _profile, _report_file, _run, _thresholds
 from allosaur.cli._access import check_ports, refuse_running, remote_client, take
 from allosaur.cli._cut_short import exit_code
 from allosaur.cli._errors import EXIT_USAGE, explained
 from allosaur.cli._interrupt import Interrupt
-from allosaur.cli.streams import _groups, _summary
+from allosaur.cli.streams import _groups, _metrics, _summary
 from allosaur.cli.streams._directions import pair_of
 from allosaur.cli.streams._drive import Outcome, Plan, drive, watched_ports
 from allosaur.cli.streams._ports import refuse_options_of_flows
 from allosaur.cli.streams._progress import progress
-from allosaur.cli.streams._verdict import Verdict, judge
-from allosaur.report import Report, write_report
+from allosaur.cli.streams._verdict import Verdict, judge, judge_by
+from allosaur.report import Check, Report, write_report
 from allosaur.server import LocalServer
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def run(options: argparse.Namespace) -> int:
     refuse_options_of_flows(options)
     options.ports = [0] if options.ports is None else options.ports
     report = _report_file.checked(options.report)
+    thresholds = _thresholds.read(options.fail_if, _metrics.METRICS)
     tunables = _profile.merged(options.tunable)
     # Before anything is started: a profile that does not load needs no server.
     with _profile.noted_warnings() as noted:
@@ -44,6 +45,7 @@ def run(options: argparse.Namespace) -> int:
         streams = {port: profile.get_streams() for port, profile in profiles.items()}
         with explained("cannot read the packet groups"):
             grouping = _groups.assign(client, streams, wanted=not options.port_counters)
+        _metrics.refuse_unmeasured(thresholds, client, plan, streams, grouping)
         for port, of_port in streams.items():
             with explained(f"profile {path}, port {port}", EXIT_USAGE):
                 client.add_streams(of_port, ports=[port])
@@ -54,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
             # Only tidying: the result stands, and the next run clears the port anyway.
             client.remove_all_streams(ports=options.ports)
     outcome = replace(outcome, profile_warnings=noted)
-    verdict = judge(outcome)
+    verdict = judge_by(thresholds, outcome, _summary.json_object(outcome, judge(outcome)))
     if report is not None:
         content = _report(options, outcome, verdict)
         with _report_file.writing(report):
@@ -105,6 +107,7 @@ def _report(options: argparse.Namespace, outcome: Outcome, verdict: Verdict) -> 
         hints=outcome.hints,
         reasons=verdict.reasons,
         duration_s=outcome.elapsed_s,
+        checks=[Check(*row) for row in _thresholds.check_rows(verdict.thresholds)],
         reproduce=[_again.command(options)],
         notes=[f"Warning: {text}" for text in outcome.all_warnings],
         profile=_run.source(path),

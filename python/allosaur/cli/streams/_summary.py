@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from allosaur.cli import _format
+from allosaur.cli import _format, _thresholds
 from allosaur.cli._options import FOREVER
 from allosaur.cli.streams._directions import pair_of
 from allosaur.cli.streams._drive import Outcome
@@ -43,6 +43,8 @@ def text(outcome: Outcome, verdict: Verdict) -> str:
         parts += ["", streams(outcome.streams)]
     if any(one.latency for one in outcome.streams):
         parts += ["", latency(outcome.streams)]
+    if verdict.thresholds:
+        parts += ["", _thresholds.table(verdict.thresholds)]
     parts.append("")
     parts += [f"warning: {warning}" for warning in outcome.warnings]
     parts += [f"hint: {hint}" for hint in outcome.hints]
@@ -177,8 +179,7 @@ def json_object(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
         "missed_packets": verdict.missed_packets,
         "warnings": outcome.all_warnings,
         "hints": list(outcome.hints),
-        "ok": verdict.ok,
-        "verdict": verdict.summary,
+        **_thresholds.json_fields(verdict),
     }
 
 

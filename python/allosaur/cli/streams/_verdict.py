@@ -5,10 +5,13 @@ A verdict counts the run's own packets only. Where it could not tell them from t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from allosaur.cli import _thresholds
 from allosaur.cli._cut_short import UNTIL_THEN
+from allosaur.cli._thresholds import Checked, Thresholds
 from allosaur.cli.streams._directions import directions
 from allosaur.cli.streams._drive import SETTLE_MAX_S, Outcome
 from allosaur.report import Direction, lost_total
@@ -27,6 +30,10 @@ class Verdict:
     duplicate_packets: int = 0
     """Own packets that arrived more often than they were sent."""
     directions: Sequence[Direction] = ()
+    thresholds: Sequence[Checked] = ()
+    """What became of each threshold."""
+    built_in: Mapping[str, Any] = field(default_factory=dict)
+    """With thresholds: the verdict without them, and what they allowed."""
 
     @property
     def counted_by(self) -> str:
@@ -34,15 +41,22 @@ class Verdict:
         return "ports" if any(one.ungrouped for one in self.directions) else "groups"
 
 
-def judge(outcome: Outcome) -> Verdict:
-    """Say whether all that was sent was received, once, and all that was offered was sent."""
+def judge(outcome: Outcome, thresholds: Thresholds = _thresholds.NONE) -> Verdict:
+    """Say whether all that was sent was received, once, and all that was offered was sent.
+
+    What thresholds decide on is left to them.
+    """
     found = directions(outcome.grouping, outcome.plan.ports, outcome.counters, outcome.streams)
     lost, duplicates = lost_total(found), sum(one.duplicate_packets for one in found)
     missed = outcome.total.missed_packets
     if outcome.cut_short:
         reasons = [outcome.cut_short, UNTIL_THEN]
         return Verdict(False, "; ".join(reasons), lost, missed, reasons, duplicates, found)
-    reasons = [*_losses(outcome, found), *_duplicates(outcome, found), *_shortfalls(outcome)]
+    reasons = [
+        *_losses(outcome, found, thresholds),
+        *_duplicates(outcome, found, thresholds),
+        *_shortfalls(outcome, thresholds),
+    ]
     if outcome.total.tx_packets == 0:
         reasons.insert(0, "nothing was sent")
     if reasons:
@@ -57,8 +71,35 @@ def judge(outcome: Outcome) -> Verdict:
     return Verdict(True, summary, lost, missed, (), duplicates, found)
 
 
-def _losses(outcome: Outcome, found: Sequence[Direction]) -> list[str]:
-    lossy = [one for one in found if one.lost_packets]
+def judge_by(thresholds: Thresholds, outcome: Outcome, document: Mapping[str, Any]) -> Verdict:
+    """Say the same, and whether each threshold held for the document of the run."""
+    built_in = judge(outcome, thresholds)
+    checked = thresholds.check(None if outcome.cut_short else document)
+    allowed = [] if built_in.reasons else judge(outcome).reasons
+    return replace(built_in, **_thresholds.changes(built_in, checked, allowed))
+
+
+def _undecided(
+    thresholds: Thresholds, check: str, outcome: Outcome, port: int, count: int | None, counter: str
+) -> int:
+    """Return how many of the packets that count against a port no threshold decides on."""
+    labels = {"port": [str(port)]}
+    if not count or thresholds.decide(check, labels):
+        return 0
+    decided = sum(
+        getattr(one, counter) or 0
+        for one in outcome.streams
+        if one.port == port and thresholds.decide(check, {**labels, "stream": one.names})
+    )
+    return max(count - decided, 0)
+
+
+def _losses(outcome: Outcome, found: Sequence[Direction], thresholds: Thresholds) -> list[str]:
+    lossy = [
+        one
+        for one in found
+        if _undecided(thresholds, "loss", outcome, one.port, one.lost_packets, "lost_packets")
+    ]
     if not lossy:
         return []
     lost = sum(one.lost_packets or 0 for one in lossy)
@@ -78,8 +119,12 @@ def _losses(outcome: Outcome, found: Sequence[Direction]) -> list[str]:
     return [f"{lost:,} packets were sent and not received ({share:.3g} %){where}{late}{''.join(overflown)}"]
 
 
-def _duplicates(outcome: Outcome, found: Sequence[Direction]) -> list[str]:
-    twice = [one for one in found if one.duplicate_packets]
+def _duplicates(outcome: Outcome, found: Sequence[Direction], thresholds: Thresholds) -> list[str]:
+    twice = [
+        one
+        for one in found
+        if _undecided(thresholds, "duplicates", outcome, one.port, one.duplicate_packets, "duplicate_packets")
+    ]
     if not twice:
         return []
     parts = [
@@ -91,9 +136,13 @@ def _duplicates(outcome: Outcome, found: Sequence[Direction]) -> list[str]:
     return [f"{total:,} packets more were received than were sent ({'; '.join(parts)})"]
 
 
-def _shortfalls(outcome: Outcome) -> list[str]:
+def _shortfalls(outcome: Outcome, thresholds: Thresholds) -> list[str]:
     counted, reasons = outcome.total, []
-    if counted.missed_packets:
+    missed = sum(
+        _undecided(thresholds, "missed", outcome, port, one.missed_packets, "missed_packets")
+        for port, one in outcome.counters.items()
+    )
+    if missed and counted.missed_packets:
         share = 100 * counted.missed_packets / max(counted.offered_packets, 1)
         reasons.append(
             f"load not reached: {counted.missed_packets:,} packets were not sent in time ({share:.3g} %)"

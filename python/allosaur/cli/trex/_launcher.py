@@ -18,6 +18,7 @@ from typing import NoReturn, TypeVar
 from allosaur.cli import _options
 from allosaur.cli._binary import server_binary
 from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
+from allosaur.cli._run_files import RunFiles
 from allosaur.cli.flows import _run
 from allosaur.cli.trex import _options as _trex_options
 from allosaur.cli.trex._options import Effect
@@ -107,6 +108,8 @@ def _run_batch(given: dict[str, str], command: list[str]) -> int:
         force=True,
         report=None,
         json=False,
+        fail_if=[],
+        files=RunFiles(),
     )
     config = given.get("--cfg", DEFAULT_CONFIG)
     # The first words are those for the file, and where to listen: a run has a server of its own.

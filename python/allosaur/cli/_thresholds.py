@@ -1,0 +1,378 @@
+"""Thresholds of a run: what `--fail-if 'latency.p99>100us'` says, and whether it came to that.
+
+A threshold names a metric of the run's JSON document. Where it names one that a check of every run is about
+(loss, load that was missed), it decides in the place of that check.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from allosaur.cli import _format
+from allosaur.cli._errors import bad_input
+
+EACH = "*"
+"""The value of a label that means each of them by itself."""
+_SYNTAX = re.compile(
+    r"(?P<metric>[A-Za-z_][\w.]*)\s*(?:\{(?P<labels>[^}]*)\})?\s*(?P<operator>>=|<=|==|!=|>|<)\s*"
+    r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-zµ%]*)",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"\s*(?P<name>\w+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"|(?P<plain>[^,\"]+?))\s*(?:,|$)")
+_CROSSED: Mapping[str, Callable[[float, float], bool]] = {
+    ">": lambda value, limit: value > limit,
+    ">=": lambda value, limit: value >= limit,
+    "<": lambda value, limit: value < limit,
+    "<=": lambda value, limit: value <= limit,
+    "==": lambda value, limit: value == limit,
+    "!=": lambda value, limit: value != limit,
+}
+_PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+_LISTED_MAX = 12
+
+Document = Mapping[str, Any]
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How the values of a metric are written."""
+
+    name: str
+    """As the JSON document has it."""
+    example: str
+    suffixes: Mapping[str, float]
+    """What may follow the number, with what it is multiplied by; an empty one allows none."""
+    shown: Callable[[float], str]
+
+
+def _rate(unit: str, *also: str) -> Unit:
+    suffixes = {f"{letter}{word}": value for letter, value in _PREFIXES.items() for word in (unit, *also)}
+    return Unit(unit, f"10k{unit}", suffixes, lambda value: _format.rate(value, unit))
+
+
+SHARE = Unit("%", "0.01%", {"%": 1.0}, lambda value: f"{value:.4g} %")
+TIME = Unit(
+    "us",
+    "100us",
+    {"ns": 1e-3, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6},
+    lambda value: _format.seconds(value * 1e-6),
+)
+COUNT = Unit("", "10", dict(_PREFIXES), lambda value: f"{value:,.10g}")
+PPS, BPS, FPS = _rate("pps"), _rate("bps"), _rate("fps", "cps")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A value of a metric; `None` when nothing was measured."""
+
+    value: float | None
+    where: str = ""
+    """Whose it is, when a metric has several: `stream voip, port 0`."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a threshold may be about."""
+
+    name: str
+    unit: Unit
+    meaning: str
+    read: Callable[[Document, Labels], Sequence[Reading]]
+    labels: Sequence[str] = ()
+    """What its values can be told apart by."""
+    needs: str = ""
+    """What it is measured with, by a word of the table that it is in."""
+    decides: str = ""
+    """The check of every run in whose place a threshold of this metric decides."""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A limit of a metric. Crossed, it fails the run."""
+
+    text: str
+    metric: Metric
+    labels: Labels
+    operator: str
+    limit: float
+    """In the unit of the metric."""
+
+    def crossed_by(self, value: float) -> bool:
+        """Whether a value is on the wrong side."""
+        return _CROSSED[self.operator](value, self.limit)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A threshold, and the value that is nearest to crossing it, or beyond."""
+
+    threshold: Threshold
+    reading: Reading
+
+    @property
+    def ok(self) -> bool:
+        """Whether it held. Nobody knows that of a value that was not measured: it did not."""
+        value = self.reading.value
+        return value is not None and not self.threshold.crossed_by(value)
+
+    @property
+    def value_text(self) -> str:
+        """The value as people read it."""
+        value = self.reading.value
+        return "not measured" if value is None else self.threshold.metric.unit.shown(value)
+
+    @property
+    def limit_text(self) -> str:
+        """The limit as people read it."""
+        return f"{self.threshold.operator} {self.threshold.metric.unit.shown(self.threshold.limit)}"
+
+    def __str__(self) -> str:
+        where = f" ({self.reading.where})" if self.reading.where else ""
+        found = f"{self.threshold.metric.name} is {self.value_text}{where}"
+        if self.ok:
+            return found
+        if self.reading.value is None:
+            return f"threshold {self.threshold.text}: {self.threshold.metric.name} was not measured"
+        return f"threshold {self.threshold.text} was crossed: {found}, and may not be {self.limit_text}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        value = self.reading.value
+        return {
+            "threshold": self.threshold.text,
+            "metric": self.threshold.metric.name,
+            "labels": dict(self.threshold.labels),
+            "operator": self.threshold.operator,
+            "limit": self.threshold.limit,
+            "value": None if value is None else round(value, 9),
+            "unit": self.threshold.metric.unit.name,
+            "where": self.reading.where or None,
+            "ok": self.ok,
+        }
+
+
+class Thresholds(tuple[Threshold, ...]):
+    """All thresholds of a run."""
+
+    def decide(self, check: str, names: Mapping[str, Iterable[str]] | None = None) -> bool:
+        """Whether one of them decides in the place of a check, of what has these labels.
+
+        A threshold with a label decides on what has it only; one for each of them (`*`) on all that have one.
+        """
+        known = {name: set(values) for name, values in (names or {}).items()}
+        return any(
+            threshold.metric.decides == check
+            and all(
+                name in known and (value == EACH or value in known[name])
+                for name, value in threshold.labels.items()
+            )
+            for threshold in self
+        )
+
+    def check(self, document: Document | None) -> list[Checked]:
+        """Compare each with the document of a run; `None` is one that was cut short, and proves nothing."""
+        return [_checked(threshold, document) for threshold in self]
+
+
+NONE = Thresholds()
+
+
+class Judged(Protocol):
+    """A verdict of a run, of streams or of flows; its class is a dataclass."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the run kept its promise."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """A sentence about it."""
+        ...
+
+    @property
+    def reasons(self) -> Sequence[str]:
+        """Why it failed."""
+        ...
+
+    @property
+    def thresholds(self) -> Sequence[Checked]:
+        """What became of each threshold."""
+        ...
+
+    @property
+    def built_in(self) -> Mapping[str, Any]:
+        """With thresholds: the verdict without them."""
+        ...
+
+
+def changes(built_in: Judged, checked: Sequence[Checked], allowed: Sequence[str]) -> dict[str, Any]:
+    """Return what the thresholds of a run change of its verdict, by the names of its fields.
+
+    `allowed` is what would have failed it, were it not that thresholds decide.
+    """
+    if not checked:
+        return {}
+    reasons = [*(str(one) for one in checked if not one.ok), *built_in.reasons]
+    if reasons:
+        summary = "; ".join(reasons)
+    else:
+        held = (
+            f"all {len(checked)} thresholds hold"
+            if len(checked) > 1
+            else f"the threshold holds: {checked[0]}"
+        )
+        went = f"{'; '.join(allowed)}, which the thresholds allow" if allowed else built_in.summary
+        summary = f"{went}; {held}"
+    return {
+        "ok": not reasons,
+        "summary": summary,
+        "reasons": reasons,
+        "thresholds": checked,
+        "built_in": {"ok": built_in.ok, "verdict": built_in.summary, "allowed": list(allowed)},
+    }
+
+
+def json_fields(verdict: Judged) -> dict[str, Any]:
+    """Return the last keys of a run's document: the verdict, why, and what each threshold says of it."""
+    return {
+        "ok": verdict.ok,
+        "verdict": verdict.summary,
+        "reasons": list(verdict.reasons),
+        "thresholds": [one.to_json() for one in verdict.thresholds],
+        "built_in": dict(verdict.built_in) or {"ok": verdict.ok, "verdict": verdict.summary, "allowed": []},
+    }
+
+
+def table(checked: Sequence[Checked]) -> str:
+    """Return the table of thresholds for people."""
+    has_where = any(one.reading.where for one in checked)
+    header = ["fail if", "value", *(["where"] if has_where else []), ""]
+    rows = [
+        [
+            one.threshold.text,
+            one.value_text,
+            *([one.reading.where] if has_where else []),
+            "holds" if one.ok else "CROSSED",
+        ]
+        for one in checked
+    ]
+    return _format.table(header, rows)
+
+
+def check_rows(checked: Sequence[Checked]) -> list[tuple[str, bool, str]]:
+    """Return what a report lists of them: what must hold, whether it did, and what was found."""
+    return [
+        (f"not {one.threshold.text}", one.ok, f"{one.value_text} {one.reading.where}".rstrip())
+        for one in checked
+    ]
+
+
+def read(words: Sequence[str], metrics: Iterable[Metric]) -> Thresholds:
+    """Read the words of `--fail-if`; `@FILE` stands for the lines of a file. Raises :class:`CommandError`."""
+    known = {metric.name: metric for metric in metrics}
+    return Thresholds(_threshold(text, known, source) for text, source in _texts(words))
+
+
+def _texts(words: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Return each threshold's text, and where it is from for a message."""
+    for word in words:
+        if not word.startswith("@"):
+            yield word, "--fail-if"
+            continue
+        path = Path(word[1:])
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "is no text"
+            raise bad_input(f"--fail-if {word}: cannot be read: {why}") from error
+        for number, line in enumerate(lines, 1):
+            text = line.partition("#")[0].strip()
+            if text:
+                yield text, f"{path}:{number}"
+
+
+def _threshold(text: str, known: Mapping[str, Metric], source: str) -> Threshold:
+    found = _SYNTAX.fullmatch(text.strip())
+    if found is None:
+        raise bad_input(
+            f"{source}: '{text}' is not a threshold; write METRIC>VALUE or METRIC<VALUE in quotes, such as "
+            f"'loss>0.01%' or 'latency.p99>100us' (PROFILE stands before --fail-if)"
+        )
+    metric = known.get(found["metric"])
+    if metric is None:
+        near = difflib.get_close_matches(found["metric"], known, n=1, cutoff=0.5)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise bad_input(
+            f"{source} '{text}': there is no metric '{found['metric']}' of this profile's kind{meant} "
+            f"There are {', '.join(known)}"
+        )
+    labels = _labels(found["labels"] or "", metric, f"{source} '{text}'")
+    limit = _limit(found["number"], found["unit"], metric, f"{source} '{text}'")
+    return Threshold(text.strip(), metric, labels, found["operator"], limit)
+
+
+def _labels(text: str, metric: Metric, source: str) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    at = 0
+    while at < len(text):
+        found = _LABEL.match(text, at)
+        if found is None:
+            raise bad_input(
+                f"{source}: '{text}' is no list of labels; write {{port=0}}, or {{stream=\"a, b\"}} for a "
+                f"name with a comma"
+            )
+        if found["name"] not in metric.labels:
+            has = f"it has {', '.join(metric.labels)}" if metric.labels else "it has none"
+            raise bad_input(f"{source}: {metric.name} has no label '{found['name']}'; {has}")
+        labels[found["name"]] = found["plain"] if found["quoted"] is None else found["quoted"]
+        at = found.end()
+    return labels
+
+
+def _limit(number: str, suffix: str, metric: Metric, source: str) -> float:
+    value, unit = float(number), metric.unit
+    factor = unit.suffixes.get(suffix.lower())
+    if factor is not None:
+        return value * factor
+    if not suffix and value == 0:
+        return 0.0
+    what = f"'{suffix}' is no unit of {metric.name}" if suffix else f"{metric.name} needs a unit"
+    units = ", ".join(word for word in unit.suffixes if word)
+    raise bad_input(f"{source}: {what}; write {unit.example} (one of {units or 'k, m, g, or none'})")
+
+
+def _checked(threshold: Threshold, document: Document | None) -> Checked:
+    readings = [] if document is None else threshold.metric.read(document, threshold.labels)
+    known = [one for one in readings if one.value is not None]
+    if len(known) < len(readings) or not known:
+        # Of several, one that is not known may be the worst.
+        return Checked(threshold, next((one for one in readings if one.value is None), Reading(None)))
+    crossing = [one for one in known if threshold.crossed_by(one.value or 0.0)]
+    sign = -1 if threshold.operator.startswith("<") else 1
+    return Checked(threshold, max(crossing or known, key=lambda one: sign * (one.value or 0.0)))
+
+
+def refuse_unknown(threshold: Threshold, label: str, names: Iterable[str]) -> None:
+    """Raise :class:`CommandError` when a label of a threshold names what this run does not have."""
+    value = threshold.labels.get(label)
+    there = list(dict.fromkeys(names))
+    if value is None or value == EACH or value in there:
+        return
+    near = difflib.get_close_matches(value, there, n=1, cutoff=0.5)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    listed = ", ".join(there[:_LISTED_MAX]) + (", ..." if len(there) > _LISTED_MAX else "")
+    raise bad_input(
+        f"--fail-if '{threshold.text}': this run counts no {label} '{value}'{meant} It has {listed or 'none'}"
+    )
+
+
+def unmeasured(threshold: Threshold, why: str) -> Exception:
+    """Return the error for a threshold of what this run does not measure."""
+    return bad_input(f"--fail-if '{threshold.text}': {why}")

@@ -1,0 +1,34 @@
+"""docs/guide/thresholds.md lists the metrics that there are. `ALLOSAUR_WRITE_DOCS=1` writes the list anew."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from allosaur.cli._thresholds import Metric
+from allosaur.cli.flows import _metrics as flows
+from allosaur.cli.streams import _metrics as streams
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "thresholds.md"
+BEGIN, END = "<!-- metrics: begin -->\n", "<!-- metrics: end -->"
+
+
+def table(metrics: Sequence[Metric]) -> str:
+    lines = ["| metric | unit | labels | is |", "|---|---|---|---|"]
+    for one in metrics:
+        labels = ", ".join(f"`{label}`" for label in one.labels)
+        unit = one.unit.name.replace("us", "time")
+        lines.append(f"| `{one.name}` | {unit} | {labels} | {one.meaning} |")
+    return "\n".join(lines)
+
+
+def test_the_page_lists_every_metric() -> None:
+    written = f"**Of streams:**\n\n{table(streams.METRICS)}\n\n**Of flows:**\n\n{table(flows.METRICS)}\n"
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    shown, _, after = rest.partition(END)
+    if os.environ.get("ALLOSAUR_WRITE_DOCS"):
+        PAGE.write_text(f"{before}{BEGIN}{written}{END}{after}", encoding="utf-8")
+        return
+    assert shown == written
