@@ -45,6 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur._from_api": {"allosaur.api", "allosaur.compat"},
     "allosaur.profiles": {"allosaur", "allosaur.api"},
     "allosaur.report": {"allosaur"},
+    "allosaur.search": set(),
     "allosaur.cli": {"allosaur", "allosaur._errors", "allosaur.server", "allosaur.streams"},
     "allosaur.cli.streams": {
         *("allosaur", "allosaur.client", "allosaur.server", "allosaur.report", "allosaur.cli"),
@@ -58,11 +59,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "allosaur.cli.plan": {"allosaur", "allosaur.server", "allosaur.cli", "allosaur.cli.flows"},
     "allosaur.cli.doctor": {"allosaur", "allosaur.server", "allosaur.cli"},
+    "allosaur.cli.ndr": {
+        *("allosaur", "allosaur._errors", "allosaur.server", "allosaur.report", "allosaur.search"),
+        *("allosaur.streams", "allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"),
+    },
     "allosaur.cli.console": {"allosaur", "allosaur.api", "allosaur.cli"},
     "allosaur.cli.commands": {
         *("allosaur", "allosaur.packets", "allosaur.server", "allosaur.cli"),
         *("allosaur.cli.streams", "allosaur.cli.flows", "allosaur.cli.demo", "allosaur.cli.console"),
-        *("allosaur.cli.plan", "allosaur.cli.doctor"),
+        *("allosaur.cli.plan", "allosaur.cli.doctor", "allosaur.cli.ndr"),
     },
     "allosaur.cli._main": {"allosaur.cli", "allosaur.cli.commands"},
     "allosaur.cli.trex": {
