@@ -147,18 +147,22 @@ OPTIONS_OF_FLOWS = (
 )
 
 
-def flows(parser: argparse._ActionsContainer) -> None:
-    """Add what a start of flows has. The defaults are `None`: who gives none may mean streams."""
+def flows(parser: argparse._ActionsContainer, has_latency: bool = True) -> None:
+    """Add what a start of flows has. The defaults are `None`: who gives none may mean streams.
+
+    Without `has_latency` the command has an option of that name for both kinds of traffic.
+    """
     parser.add_argument(
         "--pid", metavar="NAME", help="the name under which the profile is on the server (default: _)"
     )
-    parser.add_argument(
-        "-l",
-        "--latency",
-        type=_options.whole_number,
-        metavar="PPS",
-        help="measure latency beside, with so many echo requests a second",
-    )
+    if has_latency:
+        parser.add_argument(
+            "-l",
+            "--latency",
+            type=_options.whole_number,
+            metavar="PPS",
+            help="measure latency beside, with so many echo requests a second",
+        )
     parser.add_argument(
         "--ipv6", action="store_const", const=True, help="use IPv6, by the profile's tunables for it"
     )

@@ -8,6 +8,7 @@ from allosaur.report._flow_counters import FlowCounters, SideCounters
 from allosaur.report._flow_report import FlowReport, flow_headlines, flow_sections, write_flow_report
 from allosaur.report._flow_sampling import FlowRates, FlowSampler, SideRates
 from allosaur.report._html import Report, write_report
+from allosaur.report._limit_report import Limit, LimitCase, LimitReport, LimitTrial, write_limit_report
 from allosaur.report._page import Check, Headline, Section
 from allosaur.report._sampling import PortRates, Sampler
 from allosaur.report._streams import Direction, StreamCounters, StreamLatency, lost_total
@@ -20,6 +21,10 @@ __all__ = [
     "FlowReport",
     "FlowSampler",
     "Headline",
+    "Limit",
+    "LimitCase",
+    "LimitReport",
+    "LimitTrial",
     "PortCounters",
     "PortRates",
     "Report",
@@ -36,5 +41,6 @@ __all__ = [
     "lost_total",
     "total",
     "write_flow_report",
+    "write_limit_report",
     "write_report",
 ]

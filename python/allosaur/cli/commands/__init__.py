@@ -6,12 +6,14 @@ from allosaur.cli._command import Command
 from allosaur.cli.commands._arp import Arp
 from allosaur.cli.commands._capture import Capture
 from allosaur.cli.commands._clear import Clear
+from allosaur.cli.commands._compare import Compare
 from allosaur.cli.commands._completion import Completion
 from allosaur.cli.commands._config import Config
 from allosaur.cli.commands._console import Console
 from allosaur.cli.commands._demo import Demo
 from allosaur.cli.commands._doctor import Doctor
 from allosaur.cli.commands._help import Help
+from allosaur.cli.commands._ndr import Ndr
 from allosaur.cli.commands._new import New
 from allosaur.cli.commands._ping import Ping
 from allosaur.cli.commands._plan import Plan
@@ -49,6 +51,8 @@ COMMANDS: tuple[Command, ...] = (
     Arp(),
     Sim(),
     Plan(),
+    Ndr(),
+    Compare(),
     Demo(),
     Completion(),
     Version(),

@@ -1,0 +1,1 @@
+"""What `allosaur ndr` and `allosaur compare` do: the limits of a device, measured, shown and compared."""

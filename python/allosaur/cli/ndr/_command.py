@@ -1,0 +1,237 @@
+"""What `allosaur ndr` does, from the words of the command line to the result."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from allosaur.cli import _again, _output, _output_file, _profile, _report_file, _result, _run
+from allosaur.cli._access import remote_client, remote_stateful_client
+from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, bad_input
+from allosaur.cli._interrupt import Interrupt
+from allosaur.cli._profile_kind import is_stateful
+from allosaur.cli.ndr import _csv, _report, _rfc2544, _text
+from allosaur.cli.ndr._bench import Bench, Case, Scale
+from allosaur.cli.ndr._cases import cases
+from allosaur.cli.ndr._flows import FlowBench
+from allosaur.cli.ndr._plugin import PlugIn
+from allosaur.cli.ndr._progress import SearchProgress
+from allosaur.cli.ndr._rates import flow_factor
+from allosaur.cli.ndr._result import CaseResult, search_json
+from allosaur.cli.ndr._streams import StreamBench, load_streams
+from allosaur.cli.streams._directions import pair_of
+from allosaur.cli.streams._ports import refuse_options_of_flows
+from allosaur.report import write_limit_report
+from allosaur.search import Goal, Journal, SearchPlan, Stopped, Trial, find
+from allosaur.server import LocalServer
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what `allosaur ndr` says; return the exit code."""
+    has_flows = is_stateful(Path(options.profile))
+    _check(options, has_flows)
+    files = _Files(options)
+    plugin = None
+    if options.plugin is not None:
+        plugin = PlugIn(Path(options.plugin), _profile.merged(options.plugin_tunable))
+    wanted = cases(options)
+    if has_flows:
+        remote: Any = remote_stateful_client
+        server = partial(_stateful_server, options)
+    else:
+        remote, server = remote_client, partial(_stateless_server, options)
+        for case in wanted:  # before anything is started: a profile that does not load needs no server
+            for port in options.ports:
+                load_streams(case, port)
+    results: list[CaseResult] = []
+    with Interrupt() as interrupt, _run.client_of_run(options, remote, server) as client:
+        bench: Bench = (FlowBench if has_flows else StreamBench)(client, options, interrupt)
+        with SearchProgress() as progress:
+            for case in wanted:
+                results.append(_one(bench, case, options, progress, plugin))
+                if bench.exit_code is not None:
+                    break
+    return _give(options, bench, results, files)
+
+
+def _check(options: argparse.Namespace, has_flows: bool) -> None:
+    """Refuse what cannot be, before anything is started."""
+    if has_flows:
+        if options.both or options.sizes or options.tests:
+            raise bad_input("--both, --sizes and --tests are for streams; this profile has flows")
+        if options.max is None:
+            raise bad_input(
+                "--max is missing: a stateful profile has no line rate to begin with; give the highest "
+                "factor of its own rates, such as --max 1000"
+            )
+        if options.servers_only:
+            raise bad_input("--servers-only: a search opens flows; leave it out")
+        flow_factor(options.max, "--max")
+        flow_factor(options.min or "1", "--min")
+    else:
+        refuse_options_of_flows(argparse.Namespace(**{**vars(options), "latency": None}))
+        options.ports = [0] if options.ports is None else options.ports
+        if options.both:
+            options.ports = list(
+                dict.fromkeys(end for port in options.ports for end in (port, pair_of(port)))
+            )
+    _rfc2544.check(options)
+    options.first_trial = min(options.first_trial, options.duration)
+    _plan(options, Scale("pps", 2.0, 1.0))
+
+
+def _plan(options: argparse.Namespace, scale: Scale) -> SearchPlan:
+    try:
+        return SearchPlan(
+            scale.load_min,
+            scale.load_max,
+            goals(options.loss),
+            options.search,
+            options.precision,
+            options.duration,
+            options.first_trial,
+            options.sum or 0.0,
+            options.exceed,
+        )
+    except ValueError as error:
+        raise bad_input(str(error)) from error
+
+
+def goals(losses: Sequence[float]) -> list[Goal]:
+    """Return the goals that `--loss` means: no loss is NDR, some is PDR."""
+    some = [loss for loss in losses if loss]
+    return [
+        Goal("ndr", 0.0) if not loss else Goal("pdr" if len(some) == 1 else f"pdr {100 * loss:g} %", loss)
+        for loss in losses
+    ]
+
+
+class _Files:
+    """The files that are written at the end; whether they can be is asked before anything starts."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.out = self._checked("--out", options.out)
+        self.csv = self._checked("--csv", options.csv)
+        self.report = _report_file.checked(options.report)
+
+    @staticmethod
+    def _checked(option: str, name: str | None) -> Path | None:
+        return None if name is None else _output_file.checked(option, name)
+
+
+def _one(
+    bench: Bench, case: Case, options: argparse.Namespace, progress: SearchProgress, plugin: PlugIn | None
+) -> CaseResult:
+    """Search the limits of one case, and measure what is wanted beside."""
+    begun_s = time.monotonic()
+    scale = bench.put(case)
+    plan = _plan(options, scale)
+    progress.case(case.name)
+    result = CaseResult(case, scale, plan)
+
+    def measure(load: float, duration_s: float, what: str = "") -> Trial:
+        progress.begins(what or scale.said(load), duration_s)
+        return bench.trial(load, duration_s, progress.runs)
+
+    def trial(load: float, duration_s: float) -> Trial:
+        if plugin is not None:
+            plugin.before(load, scale)
+        return measure(load, duration_s)
+
+    def observe(one: Trial) -> None:
+        progress.ends(plan, journal, scale)
+        if plugin is not None and plugin.after(one, scale, bench.server_counters):
+            result.is_stopped_on_purpose = True
+            raise Stopped("the plug-in ended it")
+
+    journal = Journal(trial, options.max_trials, observe)
+    try:
+        if options.warm_up:
+            measure(scale.load_max, options.warm_up, "to warm up")
+        result.bounds, result.stopped = find(plan, journal)
+        if not result.stopped or result.is_stopped_on_purpose:
+            _points(result, options.points, measure)
+            if isinstance(bench, StreamBench):
+                _rfc2544.run(result, bench, options, measure)
+    except Stopped as stop:
+        result.stopped = str(stop)
+    result.trials = journal.trials
+    result.seconds = time.monotonic() - begun_s
+    return result
+
+
+def _points(result: CaseResult, shares: Sequence[float], measure: Any) -> None:
+    """Make trials at shares of the first limit."""
+    first = result.first
+    if first is None or first.lower is None:
+        return
+    for share in shares:
+        load = first.lower * share
+        trial = measure(load, result.plan.trial_s, f"{100 * share:g} % of {first.goal.name}")
+        result.points.append((share, trial))
+
+
+def _give(options: argparse.Namespace, bench: Bench, results: Sequence[CaseResult], files: _Files) -> int:
+    """Write and print what was found; return the exit code."""
+    problems = [text for one in results if (text := _text.problem(one)) is not None]
+    ok = not problems
+    verdict = "; ".join(problems) if problems else "the limits were found"
+    fields = _json_object(options, bench, results, ok, verdict)
+    rendered = json.dumps(fields, indent=2)
+    if files.out is not None:
+        _output.write(files.out, rendered + "\n")
+    if files.csv is not None:
+        _output.write(files.csv, _csv.text(results))
+    if files.report is not None:
+        content = _report.report(options, results, ok, verdict, problems)
+        with _report_file.writing(files.report):
+            write_limit_report(files.report, content)
+    print(rendered if options.json else _text.text(results, ok, verdict))
+    if bench.exit_code is not None:
+        return bench.exit_code
+    return EXIT_OK if ok else EXIT_FAILED
+
+
+def _json_object(
+    options: argparse.Namespace, bench: Bench, results: Sequence[CaseResult], ok: bool, verdict: str
+) -> dict[str, Any]:
+    return {
+        **_result.heading("ndr"),
+        "mode": bench.mode,
+        "profile": options.profile,
+        "tunables": _profile.merged(options.tunable),
+        "server": _run.server_name(options),
+        "ports": list(bench.ports),
+        "search": search_json(
+            results[0].plan,
+            {
+                "criteria": [str(one) for one in options.fail_if],
+                "missed_allowed": options.missed,
+                "warm_up_s": options.warm_up,
+                "pause_s": options.pause,
+                "latency_pps": options.latency,
+                "trials_max": options.max_trials,
+                "plugin": options.plugin,
+            },
+        ),
+        "cases": [one.to_json() for one in results],
+        "interrupted": bench.exit_code is not None,
+        "command_line": _again.command(options),
+        "ok": ok,
+        "verdict": verdict,
+    }
+
+
+def _stateless_server(options: argparse.Namespace) -> LocalServer:
+    count = 1 + max(max(port, pair_of(port)) for port in options.ports)
+    return LocalServer(ports=_run.local_ports(options, count), cores=options.cores)
+
+
+def _stateful_server(options: argparse.Namespace) -> LocalServer:
+    ports = _run.local_ports(options, 2 + max(options.clients or [0]))
+    return LocalServer(ports=ports, cores=options.cores, stateful=True)

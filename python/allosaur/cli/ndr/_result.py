@@ -1,0 +1,99 @@
+"""What a search found, as plain data: docs/reference/ndr.schema.json is its published form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from allosaur.cli.ndr._bench import Case, Scale
+from allosaur.search import Bounds, SearchPlan, Trial
+
+
+@dataclass
+class CaseResult:
+    """What was measured of one case."""
+
+    case: Case
+    scale: Scale
+    plan: SearchPlan
+    bounds: Sequence[Bounds] = ()
+    trials: Sequence[Trial] = ()
+    points: list[tuple[float, Trial]] = field(default_factory=list)
+    """Trials at shares of the first limit, after the search."""
+    tests: dict[str, Any] = field(default_factory=dict)
+    """What further tests of RFC 2544 found, by name."""
+    stopped: str = ""
+    """Why the search ended before its time."""
+    is_stopped_on_purpose: bool = False
+    """Whether a plug-in ended it, so that what was found is what was wanted."""
+    seconds: float = 0.0
+    """How long all of it took."""
+
+    @property
+    def first(self) -> Bounds | None:
+        """The bounds of the goal that allows the least loss."""
+        return min(self.bounds, key=lambda one: one.goal.loss_ratio, default=None)
+
+    @property
+    def is_found(self) -> bool:
+        """Whether each goal has a load that passes, as precise as was asked for."""
+        return bool(self.bounds) and all(one.is_complete and one.lower is not None for one in self.bounds)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        plan = self.plan
+        return {
+            "name": self.case.name,
+            "profile": str(self.case.path),
+            "tunables": dict(self.case.tunables),
+            "frame_bytes": self.case.frame_bytes,
+            "unit": self.scale.unit,
+            "load_min": plan.load_min,
+            "load_max": plan.load_max,
+            "limits": [self._limit(one) for one in self.bounds],
+            "trials": [trial_json(one) for one in self.trials],
+            "trial_seconds": round(sum(one.duration_s for one in self.trials), 6),
+            "points": [{"share": share, **trial_json(one)} for share, one in self.points],
+            "tests": self.tests,
+            "stopped": self.stopped or None,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def _limit(self, bounds: Bounds) -> dict[str, Any]:
+        return {
+            "goal": bounds.goal.name,
+            "loss_ratio": bounds.goal.loss_ratio,
+            "lower": self.scale.rates(bounds.lower),
+            "upper": self.scale.rates(bounds.upper),
+            "throughput": self.scale.rates(bounds.throughput),
+            "is_complete": bounds.is_complete,
+        }
+
+
+def trial_json(trial: Trial) -> dict[str, Any]:
+    """Return a trial as plain data."""
+    return {
+        "load": trial.load,
+        "duration_s": trial.duration_s,
+        "offered": trial.offered,
+        "lost": trial.lost,
+        "loss_ratio": trial.loss_ratio,
+        "failures": list(trial.failures),
+        "took_s": round(trial.took_s, 6),
+        **trial.details,
+    }
+
+
+def search_json(plan: SearchPlan, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how it was searched, the same for all cases."""
+    return {
+        "algorithm": plan.algorithm,
+        "goals": [{"name": one.name, "loss_ratio": one.loss_ratio} for one in plan.goals],
+        "precision": plan.precision,
+        "trial_s": plan.trial_s,
+        "first_trial_s": plan.first_trial_s,
+        "duration_sum_s": plan.decisive_s,
+        "exceed_ratio": plan.exceed_ratio,
+        **options,
+    }
