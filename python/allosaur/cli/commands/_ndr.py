@@ -130,7 +130,6 @@ def _trials(group: argparse._ArgumentGroup) -> None:
 def _traffic(group: argparse._ArgumentGroup) -> None:
     """What a trial sends, and when it passes."""
     from allosaur.cli.ndr._cases import frame_sizes
-    from allosaur.cli.ndr._criteria import criterion
 
     group.add_argument(
         "--sizes",
@@ -152,11 +151,12 @@ def _traffic(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--fail-if",
-        type=criterion,
-        action="append",
+        nargs="+",
+        action="extend",
         default=[],
         metavar="METRIC>VALUE",
-        help="a trial fails also for this: 'latency.p99>100us', 'out_of_order>0'; may be repeated",
+        help="a trial fails also when it comes to that: 'latency.p99>100us', 'out_of_order.packets>0'; "
+        "@FILE has one in each line",
     )
     group.add_argument(
         "--missed",

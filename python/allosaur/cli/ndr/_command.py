@@ -15,7 +15,7 @@ from allosaur.cli._access import remote_client, remote_stateful_client
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, bad_input
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._profile_kind import is_stateful
-from allosaur.cli.ndr import _csv, _report, _rfc2544, _text
+from allosaur.cli.ndr import _criteria, _csv, _report, _rfc2544, _text
 from allosaur.cli.ndr._bench import Bench, Case, Scale
 from allosaur.cli.ndr._cases import cases
 from allosaur.cli.ndr._flows import FlowBench
@@ -81,6 +81,7 @@ def _check(options: argparse.Namespace, has_flows: bool) -> None:
                 dict.fromkeys(end for port in options.ports for end in (port, pair_of(port)))
             )
     _rfc2544.check(options)
+    options.criteria = _criteria.read(options.fail_if)
     options.first_trial = min(options.first_trial, options.duration)
     _plan(options, Scale("pps", 2.0, 1.0))
 
@@ -210,7 +211,7 @@ def _json_object(
         "search": search_json(
             results[0].plan,
             {
-                "criteria": [str(one) for one in options.fail_if],
+                "criteria": [one.text for one in options.criteria],
                 "missed_allowed": options.missed,
                 "warm_up_s": options.warm_up,
                 "pause_s": options.pause,

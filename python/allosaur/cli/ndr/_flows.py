@@ -18,6 +18,7 @@ from allosaur.cli._errors import EXIT_SETUP, bad_input
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli.flows._access import check_clients, load_file, plan_of, put, take_server
 from allosaur.cli.flows._drive import FlowOutcome, drive, lost_messages
+from allosaur.cli.ndr import _criteria
 from allosaur.cli.ndr._bench import Case, Scale, Show
 from allosaur.cli.ndr._rates import flow_factor
 from allosaur.search import Stopped, Trial
@@ -116,7 +117,7 @@ def counted(outcome: FlowOutcome, load: float, took_s: float, options: argparse.
         "out_of_order": None,
         "warnings": list(outcome.warnings),
     }
-    failures = [why for one in options.fail_if if (why := one.failure(details)) is not None]
+    failures = _criteria.failures(options.criteria, details)
     if outcome.overdue:
         failures.append("flows were still open long after the end")
     lost = min(alone + counters.error_events + messages + not_reached, offered)

@@ -78,7 +78,7 @@ def _case(result: CaseResult) -> LimitCase:
             if result.first is not None and (times := _times(one)) is not None
         ],
         [_trial(result, _again_trial(one)) for one in curve],
-        [f"{test['summary']}." for test in result.tests.values()],
+        [f"{test['summary'][0].upper()}{test['summary'][1:]}." for test in result.tests.values()],
     )
 
 

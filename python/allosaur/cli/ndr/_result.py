@@ -1,4 +1,4 @@
-"""What a search found, as plain data: docs/reference/ndr.schema.json is its published form."""
+"""What a search found, as plain data: allosaur/schemas/ndr.json is its published form."""
 
 from __future__ import annotations
 

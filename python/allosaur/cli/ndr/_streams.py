@@ -13,6 +13,7 @@ from allosaur.cli import _gateways, _profile
 from allosaur.cli._access import check_ports, refuse_running, take
 from allosaur.cli._errors import EXIT_SETUP, EXIT_USAGE, CommandError, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
+from allosaur.cli.ndr import _criteria
 from allosaur.cli.ndr._bench import Case, Scale, Show
 from allosaur.cli.ndr._rates import packet_rate
 from allosaur.cli.streams import _groups
@@ -64,11 +65,11 @@ class StreamBench:
         if self._options.latency:
             for port, of_port in streams.items():
                 of_port.append(self._timed(of_port, port, case))
-        needy = [one for one in self._options.fail_if if one.needs_latency]
+        needy = [one for one in self._options.criteria if one.metric.needs == _criteria.LATENCY]
         if needy and not any(
             one.get_flow_stats_type() == "latency" for all_ in streams.values() for one in all_
         ):
-            raise bad_input(f"--fail-if {needy[0]}: no packet is timed; give -l PPS, such as -l 1000")
+            raise bad_input(f"--fail-if '{needy[0].text}': no packet is timed; give -l PPS, such as -l 1000")
         with explained("cannot clear the ports"):
             self._client.stop(ports=self.ports)
             self._client.remove_all_streams(ports=self.ports)
@@ -195,7 +196,7 @@ class StreamBench:
             **_timed_details(outcome.streams),
             "warnings": list(outcome.warnings),
         }
-        failures = [why for one in options.fail_if if (why := one.failure(details)) is not None]
+        failures = _criteria.failures(options.criteria, details)
         not_reached = max(missed - round(options.missed * offered), 0)
         return Trial(load, plan.duration_s, offered, lost + not_reached, failures, took_s, details)
 
