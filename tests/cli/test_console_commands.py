@@ -58,7 +58,7 @@ BURST = PROFILE.replace("STLTXCont(pps=100)", "STLTXSingleBurst(pps=1000, total_
 DOWN = 'Ether()/IP(src="16.0.0.1",dst="48.0.0.1")/UDP(sport=1, dport=12)'
 
 TRANSCRIPT: list[tuple[str, int, list[str]]] = [
-    ("help", 0, ["Stateless:", "start", "Not yet here:", "tui"]),
+    ("help", 0, ["Stateless:", "start", "tui", "Not yet here:", "plugins"]),
     ("help start", 0, ["--total", "example: start -f imix"]),
     ("?stats", 0, ["--lh"]),
     ("start --help", 0, ["-m RATE"]),
@@ -172,7 +172,7 @@ TRANSCRIPT: list[tuple[str, int, list[str]]] = [
     ("connect -r", 0, ["Connected to"]),
     ("reset", 3, ["this console is read-only"]),
     ("connect", 0, ["ports 0, 1 ours"]),
-    ("tui", 3, ["tui: not here yet"]),
+    ("tui", 3, ["is not a terminal", "`stats` shows the same figures"]),
     ("plugins load emu", 3, ["not here yet"]),
     ("ns add -p 0", 3, ["not here yet"]),
     *((f"{name} -p 0", 3, ["not here yet"]) for name in of_mode(STATELESS) if name.startswith("tpg_")),
@@ -424,7 +424,10 @@ def test_trex_console(
     assert err == "error: there is no command 'nonsense'; see `help`\n"
     assert trex_console([*where]) == 0
     assert "cannot own the ports" in capsys.readouterr().err
-    assert trex_console([*where, "-t"]) == 2
+    monkeypatch.setattr("sys.stdin", io.StringIO("ping\n"))
+    assert trex_console([*where, "-r", "-t"]) == 0
+    out, err = capsys.readouterr()
+    assert "is not a terminal" in err and "Ping" in out
     assert trex_console(["--emu-only-server"]) == 2
     with pytest.raises(SystemExit, match="2"):
         trex_console(["--batch", str(tmp_path / "none")])

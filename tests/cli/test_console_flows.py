@@ -131,7 +131,7 @@ TRANSCRIPT: list[tuple[str, int, list[str]]] = [
     (f"update_tunnel --type gtpu {TUNNEL}", 3, ["tunnel"]),
     ("tunnel --type vxlan", 2, ["'vxlan' is none of gtpu"]),
     (f"update_tunnel --type gtpu --ipv6 {TUNNEL}", 2, ["--src_ip 1.1.1.1: is not IPv6"]),
-    ("tui", 3, ["not here yet"]),
+    ("tui -l", 3, ["is not a terminal"]),
     ("release -p 0", 2, ["stateful traffic has all ports or none"]),
     ("release", 0, ["Released ports 0, 1"]),
     ("acquire", 0, ["Acquired the server"]),

@@ -31,20 +31,29 @@ def _take_terminal() -> None:
 class Typed:
     """A console on a terminal; `see` waits for words."""
 
-    def __init__(self, server: LocalServer, folder: Path, *more: str, terminal: str = "xterm") -> None:
+    def __init__(
+        self,
+        server: LocalServer,
+        folder: Path,
+        *more: str,
+        terminal: str = "xterm",
+        command: str = "console",
+        size: tuple[int, int] = (200, 24),
+    ) -> None:
         self._terminal, side = pty.openpty()
-        command = [sys.executable, "-m", "allosaur.cli", "console", "--server"]
-        command += [f"{server.host}:{server.rpc_port}", "--pub-port", str(server.pub_port), *more]
+        words = [sys.executable, "-m", "allosaur.cli", command, "--server"]
+        words += [f"{server.host}:{server.rpc_port}", "--pub-port", str(server.pub_port), *more]
         variables = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
             "TERM": terminal,
             "PROMPT_TOOLKIT_NO_CPR": "1",
             "XDG_STATE_HOME": str(folder),
-            "COLUMNS": "200",
+            "COLUMNS": str(size[0]),
+            "LINES": str(size[1]),
         }
         self.process = subprocess.Popen(
-            command,
+            words,
             stdin=side,
             stdout=side,
             stderr=side,
@@ -181,3 +190,63 @@ def test_a_dumb_terminal_has_a_console_too(server: LocalServer, tmp_path: Path) 
         assert console.end() == 0
     finally:
         console.close()
+
+
+def test_the_dashboard_shows_and_returns_to_the_prompt(typed: Typed) -> None:
+    typed.see("all ports)>")
+    typed.type("tui\r")
+    typed.see("allosaur top")
+    typed.see("ours")
+    typed.type("s")
+    typed.see("Streams, by packet group")
+    typed.type("\x1b")
+    typed.see("a command of the console")
+    typed.type("start -f imix -p 0 -m 100pps\r")
+    typed.see("[SUCCESS]")
+    typed.type("mode stateful\r")
+    typed.see("mode: not within the dashboard")
+    typed.type("\x1b")
+    typed.see(" quit")  # else escape and the next letter were one key
+    typed.type("d")
+    typed.see("sends")
+    typed.type("q")
+    typed.see("0 sending)>")
+    typed.type("quit\r")
+    assert typed.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("ends_it", "code"), [("q", 0), ("\x04", 0), ("\x03", 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_dashboard_ends_and_leaves_the_terminal_as_it_was(
+    ends_it: str | signal.Signals, code: int, server: LocalServer, tmp_path: Path
+) -> None:
+    dashboard = Typed(server, tmp_path, command="top", size=(80, 24))
+    try:
+        dashboard.see("nobody")
+        if isinstance(ends_it, str):
+            dashboard.type(ends_it)
+        else:
+            dashboard.process.send_signal(ends_it)
+        assert dashboard.end() == code
+    finally:
+        dashboard.close()
+
+
+@pytest.mark.parametrize(
+    ("size", "terminal", "words"),
+    [
+        ((79, 24), "xterm", "the terminal has 79 columns and 24 lines, the dashboard needs 80 and 24"),
+        ((80, 24), "dumb", "cannot move its cursor (TERM is 'dumb')"),
+    ],
+)
+def test_a_terminal_that_does_not_do_is_refused(
+    size: tuple[int, int], terminal: str, words: str, server: LocalServer, tmp_path: Path
+) -> None:
+    dashboard = Typed(server, tmp_path, command="top", size=size, terminal=terminal)
+    try:
+        dashboard.see(words)
+        dashboard.see("--once prints all of it once")
+        assert dashboard.end() == 3
+    finally:
+        dashboard.close()

@@ -53,7 +53,16 @@ def test_every_counter_is_described() -> None:
 
 def test_a_command_imports_what_it_needs_when_it_runs() -> None:
     """`allosaur --help` lists all commands, and shall answer at once."""
-    heavy = ("zmq", "scapy", "rich", "yaml", "prompt_toolkit", "allosaur.client", "allosaur.report")
+    heavy = (
+        "zmq",
+        "scapy",
+        "rich",
+        "yaml",
+        "prompt_toolkit",
+        "textual",
+        "allosaur.client",
+        "allosaur.report",
+    )
     heavy = (*heavy, "allosaur.server", "allosaur.cli.console")
     code = f"import sys, allosaur.cli._main; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -63,11 +63,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur", "allosaur._errors", "allosaur.server", "allosaur.report", "allosaur.search"),
         *("allosaur.streams", "allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"),
     },
-    "allosaur.cli.console": {"allosaur", "allosaur.api", "allosaur.cli"},
+    "allosaur.cli.top": {"allosaur", "allosaur.cli"},
+    "allosaur.cli.console": {"allosaur", "allosaur.api", "allosaur.cli", "allosaur.cli.top"},
     "allosaur.cli.commands": {
         *("allosaur", "allosaur.packets", "allosaur.server", "allosaur.cli"),
         *("allosaur.cli.streams", "allosaur.cli.flows", "allosaur.cli.demo", "allosaur.cli.console"),
-        *("allosaur.cli.plan", "allosaur.cli.doctor", "allosaur.cli.ndr"),
+        *("allosaur.cli.plan", "allosaur.cli.doctor", "allosaur.cli.ndr", "allosaur.cli.top"),
     },
     "allosaur.cli._main": {"allosaur.cli", "allosaur.cli.commands"},
     "allosaur.cli.trex": {

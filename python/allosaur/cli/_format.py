@@ -123,10 +123,10 @@ def _blocks(widths: Sequence[int], room: int) -> Iterator[list[int]]:
     yield block
 
 
-def sparkline(values: Sequence[float], width: int) -> str:
-    """Return the last `width` values as bars; the highest of them is a full bar."""
+def sparkline(values: Sequence[float], width: int, top: float | None = None) -> str:
+    """Return the last `width` values as bars; `top`, or the highest of them, is a full bar."""
     shown = list(values)[-width:]
-    top = max(shown, default=0.0)
+    top = max(shown, default=0.0) if top is None else top
     if top <= 0:
         return _BARS[0] * len(shown)
     return "".join(_BARS[min(int(value / top * len(_BARS)), len(_BARS) - 1)] for value in shown)

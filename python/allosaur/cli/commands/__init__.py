@@ -27,6 +27,7 @@ from allosaur.cli.commands._start import Start
 from allosaur.cli.commands._stats import Stats
 from allosaur.cli.commands._status import Status
 from allosaur.cli.commands._stop import Stop
+from allosaur.cli.commands._top import Top
 from allosaur.cli.commands._update import Update
 from allosaur.cli.commands._version import Version
 
@@ -44,6 +45,7 @@ COMMANDS: tuple[Command, ...] = (
     Stats(),
     Clear(),
     Status(),
+    Top(),
     Console(),
     Push(),
     Capture(),

@@ -144,9 +144,11 @@ class Session:
         if had:
             self.acquire()
 
-    def another_client(self) -> STLClient:
-        """Return a client of the same server, not yet connected, for a thread of its own."""
-        return self._new(type(self.client), "none")
+    def another_client(self, mode: str | None = None) -> STLClient:
+        """Return a client of the same server, of this mode or of another, not yet connected."""
+        from allosaur import ASTFClient, STLClient
+
+        return self._new(ASTFClient if (mode or self.mode) == STATEFUL else STLClient, "none")
 
     def events(self, kinds: list[str] | None, forget: bool) -> list[str]:
         """Return what was told since the console connected, also when it is not connected any more."""

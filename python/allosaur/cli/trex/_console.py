@@ -16,8 +16,6 @@ from allosaur.cli.console import _loop
 from allosaur.cli.console._session import Settings, Target, opened
 
 _NOT_YET = {
-    "tui": "-t: the dashboard is not here yet",
-    "xtui": "-x: the dashboard is not here yet",
     "emu": "--emu: emulated clients are not here yet",
     "emu_only_server": "--emu-only-server: emulated clients are not here yet",
 }
@@ -56,6 +54,8 @@ def _run(options: argparse.Namespace) -> int:
         _loop.introduce(session)
         if options.batch and _loop.batch(options.batch, session) != EXIT_OK:
             return EXIT_OK
+        if options.tui or options.xtui:
+            _loop.line("tui -x" if options.xtui else "tui", session)
         if not session.is_over:
             _loop.interactive(session)
     return EXIT_OK
@@ -78,8 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     owned.add_argument("-r", "--readonly", action="store_true", help="own no ports, only look")
     add("-f", "--force", action="store_true", help="take the ports from whoever has them")
     add("--batch", type=_file, metavar="FILE", help="do the lines of this file first")
-    add("-t", "--tui", action="store_true", help="the dashboard: not here yet")
-    add("-x", "--xtui", action="store_true", help="the dashboard in an xterm: not here yet")
+    add("-t", "--tui", action="store_true", help="show the dashboard first")
+    add("-x", "--xtui", action="store_true", help="show the dashboard in an xterm")
     add("--top", action="store_true", help="nothing: there is no window")
     add("-q", "--quiet", action="store_true", help="print errors only")
     add("--emu", action="store_true", help="emulated clients: not here yet")

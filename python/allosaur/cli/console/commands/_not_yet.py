@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from allosaur.cli.console._command import ConsoleCommand, NotYet
 
-_DASHBOARD = "`stats` shows the same figures"
 _EMULATION = "a port itself answers ARP, ND and ping in service mode"
 _GROUPS = "packet groups (flow_stats of streams) count what is tagged"
 
@@ -30,7 +29,6 @@ def of_streams() -> list[ConsoleCommand]:
 def of_both() -> list[ConsoleCommand]:
     """Return those of all consoles."""
     return [
-        NotYet("tui", "the dashboard", _DASHBOARD),
         NotYet("plugins", "plug-ins, such as emulated clients", _EMULATION),
         NotYet("ns", "nodes in network namespaces", _EMULATION),
     ]

@@ -1,0 +1,1 @@
+"""The dashboard: what a server does, drawn anew every second."""

@@ -1,0 +1,74 @@
+"""Rates over the last minutes, for sparklines; and how fast counters grow that have no rate of their own."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+from allosaur.cli.top._snapshot import Snapshot
+
+_KEPT = 300
+_OF_SERVER = ("tx_pps", "rx_pps", "tx_bps", "rx_bps", "cpu_util", "rx_cpu_util", "tx_cps", "active_flows")
+_OF_PORT = ("tx_pps", "rx_pps", "tx_bps", "rx_bps")
+SERVER = None
+
+Key = tuple[int | str | None, str]
+"""Whose (the server's, a port's by its number, a group's as `g7`), and what."""
+
+
+class History:
+    """What snapshots told, one after the other."""
+
+    def __init__(self) -> None:
+        self._series: dict[Key, deque[float]] = {}
+        self._last: Snapshot | None = None
+        self._growth: dict[str, dict[str, float]] = {}
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Take the next one. What a series lacked until now counts as zero."""
+        values = _values(snapshot)
+        length = max((len(one) for one in self._series.values()), default=0)
+        for key in {*self._series, *values}:
+            series = self._series.setdefault(key, deque([0.0] * length, maxlen=_KEPT))
+            series.append(values.get(key, 0.0))
+        self._growth = self._grown(snapshot)
+        self._last = snapshot
+
+    def interrupt(self) -> None:
+        """Begin counters anew: the server was away, and may be another one."""
+        self._last, self._growth = None, {}
+
+    def series(self, whose: int | str | None, what: str) -> list[float]:
+        """Return all values that are kept, the oldest first."""
+        return list(self._series.get((whose, what), ()))
+
+    def growth(self, side: str, name: str) -> float | None:
+        """Return how fast a counter of flows grows a second; `None` when that is not known."""
+        return self._growth.get(side, {}).get(name)
+
+    def _grown(self, snapshot: Snapshot) -> dict[str, dict[str, float]]:
+        before = self._last.flows if self._last is not None else None
+        now = snapshot.flows
+        if self._last is None or before is None or now is None or before.of != now.of:
+            return {}
+        passed_s = snapshot.at_s - self._last.at_s
+        if passed_s <= 0:
+            return {}
+        sides = (("client", before.client, now.client), ("server", before.server, now.server))
+        return {side: _rates(old, new, passed_s) for side, old, new in sides}
+
+
+def _rates(old: Mapping[str, float], new: Mapping[str, float], passed_s: float) -> dict[str, float]:
+    """A counter that is smaller than before was cleared, and has no rate."""
+    grown = {name: value - old.get(name, 0) for name, value in new.items()}
+    return {name: by / passed_s for name, by in grown.items() if by >= 0}
+
+
+def _values(snapshot: Snapshot) -> dict[Key, float]:
+    values: dict[Key, float] = {(SERVER, name): snapshot.totals.get(name, 0.0) for name in _OF_SERVER}
+    for port in snapshot.ports:
+        values.update({(port.number, name): port.counters.get(name, 0.0) for name in _OF_PORT})
+    for group in snapshot.groups:
+        values[f"g{group.number}", "tx_pps"] = group.tx_pps
+        values[f"g{group.number}", "rx_pps"] = group.rx_pps
+    return values
