@@ -24,7 +24,7 @@ ONE_TEST := test_the_demo_passes_and_writes_its_report
 RUST_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml $(shell find crates -type f \( -name '*.rs' -o -name '*.c' -o -name '*.toml' \) 2>/dev/null)
 PYTHON_SOURCES := $(shell find python scripts/wheel-data -type f ! -name '*.py[co]' 2>/dev/null)
 
-.PHONY: help demo test check bench fuzz lint install clean
+.PHONY: help demo test check bench docs fuzz lint install clean
 
 help: ## list the targets
 	@printf 'Allosaur. Type "make TARGET":\n\n'
@@ -65,6 +65,10 @@ lint: .build/dev.stamp ## rustfmt, clippy, ruff, mypy
 bench: .build/install.stamp ## measure packets per second on in-memory ports (ARGS=--quick for a short run)
 	@$(STEP) --show bench 'Benchmarks' $(BIN)/python bench/run.py $(ARGS)
 
+docs: .build/docs.stamp ## build the documentation as a site into .build/site; links and anchors must be right
+	@$(STEP) docs 'Documentation' .build/docs/bin/python -m mkdocs --quiet build --strict
+	@printf 'To read it: python3 -m http.server -d .build/site\n'
+
 fuzz: .build/setup.stamp ## look for inputs that break something, a while for each target (ARGS="--time 300 stateful tcp")
 	@scripts/fuzz.sh $(ARGS)
 
@@ -85,6 +89,12 @@ clean: ## remove everything that was built
 .build/dev.stamp: .build/venv.stamp pyproject.toml scripts/requirements.py
 	@$(BIN)/python scripts/requirements.py pyproject.toml > .build/requirements.txt
 	@$(STEP) dev 'Python packages for development' $(BIN)/python -m pip install -r .build/requirements.txt
+	@touch $@
+
+.build/docs.stamp: .build/setup.stamp pyproject.toml scripts/requirements.py scripts/venv.sh
+	@$(STEP) docs-venv 'Python environment of the documentation' scripts/venv.sh .build/docs
+	@.build/docs/bin/python scripts/requirements.py pyproject.toml docs > .build/docs-requirements.txt
+	@$(STEP) docs-packages 'Python packages of the documentation' .build/docs/bin/python -m pip install -r .build/docs-requirements.txt
 	@touch $@
 
 .build/dpdk-$(DPDK).stamp: .build/setup.stamp

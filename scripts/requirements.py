@@ -1,6 +1,7 @@
 """Print what pyproject.toml says the project needs, one requirement a line: at run time, and for development.
 
-With it the linters and tests can be installed without building the server first.
+With it the linters and tests can be installed without building the server first. With the name of another
+group (`docs`), only the requirements of that one.
 """
 
 import sys
@@ -12,4 +13,5 @@ except ModuleNotFoundError:  # Python 3.10: the copy that pip carries
     from pip._vendor import tomli as tomllib  # type: ignore[no-redef]
 
 project = tomllib.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["project"]
-print("\n".join([*project["dependencies"], *project["optional-dependencies"]["dev"]]))
+groups = project["optional-dependencies"]
+print("\n".join(groups[sys.argv[2]] if sys.argv[2:] else [*project["dependencies"], *groups["dev"]]))
