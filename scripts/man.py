@@ -15,7 +15,7 @@ from typing import Any
 
 from allosaur.cli import _parser
 from allosaur.cli.commands import COMMANDS
-from allosaur.cli.trex import _astf_sim, _console, _options
+from allosaur.cli.trex import _astf_sim, _console, _ndr, _options
 from argparse_manpage.manpage import Manpage
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guide" / "command-line.md"
@@ -43,6 +43,7 @@ def pages() -> dict[str, str]:
     made["astf-sim"] = _page(
         "astf-sim", _astf_sim._parser(), "simulator of stateful profiles, by TRex's options", {}
     )
+    made["ndr"] = _page("ndr", _ndr._parser(), "search for NDR, by TRex's options", {})
     made["t-rex-64"] = _page(
         "t-rex-64", _launcher(), "server of Allosaur, by the options of TRex's launcher", {}
     )

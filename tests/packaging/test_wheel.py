@@ -14,7 +14,9 @@ import pytest
 COMMANDS = Path(sys.executable).parent
 
 
-@pytest.mark.parametrize("command", ["allosaur", "allosaur-server", "t-rex-64", "trex-console", "astf-sim"])
+@pytest.mark.parametrize(
+    "command", ["allosaur", "allosaur-server", "t-rex-64", "trex-console", "astf-sim", "ndr"]
+)
 def test_commands_are_beside_python(command: str) -> None:
     path = COMMANDS / command
     assert os.access(path, os.X_OK), (
