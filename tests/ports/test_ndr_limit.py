@@ -1,0 +1,53 @@
+"""`allosaur ndr` in front of a bridge of the kernel whose way out is as slow as tc-tbf(8) makes it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from allosaur.cli._main import main
+
+FRAME_BYTES = 60
+"""The shortest frame, as the kernel counts it: without FCS."""
+LIMIT_PPS = 8000.0
+LOSS = 0.05
+BURST_BYTES = 3000
+TRIAL_S = 0.3
+
+
+def test_the_limit_of_a_bridge_is_found(
+    network: Any, devices: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bridge = devices.Bridge(network)
+    rate = f"{LIMIT_PPS * FRAME_BYTES * 8:.0f}bit"
+    shaper = ("tbf", "rate", rate, "burst", str(BURST_BYTES), "limit", str(BURST_BYTES))
+    bridge.run("tc", "qdisc", "add", "dev", bridge.far(1), "root", *shaper)
+    words = ["ndr", "constant_stream", "--local", "--local-ports", ",".join(bridge.ports), "--max", "20kpps"]
+    # Of each load half of the seconds may fail: a machine that stands still sends what it owes at once.
+    trials = [
+        "-d",
+        f"{TRIAL_S}s",
+        "--first-trial",
+        f"{TRIAL_S}s",
+        "--sum",
+        f"{3 * TRIAL_S}s",
+        "--exceed",
+        "50%",
+    ]
+    code = main([*words, *trials, "--loss", f"{LOSS:.0%}", "--precision", "5%", "--json"])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    (case,) = json.loads(out)["cases"]
+    (limit,) = case["limits"]
+    # What the shaper lets through at once comes on top, in each trial.
+    most = (LIMIT_PPS + 2 * BURST_BYTES / FRAME_BYTES / TRIAL_S) / (1 - LOSS)
+    assert 0.8 * LIMIT_PPS < limit["lower"]["load"] <= most
+    assert limit["upper"]["load"] <= limit["lower"]["load"] / 0.94
+    assert limit["throughput"]["load"] == pytest.approx(limit["lower"]["load"], rel=LOSS + 0.01)
+    far_above = [one for one in case["trials"] if one["load"] > 15_000]
+    assert far_above
+    for one in far_above:
+        # The bridge lost them, not we: they were sent.
+        assert one["not_received"] > 0.3 * one["sent"]
