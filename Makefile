@@ -24,11 +24,11 @@ ONE_TEST := test_the_demo_passes_and_writes_its_report
 RUST_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml $(shell find crates -type f \( -name '*.rs' -o -name '*.c' -o -name '*.toml' \) 2>/dev/null)
 PYTHON_SOURCES := $(shell find python scripts/wheel-data -type f ! -name '*.py[co]' 2>/dev/null)
 
-.PHONY: help demo test check bench docs fuzz lint install clean
+.PHONY: help demo test check bench docs fuzz lint install wheel deb test-packages clean
 
 help: ## list the targets
 	@printf 'Allosaur. Type "make TARGET":\n\n'
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 16
 	@printf '\nEach installs what it needs (system packages with apt, when root or sudo is there).\n'
 
 demo: .build/install.stamp ## start a server on two in-memory ports, run traffic, write report.html
@@ -72,6 +72,15 @@ docs: .build/docs.stamp ## build the documentation as a site into .build/site; l
 fuzz: .build/setup.stamp ## look for inputs that break something, a while for each target (ARGS="--time 300 stateful tcp")
 	@scripts/fuzz.sh $(ARGS)
 
+wheel: dist/wheel.stamp ## build the wheel into dist/ (DPDK=no: without DPDK's ports, for any machine)
+
+deb: dist/wheel.stamp .build/dev.stamp ## make Debian packages of the wheel: dist/allosaur-server_*.deb, dist/allosaur_*.deb
+	@scripts/deb.sh
+
+test-packages: dist/wheel.stamp .build/dev.stamp ## install the Debian packages in bare systems, use and remove them (minutes; root, mmdebstrap)
+	@$(STEP) --show packages 'Debian packages in bare systems' \
+		env PYTHONPATH=$(CURDIR)/python $(BIN)/python -m pytest tests/packaging/debian.py -v
+
 clean: ## remove everything that was built
 	rm -rf .build .venv target fuzz/target fuzz/corpus fuzz/artifacts dist report.html .mypy_cache .ruff_cache .pytest_cache
 	find python tests bench scripts profiles -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
@@ -95,6 +104,11 @@ clean: ## remove everything that was built
 	@$(STEP) docs-venv 'Python environment of the documentation' scripts/venv.sh .build/docs
 	@.build/docs/bin/python scripts/requirements.py pyproject.toml docs > .build/docs-requirements.txt
 	@$(STEP) docs-packages 'Python packages of the documentation' .build/docs/bin/python -m pip install -r .build/docs-requirements.txt
+	@touch $@
+
+dist/wheel.stamp: .build/venv.stamp .build/dpdk-$(DPDK).stamp pyproject.toml README.md $(RUST_SOURCES) $(PYTHON_SOURCES)
+	@$(STEP) wheel 'the wheel (the first build takes minutes)' \
+		env MATURIN_PEP517_ARGS="$(FEATURES)" $(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
 	@touch $@
 
 .build/dpdk-$(DPDK).stamp: .build/setup.stamp

@@ -20,6 +20,6 @@ check ruff "$bin/ruff" check .
 check ruff-format "$bin/ruff" format --check .
 check mypy "$bin/mypy" --strict
 check mypy-bench "$bin/mypy" --strict bench
-if command -v shellcheck >/dev/null; then check shellcheck shellcheck -x -P scripts scripts/*.sh .ci/run; fi
+if command -v shellcheck >/dev/null; then check shellcheck shellcheck -x -P scripts scripts/*.sh scripts/deb/*/* .ci/run; fi
 
 if [ "${#failed[@]}" -gt 0 ]; then fail "lint failed: ${failed[*]}"; fi

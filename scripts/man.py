@@ -1,6 +1,7 @@
-"""Write the man pages of all commands, from the parsers that read their words: man.py FOLDER.
+"""Write the man pages of all commands, from the parsers that read their words: man.py FOLDER [SERVER].
 
-A page for each command of `allosaur`, as git has them; the exit codes are those of the guide.
+A page for each command of `allosaur`, as git has them; the exit codes are those of the guide. With the
+server's program there is a page of what it says of itself.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import functools
 import re
+import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -68,10 +70,13 @@ def _page(name: str, parser: argparse.ArgumentParser, summary: str, sections: di
         one.formatter_class = WIDE  # type: ignore[assignment]
     page = Manpage(parser, format="single-commands-section")
     page.prog, page.manual, page.source, page.description = name, MANUAL, MANUAL, summary
-    also = ["allosaur" if name != "allosaur" else "allosaur-help", "allosaur-server"]
+    also = {"allosaur": 1, "allosaur-help": 1, "allosaur-server": 8}
+    also.pop(name, None)
     for heading, text in {**sections, "exit status": exit_codes()}.items():
         page.add_section(heading, ">", text)
-    page.add_section("see also", ">", ", ".join(f"\\fB{_roff(one)}\\fR(1)" for one in also))
+    page.add_section(
+        "see also", ">", ", ".join(f"\\fB{_roff(one)}\\fR({number})" for one, number in also.items())
+    )
     return str(page)
 
 
@@ -90,6 +95,26 @@ def exit_codes() -> str:
     return "\n".join(f".TP\n\\fB{codes}\\fR\n{_roff(meaning.replace('`', ''))}." for codes, meaning in rows)
 
 
+def server_page(program: str) -> str:
+    """Return the page of the server's program: its own help, command by command."""
+
+    def help_of(*words: str) -> str:
+        done = subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=True)
+        lines = [_roff(line.rstrip()) for line in done.stdout.splitlines()]
+        return "\n".join(
+            [".nf", *(f"\\&{line}" if line[:1] in (".", "'") else line for line in lines), ".fi"]
+        )
+
+    whole = help_of()
+    names = re.findall(r"^  ([a-z-]+)  ", whole.replace("\\-", "-").partition("Commands:")[2], re.MULTILINE)
+    sections = [f".SH {name.upper()}\n{help_of(name)}" for name in names if name != "help"]
+    head = f'.TH ALLOSAUR\\-SERVER 8 "" "{MANUAL}" "{MANUAL}"\n.SH NAME\nallosaur\\-server \\- server'
+    tail = f".SH EXIT STATUS\n{exit_codes()}\n.SH SEE ALSO\n\\fBallosaur\\fR(1)\n"
+    return "\n".join(
+        [f"{head} of Allosaur, a traffic generator", f".SH DESCRIPTION\n{whole}", *sections, tail]
+    )
+
+
 def _roff(text: str) -> str:
     return text.replace("\\", "\\e").replace("-", "\\-")
 
@@ -97,5 +122,8 @@ def _roff(text: str) -> str:
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
+    made = pages()
+    if len(sys.argv) > 2:
+        made["allosaur-server.8"] = server_page(sys.argv[2])
+    for name, text in made.items():
         (folder / name).write_text(text, encoding="utf-8")
