@@ -204,3 +204,36 @@ def test_nothing_is_left_when_it_is_removed(system: System) -> None:
         "find / -xdev -iname '*allosaur*' -not -path '/proc/*' -not -path '/tmp/*' -not -name '*.deb'"
     )
     assert left == ""
+
+
+def test_the_image_builds_without_a_network(
+    system: System, packages: dict[str, Path], tmp_path: Path
+) -> None:
+    """On a base that has what the packages need, as the system has it after they were removed."""
+    if shutil.which("buildah") is None:
+        pytest.skip("buildah is not installed: sudo apt-get install buildah")
+    storage = ["--storage-driver", "vfs", "--root", f"{tmp_path}/images", "--runroot", f"{tmp_path}/run"]
+
+    def buildah(*words: object, before: Sequence[str] = ()) -> str:
+        command = [*before, "buildah", *storage, *map(str, words)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        return done.stdout.strip()
+
+    subprocess.run(
+        ["tar", "-C", system.root, "--exclude=./allosaur*.deb", "-cf", tmp_path / "base.tar", "."], check=True
+    )
+    (tmp_path / "context" / "dist").mkdir(parents=True)
+    for path in packages.values():
+        shutil.copy(path, tmp_path / "context" / "dist")
+    bare = buildah("from", "scratch")
+    buildah("add", bare, tmp_path / "base.tar", "/")
+    buildah("commit", bare, "localhost/base")
+    words = ("--isolation", "chroot", "--build-arg", "BASE=localhost/base", "--tag", "allosaur")
+    no_network = ("unshare", "--net")
+    buildah("build", *words, "--file", ROOT / "Containerfile", tmp_path / "context", before=no_network)
+    made = buildah("from", "localhost/allosaur")
+    assert buildah("run", "--isolation", "chroot", made, "--", "allosaur-server", "--version")
+    assert "OK" in buildah(
+        "run", "--isolation", "chroot", made, "--", "allosaur", "doctor", "--for", "memory"
+    )
