@@ -1,6 +1,6 @@
-"""Hooks of mkdocs: pages that lie outside of docs/ become part of the site, and links follow them.
+"""Hooks of mkdocs: pages and schemas outside of docs/ become part of the site, and links follow them.
 
-A link to a file of the source has no place on the site: its text stays, without the link.
+A link to any other file of the source has no place on the site: its text stays, without the link.
 """
 
 from __future__ import annotations
@@ -22,13 +22,17 @@ OUTSIDE = {
     "project/benchmarks.md": "bench/README.md",
 }
 """The site's name of a page, and the file that it is."""
+SCHEMAS = {
+    f"reference/schemas/{path.name}": path.relative_to(ROOT).as_posix()
+    for path in sorted((ROOT / "python" / "allosaur" / "schemas").glob("*.json"))
+}
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
 _FENCE = re.compile(r"^(```.*?^```)", re.DOTALL | re.MULTILINE)
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages that lie outside."""
-    for name, path in OUTSIDE.items():
+    """Add what lies outside."""
+    for name, path in {**OUTSIDE, **SCHEMAS}.items():
         text = (ROOT / path).read_text(encoding="utf-8")
         files.append(File.generated(config, name, content=text))
     return files
@@ -50,7 +54,7 @@ def _link(found: re.Match[str], source: Path, name: str) -> str:
         return found[0]
     # By its name only: a link to what is not there must stay one, for mkdocs to say so.
     path = Path(os.path.normpath(source.parent / target))
-    outside = {ROOT / path: name for name, path in OUTSIDE.items()}
+    outside = {ROOT / path: name for name, path in {**OUTSIDE, **SCHEMAS}.items()}
     if path in outside:
         place = outside[path]
     elif path.is_relative_to(DOCS):
