@@ -147,6 +147,7 @@ def test_a_run_of_flows(allosaur: Any, paths: tuple[Path, Path]) -> None:
         (["--fail-if", "latency.p99>1us"], "does not measure latency"),
         (["--fail-if", "loss{stream=onyl}>1%"], "did you mean only? It has only"),
         (["--fail-if", "loss{port=4}>1%"], "counts no port '4'"),
+        (["--fail-if", "=9"], "'=9' is not a threshold"),
         (["--fail-if", "connected.fps<1cps"], "no metric 'connected.fps'"),
         (["--port-counters", "--fail-if", "loss{stream=only}>1%"], "counts no stream 'only'"),
         (["--port-counters", "--fail-if", "other.packets>1"], "counted by ports"),
@@ -203,3 +204,7 @@ def test_characters_that_xml_has_not_are_replaced(tmp_path: Path) -> None:
     _junit.write_error(path, "a\x00<b>.py", "bad \x1b[31m & \ud800", _result.heading("run"))
     ((error,),) = (case.result for case in cases(path))
     assert str(error.message) == "bad \ufffd[31m & \ufffd"
+
+
+def test_a_profile_behind_thresholds_is_told_where_to_stand(allosaur: Any) -> None:
+    allosaur("run", "--fail-if", "loss>1%", "imix", "--local").refused("'imix'", "PROFILE stands before")

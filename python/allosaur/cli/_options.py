@@ -231,6 +231,15 @@ def address(text: str) -> str:
         ) from None
 
 
+def threshold(text: str) -> str:
+    """Check that a text may be a threshold, or name a file of such; what it means depends on the profile."""
+    if not text.startswith("@") and not any(sign in text for sign in "<>="):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a threshold such as 'loss>0.01%'; PROFILE stands before --fail-if"
+        )
+    return text
+
+
 def tunables(text: str) -> dict[str, Tunable]:
     """Read `key=value`, or several with commas: `size=128,rate=10`. Numbers and true/false become such."""
     values: dict[str, Tunable] = {}

@@ -61,6 +61,7 @@ class Run(Command):
             "--fail-if",
             nargs="+",
             action="extend",
+            type=_options.threshold,
             default=[],
             metavar="METRIC>VALUE",
             help="thresholds: fail the run when it comes to that, such as 'loss>0.01%%' 'latency.p99>100us'; "
