@@ -13,6 +13,7 @@ Its methods are those of its parts, the other modules of this package; what the 
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from .._errors import STLError
@@ -48,7 +49,8 @@ class STLClient:
     ``verbose_level`` (none, critical, error, warning, info, debug) is how much goes to ``logger``,
     a ``logging.Logger``. ``sync_timeout`` is how long to wait for one answer in seconds (3),
     ``async_timeout`` for a long task of the server (30). ``transport`` replaces the network, for
-    tests: see ``allosaur.testing``.
+    tests: see ``allosaur.testing``. ``rpc_auth`` is a file with a line NAME:TOKEN, for a server on
+    another machine that asks for one (default: the file that ``ALLOSAUR_RPC_AUTH`` names).
 
     A method raises ``STLError`` with a message that says what to do; ``STLConnectionError`` when
     the server cannot be reached, ``STLRpcError`` when it refuses. Methods may be called from one
@@ -74,10 +76,11 @@ class STLClient:
         sync_timeout: float | None = None,
         async_timeout: float | None = None,
         transport: Transport | None = None,
+        rpc_auth: Path | str | None = None,
     ) -> None:
         self._connection = self._connection_kind(
             *(username, server, sync_port, async_port, verbose_level),
-            *(logger, sync_timeout, async_timeout, transport),
+            *(logger, sync_timeout, async_timeout, transport, rpc_auth),
         )
         self.username = self._connection.username
         self._make_parts()

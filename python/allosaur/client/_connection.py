@@ -6,10 +6,12 @@ import getpass
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from .._errors import STLArgumentError, STLConnectionError, STLError, STLRpcError
 from ..rpc import _framing
+from ..rpc._credentials import credentials_for
 from ..rpc._events import Event
 from ..rpc._rpc import Call
 from ..rpc._transport import Transport, ZmqTransport
@@ -43,6 +45,7 @@ class Connection:
         sync_timeout: float | None,
         async_timeout: float | None,
         transport: Transport | None,
+        rpc_auth: Path | str | None = None,
     ) -> None:
         if verbose_level not in LEVELS:
             raise STLArgumentError("verbose_level", verbose_level, list(LEVELS))
@@ -55,6 +58,7 @@ class Connection:
         self.timeout_s = _TIMEOUT_S if sync_timeout is None else float(sync_timeout)
         self.task_timeout_s = _TASK_TIMEOUT_S if async_timeout is None else float(async_timeout)
         self._own_transport = transport
+        self._rpc_auth = rpc_auth
         self.live: Session | None = None
         #: The events of the last session, once it has ended.
         self.last_log: list[Event] = []
@@ -86,7 +90,10 @@ class Connection:
 
     def new_transport(self) -> Transport:
         """A way to the server, not yet open."""
-        return self._own_transport or ZmqTransport(self.server, self.sync_port, self.async_port)
+        if self._own_transport is not None:
+            return self._own_transport
+        credentials = credentials_for(self.server, self._rpc_auth)
+        return ZmqTransport(self.server, self.sync_port, self.async_port, credentials)
 
     def say(self, level: int, text: str) -> None:
         """Write to the log, if it is told so much."""

@@ -16,11 +16,18 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from .._errors import STLConnectionError
+from ._credentials import ENVIRONMENT, Credentials
 
 _HEARTBEAT_INTERVAL_MS = 5_000
 _HEARTBEAT_TIMEOUT_MS = 60_000
 _RECONNECT_MS = 20
 _RECONNECT_MS_MAX = 500
+_HANDSHAKE_FAILED = (
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+)
+"""Who speaks another mechanism than the server does not learn more than that the connection is closed."""
 
 
 class Signal(enum.Enum):
@@ -63,13 +70,16 @@ class Transport(Protocol):
 
 
 class ZmqTransport:
-    """A REQ and a SUB socket to a server on the network."""
+    """A REQ and a SUB socket to a server on the network, with a name and token for one that asks."""
 
-    def __init__(self, host: str, rpc_port: int, pub_port: int) -> None:
+    def __init__(
+        self, host: str, rpc_port: int, pub_port: int, credentials: Credentials | None = None
+    ) -> None:
         self.address = f"tcp://{host}:{rpc_port}"
         self._host = host
         self._rpc_port = rpc_port
         self._pub_address = f"tcp://{host}:{pub_port}"
+        self._credentials = credentials
         self._sockets: _Sockets | None = None
         self._socket: zmq.Socket[bytes] | None = None
 
@@ -94,7 +104,7 @@ class ZmqTransport:
 
     def request(self, payload: bytes, timeout_s: float) -> bytes:
         """Send one message and wait for its answer."""
-        socket = self._socket or self._fresh_socket(zmq.REQ, self.address)
+        socket = self._socket or self._admitted_socket(timeout_s)
         # A REQ socket that waits for an answer cannot send again: it is kept only once it has one,
         # so that after a timeout or an interruption the next request takes a fresh socket.
         self._socket = None
@@ -124,6 +134,33 @@ class ZmqTransport:
             self._sockets.close()
             self._sockets = None
 
+    def _admitted_socket(self, timeout_s: float) -> zmq.Socket[bytes]:
+        """A REQ socket that the server has let in, unless that took longer; refusals raise."""
+        socket = self._fresh_socket(zmq.REQ, None)
+        events = zmq.EVENT_HANDSHAKE_SUCCEEDED | _HANDSHAKE_FAILED
+        monitor = self._opened().keep(socket.get_monitor_socket(events))
+        socket.connect(self.address)
+        event = recv_monitor_message(monitor)["event"] if monitor.poll(int(timeout_s * 1000)) else None
+        socket.disable_monitor()
+        monitor.close(linger=0)
+        if event in (None, zmq.EVENT_HANDSHAKE_SUCCEEDED):
+            return socket
+        socket.close(linger=0)
+        raise STLConnectionError(f"the server at {self.address} refused to talk: {self._refusal(event)}")
+
+    def _refusal(self, event: int) -> str:
+        if self._credentials is None:
+            return (
+                f"if it asks for a token, let {ENVIRONMENT} name a file with a line NAME:TOKEN; else see "
+                "whether a server of Allosaur or TRex listens there"
+            )
+        if event != zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+            return f"it takes no tokens: leave {ENVIRONMENT} and rpc_auth out"
+        return (
+            f"it has no such name and token ('{self._credentials.name}'), or refused too many from here "
+            "in the last minute: see the file of its --rpc-auth"
+        )
+
     def _opened(self) -> _Sockets:
         if self._sockets is None:
             raise STLConnectionError(f"not connected to {self.address}: call connect() first")
@@ -136,6 +173,9 @@ class ZmqTransport:
         socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_TIMEOUT_MS)
         socket.setsockopt(zmq.RECONNECT_IVL, _RECONNECT_MS)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, _RECONNECT_MS_MAX)
+        if self._credentials is not None:
+            socket.setsockopt_string(zmq.PLAIN_USERNAME, self._credentials.name)
+            socket.setsockopt_string(zmq.PLAIN_PASSWORD, self._credentials.token)
         if address is not None:
             socket.connect(address)
         return socket

@@ -32,6 +32,7 @@ use crate::threads::control::ServiceError;
 use crate::threads::job::DiskFiles;
 use crate::threads::layout::plan;
 use crate::threads::{affinity, control};
+use crate::transport::SocketError;
 pub use options::{
     BenchOptions, CommandLine, ConfigCommand, ConfigOptions, PortList, PortsCommand, PortsOptions,
     ServeOptions, SimOptions, Subcommands,
@@ -106,6 +107,7 @@ fn serve(options: &ServeOptions) -> Result<(), Failure> {
             ServiceError::Port(PortError::Interface(it)) if it.is_temporary => SETUP,
             // Any other port was named wrongly; threads are as the user said.
             ServiceError::Port(_) | ServiceError::Layout(_) => WRONG_INPUT,
+            ServiceError::Socket(SocketError::Access(_) | SocketError::Unguarded(_)) => WRONG_INPUT,
             ServiceError::Socket(_) | ServiceError::System(_) => SETUP,
         };
         Failure(error.to_string(), code)

@@ -77,10 +77,14 @@ pub struct ServeOptions {
     /// TCP port of events; 0 picks a free one [default: one below that of requests]
     #[arg(long)]
     pub pub_port: Option<u16>,
-    /// Address to listen on, or * for all. The RPC has no password: everyone who can reach it may
-    /// use it [default: 127.0.0.1]
+    /// Address to listen on, or * for all. Without --rpc-auth everyone who can reach it may use
+    /// it [default: 127.0.0.1]
     #[arg(long)]
     pub listen: Option<String>,
+    /// File of lines NAME:TOKEN; who connects from beyond loopback must have one. The server then
+    /// listens on 127.0.0.1 too, where nobody is asked
+    #[arg(long, value_name = "FILE")]
+    pub rpc_auth: Option<PathBuf>,
     /// How threads wait: busy (best timing, a core each) or adaptive (they sleep when idle)
     /// [default: busy for threads that send on CPUs of their own, else adaptive]
     #[arg(long)]
@@ -133,6 +137,9 @@ impl ServeOptions {
         }
         if let Some(listen) = &self.listen {
             settings.listen.clone_from(listen);
+        }
+        if let Some(file) = &self.rpc_auth {
+            settings.rpc_auth = Some(file.clone());
         }
         settings.rpc_port = self.rpc_port.unwrap_or(settings.rpc_port);
         settings.pub_port = self.pub_port.or(settings.pub_port);

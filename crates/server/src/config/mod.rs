@@ -19,6 +19,8 @@ pub mod show;
 pub mod trex;
 pub mod yaml;
 
+use std::path::PathBuf;
+
 use allosaur_port::PortError;
 use allosaur_port::description::{PortDescription, parse_ports};
 
@@ -65,6 +67,8 @@ pub struct Settings {
     pub flows_max: usize,
     /// The address to listen on.
     pub listen: String,
+    /// Names and tokens that are asked for beyond loopback.
+    pub rpc_auth: Option<PathBuf>,
     /// TCP port of requests; 0 picks a free one.
     pub rpc_port: u16,
     /// TCP port of events; 0 picks a free one, `None` is one below that of requests.
@@ -142,6 +146,7 @@ impl Default for Settings {
             modes: Modes::Both,
             flows_max: FLOWS,
             listen: "127.0.0.1".to_owned(),
+            rpc_auth: None,
             rpc_port: RPC_PORT,
             pub_port: None,
             promiscuous: false,

@@ -21,7 +21,7 @@ const VERSION: u64 = 1;
 const VLAN_TAGS_MAX: usize = 2;
 
 /// The keys of the whole file.
-pub const SERVER_KEYS: [Key; 15] = [
+pub const SERVER_KEYS: [Key; 16] = [
     Key {
         name: "version",
         value: "`1`",
@@ -110,8 +110,16 @@ pub const SERVER_KEYS: [Key; 15] = [
         name: "listen",
         value: "an address, or `\"*\"` for all",
         default: "`127.0.0.1`",
-        meaning: "where the server listens. There is no password: who can connect may send",
+        meaning: "where the server listens. Without `rpc_auth` who can connect may send",
         example: "192.0.2.1",
+    },
+    Key {
+        name: "rpc_auth",
+        value: "a file",
+        default: "none",
+        meaning: "lines `NAME:TOKEN`: who connects from beyond loopback must have one. \
+                  See [access](access.md)",
+        example: "/etc/allosaur/tokens",
     },
     Key {
         name: "rpc_port",
@@ -216,6 +224,7 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
     if let Some(listen) = map.read("listen", findings, address) {
         settings.listen = listen;
     }
+    settings.rpc_auth = map.read("rpc_auth", findings, |node| Ok(text(node)?.into()));
     settings.rpc_port = read_tcp_port("rpc_port", RPC_PORT, &map, findings);
     settings.pub_port = map
         .find("pub_port")

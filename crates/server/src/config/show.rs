@@ -76,6 +76,7 @@ fn settings(settings: &Settings) -> Value {
         },
         "flows_max": settings.flows_max,
         "listen": settings.listen,
+        "rpc_auth": settings.rpc_auth,
         "rpc_port": settings.rpc_port,
         "pub_port": settings.events_port(),
     })

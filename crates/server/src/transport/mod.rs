@@ -4,13 +4,17 @@
 //! |---|---|
 //! | TRex's: ZeroMQ, REQ sockets for requests and SUB sockets for what is published | [`zmq`](ZmqTransport) |
 //! | how its frames are compressed | [`framing`] |
+//! | who may use it from other machines | [`access`], which [`zap`] asks for ZeroMQ |
 
+pub mod access;
 pub mod framing;
+mod zap;
 mod zmq;
 
 use std::fmt;
 use std::os::fd::RawFd;
 
+pub use access::{AccessError, AccessList};
 pub use framing::Codec;
 pub use zmq::{SocketError, ZmqTransport};
 

@@ -7,7 +7,8 @@ use std::os::fd::RawFd;
 
 use thiserror::Error;
 
-use super::{Codec, Envelope, Message, Transport};
+use super::zap::ZapThread;
+use super::{AccessError, AccessList, Codec, Envelope, Message, Transport};
 
 /// Larger messages are not even received: the sender is disconnected. What is smaller and still
 /// too large gets an error as its reply.
@@ -30,6 +31,12 @@ pub enum SocketError {
         /// What to do.
         remedy: &'static str,
     },
+    /// There is nobody who would be asked for a token.
+    #[error("{0}")]
+    Unguarded(String),
+    /// The file of names and tokens.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// ZeroMQ refuses something that has always worked.
     #[error("ZeroMQ: {0}")]
     Zmq(String),
@@ -41,6 +48,8 @@ pub struct ZmqTransport {
     published: ::zmq::Socket,
     descriptor: RawFd,
     codec: Codec,
+    /// Ends before the context does.
+    _access: Option<ZapThread>,
     /// Keeps the sockets' threads alive.
     _context: ::zmq::Context,
 }
@@ -48,6 +57,26 @@ pub struct ZmqTransport {
 impl ZmqTransport {
     /// Opens both sockets on `listen` (an address, or `*` for all); port 0 picks a free one.
     pub fn bind(listen: &str, rpc_port: u16, pub_port: u16) -> Result<ZmqTransport, SocketError> {
+        ZmqTransport::open(&[listen.to_owned()], rpc_port, pub_port, None)
+    }
+
+    /// Opens them on several addresses, for those whom a list of names and tokens has (ZeroMQ's PLAIN
+    /// mechanism, RFC 24/ZMTP-PLAIN: the token travels as it is).
+    pub fn bind_guarded(
+        listen: &[String],
+        rpc_port: u16,
+        pub_port: u16,
+        access: AccessList,
+    ) -> Result<ZmqTransport, SocketError> {
+        ZmqTransport::open(listen, rpc_port, pub_port, Some(access))
+    }
+
+    fn open(
+        listen: &[String],
+        rpc_port: u16,
+        pub_port: u16,
+        access: Option<AccessList>,
+    ) -> Result<ZmqTransport, SocketError> {
         let context = ::zmq::Context::new();
         let requests = context.socket(::zmq::ROUTER)?;
         let published = context.socket(::zmq::PUB)?;
@@ -55,25 +84,22 @@ impl ZmqTransport {
         published.set_sndhwm(PUBLISHED_MAX)?;
         for socket in [&requests, &published] {
             socket.set_linger(LINGER_MS)?;
-            socket.set_ipv6(listen.contains(':'))?;
+            socket.set_ipv6(listen.iter().any(|host| host.contains(':')))?;
+            socket.set_plain_server(access.is_some())?;
         }
-        bind(
-            &requests,
-            listen,
-            rpc_port,
-            "Choose another --rpc-port or --listen.",
-        )?;
-        bind(
-            &published,
-            listen,
-            pub_port,
-            "Choose another --pub-port or --listen.",
-        )?;
+        let access = access.map(|access| ZapThread::start(&context, access));
+        for host in listen {
+            let remedy = "Choose another --rpc-port or --listen.";
+            bind(&requests, host, rpc_port, remedy)?;
+            let remedy = "Choose another --pub-port or --listen.";
+            bind(&published, host, pub_port, remedy)?;
+        }
         Ok(ZmqTransport {
             descriptor: requests.get_fd()?,
             requests,
             published,
             codec: Codec::default(),
+            _access: access.transpose()?,
             _context: context,
         })
     }

@@ -84,8 +84,12 @@ class Server(Command):
         parser.add_argument(
             "--listen",
             metavar="ADDRESS",
-            help="which address to listen on (default: 127.0.0.1: there is no password, so only this "
-            "machine may connect)",
+            help="which address to listen on (default: 127.0.0.1: only this machine may connect)",
+        )
+        parser.add_argument(
+            "--rpc-auth",
+            metavar="FILE",
+            help="lines NAME:TOKEN: who connects from another machine must have one",
         )
 
     def run(self, options: argparse.Namespace) -> NoReturn:
@@ -95,7 +99,8 @@ class Server(Command):
             if port is not None and not 0 <= port <= 65535:
                 raise bad_input(f"--{name.replace('_', '-')} {port}: a port is a number of 0 to 65535")
         command = ["serve"]
-        for name in ("config", "ports", "cores", "receive_threads", "poll", "rpc_port", "pub_port", "listen"):
+        words = ["config", "ports", "cores", "receive_threads", "poll", "rpc_port", "pub_port", "listen"]
+        for name in [*words, "rpc_auth"]:
             value = getattr(options, name)
             if value is not None:
                 command += [f"--{name.replace('_', '-')}", str(value)]

@@ -4,6 +4,7 @@
 mod context;
 mod netdevs;
 mod signals;
+mod sockets;
 mod startup;
 mod startup_info;
 mod watchdog;
@@ -73,12 +74,14 @@ pub fn serve_also(
 ) -> Result<(), ServiceError> {
     // Before any thread starts: threads inherit what is blocked.
     let signals = end_signals()?;
-    let zmq = ZmqTransport::bind(&settings.listen, settings.rpc_port, settings.events_port())?;
-    let line = ready_line(settings, &zmq);
+    let zmq = sockets::open(settings)?;
+    let line = ready_line(settings, &zmq[0]);
     // Before ports are opened: their own programs and sockets are nothing to warn of.
     let warnings = warnings(settings)?;
-    let mut transports: Vec<Box<dyn Transport>> = vec![Box::new(zmq)];
-    transports.extend(others);
+    let zmq = zmq
+        .into_iter()
+        .map(|one| Box::new(one) as Box<dyn Transport>);
+    let transports = zmq.chain(others).collect();
     let mut control_thread = ControlThread::start(settings, transports)?;
     for warning in warnings {
         tracing::warn!("{warning}");
