@@ -101,6 +101,9 @@ class Shown:
     async def press(self, *keys: str) -> None:
         await self._pilot.press(*keys)
 
+    async def resize(self, width: int, height: int) -> None:
+        await self._pilot.resize_terminal(width, height)
+
     async def see(self, is_there: str | Callable[[str], bool]) -> str:
         """Wait for words, or for a text of which something holds."""
         deadline = time.monotonic() + WAIT_S
@@ -232,6 +235,54 @@ def test_a_server_that_goes_away_is_told_and_read_again_when_it_is_back() -> Non
 
         with source_of(first) as (source, state):
             assert watched(source, state, steps) == 0
+
+
+def test_a_console_owns_its_ports_again_when_the_server_is_back() -> None:
+    from allosaur.cli.console._session import Settings, Target, opened
+    from allosaur.cli.console.commands._dashboard import _clients
+    from allosaur.cli.top._source import Lost
+
+    with LocalServer(ports=["memory", "memory"], cores=1) as first:
+        rpc_port, pub_port = first.rpc_port, first.pub_port
+        target = Target(first.host, rpc_port, pub_port)
+        with opened(target, Settings()) as session, contextlib.ExitStack() as connections:
+            source = Source(str(target), lambda: _clients(session, connections))
+            source.open()
+            state = State()
+            state.take(source.read(state.wanted))
+            assert state.snapshot is not None and state.snapshot.ours == [0, 1]
+            first.stop()
+            with pytest.raises(Lost):
+                source.read(state.wanted)
+            with LocalServer(ports=["memory", "memory"], cores=1, rpc_port=rpc_port, pub_port=pub_port):
+                deadline = time.monotonic() + WAIT_S
+                state.lose("it is away")
+                while state.lost is not None:
+                    assert time.monotonic() < deadline
+                    with contextlib.suppress(Lost):
+                        state.take(source.read(state.wanted))
+                assert state.snapshot.ours == [0, 1] and session.is_connected
+
+
+def test_a_terminal_that_becomes_too_small_says_so_until_it_is_larger(busy: LocalServer) -> None:
+    async def steps(shown: Shown) -> None:
+        await shown.see("sends")
+        await shown.resize(60, 20)
+        await shown.see("60x20: enlarge to 80x24; q quits")
+        await shown.resize(120, 30)
+        await shown.see(lambda text: "sends" in text and len(text.splitlines()) == 30)
+        await shown.press("q")
+
+    with source_of(busy) as (source, state):
+        assert watched(source, state, steps) == 0
+
+
+@pytest.mark.parametrize("mode", ["--stateless", "--stateful"])
+def test_a_server_of_one_mode_is_shown(allosaur: Run, mode: str) -> None:
+    with LocalServer(options=[mode]) as one:
+        told = allosaur("top", "--once", "--json", *where(one)).json()
+    assert told["server"]["modes"] == [mode.removeprefix("--")]
+    assert (told["flows"] is None) == (mode == "--stateless") and list(told["ports"]) == ["0", "1"]
 
 
 def test_only_cells_that_changed_are_written_again() -> None:

@@ -307,7 +307,7 @@ def test_flows_are_chosen_and_their_errors_are_marked() -> None:
     made = state()
     _keys.pressed(made, "t")
     text = screen(made, 120, 40)
-    assert "Flows: all profiles (1 of 3" in text
+    assert "Flows: all profiles  (1 of 3; left, right: others)" in text
     assert "profile web: multiplier 100, for 0:00:09 of 60 s" in text
     (wrong,) = (line for line in text.splitlines() if "tcps_drops" in line)
     assert wrong.split()[:3] == ["!", "tcps_drops", "4"]
@@ -386,7 +386,8 @@ def test_the_text_of_all_of_it_needs_no_terminal() -> None:
     text = _screen.plain(state(), 120)
     for words in ("Ports", "Streams", "Latency (usec)", "Flows: all profiles", "Data cores", "tcps_drops"):
         assert words in text
-    assert "\x1b" not in text
+    assert "\x1b" not in text and "left, right" not in text
+    assert text.count("m_active_flows") == 1
 
 
 def test_what_came_of_a_key_is_told_among_the_events() -> None:

@@ -17,6 +17,8 @@ class Body:
     title: str
     head: Sequence[Line] = ()
     rows: Sequence[Line] = ()
+    hint: str = ""
+    """What keys do here, for the screen only."""
 
 
 def said(text: str) -> list[Line]:

@@ -11,11 +11,14 @@ from allosaur.cli.top._table import Cell, Column, Line, Look, table
 _SPARKLINE = 24
 
 
-def dashboard(state: State, snapshot: Snapshot, width: int) -> Body:
-    """Return the ports that are shown, then packet groups and latency."""
+def dashboard(state: State, snapshot: Snapshot, width: int, with_flows: bool = True) -> Body:
+    """Return the ports that are shown, then packet groups, latency and the first counters of flows."""
     head, *rows = table(_columns(state, snapshot), state.shown_ports, width)
     rows = rows or said("No ports are shown: a shows all, o those that are ours, a digit one.")
-    return Body("Ports", [head], [*rows, *_more(state, snapshot, width)])
+    flows: list[Line] = []
+    if with_flows and snapshot.flows is not None and snapshot.flows.choices:
+        flows = section("Flows", _flows_view.summary(state, snapshot.flows, width))
+    return Body("Ports", [head], [*rows, *_more(state, snapshot, width), *flows])
 
 
 def _more(state: State, snapshot: Snapshot, width: int) -> list[Line]:
@@ -26,8 +29,6 @@ def _more(state: State, snapshot: Snapshot, width: int) -> list[Line]:
     if snapshot.latency:
         body = _groups_view.latency_table(snapshot, width)
         lines += section("Latency (usec)", [*body.head, *body.rows])
-    if snapshot.flows is not None and snapshot.flows.choices:
-        lines += section("Flows", _flows_view.summary(state, snapshot.flows, width))
     return lines
 
 

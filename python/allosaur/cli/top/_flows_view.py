@@ -22,11 +22,10 @@ def flows(state: State, snapshot: Snapshot, width: int) -> Body:
         return Body("Flows", rows=said("The counters of flows were not read."))
     kind = "Dynamic counters" if state.is_dynamic else "Flows"
     title = f"{kind}: {found.of}"
-    if len(found.choices):
-        title += f" ({state.chosen + 1} of {len(found.choices) + 1}, left and right: others)"
+    place = f"{state.chosen + 1} of {len(found.choices) + 1}; left, right: others" if found.choices else ""
     head, *rows = table(_columns(state, found), _names(found), width)
     running = [(Cell(_running(run)),) for run in snapshot.runs if run.port is None]
-    return Body(title, [*running, head], rows or said("Nothing is counted."))
+    return Body(title, [*running, head], rows or said("Nothing is counted."), place)
 
 
 def summary(state: State, found: Flows, width: int) -> list[Line]:

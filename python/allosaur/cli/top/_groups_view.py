@@ -141,4 +141,4 @@ def _histogram(one: Latency, width: int) -> Body:
         )
     ]
     head, *rows = table(columns, buckets, width)
-    return Body("Latency histogram (left and right: another)", [*summary, head], rows)
+    return Body("Latency histogram", [*summary, head], rows, "left, right: another")

@@ -86,7 +86,7 @@ def info(state: State, width: int) -> Body:
         *(of_port(port) for port in ports),
     ]
     head, *rows = table(columns, _ATTRIBUTES, width)
-    return Body("Ports (left and right: others)", [head], rows)
+    return Body("Ports", [head], rows, "left, right: others")
 
 
 def _fact(port: Port, name: str) -> str:

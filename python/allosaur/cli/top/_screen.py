@@ -35,8 +35,8 @@ def plain(state: State, width: int) -> str:
     """Return all that there is as text, for what is no terminal."""
     snapshot = state.snapshot
     assert snapshot is not None, "there is something to print"
-    views = [_dashboard_view.dashboard(state, snapshot, width)]
-    if snapshot.flows is not None and (snapshot.flows.client or snapshot.flows.server):
+    views = [_dashboard_view.dashboard(state, snapshot, width, with_flows=False)]
+    if snapshot.flows is not None and snapshot.flows.choices:
         views.append(_flows_view.flows(state, snapshot, width))
     views.append(_machine_view.utilization(state, snapshot, width))
     found: list[Line] = [_server(state, snapshot, width), *_totals(state, snapshot, width)]
@@ -151,7 +151,8 @@ def _middle(state: State, body: Body, width: int, height: int) -> list[Line]:
         if len(body.rows) > room
         else EMPTY
     )
-    title = spread((Cell(body.title, Look.TITLE),), where, width)
+    hint = Cell(f"  ({body.hint})", Look.DIM) if body.hint else Cell("")
+    title = spread((Cell(body.title, Look.TITLE), hint), where, width)
     rows = list(body.rows[state.scrolled : state.scrolled + room])
     return [title, *body.head, *rows, *([EMPTY] * (room - len(rows)))]
 
