@@ -250,3 +250,13 @@ def test_a_terminal_that_does_not_do_is_refused(
         assert dashboard.end() == 3
     finally:
         dashboard.close()
+
+
+def test_a_dashboard_ends_when_its_terminal_is_closed(server: LocalServer, tmp_path: Path) -> None:
+    dashboard = Typed(server, tmp_path, command="top", size=(80, 24))
+    try:
+        dashboard.see("nobody")
+        os.close(dashboard._terminal)
+        assert dashboard.process.wait(WAIT_S) == 129
+    finally:
+        dashboard.process.kill()

@@ -316,6 +316,23 @@ def test_a_server_of_trex_is_shown_with_what_it_tells() -> None:
     assert "get_status" not in transport.methods()
 
 
+def test_an_event_that_both_clients_heard_is_told_once(server: LocalServer) -> None:
+    with source_of(server) as (source, state), connected(server, STLClient) as owner:
+        source.open()
+        owner.acquire([0])
+        owner.release([0])
+        owner.acquire([0])
+        deadline = time.monotonic() + WAIT_S
+        texts: list[str] = []
+        while sum("was taken" in text for text in texts) < 2:
+            assert time.monotonic() < deadline, texts
+            texts = [note.text for note in source.read(state.wanted).notes]
+        texts = [note.text for note in source.read(state.wanted).notes]
+        assert (
+            sum("was taken" in text for text in texts) == 2 and sum("released" in text for text in texts) == 1
+        )
+
+
 def test_once_prints_all_of_it(allosaur: Run, busy: LocalServer) -> None:
     ended = allosaur("top", "--once", *where(busy))
     assert ended.code == 0 and "\x1b" not in ended.out

@@ -32,6 +32,8 @@ _ECHO_ERRORS = (
     *("m_no_ipv4_option", "m_tx_pkt_err", "m_l3_cs_err", "m_l4_cs_err"),
 )
 _NOTES_KEPT = 500
+_HEARD_WITHIN_S = 2.0
+"""Each client hears of an event at a time of its own."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class Reader:
             at_s=time.monotonic(),
             clock_s=time.time(),
             server=self._server(status),
-            totals=_totals(stats, flows),
+            totals=_totals(stats),
             ports=tuple(self._ports(stats, status, wanted)),
             groups=tuple(_groups(stats["flow_stats"])),
             latency=(*_of_groups(stats), *(_of_ports(flows) if flows is not None else ())),
@@ -140,15 +142,23 @@ class Reader:
             )
 
     def _notes(self) -> tuple[Note, ...]:
-        """Both clients hear what the server tells: what both heard is there once."""
-        events = {
-            (round(event.ts, 1), event.msg): event for one in self.clients.all for event in one.get_events()
-        }
-        found = sorted(events.values(), key=lambda event: event.ts)[-_NOTES_KEPT:]
-        return tuple(Note(event.ts, event.msg, event.ev_type != "info") for event in found)
+        """Return what clients heard, once what both did."""
+        heard = [
+            (event.ts, number, event)
+            for number, one in enumerate(self.clients.all)
+            for event in one.get_events()
+        ]
+        found: list[Note] = []
+        last: dict[str, tuple[float, int]] = {}
+        for at_s, number, event in sorted(heard, key=lambda one: one[:2]):
+            before = last.get(event.msg)
+            if before is None or before[1] == number or at_s - before[0] > _HEARD_WITHIN_S:
+                last[event.msg] = at_s, number
+                found.append(Note(at_s, event.msg, event.ev_type != "info"))
+        return tuple(found[-_NOTES_KEPT:])
 
 
-def _totals(stats: Mapping[Any, Any], flows: ASTFClient | None) -> dict[str, float]:
+def _totals(stats: Mapping[Any, Any]) -> dict[str, float]:
     totals = {name: value for name, value in stats["global"].items() if isinstance(value, (int, float))}
     for name in ("missed_packets", "rx_lost_packets"):
         if name in stats["total"]:
