@@ -51,3 +51,26 @@ def test_the_limit_of_a_bridge_is_found(
     for one in far_above:
         # The bridge lost them, not we: they were sent.
         assert one["not_received"] > 0.3 * one["sent"]
+
+
+def test_a_reset_of_a_bridge_and_its_recovery_are_timed(
+    network: Any, devices: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bridge = devices.Bridge(network)
+    off_s = 1.0
+    reset = "; ".join(
+        f"ip netns exec {bridge.namespace} {one}" if one.startswith("ip") else one
+        for one in ("ip link set bridge down", f"sleep {off_s}", "ip link set bridge up")
+    )
+    words = ["ndr", "constant_stream", "--local", "--local-ports", ",".join(bridge.ports), "--max", "2kpps"]
+    tests = ["--tests", "reset,recovery,back-to-back", "--reset-command", reset, "--reset-within", "4s"]
+    code = main([*words, *tests, "-d", "300ms", "--first-trial", "200ms", "--loss", "20%", "--json"])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    (case,) = json.loads(out)["cases"]
+    found = case["tests"]
+    # It was off for no less than that, as far as one can tell who reads counters now and then.
+    assert found["reset"]["seconds"] is not None, found
+    assert found["reset"]["seconds"] >= off_s - 2 * found["reset"]["resolution_s"]
+    assert found["recovery"]["seconds"] is None, "nothing is lost at the highest load"
+    assert "pass whole" in found["back-to-back"]["summary"]
