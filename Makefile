@@ -59,7 +59,7 @@ check: .build/dev.stamp ## lint, unit tests and one end-to-end test, in two minu
 		ALLOSAUR_SERVER=$(CURDIR)/target/debug/allosaur-server $(BIN)/python -m pytest -q -n $(TESTS_AT_ONCE) \
 		--ignore-glob='*live*' tests/tidy tests/python tests/docs/test_words.py tests/cli/test_demo.py::$(ONE_TEST)
 
-lint: .build/dev.stamp ## rustfmt, clippy, ruff, mypy
+lint: .build/dev.stamp ## rustfmt, clippy, ruff, mypy, shellcheck, licences
 	@scripts/lint.sh
 
 bench: .build/install.stamp ## measure packets per second on in-memory ports (ARGS=--quick for a short run)
