@@ -109,7 +109,9 @@ def commands(text: str) -> list[str]:
     """The commands of blocks that are not run."""
     blocks = [found["text"] for found in BLOCK.finditer(text) if found["kind"] == "sh"]
     lines = [line for block in blocks for line in block.splitlines()]
-    found = [re.search(r"\ballosaur ((?:server|run|ports|status|config|plan)\b.*)$", line) for line in lines]
+    found = [
+        re.search(r"\ballosaur ((?:server|run|ports|status|config|plan|doctor)\b.*)$", line) for line in lines
+    ]
     return [one[1] for one in found if one]
 
 
