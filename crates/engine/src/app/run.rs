@@ -131,6 +131,15 @@ impl ProgramRun {
     /// A run of `program` from its first command.
     pub fn start(program: &Program) -> ProgramRun {
         debug_assert!(!program.is_empty(), "a program has a command");
+        ProgramRun::waiting_for(Wait::No)
+    }
+
+    /// A run that has said its last.
+    pub fn over() -> ProgramRun {
+        ProgramRun::waiting_for(Wait::Over)
+    }
+
+    fn waiting_for(wait: Wait) -> ProgramRun {
         ProgramRun {
             received: Tight::new(0),
             variables: VariableIndex::NONE,
@@ -138,7 +147,7 @@ impl ProgramRun {
             taken: 0,
             group: 0,
             group_before: 0,
-            wait: Wait::No,
+            wait,
             is_connected: false,
             is_peer_closed: false,
             is_blocking: true,

@@ -2,18 +2,20 @@
 //!
 //! | what | where | memory a flow |
 //! |---|---|---|
-//! | places | `slab` | the flow itself |
+//! | places | `slab`, in TIME-WAIT `fifo` | the flow itself |
 //! | whose frame is this? | `key`, `table` | 12 bytes at a load of two thirds |
-//! | when is it its turn? | `timers` | 12 bytes |
+//! | when is it its turn? | `timers` | 12 bytes, none in TIME-WAIT |
 //!
 //! All of it belongs to one core, grows up to a limit that is told beforehand, and never moves what
 //! it holds.
 
+mod fifo;
 mod key;
 mod slab;
 mod table;
 mod timers;
 
+pub use fifo::Fifo;
 pub use key::{
     AddressSpace, FlowKey, FlowScope, PREFIXES_MAX, PrefixIndex, Prefixes, Protocol, host_of,
 };

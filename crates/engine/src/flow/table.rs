@@ -42,6 +42,9 @@ pub struct Table {
 }
 
 impl Table {
+    /// Memory for each flow that there may be.
+    pub const FLOW_BYTES: usize = size_of::<u64>() * 3 / 2;
+
     /// A table for `len_max` flows, at most two thirds full: then a search that finds nothing looks
     /// at five places, of the eight in a line of the cache. `seed` makes that nobody outside can
     /// choose keys that meet.
@@ -93,6 +96,21 @@ impl Table {
         self.places[at] = place.number();
         self.len += 1;
         true
+    }
+
+    /// A flow that is there is in another place from now on.
+    pub fn replace(&mut self, key: u128, before: FlowIndex, after: FlowIndex) {
+        let mut at = self.home(self.tag(key));
+        while self.places[at] != EMPTY {
+            let place = Place::of(self.places[at]);
+            if place.flow == before.0 + 1 {
+                let flow = after.0 + 1;
+                self.places[at] = Place { flow, ..place }.number();
+                return;
+            }
+            at = self.after(at);
+        }
+        debug_assert!(false, "who moves is there");
     }
 
     /// Takes a flow out. Returns whether it was there.

@@ -75,6 +75,9 @@ pub struct Timers {
 }
 
 impl Timers {
+    /// Memory for each flow.
+    pub const FLOW_BYTES: usize = size_of::<Node>();
+
     /// No timers, at time `now`.
     pub fn new(now: Nanos) -> Timers {
         let fine_tick = now / FINE_TICK;

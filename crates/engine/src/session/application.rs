@@ -134,6 +134,12 @@ impl ApplicationPool {
         self.places[index.0 as usize] = Some(it);
     }
 
+    /// Whether one was told the end of its connection, and all before it.
+    pub(super) fn has_heard_all(&self, index: ApplicationIndex) -> bool {
+        let it = self.places[index.0 as usize].as_ref();
+        it.is_some_and(|it| it.has_ended && !it.is_peer_closed && it.received.unread() == 0)
+    }
+
     /// Bytes that wait for one.
     pub(super) fn unread_bytes(&self, index: ApplicationIndex) -> u32 {
         let it = self.places[index.0 as usize].as_ref();

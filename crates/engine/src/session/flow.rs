@@ -338,9 +338,14 @@ impl Session {
 
     /// Gives back what it holds in pools. The last thing before it is forgotten.
     pub fn release(&mut self, pools: &mut Pools) {
+        self.release_all_but_link(pools);
+        pools.links.release(self.link);
+    }
+
+    /// The same, but what is left of it in TIME-WAIT holds where its frames go.
+    pub fn release_all_but_link(&mut self, pools: &mut Pools) {
         self.release_application(pools);
         self.outbox.release(&mut pools.outboxes);
-        pools.links.release(self.link);
         if let FlowTransport::Tcp(connection) = &mut self.transport {
             connection.release(&mut pools.sides);
         }

@@ -1,6 +1,7 @@
 //! Where the frames of flows go: few places for many flows, so flows hold a number.
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 
 use allosaur_packet::MacAddress;
 
@@ -28,9 +29,20 @@ pub(super) fn segment_bytes_max(
     frame_bytes_max.saturating_sub(headers).clamp(1, 0xffff) as u16
 }
 
-/// The number of a flow's addresses.
+/// The number of a flow's addresses, plus one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LinkIndex(u32);
+pub(super) struct LinkIndex(NonZeroU32);
+
+impl LinkIndex {
+    fn of(place: usize) -> LinkIndex {
+        let number = NonZeroU32::new(place as u32 + 1);
+        LinkIndex(number.expect("there are less than 2^32"))
+    }
+
+    fn place(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
 
 /// One of them, and how many flows have it.
 #[derive(Debug)]
@@ -68,7 +80,7 @@ impl Links {
         }
         let number = self.recent[0];
         self.known[number].users += 1;
-        LinkIndex(number as u32)
+        LinkIndex::of(number)
     }
 
     fn find_or_add(&mut self, link: LinkAddresses) -> u32 {
@@ -96,16 +108,16 @@ impl Links {
     /// The addresses of a flow.
     #[inline]
     pub(super) fn at(&self, index: LinkIndex) -> &LinkAddresses {
-        &self.known[index.0 as usize].link
+        &self.known[index.place()].link
     }
 
     /// A flow that held a number is over.
     pub(super) fn release(&mut self, index: LinkIndex) {
-        let known = &mut self.known[index.0 as usize];
+        let known = &mut self.known[index.place()];
         known.users -= 1;
         if known.users == 0 {
             self.numbers.remove(&known.link);
-            self.free.push(index.0);
+            self.free.push(index.0.get() - 1);
         }
     }
 
@@ -128,12 +140,12 @@ mod tests {
         };
         let mut links = Links::default();
         let held = [2, 3, 2, 3, 3].map(|last| links.hold(link(last)));
-        assert_eq!(held, [0, 1, 0, 1, 1].map(LinkIndex));
+        assert_eq!(held, [0, 1, 0, 1, 1].map(LinkIndex::of));
         assert_eq!(links.at(held[1]), &link(3));
         links.release(held[0]);
         assert_eq!(links.in_use(), 2);
         links.release(held[2]);
-        assert_eq!((links.in_use(), links.hold(link(9))), (1, LinkIndex(0)));
-        assert_eq!(links.hold(link(2)), LinkIndex(2));
+        assert_eq!((links.in_use(), links.hold(link(9))), (1, LinkIndex::of(0)));
+        assert_eq!(links.hold(link(2)), LinkIndex::of(2));
     }
 }

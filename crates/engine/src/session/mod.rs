@@ -7,6 +7,7 @@
 //! | what runs on it | `application`: a program, or an application over bytes |
 //! | bytes for the latter | `byte_flow`, `receive_buffer` |
 //! | what TCP still has to send | `outbox` |
+//! | what is left of it in TIME-WAIT | `time_wait` |
 //! | where frames go | `links` |
 //! | the time there and back in messages | `app_latency` |
 //! | frames | `wire`, with what is in front of IP in `encapsulation` |
@@ -20,6 +21,7 @@ mod links;
 mod outbox;
 mod receive_buffer;
 mod tcp_transport;
+mod time_wait;
 mod udp;
 mod udp_transport;
 pub mod wire;
@@ -30,4 +32,5 @@ pub use context::{FlowContext, FlowStatus, FrameTx, HeaderDefaults, Pools, SideC
 pub use flow::Session;
 pub use links::{LinkAddresses, Links};
 pub use outbox::{Outbox, OutboxPool};
+pub use time_wait::TimeWaitSession;
 pub use wire::Encapsulation;

@@ -36,9 +36,9 @@ impl StatefulEngine {
     /// What the flows hold.
     pub fn holdings(&self) -> Holdings {
         Holdings {
-            flows: self.flows.len(),
+            flows: self.flows(),
             keys: self.table.len(),
-            timers: self.timers.len(),
+            timers: self.timers.len() + self.time_wait.len(),
             sides: self.pools.sides.in_use(),
             variables: self.pools.variables.used(),
             outboxes: self.pools.outboxes.in_use(),
@@ -77,6 +77,17 @@ impl StatefulEngine {
                 let of_run = &mut working[usize::from(entry.run.0)];
                 of_run[place(entry.side())] += 1;
                 of_run[2] += u64::from(entry.session.is_in_time_wait());
+            }
+        }
+        for index in self.time_wait.indices() {
+            let rest = self.time_wait.at(index).expect("it is in the list");
+            let key = rest.key();
+            let found = self.find(&key) == Some(index);
+            rule(found, &format!("{key:?} in TIME-WAIT is found by its key"))?;
+            if !rest.is_lingering() {
+                let of_run = &mut working[usize::from(rest.run().0)];
+                of_run[place(rest.side())] += 1;
+                of_run[2] += 1;
             }
         }
         let counted = self.half_open.count();

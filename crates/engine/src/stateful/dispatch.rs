@@ -17,7 +17,7 @@ use std::net::Ipv6Addr;
 /// The time to live when the user does not say.
 const TIME_TO_LIVE: u8 = 64;
 /// How long what is left of a connection that we ended early stays, to swallow what was under way.
-const LINGER: Nanos = 500 * MILLISECOND;
+pub(super) const LINGER: Nanos = 500 * MILLISECOND;
 
 /// A flow that is to be made.
 pub(super) struct FlowSpec {
@@ -168,7 +168,8 @@ impl StatefulEngine {
         };
         let was_in_time_wait = entry.session.is_in_time_wait();
         let status = act(&mut entry.session, &mut cx, &mut tx);
-        match (was_in_time_wait, entry.session.is_in_time_wait()) {
+        let is_in_time_wait = entry.session.is_in_time_wait();
+        match (was_in_time_wait, is_in_time_wait) {
             (false, true) => run.in_time_wait += 1,
             (true, false) => run.in_time_wait -= 1,
             _ => {}
@@ -187,6 +188,10 @@ impl StatefulEngine {
         if asks && status != FlowStatus::Over {
             entry.set_flag(FlowFlags::Asks);
             self.executions.ask(index);
+        }
+        let is_open = matches!(status, FlowStatus::Open(_));
+        if is_in_time_wait && is_open && self.enter_time_wait(now, index) {
+            return;
         }
         self.settle(now, index, status);
     }
@@ -287,6 +292,9 @@ impl StatefulEngine {
 
     /// Takes a flow out of all lists.
     pub(super) fn forget(&mut self, index: FlowIndex) {
+        if index.is_in_fifo() {
+            return self.forget_waiting(index);
+        }
         let Some(entry) = self.flows.at(index) else {
             return;
         };
@@ -300,7 +308,7 @@ impl StatefulEngine {
         self.release_prefixes(&key);
     }
 
-    fn release_prefixes(&mut self, key: &FlowKey) {
+    pub(super) fn release_prefixes(&mut self, key: &FlowKey) {
         if let Some(number) = key.prefixes {
             self.pools.prefixes.release(number);
         }
@@ -354,11 +362,26 @@ impl StatefulEngine {
 
     /// The flow with this key.
     pub(super) fn find(&self, key: &FlowKey) -> Option<FlowIndex> {
-        let is_it = |index| {
+        let is_it = |index: FlowIndex| {
+            if index.is_in_fifo() {
+                let rest = self.time_wait.at(index);
+                return rest.is_some_and(|rest| rest.key() == *key);
+            }
             let entry = self.flows.at(index);
             entry.is_some_and(|entry| entry.session.key() == key)
         };
         self.table.find(key.packed(), is_it)
+    }
+
+    /// Whose a flow is: its run, its template, and which side of it is ours.
+    pub(super) fn owner_of(&self, index: FlowIndex) -> Option<(RunIndex, TemplateIndex, Side)> {
+        if index.is_in_fifo() {
+            let rest = self.time_wait.at(index)?;
+            let run = self.run(rest.run())?;
+            return Some((rest.run(), rest.template(run), rest.side()));
+        }
+        let entry = self.flows.at(index)?;
+        Some((entry.run, entry.template, entry.side()))
     }
 
     /// Makes a flow by `make`, and a place for it; `None` when there are too many.
@@ -408,7 +431,7 @@ impl StatefulEngine {
     /// many of either.
     fn room_for(&mut self, now: Nanos, new: &FlowSpec) -> Option<FlowKey> {
         self.make_room(now, new.side);
-        if self.flows.len() == self.flows.len_max() {
+        if self.flows() == self.flows.len_max() {
             return None;
         }
         let mut key = new.key;
@@ -452,6 +475,13 @@ impl StatefulEngine {
             else {
                 return;
             };
+            if flow.is_in_fifo() {
+                let rest = self.time_wait.at(flow);
+                if rest.is_some_and(|rest| rest.run() == index && !rest.is_lingering()) {
+                    self.end_waiting(now, flow);
+                }
+                continue;
+            }
             // Its place may have been given to another since.
             let is_meant = |entry: &FlowEntry| {
                 let is_its = entry.run == index && !entry.is(FlowFlags::Lingering);
@@ -478,14 +508,21 @@ impl StatefulEngine {
         tx_queues: &mut impl TxQueues,
     ) {
         for index in self.flows_of(run) {
-            self.with_flow(now, index, tx_queues, |_, _, _| FlowStatus::Over);
+            if index.is_in_fifo() {
+                self.end_waiting(now, index);
+            } else {
+                self.with_flow(now, index, tx_queues, |_, _, _| FlowStatus::Over);
+            }
             self.forget(index);
         }
     }
 
     fn flows_of(&self, run: RunIndex) -> Vec<FlowIndex> {
-        let is_its =
-            |index: &FlowIndex| self.flows.at(*index).is_some_and(|entry| entry.run == run);
-        self.flows.indices().filter(is_its).collect()
+        let is_its = |index: &FlowIndex| {
+            let owner = self.owner_of(*index);
+            owner.is_some_and(|(its, ..)| its == run)
+        };
+        let all = self.flows.indices().chain(self.time_wait.indices());
+        all.filter(is_its).collect()
     }
 }

@@ -99,6 +99,12 @@ impl FlowEntry {
         was
     }
 
+    /// Whether nobody waits for it, nor it for anything but its connection, which was there.
+    #[inline]
+    pub(super) fn only_waits(&self) -> bool {
+        self.flags & !(FlowFlags::Server as u8) == FlowFlags::Counted as u8
+    }
+
     pub(super) fn set(&mut self, flag: FlowFlags, is_true: bool) {
         if is_true {
             self.set_flag(flag);

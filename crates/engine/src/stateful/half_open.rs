@@ -47,7 +47,7 @@ impl StatefulEngine {
     /// Has one of them go if there are too many for another flow.
     pub(super) fn make_room(&mut self, now: Nanos, side: Side) {
         let (half_open, most) = (self.half_open.count(), self.flows.len_max());
-        let is_full = self.flows.len() == most && half_open > most / SHARE_FLOOD;
+        let is_full = self.flows() == most && half_open > most / SHARE_FLOOD;
         let is_flood = side == Side::Server && half_open > most / SHARE_MOST;
         if !is_full && !is_flood {
             return;

@@ -8,7 +8,7 @@
 use std::hint::black_box;
 
 use super::StatefulEngine;
-use crate::flow::FlowIndex;
+use crate::flow::{FlowIndex, FlowKey};
 use crate::time::Nanos;
 
 /// Fewer flows than this are in the cache of a core: it holds 2 MB or more, a flow takes a quarter
@@ -21,7 +21,7 @@ impl StatefulEngine {
     /// Whether there are so many flows that it pays to look ahead.
     #[inline]
     pub(super) fn looks_ahead(&self) -> bool {
-        self.flows.len() >= FLOWS_MIN
+        self.flows() >= FLOWS_MIN
     }
 
     /// Reads the flows that are woken next, and their places in the table.
@@ -37,8 +37,13 @@ impl StatefulEngine {
             black_box(entry.began_ms);
             entry.session.fetch();
         }
-        for entry in flows() {
-            black_box(self.table.find_likely(entry.session.key().packed()));
+        self.fetch_places(flows().map(|entry| *entry.session.key()));
+    }
+
+    /// Reads the places of flows in the table.
+    pub(super) fn fetch_places(&self, keys: impl Iterator<Item = FlowKey>) {
+        for key in keys {
+            black_box(self.table.find_likely(key.packed()));
         }
     }
 }

@@ -9,12 +9,14 @@
 //! | how fast | `pace` |
 //! | frames that arrive | `rx` |
 //! | what they will need, read beforehand | `look_ahead` |
+//! | flows that only wait | `time_wait` |
 //! | what is known of a flow | `flow_entry` |
 //! | flows at work | `dispatch` |
 //! | flows that clients begin | `open` |
 //! | flows that programs make | `exec_template` |
 //! | whose clients may be nobody | `half_open` |
 //! | what the flow table counts | `counters` |
+//! | what a flow takes of memory | `memory` |
 //! | what always holds | `audit` |
 //! | which clients rest, and whom nobody answers | `filters` |
 //! | where clients' frames go, by their address | `topology` |
@@ -29,12 +31,14 @@ mod filters;
 mod flow_entry;
 mod half_open;
 mod look_ahead;
+pub mod memory;
 mod messages;
 mod open;
 mod pace;
 mod records;
 mod run;
 mod rx;
+mod time_wait;
 pub mod topology;
 
 use std::collections::{HashMap, VecDeque};
@@ -68,6 +72,7 @@ use pace::Ramp;
 pub use records::FlowRecord;
 pub use run::GroupCounters;
 use run::Run;
+use time_wait::TimeWaitQueue;
 use topology::Topology;
 
 /// Flows of a profile that begin in a turn at most.
@@ -89,6 +94,7 @@ const WOKEN_PER_TURN: u32 = 1024;
 pub struct StatefulEngine {
     ports: Vec<Option<FlowPortInfo>>,
     flows: Slab<FlowEntry>,
+    time_wait: TimeWaitQueue,
     table: Table,
     timers: Timers,
     pools: Pools,
@@ -131,6 +137,7 @@ impl StatefulEngine {
             blocked: config.ports.iter().map(|_| VecDeque::new()).collect(),
             ports: config.ports,
             flows: Slab::new(config.flows_max),
+            time_wait: TimeWaitQueue::new(config.flows_max),
             table: Table::new(config.flows_max, config.seed),
             timers: Timers::new(now),
             pools: Pools {
@@ -319,6 +326,7 @@ impl StatefulEngine {
         } else {
             BEGUN_PER_TURN
         };
+        self.end_time_wait(now);
         let looks_ahead = self.looks_ahead();
         for number in 0..WOKEN_PER_TURN {
             let Some(flow) = self.timers.pop_due(now) else {
@@ -381,7 +389,9 @@ impl StatefulEngine {
         let runs = self.active.iter().filter_map(|run| self.run(*run));
         let runs = runs.filter_map(Run::next_due);
         let executions = self.executions.has_work().then_some(0);
-        runs.chain(self.timers.next_due()).chain(executions).min()
+        let waits = self.time_wait.next_due(&self.pools);
+        let timers = self.timers.next_due().into_iter().chain(waits);
+        runs.chain(timers).chain(executions).min()
     }
 
     /// What happened.
@@ -412,6 +422,6 @@ impl StatefulEngine {
 
     /// Flows that there are, those that only answer stragglers among them.
     pub fn flows(&self) -> usize {
-        self.flows.len()
+        self.flows.len() + self.time_wait.len()
     }
 }

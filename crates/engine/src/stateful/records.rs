@@ -29,38 +29,44 @@ pub struct FlowRecord {
 }
 
 impl StatefulEngine {
-    /// Shows all TCP flows of a profile that are not over. `now` is the time of the last turn.
+    /// Shows all TCP flows of a profile that are not over; those in TIME-WAIT that have nothing else
+    /// to do come last, as [`TimeWait::info`](crate::tcp::TimeWait::info) shows them. `now` is the time of the last turn.
     pub fn flow_records(&self, now: Nanos, run: RunIndex, mut each: impl FnMut(FlowRecord)) {
         let Some(Some(of)) = self.runs.get(usize::from(run.0)) else {
             return;
         };
-        for index in self.flows.indices() {
-            let entry = self.flows.at(index);
-            let Some(entry) =
-                entry.filter(|entry| entry.run == run && !entry.is(FlowFlags::Lingering))
-            else {
-                continue;
-            };
-            let Some(connection) = entry.session.connection() else {
-                continue;
-            };
-            let template = of.profile.template(entry.template);
-            let tunables = match entry.side() {
-                Side::Client => &template.client.tunables.tcp,
-                Side::Server => &template.server.tunables.tcp,
-            };
-            let tcp = connection.info(tunables);
-            let now_ms = (now / MILLISECOND) as u32;
-            let (local, remote) = ends(entry.session.key(), &self.pools.prefixes);
+        let now_ms = (now / MILLISECOND) as u32;
+        let mut show = |key: &FlowKey, whose: (TemplateIndex, Side), began_ms: u32, tcp: Info| {
+            let (local, remote) = ends(key, &self.pools.prefixes);
             each(FlowRecord {
                 local,
                 remote,
-                side: entry.side(),
-                template: entry.template,
-                duration: Nanos::from(now_ms.wrapping_sub(entry.began_ms)) * MILLISECOND,
+                side: whose.1,
+                template: whose.0,
+                duration: Nanos::from(now_ms.wrapping_sub(began_ms)) * MILLISECOND,
                 heard_ago_ms: self.pools.tcp_ms(now).wrapping_sub(tcp.heard_ms),
                 tcp,
             });
+        };
+        let entries = self
+            .flows
+            .indices()
+            .filter_map(|index| self.flows.at(index));
+        let entries = entries.filter(|entry| entry.run == run && !entry.is(FlowFlags::Lingering));
+        for entry in entries {
+            let (template, side) = (entry.template, entry.side());
+            if let Some(connection) = entry.session.connection() {
+                let tcp = connection.info(&of.tunables(template, side).tcp);
+                let key = entry.session.key();
+                show(key, (template, side), entry.began_ms, tcp);
+            }
+        }
+        let waiting = self.time_wait.indices();
+        let waiting = waiting.filter_map(|index| self.time_wait.at(index));
+        for rest in waiting.filter(|rest| rest.run() == run && !rest.is_lingering()) {
+            let (template, side) = (rest.template(of), rest.side());
+            let tcp = rest.session().info(&of.tunables(template, side).tcp);
+            show(&rest.key(), (template, side), rest.began_ms(), tcp);
         }
     }
 }

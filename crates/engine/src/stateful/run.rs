@@ -9,7 +9,7 @@ use super::{EndCause, RunLimits};
 use crate::flow::FlowIndex;
 use crate::session::SideCounters;
 use crate::tcp::TcpCounters;
-use crate::template::{CompiledProfile, Side, TemplateIndex};
+use crate::template::{CompiledProfile, Side, SideTunables, TemplateIndex};
 use crate::time::{MILLISECOND, Nanos};
 use crate::transmit::PortIndex;
 
@@ -252,6 +252,20 @@ impl Run {
         let next = clients.next_due();
         self.order.extend(next.map(|due| Reverse((due, place))));
         Some(place)
+    }
+
+    /// The template of those clients.
+    pub(super) fn template_of(&self, place: u32) -> TemplateIndex {
+        self.clients[place as usize].1.template
+    }
+
+    /// How one side of a template behaves.
+    pub(super) fn tunables(&self, template: TemplateIndex, side: Side) -> &SideTunables {
+        let template = self.profile.template(template);
+        match side {
+            Side::Client => &template.client.tunables,
+            Side::Server => &template.server.tunables,
+        }
     }
 
     /// Those clients, and their port.

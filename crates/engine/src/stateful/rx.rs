@@ -9,6 +9,7 @@ use allosaur_packet::transport::tcp::TcpFlags;
 use super::dispatch::{FlowSpec, PortFrameTx};
 use super::flow_entry::{FlowEntry, FlowFlags};
 use super::run::{Run, place};
+use super::time_wait::TimeWaitEntry;
 use super::{Disposition, FlowPortInfo, RunIndex, StatefulEngine};
 use crate::app::Transport;
 use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, PrefixIndex, Protocol, host_of};
@@ -65,6 +66,10 @@ impl StatefulEngine {
         let key = self.key_of((port, space), &received);
         let found = self.find(&key);
         match found.or_else(|| self.find_by_connection(side, &frame)) {
+            Some(index) if index.is_in_fifo() => {
+                self.handle_late(now, index, &key, side, frame, tx_queues);
+                Disposition::Flow
+            }
             Some(index) => {
                 self.handle_known(now, index, &key, side, frame, tx_queues);
                 Disposition::Flow
@@ -95,13 +100,13 @@ impl StatefulEngine {
             return;
         };
         let key = self.key_between(arrived, addresses, ports, Protocol::Tcp);
-        let entry = self.find(&key).and_then(|index| self.flows.at(index));
-        let Some(entry) = entry else {
+        let owner = self.find(&key).and_then(|index| self.owner_of(index));
+        let Some((run, template, side)) = owner else {
             return;
         };
-        if let Some(run) = &mut self.runs[usize::from(entry.run.0)] {
-            let group = run.profile.template(entry.template).group;
-            let group = &mut run.groups[usize::from(group)][place(entry.side())];
+        if let Some(run) = &mut self.runs[usize::from(run.0)] {
+            let group = run.profile.template(template).group;
+            let group = &mut run.groups[usize::from(group)][place(side)];
             let counters = &mut group.flows.tcp;
             *match damage {
                 Damage::Short => &mut counters.rcvshort,
@@ -163,6 +168,28 @@ impl StatefulEngine {
         self.connections.get(&header.connection).copied()
     }
 
+    /// A frame for a flow in TIME-WAIT.
+    fn handle_late(
+        &mut self,
+        now: Nanos,
+        index: FlowIndex,
+        key: &FlowKey,
+        side: Side,
+        frame: Frame<'_>,
+        tx_queues: &mut impl TxQueues,
+    ) {
+        let rest = self.time_wait.at(index);
+        if !rest.is_some_and(TimeWaitEntry::is_lingering) {
+            let index = self.leave_time_wait(now, index);
+            let index = index.expect("what the table has is held");
+            return self.handle_known(now, index, key, side, frame, tx_queues);
+        }
+        if side == Side::Server && frame.is_new_connection() {
+            self.forget(index);
+            self.handle_unknown(now, key, side, frame, tx_queues);
+        }
+    }
+
     fn handle_known(
         &mut self,
         now: Nanos,
@@ -174,8 +201,7 @@ impl StatefulEngine {
     ) {
         let entry = self.flows.at(index).expect("what the table has is held");
         if let Arrival::Tcp(segment) = &frame.received.arrival {
-            let is_new = segment.has(TcpFlags::SYN) && !segment.has(TcpFlags::ACK);
-            let gives_way = entry.is(FlowFlags::Lingering) && is_new
+            let gives_way = entry.is(FlowFlags::Lingering) && frame.is_new_connection()
                 || entry
                     .session
                     .connection()
@@ -473,6 +499,14 @@ impl<'a> Frame<'a> {
     /// The data of a datagram, without what a frame is padded with.
     fn message(&self, bytes: u16) -> &[u8] {
         &self.data()[..usize::from(bytes)]
+    }
+
+    /// Whether it asks for a new connection.
+    fn is_new_connection(&self) -> bool {
+        match &self.received.arrival {
+            Arrival::Tcp(segment) => segment.has(TcpFlags::SYN) && !segment.has(TcpFlags::ACK),
+            Arrival::Udp(_) => false,
+        }
     }
 
     fn source_mac(&self) -> MacAddress {

@@ -119,6 +119,12 @@ impl Flag {
         .or(Flag::ECN)
         .or(Flag::ECN_ECHO);
 
+    /// Whether these are among them.
+    #[inline]
+    pub(super) const fn contains(self, flags: Flag) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+
     /// Either of two.
     pub(super) const fn or(self, other: Flag) -> Flag {
         Flag(self.0 | other.0)
@@ -222,14 +228,14 @@ impl Connection {
     /// that nobody guesses it (RFC 6528).
     pub fn connect(cx: &mut TcpContext<'_>, first: Seq) -> Connection {
         cx.counters.connattempt += 1;
-        Connection::new(cx, first, TcpState::SynSent)
+        Connection::asking(cx, first, TcpState::SynSent)
     }
 
     /// A connection that another side asked for with `syn`.
     pub fn accept(cx: &mut TcpContext<'_>, first: Seq, syn: &Segment) -> Connection {
         cx.counters.accepts += 1;
         cx.counters.rcvtotal += 1;
-        let mut connection = Connection::new(cx, first, TcpState::SynReceived);
+        let mut connection = Connection::asking(cx, first, TcpState::SynReceived);
         connection.take_syn(cx, syn);
         let asks_for_ecn = syn.has(TcpFlags::ECE | TcpFlags::CWR);
         if asks_for_ecn && cx.tunables.ecn != Ecn::Off {
@@ -238,11 +244,17 @@ impl Connection {
         connection
     }
 
-    fn new(cx: &mut TcpContext<'_>, first: Seq, state: TcpState) -> Connection {
-        let mss = cx.tunables.mss_bytes;
-        let mut timers = Timers::default();
+    /// A connection that is not there yet, and has so long to be.
+    fn asking(cx: &TcpContext<'_>, first: Seq, state: TcpState) -> Connection {
+        let mut connection = Connection::new(cx.tunables, cx.now_ms, first, state);
         let until_ms = cx.now_ms.wrapping_add(cx.tunables.connect_timeout_ms);
-        timers.set(Timer::Keep, until_ms);
+        connection.timers.set(Timer::Keep, until_ms);
+        connection
+    }
+
+    /// A connection that has sent nothing, and was heard of at `now_ms`.
+    pub(super) fn new(tunables: &Tunables, now_ms: u32, first: Seq, state: TcpState) -> Connection {
+        let mss = tunables.mss_bytes;
         Connection {
             una: first,
             next: first,
@@ -253,7 +265,7 @@ impl Connection {
             last_ack_sent: Seq(0),
             send_window: 0,
             flags: Flag(0),
-            congestion: Congestion::new(cx.tunables, u32::from(mss)),
+            congestion: Congestion::new(tunables, u32::from(mss)),
             state,
             mss,
             send_scale: 0,
@@ -262,7 +274,7 @@ impl Connection {
             backoff: 0,
             probes: 0,
             side: RecoveryIndex::NONE,
-            timers,
+            timers: Timers::default(),
             window_seq: Seq(0),
             send_window_max: 0,
             recover: first,
@@ -271,9 +283,9 @@ impl Connection {
             timed_us: 0,
             rtt: Rtt::default(),
             early_fin: Seq(0),
-            heard_ms: cx.now_ms,
-            sent_ms: cx.now_ms,
-            answered_ms: cx.now_ms.wrapping_sub(ANSWER_MS),
+            heard_ms: now_ms,
+            sent_ms: now_ms,
+            answered_ms: now_ms.wrapping_sub(ANSWER_MS),
             counted: first + 1,
             resent_segments: 0,
             disordered_segments: 0,

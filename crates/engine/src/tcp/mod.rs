@@ -8,6 +8,7 @@
 //! | loss | `acknowledge`, `scoreboard` | RFC 5681, 6582, 6675, 3042 |
 //! | the window | `congestion` | RFC 5681, 9438, 3168 |
 //! | time | `rtt`, `timers`, `timeout` | RFC 6298 |
+//! | what is left in TIME-WAIT | `time_wait` | RFC 9293, 6191 |
 //! | what people see of it | `info`, `counters` | – |
 //! | what always holds | `audit` | – |
 //!
@@ -32,6 +33,7 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod seq;
+mod time_wait;
 mod timeout;
 mod timers;
 mod tunables;
@@ -44,4 +46,5 @@ pub use output::Progress;
 pub use recovery::RecoveryPool;
 pub use segment::Segment;
 pub use seq::Seq;
+pub use time_wait::TimeWait;
 pub use tunables::{CongestionAlgorithm, Ecn, MSS_BYTES_DEFAULT, Tunables};

@@ -57,6 +57,12 @@ impl Timers {
         self.armed >> timer as u8 & 1 == 1
     }
 
+    /// When `timer` is due, if no other is set.
+    #[inline]
+    pub(super) fn only(&self, timer: Timer) -> Option<u32> {
+        (self.armed == 1 << timer as u8).then_some(self.deadlines_ms[timer as usize])
+    }
+
     /// Whether it is set, and due at `now_ms`.
     pub(super) fn is_due(&self, timer: Timer, now_ms: u32) -> bool {
         self.is_set(timer) && left_ms(self.deadlines_ms[timer as usize], now_ms) <= 0

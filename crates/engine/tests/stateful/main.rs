@@ -12,6 +12,7 @@ mod floods;
 mod fuzz;
 mod links;
 mod many;
+mod memory;
 mod outside;
 mod packets;
 mod tunnels;

@@ -5,6 +5,7 @@ use proptest::prelude::ProptestConfig;
 mod anything;
 mod conformance;
 mod fuzz;
+mod late;
 mod pair;
 mod script;
 mod snapshot;
