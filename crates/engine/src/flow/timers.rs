@@ -65,6 +65,8 @@ pub struct Timers {
     heads: Box<[u32; LISTS]>,
     /// Which lists have something, one bit each.
     filled: [u64; LISTS / 64],
+    /// Which words of `filled` have something, one bit each: mostly few.
+    words: u64,
     /// All before this fine tick were handed out.
     fine_tick: u64,
     /// All before this coarse tick were moved to the fine wheel.
@@ -86,6 +88,7 @@ impl Timers {
             nodes: Vec::new(),
             heads: Box::new([NONE; LISTS]),
             filled: [0; LISTS / 64],
+            words: 0,
             fine_tick,
             coarse_tick,
             slow_tick: coarse_tick / COARSE_PER_SLOW + 2,
@@ -236,7 +239,7 @@ impl Timers {
     /// Puts all flows of a list where they belong now.
     fn link_again(&mut self, slot: usize) {
         let mut at = std::mem::replace(&mut self.heads[slot], NONE);
-        self.filled[slot / 64] &= !(1 << (slot % 64));
+        self.note_empty(slot);
         while at != NONE {
             let node = self.nodes[at as usize];
             self.link(at, self.due_tick(node));
@@ -272,6 +275,7 @@ impl Timers {
         }
         self.heads[slot] = place;
         self.filled[slot / 64] |= 1 << (slot % 64);
+        self.words |= 1 << (slot / 64);
     }
 
     fn unlink(&mut self, node: Node) {
@@ -285,7 +289,7 @@ impl Timers {
         let slot = (node.previous & !LIST) as usize;
         self.heads[slot] = node.next;
         if node.next == NONE {
-            self.filled[slot / 64] &= !(1 << (slot % 64));
+            self.note_empty(slot);
         }
     }
 
@@ -299,26 +303,40 @@ impl Timers {
         self.next_filled(0, self.fine_tick)
     }
 
+    /// A list has nothing any more.
+    fn note_empty(&mut self, slot: usize) {
+        let word = &mut self.filled[slot / 64];
+        *word &= !(1 << (slot % 64));
+        self.words &= !(u64::from(*word == 0) << (slot / 64));
+    }
+
     /// The first tick from `tick` on whose list has something, within a turn.
+    #[inline]
     fn next_filled(&self, wheel: usize, tick: u64) -> Option<u64> {
         let start = tick as usize % TICKS;
-        for step in 0..=TICKS / 64 {
-            let word_slot = (start + step * 64) % TICKS / 64 * 64;
-            let mut word = self.filled[(wheel + word_slot) / 64];
-            if step == 0 {
-                word &= u64::MAX << (start % 64);
-            } else if step == TICKS / 64 {
-                word &= !(u64::MAX << (start % 64));
+        let first = start / 64;
+        let here = self.filled[wheel / 64 + first] & u64::MAX << (start % 64);
+        let slot = if here != 0 {
+            first * 64 + here.trailing_zeros() as usize
+        } else {
+            // The words of this wheel, the next one first; the last is the first again, of which
+            // what lies before `start` is left.
+            let words = (self.words >> (wheel / 64)) as u16;
+            let next = words.rotate_right(first as u32 + 1);
+            if next == 0 {
+                return None;
             }
-            if word != 0 {
-                let slot = word_slot + word.trailing_zeros() as usize;
-                let ahead = (slot + TICKS - start) % TICKS;
-                return Some(tick + ahead as u64);
-            }
-        }
-        None
+            let place = (first + 1 + next.trailing_zeros() as usize) % (TICKS / 64);
+            let word = self.filled[wheel / 64 + place];
+            place * 64 + word.trailing_zeros() as usize
+        };
+        let ahead = (slot + TICKS - start) % TICKS;
+        Some(tick + ahead as u64)
     }
 }
+
+/// The words of a wheel have a bit each.
+const _: () = assert!(TICKS / 64 == u16::BITS as usize && LISTS / 64 <= u64::BITS as usize);
 
 #[cfg(test)]
 mod tests {
