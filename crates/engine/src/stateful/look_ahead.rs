@@ -1,9 +1,9 @@
 //! Memory that flows will need whose timers are due, read before the first of them is handled.
 //!
-//! Most timers that come are the end of TIME-WAIT, of flows that nobody looked at for a second: they
-//! are in no cache. Who ends one after the other waits for each, and then for its place in the table.
-//! Loads that do not depend on each other wait together: first all flows, then all places. What is
-//! read here decides nothing.
+//! A flow whose timer comes was not looked at for long, and is in no cache. Who wakes one after the
+//! other waits for each, and then for its place in the table. Loads that do not depend on each other
+//! wait together: first all flows, then all places. Of flows in TIME-WAIT these are the places only,
+//! as their entries lie side by side. What is read here decides nothing.
 
 use std::hint::black_box;
 
