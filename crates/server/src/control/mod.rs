@@ -12,12 +12,14 @@
 //! answered at once or later, by [`Action::Reply`] ([`pending`]).
 //! When a data thread breaks down, call [`Control::handle_lost_core`]; before the server ends,
 //! [`Control::handle_end`]. At the time that [`Control::poll_timeout`] says, call
-//! [`Control::handle_timeout`].
+//! [`Control::handle_timeout`]. Who reads counters beside control asks [`Control::catalog`] what
+//! there is to read.
 //!
 //! A folder for each domain, with its commands and its state: `server` and its sessions, `ports`,
 //! `capture`, [`stateless`] and [`stateful`] traffic.
 
 mod capture;
+pub mod catalog;
 mod config;
 mod files;
 pub mod job;

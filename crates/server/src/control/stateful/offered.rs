@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::figures::{begun, established};
 use super::run::Run;
+use crate::control::catalog::CatalogRun;
 use crate::control::{Control, Reply, View};
 
 impl Run {
@@ -52,6 +53,20 @@ impl Control {
             "duration_s": run.duration_s(view.now_ns),
             "ended_by": ended_by,
         }))
+    }
+
+    /// The profiles that run or have run, for those who read their counters.
+    pub(in crate::control) fn catalog_runs(&self, now_ns: Nanos) -> Vec<CatalogRun> {
+        let profiles = self.room.profiles.iter();
+        let runs = profiles.filter_map(|(name, profile)| Some((name, profile.run.as_ref()?)));
+        let entry = |(name, run): (&String, &Run)| CatalogRun {
+            profile: name.clone(),
+            compiled: run.profile.clone(),
+            blocks: run.blocks.clone(),
+            is_over: run.ended_at.is_some(),
+            offered_cps: run.offered_cps(now_ns),
+        };
+        runs.map(entry).collect()
     }
 
     /// The part of the statistics of the whole server that is about flows.

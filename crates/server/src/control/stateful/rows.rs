@@ -95,6 +95,76 @@ impl Rows {
     }
 }
 
+/// A row that counts, for those who show it by its name.
+#[derive(Clone, Copy, Debug)]
+pub struct CounterRow {
+    /// Its name.
+    pub name: &'static str,
+    /// What it counts.
+    pub help: &'static str,
+    /// It counts what does not happen when all is well.
+    pub is_error: bool,
+    source: Source,
+}
+
+/// What the counters of one side have counted, to be read row by row.
+#[derive(Clone, Debug)]
+pub struct CounterRowValues {
+    tcp: [u64; TcpCounters::NAMES.len()],
+    udp: [u64; UdpCounters::NAMES.len()],
+    application: [u64; ApplicationCounters::NAMES.len()],
+    table: [u64; FlowTableCounters::NAMES.len()],
+}
+
+impl CounterRow {
+    /// All rows that something here counts, in their order.
+    pub fn all() -> impl Iterator<Item = CounterRow> {
+        let rows = ROWS.iter().map(|row| CounterRow {
+            name: row.1,
+            help: row.3,
+            is_error: row.0 == Class::Error,
+            source: source(row),
+        });
+        rows.filter(|row| !matches!(row.source, Source::None | Source::Now(_)))
+    }
+
+    /// Whether it counts what belongs to no flow, and so to no profile.
+    pub fn is_of_table(&self) -> bool {
+        matches!(self.source, Source::Table(_))
+    }
+
+    /// Its value.
+    pub fn of(&self, values: &CounterRowValues) -> u64 {
+        match self.source {
+            Source::None | Source::Now(_) => 0,
+            Source::Tcp(place) => values.tcp[place],
+            Source::Udp(place) => values.udp[place],
+            Source::Application(place) => values.application[place],
+            Source::Table(place) => values.table[place],
+        }
+    }
+}
+
+impl CounterRowValues {
+    /// What flows have counted.
+    pub fn of_flows(counters: &GroupCounters) -> CounterRowValues {
+        CounterRowValues {
+            tcp: counters.flows.tcp.values(),
+            udp: counters.flows.udp.values(),
+            application: counters.flows.application.values(),
+            table: FlowTableCounters::default().values(),
+        }
+    }
+
+    /// What belongs to no flow.
+    pub fn of_table(table: &FlowTableCounters) -> CounterRowValues {
+        CounterRowValues {
+            table: table.values(),
+            ..CounterRowValues::of_flows(&GroupCounters::default())
+        }
+    }
+}
+
 /// All rows but the bars, for one side of a run that is over and took so long: no rate is left. Those of
 /// the add-on "latency" follow, where it had something to count.
 pub fn named(

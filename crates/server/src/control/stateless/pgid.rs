@@ -4,7 +4,8 @@
 //! remembers what its place had, and a place that was given back is the last to be given again,
 //! so that packets that are still under way find nobody.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use allosaur_api::commands::groups::{ActivePgids, GroupStats, pgids};
 use allosaur_api::commands::streams::stream::{FlowStats, RuleType};
@@ -16,6 +17,7 @@ use allosaur_engine::stream::StreamId;
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use serde_json::{Map, Value, json};
 
+use crate::control::catalog::CatalogGroup;
 use crate::control::ports::port::{Port, Profile};
 use crate::control::stateless::percentiles::{Percentiles, hundredths_of_usec};
 use crate::control::{Action, Control, Reply, View, reply, unknown_port};
@@ -40,12 +42,18 @@ pub(in crate::control) struct Groups {
 #[derive(Debug)]
 struct Active {
     group: Group,
-    streams: usize,
+    /// How many streams of which profiles it has, by port.
+    streams: BTreeMap<Member, usize>,
+    /// The names of those profiles, each once.
+    profiles: Arc<str>,
     version: u32,
     /// What its place had counted before, by port.
-    before: Vec<GroupTraffic>,
+    before: Arc<[GroupTraffic]>,
     readings: VecDeque<(Nanos, Vec<GroupTraffic>)>,
 }
+
+/// A port, and a profile that it has.
+type Member = (u8, String);
 
 impl Groups {
     pub(in crate::control) fn new(ports: usize) -> Groups {
@@ -58,30 +66,32 @@ impl Groups {
         }
     }
 
-    /// A stream joins a group, which is made if it is not there. `ports` say who is in it.
+    /// A stream of a member joins a group, which is made if it is not there. `ports` say who is in
+    /// it.
     pub(in crate::control) fn join(
         &mut self,
         counted: &FlowStats,
+        member: Member,
         ports: &[Port],
         view: &View<'_>,
     ) -> Result<Rule, String> {
         if let Some(problem) = not_supported(counted) {
             return Err(problem);
         }
-        let group = match self.active.get_mut(&counted.pg_id) {
-            Some(active) => {
-                check_shared(active, counted, ports)?;
-                active.streams += 1;
-                active.group
-            }
+        match self.active.get(&counted.pg_id) {
+            Some(active) => check_shared(active, counted, ports)?,
             None => self.make(counted, view)?,
-        };
+        }
+        let active = self.active.get_mut(&counted.pg_id);
+        let active = active.expect("it was there, or was just made");
+        active.add(member);
+        let group = active.group;
         let vxlan = counted.vxlan;
         let run = 0;
         Ok(Rule { group, vxlan, run })
     }
 
-    fn make(&mut self, counted: &FlowStats, view: &View<'_>) -> Result<Group, String> {
+    fn make(&mut self, counted: &FlowStats, view: &View<'_>) -> Result<(), String> {
         let pg_id = counted.pg_id;
         let (free, places) = match counted.rule {
             RuleType::Latency => (&mut self.free_latency, LATENCY_GROUPS),
@@ -96,23 +106,24 @@ impl Groups {
         self.versions += 1;
         let active = Active {
             group,
-            streams: 1,
+            streams: BTreeMap::new(),
+            profiles: Arc::from(""),
             version: self.versions,
-            before: traffic(group, self.ports, view),
+            before: traffic(group, self.ports, view).into(),
             readings: VecDeque::new(),
         };
         self.active.insert(pg_id, active);
-        Ok(group)
+        Ok(())
     }
 
-    /// A stream leaves its group, if it was in one. The last one ends it.
-    pub(in crate::control) fn leave(&mut self, pg_id: Option<u32>) {
+    /// A stream of a member leaves its group, if it was in one. The last one ends it.
+    pub(in crate::control) fn leave(&mut self, pg_id: Option<u32>, member: &Member) {
         let Some((pg_id, active)) = pg_id.and_then(|id| Some((id, self.active.get_mut(&id)?)))
         else {
             return;
         };
-        active.streams -= 1;
-        if active.streams == 0 {
+        active.remove(member);
+        if active.streams.is_empty() {
             let free = match active.group.is_latency() {
                 true => &mut self.free_latency,
                 false => &mut self.free,
@@ -135,6 +146,23 @@ impl Groups {
             let reading = traffic(active.group, self.ports, view);
             active.readings.push_back((view.now_ns, reading));
         }
+    }
+
+    /// All of them, for those who read their counters.
+    pub(in crate::control) fn catalog(&self) -> Vec<CatalogGroup> {
+        let groups = self.active.iter();
+        let entry = |(pg_id, active): (&u32, &Active)| CatalogGroup {
+            pg_id: *pg_id,
+            group: active.group,
+            version: active.version,
+            before: Arc::clone(&active.before),
+            profiles: Arc::clone(&active.profiles),
+            senders: active
+                .streams
+                .keys()
+                .fold(0, |all, (port, _)| all | 1 << port),
+        };
+        groups.map(entry).collect()
     }
 }
 
@@ -177,6 +205,31 @@ fn user_of(pg_id: u32, ports: &[Port]) -> String {
 }
 
 impl Active {
+    fn add(&mut self, member: Member) {
+        let streams = self.streams.entry(member).or_insert(0);
+        *streams += 1;
+        if *streams == 1 {
+            self.name_profiles();
+        }
+    }
+
+    fn remove(&mut self, member: &Member) {
+        let Some(streams) = self.streams.get_mut(member) else {
+            return;
+        };
+        *streams -= 1;
+        if *streams == 0 {
+            self.streams.remove(member);
+            self.name_profiles();
+        }
+    }
+
+    fn name_profiles(&mut self) {
+        let names = self.streams.keys().map(|(_, profile)| profile.as_str());
+        let names: Vec<&str> = names.collect::<BTreeSet<_>>().into_iter().collect();
+        self.profiles = names.join(",").into();
+    }
+
     fn stats(&self, view: &View<'_>) -> GroupStats {
         let mut stats = GroupStats::default();
         for (port, before) in self.before.iter().enumerate() {

@@ -67,8 +67,11 @@ impl Control {
         self.port_mut(params.port)?
             .profile_or_new(&params.profile)?;
         let pg_id = counted.map(|counted| counted.pg_id);
+        let member = (params.port, params.profile.clone());
         if let Some(counted) = counted {
-            let rule = self.groups.join(&counted, &self.ports, view);
+            let rule = self
+                .groups
+                .join(&counted, member.clone(), &self.ports, view);
             let rule = rule.map_err(|problem| problem_of(spec.id, problem))?;
             spec.rule = Some(rule);
         }
@@ -77,7 +80,7 @@ impl Control {
         let profile = self.port_mut(params.port)?.profile_mut(&params.profile)?;
         let added = profile.add(stream, &params.profile);
         if added.is_err() {
-            self.groups.leave(pg_id);
+            self.groups.leave(pg_id, &member);
         }
         added.map(|()| json!({}))
     }
@@ -93,7 +96,8 @@ impl Control {
                 params.stream_id
             ))
         })?;
-        self.groups.leave(removed.pg_id);
+        let member = (params.port, params.profile);
+        self.groups.leave(removed.pg_id, &member);
         Ok(json!({}))
     }
 
@@ -108,10 +112,12 @@ impl Control {
         let mut removed = Vec::new();
         for name in &names {
             let streams = std::mem::take(&mut port.profile_mut(name)?.streams);
-            removed.extend(streams.into_values().map(|stream| stream.pg_id));
+            let member = (params.port, name.clone());
+            let counted = streams.into_values().filter_map(|stream| stream.pg_id);
+            removed.extend(counted.map(|pg_id| (pg_id, member.clone())));
         }
-        for pg_id in removed {
-            self.groups.leave(pg_id);
+        for (pg_id, member) in removed {
+            self.groups.leave(Some(pg_id), &member);
         }
         Ok(json!({}))
     }
