@@ -1,7 +1,8 @@
 //! The server: everything between the RPC and the traffic.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `counters`, `rx_taps`, `control`, `transport`, `rpc`, `sim`, `config`, `devices`, `threads`, `bench`, `cli`.
+//! `counters`, `rx_taps`, `control`, `metrics`, `transport`, `http`, `rpc`, `sim`, `config`, `devices`, `threads`,
+//! `bench`, `cli`.
 
 pub mod bench;
 pub mod cli;
@@ -9,6 +10,8 @@ pub mod config;
 pub mod control;
 pub mod counters;
 pub mod devices;
+pub mod http;
+pub mod metrics;
 pub mod rpc;
 pub mod rx_taps;
 pub mod sim;

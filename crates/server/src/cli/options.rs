@@ -1,5 +1,6 @@
 //! The command line of the server binary.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use allosaur_port::description::{PORTS_MAX, PortDescription, parse_ports};
@@ -9,7 +10,9 @@ use super::simulation::SimStatefulOptions;
 use crate::bench::Case;
 use crate::config::groups::Group;
 use crate::config::polling::Poll;
-use crate::config::{PortSettings, RECEIVE_THREADS_MAX, Settings, Surroundings, names};
+use crate::config::{
+    PortSettings, RECEIVE_THREADS_MAX, Settings, Surroundings, http_address, names,
+};
 use crate::control::worker_command::Modes;
 use crate::sim::CORES_MAX;
 
@@ -85,6 +88,10 @@ pub struct ServeOptions {
     /// listens on 127.0.0.1 too, where nobody is asked
     #[arg(long, value_name = "FILE")]
     pub rpc_auth: Option<PathBuf>,
+    /// Answer HTTP: /metrics for Prometheus and /healthz. A TCP port of loopback, or an address
+    /// with one such as 192.0.2.1:4502 or *:4502; port 0 picks a free one [default: no HTTP]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = http_address)]
+    pub http: Option<SocketAddr>,
     /// How threads wait: busy (best timing, a core each) or adaptive (they sleep when idle)
     /// [default: busy for threads that send on CPUs of their own, else adaptive]
     #[arg(long)]
@@ -143,6 +150,7 @@ impl ServeOptions {
         }
         settings.rpc_port = self.rpc_port.unwrap_or(settings.rpc_port);
         settings.pub_port = self.pub_port.or(settings.pub_port);
+        settings.http = self.http.or(settings.http);
         settings.poll = self.poll.or(settings.poll);
         settings.promiscuous = self.promiscuous;
         settings.table = self.table;
@@ -388,6 +396,7 @@ mod tests {
             ),
             ("serve --cores", ["--cores", "a value is missing"]),
             ("serve now", ["'now'", "serve --help"]),
+            ("serve --http x", ["--http", "such as 4502"]),
             ("serve --ports x/y", ["--ports", "The kinds are: memory"]),
             ("serve --ports memory --config f", ["--ports", "--config"]),
             ("serve --ports-max 33", ["--ports-max", "1..=32"]),

@@ -114,6 +114,9 @@ stateful: false
 listen: 127.0.0.1
 rpc_port: 4501
 pub_port: 4500
+
+# Metrics for Prometheus are at http://127.0.0.1:4502/metrics with this:
+# http: 4502
 ";
 
 #[cfg(test)]

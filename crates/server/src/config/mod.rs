@@ -19,6 +19,7 @@ pub mod show;
 pub mod trex;
 pub mod yaml;
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use allosaur_port::PortError;
@@ -73,6 +74,8 @@ pub struct Settings {
     pub rpc_port: u16,
     /// TCP port of events; 0 picks a free one, `None` is one below that of requests.
     pub pub_port: Option<u16>,
+    /// Where HTTP is answered, if it is; port 0 picks a free one.
+    pub http: Option<SocketAddr>,
     /// Whether ports are promiscuous from the start.
     pub promiscuous: bool,
     /// Whether counters are written to the standard output every second.
@@ -149,6 +152,7 @@ impl Default for Settings {
             rpc_auth: None,
             rpc_port: RPC_PORT,
             pub_port: None,
+            http: None,
             promiscuous: false,
             table: false,
         }
@@ -212,6 +216,23 @@ impl Form {
     }
 }
 
+/// Where HTTP is answered: a TCP port of loopback, or an address with one.
+///
+/// # Errors
+///
+/// What is right.
+pub fn http_address(text: &str) -> Result<SocketAddr, String> {
+    let right = "write a TCP port such as 4502, or an address with one such as 192.0.2.1:4502, \
+                 [::1]:4502 or *:4502 for all";
+    let port = |text: &str| text.parse::<u16>().ok();
+    let address = match text.strip_prefix("*:") {
+        Some(text) => port(text).map(|port| (Ipv4Addr::UNSPECIFIED, port).into()),
+        None => port(text).map(|port| (Ipv4Addr::LOCALHOST, port).into()),
+    };
+    let address = address.or_else(|| text.parse().ok());
+    address.ok_or_else(|| format!("'{text:.60}': {right}"))
+}
+
 /// Reads a file's text: TRex's form is a list, ours is a map.
 ///
 /// # Errors
@@ -261,6 +282,34 @@ mod tests {
         assert_eq!(form("cores: 2"), Ok(Form::Allosaur));
         let trex = "- version: 2\n  interfaces: [memory, memory]\n";
         assert_eq!(form(trex), Ok(Form::Trex));
+    }
+
+    #[test]
+    fn http_is_answered_on_loopback_unless_an_address_is_given() {
+        for (text, address) in [
+            ("4502", "127.0.0.1:4502"),
+            ("0", "127.0.0.1:0"),
+            ("*:4502", "0.0.0.0:4502"),
+            ("192.0.2.1:80", "192.0.2.1:80"),
+            ("[::1]:4502", "[::1]:4502"),
+        ] {
+            let read = http_address(text).map(|address| address.to_string());
+            assert_eq!(read.as_deref(), Ok(address));
+        }
+        for text in [
+            "",
+            "x",
+            "65536",
+            "-1",
+            "*",
+            "*:x",
+            "127.0.0.1",
+            "localhost:80",
+            "::1:80",
+        ] {
+            let problem = http_address(text).expect_err(text);
+            assert!(problem.contains("such as 4502"), "{problem}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::read::{Findings, Item, Key, Map, flag, ipv4, mac, number, text, unica
 use super::yaml::{Node, Value};
 use super::{
     FLOWS, FLOWS_MAX, FLOWS_MIN, PortSettings, RECEIVE_THREADS_MAX, RPC_PORT, Settings,
-    Surroundings, check_ports, names,
+    Surroundings, check_ports, http_address, names,
 };
 use crate::config::polling::Poll;
 use crate::control::StartAddresses;
@@ -21,7 +21,7 @@ const VERSION: u64 = 1;
 const VLAN_TAGS_MAX: usize = 2;
 
 /// The keys of the whole file.
-pub const SERVER_KEYS: [Key; 16] = [
+pub const SERVER_KEYS: [Key; 17] = [
     Key {
         name: "version",
         value: "`1`",
@@ -135,6 +135,13 @@ pub const SERVER_KEYS: [Key; 16] = [
         meaning: "the TCP port of events; 0 picks a free one",
         example: "14500",
     },
+    Key {
+        name: "http",
+        value: "a TCP port, or an address with one such as `192.0.2.1:4502`",
+        default: "no HTTP",
+        meaning: "where metrics are, see [metrics](metrics.md); 0 picks a free port, an address is loopback unless given, `\"*:4502\"` is all",
+        example: "4502",
+    },
 ];
 
 /// The keys of a port.
@@ -229,6 +236,7 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
     settings.pub_port = map
         .find("pub_port")
         .map(|_| read_tcp_port("pub_port", 0, &map, findings));
+    settings.http = map.read("http", findings, |node| http_address(text(node)?));
     let same = settings.pub_port == Some(settings.rpc_port) && settings.rpc_port != 0;
     if let (true, Some(item)) = (same, map.find("pub_port").or(map.find("rpc_port"))) {
         item.refuse(findings, "both TCP ports are the same: write another");
@@ -448,7 +456,7 @@ mod tests {
     #[test]
     fn a_whole_file_is_read() {
         let settings = right(
-            "version: 1\nlisten: '*'\nrpc_port: 14501\npub_port: 0\ncores: [3, 0]\nreceive_cpu: 1\n\
+            "version: 1\nlisten: '*'\nrpc_port: 14501\npub_port: 0\nhttp: 10.0.0.1:80\ncores: [3, 0]\nreceive_cpu: 1\n\
              control_cpu: 1\npoll: busy\nports:\n  - memory:delay=1ms\n  - port: memory\n    \
              ip: 10.0.0.1\n    default_gateway: 10.0.0.2\n    vlan: [100, 200]\n    \
              destination_mac: 02:00:00:00:00:02\n    source_mac: 02:00:00:00:00:01\n",
@@ -457,6 +465,8 @@ mod tests {
             (&*settings.listen, settings.rpc_port, settings.events_port()),
             ("*", 14501, 0)
         );
+        let http = settings.http.map(|address| address.to_string());
+        assert_eq!(http.as_deref(), Some("10.0.0.1:80"));
         assert_eq!((settings.cores(), settings.poll), (2, Some(Poll::Busy)));
         assert_eq!(settings.data_cpus(), [3, 0]);
         let cpus = Cpus {
@@ -749,6 +759,8 @@ mod tests {
         ("listen: 'a b'", "1:9", "listen", "such as 127.0.0.1"),
         ("rpc_port: 70000", "1:11", "rpc_port", "0 to 65535"),
         ("pub_port: 4501", "1:11", "pub_port", "the same"),
+        ("http: localhost:80", "1:7", "http", "such as 4502"),
+        ("http: [4502]", "1:7", "http", "single value"),
     ];
 
     #[test]

@@ -11,6 +11,7 @@ mod watchdog;
 
 use std::io::Write;
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_port::PortError;
@@ -21,6 +22,7 @@ use thiserror::Error;
 use crate::config::Settings;
 use crate::control::worker_command::Modes;
 use crate::control::{Action, Control, Handled};
+use crate::http::{HttpListener, HttpServer, Limits};
 use crate::rpc::{Conversion, Converted, Peer, Peers};
 use crate::threads::background::BackgroundThread;
 use crate::threads::data::Report;
@@ -75,7 +77,8 @@ pub fn serve_also(
     // Before any thread starts: threads inherit what is blocked.
     let signals = end_signals()?;
     let zmq = sockets::open(settings)?;
-    let line = ready_line(settings, &zmq[0]);
+    let http = listen_for_http(settings)?;
+    let line = ready_line(settings, &zmq[0], http.as_ref());
     // Before ports are opened: their own programs and sockets are nothing to warn of.
     let warnings = warnings(settings)?;
     let zmq = zmq
@@ -83,6 +86,7 @@ pub fn serve_also(
         .map(|one| Box::new(one) as Box<dyn Transport>);
     let transports = zmq.chain(others).collect();
     let mut control_thread = ControlThread::start(settings, transports)?;
+    control_thread.serve_http(http)?;
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -99,18 +103,37 @@ pub fn serve_also(
     Ok(())
 }
 
-fn ready_line(settings: &Settings, zmq: &ZmqTransport) -> String {
+/// An address that HTTP is listened on, and its name for users.
+type NamedListener = (HttpListener, String);
+
+fn listen_for_http(settings: &Settings) -> Result<Option<NamedListener>, SocketError> {
+    let Some(wanted) = settings.http else {
+        return Ok(None);
+    };
+    let listener = HttpListener::bind(wanted).and_then(|listener| {
+        let address = listener.address()?;
+        Ok((listener, format!("http://{address}")))
+    });
+    listener.map(Some).map_err(|error| SocketError::Bind {
+        endpoint: format!("http://{wanted}"),
+        reason: error.to_string(),
+        remedy: "Choose another address or port for --http.",
+    })
+}
+
+fn ready_line(settings: &Settings, zmq: &ZmqTransport, http: Option<&NamedListener>) -> String {
     format!(
-        "ready rpc={} pub={} ports={} cores={}{}",
+        "ready rpc={} pub={} ports={} cores={}{}{}",
         zmq.rpc_endpoint(),
         zmq.pub_endpoint(),
         settings.ports.len(),
         settings.cores(),
+        http.map_or(String::new(), |(_, url)| format!(" http={url}")),
         match settings.modes {
             Modes::Both => "",
             Modes::Stateless => " mode=stateless",
             Modes::Stateful => " mode=stateful",
-        }
+        },
     )
 }
 
@@ -123,6 +146,7 @@ struct ControlThread {
     jobs: JobThread,
     /// Reads and writes long messages.
     conversions: BackgroundThread<(Peer, Conversion), (Peer, Converted)>,
+    http: Option<HttpServer>,
     context: ControlContext,
     watchdog: Watchdog,
     next_tick: Nanos,
@@ -146,9 +170,38 @@ impl ControlThread {
             }
             self.handle_reports();
             self.serve_requests();
+            self.give_catalogs();
             self.tick();
         }
         self.drain_before_exit(signals);
+    }
+
+    fn serve_http(&mut self, listener: Option<NamedListener>) -> Result<(), Refusal> {
+        let Some((listener, _)) = listener else {
+            return Ok(());
+        };
+        let notify = self.threads.control_notify.clone();
+        let counters = self.context.counters.clone();
+        let server = listener.serve(counters, Limits::default(), move || notify.notify());
+        self.http = Some(server.map_err(refused("a thread for HTTP"))?);
+        Ok(())
+    }
+
+    /// Says to all who want to know it what there is to be counted: once, however many they are.
+    fn give_catalogs(&self) {
+        let Some(http) = &self.http else { return };
+        let mut catalog = None;
+        while let Some(request) = http.poll_request() {
+            let catalog = catalog.get_or_insert_with(|| {
+                let mut catalog = self
+                    .control
+                    .catalog(&self.context.view(self.context.now_ns()));
+                catalog.problems = self.watchdog.problems();
+                Arc::new(catalog)
+            });
+            // Its connection may have ended.
+            let _ = request.send(Arc::clone(catalog));
+        }
     }
 
     /// Lets those who listen fetch why the server ends, and those who wait have their replies. A

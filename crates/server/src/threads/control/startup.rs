@@ -82,6 +82,7 @@ impl ControlThread {
             peers: Peers::default(),
             jobs,
             conversions,
+            http: None,
             threads,
             watchdog: Watchdog::default(),
             next_tick: clock.now_ns(),

@@ -39,4 +39,15 @@ impl Watchdog {
             }
         }
     }
+
+    /// The threads that stand still, in words.
+    pub(super) fn problems(&self) -> Vec<String> {
+        let still = self.seen.iter().enumerate();
+        let still = still.filter(|(_, seen)| seen.ticks_still >= STALL_TICKS);
+        let text = |(core, seen): (usize, &Seen)| {
+            let seconds = u64::from(seen.ticks_still) * TICK / SECOND;
+            format!("data thread {core} has not turned for {seconds} s")
+        };
+        still.map(text).collect()
+    }
 }

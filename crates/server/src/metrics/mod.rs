@@ -1,0 +1,46 @@
+//! What Prometheus and its like read: all counters as text, by the words of OpenMetrics.
+//!
+//! Control says what there is ([`Catalog`]), and the counters are read from the threads' blocks by
+//! whoever writes the text: no data thread and no other client notices. A table of what there is
+//! ([`families`]) is the source of the text and of the guide.
+
+mod encoder;
+mod family;
+mod flows;
+mod ports;
+mod server;
+mod streams;
+
+pub use encoder::TextFormat;
+pub use family::{Family, Kind};
+
+use crate::control::catalog::Catalog;
+use crate::counters::{Counters, Snapshot};
+use encoder::Encoder;
+
+/// All metrics, in the order in which they are written.
+pub fn families() -> Vec<Family> {
+    let all = [
+        server::families(),
+        ports::families(),
+        streams::families(),
+        flows::families(),
+    ];
+    all.concat()
+}
+
+/// All that is counted, as text.
+pub fn text(catalog: &Catalog, counters: &Counters, form: TextFormat) -> String {
+    let mut snapshot = Snapshot::default();
+    counters.read(&mut snapshot);
+    let mut encoder = Encoder::new(form);
+    server::write(catalog, counters, &snapshot, &mut encoder);
+    ports::write(catalog, &snapshot, &mut encoder);
+    streams::write(catalog, counters, &mut encoder);
+    flows::write(catalog, &snapshot, &mut encoder);
+    encoder.finish()
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e9
+}
