@@ -78,10 +78,12 @@ class LocalServer:
     data threads. A configuration file, ``config``, goes in their place, and says more; ``options``
     are further words for ``allosaur-server serve``. ``rpc_port`` and ``pub_port`` 0 take free
     ones, whatever the file says, as does ``listen``. With ``stateful`` it is for flows, and
-    ``client`` gives an ``ASTFClient``. Start it in a thread that lives
+    ``client`` gives an ``ASTFClient``. ``http`` is where it answers HTTP, with metrics for Prometheus:
+    a TCP port (0 takes a free one), or an address with one. Start it in a thread that lives
     as long as the server: the kernel ends the server when that thread ends.
 
-    ``host``, ``rpc_port`` and ``pub_port`` say where it listens once it runs. Raises
+    ``host``, ``rpc_port``, ``pub_port`` and ``http_url`` (None without HTTP) say where it listens once
+    it runs. Raises
     ``ServerStartError``, an ``STLConnectionError``, with the server's own words when it does not start.
     """
 
@@ -96,6 +98,7 @@ class LocalServer:
         options: Sequence[str] = (),
         config: Path | str | None = None,
         stateful: bool = False,
+        http: int | str | None = None,
     ) -> None:
         self.ports = list(ports)
         self.cores = cores
@@ -103,8 +106,11 @@ class LocalServer:
         self.rpc_port = rpc_port
         self.pub_port = pub_port
         self.stateful = stateful
+        self.http_url: str | None = None
         self._binary = binary
-        self._options = [*(["--stateful"] if stateful else []), *options]
+        self._options = ["--stateful"] if stateful else []
+        self._options += [] if http is None else ["--http", str(http)]
+        self._options += options
         self._config = config
         self._process: subprocess.Popen[bytes] | None = None
         self._stderr: Any = None
@@ -221,6 +227,7 @@ class LocalServer:
             raise self._start_error(line)
         self.rpc_port = int(words["rpc"].rsplit(":", 1)[1])
         self.pub_port = int(words["pub"].rsplit(":", 1)[1])
+        self.http_url = words.get("http")
         # Its file may say so, too.
         self.stateful = self.stateful or words.get("mode") == "stateful"
 

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,14 @@ def test_it_says_how_to_reach_it_and_a_run_does(
     assert ended.json()["total"]["tx_packets"] == 10
 
 
+def test_it_says_where_metrics_are(start: Start) -> None:
+    text = welcome(start("--http", "0", "--stateless"))
+    page = re.search(r"^Metrics for Prometheus are at (http://127.0.0.1:\d+/metrics)$", text, re.M)
+    assert page is not None, text
+    with urllib.request.urlopen(page[1], timeout=60) as response:
+        assert response.read().endswith(b"# EOF\n")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_cleanly(start: Start, number: signal.Signals) -> None:
     process = start()
@@ -109,7 +118,14 @@ def test_unknown_ports(start: Start) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--rpc-port", "70000"], ["--pub-port", "-1"], ["--cores", "0"], ["--cores", "x"]]
+    "words",
+    [
+        ["--http", "localhost:1"],
+        ["--rpc-port", "70000"],
+        ["--pub-port", "-1"],
+        ["--cores", "0"],
+        ["--cores", "x"],
+    ],
 )
 def test_wrong_numbers(allosaur: Any, words: list[str]) -> None:
     allosaur("server", *words).refused(words[0])

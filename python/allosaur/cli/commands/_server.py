@@ -82,6 +82,12 @@ class Server(Command):
             help="where clients hear events (default: one below --rpc-port; 0 picks a free one)",
         )
         parser.add_argument(
+            "--http",
+            metavar="[ADDRESS:]PORT",
+            help="answer HTTP here, with metrics for Prometheus at /metrics (default: not; the address is "
+            "127.0.0.1 unless given; 0 picks a free port)",
+        )
+        parser.add_argument(
             "--listen",
             metavar="ADDRESS",
             help="which address to listen on (default: 127.0.0.1: only this machine may connect)",
@@ -100,7 +106,7 @@ class Server(Command):
                 raise bad_input(f"--{name.replace('_', '-')} {port}: a port is a number of 0 to 65535")
         command = ["serve"]
         words = ["config", "ports", "cores", "receive_threads", "poll", "rpc_port", "pub_port", "listen"]
-        for name in [*words, "rpc_auth"]:
+        for name in [*words, "http", "rpc_auth"]:
             value = getattr(options, name)
             if value is not None:
                 command += [f"--{name.replace('_', '-')}", str(value)]
@@ -158,12 +164,14 @@ def _welcome(facts: dict[str, str]) -> str:
     profile, rate, client = ("imix", "100kpps", "STLClient")
     if facts.get("mode") == "stateful":
         profile, rate, client = ("http", "100", "ASTFClient")
+    metrics = [f"Metrics for Prometheus are at {facts['http']}/metrics"] if "http" in facts else []
     lines = [
         f"Allosaur is ready: {facts.get('ports', '?')} ports, {facts.get('cores', '?')} sending thread(s).",
         "Send something from another terminal:",
         f"  allosaur run {profile} -m {rate} -d 10{options}",
         "or from Python:",
         f'  {client}(server="{host}", sync_port={rpc_port}, async_port={pub_port})',
+        *metrics,
         "Ctrl-C stops the server.",
     ]
     return "\n".join(lines)
