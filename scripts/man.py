@@ -120,6 +120,8 @@ def _roff(text: str) -> str:
 
 
 if __name__ == "__main__":
+    if not 2 <= len(sys.argv) <= 3 or sys.argv[1].startswith("-"):
+        sys.exit("usage: man.py FOLDER [SERVER]")
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     made = pages()
