@@ -30,15 +30,6 @@ _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s#]+)(?P<anchor>
 _FENCE = re.compile(r"^(```.*?^```)", re.DOTALL | re.MULTILINE)
 
 
-def on_config(config: Any) -> Any:
-    """Put guides that have no place in the navigation yet at the end of theirs."""
-    placed = set(re.findall(r"guide/[\w-]+\.md", str(config.nav)))
-    guides = next(part["Guides"] for part in config.nav if "Guides" in part)
-    there = (f"guide/{path.name}" for path in sorted((DOCS / "guide").glob("*.md")))
-    guides.extend(name for name in there if name not in placed)
-    return config
-
-
 def on_files(files: Any, config: Any) -> Any:
     """Add what lies outside."""
     for name, path in {**OUTSIDE, **SCHEMAS}.items():
