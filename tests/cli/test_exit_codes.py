@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 from allosaur import STLArgumentError, STLConnectionError, STLError
 from allosaur._errors import ServerStartError
-from allosaur.cli import _errors, _main
+from allosaur.cli import _errors, _main, _output_file
+from allosaur.cli._errors import CommandError
 from allosaur.server import LocalServer
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "command-line.md"
@@ -82,6 +83,12 @@ def test_2_a_report_that_cannot_be_written_is_refused_before_the_run(
 
 def test_2_captures_that_cannot_be_written(allosaur: Any, profile: Callable[..., Path]) -> None:
     in_words(allosaur("sim", profile(), "-o", "/proc/out.pcap"), 2, "-o /proc/out.pcap", "cannot be written")
+
+
+@pytest.mark.parametrize("option", ["--json", "--out", "--csv"])
+def test_a_disk_that_is_full_at_the_end_is_told_with_the_option(option: str) -> None:
+    with pytest.raises(CommandError, match=f"^{option} /dev/full: cannot be written: No space left"):
+        _output_file.write(option, Path("/dev/full"), "result")
 
 
 def test_checking_a_file_leaves_it_as_it_was(allosaur: Any, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from allosaur.cli import _completion, _output, _parser
+from allosaur.cli import _completion, _output, _output_file, _parser
 from allosaur.cli._command import Command
 from allosaur.cli._errors import (
     EXIT_INTERRUPTED,
@@ -121,7 +121,7 @@ def _tell_json(words: Sequence[str], exit_code: int, message: str) -> None:
         print(text)
         return
     try:
-        _output.write(Path(asked[-1]), text + "\n")
+        _output_file.write("--json", Path(asked[-1]), text + "\n")
     except CommandError as error:
         print(f"warning: {error}", file=sys.stderr)
 

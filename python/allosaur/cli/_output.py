@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from allosaur.cli import _output_file
-from allosaur.cli._errors import CommandError
 
 STDOUT = "-"
 """Where `--json` alone writes."""
@@ -66,18 +65,10 @@ def _into_file(path: Path, quiet: bool) -> Iterator[None]:
             nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
             stack.enter_context(contextlib.redirect_stderr(nowhere))
         yield
-    write(path, printed.getvalue())
+    _output_file.write("--json", path, printed.getvalue())
     if not quiet:
         print(_line(path, printed.getvalue()))
         sys.stdout.flush()
-
-
-def write(path: Path, text: str) -> None:
-    """Write the file of `--json FILE`. Raises :class:`CommandError`."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"--json {path}: cannot be written: {error.strerror}") from error
 
 
 def _line(path: Path, text: str) -> str:

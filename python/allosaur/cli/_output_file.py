@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
-from allosaur.cli._errors import bad_input
+from allosaur.cli._errors import CommandError, bad_input
 
 
 def checked(option: str, name: str) -> Path:
@@ -18,6 +20,21 @@ def checked(option: str, name: str) -> Path:
     if is_new or path.is_file():
         _check_writable(option, path, is_new)
     return path
+
+
+def write(option: str, path: Path, text: str) -> None:
+    """Write the file that `option` asks for. Raises :class:`CommandError`."""
+    with writing(option, path):
+        path.write_text(text, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def writing(option: str, path: Path) -> Iterator[None]:
+    """Say which option's file cannot be written, by a :class:`CommandError`."""
+    try:
+        yield
+    except OSError as error:
+        raise CommandError(f"{option} {path}: cannot be written: {error.strerror}") from error
 
 
 def _check_writable(option: str, path: Path, is_new: bool) -> None:

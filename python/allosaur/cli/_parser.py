@@ -85,7 +85,10 @@ def _common() -> argparse.ArgumentParser:
     return common
 
 
-def nearest(given: str, names: Iterable[str]) -> str:
-    """Return the nearest of the names as a question, for the end of a message; empty when none is near."""
-    near = difflib.get_close_matches(given, list(names), n=1)
+def nearest(given: str, names: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the nearest of the names as a question, for the end of a message; empty when none is near.
+
+    `cutoff` is how near it must be, from 0 to 1 (`difflib`).
+    """
+    near = difflib.get_close_matches(given, list(names), n=1, cutoff=cutoff)
     return f"; did you mean {near[0]}?" if near else ""

@@ -31,7 +31,7 @@ class RunFiles:
         if self.junit is not None:
             from allosaur.cli import _junit
 
-            with _named("--junit", self.junit):
+            with _output_file.writing("--junit", self.junit):
                 _junit.write_result(self.junit, document)
 
     def write_error(self, exit_code: int, message: str) -> None:
@@ -40,7 +40,7 @@ class RunFiles:
         if self.junit is not None:
             from allosaur.cli import _junit
 
-            with _named("--junit", self.junit):
+            with _output_file.writing("--junit", self.junit):
                 _junit.write_error(self.junit, self.profile, message, _result.heading("run"))
 
     def told(self) -> list[str]:
@@ -50,8 +50,7 @@ class RunFiles:
 
     def _write_document(self, document: Mapping[str, Any]) -> None:
         if self.out is not None:
-            with _named("--out", self.out):
-                self.out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+            _output_file.write("--out", self.out, json.dumps(document, indent=2) + "\n")
 
 
 @contextlib.contextmanager
@@ -79,11 +78,3 @@ def _tell(files: RunFiles, exit_code: int, message: str) -> None:
     # What ended the run is the error to report, whatever becomes of the files.
     with contextlib.suppress(CommandError):
         files.write_error(exit_code, message)
-
-
-@contextlib.contextmanager
-def _named(option: str, path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise CommandError(f"{option} {path}: cannot be written: {error.strerror}") from error

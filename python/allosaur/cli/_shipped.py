@@ -6,12 +6,13 @@ Nothing of a profile is run to describe it.
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from allosaur.cli._parser import nearest
 
 FOLDER = Path(__file__).resolve().parents[1] / "profiles"
 _STATEFUL = "stateful"
@@ -68,8 +69,7 @@ def missing(path: Path) -> str:
     """Return what to say of a profile that is not there, or is a folder."""
     if path.is_dir():
         return f"profile {path}: is a folder, not a profile; give a .py, .json, .yaml or .pcap file"
-    near = difflib.get_close_matches(path.stem, files(), n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    hint = nearest(path.stem, files())
     return (
         f"profile {path}: no such file, and no profile of that name comes with allosaur{hint} "
         "(`allosaur profiles` lists them)"

@@ -6,7 +6,6 @@ A threshold names a metric of the run's JSON document. Where it names one that a
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any, Protocol
 
 from allosaur.cli import _format
 from allosaur.cli._errors import bad_input
+from allosaur.cli._parser import nearest
 
 EACH = "*"
 """The value of a label that means each of them by itself."""
@@ -34,6 +34,8 @@ _CROSSED: Mapping[str, Callable[[float, float], bool]] = {
 }
 _PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _LISTED_MAX = 12
+_NEAR = 0.5
+"""How near a name must be that is proposed: people write a part of one, `p99` for `latency.p99`."""
 
 Document = Mapping[str, Any]
 Labels = Mapping[str, str]
@@ -307,8 +309,7 @@ def _threshold(text: str, known: Mapping[str, Metric], source: str) -> Threshold
         )
     metric = known.get(found["metric"])
     if metric is None:
-        near = difflib.get_close_matches(found["metric"], known, n=1, cutoff=0.5)
-        meant = f"; did you mean {near[0]}?" if near else ""
+        meant = nearest(found["metric"], known, _NEAR)
         raise bad_input(
             f"{source} '{text}': there is no metric '{found['metric']}' of this profile's kind{meant} "
             f"There are {', '.join(known)}"
@@ -365,8 +366,7 @@ def refuse_unknown(threshold: Threshold, label: str, names: Iterable[str]) -> No
     there = list(dict.fromkeys(names))
     if value is None or value == EACH or value in there:
         return
-    near = difflib.get_close_matches(value, there, n=1, cutoff=0.5)
-    meant = f"; did you mean {near[0]}?" if near else ""
+    meant = nearest(value, there, _NEAR)
     listed = ", ".join(there[:_LISTED_MAX]) + (", ..." if len(there) > _LISTED_MAX else "")
     raise bad_input(
         f"--fail-if '{threshold.text}': this run counts no {label} '{value}'{meant} It has {listed or 'none'}"

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from allosaur.cli import _again, _output, _output_file, _profile, _report_file, _result, _run
+from allosaur.cli import _again, _output_file, _profile, _report_file, _result, _run
 from allosaur.cli._access import remote_client, remote_stateful_client
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, bad_input
 from allosaur.cli._interrupt import Interrupt
@@ -185,9 +185,9 @@ def _give(options: argparse.Namespace, bench: Bench, results: Sequence[CaseResul
     fields = _json_object(options, bench, results, ok, verdict)
     rendered = json.dumps(fields, indent=2)
     if files.out is not None:
-        _output.write(files.out, rendered + "\n")
+        _output_file.write("--out", files.out, rendered + "\n")
     if files.csv is not None:
-        _output.write(files.csv, _csv.text(results))
+        _output_file.write("--csv", files.csv, _csv.text(results))
     if files.report is not None:
         content = _report.report(options, results, ok, verdict, problems)
         with _report_file.writing(files.report):

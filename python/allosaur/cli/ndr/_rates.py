@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from allosaur.cli._errors import bad_input
 
-_SHAPE = re.compile(r"(?P<number>[\d.]+)(?P<prefix>[kmg]?)(?P<unit>pps|bpsl1|bps|%|)")
-_SCALES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
-_OF_PROFILE = {"bps": "max_bps_l2", "bpsl1": "max_bps_l1", "%": "max_line_util", "": ""}
+_OF_PROFILE = {"bps": "max_bps_l2", "bpsl1": "max_bps_l1", "percentage": "max_line_util"}
 
 
 def packet_rate(text: str, rate: Mapping[str, float]) -> float:
     """Return the packets a second that a multiplier means; `rate` is what the server says of the streams."""
-    match = _SHAPE.fullmatch(text)
-    assert match is not None, "the command line checked it"
-    value = float(match["number"]) * _SCALES[match["prefix"]]
-    unit = match["unit"]
-    if unit == "pps":
+    from allosaur.streams._multiplier import parse_multiplier
+
+    multiplier = parse_multiplier(text)
+    kind, value = multiplier["type"], float(multiplier["value"])
+    if kind == "pps":
         return value
-    one = rate[_OF_PROFILE[unit]] if unit else 1.0
+    one: float = 1.0 if kind == "raw" else rate[_OF_PROFILE[kind]]
     if not one:
         raise bad_input(
             f"{text}: the server does not say what share of the line the streams take; give a rate in pps"
