@@ -45,8 +45,7 @@ endif
 ifdef ARGS
 	@$(STEP) --show pytest 'Python and end-to-end tests' $(BIN)/python -m pytest tests $(ARGS)
 else
-	@$(STEP) --show pytest 'Python and end-to-end tests' \
-		$(BIN)/python -m pytest tests -m 'not alone' -n $(TESTS_AT_ONCE) --dist worksteal
+	@scripts/pytest.sh $(TESTS_AT_ONCE)
 	@$(STEP) --show pytest-alone 'tests that need the machine for themselves' $(BIN)/python -m pytest tests -m alone
 endif
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_timeout
 from _pytest.runner import runtestprotocol
 from allosaur.server import LocalServer
 
@@ -139,7 +140,7 @@ def bad_link() -> Any:
 
 
 STOLEN_MAX_S = 0.1
-TRIES_WHEN_STOLEN = 4
+TRIES_WHEN_STOLEN = 6
 PATIENCE_S = pytest.StashKey[float]()
 """How long this process still waits, over all its tests, for a host that gives the CPUs back."""
 
@@ -166,9 +167,18 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         is_last = attempt == TRIES_WHEN_STOLEN - 1
         if is_last or stolen < STOLEN_MAX_S or not any(report.failed for report in reports):
             break
-        item.config.stash[PATIENCE_S] -= machine.wait_for_calm(item.config.stash[PATIENCE_S])
-        item._initrequest()  # type: ignore[attr-defined]
+        _wait(item, machine)
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
+
+
+def _wait(item: pytest.Item, machine: Any) -> None:
+    """Wait for better times; the test's time limit begins anew after that."""
+    limit = pytest_timeout._get_item_settings(item)
+    item.ihook.pytest_timeout_cancel_timer(item=item)
+    item.config.stash[PATIENCE_S] -= machine.wait_for_calm(item.config.stash[PATIENCE_S])
+    item._initrequest()  # type: ignore[attr-defined]
+    if limit.timeout:
+        item.ihook.pytest_timeout_set_timer(item=item, settings=limit)
