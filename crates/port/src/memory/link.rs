@@ -6,7 +6,7 @@ use super::settings::{DELAY_NS_MAX, LinkSettings, RATE_BPS_MAX, RATE_BPS_MIN};
 const WIRE_OVERHEAD_BYTES: u128 = 24;
 /// Parts of a nanosecond that the link counts in: 2⁴⁸, so that rounding does not add up to a
 /// nanosecond in 2⁴⁸ bytes.
-const FRACTION_BITS: u32 = 48;
+pub(super) const FRACTION_BITS: u32 = 48;
 
 /// One direction of a link. Frames go through it one after the other.
 #[derive(Clone, Debug)]
@@ -24,8 +24,8 @@ pub(super) struct Link {
 pub(super) struct Passage {
     /// Its first bit leaves, in 2⁻⁴⁸ ns.
     start: u128,
-    /// Its last bit leaves, in 2⁻⁴⁸ ns.
-    end: u128,
+    /// Its last bit leaves, in 2⁻⁴⁸ ns. Of the frames that are taken none leaves before the last.
+    pub(super) end: u128,
     /// It arrives.
     pub(super) arrival_ns: u64,
 }
@@ -171,7 +171,7 @@ mod tests {
             rate_bps: Some(-5.0),
             delay_ns: u64::MAX,
             loss: 7.0,
-            seed: 0,
+            ..LinkSettings::default()
         };
         let passage = Link::new(&settings).offer(0, 101);
         assert_eq!(passage.arrival_ns, 1_000_000_000 + DELAY_NS_MAX);

@@ -1,15 +1,16 @@
 //! Ports in memory: no network card, no privilege, no hugepages.
 //!
-//! `transmit`, `receive` and `sink` are the queues, `ring` the memory between them, `link` what happens
-//! to a frame on the way.
+//! `transmit`, `receive` and `sink` are the queues, `ring` the memory between them, `link` and
+//! `police` what happens to a frame on the way.
 //!
 //! Each transmit queue writes into a ring of its own; the peer's receive queue reads all of them
-//! and applies the link: rate, then delay, then loss. A frame stays in the ring until it arrives,
+//! and applies the link: rate, then policer, then loss, then delay. A frame stays in the ring until it arrives,
 //! so the rings' size limits what is in flight: on a link with a delay they are made larger, see
 //! [`RING_BYTES_MAX`]. When a ring is full, the sender gets no room: nothing is lost
 //! but what the link was told to lose.
 
 mod link;
+mod police;
 mod receive;
 pub(crate) mod ring;
 mod settings;
@@ -20,7 +21,10 @@ use crate::Capabilities;
 
 pub use receive::MemoryRx;
 pub use ring::FRAME_BYTES_MAX;
-pub use settings::{DELAY_NS_MAX, LinkSettings, RATE_BPS_MAX, RATE_BPS_MIN};
+pub use settings::{
+    BURST_FRAMES_MAX, DELAY_NS_MAX, LinkSettings, POLICE_PPS_MAX, POLICE_PPS_MIN, QUEUE_NS,
+    RATE_BPS_MAX, RATE_BPS_MIN,
+};
 pub use sink::SinkTx;
 pub use transmit::{MemoryTx, RingTx};
 
@@ -33,9 +37,6 @@ pub const RING_BYTES: usize = 4 << 20;
 /// The least that the ring of a transmit queue holds on a link with a rate: 1,024 of the shortest
 /// frames, as the queue of a network card does.
 pub const RING_BYTES_MIN: usize = 64 << 10;
-/// On a link with a rate a ring holds what the link carries in this time, and what is in flight:
-/// load that the link cannot carry is seen as missed soon, and does not hide in a long queue.
-pub const QUEUE_NS: u64 = 5_000_000;
 /// What the rings of one direction of a link have together at most. A link holds what is sent in
 /// its delay twice over, up to this; past it the sender is held back, and a flow through the
 /// link is slower than the link (at 100 Gb/s from a delay of about 2.5 ms on).

@@ -1,6 +1,7 @@
 //! The receive queue of a memory port: the rings of the peer, and the link on the way.
 
 use super::link::{Link, Loss, Passage};
+use super::police::Police;
 use super::ring::Consumer;
 use super::settings::LinkSettings;
 use crate::RxQueue;
@@ -13,6 +14,7 @@ const FRAMES_PER_VISIT: usize = 64;
 pub struct MemoryRx {
     rings: Vec<RingRx>,
     link: Link,
+    police: Police,
     unlimited: bool,
     /// Whose turn it is.
     next_inlet: usize,
@@ -41,6 +43,7 @@ impl MemoryRx {
         MemoryRx {
             rings: rings.into_iter().enumerate().map(ring).collect(),
             link: Link::new(settings),
+            police: Police::new(settings),
             unlimited: settings.is_unlimited(),
             next_inlet: 0,
             lost_packets: 0,
@@ -63,6 +66,7 @@ impl MemoryRx {
         let queue = |rings| MemoryRx {
             rings,
             link: self.link.clone(),
+            police: self.police.clone(),
             lost_packets: std::mem::take(&mut self.lost_packets),
             ..self
         };
@@ -179,7 +183,9 @@ impl MemoryRx {
             self.link.take(passage);
             self.next_inlet = (index + 1) % self.rings.len();
             let ring = &mut self.rings[index];
-            if ring.loss.draw() {
+            // Every frame is drawn, so that which are lost depends on nothing else.
+            let drawn = ring.loss.draw();
+            if self.police.drops(passage.end, drawn) {
                 self.lost_packets += 1;
             } else if let Some(front) = ring.ring.peek() {
                 each(passage.arrival_ns, front.bytes);

@@ -147,6 +147,57 @@ fn what_a_link_loses_is_counted_and_the_rest_arrives() {
     assert_eq!(first, run());
 }
 
+/// What arrives and what is lost of frames that come evenly for two seconds of virtual time.
+fn forwarded(text: &str, pps: u64) -> (u64, u64) {
+    let (mut a, mut b) = pair(1, 1, &settings(text));
+    let template = a.tx[0].register(&[0; 60]).expect("there is room");
+    let mut received = 0;
+    for number in 0..2 * pps {
+        let now_ns = number * 1_000_000_000 / pps;
+        assert_eq!(a.tx[0].repeat(now_ns, template, 1), 1);
+        if number % 500 == 499 {
+            a.tx[0].flush();
+            received += b.rx.receive(now_ns, usize::MAX, |_, _| ()) as u64;
+        }
+    }
+    (received, b.rx.lost_packets())
+}
+
+#[test]
+fn a_link_stands_for_a_device_with_a_limit() {
+    let device = "police=100kpps:loss=1%:loss_above=80kpps:burst=20:seed=5";
+    assert_eq!(forwarded(device, 80_000), (160_000, 0));
+    // Standard deviation of what is lost: sqrt(1.8e5 * 0.01 * 0.99) = 42. The first 171 frames
+    // show that there are too many.
+    let drawn = {
+        let mut loss = link::Loss::new(&settings(device), 0, 0);
+        (0..180_000).filter(|_| loss.draw()).collect::<Vec<u64>>()
+    };
+    let in_overload = drawn.iter().filter(|&&number| number >= 171).count() as u64;
+    assert!((1630..1970).contains(&in_overload), "{in_overload}");
+    assert_eq!(
+        forwarded(device, 90_000),
+        (180_000 - in_overload, in_overload)
+    );
+    // Of 200,000 frames a second half are dropped, but for the burst; loss and policer meet.
+    let (received, lost) = forwarded(device, 200_000);
+    assert_eq!(received + lost, 400_000);
+    assert!((197_500..=198_500).contains(&received), "{received}");
+}
+
+#[test]
+fn what_is_policed_is_the_same_whoever_sends_it_and_waits_for_nothing() {
+    let (mut a, mut b) = pair(2, 1, &settings("police=1kpps:burst=3:delay=1us"));
+    send(&mut a.tx[0], 0, 60, 0, 2);
+    send(&mut a.tx[1], 0, 60, 10, 2);
+    let got = receive(&mut b.rx, 1_000_000);
+    assert_eq!(numbers(&got), [0, 10, 1]);
+    assert!(got.iter().all(|&(arrival_ns, _)| arrival_ns == 1000));
+    assert_eq!(b.rx.lost_packets(), 1);
+    send(&mut a.tx[1], 2_000_000, 60, 20, 3);
+    assert_eq!(numbers(&receive(&mut b.rx, 3_000_000)), [20, 21]);
+}
+
 #[test]
 fn both_directions_lose_different_frames() {
     let (mut a, mut b) = pair(1, 1, &settings("loss=50%"));
@@ -367,7 +418,7 @@ fn queues_of_a_peer_are_shared_out_over_receive_queues() {
 
 #[test]
 fn what_cannot_be_shared_out_stays_one_receive_queue() {
-    for text in ["rate=1gbps", "delay=1us", "loss=1%"] {
+    for text in ["rate=1gbps", "delay=1us", "loss=1%", "police=1mpps"] {
         let (_a, b) = pair(3, 1, &settings(text));
         assert_eq!(b.rx.split(3).len(), 1, "{text}");
     }

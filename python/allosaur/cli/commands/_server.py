@@ -39,7 +39,8 @@ class Server(Command):
             "--ports",
             metavar="SPEC,...",
             help="the ports, in order; `memory` needs no network card, and two of them in a row are joined; "
-            "a link can be slowed or disturbed: memory:rate=10gbps:delay=1ms:loss=0.1%%:seed=7 "
+            "a link can be slowed or disturbed: memory:rate=10gbps:delay=1ms:loss=0.1%%:seed=7, "
+            "or have a limit: memory:police=1mpps "
             "(default: memory,memory)",
         )
         modes = parser.add_mutually_exclusive_group()
