@@ -1,4 +1,4 @@
-"""`allosaur ndr` in front of a bridge of the kernel whose way out is as slow as tc-tbf(8) makes it."""
+"""`allosaur ndr` in front of devices with a limit: a bridge behind tc-tbf(8), and a link in memory."""
 
 from __future__ import annotations
 
@@ -74,3 +74,44 @@ def test_a_reset_of_a_bridge_and_its_recovery_are_timed(
     assert found["reset"]["seconds"] >= off_s - 2 * found["reset"]["resolution_s"]
     assert found["recovery"]["seconds"] is None, "nothing is lost at the highest load"
     assert "pass whole" in found["back-to-back"]["summary"]
+
+
+MEMORY_NDR_PPS, MEMORY_PDR_PPS = 8000.0, 10_000.0
+MEMORY_LOSS, MEMORY_PDR_LOSS = 0.02, 0.05
+MEMORY_BURST = 400
+"""Frames that pass at once: who stands still for a twentieth of a second loses nothing by that."""
+MEMORY_TRIAL_S = 0.4
+
+
+def test_both_limits_of_a_link_in_memory_are_found(capsys: pytest.CaptureFixture[str]) -> None:
+    device = [
+        f"police={MEMORY_PDR_PPS:.0f}pps",
+        f"loss={MEMORY_LOSS:.0%}",
+        f"loss_above={MEMORY_NDR_PPS:.0f}pps",
+        f"burst={MEMORY_BURST}",
+    ]
+    ports = ":".join(["memory", *device]) + ",memory"
+    words = ["ndr", "constant_stream", "--local", "--local-ports", ports, "--max", "20kpps"]
+    trials = [
+        "-d",
+        f"{MEMORY_TRIAL_S}s",
+        "--first-trial",
+        f"{MEMORY_TRIAL_S}s",
+        "--sum",
+        f"{3 * MEMORY_TRIAL_S}s",
+    ]
+    goals = ["--exceed", "50%", "--loss", f"0,{MEMORY_PDR_LOSS:.0%}", "--precision", "4%", "--json"]
+    code = main([*words, *trials, *goals])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    (case,) = json.loads(out)["cases"]
+    ndr, pdr = case["limits"]
+    # What passes at once comes on top, in each trial.
+    more = MEMORY_BURST / MEMORY_TRIAL_S
+    assert 0.95 * MEMORY_NDR_PPS < ndr["lower"]["load"] < MEMORY_NDR_PPS + 1.2 * more
+    assert 0.95 * MEMORY_PDR_PPS < pdr["lower"]["load"] < (MEMORY_PDR_PPS + more) / (1 - MEMORY_PDR_LOSS)
+    assert ndr["lower"]["load"] < pdr["lower"]["load"]
+    # The link lost them, not we: they were sent.
+    far_above = [one for one in case["trials"] if one["load"] > 1.5 * MEMORY_PDR_PPS]
+    assert far_above
+    assert all(one["not_received"] > 0.2 * one["sent"] for one in far_above)
