@@ -24,6 +24,9 @@ To make the commands of its programs one by one:
     ASTFCmdTxMode, ASTFCmdSetVal, ASTFCmdAddVal, ASTFCmdSetTickVar, ASTFCmdAddTickVar,
     ASTFCmdAddStatsVal, ASTFCmdAddTickStats, ASTFCmdJMPNZ, ASTFCmdJMPDP, ASTFCmdJMPCMP,
     ASTFCmdSetTemplate, ASTFCmdExecTemplate
+To emulate hosts that speak their protocols:
+    EMUClient, EMUProfile, EMUNamespaceObj, EMUNamespaceKey, EMUClientObj, EMUClientKey,
+    Mac, Ipv4, Ipv6, HostPort
 What can go wrong:
     STLError, STLTypeError, STLArgumentError, STLTimeoutError, STLConnectionError, STLRpcError,
     STLPacketError, STLProfileError, ASTFError
@@ -53,6 +56,15 @@ if TYPE_CHECKING:
     )
     from .client._client import STLClient
     from .client._places import PortProfileID
+    from .emulation._client import EMUClient
+    from .emulation._profile import (
+        EMUClientKey,
+        EMUClientObj,
+        EMUNamespaceKey,
+        EMUNamespaceObj,
+        EMUProfile,
+    )
+    from .emulation._values import HostPort, Ipv4, Ipv6, Mac
     from .packets._buffer import CapturedPacket, PacketBuffer
     from .packets._vlan import VLAN
     from .rpc._events import Event
@@ -202,7 +214,17 @@ __all__ = [
     "ASTFTemplate",
     "ASTFTopology",
     "CapturedPacket",
+    "EMUClient",
+    "EMUClientKey",
+    "EMUClientObj",
+    "EMUNamespaceKey",
+    "EMUNamespaceObj",
+    "EMUProfile",
     "Event",
+    "HostPort",
+    "Ipv4",
+    "Ipv6",
+    "Mac",
     "PacketBuffer",
     "PingRecord",
     "PortProfileID",
@@ -275,6 +297,11 @@ _HOMES = {
     "ASTFGlobalInfo": "stateful._tunables",
     "ASTFGlobalInfoPerTemplate": "stateful._tunables",
     "CapturedPacket": "packets._buffer",
+    "EMUClient": "emulation._client",
+    "HostPort": "emulation._values",
+    "Ipv4": "emulation._values",
+    "Ipv6": "emulation._values",
+    "Mac": "emulation._values",
     "Event": "rpc._events",
     "PacketBuffer": "packets._buffer",
     "PingRecord": "services._ping_record",
@@ -303,6 +330,7 @@ _HOMES_BY_PREFIX = (
     ("STLFlow", "streams._stream"),
     ("STLStream", "streams._stream"),
     ("ASTFCmd", "stateful._commands"),
+    ("EMU", "emulation._profile"),
 )
 
 

@@ -60,6 +60,14 @@ SECTIONS = {
         "PingRecord",
         "VLAN",
     ),
+    "To emulate hosts that speak their protocols": (
+        "EMUClient",
+        "EMUProfile",
+        "EMU",
+        "Mac",
+        "Ipv",
+        "HostPort",
+    ),
     "What can go wrong": (),
 }
 

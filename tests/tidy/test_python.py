@@ -37,9 +37,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.stateful.client": {
         *("allosaur._errors", "allosaur.rpc", "allosaur.services", "allosaur.client", "allosaur.stateful"),
     },
+    "allosaur.emulation": {"allosaur._errors", "allosaur.rpc", "allosaur.streams"},
     "allosaur": set(),
     "allosaur.server": {"allosaur._errors", "allosaur.client", "allosaur.stateful.client"},
-    "allosaur.testing": {"allosaur._errors", "allosaur.rpc", "allosaur.client"},
+    "allosaur.testing": {"allosaur._errors", "allosaur.rpc", "allosaur.client", "allosaur.emulation"},
     "allosaur.compat": {"allosaur._errors", "allosaur.client", "allosaur.services", "allosaur.stateful"},
     "allosaur.api": {"allosaur", "allosaur.packets", "allosaur.compat"},
     "allosaur._from_api": {"allosaur.api", "allosaur.compat"},
@@ -77,7 +78,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "trex": {
         *("allosaur", "allosaur._errors", "allosaur._from_api", "allosaur.api", "allosaur.compat"),
         *("allosaur.packets", "allosaur.hlt", "allosaur.stateful", "allosaur.services"),
-        *("allosaur.client", "allosaur.stateful.client"),
+        *("allosaur.client", "allosaur.stateful.client", "allosaur.emulation"),
     },
     "trex_stl_lib": {
         *("allosaur", "allosaur._errors", "allosaur._from_api", "allosaur.api", "allosaur.compat"),

@@ -219,7 +219,7 @@ class Connection:
         ]
         return self.all(calls, chosen)
 
-    def all(self, calls: list[Call], where: Sequence[int | PortProfileID]) -> list[Any]:
+    def all(self, calls: Sequence[Call], where: Sequence[int | PortProfileID]) -> list[Any]:
         """Requests at once, and what each is about. Raises the first refusal, after all were made."""
         if not calls:
             return []

@@ -71,7 +71,6 @@ STARRED = [name for what in (_TAGGED, _NAMESPACES, _BUILDING) for name in _FEATU
 #: Those of the high-level traffic API, for the star of its module.
 HLT = _FEATURES[_HLT].split()
 
-_EMULATED = "emulated clients (EMU) come later"
 _WIRELESS = "access points and wireless clients are not planned"
 _MODULE = "an inner part of TRex's client; use the methods of STLClient or ASTFClient"
 _TOOL = "a program of TRex; `allosaur --help` lists ours"
@@ -80,7 +79,15 @@ _ROUTING = "routing daemons in network namespaces come later"
 
 #: A module with all below it, and what it is. The first that fits counts.
 MODULES = {
-    "trex.emu": _EMULATED,
+    "trex.emu.sim": _SIMULATOR,
+    "trex.emu.emu_plugins": "an inner part of TRex's client; use client.arp, client.icmp and so on",
+    "trex.emu.trex_emu_conn": "an inner part of TRex's client; use the methods of EMUClient",
+    **dict.fromkeys(
+        [f"trex.emu.trex_emu_ipfix_{name}" for name in ("fields", "generators", "json_config", "profile")],
+        "helpers to write settings of IPFIX come later; write them as a dictionary",
+    ),
+    "trex.emu.trex_emu_ipfix_ppack_taxonomy": "names of applications by Cisco's NBAR are not shipped",
+    "trex.emu.trex_emu_validator": "an inner part of TRex's client; the methods check their arguments",
     "trex.wireless": _WIRELESS,
     "trex.common.services.trex_service_ap": _WIRELESS,
     "trex.stl.trex_stl_wlc": _WIRELESS,

@@ -27,8 +27,15 @@ _TRY_AGAIN = -32001
 _IN_PROGRESS = -32002
 _RETRY_INTERVAL_S = 0.3
 
-#: One request: the method and its parameters.
-Call = tuple[str, dict[str, Any]]
+#: One request: the method and its parameters. Who makes many may give the members of the JSON object as text.
+Call = tuple[str, dict[str, Any] | bytes]
+
+
+@dataclass(frozen=True)
+class _Request:
+    method: str
+    number: str
+    text: bytes
 
 
 @dataclass(frozen=True)
@@ -68,20 +75,29 @@ class Rpc:
 
     def batch(self, calls: Iterable[Call]) -> list[Reply]:
         """Make requests in order; each has its reply, errors included, in the same order."""
-        requests = [self._request(method, params) for method, params in calls]
         replies: list[Reply] = []
-        for chunk in _split(requests):
-            replies.extend(self._exchange(chunk))
+        for requests in _split(self._request(method, params) for method, params in calls):
+            replies.extend(self._exchange(requests))
         return replies
 
-    def _request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    def _request(self, method: str, params: dict[str, Any] | bytes) -> _Request:
+        number = f"a{next(self._ids)}"
+        if isinstance(params, bytes):
+            head = _framing.encode({"jsonrpc": "2.0", "method": method, "id": number})
+            members = [params, self._own_member()] if params else [self._own_member()]
+            text = head[:-1] + b',"params":{' + b",".join(member for member in members if member) + b"}}"
+            return _Request(method, number, text)
         if self.api_handle is not None:
             params = {**params, "api_h": self.api_handle}
-        return {"jsonrpc": "2.0", "method": method, "id": f"a{next(self._ids)}", "params": params}
+        body = {"jsonrpc": "2.0", "method": method, "id": number, "params": params}
+        return _Request(method, number, _framing.encode(body))
 
-    def _exchange(self, requests: Sequence[dict[str, Any]]) -> list[Reply]:
-        body: Any = requests[0] if len(requests) == 1 else list(requests)
-        frame = self._send(body)
+    def _own_member(self) -> bytes:
+        return b"" if self.api_handle is None else b'"api_h":' + _framing.encode(self.api_handle)
+
+    def _exchange(self, requests: Sequence[_Request]) -> list[Reply]:
+        texts = [request.text for request in requests]
+        frame = self._send(texts[0] if len(texts) == 1 else b"[" + b",".join(texts) + b"]")
         try:
             answer = _framing.decode(frame)
         except ValueError as error:
@@ -95,8 +111,7 @@ class Rpc:
             return [self._reply(request, answers[0] if answers else None) for request in requests]
         return [self._settle(request, item) for request, item in zip(requests, answers, strict=True)]
 
-    def _send(self, body: Any) -> bytes:
-        text = _framing.encode(body)
+    def _send(self, text: bytes) -> bytes:
         frame = _framing.pack(text) if len(text) >= ZIP_BYTES_MIN else text
         with self._lock:
             self.trace("request", text)
@@ -104,25 +119,25 @@ class Rpc:
             self.trace("reply", answer)
         return answer
 
-    def _settle(self, request: dict[str, Any], answer: Any) -> Reply:
+    def _settle(self, request: _Request, answer: Any) -> Reply:
         """Turn an answer into a reply, asking again where the server says so."""
         reply = self._reply(request, answer)
         deadline = time.monotonic() + self._task_timeout_s
         while reply.error is not None and reply.error.code in (_TRY_AGAIN, _IN_PROGRESS):
             if time.monotonic() > deadline:
-                raise STLTimeoutError(self._task_timeout_s, f"'{request['method']}' on the server")
+                raise STLTimeoutError(self._task_timeout_s, f"'{request.method}' on the server")
             time.sleep(_RETRY_INTERVAL_S)
             if reply.error.code == _IN_PROGRESS:
                 request = self._request("get_async_results", {"ticket_id": int(reply.error.text)})
             reply = self._ask_again(request)
         return reply
 
-    def _ask_again(self, request: dict[str, Any]) -> Reply:
-        answer = _framing.decode(self._send(request))
+    def _ask_again(self, request: _Request) -> Reply:
+        answer = _framing.decode(self._send(request.text))
         return self._reply(request, answer[0] if isinstance(answer, list) and answer else answer)
 
-    def _reply(self, request: dict[str, Any], answer: Any) -> Reply:
-        method = str(request["method"])
+    def _reply(self, request: _Request, answer: Any) -> Reply:
+        method = request.method
         if not isinstance(answer, dict) or not ("result" in answer or "error" in answer):
             raise STLConnectionError(
                 f"the answer of {self._transport.address} to '{method}' has neither a result nor an error: "
@@ -130,7 +145,7 @@ class Rpc:
             )
         if "error" in answer:
             return Reply(method, error=_error(method, answer["error"]))
-        if answer.get("id") != request["id"]:
+        if answer.get("id") != request.number:
             raise STLConnectionError(
                 f"the answer of {self._transport.address} to '{method}' belongs to another request: "
                 f"connect again"
@@ -145,11 +160,12 @@ def _error(method: str, error: Any) -> STLRpcError:
     return STLRpcError(method, code if isinstance(code, int) else 0, str(text))
 
 
-def _split(requests: Sequence[dict[str, Any]]) -> Iterable[list[dict[str, Any]]]:
-    chunk: list[dict[str, Any]] = []
+def _split(requests: Iterable[_Request]) -> Iterable[list[_Request]]:
+    """The requests of one message each time; they are made only when their turn comes."""
+    chunk: list[_Request] = []
     chunk_bytes = 0
     for request in requests:
-        request_bytes = len(_framing.encode(request)) + 1
+        request_bytes = len(request.text) + 1
         if chunk and chunk_bytes + request_bytes > BATCH_BYTES_MAX:
             yield chunk
             chunk, chunk_bytes = [], 0
