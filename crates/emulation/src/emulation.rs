@@ -1,0 +1,436 @@
+//! The emulation: namespaces and their clients, frames, timers and events given to plugins.
+
+use std::collections::VecDeque;
+
+use allosaur_engine::rng::Lcg;
+use allosaur_engine::time::Nanos;
+use rustc_hash::FxHashMap;
+use serde_json::{Map, Value};
+
+use crate::client::{Client, ClientId};
+use crate::counters::Counters;
+use crate::frame::{self, Frame, KINDS};
+use crate::namespace::{Namespace, NamespaceKey};
+use crate::params::RpcError;
+use crate::plugin::{
+    Context, Pending, Plugin, PluginError, PluginId, PluginSlots, Shared, Timeout,
+};
+use crate::plugins::PLUGINS;
+use crate::slab::Slab;
+use crate::timers::Timers;
+use crate::transmit::{Transmit, TxQueue};
+
+/// What an emulation begins with.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Of its random numbers.
+    pub seed: u32,
+    /// What to add to the time that it is given for the time since 1970.
+    pub unix_offset: Nanos,
+    /// Random numbers that shall have a value, by what they are for: for tests against recordings.
+    pub pinned: Vec<(&'static str, u64)>,
+}
+
+crate::counters! {
+    /// Counters of namespaces.
+    pub(crate) struct NamespaceCounters: u64, "ctx" {
+        added: "addNs", "add ns", "ops", Info;
+        removed: "removeNs", "remove ns", "ops", Info;
+        active: "activeNs", "active ns", "ops", Info;
+    }
+}
+
+/// A namespace with its plugins.
+pub(crate) struct Entry {
+    pub(crate) namespace: Namespace,
+    pub(crate) plugins: PluginSlots,
+    /// Plugins that a client gets when its request names none.
+    pub(crate) client_defaults: Map<String, Value>,
+}
+
+/// All emulated clients of a server. See the [crate](crate) for how to drive it.
+pub struct Emulation {
+    pub(crate) namespaces: Slab<Box<Entry>>,
+    pub(crate) by_key: FxHashMap<NamespaceKey, u32>,
+    pub(crate) namespace_defaults: Map<String, Value>,
+    pub(crate) shared: Shared,
+    pub(crate) counters: NamespaceCounters,
+    /// Changes with every namespace that comes or goes.
+    pub(crate) epoch: u64,
+    /// Which plugin takes each kind of frame.
+    takers: [Option<PluginId>; KINDS],
+    rx_packets: u64,
+    rx_octets: u64,
+}
+
+impl Emulation {
+    /// An emulation without namespaces, at time `now`.
+    pub fn new(settings: Settings, now: Nanos) -> Emulation {
+        Emulation {
+            namespaces: Slab::default(),
+            by_key: FxHashMap::default(),
+            namespace_defaults: Map::new(),
+            shared: Shared {
+                timers: Timers::new(now),
+                tx: TxQueue::default(),
+                events: VecDeque::new(),
+                rng: Lcg::new(settings.seed),
+                pinned: settings.pinned,
+                unix_offset: settings.unix_offset,
+            },
+            counters: NamespaceCounters::default(),
+            epoch: 0,
+            takers: takers(),
+            rx_packets: 0,
+            rx_octets: 0,
+        }
+    }
+
+    /// Gives a frame that arrived at a port to the plugin that it is for.
+    pub fn handle_frame(&mut self, now: Nanos, port: u16, bytes: &[u8]) {
+        self.rx_packets += 1;
+        self.rx_octets += bytes.len() as u64;
+        let layout = frame::parse(bytes);
+        let Some(kind) = frame::kind(bytes, &layout) else {
+            return;
+        };
+        let key = frame::key(port, bytes, &layout);
+        let index = self.by_key.get(&key).copied();
+        if let (Some(index), Some(plugin)) = (index, self.takers[kind as usize]) {
+            let frame = Frame {
+                bytes,
+                layout: &layout,
+                kind,
+            };
+            self.run(now, index, plugin, |plugin, context| {
+                plugin.handle_frame(context, &frame);
+            });
+        }
+    }
+
+    /// Does what is due by `now`.
+    pub fn handle_timeout(&mut self, now: Nanos) {
+        while let Some((timer, owner)) = self.shared.timers.pop_due(now) {
+            let client = (owner.client != u32::MAX).then_some(ClientId(owner.client));
+            let Some(entry) = self.namespaces.get(owner.namespace) else {
+                continue;
+            };
+            let clients = &entry.namespace.clients;
+            let is_gone = client.is_some_and(|client| {
+                clients.get(client).is_none()
+                    || clients.generation(client) as u16 != owner.client_generation
+            });
+            if is_gone {
+                continue;
+            }
+            let timeout = Timeout {
+                timer,
+                client,
+                tag: owner.tag,
+            };
+            let plugin = PluginId(owner.plugin);
+            self.run(now, owner.namespace, plugin, |plugin, context| {
+                plugin.handle_timeout(context, timeout);
+            });
+        }
+    }
+
+    /// When to call [`Emulation::handle_timeout`]; not later than the earliest timer.
+    pub fn poll_timeout(&self) -> Option<Nanos> {
+        self.shared.timers.next_due()
+    }
+
+    /// The next frame to send. Call it until there is none.
+    #[inline]
+    pub fn poll_transmit(&mut self) -> Option<Transmit<'_>> {
+        self.shared.tx.pop()
+    }
+
+    /// Adds a namespace with plugins, by their init JSON. One that cannot be made is an error; the
+    /// namespace stays, with those before it.
+    ///
+    /// # Errors
+    /// When it is there already, or a plugin is unknown or refuses its init JSON.
+    pub(crate) fn add_namespace(
+        &mut self,
+        now: Nanos,
+        key: NamespaceKey,
+        plugins: &Map<String, Value>,
+    ) -> Result<(), RpcError> {
+        if self.by_key.contains_key(&key) {
+            return Err(RpcError::new(format!(
+                "error there is already a namespace for this tunnel {key}"
+            )));
+        }
+        let index = self.namespaces.insert(Box::new(Entry {
+            namespace: Namespace::new(key),
+            plugins: PluginSlots::default(),
+            client_defaults: Map::new(),
+        }));
+        self.by_key.insert(key, index);
+        self.counters.added += 1;
+        self.counters.active += 1;
+        self.epoch += 1;
+        for (name, init) in plugins {
+            let id = plugin_id(name)?;
+            self.create_plugin(now, index, id, init)?;
+        }
+        Ok(())
+    }
+
+    /// Removes a namespace without clients.
+    ///
+    /// # Errors
+    /// When it is not there, or has clients.
+    pub(crate) fn remove_namespace(
+        &mut self,
+        now: Nanos,
+        key: &NamespaceKey,
+    ) -> Result<(), RpcError> {
+        let index = *self
+            .by_key
+            .get(key)
+            .ok_or_else(|| RpcError::new(" error can't find a valid namespace for this tunnel"))?;
+        let entry = self.namespaces.get(index).expect("the index is right");
+        if !entry.namespace.clients.is_empty() {
+            return Err(RpcError::new(format!(
+                "ns with tunnel {key}\n still has active clients, remove them"
+            )));
+        }
+        for id in ids(entry.plugins.set()) {
+            self.run(now, index, id, |plugin, context| plugin.remove(context));
+        }
+        self.by_key.remove(key);
+        self.namespaces.remove(index);
+        self.counters.removed += 1;
+        self.counters.active = self.counters.active.saturating_sub(1);
+        self.epoch += 1;
+        Ok(())
+    }
+
+    /// Makes a plugin of a namespace, unless it is there.
+    pub(crate) fn create_plugin(
+        &mut self,
+        now: Nanos,
+        index: u32,
+        id: PluginId,
+        init: &Value,
+    ) -> Result<(), RpcError> {
+        let Some(entry) = self.namespaces.get_mut(index) else {
+            return Ok(());
+        };
+        if entry.plugins.set() & 1 << id.0 != 0 {
+            return Ok(());
+        }
+        let spec = PLUGINS[usize::from(id.0)];
+        let mut context = Context {
+            now,
+            namespace: &mut entry.namespace,
+            plugins: &mut entry.plugins,
+            shared: &mut self.shared,
+            index,
+            plugin: id,
+        };
+        let made = (spec.create)(&mut context, init);
+        let plugin = made.map_err(|error| not_created(spec.name, &error))?;
+        entry.plugins.put(id, plugin);
+        self.deliver(now);
+        Ok(())
+    }
+
+    /// Adds a client with plugins, by their init JSON. When one refuses, the client is not added.
+    ///
+    /// # Errors
+    /// When an address is taken, or a plugin is unknown or refuses.
+    pub(crate) fn add_client(
+        &mut self,
+        now: Nanos,
+        index: u32,
+        client: Client,
+        plugins: &Map<String, Value>,
+    ) -> Result<ClientId, RpcError> {
+        let mut list = Vec::with_capacity(plugins.len());
+        for (name, init) in plugins {
+            list.push((plugin_id(name)?, init));
+        }
+        let entry = self.namespaces.get_mut(index).expect("the caller found it");
+        let id = entry.namespace.clients.insert(client);
+        for (plugin, init) in list {
+            let made = self.create_plugin(now, index, plugin, &Value::Null);
+            let added = made.and_then(|()| self.add_plugin(now, index, plugin, id, init));
+            if let Err(error) = added {
+                self.remove_client(now, index, id);
+                return Err(error);
+            }
+        }
+        self.deliver(now);
+        Ok(id)
+    }
+
+    /// Gives a client a plugin that its namespace has.
+    fn add_plugin(
+        &mut self,
+        now: Nanos,
+        index: u32,
+        plugin: PluginId,
+        id: ClientId,
+        init: &Value,
+    ) -> Result<(), RpcError> {
+        let spec = PLUGINS[usize::from(plugin.0)];
+        self.set_plugin(index, id, plugin, true);
+        let added = self.run_quietly(now, index, plugin, |plugin, context| {
+            plugin.add_client(context, id, init)
+        });
+        match added {
+            Some(Err(error)) => {
+                self.set_plugin(index, id, plugin, false);
+                Err(not_created(spec.name, &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn set_plugin(&mut self, index: u32, id: ClientId, plugin: PluginId, has: bool) {
+        let entry = self.namespaces.get_mut(index);
+        if let Some(client) = entry.and_then(|entry| entry.namespace.clients.get_mut(id)) {
+            client.plugins &= !(1 << plugin.0);
+            client.plugins |= u32::from(has) << plugin.0;
+        }
+    }
+
+    /// Removes a client.
+    pub(crate) fn remove_client(&mut self, now: Nanos, index: u32, id: ClientId) {
+        let entry = self.namespaces.get(index);
+        let client = entry.and_then(|entry| entry.namespace.clients.get(id));
+        let plugins = client.map_or(0, |client| client.plugins);
+        for plugin in ids(plugins) {
+            self.run_quietly(now, index, plugin, |plugin, context| {
+                plugin.remove_client(context, id);
+            });
+        }
+        if let Some(entry) = self.namespaces.get_mut(index) {
+            entry.namespace.clients.remove(id);
+        }
+        self.deliver(now);
+    }
+
+    /// Runs a plugin of a namespace, and then those that it told something.
+    pub(crate) fn run<R>(
+        &mut self,
+        now: Nanos,
+        index: u32,
+        id: PluginId,
+        run: impl FnOnce(&mut dyn Plugin, &mut Context<'_>) -> R,
+    ) -> Option<R> {
+        let result = self.run_quietly(now, index, id, run);
+        if !self.shared.events.is_empty() {
+            self.deliver(now);
+        }
+        result
+    }
+
+    /// Runs a plugin of a namespace; its events wait.
+    #[inline]
+    fn run_quietly<R>(
+        &mut self,
+        now: Nanos,
+        index: u32,
+        id: PluginId,
+        run: impl FnOnce(&mut dyn Plugin, &mut Context<'_>) -> R,
+    ) -> Option<R> {
+        let entry = self.namespaces.get_mut(index)?;
+        let mut plugin = entry.plugins.take(id)?;
+        let mut context = Context {
+            now,
+            namespace: &mut entry.namespace,
+            plugins: &mut entry.plugins,
+            shared: &mut self.shared,
+            index,
+            plugin: id,
+        };
+        let result = run(&mut *plugin, &mut context);
+        entry.plugins.put(id, plugin);
+        Some(result)
+    }
+
+    /// Gives events to those that they are for, until there are no more.
+    fn deliver(&mut self, now: Nanos) {
+        while let Some(pending) = self.shared.events.pop_front() {
+            let Pending {
+                namespace, client, ..
+            } = pending;
+            let entry = self.namespaces.get(namespace);
+            let found = entry.and_then(|entry| entry.namespace.clients.get(client));
+            let has = found.map_or(0, |client| client.plugins);
+            let to = match pending.to {
+                Some(id) => has & 1 << id.0,
+                None => has & !(1 << pending.from.0),
+            };
+            for id in ids(to) {
+                self.run_quietly(now, namespace, id, |plugin, context| {
+                    plugin.handle_event(context, client, &pending.event);
+                });
+            }
+        }
+    }
+}
+
+fn not_created(name: &str, error: &PluginError) -> RpcError {
+    let reason = match error.0.as_str() {
+        "" => String::new(),
+        reason => format!(", error: {reason}"),
+    };
+    RpcError::new(format!("could not create plugin '{name}'{reason}"))
+}
+
+/// The plugins of a set, in the order of the list.
+fn ids(set: u32) -> impl Iterator<Item = PluginId> {
+    let all = 0..PLUGINS.len() as u8;
+    all.filter(move |id| set & 1 << id != 0).map(PluginId)
+}
+
+/// The names of the plugins of a set.
+pub(crate) fn names(set: u32) -> Vec<&'static str> {
+    let names = ids(set).map(|id| PLUGINS[usize::from(id.0)].name);
+    names.collect()
+}
+
+/// The plugin of a name.
+pub(crate) fn plugin_id(name: &str) -> Result<PluginId, RpcError> {
+    let place = PLUGINS.iter().position(|spec| spec.name == name);
+    let id = place.map(|place| PluginId(place as u8));
+    id.ok_or_else(|| RpcError::new(format!("plugins-add {name} does not exits ")))
+}
+
+fn takers() -> [Option<PluginId>; KINDS] {
+    let mut takers = [None; KINDS];
+    for (id, spec) in (0..).zip(PLUGINS) {
+        for &kind in spec.frames {
+            takers[kind as usize] = Some(PluginId(id));
+        }
+    }
+    takers
+}
+
+crate::counters! {
+    /// Frames that came and went.
+    pub(crate) struct VethCounters: u64, "veth" {
+        tx_packets: "TxPkts", "tx packets", "pkts", Info;
+        tx_octets: "TxBytes", "tx bytes", "bytes", Info;
+        rx_packets: "RxPkts", "rx packets", "pkts", Info;
+        rx_octets: "RxBytes", "rx bytes", "bytes", Info;
+    }
+}
+
+impl Emulation {
+    /// The tables of `ctx_cnt`.
+    pub(crate) fn tables(&self) -> Vec<Box<dyn Counters>> {
+        let veth = VethCounters {
+            tx_packets: self.shared.tx.packets,
+            tx_octets: self.shared.tx.octets,
+            rx_packets: self.rx_packets,
+            rx_octets: self.rx_octets,
+        };
+        vec![Box::new(self.counters.clone()), Box::new(veth)]
+    }
+}

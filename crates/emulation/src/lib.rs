@@ -1,0 +1,25 @@
+//! Emulated clients: hosts with addresses and protocols of their own, many thousands behind one port.
+//!
+//! A port has *namespaces*, told apart by VLAN tags; a namespace has *clients*, told apart by MAC
+//! address; *plugins* give them protocols, a folder each in [`plugins`]. Drive an
+//! [`Emulation`](emulation::Emulation) like this: `handle_frame`, `handle_timeout` and
+//! `handle_request` in; after any of them `poll_transmit` until it is empty, and `poll_timeout` for
+//! when to call again. There is no clock, socket or thread here.
+//!
+//! The modules stand in an order, each imports only from those before it: `counters`, `params`,
+//! `slab`, `client`, `namespace`, `frame`, `timers`, `transmit`, `plugin`, `plugins`, `emulation`, `rpc`.
+
+pub mod client;
+pub mod counters;
+pub mod emulation;
+pub mod frame;
+pub mod namespace;
+pub mod params;
+pub mod plugin;
+pub mod plugins;
+pub mod rpc;
+mod slab;
+pub mod timers;
+pub mod transmit;
+
+pub use emulation::{Emulation, Settings};

@@ -1,0 +1,180 @@
+//! Parameters of a request, and the errors that they may have.
+//!
+//! The texts of errors of type are those of the reference, so that scripts that compare them still work.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use allosaur_packet::MacAddress;
+use serde_json::Value;
+
+/// Code of an error in what was asked (JSON-RPC "invalid request").
+pub const INVALID_REQUEST: i32 = -32600;
+/// Code of a method that is not there.
+pub const METHOD_NOT_FOUND: i32 = -32601;
+/// Code of wrong parameters.
+pub const INVALID_PARAMS: i32 = -32602;
+
+/// Why a request was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct RpcError {
+    /// The code of JSON-RPC.
+    pub code: i32,
+    /// What happened, in what, what to do.
+    pub message: String,
+}
+
+impl RpcError {
+    /// What was asked cannot be done.
+    pub fn new(message: impl Into<String>) -> RpcError {
+        RpcError {
+            code: INVALID_REQUEST,
+            message: message.into(),
+        }
+    }
+
+    /// The parameters are wrong.
+    pub fn params(message: impl Into<String>) -> RpcError {
+        RpcError {
+            code: INVALID_PARAMS,
+            message: message.into(),
+        }
+    }
+}
+
+/// The fields of a JSON object, read with their types. What is absent or null has its default.
+#[derive(Clone, Copy, Debug)]
+pub struct Params<'v>(&'v Value);
+
+/// What JSON calls a value, as the reference's errors do.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The error of a value that has another type, by the reference's name of the type.
+pub fn mismatch(value: &Value, wanted: &str) -> RpcError {
+    let kind = match value {
+        Value::Number(number) => format!("number {number}"),
+        other => kind(other).to_owned(),
+    };
+    let kind = match wanted {
+        "bool" | "string" => kind.split(' ').next().unwrap_or_default().to_owned(),
+        _ => kind,
+    };
+    RpcError::new(format!(
+        "json: cannot unmarshal {kind} into Go value of type {wanted}"
+    ))
+}
+
+impl<'v> Params<'v> {
+    /// The parameters in a value; anything that is no object has none.
+    pub fn new(value: &'v Value) -> Params<'v> {
+        Params(value)
+    }
+
+    /// A field; `None` when it is absent or null.
+    pub fn get(self, name: &str) -> Option<&'v Value> {
+        self.0.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A field that is true or false.
+    ///
+    /// # Errors
+    /// When it has another type.
+    pub fn bool_or(self, name: &str, default: bool) -> Result<bool, RpcError> {
+        self.get(name).map_or(Ok(default), |value| {
+            value.as_bool().ok_or_else(|| mismatch(value, "bool"))
+        })
+    }
+
+    /// A field that is a number without sign, of a type such as `uint16`.
+    ///
+    /// # Errors
+    /// When it has another type or does not fit.
+    pub fn number_or<N: TryFrom<u64>>(self, name: &str, default: N) -> Result<N, RpcError> {
+        self.get(name).map_or(Ok(default), |value| {
+            let number = value.as_u64().and_then(|number| N::try_from(number).ok());
+            let wanted = format!("uint{}", 8 * std::mem::size_of::<N>());
+            number.ok_or_else(|| mismatch(value, &wanted))
+        })
+    }
+
+    /// A field that is a list of texts.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn strings(self, name: &str) -> Result<Vec<&'v str>, RpcError> {
+        let Some(value) = self.get(name) else {
+            return Ok(Vec::new());
+        };
+        let items = value
+            .as_array()
+            .ok_or_else(|| mismatch(value, "[]string"))?;
+        let texts = items.iter().map(|item| {
+            let text = item.as_str();
+            text.ok_or_else(|| mismatch(item, "string"))
+        });
+        texts.collect()
+    }
+
+    /// A field that is a text.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn string_or(self, name: &str, default: &'v str) -> Result<&'v str, RpcError> {
+        self.get(name).map_or(Ok(default), |value| {
+            value.as_str().ok_or_else(|| mismatch(value, "string"))
+        })
+    }
+
+    /// A MAC address as a list of six bytes.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn mac(self, name: &str) -> Result<Option<MacAddress>, RpcError> {
+        let value = self.get(name);
+        let parse = |value| bytes(value, "core.MACKey").map(MacAddress);
+        value.map(parse).transpose()
+    }
+
+    /// An IPv4 address as a list of four bytes.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn ipv4(self, name: &str) -> Result<Option<Ipv4Addr>, RpcError> {
+        let value = self.get(name);
+        let parse = |value| bytes::<4>(value, "core.Ipv4Key").map(Ipv4Addr::from);
+        value.map(parse).transpose()
+    }
+
+    /// An IPv6 address as a list of sixteen bytes.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn ipv6(self, name: &str) -> Result<Option<Ipv6Addr>, RpcError> {
+        let value = self.get(name);
+        let parse = |value| bytes::<16>(value, "core.Ipv6Key").map(Ipv6Addr::from);
+        value.map(parse).transpose()
+    }
+}
+
+/// A list of `N` bytes. As in the reference, a shorter list is filled up with zeros, a longer one is cut.
+///
+/// # Errors
+/// When it is no list, or has something else than bytes in it.
+pub fn bytes<const N: usize>(value: &Value, wanted: &str) -> Result<[u8; N], RpcError> {
+    let items = value.as_array().ok_or_else(|| mismatch(value, wanted))?;
+    let mut bytes = [0; N];
+    for (byte, item) in bytes.iter_mut().zip(items) {
+        let number = item.as_u64().and_then(|number| u8::try_from(number).ok());
+        *byte = number.ok_or_else(|| mismatch(item, "uint8"))?;
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,507 @@
+//! What a plugin is, and what it may do.
+//!
+//! A plugin is one object a namespace, which keeps the states of all clients that have it. The
+//! emulation calls it with a [`Context`], by which it reads clients, sends frames, sets timers and
+//! tells other plugins what changed. A [`Spec`] describes it; one list has them all
+//! (`plugins/mod.rs`).
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use allosaur_engine::rng::Lcg;
+use allosaur_engine::time::Nanos;
+use allosaur_packet::MacAddress;
+use allosaur_packet::link::ethernet::EtherType;
+use allosaur_packet::network::ipv4::Ipv4Header;
+use allosaur_packet::network::ipv6::Ipv6Header;
+use serde_json::Value;
+
+use crate::client::{Client, ClientId};
+use crate::frame::{Frame, FrameKind};
+use crate::namespace::Namespace;
+use crate::params::RpcError;
+use crate::timers::{Owner, TimerId, Timers};
+use crate::transmit::TxQueue;
+
+/// A plugin, by its place in the list of plugins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PluginId(pub(crate) u8);
+
+/// Why a plugin was not made; the text is given to the user behind the name of the plugin.
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PluginError(pub String);
+
+impl From<RpcError> for PluginError {
+    fn from(error: RpcError) -> Self {
+        PluginError(error.message)
+    }
+}
+
+/// Whom a method of a plugin is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A namespace (`tun`).
+    Namespace,
+    /// A client of it (`tun` and `mac`).
+    Client,
+}
+
+/// A method of the RPC that a plugin has.
+#[derive(Clone, Copy, Debug)]
+pub struct Method {
+    /// Its name.
+    pub name: &'static str,
+    /// Whom it is about.
+    pub target: Target,
+    /// Whether the caller must give the `api_h` that it got by `api_sync_v2`.
+    pub needs_api: bool,
+}
+
+/// A request for a method of a plugin.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'c> {
+    /// The name of the method.
+    pub method: &'c str,
+    /// The client that it is about, when its target is a client.
+    pub client: Option<ClientId>,
+    /// All parameters.
+    pub params: &'c Value,
+}
+
+/// The description of a plugin.
+#[derive(Debug)]
+pub struct Spec {
+    /// Its name in the RPC.
+    pub name: &'static str,
+    /// Which frames it takes.
+    pub frames: &'static [FrameKind],
+    /// Its methods.
+    pub methods: &'static [Method],
+    /// Makes it for a namespace, from the namespace's init JSON (null when it was not given).
+    pub create: fn(&mut Context<'_>, init: &Value) -> Result<Box<dyn Plugin>, PluginError>,
+}
+
+/// What happened to a client, told to those of its plugins that did not cause it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It has another IPv4 address; this was the old one.
+    Ipv4Changed(Ipv4Addr),
+    /// It has another gateway for IPv4; this was the old one.
+    GatewayIpv4Changed(Ipv4Addr),
+    /// It has another static IPv6 address; this was the old one.
+    Ipv6Changed(Ipv6Addr),
+    /// It has another address by DHCPv6; this was the old one.
+    DhcpIpv6Changed(Ipv6Addr),
+    /// It has another gateway for IPv6; this was the old one.
+    GatewayIpv6Changed(Ipv6Addr),
+    /// Its gateway's MAC address for IPv4 is known, as it was not before.
+    GatewayResolvedIpv4,
+    /// Its gateway's MAC address for IPv6 is known, as it was not before.
+    GatewayResolvedIpv6,
+    /// Another plugin says something to this one alone ([`Context::post`]).
+    Message {
+        /// Who says it.
+        from: PluginId,
+        /// What it means is between the two.
+        token: u64,
+        /// The same.
+        data: Vec<u8>,
+    },
+}
+
+/// A timer that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeout {
+    /// Which one.
+    pub timer: TimerId,
+    /// The client that it was set for.
+    pub client: Option<ClientId>,
+    /// What it was set for.
+    pub tag: u32,
+}
+
+/// A protocol in one namespace, with the states of all its clients. Nothing here may panic,
+/// whatever comes in.
+pub trait Plugin: Any {
+    /// A client gets the plugin, with its init JSON (null when it was not given). The client has its
+    /// addresses. On an error the client is not added.
+    ///
+    /// # Errors
+    /// When the init JSON is wrong.
+    fn add_client(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        init: &Value,
+    ) -> Result<(), PluginError>;
+
+    /// A client goes; it is still there. Timers that were set for it end by themselves.
+    fn remove_client(&mut self, context: &mut Context<'_>, client: ClientId);
+
+    /// A frame arrived, of a kind that the spec names.
+    fn handle_frame(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+        let _ = (context, frame);
+    }
+
+    /// A timer is over.
+    fn handle_timeout(&mut self, context: &mut Context<'_>, timeout: Timeout) {
+        let _ = (context, timeout);
+    }
+
+    /// Something happened to a client that has this plugin.
+    fn handle_event(&mut self, context: &mut Context<'_>, client: ClientId, event: &Event) {
+        let _ = (context, client, event);
+    }
+
+    /// Answers a method of the spec.
+    ///
+    /// # Errors
+    /// When it cannot be done; nothing has changed then.
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+        let _ = context;
+        Err(RpcError::new(format!("no method {}", call.method)))
+    }
+
+    /// The namespace goes; it has no clients any more.
+    fn remove(&mut self, context: &mut Context<'_>) {
+        let _ = context;
+    }
+
+    /// Itself, for [`Context::with_plugin`]: `self`.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+}
+
+/// The plugins of a namespace by number. The one that runs is not there.
+#[derive(Default)]
+pub(crate) struct PluginSlots(Vec<Option<Box<dyn Plugin>>>, u32);
+
+impl PluginSlots {
+    pub(crate) fn take(&mut self, id: PluginId) -> Option<Box<dyn Plugin>> {
+        self.0.get_mut(usize::from(id.0))?.take()
+    }
+
+    /// Puts a plugin to its place.
+    pub(crate) fn put(&mut self, id: PluginId, plugin: Box<dyn Plugin>) {
+        let index = usize::from(id.0);
+        if index >= self.0.len() {
+            self.0.resize_with(index + 1, || None);
+        }
+        self.0[index] = Some(plugin);
+        self.1 |= 1 << id.0;
+    }
+
+    /// Forgets a plugin that was taken.
+    pub(crate) fn forget(&mut self, id: PluginId) {
+        self.1 &= !(1 << id.0);
+    }
+
+    /// Which there are, a bit each; the one that runs too.
+    pub(crate) fn set(&self) -> u32 {
+        self.1
+    }
+}
+
+/// An event on its way to plugins.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) namespace: u32,
+    pub(crate) client: ClientId,
+    pub(crate) from: PluginId,
+    /// The only plugin to get it; all others of the client if there is none.
+    pub(crate) to: Option<PluginId>,
+    pub(crate) event: Event,
+}
+
+/// What all namespaces share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) timers: Timers,
+    pub(crate) tx: TxQueue,
+    pub(crate) events: VecDeque<Pending>,
+    pub(crate) rng: Lcg,
+    /// Draws that a test wants to be what they were in a recording.
+    pub(crate) pinned: Vec<(&'static str, u64)>,
+    /// What to add to `now` for the time since 1970.
+    pub(crate) unix_offset: Nanos,
+}
+
+/// What a plugin sees and may do while it runs.
+pub struct Context<'c> {
+    /// The time.
+    pub now: Nanos,
+    /// The namespace, with its clients.
+    pub namespace: &'c mut Namespace,
+    pub(crate) plugins: &'c mut PluginSlots,
+    pub(crate) shared: &'c mut Shared,
+    pub(crate) index: u32,
+    pub(crate) plugin: PluginId,
+}
+
+/// Bytes of Ethernet's addresses.
+const MACS: usize = 12;
+
+/// Frames.
+impl Context<'_> {
+    /// Sends a frame with the namespace's tags; `payload` bytes of zeros follow the EtherType, which
+    /// the caller writes.
+    #[inline]
+    pub fn send(
+        &mut self,
+        source: MacAddress,
+        destination: MacAddress,
+        ether_type: EtherType,
+        payload: usize,
+    ) -> &mut [u8] {
+        let tags = self.namespace.tags();
+        let header = MACS + tags.len() + 2;
+        let port = self.namespace.key().port;
+        let frame = self.shared.tx.push(port, header + payload);
+        frame[..6].copy_from_slice(&destination.octets());
+        frame[6..MACS].copy_from_slice(&source.octets());
+        frame[MACS..header - 2].copy_from_slice(tags);
+        frame[header - 2..header].copy_from_slice(&ether_type.0.to_be_bytes());
+        &mut frame[header..]
+    }
+
+    /// Sends an IPv4 packet; the caller writes the `payload` bytes behind its header. Length and
+    /// header checksum are filled in; identification is that of `header`.
+    ///
+    /// # Panics
+    /// When the packet is longer than 65,535 bytes.
+    pub fn send_ipv4(
+        &mut self,
+        source: MacAddress,
+        destination: MacAddress,
+        header: &Ipv4Header,
+        payload: usize,
+    ) -> &mut [u8] {
+        let bytes = header.buffer_len() + payload;
+        let header = Ipv4Header {
+            total_bytes: u16::try_from(bytes).expect("a packet has at most 65,535 bytes"),
+            ..*header
+        };
+        let packet = self.send(source, destination, EtherType::IPV4, bytes);
+        header.emit(packet);
+        &mut packet[header.buffer_len()..]
+    }
+
+    /// Sends an IPv6 packet; the caller writes the `payload` bytes behind its header. The length is
+    /// filled in.
+    ///
+    /// # Panics
+    /// When the payload is longer than 65,535 bytes.
+    pub fn send_ipv6(
+        &mut self,
+        source: MacAddress,
+        destination: MacAddress,
+        header: &Ipv6Header,
+        payload: usize,
+    ) -> &mut [u8] {
+        let header = Ipv6Header {
+            payload_bytes: u16::try_from(payload).expect("a payload has at most 65,535 bytes"),
+            ..*header
+        };
+        let bytes = header.buffer_len() + payload;
+        let packet = self.send(source, destination, EtherType::IPV6, bytes);
+        header.emit(packet);
+        &mut packet[header.buffer_len()..]
+    }
+
+    /// Sends a copy of a whole frame, as it is; the caller may change it.
+    #[inline]
+    pub fn send_copy(&mut self, frame: &[u8]) -> &mut [u8] {
+        let port = self.namespace.key().port;
+        let copy = self.shared.tx.push(port, frame.len());
+        copy.copy_from_slice(frame);
+        copy
+    }
+}
+
+/// Time and chance.
+impl Context<'_> {
+    /// Sets a timer `delay` from now, for a client or for the namespace. `tag` comes back with it.
+    pub fn set_timer(&mut self, delay: Nanos, client: Option<ClientId>, tag: u32) -> TimerId {
+        let generation = client.map_or(0, |client| self.namespace.clients.generation(client));
+        let owner = Owner {
+            namespace: self.index,
+            client: client.map_or(u32::MAX, |client| client.0),
+            client_generation: generation as u16,
+            plugin: self.plugin.0,
+            tag,
+        };
+        self.shared
+            .timers
+            .set(self.now.saturating_add(delay), owner)
+    }
+
+    /// Cancels a timer; does nothing when it is over. Returns whether it was set.
+    pub fn cancel_timer(&mut self, timer: TimerId) -> bool {
+        self.shared.timers.cancel(timer)
+    }
+
+    /// A random number of 32 bits. The name says what it is for: a test gives the one of a
+    /// recording by it.
+    pub fn draw(&mut self, what: &'static str) -> u32 {
+        let pinned = &self.shared.pinned;
+        let pin = pinned.iter().find(|(name, _)| *name == what);
+        pin.map_or_else(
+            || self.shared.rng.next31() << 1 ^ self.shared.rng.next31(),
+            |&(_, value)| value as u32,
+        )
+    }
+
+    /// The time since 1970.
+    pub fn unix_time(&self) -> Nanos {
+        self.now.wrapping_add(self.shared.unix_offset)
+    }
+}
+
+/// Clients.
+impl Context<'_> {
+    /// A client.
+    #[inline]
+    pub fn client(&self, id: ClientId) -> Option<&Client> {
+        self.namespace.clients.get(id)
+    }
+
+    /// Whether a client has this plugin.
+    #[inline]
+    pub fn has_this(&self, id: ClientId) -> bool {
+        let client = self.namespace.clients.get(id);
+        client.is_some_and(|client| client.plugins & 1 << self.plugin.0 != 0)
+    }
+
+    /// Gives a client another IPv4 address, and tells its other plugins. Unspecified takes it away.
+    /// Returns false when another client has it; nothing changes then.
+    pub fn set_ipv4(&mut self, id: ClientId, address: Ipv4Addr) -> bool {
+        let clients = &mut self.namespace.clients;
+        if !address.is_unspecified() && clients.by_ipv4(address).is_some_and(|other| other != id) {
+            return false;
+        }
+        let Some(client) = clients.get_mut(id) else {
+            return false;
+        };
+        let old = std::mem::replace(&mut client.ipv4, address);
+        if old != address {
+            clients.index_ipv4(old, address, id);
+            self.publish(id, Event::Ipv4Changed(old));
+        }
+        true
+    }
+
+    /// Gives a client another gateway for IPv4, and tells its other plugins.
+    pub fn set_gateway_ipv4(&mut self, id: ClientId, address: Ipv4Addr) {
+        if let Some(client) = self.namespace.clients.get_mut(id) {
+            let old = std::mem::replace(&mut client.gateway_ipv4, address);
+            if old != address {
+                self.publish(id, Event::GatewayIpv4Changed(old));
+            }
+        }
+    }
+
+    /// Gives a client another address by DHCPv6, and tells its other plugins. Unspecified takes it
+    /// away. Returns false when another client has it.
+    pub fn set_dhcp_ipv6(&mut self, id: ClientId, address: Ipv6Addr) -> bool {
+        let clients = &mut self.namespace.clients;
+        if !address.is_unspecified() && clients.by_ipv6(address).is_some_and(|other| other != id) {
+            return false;
+        }
+        let Some(client) = clients.get_mut(id) else {
+            return false;
+        };
+        let old = std::mem::replace(&mut client.dhcp_ipv6, address);
+        if old != address {
+            clients.index_ipv6(old, address, id);
+            self.publish(id, Event::DhcpIpv6Changed(old));
+        }
+        true
+    }
+
+    /// Gives a client another gateway for IPv6, and tells its other plugins.
+    pub fn set_gateway_ipv6(&mut self, id: ClientId, address: Ipv6Addr) {
+        if let Some(client) = self.namespace.clients.get_mut(id) {
+            let old = std::mem::replace(&mut client.gateway_ipv6, address);
+            if old != address {
+                self.publish(id, Event::GatewayIpv6Changed(old));
+            }
+        }
+    }
+
+    /// Says what the MAC address of a client's gateway for IPv4 is, or that it is not known any
+    /// more. The other plugins are told when it becomes known. A forced one stays.
+    pub fn set_gateway_mac_ipv4(&mut self, id: ClientId, mac: Option<MacAddress>) {
+        if let Some(client) = self.namespace.clients.get_mut(id) {
+            let mac = client.forced_mac_ipv4.or(mac);
+            let old = std::mem::replace(&mut client.gateway_mac_ipv4, mac);
+            if old.is_none() && mac.is_some() {
+                self.publish(id, Event::GatewayResolvedIpv4);
+            }
+        }
+    }
+
+    /// As [`Context::set_gateway_mac_ipv4`], for IPv6.
+    pub fn set_gateway_mac_ipv6(&mut self, id: ClientId, mac: Option<MacAddress>) {
+        if let Some(client) = self.namespace.clients.get_mut(id) {
+            let mac = client.forced_mac_ipv6.or(mac);
+            let old = std::mem::replace(&mut client.gateway_mac_ipv6, mac);
+            if old.is_none() && mac.is_some() {
+                self.publish(id, Event::GatewayResolvedIpv6);
+            }
+        }
+    }
+}
+
+/// Other plugins.
+impl Context<'_> {
+    /// Tells all other plugins of a client, once the one that runs has returned.
+    pub fn publish(&mut self, client: ClientId, event: Event) {
+        self.shared.events.push_back(Pending {
+            namespace: self.index,
+            client,
+            from: self.plugin,
+            to: None,
+            event,
+        });
+    }
+
+    /// Tells one plugin something about a client, once the one that runs has returned.
+    pub fn post(&mut self, to: PluginId, client: ClientId, token: u64, data: Vec<u8>) {
+        let from = self.plugin;
+        self.shared.events.push_back(Pending {
+            namespace: self.index,
+            client,
+            from,
+            to: Some(to),
+            event: Event::Message { from, token, data },
+        });
+    }
+
+    /// The plugin that runs.
+    pub fn this(&self) -> PluginId {
+        self.plugin
+    }
+
+    /// Calls another plugin of the namespace, such as a transport to send by. `None` when the
+    /// namespace does not have it, or it is one that is running.
+    pub fn with_plugin<P: Plugin, R>(
+        &mut self,
+        id: PluginId,
+        run: impl FnOnce(&mut P, &mut Context<'_>) -> R,
+    ) -> Option<R> {
+        let mut plugin = self.plugins.take(id)?;
+        let mut context = Context {
+            now: self.now,
+            namespace: self.namespace,
+            plugins: self.plugins,
+            shared: self.shared,
+            index: self.index,
+            plugin: id,
+        };
+        let other = plugin.as_any_mut().downcast_mut::<P>();
+        let result = other.map(|other| run(other, &mut context));
+        self.plugins.put(id, plugin);
+        result
+    }
+}
