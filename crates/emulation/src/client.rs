@@ -31,10 +31,14 @@ pub struct Client {
     pub gateway_ipv6: Ipv6Addr,
     /// The IPv6 address that DHCPv6 gave it.
     pub dhcp_ipv6: Ipv6Addr,
-    /// The gateway's MAC address for IPv4 that the user gave; it is not asked for.
-    pub forced_mac_ipv4: Option<MacAddress>,
+    /// The gateway's MAC address for IPv4 that the user gave.
+    pub given_mac_ipv4: MacAddress,
     /// The same for IPv6.
-    pub forced_mac_ipv6: Option<MacAddress>,
+    pub given_mac_ipv6: MacAddress,
+    /// Whether `given_mac_ipv4` is the gateway's, so that it is not asked for.
+    pub is_forced_ipv4: bool,
+    /// The same for IPv6.
+    pub is_forced_ipv6: bool,
     /// The gateway's MAC address for IPv4, forced or resolved.
     pub gateway_mac_ipv4: Option<MacAddress>,
     /// The gateway's MAC address for IPv6, forced or resolved.
@@ -54,12 +58,24 @@ impl Client {
             ipv6: Ipv6Addr::UNSPECIFIED,
             gateway_ipv6: Ipv6Addr::UNSPECIFIED,
             dhcp_ipv6: Ipv6Addr::UNSPECIFIED,
-            forced_mac_ipv4: None,
-            forced_mac_ipv6: None,
+            given_mac_ipv4: MacAddress::ZERO,
+            given_mac_ipv6: MacAddress::ZERO,
+            is_forced_ipv4: false,
+            is_forced_ipv6: false,
             gateway_mac_ipv4: None,
             gateway_mac_ipv6: None,
             plugins: 0,
         }
+    }
+
+    /// The gateway's MAC address for IPv4 if the user forced it; it is not asked for then.
+    pub fn forced_mac_ipv4(&self) -> Option<MacAddress> {
+        self.is_forced_ipv4.then_some(self.given_mac_ipv4)
+    }
+
+    /// The same for IPv6.
+    pub fn forced_mac_ipv6(&self) -> Option<MacAddress> {
+        self.is_forced_ipv6.then_some(self.given_mac_ipv6)
     }
 
     /// Its IPv6 address with the EUI-64 of its MAC address behind a prefix of 64 bits.

@@ -1,15 +1,15 @@
 //! The emulation: namespaces and their clients, frames, timers and events given to plugins.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use allosaur_engine::rng::Lcg;
-use allosaur_engine::time::Nanos;
+use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 use crate::client::{Client, ClientId};
-use crate::counters::Counters;
-use crate::frame::{self, Frame, KINDS};
+use crate::frame::{self, Frame, KINDS, ParserCounters};
+use crate::iter::Cursor;
 use crate::namespace::{Namespace, NamespaceKey};
 use crate::params::RpcError;
 use crate::plugin::{
@@ -45,22 +45,32 @@ pub(crate) struct Entry {
     pub(crate) namespace: Namespace,
     pub(crate) plugins: PluginSlots,
     /// Plugins that a client gets when its request names none.
-    pub(crate) client_defaults: Map<String, Value>,
+    pub(crate) client_defaults: Option<Map<String, Value>>,
+    /// How far the reader of its clients is.
+    pub(crate) cursor: Cursor<ClientId>,
 }
 
 /// All emulated clients of a server. See the [crate](crate) for how to drive it.
 pub struct Emulation {
     pub(crate) namespaces: Slab<Box<Entry>>,
     pub(crate) by_key: FxHashMap<NamespaceKey, u32>,
-    pub(crate) namespace_defaults: Map<String, Value>,
+    pub(crate) namespace_defaults: Option<Map<String, Value>>,
     pub(crate) shared: Shared,
     pub(crate) counters: NamespaceCounters,
     /// Changes with every namespace that comes or goes.
     pub(crate) epoch: u64,
     /// Which plugin takes each kind of frame.
     takers: [Option<PluginId>; KINDS],
-    rx_packets: u64,
-    rx_octets: u64,
+    /// How far the reader of the namespaces is.
+    pub(crate) cursor: Cursor<u32>,
+    pub(crate) parser: ParserCounters,
+    pub(crate) veth: VethCounters,
+    pub(crate) timer_counters: TimerCounters,
+    pub(crate) usage: Usage,
+    pub(crate) api_handle: String,
+    /// Whether somebody asked for the handle.
+    pub(crate) is_synced: bool,
+    pub(crate) shutdown_at: Option<Nanos>,
 }
 
 impl Emulation {
@@ -69,7 +79,7 @@ impl Emulation {
         Emulation {
             namespaces: Slab::default(),
             by_key: FxHashMap::default(),
-            namespace_defaults: Map::new(),
+            namespace_defaults: None,
             shared: Shared {
                 timers: Timers::new(now),
                 tx: TxQueue::default(),
@@ -81,17 +91,35 @@ impl Emulation {
             counters: NamespaceCounters::default(),
             epoch: 0,
             takers: takers(),
-            rx_packets: 0,
-            rx_octets: 0,
+            cursor: Cursor::Stopped,
+            parser: ParserCounters::default(),
+            veth: VethCounters::default(),
+            timer_counters: TimerCounters::default(),
+            usage: Usage::new(now),
+            api_handle: api_handle(settings.seed),
+            is_synced: false,
+            shutdown_at: None,
         }
+    }
+
+    /// What the process has used, for the resource monitor: time of the CPU since it started, and
+    /// memory.
+    pub fn set_usage(&mut self, cpu_time: Nanos, rss_bytes: u64) {
+        self.usage.cpu_time = cpu_time;
+        self.usage.rss_bytes = rss_bytes;
+    }
+
+    /// When the user wants the emulation to end, if it was asked to.
+    pub fn poll_shutdown(&self) -> Option<Nanos> {
+        self.shutdown_at
     }
 
     /// Gives a frame that arrived at a port to the plugin that it is for.
     pub fn handle_frame(&mut self, now: Nanos, port: u16, bytes: &[u8]) {
-        self.rx_packets += 1;
-        self.rx_octets += bytes.len() as u64;
+        self.veth.rx_packets += 1;
+        self.veth.rx_octets += bytes.len() as u64;
         let layout = frame::parse(bytes);
-        let Some(kind) = frame::kind(bytes, &layout) else {
+        let Some(kind) = frame::kind(bytes, &layout, &mut self.parser) else {
             return;
         };
         let key = frame::key(port, bytes, &layout);
@@ -135,12 +163,26 @@ impl Emulation {
         }
     }
 
-    /// When to call [`Emulation::handle_timeout`]; not later than the earliest timer.
+    /// When to call [`Emulation::handle_timeout`]; not later than the earliest timer. At once while
+    /// frames wait.
     pub fn poll_timeout(&self) -> Option<Nanos> {
+        if self.shared.tx.is_waiting() {
+            return Some(0);
+        }
         self.shared.timers.next_due()
     }
 
-    /// The next frame to send. Call it until there is none.
+    /// The ports that have namespaces, each once.
+    pub fn ports(&self) -> BTreeSet<u16> {
+        self.by_key.keys().map(|key| key.port).collect()
+    }
+
+    /// Whether frames wait to be sent.
+    pub fn has_transmit(&self) -> bool {
+        self.shared.tx.is_waiting()
+    }
+
+    /// The next frame to send. Call it until there is none; those that are not taken wait.
     #[inline]
     pub fn poll_transmit(&mut self) -> Option<Transmit<'_>> {
         self.shared.tx.pop()
@@ -159,13 +201,14 @@ impl Emulation {
     ) -> Result<(), RpcError> {
         if self.by_key.contains_key(&key) {
             return Err(RpcError::new(format!(
-                "error there is already a namespace for this tunnel {key}"
+                " error there is a valid namespace for this tunnel: {key}\n, can't add it "
             )));
         }
         let index = self.namespaces.insert(Box::new(Entry {
             namespace: Namespace::new(key),
             plugins: PluginSlots::default(),
-            client_defaults: Map::new(),
+            client_defaults: None,
+            cursor: Cursor::Stopped,
         }));
         self.by_key.insert(key, index);
         self.counters.added += 1;
@@ -238,10 +281,11 @@ impl Emulation {
         Ok(())
     }
 
-    /// Adds a client with plugins, by their init JSON. When one refuses, the client is not added.
+    /// Adds a client with plugins, by their init JSON. When one is unknown or refuses, the client
+    /// stays without it and those behind it.
     ///
     /// # Errors
-    /// When an address is taken, or a plugin is unknown or refuses.
+    /// When a plugin is unknown or refuses.
     pub(crate) fn add_client(
         &mut self,
         now: Nanos,
@@ -249,22 +293,56 @@ impl Emulation {
         client: Client,
         plugins: &Map<String, Value>,
     ) -> Result<ClientId, RpcError> {
-        let mut list = Vec::with_capacity(plugins.len());
-        for (name, init) in plugins {
-            list.push((plugin_id(name)?, init));
-        }
+        let (forced_ipv4, forced_ipv6) = (client.forced_mac_ipv4(), client.forced_mac_ipv6());
         let entry = self.namespaces.get_mut(index).expect("the caller found it");
         let id = entry.namespace.clients.insert(client);
-        for (plugin, init) in list {
-            let made = self.create_plugin(now, index, plugin, &Value::Null);
-            let added = made.and_then(|()| self.add_plugin(now, index, plugin, id, init));
-            if let Err(error) = added {
-                self.remove_client(now, index, id);
-                return Err(error);
-            }
+        let added = self.add_plugins(now, index, id, plugins);
+        if forced_ipv4.is_some() || forced_ipv6.is_some() {
+            self.with_context(now, index, |context| {
+                context.set_gateway_mac_ipv4(id, forced_ipv4);
+                context.set_gateway_mac_ipv6(id, forced_ipv6);
+            });
         }
         self.deliver(now);
-        Ok(id)
+        added.map(|()| id)
+    }
+
+    /// Gives a client plugins, in the order of the list of plugins.
+    fn add_plugins(
+        &mut self,
+        now: Nanos,
+        index: u32,
+        id: ClientId,
+        plugins: &Map<String, Value>,
+    ) -> Result<(), RpcError> {
+        let mut first_error = Ok(());
+        let mut given = 0;
+        for name in plugins.keys() {
+            match plugin_id(name) {
+                Ok(plugin) => given |= 1 << plugin.0,
+                Err(error) => first_error = Err(error),
+            }
+        }
+        for plugin in ids(given) {
+            let init = &plugins[PLUGINS[usize::from(plugin.0)].name];
+            self.create_plugin(now, index, plugin, &Value::Null)?;
+            self.add_plugin(now, index, plugin, id, init)?;
+        }
+        first_error
+    }
+
+    /// Does something in a namespace that no plugin does.
+    fn with_context(&mut self, now: Nanos, index: u32, run: impl FnOnce(&mut Context<'_>)) {
+        if let Some(entry) = self.namespaces.get_mut(index) {
+            run(&mut Context {
+                now,
+                namespace: &mut entry.namespace,
+                plugins: &mut entry.plugins,
+                shared: &mut self.shared,
+                index,
+                plugin: NOBODY,
+            });
+        }
     }
 
     /// Gives a client a plugin that its namespace has.
@@ -364,7 +442,7 @@ impl Emulation {
             let has = found.map_or(0, |client| client.plugins);
             let to = match pending.to {
                 Some(id) => has & 1 << id.0,
-                None => has & !(1 << pending.from.0),
+                None => has & !1_u32.checked_shl(u32::from(pending.from.0)).unwrap_or(0),
             };
             for id in ids(to) {
                 self.run_quietly(now, namespace, id, |plugin, context| {
@@ -382,6 +460,9 @@ fn not_created(name: &str, error: &PluginError) -> RpcError {
     };
     RpcError::new(format!("could not create plugin '{name}'{reason}"))
 }
+
+/// The author of events that are no plugin's.
+const NOBODY: PluginId = PluginId(u8::MAX);
 
 /// The plugins of a set, in the order of the list.
 fn ids(set: u32) -> impl Iterator<Item = PluginId> {
@@ -412,25 +493,96 @@ fn takers() -> [Option<PluginId>; KINDS] {
     takers
 }
 
-crate::counters! {
-    /// Frames that came and went.
-    pub(crate) struct VethCounters: u64, "veth" {
-        tx_packets: "TxPkts", "tx packets", "pkts", Info;
-        tx_octets: "TxBytes", "tx bytes", "bytes", Info;
-        rx_packets: "RxPkts", "rx packets", "pkts", Info;
-        rx_octets: "RxBytes", "rx bytes", "bytes", Info;
+impl Emulation {
+    /// Brings counters up to date that are kept elsewhere.
+    pub(crate) fn refresh_counters(&mut self, now: Nanos) {
+        let tx = &mut self.shared.tx;
+        self.veth.tx_packets += std::mem::take(&mut tx.packets);
+        self.veth.tx_octets += std::mem::take(&mut tx.octets);
+        self.veth.tx_drop_full += std::mem::take(&mut tx.drops);
+        self.timer_counters.active = self.shared.timers.len() as u64;
+        self.timer_counters.ticks = now / TICK;
     }
 }
 
-impl Emulation {
-    /// The tables of `ctx_cnt`.
-    pub(crate) fn tables(&self) -> Vec<Box<dyn Counters>> {
-        let veth = VethCounters {
-            tx_packets: self.shared.tx.packets,
-            tx_octets: self.shared.tx.octets,
-            rx_packets: self.rx_packets,
-            rx_octets: self.rx_octets,
-        };
-        vec![Box::new(self.counters.clone()), Box::new(veth)]
+/// A name for the caller's side, as long as the emulation lives: ten letters.
+fn api_handle(seed: u32) -> String {
+    let mut rng = Lcg::new(seed ^ 0x5eed);
+    let mut letter = || {
+        let letter = (rng.next31() >> 8) as u8 % 52;
+        let first = if letter < 26 { b'a' } else { b'A' };
+        char::from(first + letter % 26)
+    };
+    (0..10).map(|_| letter()).collect()
+}
+
+/// The unit of counted time.
+const TICK: Nanos = SECOND / 100;
+
+crate::counters! {
+    /// Frames that came and went.
+    pub(crate) struct VethCounters: u64, "veth" {
+        rx_zmq_error: "RxZmqErr", "RxZmqErr", "pkts", Error;
+        tx_packets: "TxPkts", "TxPkts", "pkts", Info;
+        tx_octets: "TxBytes", "TxBytes", "bytes", Info;
+        rx_packets: "RxPkts", "RxPkts", "pkts", Info;
+        rx_octets: "RxBytes", "RxBytes", "bytes", Info;
+        tx_drop_unresolved: "TxDropNotResolve", "TxDropNotResolve", "pkts", Error;
+        rx_parse_error: "RxParseErr", "RxParseErr", "pkts", Error;
+        rx_batch: "RxBatch", "RxBatch", "pkts", Error;
+        tx_batch: "TxBatch", "TxBatch", "pkts", Error;
+        tx_drop_full: "TxDropQueueFull", "frames dropped because too many wait to be sent", "pkts", Error;
+    }
+}
+
+crate::counters! {
+    /// Timers.
+    pub(crate) struct TimerCounters: u64, "timerw" {
+        active: "activeTimer", "active timers", "timers", Info;
+        ticks: "ticks", "ticks", "ops", Info;
+    }
+}
+
+crate::counters! {
+    /// What the process uses.
+    pub(crate) struct UsageCounters: u64, "Resource monitor" {
+        elapsed_ms: "elapsedTimeMs", "Elapsed time since reset", "milliseconds", Info;
+        cpu_percent: "cpuPercent", "CPU utilization since reset", "percent", Info, zero;
+        rss_bytes: "rss", "RSS memory consumption", "bytes", Info;
+    }
+}
+
+/// What the process has used, and since when it is looked at.
+#[derive(Debug)]
+pub(crate) struct Usage {
+    cpu_time: Nanos,
+    rss_bytes: u64,
+    reset_at: Nanos,
+    cpu_time_then: Nanos,
+}
+
+impl Usage {
+    fn new(now: Nanos) -> Usage {
+        Usage {
+            cpu_time: 0,
+            rss_bytes: 0,
+            reset_at: now,
+            cpu_time_then: 0,
+        }
+    }
+
+    pub(crate) fn reset(&mut self, now: Nanos) {
+        self.reset_at = now;
+        self.cpu_time_then = self.cpu_time;
+    }
+
+    pub(crate) fn counters(&self, now: Nanos) -> UsageCounters {
+        let elapsed = now.saturating_sub(self.reset_at);
+        let used = self.cpu_time.saturating_sub(self.cpu_time_then);
+        UsageCounters {
+            elapsed_ms: elapsed / MILLISECOND,
+            cpu_percent: used.saturating_mul(100) / elapsed.max(1),
+            rss_bytes: self.rss_bytes,
+        }
     }
 }

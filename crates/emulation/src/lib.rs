@@ -6,13 +6,14 @@
 //! `handle_request` in; after any of them `poll_transmit` until it is empty, and `poll_timeout` for
 //! when to call again. There is no clock, socket or thread here.
 //!
-//! The modules stand in an order, each imports only from those before it: `counters`, `params`,
-//! `slab`, `client`, `namespace`, `frame`, `timers`, `transmit`, `plugin`, `plugins`, `emulation`, `rpc`.
+//! The modules stand in an order, each imports only from those before it: `params`, `counters`,
+//! `iter`, `slab`, `client`, `namespace`, `frame`, `timers`, `transmit`, `plugin`, `plugins`, `emulation`, `rpc`.
 
 pub mod client;
 pub mod counters;
 pub mod emulation;
 pub mod frame;
+pub mod iter;
 pub mod namespace;
 pub mod params;
 pub mod plugin;

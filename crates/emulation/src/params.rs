@@ -5,7 +5,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use allosaur_packet::MacAddress;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Code of an error in what was asked (JSON-RPC "invalid request").
 pub const INVALID_REQUEST: i32 = -32600;
@@ -13,6 +13,8 @@ pub const INVALID_REQUEST: i32 = -32600;
 pub const METHOD_NOT_FOUND: i32 = -32601;
 /// Code of wrong parameters.
 pub const INVALID_PARAMS: i32 = -32602;
+/// Code of a plugin that a client could not get.
+pub const INTERNAL_ERROR: i32 = -32603;
 
 /// Why a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,18 +60,23 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The error of a value that has another type, by the reference's name of the type.
+/// The error of a value that has another type, by the reference's name of the type. A number is
+/// told where a number was wanted.
 pub fn mismatch(value: &Value, wanted: &str) -> RpcError {
+    let is_integer = wanted.starts_with("uint") || wanted.starts_with("int");
     let kind = match value {
-        Value::Number(number) => format!("number {number}"),
+        Value::Number(number) if is_integer => format!("number {number}"),
         other => kind(other).to_owned(),
-    };
-    let kind = match wanted {
-        "bool" | "string" => kind.split(' ').next().unwrap_or_default().to_owned(),
-        _ => kind,
     };
     RpcError::new(format!(
         "json: cannot unmarshal {kind} into Go value of type {wanted}"
+    ))
+}
+
+/// The error of a field that must be there, or must pass another check, by the reference's names.
+pub fn failed_check(structure: &str, field: &str, check: &str) -> RpcError {
+    RpcError::new(format!(
+        "Key: '{structure}.{field}' Error:Field validation for '{field}' failed on the '{check}' tag"
     ))
 }
 
@@ -77,6 +84,41 @@ impl<'v> Params<'v> {
     /// The parameters in a value; anything that is no object has none.
     pub fn new(value: &'v Value) -> Params<'v> {
         Params(value)
+    }
+
+    /// All fields, which must be in an object (or null): `wanted` is the reference's name of it.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn object(value: &'v Value, wanted: &str) -> Result<Params<'v>, RpcError> {
+        match value {
+            Value::Null | Value::Object(_) => Ok(Params(value)),
+            other => Err(mismatch(other, wanted)),
+        }
+    }
+
+    /// A field that is an object of plugins by name.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn plugins(self, name: &str) -> Result<Option<&'v Map<String, Value>>, RpcError> {
+        let read = |value: &'v Value| {
+            let object = value.as_object();
+            object.ok_or_else(|| mismatch(value, "core.MapJsonPlugs"))
+        };
+        self.get(name).map(read).transpose()
+    }
+
+    /// A field that is a list, of the reference's type `wanted`.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn list(self, name: &str, wanted: &str) -> Result<Option<&'v Vec<Value>>, RpcError> {
+        let read = |value: &'v Value| {
+            let list = value.as_array();
+            list.ok_or_else(|| mismatch(value, wanted))
+        };
+        self.get(name).map(read).transpose()
     }
 
     /// A field; `None` when it is absent or null.
@@ -100,9 +142,7 @@ impl<'v> Params<'v> {
     /// When it has another type or does not fit.
     pub fn number_or<N: TryFrom<u64>>(self, name: &str, default: N) -> Result<N, RpcError> {
         self.get(name).map_or(Ok(default), |value| {
-            let number = value.as_u64().and_then(|number| N::try_from(number).ok());
-            let wanted = format!("uint{}", 8 * std::mem::size_of::<N>());
-            number.ok_or_else(|| mismatch(value, &wanted))
+            number(value, &format!("uint{}", 8 * std::mem::size_of::<N>()))
         })
     }
 
@@ -173,8 +213,21 @@ pub fn bytes<const N: usize>(value: &Value, wanted: &str) -> Result<[u8; N], Rpc
     let items = value.as_array().ok_or_else(|| mismatch(value, wanted))?;
     let mut bytes = [0; N];
     for (byte, item) in bytes.iter_mut().zip(items) {
-        let number = item.as_u64().and_then(|number| u8::try_from(number).ok());
-        *byte = number.ok_or_else(|| mismatch(item, "uint8"))?;
+        *byte = number(item, "uint8")?;
     }
     Ok(bytes)
+}
+
+/// A number without sign; null is zero.
+///
+/// # Errors
+/// When it is something else, or does not fit.
+pub fn number<N: TryFrom<u64>>(value: &Value, wanted: &str) -> Result<N, RpcError> {
+    let number = if value.is_null() {
+        Some(0)
+    } else {
+        value.as_u64()
+    };
+    let number = number.and_then(|number| N::try_from(number).ok());
+    number.ok_or_else(|| mismatch(value, wanted))
 }

@@ -124,7 +124,7 @@ pub struct Timeout {
 
 /// A protocol in one namespace, with the states of all its clients. Nothing here may panic,
 /// whatever comes in.
-pub trait Plugin: Any {
+pub trait Plugin: Any + Send {
     /// A client gets the plugin, with its init JSON (null when it was not given). The client has its
     /// addresses. On an error the client is not added.
     ///
@@ -190,11 +190,6 @@ impl PluginSlots {
         }
         self.0[index] = Some(plugin);
         self.1 |= 1 << id.0;
-    }
-
-    /// Forgets a plugin that was taken.
-    pub(crate) fn forget(&mut self, id: PluginId) {
-        self.1 &= !(1 << id.0);
     }
 
     /// Which there are, a bit each; the one that runs too.
@@ -433,7 +428,7 @@ impl Context<'_> {
     /// more. The other plugins are told when it becomes known. A forced one stays.
     pub fn set_gateway_mac_ipv4(&mut self, id: ClientId, mac: Option<MacAddress>) {
         if let Some(client) = self.namespace.clients.get_mut(id) {
-            let mac = client.forced_mac_ipv4.or(mac);
+            let mac = client.forced_mac_ipv4().or(mac);
             let old = std::mem::replace(&mut client.gateway_mac_ipv4, mac);
             if old.is_none() && mac.is_some() {
                 self.publish(id, Event::GatewayResolvedIpv4);
@@ -444,7 +439,7 @@ impl Context<'_> {
     /// As [`Context::set_gateway_mac_ipv4`], for IPv6.
     pub fn set_gateway_mac_ipv6(&mut self, id: ClientId, mac: Option<MacAddress>) {
         if let Some(client) = self.namespace.clients.get_mut(id) {
-            let mac = client.forced_mac_ipv6.or(mac);
+            let mac = client.forced_mac_ipv6().or(mac);
             let old = std::mem::replace(&mut client.gateway_mac_ipv6, mac);
             if old.is_none() && mac.is_some() {
                 self.publish(id, Event::GatewayResolvedIpv6);

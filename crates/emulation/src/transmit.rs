@@ -9,6 +9,13 @@ pub struct Transmit<'q> {
     pub frame: &'q [u8],
 }
 
+/// Most bytes that wait. A port may be slower than the requests that make clients send; frames
+/// beyond are dropped and counted.
+const BYTES_MAX: usize = 64 << 20;
+
+/// Bytes of frames that were taken, before the memory is used again while others wait.
+const COMPACT_BYTES: usize = 1 << 20;
+
 /// Frames that wait to be sent, in one block of memory that is used again.
 #[derive(Debug, Default)]
 pub(crate) struct TxQueue {
@@ -17,21 +24,48 @@ pub(crate) struct TxQueue {
     /// The next frame to give out, and where it begins.
     next: usize,
     at: usize,
+    /// Where a frame is written that is dropped.
+    dropped: Vec<u8>,
     pub(crate) packets: u64,
     pub(crate) octets: u64,
+    pub(crate) drops: u64,
 }
 
 impl TxQueue {
     /// Room for a frame of `len` zeros.
     #[inline]
     pub(crate) fn push(&mut self, port: u16, len: usize) -> &mut [u8] {
+        if self.at >= COMPACT_BYTES && self.at >= self.bytes.len() / 2 {
+            self.compact();
+        }
         let at = self.bytes.len();
+        if at + len > BYTES_MAX {
+            self.drops += 1;
+            self.dropped.clear();
+            self.dropped.resize(len, 0);
+            return &mut self.dropped;
+        }
         self.bytes.resize(at + len, 0);
-        let end = u32::try_from(self.bytes.len()).expect("the queue is drained after every call");
+        let end = u32::try_from(self.bytes.len()).expect("the queue is bounded");
         self.frames.push((port, end));
         self.packets += 1;
         self.octets += len as u64;
         &mut self.bytes[at..]
+    }
+
+    /// Forgets the frames that were taken, when there are many and others wait behind them.
+    #[cold]
+    fn compact(&mut self) {
+        self.bytes.drain(..self.at);
+        self.frames.drain(..self.next);
+        let taken = self.at as u32;
+        self.frames.iter_mut().for_each(|(_, end)| *end -= taken);
+        (self.next, self.at) = (0, 0);
+    }
+
+    /// Whether frames wait.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.next < self.frames.len()
     }
 
     /// The next frame.
@@ -47,5 +81,46 @@ impl TxQueue {
         self.next += 1;
         let frame = &self.bytes[from..end as usize];
         Some(Transmit { port, frame })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_out_in_order_while_others_wait() {
+        let mut queue = TxQueue::default();
+        let mut taken = 0_u32;
+        for number in 0..100_000_u32 {
+            queue.push(7, 60)[..4].copy_from_slice(&number.to_be_bytes());
+            if number % 2 == 0 || number > 50_000 {
+                let sent = queue.pop().expect("one waits");
+                assert_eq!((sent.port, sent.frame.len()), (7, 60));
+                assert_eq!(sent.frame[..4], taken.to_be_bytes());
+                taken += 1;
+            }
+        }
+        assert!(queue.bytes.len() < 4 << 20, "{}", queue.bytes.len());
+        assert!(queue.is_waiting());
+        while queue.pop().is_some() {
+            taken += 1;
+        }
+        assert_eq!((taken, queue.is_waiting()), (100_000, false));
+        assert_eq!((queue.packets, queue.drops), (100_000, 0));
+    }
+
+    #[test]
+    fn what_is_too_much_is_dropped_and_counted() {
+        let mut queue = TxQueue::default();
+        let frames = BYTES_MAX / 9000 + 3;
+        for _ in 0..frames {
+            queue.push(0, 9000).fill(1);
+        }
+        let mut sent = 0;
+        while queue.pop().is_some() {
+            sent += 1;
+        }
+        assert_eq!((sent, queue.drops), (BYTES_MAX / 9000, 3));
     }
 }

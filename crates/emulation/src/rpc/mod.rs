@@ -1,16 +1,58 @@
-//! The requests that drive an emulation: methods of the core and of the plugins.
+//! The requests that drive an emulation: methods of the core and of the plugins, and their messages.
 
-use allosaur_engine::time::Nanos;
-use serde_json::{Map, Value, json};
+mod clients;
+pub mod envelope;
+mod namespaces;
 
-use crate::client::Client;
-use crate::emulation::{Emulation, names};
+use allosaur_engine::time::{Nanos, SECOND};
+use serde_json::{Value, json};
+
+use crate::emulation::Emulation;
 use crate::namespace::{NamespaceKey, Tag};
-use crate::params::{METHOD_NOT_FOUND, Params, RpcError, mismatch};
+use crate::params::{
+    INVALID_REQUEST, METHOD_NOT_FOUND, Params, RpcError, failed_check, mismatch, number,
+};
 use crate::plugin::{Call, Method, PluginId, Target};
 use crate::plugins::PLUGINS;
+use envelope::Message;
+
+/// Methods of the core that need no `api_h`.
+const FREE: [&str; 2] = ["api_sync_v2", "get_version"];
+/// The version of the RPC.
+const API: (&str, u8, u8) = ("EMU", 1, 1);
+/// The unit of `ping`'s time.
+const TICK: Nanos = SECOND / 100;
 
 impl Emulation {
+    /// Answers a message: a request or a batch of them, in JSON.
+    pub fn handle_message(&mut self, now: Nanos, text: &[u8]) -> Vec<u8> {
+        let mut message = Message::read(text);
+        while let Some((method, params)) = message.next_call() {
+            message.answer(self.handle_call(now, &method, &params));
+        }
+        message.into_text()
+    }
+
+    /// Answers a request of a message, whose caller must have given its `api_h`.
+    ///
+    /// # Errors
+    /// As [`Emulation::handle_request`], and when `api_h` is wrong.
+    pub fn handle_call(
+        &mut self,
+        now: Nanos,
+        method: &str,
+        params: &Value,
+    ) -> Result<Value, RpcError> {
+        if needs_api(method) {
+            let given = params.get("api_h").map_or(Some(""), Value::as_str);
+            let known = if self.is_synced { &self.api_handle } else { "" };
+            if given != Some(known) {
+                return Err(RpcError::params("Method with not a valid API "));
+            }
+        }
+        self.handle_request(now, method, params)
+    }
+
     /// Answers a request. State is whole after an error.
     ///
     /// # Errors
@@ -22,21 +64,60 @@ impl Emulation {
         params: &Value,
     ) -> Result<Value, RpcError> {
         match method {
+            "api_sync_v2" => self.api_sync(params),
+            "get_version" => Ok(version()),
+            "ping" => Ok(json!({"ts": now / TICK})),
+            "shutdown" => self.shutdown(now, params),
             "ctx_add" => self.ctx_add(now, params),
             "ctx_remove" => self.ctx_remove(now, params),
+            "ctx_iter" => self.ctx_iter(params),
             "ctx_get_info" => self.ctx_get_info(params),
+            "ctx_set_def_plugins" => self.ctx_set_def_plugins(params),
+            "ctx_get_def_plugins" => Ok(json!({"def_plugs": self.namespace_defaults})),
+            "ctx_cnt" => self.ctx_cnt(now, params),
+            "ctx_resource_monitor_get" => self.resource_monitor(now, params),
+            "ctx_resource_monitor_reset" => {
+                self.usage.reset(now);
+                Ok(Value::Bool(true))
+            }
             "ctx_client_add" => self.ctx_client_add(now, params),
+            "ctx_client_remove" => self.ctx_client_remove(now, params),
+            "ctx_client_get_info" => self.ctx_client_get_info(params),
+            "ctx_client_iter" => self.ctx_client_iter(params),
+            "ctx_client_set_def_plugins" => self.ctx_client_set_def_plugins(params),
+            "ctx_client_get_def_plugins" => self.ctx_client_get_def_plugins(params),
             _ => self.call_plugin(now, method, params),
         }
     }
 
+    fn api_sync(&mut self, params: &Value) -> Result<Value, RpcError> {
+        let params = Params::new(params);
+        let invalid = |_| RpcError::params("Invalid params");
+        let name = params.string_or("name", "").map_err(invalid)?;
+        let major: u8 = params.number_or("major", 0).map_err(invalid)?;
+        let minor: u8 = params.number_or("minor", 0).map_err(invalid)?;
+        let (ours, our_major, our_minor) = API;
+        if name != ours || major != our_major || minor > our_minor {
+            return Err(RpcError::new(format!(
+                "Server API {ours}:({our_major}:{our_minor}) does not match the client API \
+                 {name}:({major}:{minor}) "
+            )));
+        }
+        self.is_synced = true;
+        Ok(json!({"api_h": self.api_handle}))
+    }
+
+    fn shutdown(&mut self, now: Nanos, params: &Value) -> Result<Value, RpcError> {
+        let seconds: u32 = Params::new(params).number_or("time", 0)?;
+        self.shutdown_at = Some(now.saturating_add(Nanos::from(seconds) * SECOND));
+        Ok(Value::Bool(true))
+    }
+
     fn call_plugin(&mut self, now: Nanos, method: &str, params: &Value) -> Result<Value, RpcError> {
-        let Some((id, found)) = plugin_method(method) else {
-            return Err(RpcError {
-                code: METHOD_NOT_FOUND,
-                message: "Method not found".to_owned(),
-            });
-        };
+        let (id, found) = plugin_method(method).ok_or_else(|| RpcError {
+            code: METHOD_NOT_FOUND,
+            message: "Method not found".to_owned(),
+        })?;
         let name = PLUGINS[usize::from(id.0)].name;
         let index = self.namespace_of(params)?;
         let entry = self.namespaces.get(index).expect("it was found");
@@ -44,18 +125,16 @@ impl Emulation {
             Target::Namespace => None,
             Target::Client => {
                 let mac = Params::new(params).mac("mac")?.unwrap_or_default();
-                let client = entry.namespace.clients.by_mac(mac);
-                let client = client.ok_or_else(|| {
+                if mac == Default::default() {
+                    return Err(failed_check("RpcCmdMac", "MACKey", "required"));
+                }
+                let client = entry.namespace.clients.by_mac(mac).ok_or_else(|| {
                     RpcError::new(format!(
                         "Error there is no valid client {mac} for this MAC "
                     ))
                 })?;
-                let has = entry
-                    .namespace
-                    .clients
-                    .get(client)
-                    .is_some_and(|client| client.plugins & 1 << id.0 != 0);
-                if !has {
+                let state = entry.namespace.clients.get(client);
+                if state.is_none_or(|state| state.plugins & 1 << id.0 == 0) {
                     return Err(RpcError::new(format!(
                         "Error there is no valid plugin {name} for this client "
                     )));
@@ -80,128 +159,95 @@ impl Emulation {
 
     /// The namespace of `tun`.
     fn namespace_of(&self, params: &Value) -> Result<u32, RpcError> {
-        let tun = Params::new(params).get("tun").unwrap_or(&Value::Null);
-        let key = key(tun)?;
+        let key = key(Params::new(params).get("tun").unwrap_or(&Value::Null))?;
         let index = self.by_key.get(&key).copied();
         index.ok_or_else(|| RpcError::new(" error there is no valid namespace for this tunnel "))
     }
+}
 
-    fn ctx_add(&mut self, now: Nanos, params: &Value) -> Result<Value, RpcError> {
-        for tunnel in tunnels(params)? {
-            let given = Params::new(tunnel).get("plugs");
-            let plugins = given.and_then(Value::as_object);
-            let defaults = self.namespace_defaults.clone();
-            let plugins = plugins
-                .filter(|plugins| !plugins.is_empty())
-                .unwrap_or(&defaults);
-            self.add_namespace(now, key(tunnel)?, plugins)?;
-        }
-        Ok(Value::Bool(true))
-    }
+fn version() -> Value {
+    json!({
+        "version": concat!("v", env!("CARGO_PKG_VERSION")),
+        "build_date": "unknown",
+        "build_time": "unknown",
+        "built_by": "allosaur",
+        "mode": "emulation",
+    })
+}
 
-    fn ctx_remove(&mut self, now: Nanos, params: &Value) -> Result<Value, RpcError> {
-        for tunnel in tunnels(params)? {
-            self.remove_namespace(now, &key(tunnel)?)?;
+/// Whether a method can be called only with the `api_h` that `api_sync_v2` gave. One that is not
+/// there can be called, and is not found.
+fn needs_api(method: &str) -> bool {
+    match plugin_method(method) {
+        Some((_, method)) => method.needs_api,
+        None => {
+            let is_core = method.starts_with("ctx_") || matches!(method, "ping" | "shutdown");
+            is_core && !FREE.contains(&method)
         }
-        Ok(Value::Bool(true))
-    }
-
-    fn ctx_get_info(&mut self, params: &Value) -> Result<Value, RpcError> {
-        let mut infos = Vec::new();
-        for tunnel in tunnels(params)? {
-            let key = key(tunnel)?;
-            let index = self.by_key.get(&key).copied();
-            let entry = index.and_then(|index| self.namespaces.get(index));
-            let entry = entry.ok_or_else(|| {
-                RpcError::new("error can't find a valid namespace for this tunnel")
-            })?;
-            infos.push(json!({
-                "vport": key.port,
-                "tci": key.tags.map(|tag| tag.vlan),
-                "tpid": key.tags.map(|tag| tag.tpid),
-                "active_clients": entry.namespace.clients.len(),
-                "plug_names": names(entry.plugins.set()),
-            }));
-        }
-        Ok(Value::Array(infos))
-    }
-
-    fn ctx_client_add(&mut self, now: Nanos, params: &Value) -> Result<Value, RpcError> {
-        let index = self.namespace_of(params)?;
-        let clients = Params::new(params).get("clients");
-        for given in clients.and_then(Value::as_array).into_iter().flatten() {
-            let fields = Params::new(given);
-            let mac = fields.mac("mac")?.unwrap_or_default();
-            let mut client = Client::new(mac);
-            let v4 = |name| {
-                fields
-                    .ipv4(name)
-                    .map(|address| address.unwrap_or([0; 4].into()))
-            };
-            client.ipv4 = v4("ipv4")?;
-            client.gateway_ipv4 = v4("ipv4_dg")?;
-            let v6 = |name| {
-                fields
-                    .ipv6(name)
-                    .map(|address| address.unwrap_or([0; 16].into()))
-            };
-            client.ipv6 = v6("ipv6")?;
-            client.gateway_ipv6 = v6("dg_ipv6")?;
-            let none = Map::new();
-            let plugins = fields
-                .get("plugs")
-                .and_then(Value::as_object)
-                .unwrap_or(&none);
-            self.add_client(now, index, client, plugins)?;
-        }
-        Ok(Value::Bool(true))
     }
 }
 
 fn plugin_method(name: &str) -> Option<(PluginId, &'static Method)> {
-    let all = (0..).zip(PLUGINS);
-    let mut methods =
-        all.flat_map(|(id, spec)| spec.methods.iter().map(move |m| (PluginId(id), m)));
+    let specs = (0..).map(PluginId).zip(PLUGINS);
+    let mut methods = specs.flat_map(|(id, spec)| spec.methods.iter().map(move |m| (id, m)));
     methods.find(|(_, method)| method.name == name)
 }
 
-fn tunnels(params: &Value) -> Result<&Vec<Value>, RpcError> {
-    let given = Params::new(params).get("tunnels");
-    let given = given.ok_or_else(|| {
-        RpcError::new(
-            "Key: 'RpcCmdTunnels.Tunnels' Error:Field validation for 'Tunnels' failed on the 'required' tag",
-        )
-    })?;
-    given
-        .as_array()
-        .ok_or_else(|| mismatch(given, "[]*fastjson.RawMessage"))
+/// The key in a tunnel: port, tag types and VLANs. As in the reference, priority bits are cut off a
+/// tag, and a tag without a type has that of 802.1Q.
+fn key(tunnel: &Value) -> Result<NamespaceKey, RpcError> {
+    let fields = Params::object(tunnel, "core.CTunnelDataJson")?;
+    let port = fields.number_or("vport", 0)?;
+    let (tpids, vlans) = (two(fields, "tpid")?, two(fields, "tci")?);
+    let tags = [0, 1].map(|at| match vlans[at] & 0x0fff {
+        0 => Tag::default(),
+        vlan => Tag {
+            tpid: if tpids[at] == 0 { 0x8100 } else { tpids[at] },
+            vlan,
+        },
+    });
+    Ok(NamespaceKey { port, tags })
 }
 
-/// The key in a tunnel: port, tag types and VLANs.
-fn key(tunnel: &Value) -> Result<NamespaceKey, RpcError> {
-    let fields = Params::new(tunnel);
-    let mut tags = [Tag::default(); 2];
-    let list = |name: &str| {
-        fields
-            .get(name)
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default()
-    };
-    let (tcis, tpids) = (list("tci"), list("tpid"));
-    for (at, tag) in tags.iter_mut().enumerate() {
-        let number = |list: &[Value]| list.get(at).and_then(Value::as_u64).unwrap_or(0) as u16;
-        tag.vlan = number(&tcis) & 0x0fff;
-        tag.tpid = number(&tpids);
-        if tag.vlan != 0 && tag.tpid == 0 {
-            tag.tpid = 0x8100;
-        }
-        if tag.vlan == 0 {
-            tag.tpid = 0;
-        }
+fn two(fields: Params<'_>, name: &str) -> Result<[u16; 2], RpcError> {
+    let mut numbers = [0; 2];
+    let given = fields.list(name, "[2]uint16")?;
+    for (one, given) in numbers.iter_mut().zip(given.into_iter().flatten()) {
+        *one = number(given, "uint16")?;
     }
-    Ok(NamespaceKey {
-        port: fields.number_or("vport", 0)?,
-        tags,
-    })
+    Ok(numbers)
+}
+
+/// A list of MAC addresses, which must be there.
+fn macs(params: &Value) -> Result<Vec<allosaur_packet::MacAddress>, RpcError> {
+    let given = Params::new(params).list("macs", "[]core.MACKey")?;
+    let given = given.ok_or_else(|| failed_check("RpcCmdMacs", "MACKeys", "required"))?;
+    let read = |mac: &Value| match mac {
+        Value::Null => Ok([0; 6].into()),
+        mac => crate::params::bytes::<6>(mac, "core.MACKey").map(Into::into),
+    };
+    given.iter().map(read).collect()
+}
+
+/// An error of the same text with the code of those of clients' plugins.
+fn internal(error: RpcError) -> RpcError {
+    RpcError {
+        code: match error.code {
+            INVALID_REQUEST => crate::params::INTERNAL_ERROR,
+            code => code,
+        },
+        ..error
+    }
+}
+
+/// The tunnels of a request, which must be there.
+fn tunnels(params: &Value) -> Result<&Vec<Value>, RpcError> {
+    let given = Params::new(params).list("tunnels", "[]core.CTunnelDataJson")?;
+    given.ok_or_else(|| failed_check("RpcCmdTunnels", "Tunnels", "required"))
+}
+
+/// What is wrong with a tunnel that is not an object is known before anything is done.
+fn check_tunnels(tunnels: &[Value]) -> Result<(), RpcError> {
+    let wrong = tunnels.iter().find(|t| !t.is_object() && !t.is_null());
+    wrong.map_or(Ok(()), |wrong| Err(mismatch(wrong, "core.CTunnelDataJson")))
 }

@@ -1,0 +1,165 @@
+//! Recorded conversations with the reference server, replayed: equal replies, but for what is random,
+//! a time, or the program's own.
+
+use std::path::PathBuf;
+
+use allosaur_emulation::{Emulation, Settings};
+use allosaur_engine::time::SECOND;
+use allosaur_testkit::data;
+use serde_json::{Value, json};
+
+/// The conversations, without the endings of their files. Who adds a plugin adds its own.
+const CONVERSATIONS: &[&str] = &[
+    "01_handshake",
+    "02_envelope",
+    "03_ctx_add_remove",
+    "04_ctx_iter",
+    "05_def_plugins",
+    "06_clients",
+    "07_client_iter",
+    "08_counters",
+    "09_shutdown",
+    "09_shutdown_now",
+];
+
+/// What differs on purpose: the conversation, the number of the request, and why.
+const DIFFERENCES: &[(&str, u64, &str)] = &[];
+
+struct Replay {
+    emulation: Emulation,
+    /// The handle of the recording, once it was given.
+    recorded_handle: Option<String>,
+    handle: String,
+}
+
+impl Replay {
+    fn new() -> Replay {
+        let mut other = Emulation::new(Settings::default(), 0);
+        let hello = json!({"name": "EMU", "major": 1, "minor": 1});
+        let reply = other
+            .handle_request(0, "api_sync_v2", &hello)
+            .expect("hello");
+        Replay {
+            emulation: Emulation::new(Settings::default(), 0),
+            recorded_handle: None,
+            handle: reply["api_h"].as_str().expect("a handle").to_owned(),
+        }
+    }
+
+    /// The bytes of a request, with our handle in place of the recorded one.
+    fn request(&self, line: &Value) -> Option<Vec<u8>> {
+        let text = match (line.get("req"), line["req_raw"].as_str()) {
+            (Some(request), _) => request.to_string(),
+            // Bytes are written as characters of the same number.
+            (None, Some(raw)) => return Some(raw.chars().map(|c| c as u32 as u8).collect()),
+            (None, None) => return None,
+        };
+        Some(match &self.recorded_handle {
+            Some(handle) => text.replace(handle.as_str(), &self.handle).into_bytes(),
+            None => text.into_bytes(),
+        })
+    }
+
+    fn exchange(&mut self, line: &Value, request: &[u8]) -> Value {
+        let now = (line["t"].as_f64().unwrap_or(0.0) * SECOND as f64) as u64;
+        self.emulation.handle_timeout(now);
+        let reply = self.emulation.handle_message(now, request);
+        while self.emulation.poll_transmit().is_some() {}
+        serde_json::from_slice(&reply).expect("a reply is JSON")
+    }
+}
+
+/// Replaces what cannot be equal: handles, times, versions, timers and the reference's buffers.
+fn mask(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(mask),
+        Value::Object(fields) => {
+            for name in [
+                "api_h",
+                "ts",
+                "version",
+                "build_date",
+                "build_time",
+                "built_by",
+            ] {
+                if let Some(field) = fields.get_mut(name) {
+                    *field = Value::Null;
+                }
+            }
+            if fields.get("meta").is_none() {
+                for name in ["timerw", "mbuf-pool", "cpuPercent", "elapsedTimeMs", "rss"] {
+                    fields.remove(name);
+                }
+                fields.retain(|name, field| {
+                    !name.starts_with("mbuf-") || field.get("meta").is_some()
+                });
+            }
+            if let Some(names) = fields.get_mut("plug_names").and_then(Value::as_array_mut) {
+                names.sort_by_key(Value::to_string);
+            }
+            fields.values_mut().for_each(mask);
+        }
+        _ => {}
+    }
+}
+
+fn find(name: &str) -> PathBuf {
+    let folder = data::folder("emu/rpc");
+    folder.join(format!("{name}.jsonl.gz"))
+}
+
+fn replay(name: &str, failures: &mut Vec<String>) {
+    let text = data::text(&find(name));
+    let mut replay = Replay::new();
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).expect("a line is JSON");
+        if line.get("server_crashed").is_some() {
+            replay = Replay::new();
+        }
+        let Some(request) = replay.request(&line) else {
+            continue;
+        };
+        let mut reply = replay.exchange(&line, &request);
+        if let Some(handle) = line["rep"]["result"]["api_h"].as_str() {
+            replay.recorded_handle = Some(handle.to_owned());
+        }
+        let number = line["n"].as_u64().unwrap_or(0);
+        let is_known = DIFFERENCES
+            .iter()
+            .any(|&(of, n, _)| (of, n) == (name, number));
+        if line.get("no_reply").is_some() || is_known {
+            continue;
+        }
+        let mut recorded = line["rep"].clone();
+        mask(&mut reply);
+        mask(&mut recorded);
+        if reply != recorded {
+            let request = String::from_utf8_lossy(&request)
+                .chars()
+                .take(400)
+                .collect::<String>();
+            failures.push(format!(
+                "{name} {number}: {request}\n  ours {reply}\n  theirs {recorded}"
+            ));
+        }
+    }
+}
+
+#[test]
+fn recorded_conversations_have_equal_replies() {
+    let mut failures = Vec::new();
+    for name in CONVERSATIONS {
+        replay(name, &mut failures);
+    }
+    let shown: Vec<String> = failures
+        .iter()
+        .take(60)
+        .map(|f| f.chars().take(1500).collect())
+        .collect();
+    assert!(
+        failures.is_empty(),
+        "{} differ:\n{}",
+        failures.len(),
+        shown.join("\n")
+    );
+}
