@@ -7,7 +7,8 @@
 //! when to call again. There is no clock, socket or thread here.
 //!
 //! The modules stand in an order, each imports only from those before it: `params`, `counters`,
-//! `iter`, `slab`, `client`, `namespace`, `frame`, `timers`, `transmit`, `plugin`, `plugins`, `emulation`, `rpc`.
+//! `iter`, `slab`, `client`, `namespace`, `frame`, `timers`, `transmit`, `plugin`,
+//! `neighbor_cache`, `plugins`, `emulation`, `rpc`.
 
 pub mod client;
 pub mod counters;
@@ -15,6 +16,7 @@ pub mod emulation;
 pub mod frame;
 pub mod iter;
 pub mod namespace;
+pub mod neighbor_cache;
 pub mod params;
 pub mod plugin;
 pub mod plugins;

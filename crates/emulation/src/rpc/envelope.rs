@@ -7,7 +7,9 @@
 use std::fmt;
 use std::vec::IntoIter;
 
-use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{
+    self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor,
+};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -36,19 +38,20 @@ pub struct Message {
 impl Message {
     /// Takes a text apart.
     pub fn read(text: &[u8]) -> Message {
-        let read = match text {
+        // What is no UTF-8 is read as what stands for it, as in the reference.
+        let text = String::from_utf8_lossy(text);
+        let read = match text.as_bytes() {
             [] => Err(error(INVALID_REQUEST, "Invalid Request")),
-            [b'[', ..] => read_batch(text),
-            _ => serde_json::from_slice(text)
-                .map(|request| vec![request])
-                .map_err(|_| parse_error()),
+            [b'[', ..] => read_batch(&text),
+            _ => parse(&text).map(|request| vec![request]),
         };
+        let is_batch = text.starts_with('[');
         match read {
             Ok(requests) => Message {
                 requests: requests.into_iter(),
                 id: None,
                 replies: Vec::new(),
-                is_batch: text[0] == b'[',
+                is_batch,
             },
             Err(error) => Message::failed(error),
         }
@@ -108,8 +111,8 @@ impl Message {
     }
 }
 
-fn read_batch(text: &[u8]) -> Result<Vec<Request>, RpcError> {
-    let batch: Vec<Request> = serde_json::from_slice(text).map_err(|_| parse_error())?;
+fn read_batch(text: &str) -> Result<Vec<Request>, RpcError> {
+    let batch: Vec<Request> = parse(text)?;
     if batch.len() > BATCH_MAX {
         let text = format!(
             "the batch has {} requests, the most is {BATCH_MAX}: send several",
@@ -118,6 +121,40 @@ fn read_batch(text: &[u8]) -> Result<Vec<Request>, RpcError> {
         return Err(error(INVALID_REQUEST, text));
     }
     Ok(batch)
+}
+
+/// Reads JSON; as in the reference, a comma may stand behind the last of a list or an object.
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, RpcError> {
+    let read = serde_json::from_str(text);
+    let read = read.or_else(|_| serde_json::from_str(&without_last_commas(text)));
+    read.map_err(|_| parse_error())
+}
+
+/// The text without commas in front of a closing bracket.
+fn without_last_commas(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    // Where a comma stands that nothing but spaces follows yet.
+    let mut comma = None;
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for character in text.chars() {
+        match character {
+            '"' if !is_escaped => is_quoted = !is_quoted,
+            '}' | ']' if !is_quoted => {
+                if let Some(at) = comma {
+                    kept.remove(at);
+                }
+            }
+            _ => {}
+        }
+        is_escaped = is_quoted && character == '\\' && !is_escaped;
+        if character == ',' && !is_quoted {
+            comma = Some(kept.len());
+        } else if !character.is_ascii_whitespace() {
+            comma = None;
+        }
+        kept.push(character);
+    }
+    kept
 }
 
 fn parse_error() -> RpcError {
@@ -280,6 +317,16 @@ mod tests {
         );
         let deep = [vec![b'['; 200_000], vec![b']'; 200_000]].concat();
         assert_eq!(reply(&deep), parse);
+    }
+
+    #[test]
+    fn a_comma_behind_the_last_is_read_over() {
+        let text = b"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":[\"a,}\\\"\",] ,\"id\":1,}";
+        let expected = json!({"jsonrpc": "2.0", "result": ["a,}\""], "id": 1});
+        assert_eq!(reply(text), expected);
+        for text in [&b"{,}"[..], b"[,]", b"{\"id\":1,,}"] {
+            assert_ne!(reply(text)["error"]["code"], 0, "{text:?}");
+        }
     }
 
     #[test]

@@ -194,16 +194,16 @@ fn plugin_method(name: &str) -> Option<(PluginId, &'static Method)> {
 }
 
 /// The key in a tunnel: port, tag types and VLANs. As in the reference, priority bits are cut off a
-/// tag, and a tag without a type has that of 802.1Q.
+/// tag (one of nothing else is a tag of VLAN 0), and a tag without a type has that of 802.1Q.
 fn key(tunnel: &Value) -> Result<NamespaceKey, RpcError> {
     let fields = Params::object(tunnel, "core.CTunnelDataJson")?;
     let port = fields.number_or("vport", 0)?;
     let (tpids, vlans) = (two(fields, "tpid")?, two(fields, "tci")?);
-    let tags = [0, 1].map(|at| match vlans[at] & 0x0fff {
+    let tags = [0, 1].map(|at| match vlans[at] {
         0 => Tag::default(),
         vlan => Tag {
             tpid: if tpids[at] == 0 { 0x8100 } else { tpids[at] },
-            vlan,
+            vlan: vlan & 0x0fff,
         },
     });
     Ok(NamespaceKey { port, tags })

@@ -85,6 +85,9 @@ impl Emulation {
             &mut self.timer_counters,
             &mut self.veth,
         ];
+        if self.tx_queue.dropped != 0 {
+            tables.push(&mut self.tx_queue);
+        }
         tables.extend(buffers.iter_mut().map(|table| table as &mut dyn Counters));
         counters::report(params, &mut tables)
     }

@@ -1,69 +1,195 @@
-//! ARP: answers for clients, and resolves their gateways.
+//! ARP: answers for clients, and resolves their gateways. A gateway is resolved once for all clients
+//! of a namespace that have it; the cache says when to ask.
 
 use std::any::Any;
+use std::net::Ipv4Addr;
 
+use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::arp::{ArpHeader, ArpOperation};
 use allosaur_packet::link::ethernet::EtherType;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::client::ClientId;
+use crate::client::{ClientId, ClientMap};
 use crate::counters;
 use crate::frame::{Frame, FrameKind};
-use crate::params::RpcError;
-use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target};
+use crate::neighbor_cache::{Neighbor, NeighborCache, NeighborState, Wanted};
+use crate::params::{Params, RpcError};
+use crate::plugin::{Call, Context, Event, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::timers::TimerId;
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "arp",
     frames: &[FrameKind::Arp],
-    methods: &[Method {
-        name: "arp_ns_cnt",
-        target: Target::Namespace,
-        needs_api: false,
-    }],
-    create: |_, _| Ok(Box::<Arp>::default()),
+    methods: &[
+        method("arp_ns_set_cfg", Target::Namespace),
+        method("arp_ns_get_cfg", Target::Namespace),
+        method("arp_ns_cnt", Target::Namespace),
+        method("arp_ns_iter", Target::Namespace),
+        method("arp_c_cmd_query", Target::Client),
+    ],
+    create: |_, _| Ok(Box::new(Arp::new())),
 };
+
+const fn method(name: &'static str, target: Target) -> Method {
+    Method {
+        name,
+        target,
+        needs_api: false,
+    }
+}
 
 crate::counters! {
     /// Counters of ARP in a namespace.
     pub(crate) struct ArpCounters: u64, "arp" {
+        change_source: "eventsChangeSrc", "change src ipv4 events", "ops", Info;
+        change_gateway: "eventsChangeDgIPv4", "change dgw ipv4 events", "ops", Info;
+        timer_learned: "timerEventLearn", "timer events learn", "ops", Info;
+        timer_incomplete: "timerEventIncomplete", "timer events incomplete", "ops", Info;
+        timer_complete: "timerEventComplete", "timer events complete", "ops", Info;
+        timer_refresh: "timerEventRefresh", "timer events refresh", "ops", Info;
+        add_learned: "addLearn", "add learn to table ", "ops", Info;
+        add_incomplete: "addIncomplete", "add incomplete to table ", "ops", Info;
+        incomplete_after_refresh: "moveIncompleteAfterRefresh", "move incomplete after refresh  ", "ops", Info;
+        complete: "moveComplete", "move complete ", "ops", Info;
+        learned: "moveLearned", "move learn ", "ops", Info;
+        rx_too_short: "pktRxErrTooShort", "rx error packet is too short", "pkts", Error;
+        rx_broadcast_reply: "pktRxErrNoBroadcast", "rx error packet is no broadcast", "pkts", Error;
+        rx_wrong_operation: "pktRxErrWrongOp", "rx error packet with wrong opcode", "pkts", Error;
         rx_query: "pktRxArpQuery", "rx arp query ", "pkts", Info;
         rx_query_not_for_us: "pktRxArpQueryNotForUs", "rx arp query not for our clients", "pkts", Info;
+        rx_reply: "pktRxArpReply", "rx arp reply", "pkts", Info;
+        tx_query: "pktTxArpQuery", "tx arp query", "pkts", Info;
+        tx_gratuitous: "pktTxGArp", "tx arp garp", "pkts", Info;
         tx_reply: "pktTxReply", "tx arp reply", "pkts", Info;
+        active: "tblActive", "arp table active", "entries", Info;
+        added: "tblAdd", "arp table add", "ops", Info;
+        removed: "tblRemove", "arp table remove", "ops", Info;
+        associated: "associateWithClient", "associate with client", "ops", Info;
+        dissociated: "disasociateWithClient", "disassociate with client", "ops", Info;
     }
 }
 
+/// Time between the questions of a client for its gateway, when nothing else was said.
+const INTERVAL_S: u32 = 60;
+/// The tag of the timers of clients; those of the cache are behind it.
+const CLIENT_TAG: u32 = 0;
+
+/// What ARP keeps of a client.
+#[derive(Debug)]
+struct ArpClient {
+    /// The gateway that it asks for, or unspecified.
+    gateway: Ipv4Addr,
+    /// Seconds between its questions, whether the gateway is known or not. Zero for none.
+    interval_s: u32,
+    timer: TimerId,
+}
+
 /// ARP in a namespace.
-#[derive(Default)]
 struct Arp {
     counters: ArpCounters,
+    cache: NeighborCache<Ipv4Addr>,
+    clients: ClientMap<ArpClient>,
+    /// Kept for the RPC; like in the reference it changes nothing.
+    is_enabled: bool,
 }
 
 impl Plugin for Arp {
     fn add_client(
         &mut self,
-        _context: &mut Context<'_>,
-        _client: ClientId,
-        _init: &Value,
+        context: &mut Context<'_>,
+        client: ClientId,
+        init: &Value,
     ) -> Result<(), PluginError> {
+        let params = Params::object(init, "arp.ArpCInit")?;
+        let interval_s = params.number_or("timer", INTERVAL_S)?;
+        let is_disabled = params.bool_or("timer_disable", false)?;
+        let state = ArpClient {
+            gateway: Ipv4Addr::UNSPECIFIED,
+            interval_s: if is_disabled { 0 } else { interval_s },
+            timer: TimerId::NONE,
+        };
+        self.clients.insert(client, state);
+        self.begin(context, client);
         Ok(())
     }
 
-    fn remove_client(&mut self, _context: &mut Context<'_>, _client: ClientId) {}
+    fn remove_client(&mut self, context: &mut Context<'_>, client: ClientId) {
+        self.end(context, client);
+        self.clients.remove(client);
+    }
 
     fn handle_frame(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
-        let Ok(asked) = ArpHeader::parse(frame.packet()) else {
+        let Ok(header) = ArpHeader::parse(frame.packet()) else {
+            self.counters.rx_too_short += 1;
             return;
         };
-        if asked.operation == ArpOperation::REQUEST {
-            self.counters.rx_query += 1;
-            self.answer(context, &asked);
+        match header.operation {
+            ArpOperation::REQUEST => {
+                self.counters.rx_query += 1;
+                self.learn(context, &header);
+                self.answer(context, &header);
+            }
+            ArpOperation::REPLY if frame.destination().is_broadcast() => {
+                self.counters.rx_broadcast_reply += 1;
+            }
+            ArpOperation::REPLY => {
+                self.counters.rx_reply += 1;
+                self.learn(context, &header);
+            }
+            _ => self.counters.rx_wrong_operation += 1,
         }
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
-        counters::report(call.params, &mut [&mut self.counters])
+    fn handle_timeout(&mut self, context: &mut Context<'_>, timeout: Timeout) {
+        if let Some(client) = timeout.client {
+            self.repeat(context, client);
+            return;
+        }
+        let Some((neighbor, wanted)) = self.cache.handle_timeout(context, timeout.tag) else {
+            return;
+        };
+        let gateway = neighbor.address;
+        let client = match wanted {
+            Wanted::Nothing => return,
+            Wanted::Ask(client) => client,
+            Wanted::AskAgain(client) => {
+                announce(context, neighbor);
+                client
+            }
+        };
+        self.ask(context, client, gateway);
+    }
+
+    fn handle_event(&mut self, context: &mut Context<'_>, client: ClientId, event: &Event) {
+        match event {
+            Event::Ipv4Changed(_) => self.counters.change_source += 1,
+            Event::GatewayIpv4Changed(_) => self.counters.change_gateway += 1,
+            _ => return,
+        }
+        self.end(context, client);
+        self.begin(context, client);
+    }
+
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+        let params = Params::new(call.params);
+        match call.method {
+            "arp_ns_set_cfg" => {
+                self.is_enabled = params.bool_or("enable", false)?;
+                Ok(Value::Bool(true))
+            }
+            "arp_ns_get_cfg" => Ok(json!({"enable": self.is_enabled})),
+            "arp_ns_iter" => self.cache.page(call.params, "ApiArpNsIterParams", describe),
+            "arp_c_cmd_query" => {
+                let is_gratuitous = params.bool_or("garp", false)?;
+                if let Some(client) = call.client {
+                    self.query(context, client, is_gratuitous);
+                }
+                Ok(Value::Bool(true))
+            }
+            _ => self.report(call.params),
+        }
     }
 
     fn as_any_mut(&mut self) -> &mut dyn Any {
@@ -72,15 +198,116 @@ impl Plugin for Arp {
 }
 
 impl Arp {
+    fn new() -> Arp {
+        Arp {
+            counters: ArpCounters::default(),
+            cache: NeighborCache::new(CLIENT_TAG + 1),
+            clients: ClientMap::default(),
+            is_enabled: true,
+        }
+    }
+
+    /// A client has an address and a gateway: says where it is, and asks where the gateway is.
+    fn begin(&mut self, context: &mut Context<'_>, id: ClientId) {
+        let Some(client) = context.client(id) else {
+            return;
+        };
+        let (address, gateway) = (client.ipv4, client.gateway_ipv4);
+        if address.is_unspecified() || gateway.is_unspecified() || client.is_forced_ipv4 {
+            return;
+        }
+        if let Some(state) = self.clients.get_mut(id) {
+            state.gateway = gateway;
+        }
+        self.cache.associate(context, gateway, id);
+        let mac = self.cache.mac(gateway);
+        context.set_gateway_mac_ipv4(id, mac);
+        self.announce_client(context, id);
+        self.ask(context, id, gateway);
+        self.set_timer(context, id);
+    }
+
+    /// A client has no gateway any more, or another.
+    fn end(&mut self, context: &mut Context<'_>, id: ClientId) {
+        let Some(state) = self.clients.get_mut(id) else {
+            return;
+        };
+        let gateway = std::mem::replace(&mut state.gateway, Ipv4Addr::UNSPECIFIED);
+        let timer = std::mem::take(&mut state.timer);
+        context.cancel_timer(timer);
+        if !gateway.is_unspecified() {
+            self.cache.dissociate(context, gateway, id);
+            context.set_gateway_mac_ipv4(id, None);
+        }
+    }
+
+    fn set_timer(&mut self, context: &mut Context<'_>, id: ClientId) {
+        if let Some(state) = self
+            .clients
+            .get_mut(id)
+            .filter(|state| state.interval_s > 0)
+        {
+            let delay = Nanos::from(state.interval_s) * SECOND;
+            state.timer = context.set_timer(delay, Some(id), CLIENT_TAG);
+        }
+    }
+
+    /// The question that a client repeats.
+    fn repeat(&mut self, context: &mut Context<'_>, id: ClientId) {
+        if let Some(gateway) = self.clients.get(id).map(|state| state.gateway) {
+            self.ask(context, id, gateway);
+            self.set_timer(context, id);
+        }
+    }
+
+    /// What the RPC wants a client to send.
+    fn query(&mut self, context: &mut Context<'_>, id: ClientId, is_gratuitous: bool) {
+        let Some(client) = context.client(id) else {
+            return;
+        };
+        let gateway = client.gateway_ipv4;
+        if is_gratuitous {
+            self.announce_client(context, id);
+        } else if !gateway.is_unspecified() && !client.is_forced_ipv4 {
+            self.ask(context, id, gateway);
+        }
+    }
+
+    /// Sends what a client says about itself.
+    fn announce_client(&mut self, context: &mut Context<'_>, id: ClientId) {
+        let Some(address) = context.client(id).map(|client| client.ipv4) else {
+            return;
+        };
+        if !address.is_unspecified() {
+            self.counters.tx_gratuitous += 1;
+            request(context, id, address);
+        }
+    }
+
+    /// Asks for a gateway in the name of a client.
+    fn ask(&mut self, context: &mut Context<'_>, id: ClientId, gateway: Ipv4Addr) {
+        self.counters.tx_query += 1;
+        request(context, id, gateway);
+    }
+
+    fn learn(&mut self, context: &mut Context<'_>, header: &ArpHeader) {
+        let learned = self
+            .cache
+            .learn(context, header.sender_ip, header.sender_mac);
+        if let Some(neighbor) = learned {
+            announce(context, neighbor);
+        }
+    }
+
+    #[inline]
     fn answer(&mut self, context: &mut Context<'_>, asked: &ArpHeader) {
         let client = context.namespace.clients.by_ipv4(asked.target_ip);
-        let Some(client) = client.filter(|&client| context.has_this(client)) else {
+        let client = client.filter(|&client| context.has_this(client));
+        let Some(client) = client.and_then(|client| context.client(client)) else {
             self.counters.rx_query_not_for_us += 1;
             return;
         };
-        let mac = context
-            .client(client)
-            .map_or(MacAddress::ZERO, |client| client.mac);
+        let mac = client.mac;
         self.counters.tx_reply += 1;
         let reply = ArpHeader {
             operation: ArpOperation::REPLY,
@@ -92,4 +319,63 @@ impl Arp {
         let payload = context.send(mac, asked.sender_mac, EtherType::ARP, reply.buffer_len());
         reply.emit(payload);
     }
+
+    fn report(&mut self, params: &Value) -> Result<Value, RpcError> {
+        let counts = &self.cache.counts;
+        let table = &mut self.counters;
+        table.timer_learned = counts.timer_learned;
+        table.timer_incomplete = counts.timer_incomplete;
+        table.timer_complete = counts.timer_complete;
+        table.timer_refresh = counts.timer_refresh;
+        table.add_learned = counts.add_learned;
+        table.add_incomplete = counts.add_incomplete;
+        table.incomplete_after_refresh = counts.incomplete_after_refresh;
+        table.complete = counts.complete;
+        table.learned = counts.learned;
+        table.active = counts.active;
+        table.added = counts.added;
+        table.removed = counts.removed;
+        table.associated = counts.associated;
+        table.dissociated = counts.dissociated;
+        let reply = counters::report(params, &mut [&mut self.counters])?;
+        if reply == Value::Bool(true) {
+            self.cache.counts = Default::default();
+        }
+        Ok(reply)
+    }
+}
+
+/// Tells the clients of a gateway what its MAC address is.
+fn announce(context: &mut Context<'_>, neighbor: &Neighbor<Ipv4Addr>) {
+    for client in neighbor.users() {
+        context.set_gateway_mac_ipv4(client, neighbor.mac);
+    }
+}
+
+/// Sends a request for an address to all.
+fn request(context: &mut Context<'_>, id: ClientId, target: Ipv4Addr) {
+    let Some(client) = context.client(id) else {
+        return;
+    };
+    let request = ArpHeader {
+        operation: ArpOperation::REQUEST,
+        sender_mac: client.mac,
+        sender_ip: client.ipv4,
+        target_mac: MacAddress::ZERO,
+        target_ip: target,
+    };
+    let (mac, bytes) = (client.mac, request.buffer_len());
+    let payload = context.send(mac, MacAddress::BROADCAST, EtherType::ARP, bytes);
+    request.emit(payload);
+}
+
+/// A row of `arp_ns_iter`.
+fn describe(neighbor: &Neighbor<Ipv4Addr>) -> Value {
+    json!({
+        "ipv4": neighbor.address.octets(),
+        "refc": neighbor.users().len(),
+        "state": neighbor.state as u8,
+        "resolve": neighbor.state != NeighborState::Incomplete,
+        "mac": neighbor.mac.unwrap_or_default().octets(),
+    })
 }
