@@ -29,6 +29,9 @@ pub struct Settings {
     pub unix_offset: Nanos,
     /// Random numbers that shall have a value, by what they are for: for tests against recordings.
     pub pinned: Vec<(&'static str, u64)>,
+    /// When a timer that is set now is due: for tests against recordings of coarse timers. Exactly
+    /// after its delay if there is none.
+    pub timer_due: Option<fn(now: Nanos, delay: Nanos) -> Nanos>,
 }
 
 crate::counters! {
@@ -87,6 +90,7 @@ impl Emulation {
                 events: VecDeque::new(),
                 rng: Lcg::new(settings.seed),
                 pinned: settings.pinned,
+                timer_due: settings.timer_due,
                 unix_offset: settings.unix_offset,
             },
             counters: NamespaceCounters::default(),

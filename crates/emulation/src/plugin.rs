@@ -70,6 +70,9 @@ pub struct Call<'c> {
     pub params: &'c Value,
 }
 
+/// What makes a plugin for a namespace, from the init JSON.
+pub type Create = fn(&mut Context<'_>, &Value) -> Result<Box<dyn Plugin>, PluginError>;
+
 /// The description of a plugin.
 #[derive(Debug)]
 pub struct Spec {
@@ -80,7 +83,7 @@ pub struct Spec {
     /// Its methods.
     pub methods: &'static [Method],
     /// Makes it for a namespace, from the namespace's init JSON (null when it was not given).
-    pub create: fn(&mut Context<'_>, init: &Value) -> Result<Box<dyn Plugin>, PluginError>,
+    pub create: Create,
 }
 
 /// What happened to a client, told to those of its plugins that did not cause it.
@@ -218,6 +221,8 @@ pub(crate) struct Shared {
     pub(crate) rng: Lcg,
     /// Draws that a test wants to be what they were in a recording.
     pub(crate) pinned: Vec<(&'static str, u64)>,
+    /// When a timer is due, if not exactly after its delay.
+    pub(crate) timer_due: Option<fn(Nanos, Nanos) -> Nanos>,
     /// What to add to `now` for the time since 1970.
     pub(crate) unix_offset: Nanos,
 }
@@ -326,9 +331,11 @@ impl Context<'_> {
             plugin: self.plugin.0,
             tag,
         };
-        self.shared
-            .timers
-            .set(self.now.saturating_add(delay), owner)
+        let at = match self.shared.timer_due {
+            Some(due) => due(self.now, delay),
+            None => self.now.saturating_add(delay),
+        };
+        self.shared.timers.set(at, owner)
     }
 
     /// Cancels a timer; does nothing when it is over. Returns whether it was set.

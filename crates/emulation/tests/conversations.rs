@@ -181,8 +181,8 @@ fn replay(name: &str, failures: &mut Vec<String>) {
         let mut recorded = line["rep"].clone();
         mask(&mut reply);
         mask(&mut recorded);
-        if let Some(tables) = reply["result"].as_object_mut().filter(|_| !has_link) {
-            tables.remove("veth");
+        if let Some(tables) = reply.pointer_mut("/result").filter(|_| !has_link) {
+            tables.as_object_mut().map(|tables| tables.remove("veth"));
         }
         if reply != recorded {
             let request = String::from_utf8_lossy(&request)

@@ -1,0 +1,306 @@
+//! Golden scenarios of the reference, played under virtual time: packets with their times, replies
+//! and counters are compared.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use allosaur_emulation::{Emulation, Settings};
+use allosaur_engine::time::{MILLISECOND, Nanos};
+use allosaur_packet::MacAddress;
+use allosaur_testkit::data;
+use serde_json::{Map, Value, json};
+
+/// The scenarios. Who adds a plugin adds its own.
+const SCENARIOS: &[&str] = &["arp__arp1", "arp__arp3", "arp__arp5"];
+
+/// What the reference's simulation drew at random, by the names of our draws.
+const PINNED: &[(&str, u64)] = &[];
+
+/// How the counters of a plugin are asked for: those of its namespaces, or of its clients.
+const COUNTERS: &[(&str, &str)] = &[("arp", "arp_ns_cnt")];
+
+/// One tick of the reference's simulation.
+const TICK: Nanos = 100 * MILLISECOND;
+/// How far a time may be off.
+const TOLERANCE: Nanos = TICK + MILLISECOND;
+
+/// When a timer is due on the reference's wheels: of 128 slots, each of the next with slots of
+/// eight times the length.
+fn coarse(now: Nanos, delay: Nanos) -> Nanos {
+    let (now, ticks) = (now / TICK - 1, (delay / TICK).max(1));
+    let unit = match ticks {
+        0..128 => 1,
+        128..1024 => 8,
+        _ => 64,
+    };
+    let due = match unit {
+        1 => now + ticks,
+        _ => ((now + ticks - 1) / unit * unit).max(now + 1),
+    };
+    (due + 1) * TICK
+}
+
+/// A time of a scenario.
+fn at(time: &Value) -> Nanos {
+    let ticks = time.as_f64().expect("a time is a number") * 10.0;
+    ticks.round() as u64 * TICK
+}
+
+fn hex(value: &Value) -> Vec<u8> {
+    let text = value.as_str().expect("bytes are in hexadecimal");
+    let pairs = text.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    pairs.map(byte).collect()
+}
+
+/// Something that comes from outside at its time, after so many frames were sent.
+struct Stimulus {
+    at: Nanos,
+    after_sent: usize,
+    what: Value,
+}
+
+struct Player {
+    emulation: Emulation,
+    now: Nanos,
+    sent: RefCell<Vec<(Nanos, Vec<u8>)>>,
+    failures: Vec<String>,
+}
+
+impl Player {
+    fn new() -> Player {
+        let settings = Settings {
+            pinned: PINNED.to_vec(),
+            timer_due: Some(coarse),
+            ..Settings::default()
+        };
+        Player {
+            emulation: Emulation::new(settings, TICK),
+            now: TICK,
+            sent: RefCell::default(),
+            failures: Vec::new(),
+        }
+    }
+
+    fn collect(&mut self) {
+        while let Some(transmit) = self.emulation.poll_transmit() {
+            let mut sent = self.sent.borrow_mut();
+            sent.push((self.now, transmit.frame.to_vec()));
+        }
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> Value {
+        let reply = self.emulation.handle_request(self.now, method, params);
+        self.collect();
+        match reply {
+            Ok(result) => json!({"result": result}),
+            Err(error) => json!({"error": {"code": error.code, "message": error.message}}),
+        }
+    }
+
+    /// Runs timers until a time.
+    fn run_until(&mut self, until: Nanos) {
+        while let Some(due) = self.emulation.poll_timeout().filter(|&due| due <= until) {
+            self.now = self.now.max(due);
+            self.emulation.handle_timeout(self.now);
+            self.collect();
+        }
+        self.now = self.now.max(until);
+    }
+
+    fn set_up(&mut self, setup: &Value) {
+        for namespace in setup["namespaces"].as_array().expect("namespaces") {
+            let mut tunnel = namespace["tun"].clone();
+            tunnel["plugs"] = plugins(&namespace["ns_plugins"]);
+            self.expect("ctx_add", json!({"tunnels": [tunnel]}));
+            for client in namespace["clients"].as_array().expect("clients") {
+                let params = json!({"tun": namespace["tun"], "clients": [given(client)]});
+                self.expect("ctx_client_add", params);
+            }
+        }
+    }
+
+    fn expect(&mut self, method: &str, params: Value) {
+        let reply = self.request(method, &params);
+        if reply["result"] != true {
+            self.failures.push(format!("{method} {params}: {reply}"));
+        }
+    }
+
+    fn play(&mut self, stimulus: &Stimulus) {
+        let what = &stimulus.what;
+        if what["what"] == "rpc" {
+            let request = &what["request"];
+            let method = request["method"].as_str().expect("a method");
+            let reply = self.request(method, &request["params"]);
+            let expected = &what["reply"];
+            for part in ["result", "error"] {
+                if reply.get(part) != expected.get(part) {
+                    let text = format!("{method} at {}: {reply}, not {expected}", self.now);
+                    self.failures.push(text);
+                }
+            }
+        } else {
+            let frame = hex(&what["hex"]);
+            self.emulation.handle_frame(self.now, 1, &frame);
+            self.collect();
+        }
+    }
+
+    fn run(&mut self, scenario: &Value) {
+        self.set_up(&scenario["setup"]);
+        let mut stimuli = stimuli(scenario);
+        while let Some(next) = stimuli.pop_front() {
+            self.run_until(next.at.saturating_sub(1));
+            // A peer answers what was sent: it may be a little later here.
+            let patience = next.at + TOLERANCE;
+            while self.sent.borrow().len() < next.after_sent && self.now < patience {
+                self.run_until(self.now + MILLISECOND);
+            }
+            self.run_until(next.at);
+            self.play(&next);
+        }
+        let last = scenario["expected"].as_array().expect("packets").last();
+        let end = last.map_or(TICK, |packet| at(&packet["time"]));
+        let duration = scenario["duration_s"]
+            .as_f64()
+            .map_or(end, |s| (s * 1e9) as u64);
+        self.run_until(end.max(duration));
+    }
+
+    /// Compares the frames that were sent, each with one of the same bytes at about the same time.
+    fn compare_frames(&mut self, expected: &Value) {
+        let mut ours = self.sent.borrow().clone();
+        for packet in expected.as_array().expect("packets") {
+            if packet["dir"] != "tx" {
+                continue;
+            }
+            let (time, frame) = (at(&packet["time"]), hex(&packet["hex"]));
+            let is_it = |(sent, bytes): &(Nanos, Vec<u8>)| {
+                sent.abs_diff(time) <= TOLERANCE && *bytes == frame
+            };
+            match ours.iter().position(is_it) {
+                Some(place) => drop(ours.remove(place)),
+                None => self.failures.push(format!("not sent: {packet}")),
+            }
+        }
+        for (time, frame) in ours {
+            let bytes: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
+            let seconds = time as f64 / 1e9;
+            self.failures
+                .push(format!("not expected: {seconds} {bytes}"));
+        }
+    }
+
+    fn compare_counters(&mut self, scenario: &Value) {
+        let expected = &scenario["counters"];
+        let veth = self.request("ctx_cnt", &json!({"mask": ["veth"]}));
+        let veth = &veth["result"]["veth"];
+        for (name, value) in expected["veth"].as_object().into_iter().flatten() {
+            if veth[name] != *value {
+                let text = format!("veth {name}: {} instead of {value}", veth[name]);
+                self.failures.push(text);
+            }
+        }
+        let plugin = scenario["plugin"].as_str().expect("a plugin");
+        let method = COUNTERS.iter().find(|(name, _)| *name == plugin);
+        let tables = expected["plugin_objects_in_order"].as_array();
+        if let (Some((_, method)), Some([table])) = (method, tables.map(|tables| &tables[..])) {
+            self.compare_table(scenario, method, table);
+        }
+    }
+
+    fn compare_table(&mut self, scenario: &Value, method: &str, expected: &Value) {
+        let namespace = &scenario["setup"]["namespaces"][0];
+        let mac = &namespace["clients"][0]["mac"];
+        let params = json!({"tun": namespace["tun"], "mac": bytes_of_mac(mac)});
+        let reply = self.request(method, &params);
+        let ours = reply["result"].as_object().into_iter().flatten();
+        let mut ours: Map<String, Value> = ours
+            .flat_map(|(_, table)| table.as_object().cloned().unwrap_or_default())
+            .collect();
+        let mut expected = expected.as_object().cloned().unwrap_or_default();
+        expected.retain(|_, value| *value != 0);
+        ours.retain(|_, value| *value != 0);
+        if ours != expected {
+            let text = format!("counters {ours:?}\n    instead of {expected:?}");
+            self.failures.push(text);
+        }
+    }
+}
+
+/// What comes from outside, by time.
+fn stimuli(scenario: &Value) -> VecDeque<Stimulus> {
+    let list = |name: &str| scenario[name].as_array().cloned().unwrap_or_default();
+    let given = list("stimuli").into_iter().chain(list("peer_packets"));
+    let mut stimuli: Vec<Stimulus> = given
+        .map(|what| Stimulus {
+            at: at(&what["time"]),
+            after_sent: what["answers_tx_number"].as_u64().unwrap_or(0) as usize,
+            what,
+        })
+        .collect();
+    stimuli.sort_by_key(|stimulus| stimulus.at);
+    stimuli.into()
+}
+
+/// Plugins with their init JSON.
+fn plugins(list: &Value) -> Value {
+    let list = list.as_array().into_iter().flatten();
+    let plugins = list.map(|plugin| {
+        let name = plugin["plugin"].as_str().expect("a name");
+        (name.to_owned(), plugin["init"].clone())
+    });
+    Value::Object(plugins.collect())
+}
+
+fn bytes_of_mac(text: &Value) -> Value {
+    let mac: Option<MacAddress> = text.as_str().and_then(|text| text.parse().ok());
+    json!(mac.map(MacAddress::octets))
+}
+
+/// A client as the RPC has it.
+fn given(client: &Value) -> Value {
+    let mut params = Map::new();
+    for (name, value) in client.as_object().expect("a client") {
+        let text = value.as_str().unwrap_or_default();
+        let value = match name.as_str() {
+            "plugins" => {
+                params.insert("plugs".to_owned(), plugins(value));
+                continue;
+            }
+            "mac" | "ipv4_force_mac" | "ipv6_force_mac" => bytes_of_mac(value),
+            "ipv4" | "ipv4_dg" => json!(text.parse::<Ipv4Addr>().ok().map(|a| a.octets())),
+            "ipv6" | "dg_ipv6" => json!(text.parse::<Ipv6Addr>().ok().map(|a| a.octets())),
+            _ => value.clone(),
+        };
+        params.insert(name.clone(), value);
+    }
+    Value::Object(params)
+}
+
+fn play(name: &str) -> Vec<String> {
+    let file = data::folder("emu/scenarios").join(format!("{name}.json.gz"));
+    let scenario: Value = serde_json::from_str(&data::text(&file)).expect("a scenario is JSON");
+    let mut player = Player::new();
+    player.run(&scenario);
+    player.compare_frames(&scenario["expected"]);
+    player.compare_counters(&scenario);
+    player.failures
+}
+
+#[test]
+fn golden_scenarios_are_equal_packet_by_packet() {
+    let mut text = String::new();
+    for name in SCENARIOS {
+        let failures = play(name);
+        if !failures.is_empty() {
+            text += &format!("{name}: {} differences\n", failures.len());
+            for failure in failures.iter().take(12) {
+                text += &format!("  {failure}\n");
+            }
+        }
+    }
+    assert!(text.is_empty(), "{text}");
+}
