@@ -5,13 +5,17 @@ use crate::paths::paths;
 use crate::source::{RustFile, rust_files};
 
 /// Which crate may import which.
-const MAY_IMPORT: [(&str, &[&str]); 7] = [
+const MAY_IMPORT: [(&str, &[&str]); 8] = [
     ("packet", &[]),
     ("engine", &["packet"]),
+    ("emulation", &["packet", "engine"]),
     ("netdev", &[]),
     ("port", &["packet", "netdev"]),
     ("api", &[]),
-    ("server", &["packet", "engine", "netdev", "port", "api"]),
+    (
+        "server",
+        &["packet", "engine", "emulation", "netdev", "port", "api"],
+    ),
     ("testkit", &["packet", "engine", "netdev"]),
 ];
 
