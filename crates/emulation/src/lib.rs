@@ -7,17 +7,19 @@
 //! when to call again. There is no clock, socket or thread here.
 //!
 //! The modules stand in an order, each imports only from those before it: `params`, `counters`,
-//! `iter`, `slab`, `client`, `namespace`, `frame`, `timers`, `transmit`, `plugin`,
-//! `neighbor_cache`, `plugins`, `emulation`, `rpc`.
+//! `iter`, `slab`, `client`, `namespace`, `frame`, `timers`, `transmit`, `plugin`, `neighbor_cache`,
+//! `ping`, `multicast`, `plugins`, `emulation`, `rpc`.
 
 pub mod client;
 pub mod counters;
 pub mod emulation;
 pub mod frame;
 pub mod iter;
+mod multicast;
 pub mod namespace;
 pub mod neighbor_cache;
 pub mod params;
+pub mod ping;
 pub mod plugin;
 pub mod plugins;
 pub mod rpc;

@@ -109,8 +109,6 @@ pub struct CacheCounts {
 /// What a timer wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Nothing.
-    Nothing,
     /// Ask for the neighbor, in the name of a client.
     Ask(ClientId),
     /// The same; and its MAC address is not known any more.

@@ -12,13 +12,34 @@ use allosaur_testkit::data;
 use serde_json::{Map, Value, json};
 
 /// The scenarios. Who adds a plugin adds its own.
-const SCENARIOS: &[&str] = &["arp__arp1", "arp__arp3", "arp__arp5"];
+const SCENARIOS: &[&str] = &[
+    "arp__arp1",
+    "arp__arp3",
+    "arp__arp5",
+    "igmp__igmp10",
+    "igmp__igmp3",
+    "igmp__igmp5",
+    "ipv6__icmpv6_1",
+    "ipv6__ipv6nd_1",
+    "ipv6__ipv6nd_3",
+    "ipv6__ipv6nd_rpc",
+    "ipv6__mld1_1",
+    "ipv6__mld2_2",
+    "ipv6__mld2_rpc1",
+];
 
 /// What the reference's simulation drew at random, by the names of our draws.
-const PINNED: &[(&str, u64)] = &[];
+const PINNED: &[(&str, u64)] = &[("multicast response delay", 0)];
 
 /// How the counters of a plugin are asked for: those of its namespaces, or of its clients.
-const COUNTERS: &[(&str, &str)] = &[("arp", "arp_ns_cnt")];
+const COUNTERS: &[(&str, &str)] = &[
+    ("arp", "arp_ns_cnt"),
+    ("igmp", "igmp_ns_cnt"),
+    ("ipv6", "ipv6_ns_cnt"),
+];
+
+/// Plugins of whose tables of counters the scenarios have one.
+const TABLES: &[(&str, &str)] = &[("ipv6", "pingv6")];
 
 /// One tick of the reference's simulation.
 const TICK: Nanos = 100 * MILLISECOND;
@@ -118,6 +139,15 @@ impl Player {
                 let params = json!({"tun": namespace["tun"], "clients": [given(client)]});
                 self.expect("ctx_client_add", params);
             }
+            for call in namespace["pre_start_calls"]
+                .as_array()
+                .into_iter()
+                .flatten()
+            {
+                let mut params = call["params"].clone();
+                params["tun"] = namespace["tun"].clone();
+                self.expect(call["method"].as_str().expect("a method"), params);
+            }
         }
     }
 
@@ -214,7 +244,11 @@ impl Player {
     fn compare_table(&mut self, scenario: &Value, method: &str, expected: &Value) {
         let namespace = &scenario["setup"]["namespaces"][0];
         let mac = &namespace["clients"][0]["mac"];
-        let params = json!({"tun": namespace["tun"], "mac": bytes_of_mac(mac)});
+        let table = TABLES
+            .iter()
+            .find(|(plugin, _)| scenario["plugin"] == *plugin);
+        let mask: Vec<_> = table.iter().map(|(_, table)| table).collect();
+        let params = json!({"tun": namespace["tun"], "mac": bytes_of_mac(mac), "mask": mask});
         let reply = self.request(method, &params);
         let ours = reply["result"].as_object().into_iter().flatten();
         let mut ours: Map<String, Value> = ours

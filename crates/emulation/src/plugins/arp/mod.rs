@@ -152,7 +152,6 @@ impl Plugin for Arp {
         };
         let gateway = neighbor.address;
         let client = match wanted {
-            Wanted::Nothing => return,
             Wanted::Ask(client) => client,
             Wanted::AskAgain(client) => {
                 announce(context, neighbor);

@@ -1,0 +1,625 @@
+//! A host that listens to multicast groups: what IGMP (RFC 2236, RFC 3376) and MLD (RFC 2710,
+//! RFC 3810) have in common, over their type of address.
+//!
+//! As in the reference, one client of a namespace, the designator, speaks for all of them, changes
+//! are reported once, and answers are not held back when others report the same group.
+//!
+//! * [`groups`]: the table of groups.
+//! * [`report`]: records and packets.
+//! * [`membership`]: all of it in a namespace, with the methods of the RPC.
+
+pub(crate) mod groups;
+pub(crate) mod membership;
+pub(crate) mod report;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use allosaur_engine::time::{MILLISECOND, Nanos};
+
+use crate::counters::{CounterMeta, Counters};
+use groups::{Cursor, Group, GroupError, Groups};
+use report::{Message, Packer, RecordKind, record_bytes};
+
+/// The MTU of a namespace, when none is given.
+pub(crate) const MTU_DEFAULT: u16 = 1500;
+/// Joins of clients are collected for this long, so that many clients need few reports.
+pub(crate) const JOIN_DELAY: Nanos = 10 * MILLISECOND;
+/// Answers that take many packets are spread in steps of this, the unit of IGMP's response time.
+const ANSWER_STEP: Nanos = 100 * MILLISECOND;
+/// No answer has more packets than one in this time.
+const ANSWER_GAP_MIN: Nanos = MILLISECOND;
+
+/// What IGMP and MLD differ in.
+pub(crate) trait Family: Debug + 'static {
+    /// Addresses of groups and sources: arrays of bytes.
+    type Address: Copy + Eq + Ord + Hash + Debug + AsRef<[u8]>;
+    /// Bytes of an address.
+    const ADDRESS_BYTES: usize = size_of::<Self::Address>();
+    /// Bytes of the MTU that a report does not fill. The reference reserves room for two tags and
+    /// one more IP header, and how groups are distributed over packets shall be the same.
+    const OVERHEAD_BYTES: usize;
+    /// The newest version, the one with records.
+    const VERSION_MAX: u8;
+    /// The name of the table of counters.
+    const TABLE: &'static str;
+    /// The counters of the table, in their order.
+    const COUNTERS: &'static [Count];
+    /// What they mean.
+    const META: &'static [CounterMeta];
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Count {
+    AddSource,
+    RemoveSource,
+    AddSourceError,
+    RemoveSourceError,
+    SourceAnswers,
+    BlockReports,
+    AllowReports,
+    ChangeToInclude,
+    Total,
+    TooShort,
+    BadTtl,
+    BadChecksum,
+    NoKey,
+    V1Queries,
+    V2Queries,
+    V3Queries,
+    BadQueries,
+    GeneralQueries,
+    GroupQueries,
+    SourceQueries,
+    SourceQueriesDropped,
+    QueriesWhileAnswering,
+    ReportsReceived,
+    NoRouterAlert,
+    ChangeReports,
+    Answers,
+    Add,
+    Remove,
+    AddError,
+    RemoveError,
+    NoDesignator,
+    NoDesignatorAddress,
+    RateTooHigh,
+}
+
+const COUNTS: usize = Count::RateTooHigh as usize + 1;
+
+/// The counters of a namespace.
+#[derive(Debug)]
+pub(crate) struct Counts<F> {
+    values: [u64; COUNTS],
+    family: std::marker::PhantomData<F>,
+}
+
+impl<F> Default for Counts<F> {
+    fn default() -> Self {
+        Counts {
+            values: [0; COUNTS],
+            family: std::marker::PhantomData,
+        }
+    }
+}
+
+impl<F> Counts<F> {
+    /// Counts one.
+    pub(crate) fn count(&mut self, count: Count) {
+        self.values[count as usize] += 1;
+    }
+}
+
+impl<F: Family> Counters for Counts<F> {
+    fn name(&self) -> &'static str {
+        F::TABLE
+    }
+
+    fn meta(&self) -> &'static [CounterMeta] {
+        F::META
+    }
+
+    fn value(&self, index: usize) -> u64 {
+        self.values[F::COUNTERS[index] as usize]
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// The counters of a family: which, its name in the RPC, what it counts, of what, how bad it is.
+macro_rules! count_table {
+    ($($count:ident: $wire:literal, $help:literal, $unit:literal, $severity:ident;)*) => {
+        const COUNTERS: &'static [$crate::multicast::Count] =
+            &[$($crate::multicast::Count::$count),*];
+        const META: &'static [$crate::counters::CounterMeta] = &[
+            $($crate::counters::CounterMeta {
+                name: $wire,
+                help: $help,
+                unit: $unit,
+                severity: $crate::counters::Severity::$severity,
+                zero: false,
+            }),*
+        ];
+    };
+}
+pub(crate) use count_table;
+
+/// Why a report could not be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mute {
+    /// There is no client with the designator's MAC address.
+    NoDesignator,
+    /// The designator has no address to send from.
+    NoAddress,
+    /// The version has no such message.
+    Unknown,
+}
+
+/// Sends a report in the name of the designator, in the version that is given.
+pub(crate) type Send<'s, A> = dyn FnMut(Message<'_, A>, u8) -> Result<(), Mute> + 's;
+
+/// A query of a router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Query<A> {
+    /// Its version, which hosts follow.
+    pub(crate) version: u8,
+    /// The group that it asks about; `None` for all.
+    pub(crate) group: Option<A>,
+    /// Whether it asks about sources of the group.
+    pub(crate) has_sources: bool,
+    /// The time in which to answer.
+    pub(crate) max_response: Nanos,
+}
+
+/// An answer to a general query, in the making.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    cursor: Cursor,
+    /// Groups that came later are not part of it.
+    epoch: u32,
+    /// When the next packet leaves, and how long after it the one behind it.
+    at: Nanos,
+    gap: Nanos,
+}
+
+/// The groups of a namespace, and who speaks for them.
+#[derive(Debug)]
+pub(crate) struct MulticastHost<F: Family> {
+    /// The MTU of its reports.
+    pub(crate) mtu: u16,
+    /// The version that it speaks.
+    pub(crate) version: u8,
+    /// What it counted.
+    pub(crate) counts: Counts<F>,
+    groups: Groups<F::Address>,
+    answer: Option<Answer>,
+    /// Changes of clients that were not reported yet: true for a join.
+    pending: Vec<(F::Address, bool)>,
+    pending_at: Nanos,
+}
+
+impl<F: Family> MulticastHost<F> {
+    /// A host without groups.
+    pub(crate) fn new(mtu: u16, version: u8) -> Self {
+        MulticastHost {
+            mtu,
+            version,
+            counts: Counts::default(),
+            groups: Groups::default(),
+            answer: None,
+            pending: Vec::new(),
+            pending_at: 0,
+        }
+    }
+
+    /// The groups.
+    pub(crate) fn groups(&self) -> &Groups<F::Address> {
+        &self.groups
+    }
+
+    /// Joins groups for a user, up to the first that cannot be joined; those before it stay.
+    pub(crate) fn add(
+        &mut self,
+        addresses: &[F::Address],
+        send: &mut Send<'_, F::Address>,
+    ) -> Result<(), (GroupError, F::Address)> {
+        let mut joined = Vec::new();
+        let mut result = Ok(());
+        for &address in addresses {
+            match self.groups.add(address) {
+                Ok(is_new) => {
+                    if is_new {
+                        self.counts.count(Count::Add);
+                        joined.push((address, true));
+                    }
+                }
+                Err(error) => {
+                    self.counts.count(Count::AddError);
+                    result = Err((error, address));
+                    break;
+                }
+            }
+        }
+        self.report_changes(&joined, send);
+        result
+    }
+
+    /// Leaves groups of a user, up to the first that cannot be left.
+    pub(crate) fn remove(
+        &mut self,
+        addresses: &[F::Address],
+        send: &mut Send<'_, F::Address>,
+    ) -> Result<(), (GroupError, F::Address)> {
+        let mut left = Vec::new();
+        let mut result = Ok(());
+        for &address in addresses {
+            self.pass(address);
+            match self.groups.remove(address) {
+                Ok(is_gone) => {
+                    if is_gone {
+                        self.counts.count(Count::Remove);
+                        left.push((address, false));
+                    }
+                }
+                Err(error) => {
+                    self.counts.count(Count::RemoveError);
+                    result = Err((error, address));
+                    break;
+                }
+            }
+        }
+        self.report_changes(&left, send);
+        result
+    }
+
+    /// Adds sources to groups, each pair a group and a source, up to the first that cannot be added.
+    pub(crate) fn add_sources(
+        &mut self,
+        pairs: &[(F::Address, F::Address)],
+        send: &mut Send<'_, F::Address>,
+    ) -> Result<(), (GroupError, F::Address, F::Address)> {
+        let (mut new, mut allowed) = (Vec::new(), Vec::new());
+        let mut result = Ok(());
+        for &(group, source) in pairs {
+            match self.groups.add_source(group, source) {
+                Ok(is_new) => {
+                    self.counts.count(Count::AddSource);
+                    if is_new {
+                        new.push(group);
+                    }
+                    allowed.push((group, source));
+                }
+                Err(error) => {
+                    self.counts.count(Count::AddSourceError);
+                    result = Err((error, group, source));
+                    break;
+                }
+            }
+        }
+        if self.version == F::VERSION_MAX {
+            let empty = new
+                .iter()
+                .map(|&group| (RecordKind::ToInclude, group, None));
+            self.send_records(empty, Count::ChangeReports, send);
+            let allow = allowed.iter();
+            let allow = allow.map(|&(group, source)| (RecordKind::Allow, group, Some(source)));
+            self.send_records(allow, Count::AllowReports, send);
+        } else {
+            let joined: Vec<_> = new.iter().map(|&group| (group, true)).collect();
+            self.report_changes(&joined, send);
+        }
+        result
+    }
+
+    /// Takes sources from groups, up to the first that cannot be taken.
+    pub(crate) fn remove_sources(
+        &mut self,
+        pairs: &[(F::Address, F::Address)],
+        send: &mut Send<'_, F::Address>,
+    ) -> Result<(), (GroupError, F::Address, F::Address)> {
+        let mut blocked = Vec::new();
+        let mut result = Ok(());
+        for &(group, source) in pairs {
+            if let Err(error) = self.groups.remove_source(group, source) {
+                // The reference counts it among the errors of groups.
+                self.counts.count(Count::RemoveError);
+                result = Err((error, group, source));
+                break;
+            }
+            self.counts.count(Count::RemoveSource);
+            blocked.push((group, source));
+        }
+        if self.version == F::VERSION_MAX {
+            let block = blocked.iter();
+            let block = block.map(|&(group, source)| (RecordKind::Block, group, Some(source)));
+            self.send_records(block, Count::BlockReports, send);
+        }
+        result
+    }
+
+    /// A client got an address that is in a group; reported after [`JOIN_DELAY`].
+    pub(crate) fn join(&mut self, now: Nanos, address: F::Address) {
+        self.change(now, address, true);
+    }
+
+    /// A client lost an address that is in a group.
+    pub(crate) fn leave(&mut self, now: Nanos, address: F::Address) {
+        self.change(now, address, false);
+    }
+
+    fn change(&mut self, now: Nanos, address: F::Address, is_join: bool) {
+        if self.pending.is_empty() {
+            self.pending_at = now + JOIN_DELAY;
+        }
+        self.pending.push((address, is_join));
+    }
+
+    /// A query arrived. `draw` gives a random number up to a limit, which delays a short answer.
+    pub(crate) fn handle_query(
+        &mut self,
+        now: Nanos,
+        query: &Query<F::Address>,
+        draw: impl FnOnce(Nanos) -> Nanos,
+        send: &mut Send<'_, F::Address>,
+    ) {
+        self.version = query.version;
+        match query.group {
+            Some(group) => {
+                self.counts.count(if query.has_sources {
+                    Count::SourceQueries
+                } else {
+                    Count::GroupQueries
+                });
+                self.answer_group(group, send);
+            }
+            None => {
+                self.counts.count(Count::GeneralQueries);
+                if self.answer.is_some() {
+                    self.counts.count(Count::QueriesWhileAnswering);
+                } else {
+                    self.begin_answer(now, query.max_response, draw);
+                    self.continue_answer(now, send);
+                }
+            }
+        }
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout).
+    pub(crate) fn poll_timeout(&self) -> Option<Nanos> {
+        let pending = (!self.pending.is_empty()).then_some(self.pending_at);
+        let answer = self.answer.map(|answer| answer.at);
+        [pending, answer].into_iter().flatten().min()
+    }
+
+    /// Reports what is due: changes of clients, and the next packets of an answer.
+    pub(crate) fn handle_timeout(&mut self, now: Nanos, send: &mut Send<'_, F::Address>) {
+        if !self.pending.is_empty() && self.pending_at <= now {
+            self.report_pending(send);
+        }
+        self.continue_answer(now, send);
+    }
+
+    /// Reports groups that were joined or left.
+    fn report_changes(&mut self, changes: &[(F::Address, bool)], send: &mut Send<'_, F::Address>) {
+        if self.version == F::VERSION_MAX {
+            let records = changes.iter().map(|&(group, is_join)| {
+                let kind = if is_join {
+                    RecordKind::ToExclude
+                } else {
+                    RecordKind::ToInclude
+                };
+                (kind, group, None)
+            });
+            return self.send_records(records, Count::ChangeReports, send);
+        }
+        for &(group, is_join) in changes {
+            let message = if is_join {
+                Message::Report(group)
+            } else {
+                Message::Leave(group)
+            };
+            self.deliver(message, Count::ChangeReports, send);
+        }
+    }
+
+    fn report_pending(&mut self, send: &mut Send<'_, F::Address>) {
+        let pending = std::mem::take(&mut self.pending);
+        let mut changes = Vec::new();
+        for (address, is_join) in pending {
+            let is_reported = if is_join {
+                let joined = self.groups.join(address);
+                if matches!(joined, Ok(true)) {
+                    self.counts.count(Count::Add);
+                } else if joined.is_err() {
+                    self.counts.count(Count::AddError);
+                }
+                joined.unwrap_or(false)
+            } else {
+                self.pass(address);
+                let is_gone = self.groups.leave(address);
+                if is_gone {
+                    self.counts.count(Count::Remove);
+                }
+                is_gone
+            };
+            if is_reported {
+                changes.push((address, is_join));
+            }
+        }
+        self.report_changes(&changes, send);
+    }
+
+    /// Sends records with one source or none, in as few packets as they fit into.
+    fn send_records(
+        &mut self,
+        records: impl Iterator<Item = (RecordKind, F::Address, Option<F::Address>)>,
+        count: Count,
+        send: &mut Send<'_, F::Address>,
+    ) {
+        let mut packer = Packer::<F>::new(self.mtu);
+        for (kind, group, source) in records {
+            let sources = source.as_slice();
+            if packer.push(kind, group, sources).is_none() {
+                self.deliver(packer.message(), count, send);
+                packer.clear();
+                packer.push(kind, group, sources);
+            }
+        }
+        if !packer.is_empty() {
+            self.deliver(packer.message(), count, send);
+        }
+    }
+
+    /// Answers a query about one group at once, with all its sources.
+    fn answer_group(&mut self, address: F::Address, send: &mut Send<'_, F::Address>) {
+        let Some(slot) = self.groups.slot(address) else {
+            return;
+        };
+        let mut cursor = Some(Cursor { slot, sources: 0 });
+        while let Some(from) = cursor.filter(|cursor| cursor.slot == slot) {
+            cursor = self.send_page(from, self.groups.epoch, true, send);
+        }
+    }
+
+    /// Plans the answer to a general query: all groups in one packet after a random time; more
+    /// packets evenly over the time that the router gives (RFC 3376 section 5.2).
+    fn begin_answer(&mut self, now: Nanos, max_response: Nanos, draw: impl FnOnce(Nanos) -> Nanos) {
+        let Some(slot) = self.groups.first() else {
+            return;
+        };
+        let (needed, budget) = if self.version == F::VERSION_MAX {
+            let bytes = |group: &Group<_>| {
+                record_bytes(F::ADDRESS_BYTES) + F::ADDRESS_BYTES * group.sources().len()
+            };
+            let record = record_bytes(F::ADDRESS_BYTES);
+            let budget = report::budget::<F>(self.mtu) / record * record;
+            (self.groups.iter().map(bytes).sum(), budget)
+        } else {
+            (self.groups.len(), 1)
+        };
+        let (gap, delay) = if needed <= budget {
+            (0, draw(max_response))
+        } else {
+            let gap = max_response / (needed / budget).max(1) as u64;
+            let gap = match gap {
+                ANSWER_STEP.. => gap / ANSWER_STEP * ANSWER_STEP,
+                ANSWER_GAP_MIN.. => gap,
+                _ => {
+                    self.counts.count(Count::RateTooHigh);
+                    ANSWER_GAP_MIN
+                }
+            };
+            (gap, gap)
+        };
+        let epoch = self.groups.epoch;
+        self.groups.epoch = epoch.wrapping_add(1);
+        let cursor = Cursor { slot, sources: 0 };
+        self.answer = Some(Answer {
+            cursor,
+            epoch,
+            at: now + delay,
+            gap,
+        });
+    }
+
+    /// Sends the packets of an answer that are due.
+    fn continue_answer(&mut self, now: Nanos, send: &mut Send<'_, F::Address>) {
+        while let Some(answer) = self.answer.filter(|answer| answer.at <= now) {
+            let next = self.send_page(answer.cursor, answer.epoch, false, send);
+            self.answer = next.map(|cursor| Answer {
+                cursor,
+                at: answer.at + answer.gap.max(ANSWER_GAP_MIN),
+                ..answer
+            });
+        }
+    }
+
+    /// Sends one packet of an answer, from a place in the table on; returns where the next begins.
+    fn send_page(
+        &mut self,
+        from: Cursor,
+        epoch: u32,
+        is_single: bool,
+        send: &mut Send<'_, F::Address>,
+    ) -> Option<Cursor> {
+        let mut packer = Packer::<F>::new(self.mtu);
+        let mut next = Some(from);
+        while let Some(cursor) = next {
+            let group = self.groups.at(cursor.slot);
+            let Some(group) = group.filter(|group| is_single || group.since <= epoch) else {
+                next = None;
+                break;
+            };
+            let behind = self.groups.next(cursor.slot).filter(|_| !is_single);
+            let behind = behind.map(|slot| Cursor { slot, sources: 0 });
+            if self.version != F::VERSION_MAX {
+                let message = Message::Report(group.address);
+                self.deliver(message, Count::Answers, send);
+                return behind;
+            }
+            let rest = group.sources().get(cursor.sources..).unwrap_or_default();
+            let kind = match group.sources {
+                None => RecordKind::IsExclude,
+                Some(_) => RecordKind::IsInclude,
+            };
+            match packer.push(kind, group.address, rest) {
+                None => break,
+                Some(fit) if fit < rest.len() => {
+                    next = Some(Cursor {
+                        sources: cursor.sources + fit,
+                        ..cursor
+                    });
+                    break;
+                }
+                Some(_) => next = behind,
+            }
+        }
+        if packer.is_empty() {
+            return None;
+        }
+        let count = if packer.has_sources() {
+            Count::SourceAnswers
+        } else {
+            Count::Answers
+        };
+        self.deliver(packer.message(), count, send);
+        next
+    }
+
+    /// Hands a message on, and counts what became of it.
+    fn deliver(
+        &mut self,
+        message: Message<'_, F::Address>,
+        count: Count,
+        send: &mut Send<'_, F::Address>,
+    ) {
+        self.counts.count(match send(message, self.version) {
+            Ok(()) => count,
+            Err(Mute::NoDesignator) => Count::NoDesignator,
+            Err(Mute::NoAddress) => Count::NoDesignatorAddress,
+            Err(Mute::Unknown) => return,
+        });
+    }
+
+    /// Moves an answer on that would tell of a group next which is about to go.
+    fn pass(&mut self, address: F::Address) {
+        let slot = self.groups.slot(address);
+        if let Some(answer) = self
+            .answer
+            .filter(|answer| Some(answer.cursor.slot) == slot)
+        {
+            let next = self.groups.next(answer.cursor.slot);
+            self.answer = next.map(|slot| Answer {
+                cursor: Cursor { slot, sources: 0 },
+                ..answer
+            });
+        }
+    }
+}

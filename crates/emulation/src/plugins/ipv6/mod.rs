@@ -1,0 +1,345 @@
+//! IPv6 of clients: neighbor discovery ([`nd`]), multicast listener discovery ([`mld`]), echo and
+//! pings (ICMPv6, RFC 4443).
+
+mod messages;
+mod mld;
+mod nd;
+
+use std::any::Any;
+use std::net::Ipv6Addr;
+
+use allosaur_packet::MacAddress;
+use allosaur_packet::network::checksum::{pseudo_header_v6, update_u16};
+use allosaur_packet::network::icmpv6::{Icmpv6Header, Icmpv6View};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv6::Ipv6Header;
+use serde_json::Value;
+
+use crate::client::ClientId;
+use crate::counters::{self, Counters};
+use crate::frame::{Frame, FrameKind};
+use crate::multicast::Count;
+use crate::multicast::membership::{Membership, Verb};
+use crate::params::{Params, RpcError};
+use crate::ping::{EchoRequest, PingRequest, Pings, write_payload};
+use crate::plugin::{Call, Context, Event, Method, Plugin, PluginError, Spec, Target, Timeout};
+use mld::Ipv6;
+use nd::NeighborDiscovery;
+
+/// The description of the plugin.
+pub static SPEC: Spec = Spec {
+    name: "ipv6",
+    frames: &[FrameKind::Icmpv6],
+    methods: &[
+        of_namespace("ipv6_ns_cnt"),
+        of_namespace("ipv6_mld_ns_add"),
+        of_namespace("ipv6_mld_ns_remove"),
+        of_namespace("ipv6_mld_ns_sg_add"),
+        of_namespace("ipv6_mld_ns_sg_remove"),
+        of_namespace("ipv6_mld_ns_iter"),
+        of_namespace("ipv6_mld_ns_get_cfg"),
+        of_namespace("ipv6_mld_ns_set_cfg"),
+        of_namespace("ipv6_nd_ns_iter"),
+        of_client("ipv6_start_ping"),
+        of_client("ipv6_stop_ping"),
+        of_client("ipv6_get_ping_stats"),
+    ],
+    create: |_, init| {
+        Ok(Box::new(Ipv6Plugin {
+            counters: PingCounters::default(),
+            discovery: NeighborDiscovery::new(),
+            membership: Membership::new(init, TAG_MLD)?,
+            pings: Pings::new(TAG_PING),
+        }))
+    },
+};
+
+const fn of_namespace(name: &'static str) -> Method {
+    Method {
+        name,
+        target: Target::Namespace,
+        needs_api: true,
+    }
+}
+
+const fn of_client(name: &'static str) -> Method {
+    Method {
+        name,
+        target: Target::Client,
+        needs_api: false,
+    }
+}
+
+/// The timer of the namespace for MLD, beside those of [`nd`].
+const TAG_MLD: u32 = 0;
+/// The timer of a client for its ping, beside that of [`nd`].
+const TAG_PING: u32 = 1;
+
+const DESTINATION_UNREACHABLE: u8 = 1;
+const ECHO_REQUEST: u8 = 128;
+const ECHO_REPLY: u8 = 129;
+const ROUTER_SOLICITATION: u8 = 133;
+const ROUTER_ADVERTISEMENT: u8 = 134;
+const NEIGHBOR_SOLICITATION: u8 = 135;
+const NEIGHBOR_ADVERTISEMENT: u8 = 136;
+
+/// Bytes of an ICMPv6 header, and of an IPv6 header.
+const ICMP_BYTES: usize = 8;
+const IP_BYTES: usize = 40;
+
+crate::counters! {
+    /// Counters of echo and pings in a namespace.
+    struct PingCounters: u64, "pingv6" {
+        rx_query: "pktRxIcmpQuery", "rx query", "ops", Info;
+        tx_response: "pktTxIcmpResponse", "tx response", "ops", Info;
+        tx_query: "pktTxIcmpQuery", "tx query", "ops", Info;
+        rx_response: "pktRxIcmpResponse", "rx response", "ops", Info;
+        too_short: "pktRxErrTooShort", "rx too short", "ops", Info;
+        unhandled: "pktRxErrUnhandled", "rx wrong opcode", "ops", Info;
+        no_client: "pktRxNoClientUnhandled", "rx no client ", "ops", Info;
+        bad_source: "pktRxErrMulticastB", "src ip is not valid ", "ops", Info;
+        rx_unreachable: "pktRxIcmpDstUnreachable", "rx destination unreachable", "ops", Info;
+    }
+}
+
+/// IPv6 of a namespace.
+#[derive(Debug)]
+struct Ipv6Plugin {
+    counters: PingCounters,
+    discovery: NeighborDiscovery,
+    membership: Membership<Ipv6>,
+    /// Source and destination of each ping.
+    pings: Pings<(Ipv6Addr, Ipv6Addr)>,
+}
+
+impl Plugin for Ipv6Plugin {
+    fn add_client(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        init: &Value,
+    ) -> Result<(), PluginError> {
+        let mld = &mut self.membership;
+        self.discovery.add_client(context, client, init, mld)?;
+        self.membership.add_client(context, client);
+        Ok(())
+    }
+
+    fn remove_client(&mut self, context: &mut Context<'_>, client: ClientId) {
+        let mld = &mut self.membership;
+        self.discovery.remove_client(context, client, mld);
+        self.pings.remove_client(client);
+    }
+
+    fn handle_frame(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+        let segment = frame.segment();
+        let (Ok(ip), Some(&kind)) = (Ipv6Header::parse(frame.packet()), segment.first()) else {
+            return;
+        };
+        match kind {
+            ECHO_REQUEST => self.answer_echo(context, frame, &ip),
+            ECHO_REPLY => self.handle_reply(context, frame),
+            DESTINATION_UNREACHABLE => self.handle_unreachable(context, frame),
+            NEIGHBOR_SOLICITATION => self.discovery.handle_solicitation(context, frame, &ip),
+            NEIGHBOR_ADVERTISEMENT => self.discovery.handle_advertisement(context, frame, &ip),
+            ROUTER_ADVERTISEMENT => self.discovery.handle_router(context, frame, &ip),
+            ROUTER_SOLICITATION => self.discovery.handle_router_solicitation(),
+            mld::QUERY => {
+                let counts = &mut self.membership.host.counts;
+                if let Some(query) = mld::query(frame.packet(), &ip, segment, counts) {
+                    self.membership.handle_query(context, &query);
+                }
+            }
+            mld::REPORT1 | mld::DONE => {
+                self.membership.host.counts.count(Count::ReportsReceived);
+            }
+            _ => self.counters.unhandled += 1,
+        }
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>, timeout: Timeout) {
+        match (timeout.client, timeout.tag) {
+            (None, TAG_MLD) => self.membership.handle_timeout(context),
+            (None, tag) => self.discovery.handle_timeout(context, tag),
+            (Some(client), TAG_PING) => {
+                if let Some(request) = self.pings.handle_timeout(context, client) {
+                    self.send_request(context, client, &request);
+                }
+            }
+            (Some(client), _) => self.discovery.handle_period(context, client),
+        }
+    }
+
+    fn handle_event(&mut self, context: &mut Context<'_>, client: ClientId, event: &Event) {
+        let mld = &mut self.membership;
+        self.discovery.handle_event(context, client, event, mld);
+    }
+
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+        let verb = match (call.method, call.client) {
+            ("ipv6_mld_ns_add", _) => Verb::Add,
+            ("ipv6_mld_ns_remove", _) => Verb::Remove,
+            ("ipv6_mld_ns_sg_add", _) => Verb::AddSources,
+            ("ipv6_mld_ns_sg_remove", _) => Verb::RemoveSources,
+            ("ipv6_mld_ns_iter", _) => Verb::Iterate,
+            ("ipv6_mld_ns_get_cfg", _) => Verb::Settings,
+            ("ipv6_mld_ns_set_cfg", _) => Verb::SetSettings,
+            ("ipv6_nd_ns_iter", _) => return self.discovery.page(call.params),
+            ("ipv6_start_ping", Some(id)) => return self.start_ping(context, id, call.params),
+            ("ipv6_stop_ping", Some(client)) => return self.pings.stop(context, client),
+            ("ipv6_get_ping_stats", Some(id)) => return self.pings.report(id, call.params),
+            _ => return self.report(call.params),
+        };
+        self.membership.call(context, verb, call.params)
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+impl Ipv6Plugin {
+    fn report(&mut self, params: &Value) -> Result<Value, RpcError> {
+        let mld = &mut self.membership.host.counts;
+        let mut tables: [&mut dyn Counters; 3] =
+            [self.discovery.counters(), mld, &mut self.counters];
+        let reply = counters::report(params, &mut tables)?;
+        if reply == Value::Bool(true) {
+            self.discovery.clear_cache_counts();
+        }
+        Ok(reply)
+    }
+
+    /// Answers an echo request with its own frame, turned around (RFC 4443 section 4.2).
+    fn answer_echo(&mut self, context: &mut Context<'_>, frame: &Frame<'_>, ip: &Ipv6Header) {
+        self.counters.rx_query += 1;
+        if ip.source.is_multicast() || ip.source.is_unspecified() {
+            self.counters.bad_source += 1;
+            return;
+        }
+        let owner = nd::owner(context, ip.destination);
+        let client = owner.and_then(|id| context.client(id));
+        if client.is_none_or(|client| client.mac != frame.destination()) {
+            self.counters.no_client += 1;
+            return;
+        }
+        self.counters.tx_response += 1;
+        let network = usize::from(frame.layout.network_offset);
+        let transport = usize::from(frame.layout.transport_offset);
+        let reply = context.send_copy(frame.bytes);
+        let (destination, rest) = reply.split_at_mut(6);
+        destination.swap_with_slice(&mut rest[..6]);
+        let addresses = &mut reply[network + 8..network + IP_BYTES];
+        let (source, destination) = addresses.split_at_mut(16);
+        source.swap_with_slice(destination);
+        let mut view = Icmpv6View::new_unchecked(&mut reply[transport..]);
+        let (old, code) = (view.checksum(), view.code());
+        let word = |kind| u16::from_be_bytes([kind, code]);
+        let sum = update_u16(old, word(ECHO_REQUEST), word(ECHO_REPLY));
+        view.set_kind(ECHO_REPLY, code);
+        view.set_checksum(sum);
+    }
+
+    fn handle_reply(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+        let Ok(Icmpv6Header::EchoReply {
+            identifier,
+            sequence,
+        }) = Icmpv6Header::parse(frame.segment())
+        else {
+            self.counters.unhandled += 1;
+            return;
+        };
+        let client = context.namespace.clients.by_mac(frame.destination());
+        let Some(client) = client.filter(|&client| context.has_this(client)) else {
+            self.counters.no_client += 1;
+            return;
+        };
+        self.counters.rx_response += 1;
+        let numbers = (identifier, sequence);
+        self.pings
+            .handle_reply(context.now, client, numbers, frame.payload());
+    }
+
+    /// An error about a packet, of which it quotes the beginning: the request of a ping.
+    fn handle_unreachable(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+        self.counters.rx_unreachable += 1;
+        let quoted = frame.payload();
+        let Some(request) = quoted.get(IP_BYTES..IP_BYTES + ICMP_BYTES) else {
+            self.counters.too_short += 1;
+            return;
+        };
+        let client = context.namespace.clients.by_mac(frame.destination());
+        let is_request = quoted[6] == IpProtocol::ICMPV6.0 && request[0] == ECHO_REQUEST;
+        if let Some(client) = client.filter(|_| is_request) {
+            let identifier = u16::from_be_bytes([request[4], request[5]]);
+            self.pings.handle_unreachable(client, identifier);
+        }
+    }
+
+    fn start_ping(
+        &mut self,
+        context: &mut Context<'_>,
+        id: ClientId,
+        params: &Value,
+    ) -> Result<Value, RpcError> {
+        let fields = Params::new(params);
+        let (source, destination) = (fields.ipv6("src")?, fields.ipv6("dst")?);
+        let request = PingRequest::parse(params, "ApiIpv6StartPingHandler")?;
+        let Some(client) = context.client(id) else {
+            return Err(RpcError::new("There is no such client."));
+        };
+        let namespace = &*context.namespace;
+        let local = client.link_local();
+        let source = match source.filter(|source| !source.is_unspecified()) {
+            None => nd::global_addresses(namespace, client)
+                .next()
+                .unwrap_or(local),
+            Some(source) => {
+                let mut own = nd::global_addresses(namespace, client).chain([local]);
+                let found = own.find(|own| *own == source);
+                found.ok_or_else(|| RpcError::new("Can't use this source IPv6 for this client."))?
+            }
+        };
+        let gateway = Some(client.gateway_ipv6).filter(|gateway| !gateway.is_unspecified());
+        let router = || namespace.router.map(|router| router.address);
+        let destination = destination.filter(|given| !given.is_unspecified());
+        let destination = destination.or(gateway).or_else(router);
+        let destination = destination
+            .ok_or_else(|| RpcError::new("The client has no IPv6 gateway to ping; give 'dst'."))?;
+        let target = (source, destination);
+        if let Some(request) = self.pings.start(context, id, target, request)? {
+            self.send_request(context, id, &request);
+        }
+        Ok(Value::Bool(true))
+    }
+
+    /// Sends a request by way of the client's gateway. While that is not known, to the MAC address
+    /// of all zeros, as the reference does.
+    fn send_request(
+        &mut self,
+        context: &mut Context<'_>,
+        id: ClientId,
+        request: &EchoRequest<(Ipv6Addr, Ipv6Addr)>,
+    ) {
+        let Some(client) = context.client(id) else {
+            return;
+        };
+        let gateway = client.gateway_mac_ipv6.unwrap_or(MacAddress::ZERO);
+        let (mac, now) = (client.mac, context.now);
+        let (source, destination) = request.target;
+        let header = Icmpv6Header::EchoRequest {
+            identifier: request.identifier,
+            sequence: request.sequence,
+        };
+        let bytes = ICMP_BYTES + usize::from(request.payload_bytes);
+        // A payload of almost 64 KiB has no room for the header; nothing that long passes a link.
+        let bytes = bytes.min(usize::from(u16::MAX));
+        let ip = Ipv6Header::new(source, destination, IpProtocol::ICMPV6);
+        self.counters.tx_query += 1;
+        let payload = context.send_ipv6(mac, gateway, &ip, bytes);
+        header.emit(payload);
+        write_payload(now, &mut payload[ICMP_BYTES..]);
+        let sum = pseudo_header_v6(source, destination, IpProtocol::ICMPV6, bytes as u32);
+        Icmpv6View::new_unchecked(payload).fill_checksum(sum);
+    }
+}
