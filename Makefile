@@ -116,5 +116,5 @@ dist/wheel.stamp: .build/venv.stamp .build/dpdk-$(DPDK).stamp pyproject.toml REA
 
 .build/install.stamp: .build/venv.stamp .build/dpdk-$(DPDK).stamp pyproject.toml README.md $(RUST_SOURCES) $(PYTHON_SOURCES)
 	@$(STEP) install 'server and Python package (the first build takes minutes)' \
-		env MATURIN_PEP517_ARGS="$(FEATURES)" $(BIN)/python -m pip install .
+		env MATURIN_PEP517_ARGS="$(FEATURES)" scripts/install.sh
 	@touch $@
