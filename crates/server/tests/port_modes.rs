@@ -100,7 +100,7 @@ impl Server {
         let counters = Counters::new(PORTS, cores).with_receive_threads(layout.receive.len());
         let counters = counters.with_flows();
         let flows = (0..cores).map(|core| flow_config(core, cores)).collect();
-        let started = Threads::start(ports, layout, Some(flows), &counters, &clock);
+        let started = Threads::start(ports, layout, Some(flows), &counters, &clock, None);
         let (threads, rx_handle) = started.expect("the system has threads");
         Server {
             threads,

@@ -11,7 +11,7 @@ use crate::bench::Case;
 use crate::config::groups::Group;
 use crate::config::polling::Poll;
 use crate::config::{
-    PortSettings, RECEIVE_THREADS_MAX, Settings, Surroundings, http_address, names,
+    EMU_PORT, PortSettings, RECEIVE_THREADS_MAX, Settings, Surroundings, http_address, names,
 };
 use crate::control::worker_command::Modes;
 use crate::sim::CORES_MAX;
@@ -88,6 +88,14 @@ pub struct ServeOptions {
     /// listens on 127.0.0.1 too, where nobody is asked
     #[arg(long, value_name = "FILE")]
     pub rpc_auth: Option<PathBuf>,
+    /// Emulated clients: hosts that speak ARP, DHCP, IPv6 and more on the ports, which requests on
+    /// --emu-port set up [default: none]
+    #[arg(long)]
+    pub emu: bool,
+    /// TCP port of requests to emulated clients, which there are then; 0 picks a free one
+    /// [default with --emu: 4510]
+    #[arg(long, value_name = "PORT")]
+    pub emu_port: Option<u16>,
     /// Answer HTTP: /metrics for Prometheus and /healthz. A TCP port of loopback, or an address
     /// with one such as 192.0.2.1:4502 or *:4502; port 0 picks a free one [default: no HTTP]
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = http_address)]
@@ -150,6 +158,8 @@ impl ServeOptions {
         }
         settings.rpc_port = self.rpc_port.unwrap_or(settings.rpc_port);
         settings.pub_port = self.pub_port.or(settings.pub_port);
+        let emu_port = settings.emu_port.or(self.emu.then_some(EMU_PORT));
+        settings.emu_port = self.emu_port.or(emu_port);
         settings.http = self.http.or(settings.http);
         settings.poll = self.poll.or(settings.poll);
         settings.promiscuous = self.promiscuous;
@@ -343,6 +353,26 @@ mod tests {
             ..Settings::default()
         };
         assert_eq!(port(line, Some(file)), 4400, "the file says so");
+    }
+
+    #[test]
+    fn emulated_clients_are_there_when_they_are_asked_for() {
+        let port = |line: &str, file: Option<u16>| {
+            let file = Settings {
+                emu_port: file,
+                ..Settings::default()
+            };
+            match parse(line).expect("right").command {
+                Subcommands::Serve(options) => options.settings(Some(file)).emu_port,
+                other => panic!("not serve: {other:?}"),
+            }
+        };
+        let line = "allosaur-server serve";
+        assert_eq!(port(line, None), None);
+        assert_eq!(port(line, Some(7)), Some(7));
+        assert_eq!(port(&format!("{line} --emu"), None), Some(EMU_PORT));
+        assert_eq!(port(&format!("{line} --emu"), Some(7)), Some(7));
+        assert_eq!(port(&format!("{line} --emu-port 0"), Some(7)), Some(0));
     }
 
     #[test]

@@ -36,6 +36,8 @@ use yaml::Value;
 pub const RPC_PORT: u16 = 4501;
 /// Where events are published, unless told otherwise; TRex's.
 pub const PUB_PORT: u16 = 4500;
+/// Where requests to emulated clients are taken, unless told otherwise; TRex's.
+pub const EMU_PORT: u16 = 4510;
 /// Threads that can receive.
 pub const RECEIVE_THREADS_MAX: u16 = 16;
 
@@ -74,6 +76,8 @@ pub struct Settings {
     pub rpc_port: u16,
     /// TCP port of events; 0 picks a free one, `None` is one below that of requests.
     pub pub_port: Option<u16>,
+    /// TCP port of requests to emulated clients, where there are such; 0 picks a free one.
+    pub emu_port: Option<u16>,
     /// Where HTTP is answered, if it is; port 0 picks a free one.
     pub http: Option<SocketAddr>,
     /// Whether ports are promiscuous from the start.
@@ -152,6 +156,7 @@ impl Default for Settings {
             rpc_auth: None,
             rpc_port: RPC_PORT,
             pub_port: None,
+            emu_port: None,
             http: None,
             promiscuous: false,
             table: false,
@@ -174,6 +179,17 @@ impl Settings {
 
     /// What of it does not go together, also when a part came from options.
     pub fn problem(&self) -> Option<String> {
+        if let Some(port) = self.emu_port.filter(|port| *port != 0) {
+            let others = [
+                (self.rpc_port, "rpc_port (--rpc-port)"),
+                (self.events_port(), "pub_port (--pub-port)"),
+            ];
+            if let Some((_, other)) = others.iter().find(|(other, _)| *other == port) {
+                return Some(format!(
+                    "emu_port (--emu-port) and {other} are both {port}: write another"
+                ));
+            }
+        }
         let is_stateful = self.modes == Modes::Stateful;
         let mut ports = (0..).zip(&self.ports).filter(|_| is_stateful);
         ports.find_map(|(id, port): (u8, _)| {

@@ -8,7 +8,7 @@ use super::groups::{self, Group, cpu};
 use super::read::{Findings, Item, Key, Map, flag, ipv4, mac, number, text, unicast_mac};
 use super::yaml::{Node, Value};
 use super::{
-    FLOWS, FLOWS_MAX, FLOWS_MIN, PortSettings, RECEIVE_THREADS_MAX, RPC_PORT, Settings,
+    EMU_PORT, FLOWS, FLOWS_MAX, FLOWS_MIN, PortSettings, RECEIVE_THREADS_MAX, RPC_PORT, Settings,
     Surroundings, check_ports, http_address, names,
 };
 use crate::config::polling::Poll;
@@ -21,7 +21,7 @@ const VERSION: u64 = 1;
 const VLAN_TAGS_MAX: usize = 2;
 
 /// The keys of the whole file.
-pub const SERVER_KEYS: [Key; 17] = [
+pub const SERVER_KEYS: [Key; 18] = [
     Key {
         name: "version",
         value: "`1`",
@@ -136,6 +136,13 @@ pub const SERVER_KEYS: [Key; 17] = [
         example: "14500",
     },
     Key {
+        name: "emu_port",
+        value: "0 to 65535",
+        default: "no emulated clients",
+        meaning: "the TCP port of requests to [emulated clients](emulation/server.md), TRex's is 4510; 0 picks a free one",
+        example: "4510",
+    },
+    Key {
         name: "http",
         value: "a TCP port, or an address with one such as `192.0.2.1:4502`",
         default: "no HTTP",
@@ -236,10 +243,19 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
     settings.pub_port = map
         .find("pub_port")
         .map(|_| read_tcp_port("pub_port", 0, &map, findings));
+    settings.emu_port = map
+        .find("emu_port")
+        .map(|_| read_tcp_port("emu_port", EMU_PORT, &map, findings));
     settings.http = map.read("http", findings, |node| http_address(text(node)?));
     let same = settings.pub_port == Some(settings.rpc_port) && settings.rpc_port != 0;
     if let (true, Some(item)) = (same, map.find("pub_port").or(map.find("rpc_port"))) {
         item.refuse(findings, "both TCP ports are the same: write another");
+    }
+    let others = [Some(settings.rpc_port), Some(settings.events_port())];
+    let same = settings.emu_port != Some(0) && others.contains(&settings.emu_port);
+    if let (true, Some(item)) = (same, map.find("emu_port")) {
+        let text = "requests or events of the server have this TCP port: write another";
+        item.refuse(findings, text);
     }
     settings
 }
@@ -759,6 +775,8 @@ mod tests {
         ("listen: 'a b'", "1:9", "listen", "such as 127.0.0.1"),
         ("rpc_port: 70000", "1:11", "rpc_port", "0 to 65535"),
         ("pub_port: 4501", "1:11", "pub_port", "the same"),
+        ("emu_port: 4500", "1:11", "emu_port", "write another"),
+        ("emu_port: yes", "1:11", "emu_port", "0 to 65535"),
         ("http: localhost:80", "1:7", "http", "such as 4502"),
         ("http: [4502]", "1:7", "http", "single value"),
     ];

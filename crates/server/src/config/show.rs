@@ -79,6 +79,7 @@ fn settings(settings: &Settings) -> Value {
         "rpc_auth": settings.rpc_auth,
         "rpc_port": settings.rpc_port,
         "pub_port": settings.events_port(),
+        "emu_port": settings.emu_port,
         "http": settings.http.map(|address| address.to_string()),
     })
 }

@@ -79,7 +79,7 @@ pub const KEYS: [TrexKey; 29] = [
     unused("telnet_port", "is of no use in TRex either"),
     unused(
         "ezqm_ch_port",
-        "is for emulated clients, which there are not yet",
+        "is for a server of emulated clients beside; here they are in the server, with --emu",
     ),
     unused(
         "port_bandwidth_gb",
@@ -102,7 +102,7 @@ pub const KEYS: [TrexKey; 29] = [
     unused("limit_memory", NO_DPDK),
     unused(
         "services_core",
-        "is for TRex's helpers (Scapy server, BIRD, emulation), which are not here",
+        "is for TRex's helpers (Scapy server, BIRD, emulation), which are not processes here",
     ),
     used("memory", "how many flows there may be, see below"),
     unused("tw", "sizes TRex's timers; timers here need no size"),

@@ -30,6 +30,8 @@ pub struct ControlConfig {
     pub build: BuildInfo,
     /// The signs of packets that are counted by themselves.
     pub marking: Tagging,
+    /// Whether emulated clients take and send frames by MAC addresses of their own.
+    pub has_emulation: bool,
     /// What the strings are drawn from that prove ownership; unguessable in a real server.
     pub seed: u64,
 }

@@ -1,4 +1,5 @@
-//! Who watches frames: captures, receive queues, capture ports, ports as hosts, and echo streams.
+//! Who watches frames: captures, receive queues, capture ports, ports as hosts, echo streams, and
+//! emulated clients.
 //! The words between control and the receive thread.
 //!
 //! What can be asked ([`Request`], [`Answer`]), where packets go ([`Endpoints`]), and the [`RxTaps`] that do it, of one shape
@@ -6,6 +7,7 @@
 
 mod capture;
 mod echo;
+pub mod emulation;
 pub mod filter;
 mod host;
 mod list;
@@ -17,12 +19,15 @@ mod socket;
 
 use std::fmt;
 
+use allosaur_emulation::params::RpcError;
 use allosaur_engine::capture::{CaptureSettings, Captured, Overflow};
 use allosaur_engine::echo::{EchoReadout, EchoTerms};
 use allosaur_engine::flow_stats::VxlanPorts;
 use allosaur_engine::host::HostSettings;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
+
+use serde_json::Value;
 
 use crate::rx_taps::filter::Filter;
 pub use list::RxTaps;
@@ -119,6 +124,15 @@ pub enum Request {
     StopEcho,
     /// Tell what they measured.
     ReadEcho,
+    /// A request to emulated clients, of their own RPC.
+    Emulate {
+        /// What is asked.
+        method: String,
+        /// Of whom, and how.
+        params: Value,
+        /// What the process has used, where the answer tells of it.
+        usage: Option<ProcessUsage>,
+    },
 }
 
 impl Request {
@@ -130,6 +144,15 @@ impl Request {
             Request::StopCapture(_) | Request::FetchCapture { .. } | Request::TakeQueue(_)
         )
     }
+}
+
+/// What this process has used.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessUsage {
+    /// Time of CPUs, of all threads together, since it started.
+    pub cpu_time: Nanos,
+    /// Memory that is resident.
+    pub rss_bytes: u64,
 }
 
 /// What the receive thread must know of a port's link and frames.
@@ -192,6 +215,8 @@ pub enum Answer {
     Port(PortState),
     /// What echo streams measured, port by port.
     Echo(Vec<EchoReadout>),
+    /// What comes of a request to emulated clients.
+    Emulated(Result<Value, RpcError>),
 }
 
 /// Where the packets of a capture go, as text.

@@ -411,6 +411,7 @@ fn control_config(ports: usize, cores: usize) -> ControlConfig {
             by: String::new(),
         },
         marking: Tagging::Simulator,
+        has_emulation: false,
         seed: 0,
     }
 }

@@ -10,6 +10,7 @@ mod background;
 pub mod clock;
 pub mod control;
 pub mod data;
+mod emulation;
 pub mod endpoint;
 pub mod forward;
 mod handover;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use allosaur_emulation::Settings as EmulationSettings;
 use allosaur_engine::stateful;
 use allosaur_port::kind::{AnyPort, PortRx};
 use allosaur_port::tap::{TapOut, TapSwitch, tap};
@@ -36,6 +38,7 @@ use thiserror::Error;
 use crate::config::polling::Poll;
 use crate::control::worker_command::PortMode;
 use crate::counters::Counters;
+use crate::rx_taps::emulation::EmulatedClients;
 use crate::rx_taps::{Endpoint, Endpoints, PacketSink, Wire};
 use crate::threads::clock::Clock;
 use crate::threads::endpoint::{open_capture, open_wire};
@@ -59,6 +62,8 @@ pub struct Threads {
     mail: Vec<ControlEnd<WorkerCommand, Report>>,
     /// What the first receive thread is asked.
     pub questions: RequestSender,
+    /// What it is asked of emulated clients, and what is told of its answers, where there may be such.
+    emulation: Option<(RequestSender, Notify)>,
     /// Reports that came while control waited for others.
     unheard: VecDeque<(usize, Report)>,
     /// Of each receive thread, where ports change their mode.
@@ -84,6 +89,16 @@ pub struct RxHandle {
     receive: Waker,
     /// The time since 1970 at the clock's zero.
     epoch_ns: u64,
+}
+
+impl RxHandle {
+    /// What wakes the receive thread, and when its clock's time began.
+    fn new(receive: Waker, clock: &Clock) -> RxHandle {
+        RxHandle {
+            receive,
+            epoch_ns: epoch_ns(clock),
+        }
+    }
 }
 
 impl Endpoints for RxHandle {
@@ -112,6 +127,7 @@ impl Threads {
         flows: Option<Vec<stateful::Config>>,
         counters: &Counters,
         clock: &Clock,
+        emulation: Option<EmulationSettings>,
     ) -> Result<(Threads, RxHandle), Refusal> {
         let control_notify = Notify::new().map_err(refused("an eventfd"))?;
         let receive_wakers = new_wakers(layout.receive.len())?;
@@ -120,6 +136,7 @@ impl Threads {
         let mut threads = Threads {
             mail: Vec::new(),
             questions,
+            emulation: None,
             unheard: VecDeque::new(),
             receive_mail: Vec::new(),
             ports: port_owners(ports.len(), layout),
@@ -169,17 +186,37 @@ impl Threads {
             context.switch.clone(),
             request_receiver,
         );
+        let watch = threads.emulate(watch, emulation, clock)?;
         let receiver = Receiver::new(first_rx, Arc::clone(&counters.receive), clock.clone());
         let receiver = receiver.watched_by(watch.waking(woken)).told_by(first_mail);
         let receiver = receiver.joined_by(forward_rx, context.watched.clone());
         threads.start_receive(0, layout, move |poll, stop, waker| {
             receiver.run(poll, stop, waker);
         })?;
-        let rx_handle = RxHandle {
-            receive: first,
-            epoch_ns: epoch_ns(clock),
+        Ok((threads, RxHandle::new(first, clock)))
+    }
+
+    /// The same watch with emulated clients, where they are wanted, and the way to them.
+    fn emulate(
+        &mut self,
+        watch: Watch,
+        emulation: Option<EmulationSettings>,
+        clock: &Clock,
+    ) -> Result<Watch, Refusal> {
+        let Some(settings) = emulation else {
+            return Ok(watch);
         };
-        Ok((threads, rx_handle))
+        let notify = Notify::new().map_err(refused("an eventfd"))?;
+        let first = self.receive_wakers[0].clone();
+        let (calls, receiver) = request_channel(first, notify.clone());
+        self.emulation = Some((calls, notify));
+        let clients = EmulatedClients::new(settings, self.ports.len(), clock.now_ns());
+        Ok(watch.emulating(clients, receiver))
+    }
+
+    /// The way to ask emulated clients, once; what tells of their answers.
+    fn take_emulation(&mut self) -> Option<(RequestSender, Notify)> {
+        self.emulation.take()
     }
 
     /// Opens a mailbox of each receive thread; gives their ends.

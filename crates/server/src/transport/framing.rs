@@ -2,8 +2,8 @@
 //!
 //! A [`Codec`] is kept and used again: making one costs several times what a short message does.
 //!
-//! Limits: [`REQUEST_BYTES_MAX`], for the frame and for the text in it. Inflating stops at the
-//! limit, whatever the frame says about its length.
+//! Limits: [`REQUEST_BYTES_MAX`] unless told otherwise, for the frame and for the text in it.
+//! Inflating stops at the limit, whatever the frame says about its length.
 
 use std::borrow::Cow;
 
@@ -33,6 +33,7 @@ pub struct Text<'a> {
 pub struct Codec {
     deflate: Compress,
     inflate: Decompress,
+    bytes_max: usize,
 }
 
 impl Default for Codec {
@@ -40,20 +41,28 @@ impl Default for Codec {
         Codec {
             deflate: Compress::new(Compression::fast(), true),
             inflate: Decompress::new(true),
+            bytes_max: REQUEST_BYTES_MAX,
         }
     }
 }
 
 impl Codec {
+    /// The same, with another limit.
+    #[must_use]
+    pub fn limited_to(self, bytes_max: usize) -> Codec {
+        Codec { bytes_max, ..self }
+    }
+
     /// Takes the text out of a frame.
     ///
     /// A frame that has the magic and cannot be inflated is taken as it is; it is no JSON then.
     ///
     /// # Errors
-    /// The frame or its text is larger than [`REQUEST_BYTES_MAX`].
+    /// The frame or its text is larger than the limit.
     pub fn decode<'a>(&mut self, frame: &'a [u8]) -> Result<Text<'a>, Error> {
-        if frame.len() > REQUEST_BYTES_MAX {
-            return Err(Error::too_large(frame.len(), REQUEST_BYTES_MAX));
+        let bytes_max = self.bytes_max;
+        if frame.len() > bytes_max {
+            return Err(Error::too_large(frame.len(), bytes_max));
         }
         if !is_zipped(frame) {
             return Ok(plain(frame));
@@ -61,9 +70,9 @@ impl Codec {
         let Some(text) = self.unzip(&frame[HEADER_BYTES..]) else {
             return Ok(plain(frame));
         };
-        if text.len() > REQUEST_BYTES_MAX {
-            let bytes = declared_bytes(frame).max(REQUEST_BYTES_MAX + 1);
-            return Err(Error::too_large(bytes, REQUEST_BYTES_MAX));
+        if text.len() > bytes_max {
+            let bytes = declared_bytes(frame).max(bytes_max + 1);
+            return Err(Error::too_large(bytes, bytes_max));
         }
         Ok(Text {
             bytes: Cow::Owned(text),
@@ -73,11 +82,11 @@ impl Codec {
 
     /// The text of a zlib stream, up to one byte more than we take; `None` when it is none.
     fn unzip(&mut self, stream: &[u8]) -> Option<Vec<u8>> {
-        let inflate = &mut self.inflate;
+        let (inflate, bytes_max) = (&mut self.inflate, self.bytes_max);
         inflate.reset(true);
-        let mut text = Vec::with_capacity(stream.len().saturating_mul(4).min(REQUEST_BYTES_MAX));
-        while text.len() <= REQUEST_BYTES_MAX {
-            let room = REQUEST_BYTES_MAX + 1 - text.len();
+        let mut text = Vec::with_capacity(stream.len().saturating_mul(4).min(bytes_max));
+        while text.len() <= bytes_max {
+            let room = bytes_max + 1 - text.len();
             text.reserve(room.min(GROWTH_BYTES_MIN));
             let (read, had) = (inflate.total_in(), text.len());
             let rest = &stream[read as usize..];

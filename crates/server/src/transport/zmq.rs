@@ -1,4 +1,5 @@
-//! The two ZeroMQ sockets: ROUTER for requests and replies, PUB for what is published.
+//! The two ZeroMQ sockets: ROUTER for requests and replies, PUB for what is published, where anything
+//! is.
 //!
 //! Clients have REQ sockets and know the server's as REP, which answers one message after the other.
 //! A ROUTER takes the same messages, and lets one client wait while others are answered.
@@ -42,10 +43,10 @@ pub enum SocketError {
     Zmq(String),
 }
 
-/// TRex's way to reach control: JSON over two ZeroMQ sockets.
+/// TRex's way to reach control: JSON over two ZeroMQ sockets; and over one to reach emulated clients.
 pub struct ZmqTransport {
     requests: ::zmq::Socket,
-    published: ::zmq::Socket,
+    published: Option<::zmq::Socket>,
     descriptor: RawFd,
     codec: Codec,
     /// Ends before the context does.
@@ -57,7 +58,8 @@ pub struct ZmqTransport {
 impl ZmqTransport {
     /// Opens both sockets on `listen` (an address, or `*` for all); port 0 picks a free one.
     pub fn bind(listen: &str, rpc_port: u16, pub_port: u16) -> Result<ZmqTransport, SocketError> {
-        ZmqTransport::open(&[listen.to_owned()], rpc_port, pub_port, None)
+        let listen = [listen.to_owned()];
+        ZmqTransport::open(&listen, RPC.at(rpc_port), Some(EVENTS.at(pub_port)), None)
     }
 
     /// Opens them on several addresses, for those whom a list of names and tokens has (ZeroMQ's PLAIN
@@ -68,31 +70,46 @@ impl ZmqTransport {
         pub_port: u16,
         access: AccessList,
     ) -> Result<ZmqTransport, SocketError> {
-        ZmqTransport::open(listen, rpc_port, pub_port, Some(access))
+        let published = Some(EVENTS.at(pub_port));
+        ZmqTransport::open(listen, RPC.at(rpc_port), published, Some(access))
+    }
+
+    /// Opens the socket of requests to emulated clients, on several addresses; nothing is published.
+    /// With an access list it is for those who are in it.
+    pub fn bind_emulation(
+        listen: &[String],
+        port: u16,
+        access: Option<AccessList>,
+    ) -> Result<ZmqTransport, SocketError> {
+        ZmqTransport::open(listen, EMULATION.at(port), None, access)
     }
 
     fn open(
         listen: &[String],
-        rpc_port: u16,
-        pub_port: u16,
+        requests_at: TcpPort,
+        published_at: Option<TcpPort>,
         access: Option<AccessList>,
     ) -> Result<ZmqTransport, SocketError> {
         let context = ::zmq::Context::new();
         let requests = context.socket(::zmq::ROUTER)?;
-        let published = context.socket(::zmq::PUB)?;
         requests.set_maxmsgsize(MESSAGE_BYTES_MAX)?;
-        published.set_sndhwm(PUBLISHED_MAX)?;
-        for socket in [&requests, &published] {
+        let published = published_at
+            .map(|_| context.socket(::zmq::PUB))
+            .transpose()?;
+        if let Some(published) = &published {
+            published.set_sndhwm(PUBLISHED_MAX)?;
+        }
+        for socket in std::iter::once(&requests).chain(&published) {
             socket.set_linger(LINGER_MS)?;
             socket.set_ipv6(listen.iter().any(|host| host.contains(':')))?;
             socket.set_plain_server(access.is_some())?;
         }
         let access = access.map(|access| ZapThread::start(&context, access));
         for host in listen {
-            let remedy = "Choose another --rpc-port or --listen.";
-            bind(&requests, host, rpc_port, remedy)?;
-            let remedy = "Choose another --pub-port or --listen.";
-            bind(&published, host, pub_port, remedy)?;
+            bind(&requests, host, requests_at)?;
+            if let Some((published, at)) = published.as_ref().zip(published_at) {
+                bind(published, host, at)?;
+            }
         }
         Ok(ZmqTransport {
             descriptor: requests.get_fd()?,
@@ -109,9 +126,9 @@ impl ZmqTransport {
         endpoint(&self.requests)
     }
 
-    /// Where frames are published.
+    /// Where frames are published; empty where none are.
     pub fn pub_endpoint(&self) -> String {
-        endpoint(&self.published)
+        self.published.as_ref().map_or_else(String::new, endpoint)
     }
 }
 
@@ -137,8 +154,11 @@ impl Transport for ZmqTransport {
     }
 
     fn publish(&mut self, text: &[u8]) {
+        let Some(published) = &self.published else {
+            return;
+        };
         let frame = self.codec.encode_published(text);
-        if let Err(error) = self.published.send(frame, ::zmq::DONTWAIT) {
+        if let Err(error) = published.send(frame, ::zmq::DONTWAIT) {
             tracing::debug!("a frame could not be published: {error}");
         }
     }
@@ -189,25 +209,41 @@ impl From<::zmq::Error> for SocketError {
     }
 }
 
-fn bind(
-    socket: &::zmq::Socket,
-    listen: &str,
-    port: u16,
+/// A TCP port, and what to do when it is taken.
+#[derive(Clone, Copy)]
+struct TcpPort {
+    number: u16,
     remedy: &'static str,
-) -> Result<(), SocketError> {
+}
+
+const RPC: TcpPort = TcpPort::any("Choose another --rpc-port or --listen.");
+const EVENTS: TcpPort = TcpPort::any("Choose another --pub-port or --listen.");
+const EMULATION: TcpPort = TcpPort::any("Choose another --emu-port or --listen.");
+
+impl TcpPort {
+    const fn any(remedy: &'static str) -> TcpPort {
+        TcpPort { number: 0, remedy }
+    }
+
+    fn at(self, number: u16) -> TcpPort {
+        TcpPort { number, ..self }
+    }
+}
+
+fn bind(socket: &::zmq::Socket, listen: &str, port: TcpPort) -> Result<(), SocketError> {
     let host = if listen.contains(':') && !listen.starts_with('[') {
         format!("[{listen}]")
     } else {
         listen.to_owned()
     };
-    let endpoint = match port {
+    let endpoint = match port.number {
         0 => format!("tcp://{host}:*"),
-        port => format!("tcp://{host}:{port}"),
+        number => format!("tcp://{host}:{number}"),
     };
     socket.bind(&endpoint).map_err(|error| SocketError::Bind {
         reason: error.to_string(),
         endpoint,
-        remedy,
+        remedy: port.remedy,
     })
 }
 

@@ -653,6 +653,7 @@ fn config(cores: usize) -> ControlConfig {
             by: "a test".into(),
         },
         marking: Tagging::Server,
+        has_emulation: false,
         seed: 1,
     }
 }

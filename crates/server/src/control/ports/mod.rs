@@ -128,7 +128,8 @@ impl Control {
         let promiscuous = params.promiscuous.unwrap_or(port.promiscuous);
         let multicast = params.multicast.unwrap_or(port.multicast);
         if port.is_stateful() {
-            reception.mac_filter = MacFilter::new(port.config.hw_mac, promiscuous, multicast);
+            let takes_all = promiscuous || self.config.has_emulation;
+            reception.mac_filter = MacFilter::new(port.config.hw_mac, takes_all, multicast);
         }
         let mut changed = self.set_reception(params.port, reception)?;
         let port = self.port_mut(params.port)?;
@@ -166,13 +167,14 @@ impl Control {
         Ok(())
     }
 
-    /// Has a port with flows take its own frames only, as long as it is not promiscuous, and any
-    /// other port all.
+    /// Has a port with flows take its own frames only, as long as it is not promiscuous and has no
+    /// emulated clients, and any other port all.
     pub(super) fn filter_macs(&mut self, id: u8) {
         let port = &self.ports[usize::from(id)];
         let mut reception = port.reception;
+        let takes_all = port.promiscuous || self.config.has_emulation;
         reception.mac_filter = match port.is_stateful() {
-            true => MacFilter::new(port.config.hw_mac, port.promiscuous, port.multicast),
+            true => MacFilter::new(port.config.hw_mac, takes_all, port.multicast),
             false => MacFilter::Any,
         };
         let set = self.set_reception(id, reception);

@@ -26,6 +26,7 @@ use crate::http::{HttpListener, HttpServer, Limits};
 use crate::rpc::{Conversion, Converted, Peer, Peers};
 use crate::threads::background::BackgroundThread;
 use crate::threads::data::Report;
+use crate::threads::emulation::EmulationThread;
 use crate::threads::job::JobThread;
 use crate::threads::layout::LayoutError;
 use crate::threads::table;
@@ -77,8 +78,9 @@ pub fn serve_also(
     // Before any thread starts: threads inherit what is blocked.
     let signals = end_signals()?;
     let zmq = sockets::open(settings)?;
+    let emulation = sockets::open_emulation(settings)?;
     let http = listen_for_http(settings)?;
-    let line = ready_line(settings, &zmq[0], http.as_ref());
+    let line = ready_line(settings, &zmq[0], emulation.first(), http.as_ref());
     // Before ports are opened: their own programs and sockets are nothing to warn of.
     let warnings = warnings(settings)?;
     let zmq = zmq
@@ -87,6 +89,7 @@ pub fn serve_also(
     let transports = zmq.chain(others).collect();
     let mut control_thread = ControlThread::start(settings, transports)?;
     control_thread.serve_http(http)?;
+    control_thread.serve_emulation(emulation)?;
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -121,13 +124,19 @@ fn listen_for_http(settings: &Settings) -> Result<Option<NamedListener>, SocketE
     })
 }
 
-fn ready_line(settings: &Settings, zmq: &ZmqTransport, http: Option<&NamedListener>) -> String {
+fn ready_line(
+    settings: &Settings,
+    zmq: &ZmqTransport,
+    emulation: Option<&ZmqTransport>,
+    http: Option<&NamedListener>,
+) -> String {
     format!(
-        "ready rpc={} pub={} ports={} cores={}{}{}",
+        "ready rpc={} pub={} ports={} cores={}{}{}{}",
         zmq.rpc_endpoint(),
         zmq.pub_endpoint(),
         settings.ports.len(),
         settings.cores(),
+        emulation.map_or(String::new(), |emu| format!(" emu={}", emu.rpc_endpoint())),
         http.map_or(String::new(), |(_, url)| format!(" http={url}")),
         match settings.modes {
             Modes::Both => "",
@@ -147,6 +156,7 @@ struct ControlThread {
     /// Reads and writes long messages.
     conversions: BackgroundThread<(Peer, Conversion), (Peer, Converted)>,
     http: Option<HttpServer>,
+    emulation: Option<EmulationThread>,
     context: ControlContext,
     watchdog: Watchdog,
     next_tick: Nanos,
@@ -184,6 +194,13 @@ impl ControlThread {
         let counters = self.context.counters.clone();
         let server = listener.serve(counters, Limits::default(), move || notify.notify());
         self.http = Some(server.map_err(refused("a thread for HTTP"))?);
+        Ok(())
+    }
+
+    fn serve_emulation(&mut self, transports: Vec<ZmqTransport>) -> Result<(), Refusal> {
+        if let Some((calls, notify)) = self.threads.take_emulation() {
+            self.emulation = Some(EmulationThread::start(transports, calls, notify)?);
+        }
         Ok(())
     }
 
@@ -385,6 +402,8 @@ impl ControlThread {
     }
 
     fn end(self) {
+        // It asks the receive thread, which ends below.
+        drop(self.emulation);
         self.threads.end();
         tracing::info!("ended");
     }

@@ -15,21 +15,35 @@ pub(super) struct Netdevs {
     ports: Vec<Option<PortControl>>,
     /// The room of each port's transmit queues, also in memory.
     buffers: Vec<Buffers>,
+    /// Frames are sent and taken for others than the ports, whatever users set.
+    has_emulation: bool,
     /// Of the counters of all, each once.
     names: Vec<String>,
 }
 
 impl Netdevs {
-    /// What is attached to each port, and the room of its transmit queues.
-    pub(super) fn new(ports: Vec<Option<PortControl>>, buffers: Vec<Buffers>) -> Netdevs {
+    /// What is attached to each port, and the room of its transmit queues. Emulated clients have MAC
+    /// addresses of their own.
+    pub(super) fn new(
+        ports: Vec<Option<PortControl>>,
+        buffers: Vec<Buffers>,
+        has_emulation: bool,
+    ) -> Netdevs {
         let mut seen = HashSet::new();
         let counters = ports.iter().flatten().flat_map(PortControl::counters);
         let names = counters.map(|(name, _)| name);
-        Netdevs {
+        let mut netdevs = Netdevs {
             names: names.filter(|name| seen.insert(name.clone())).collect(),
             ports,
             buffers,
+            has_emulation,
+        };
+        if has_emulation {
+            for port in 0..netdevs.ports.len() {
+                netdevs.set_receive(port as u8, false, false);
+            }
         }
+        netdevs
     }
 
     /// Tells control how the links are, and the log how they change.
@@ -50,8 +64,9 @@ impl Netdevs {
 
     /// Lets frames to other stations through, and those to all multicast addresses.
     pub(super) fn set_receive(&mut self, port: u8, promiscuous: bool, multicast: bool) {
+        let all = self.has_emulation;
         if let Some(attached) = &mut self.ports[usize::from(port)] {
-            if let Err(error) = attached.set_receive(promiscuous, multicast) {
+            if let Err(error) = attached.set_receive(promiscuous || all, multicast || all) {
                 tracing::warn!(port, %error, "the interface does not change what it receives");
             }
         }

@@ -27,6 +27,24 @@ pub(super) fn open(settings: &Settings) -> Result<Vec<ZmqTransport>, SocketError
     Ok(vec![own, guarded])
 }
 
+/// Opens those of requests to emulated clients, if they are wanted: on the same addresses, guarded
+/// alike.
+pub(super) fn open_emulation(settings: &Settings) -> Result<Vec<ZmqTransport>, SocketError> {
+    let Some(port) = settings.emu_port else {
+        return Ok(Vec::new());
+    };
+    let Some(file) = &settings.rpc_auth else {
+        let listen = [settings.listen.clone()];
+        return Ok(vec![ZmqTransport::bind_emulation(&listen, port, None)?]);
+    };
+    let access = AccessList::read(file)?;
+    let others = beyond_loopback(&settings.listen)?;
+    let own = ZmqTransport::bind_emulation(&[LOOPBACK.to_owned()], port, None)?;
+    let port = port_of(&own.rpc_endpoint());
+    let guarded = ZmqTransport::bind_emulation(&others, port, Some(access))?;
+    Ok(vec![own, guarded])
+}
+
 /// The addresses that are guarded: the one that was named, or all that this machine has now.
 fn beyond_loopback(listen: &str) -> Result<Vec<String>, SocketError> {
     if listen != "*" {

@@ -1,5 +1,6 @@
 //! From settings to a control thread with its ports and the other threads.
 
+use allosaur_emulation::Settings as EmulationSettings;
 use allosaur_netdev::inventory::Machine;
 use allosaur_port::PortError;
 use allosaur_port::buffers::Buffers;
@@ -7,7 +8,7 @@ use allosaur_port::kind;
 
 use super::context::ControlContext;
 use super::netdevs::Netdevs;
-use super::startup_info::{control_config, flow_configs, take_source_macs};
+use super::startup_info::{control_config, flow_configs, seed, take_source_macs};
 use super::watchdog::Watchdog;
 use super::{ControlThread, ServiceError};
 use crate::config::Settings;
@@ -20,8 +21,8 @@ use crate::threads::affinity;
 use crate::threads::background::BackgroundThread;
 use crate::threads::clock::Clock;
 use crate::threads::job::JobThread;
-use crate::threads::layout::{self, plan};
-use crate::threads::{Threads, refused};
+use crate::threads::layout::{self, Layout, plan};
+use crate::threads::{Refusal, Threads, epoch_ns, refused};
 use crate::transport::{Codec, Transport};
 
 impl ControlThread {
@@ -33,14 +34,7 @@ impl ControlThread {
         let descriptions = settings.ports.iter().map(|port| port.description.clone());
         let descriptions: Vec<_> = descriptions.collect();
         let layout = plan(settings, &machine_of(settings))?;
-        for warning in &layout.warnings {
-            tracing::warn!("{warning}");
-        }
-        if settings.pin {
-            for line in layout.in_words() {
-                tracing::info!("{line}");
-            }
-        }
+        tell(&layout, settings.pin);
         let queues = layout.queues(descriptions.len());
         let mut ports = kind::open_each(&descriptions, &queues)?;
         let counters = Counters::new(ports.len(), layout.data.len());
@@ -51,6 +45,7 @@ impl ControlThread {
         }
         let mut config = control_config(&descriptions, &layout, &ports, settings.modes)?;
         take_source_macs(&mut config, &settings.ports);
+        config.has_emulation = settings.emu_port.is_some();
         for (number, port) in config.ports.iter().enumerate() {
             if ports[number].details.is_some() {
                 tracing::info!("port {number}: {}", port.description);
@@ -62,8 +57,10 @@ impl ControlThread {
         let control = Control::new(config, clock.now_ns());
         let buffers = ports.iter().map(|port| Buffers::of(&port.tx)).collect();
         let netdevs = ports.iter_mut().map(|port| port.control.take());
-        let netdevs = Netdevs::new(netdevs.collect(), buffers);
-        let (threads, rx_handle) = Threads::start(ports, &layout, flows, &counters, &clock)?;
+        let netdevs = Netdevs::new(netdevs.collect(), buffers, settings.emu_port.is_some());
+        let emulation = emulation_settings(settings, &clock)?;
+        let (threads, rx_handle) =
+            Threads::start(ports, &layout, flows, &counters, &clock, emulation)?;
         if let Some(cpu) = layout.control {
             // After all threads have started, which would run there too.
             affinity::bind(cpu).map_err(refused("a CPU for the control thread"))?;
@@ -83,6 +80,7 @@ impl ControlThread {
             jobs,
             conversions,
             http: None,
+            emulation: None,
             threads,
             watchdog: Watchdog::default(),
             next_tick: clock.now_ns(),
@@ -117,6 +115,31 @@ impl ControlThread {
             if let Err(error) = set {
                 tracing::error!(port, "the addresses of a port were not set: {error:?}");
             }
+        }
+    }
+}
+
+/// What emulated clients begin with, where they are wanted.
+fn emulation_settings(all: &Settings, clock: &Clock) -> Result<Option<EmulationSettings>, Refusal> {
+    if all.emu_port.is_none() {
+        return Ok(None);
+    }
+    let seed = seed().map_err(refused("random numbers"))?;
+    Ok(Some(EmulationSettings {
+        seed: seed as u32,
+        unix_offset: epoch_ns(clock),
+        ..EmulationSettings::default()
+    }))
+}
+
+/// Says where threads run, as far as that was asked or is not as it was.
+fn tell(layout: &Layout, is_pinned: bool) {
+    for warning in &layout.warnings {
+        tracing::warn!("{warning}");
+    }
+    if is_pinned {
+        for line in layout.in_words() {
+            tracing::info!("{line}");
         }
     }
 }

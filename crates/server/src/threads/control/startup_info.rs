@@ -67,6 +67,7 @@ pub(super) fn control_config(
             .to_string(),
         build: build_facts(),
         marking: Tagging::Server,
+        has_emulation: false,
         seed: seed().map_err(refused("random numbers"))?,
     })
 }
@@ -177,7 +178,8 @@ fn first_line(path: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-fn seed() -> std::io::Result<u64> {
+/// Something that nobody can guess.
+pub(super) fn seed() -> std::io::Result<u64> {
     let mut bytes = [0; 8];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(u64::from_ne_bytes(bytes))

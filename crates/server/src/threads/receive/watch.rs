@@ -10,6 +10,7 @@ use allosaur_port::kind::PortTx;
 use allosaur_port::tap::{TapOut, TapSwitch};
 
 use crate::counters::ReceiveBlock;
+use crate::rx_taps::emulation::EmulatedClients;
 use crate::rx_taps::{Request, RxTaps};
 use crate::threads::request_channel::RequestReceiver;
 use crate::threads::waker::Waker;
@@ -22,6 +23,8 @@ const TAP_BUDGET: usize = 256;
 pub struct Watch {
     pub(super) observer: RxTaps,
     request_channel: RequestReceiver,
+    /// Of requests to emulated clients, where there may be such.
+    emulation_channel: Option<RequestReceiver>,
     taps: Vec<TapOut>,
     /// Copies that did not fit into the taps, up to now.
     lost: u64,
@@ -54,6 +57,7 @@ impl Watch {
         Watch {
             observer: RxTaps::new(queues.len()),
             request_channel,
+            emulation_channel: None,
             taps,
             lost: 0,
             switch,
@@ -69,6 +73,14 @@ impl Watch {
         self
     }
 
+    /// The same, with emulated clients, which are asked by a channel of their own.
+    #[must_use]
+    pub fn emulating(mut self, clients: EmulatedClients, channel: RequestReceiver) -> Watch {
+        self.observer = self.observer.with(Box::new(clients));
+        self.emulation_channel = Some(channel);
+        self
+    }
+
     /// Whether what has arrived must be shown before the next answer.
     pub(super) fn must_look_first(&self) -> bool {
         self.request_channel
@@ -76,17 +88,22 @@ impl Watch {
             .is_some_and(Request::looks_back)
     }
 
-    /// Answers control, tells `set` what is watched before each answer leaves, and shows what
+    /// Answers control and who asks emulated clients, tells `set` what is watched before each answer leaves, and shows what
     /// the data threads sent. Returns how many frames, and an answer counts as one.
     pub(super) fn answer(&mut self, now: Nanos, mut set: impl FnMut(&RxTaps)) -> usize {
         let observer = &mut self.observer;
-        let has_answered = self.request_channel.answer(|request| {
-            let answer = observer.handle(request, now);
-            self.switch.set(observer.sending_ports());
-            set(observer);
-            answer
-        });
-        self.show_sent() + usize::from(has_answered)
+        let mut answered = 0;
+        for channel in std::iter::once(&mut self.request_channel).chain(&mut self.emulation_channel)
+        {
+            let has_answered = channel.answer(|request| {
+                let answer = observer.handle(request, now);
+                self.switch.set(observer.sending_ports());
+                set(observer);
+                answer
+            });
+            answered += usize::from(has_answered);
+        }
+        self.show_sent() + answered
     }
 
     /// Shows what the data threads sent. Returns how many frames.

@@ -1,0 +1,128 @@
+//! Emulated clients: hosts on the networks of ports, which their own requests set up.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use allosaur_emulation::{Emulation, Settings};
+use allosaur_engine::capture::Origin;
+use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::PortIndex;
+
+use super::rx_tap::{RxTap, bit};
+use super::{Answer, Request};
+
+/// Frames that are sent before what has arrived is looked at again.
+const FRAMES_PER_TURN: usize = 256;
+
+/// The emulated clients of all ports.
+pub struct EmulatedClients {
+    emulation: Emulation,
+    /// What another begins with, after this one was told to end.
+    settings: Settings,
+    /// How many ports the server has; namespaces may be on others, which lead nowhere.
+    ports: usize,
+    /// The ports that have clients, as bits.
+    inhabited: u64,
+}
+
+impl EmulatedClients {
+    /// None yet, on so many ports.
+    pub fn new(settings: Settings, ports: usize, now: Nanos) -> EmulatedClients {
+        EmulatedClients {
+            emulation: Emulation::new(settings.clone(), now),
+            settings,
+            ports,
+            inhabited: 0,
+        }
+    }
+}
+
+impl EmulatedClients {
+    /// Does what is due. An emulation that was told to end makes room for a new one, as a process
+    /// that is started again.
+    fn advance(&mut self, now: Nanos) {
+        if self.emulation.poll_shutdown().is_some_and(|at| at <= now) {
+            self.emulation = Emulation::new(self.settings.clone(), now);
+            self.inhabited = 0;
+        }
+        self.emulation.handle_timeout(now);
+    }
+
+    /// When something is due.
+    fn due(&self) -> Option<Nanos> {
+        let (timer, end) = (
+            self.emulation.poll_timeout(),
+            self.emulation.poll_shutdown(),
+        );
+        timer.into_iter().chain(end).min()
+    }
+}
+
+impl RxTap for EmulatedClients {
+    fn handle_request(&mut self, request: Request, now: Nanos) -> ControlFlow<Answer, Request> {
+        let Request::Emulate {
+            method,
+            params,
+            usage,
+        } = request
+        else {
+            return ControlFlow::Continue(request);
+        };
+        if let Some(usage) = usage {
+            self.emulation.set_usage(usage.cpu_time, usage.rss_bytes);
+        }
+        // What is due comes first: requests see the state of now.
+        self.advance(now);
+        let reply = self.emulation.handle_call(now, &method, &params);
+        let ports = self.emulation.ports().into_iter().map(usize::from);
+        let ports = ports.filter(|port| *port < self.ports);
+        self.inhabited = ports.fold(0, |ports, port| ports | bit(port));
+        ControlFlow::Break(Answer::Emulated(reply))
+    }
+
+    fn wants(&self, origin: Origin) -> u64 {
+        match origin {
+            Origin::Received => self.inhabited,
+            Origin::Transmitted => 0,
+        }
+    }
+
+    fn handle_frame(&mut self, at: Nanos, port: PortIndex, _: Origin, frame: &[u8]) -> bool {
+        self.emulation.handle_frame(at, port.into(), frame);
+        // Others may have clients of that address too.
+        false
+    }
+
+    fn poll_transmit(&mut self, now: Nanos, send: &mut dyn FnMut(PortIndex, &[u8]) -> bool) {
+        if self.due().is_some_and(|at| at <= now) {
+            self.advance(now);
+        }
+        for _ in 0..FRAMES_PER_TURN {
+            let Some(transmit) = self.emulation.poll_transmit() else {
+                return;
+            };
+            if usize::from(transmit.port) < self.ports {
+                send(transmit.port as PortIndex, transmit.frame);
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Nanos> {
+        match self.emulation.has_transmit() {
+            true => Some(0),
+            false => self.due(),
+        }
+    }
+
+    fn answers(&self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for EmulatedClients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EmulatedClients")
+            .field("inhabited", &self.inhabited)
+            .finish_non_exhaustive()
+    }
+}
