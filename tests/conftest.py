@@ -134,6 +134,12 @@ def talks() -> Any:
 
 
 @pytest.fixture(scope="session")
+def doors() -> Any:
+    """The module with bare requests to emulated clients (see emulation/door.py)."""
+    return _module("door", "emulation")
+
+
+@pytest.fixture(scope="session")
 def bad_link() -> Any:
     """A bad link between two interfaces of a namespace (see bad_link.py)."""
     return _module("bad_link").BadLink

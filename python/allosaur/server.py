@@ -79,12 +79,13 @@ class LocalServer:
     are further words for ``allosaur-server serve``. ``rpc_port`` and ``pub_port`` 0 take free
     ones, whatever the file says, as does ``listen``. With ``stateful`` it is for flows, and
     ``client`` gives an ``ASTFClient``. ``http`` is where it answers HTTP, with metrics for Prometheus:
-    a TCP port (0 takes a free one), or an address with one. Start it in a thread that lives
+    a TCP port (0 takes a free one), or an address with one. ``emu`` gives it emulated clients, and is the TCP
+    port of requests to them; True takes a free one. Start it in a thread that lives
     as long as the server: the kernel ends the server when that thread ends.
 
-    ``host``, ``rpc_port``, ``pub_port`` and ``http_url`` (None without HTTP) say where it listens once
-    it runs. Raises
-    ``ServerStartError``, an ``STLConnectionError``, with the server's own words when it does not start.
+    ``host``, ``rpc_port``, ``pub_port``, ``emu_port`` (None without emulated clients) and ``http_url`` (None
+    without HTTP) say where it listens once it runs. Raises ``ServerStartError``, an ``STLConnectionError``,
+    with the server's own words when it does not start.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class LocalServer:
         config: Path | str | None = None,
         stateful: bool = False,
         http: int | str | None = None,
+        emu: bool | int = False,
     ) -> None:
         self.ports = list(ports)
         self.cores = cores
@@ -106,10 +108,13 @@ class LocalServer:
         self.rpc_port = rpc_port
         self.pub_port = pub_port
         self.stateful = stateful
+        self.emu_port: int | None = None
         self.http_url: str | None = None
         self._binary = binary
         self._options = ["--stateful"] if stateful else []
         self._options += [] if http is None else ["--http", str(http)]
+        # True is 1 and False is 0: neither is a port that was meant.
+        self._options += [] if emu is False else ["--emu-port", "0" if emu is True else str(emu)]
         self._options += options
         self._config = config
         self._process: subprocess.Popen[bytes] | None = None
@@ -227,6 +232,7 @@ class LocalServer:
             raise self._start_error(line)
         self.rpc_port = int(words["rpc"].rsplit(":", 1)[1])
         self.pub_port = int(words["pub"].rsplit(":", 1)[1])
+        self.emu_port = int(words["emu"].rsplit(":", 1)[1]) if "emu" in words else None
         self.http_url = words.get("http")
         # Its file may say so, too.
         self.stateful = self.stateful or words.get("mode") == "stateful"

@@ -19,6 +19,7 @@ from allosaur.cli._command import Command
 from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_EMU_PORT = 4510
 
 
 class Server(Command):
@@ -70,50 +71,67 @@ class Server(Command):
             help="how threads wait: busy (best timing, a CPU each) or adaptive (they sleep when idle; "
             "they may share CPUs)",
         )
-        parser.add_argument(
-            "--rpc-port",
-            type=int,
-            metavar="PORT",
-            help=f"where clients ask (default: {_options.DEFAULT_RPC_PORT}; 0 picks a free one)",
-        )
-        parser.add_argument(
-            "--pub-port",
-            type=int,
-            metavar="PORT",
-            help="where clients hear events (default: one below --rpc-port; 0 picks a free one)",
-        )
-        parser.add_argument(
-            "--http",
-            metavar="[ADDRESS:]PORT",
-            help="answer HTTP here, with metrics for Prometheus at /metrics (default: not; the address is "
-            "127.0.0.1 unless given; 0 picks a free port)",
-        )
-        parser.add_argument(
-            "--listen",
-            metavar="ADDRESS",
-            help="which address to listen on (default: 127.0.0.1: only this machine may connect)",
-        )
-        parser.add_argument(
-            "--rpc-auth",
-            metavar="FILE",
-            help="lines NAME:TOKEN: who connects from another machine must have one",
-        )
+        _add_sockets(parser)
 
     def run(self, options: argparse.Namespace) -> NoReturn:
         """Turn into the server. Comes back only with an error."""
-        for name in ("rpc_port", "pub_port"):
+        for name in ("rpc_port", "pub_port", "emu_port"):
             port = getattr(options, name)
             if port is not None and not 0 <= port <= 65535:
                 raise bad_input(f"--{name.replace('_', '-')} {port}: a port is a number of 0 to 65535")
         command = ["serve"]
         words = ["config", "ports", "cores", "receive_threads", "poll", "rpc_port", "pub_port", "listen"]
-        for name in [*words, "http", "rpc_auth"]:
+        for name in [*words, "emu_port", "http", "rpc_auth"]:
             value = getattr(options, name)
             if value is not None:
                 command += [f"--{name.replace('_', '-')}", str(value)]
-        command += ["--pin"] * options.pin
+        command += ["--pin"] * options.pin + ["--emu"] * options.emu
         command += ["--stateful"] * options.stateful + ["--stateless"] * options.stateless
         become(command)
+
+
+def _add_sockets(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where the server is reached."""
+    parser.add_argument(
+        "--rpc-port",
+        type=int,
+        metavar="PORT",
+        help=f"where clients ask (default: {_options.DEFAULT_RPC_PORT}; 0 picks a free one)",
+    )
+    parser.add_argument(
+        "--pub-port",
+        type=int,
+        metavar="PORT",
+        help="where clients hear events (default: one below --rpc-port; 0 picks a free one)",
+    )
+    parser.add_argument(
+        "--emu",
+        action="store_true",
+        help="emulated clients: hosts that speak ARP, DHCP, IPv6 and more on the ports",
+    )
+    parser.add_argument(
+        "--emu-port",
+        type=int,
+        metavar="PORT",
+        help="where requests to emulated clients are taken, which there are then "
+        f"(default with --emu: {_EMU_PORT}; 0 picks a free one)",
+    )
+    parser.add_argument(
+        "--http",
+        metavar="[ADDRESS:]PORT",
+        help="answer HTTP here, with metrics for Prometheus at /metrics (default: not; the address is "
+        "127.0.0.1 unless given; 0 picks a free port)",
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="ADDRESS",
+        help="which address to listen on (default: 127.0.0.1: only this machine may connect)",
+    )
+    parser.add_argument(
+        "--rpc-auth",
+        metavar="FILE",
+        help="lines NAME:TOKEN: who connects from another machine must have one",
+    )
 
 
 def become(command: Sequence[str]) -> NoReturn:
@@ -166,12 +184,14 @@ def _welcome(facts: dict[str, str]) -> str:
     if facts.get("mode") == "stateful":
         profile, rate, client = ("http", "100", "ASTFClient")
     metrics = [f"Metrics for Prometheus are at {facts['http']}/metrics"] if "http" in facts else []
+    emulation = [f"Requests to emulated clients are taken at {facts['emu']}"] if "emu" in facts else []
     lines = [
         f"Allosaur is ready: {facts.get('ports', '?')} ports, {facts.get('cores', '?')} sending thread(s).",
         "Send something from another terminal:",
         f"  allosaur run {profile} -m {rate} -d 10{options}",
         "or from Python:",
         f'  {client}(server="{host}", sync_port={rpc_port}, async_port={pub_port})',
+        *emulation,
         *metrics,
         "Ctrl-C stops the server.",
     ]

@@ -162,6 +162,8 @@ def _server_options(given: dict[str, str]) -> list[str]:
         words += ["--ports-max", str(ports)]
     if "--prom" in given:
         words.append("--promiscuous")
+    if "--emu" in given:
+        words.append("--emu")
     if "--sleeps" in given:
         words += ["--poll", "adaptive"]
     if _number("--iom", given, 0, 2) != 0 and "-f" not in given:
