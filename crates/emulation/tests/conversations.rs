@@ -63,7 +63,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("dhcpv6", "dhcpv6_"),
     ("dns", "dns_"),
     ("dot1x", "dot1x_"),
-    ("icmp", "icmp_"),
     ("ipfix", "ipfix_"),
     ("lldp", "lldp_"),
     ("mdns", "mdns_"),

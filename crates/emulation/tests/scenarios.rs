@@ -8,6 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use allosaur_emulation::{Emulation, Settings};
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
+use allosaur_packet::network::checksum::update_bytes;
 use allosaur_testkit::data;
 use serde_json::{Map, Value, json};
 
@@ -16,6 +17,8 @@ const SCENARIOS: &[&str] = &[
     "arp__arp1",
     "arp__arp3",
     "arp__arp5",
+    "icmp__icmp1",
+    "icmp__icmp3",
     "igmp__igmp10",
     "igmp__igmp3",
     "igmp__igmp5",
@@ -29,11 +32,16 @@ const SCENARIOS: &[&str] = &[
 ];
 
 /// What the reference's simulation drew at random, by the names of our draws.
-const PINNED: &[(&str, u64)] = &[("multicast response delay", 0)];
+const PINNED: &[(&str, u64)] = &[
+    ("multicast response delay", 0),
+    ("ping identifier", 0x1234),
+    ("ping sequence", 0xabcd),
+];
 
 /// How the counters of a plugin are asked for: those of its namespaces, or of its clients.
 const COUNTERS: &[(&str, &str)] = &[
     ("arp", "arp_ns_cnt"),
+    ("icmp", "icmp_ns_cnt"),
     ("igmp", "igmp_ns_cnt"),
     ("ipv6", "ipv6_ns_cnt"),
 ];
@@ -73,6 +81,23 @@ fn hex(value: &Value) -> Vec<u8> {
     let pairs = text.as_bytes().chunks(2);
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
     pairs.map(byte).collect()
+}
+
+/// With this the data of a ping begins; the time of sending follows.
+const PING: [u8; 8] = [0xc1, 0x5c, 0x0c, 0x15, 0xc0, 0xbe, 0x5b, 0xe5];
+/// How long each ping of the reference's simulation takes.
+const PING_LATENCY: Nanos = MILLISECOND;
+
+/// Writes the time into a ping, and its checksum: the reference's simulation has no clock there.
+fn set_ping_time(frame: &mut [u8], time: Nanos) {
+    let Some(data) = frame.windows(8).position(|bytes| bytes == PING) else {
+        return;
+    };
+    let (checksum, at) = (data - 6..data - 4, data + 8..data + 16);
+    let old = u16::from_be_bytes([frame[checksum.start], frame[checksum.start + 1]]);
+    let new = update_bytes(old, &frame[at.clone()], &time.to_be_bytes());
+    frame[at].copy_from_slice(&time.to_be_bytes());
+    frame[checksum].copy_from_slice(&new.to_be_bytes());
 }
 
 /// Something that comes from outside at its time, after so many frames were sent.
@@ -172,7 +197,8 @@ impl Player {
                 }
             }
         } else {
-            let frame = hex(&what["hex"]);
+            let mut frame = hex(&what["hex"]);
+            set_ping_time(&mut frame, self.now - PING_LATENCY);
             self.emulation.handle_frame(self.now, 1, &frame);
             self.collect();
         }
@@ -202,11 +228,15 @@ impl Player {
     /// Compares the frames that were sent, each with one of the same bytes at about the same time.
     fn compare_frames(&mut self, expected: &Value) {
         let mut ours = self.sent.borrow().clone();
+        for (_, frame) in &mut ours {
+            set_ping_time(frame, 0);
+        }
         for packet in expected.as_array().expect("packets") {
             if packet["dir"] != "tx" {
                 continue;
             }
-            let (time, frame) = (at(&packet["time"]), hex(&packet["hex"]));
+            let (time, mut frame) = (at(&packet["time"]), hex(&packet["hex"]));
+            set_ping_time(&mut frame, 0);
             let is_it = |(sent, bytes): &(Nanos, Vec<u8>)| {
                 sent.abs_diff(time) <= TOLERANCE && *bytes == frame
             };

@@ -1,6 +1,7 @@
 //! The protocols of emulated clients: a folder each, and one list.
 
 pub mod arp;
+pub mod icmp;
 pub mod igmp;
 pub mod ipv6;
 
@@ -8,4 +9,4 @@ use crate::plugin::Spec;
 
 /// All plugins. A plugin's place is its number ([`PluginId`](crate::plugin::PluginId)); there is room
 /// for 32.
-pub static PLUGINS: &[&Spec] = &[&arp::SPEC, &igmp::SPEC, &ipv6::SPEC];
+pub static PLUGINS: &[&Spec] = &[&arp::SPEC, &icmp::SPEC, &igmp::SPEC, &ipv6::SPEC];

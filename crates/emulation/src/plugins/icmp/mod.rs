@@ -1,0 +1,274 @@
+//! ICMP for IPv4: answers to echo and timestamp requests, and pings.
+
+use std::any::Any;
+use std::net::Ipv4Addr;
+
+use allosaur_engine::time::MILLISECOND;
+use allosaur_packet::MacAddress;
+use allosaur_packet::network::checksum::update_u16;
+use allosaur_packet::network::icmpv4::{Icmpv4Header, Icmpv4View};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4::{Ipv4Header, Ipv4View};
+use serde_json::Value;
+
+use crate::client::ClientId;
+use crate::counters;
+use crate::frame::{Frame, FrameKind};
+use crate::params::{Params, RpcError};
+use crate::ping::{EchoRequest, PingRequest, Pings, write_payload};
+use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
+
+/// The description of the plugin.
+pub static SPEC: Spec = Spec {
+    name: "icmp",
+    frames: &[FrameKind::Icmpv4],
+    methods: &[
+        method("icmp_ns_cnt", Target::Namespace),
+        method("icmp_c_start_ping", Target::Client),
+        method("icmp_c_stop_ping", Target::Client),
+        method("icmp_c_get_ping_stats", Target::Client),
+    ],
+    create: |_, _| Ok(Box::new(Icmp::new())),
+};
+
+const fn method(name: &'static str, target: Target) -> Method {
+    Method {
+        name,
+        target,
+        needs_api: false,
+    }
+}
+
+crate::counters! {
+    /// Counters of ICMP in a namespace.
+    pub(crate) struct IcmpCounters: u64, "icmp" {
+        rx_query: "pktRxIcmpQuery", "rx query", "ops", Info;
+        tx_response: "pktTxIcmpResponse", "tx response", "ops", Info;
+        tx_query: "pktTxIcmpQuery", "tx query", "ops", Info;
+        rx_response: "pktRxIcmpResponse", "rx response", "ops", Info;
+        rx_too_short: "pktRxErrTooShort", "rx too short", "ops", Info;
+        rx_unhandled: "pktRxErrUnhandled", "rx wrong opcode", "ops", Info;
+        rx_no_client: "pktRxNoClientUnhandled", "rx no client ", "ops", Info;
+        rx_not_unicast: "pktRxErrMulticastB", "src ip is not valid ", "ops", Info;
+        rx_unreachable: "pktRxIcmpDstUnreachable", "rx destination unreachable", "ops", Info;
+    }
+}
+
+const ECHO_REPLY: u8 = 0;
+const DESTINATION_UNREACHABLE: u8 = 3;
+const ECHO_REQUEST: u8 = 8;
+const TIMESTAMP_REQUEST: u8 = 13;
+const TIMESTAMP_REPLY: u8 = 14;
+/// Bytes of the header of each message, and of a timestamp message.
+const HEADER_BYTES: usize = 8;
+const TIMESTAMP_BYTES: usize = 20;
+/// What the reference writes as the identification of each packet.
+const IDENTIFICATION: u16 = 0x00cc;
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// ICMP in a namespace.
+struct Icmp {
+    counters: IcmpCounters,
+    /// The destination of each ping.
+    pings: Pings<Ipv4Addr>,
+}
+
+impl Plugin for Icmp {
+    fn add_client(
+        &mut self,
+        _context: &mut Context<'_>,
+        _client: ClientId,
+        _init: &Value,
+    ) -> Result<(), PluginError> {
+        Ok(())
+    }
+
+    fn remove_client(&mut self, _context: &mut Context<'_>, client: ClientId) {
+        self.pings.remove_client(client);
+    }
+
+    fn handle_frame(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+        let segment = frame.segment();
+        match segment.first() {
+            Some(&ECHO_REQUEST) => self.answer(context, frame),
+            Some(&TIMESTAMP_REQUEST) if segment.len() < TIMESTAMP_BYTES => {
+                self.counters.rx_too_short += 1;
+            }
+            Some(&TIMESTAMP_REQUEST) => self.answer(context, frame),
+            Some(&ECHO_REPLY) => self.hear_reply(context, frame),
+            Some(&DESTINATION_UNREACHABLE) => self.hear_unreachable(context, frame),
+            _ => self.counters.rx_unhandled += 1,
+        }
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>, timeout: Timeout) {
+        let Some(client) = timeout.client else {
+            return;
+        };
+        if let Some(request) = self.pings.handle_timeout(context, client) {
+            self.send_request(context, client, &request);
+        }
+    }
+
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+        match (call.method, call.client) {
+            ("icmp_c_start_ping", Some(client)) => self.start_ping(context, client, call.params),
+            ("icmp_c_stop_ping", Some(client)) => self.pings.stop(context, client),
+            ("icmp_c_get_ping_stats", Some(client)) => self.pings.report(client, call.params),
+            _ => counters::report(call.params, &mut [&mut self.counters]),
+        }
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+impl Icmp {
+    fn new() -> Icmp {
+        Icmp {
+            counters: IcmpCounters::default(),
+            pings: Pings::new(0),
+        }
+    }
+
+    /// Answers a request to a client by the same frame, sent back.
+    #[inline]
+    fn answer(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+        let packet = Ipv4View::new_unchecked(frame.packet());
+        let (source, destination) = (packet.source(), packet.destination());
+        let client = context.namespace.clients.by_ipv4(destination);
+        let client = client.filter(|&client| context.has_this(client));
+        let Some(client) = client.and_then(|client| context.client(client)) else {
+            self.counters.rx_no_client += 1;
+            return;
+        };
+        if client.mac != frame.destination() || source.is_multicast() || source.is_broadcast() {
+            self.counters.rx_not_unicast += 1;
+            return;
+        }
+        self.counters.rx_query += 1;
+        self.counters.tx_response += 1;
+        let of_day_ms = context.unix_time() / MILLISECOND % DAY_MS;
+        let network = usize::from(frame.layout.network_offset);
+        let message = usize::from(frame.layout.transport_offset);
+        let end = usize::from(frame.layout.end_offset);
+        let reply = context.send_copy(frame.bytes);
+        reply.copy_within(6..12, 0);
+        reply[6..12].copy_from_slice(&frame.bytes[..6]);
+        reply[network + 12..network + 16].copy_from_slice(&destination.octets());
+        reply[network + 16..network + 20].copy_from_slice(&source.octets());
+        let mut view = Icmpv4View::new_unchecked(&mut reply[message..end]);
+        if view.kind() == ECHO_REQUEST {
+            let asked = u16::from_be_bytes([ECHO_REQUEST, view.code()]);
+            let answered = u16::from_be_bytes([ECHO_REPLY, view.code()]);
+            let checksum = update_u16(view.checksum(), asked, answered);
+            view.set_kind(ECHO_REPLY, view.code());
+            view.set_checksum(checksum);
+        } else {
+            view.set_kind(TIMESTAMP_REPLY, view.code());
+            let time = (of_day_ms as u32).to_be_bytes();
+            view.payload_mut()[4..8].copy_from_slice(&time);
+            view.payload_mut()[8..12].copy_from_slice(&time);
+            view.fill_checksum();
+        }
+    }
+
+    /// The client of a frame's Ethernet destination.
+    fn addressed(&mut self, context: &Context<'_>, frame: &Frame<'_>) -> Option<ClientId> {
+        let client = context.namespace.clients.by_mac(frame.destination());
+        let client = client.filter(|&client| context.has_this(client));
+        self.counters.rx_no_client += u64::from(client.is_none());
+        client
+    }
+
+    fn hear_reply(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+        let Some(client) = self.addressed(context, frame) else {
+            return;
+        };
+        self.counters.rx_response += 1;
+        if let Ok(Icmpv4Header::EchoReply {
+            identifier,
+            sequence,
+        }) = Icmpv4Header::parse(frame.segment())
+        {
+            let numbers = (identifier, sequence);
+            self.pings
+                .handle_reply(context.now, client, numbers, frame.payload());
+        }
+    }
+
+    /// An error about a packet, of which it quotes the beginning: the request of a ping.
+    fn hear_unreachable(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+        let Some(client) = self.addressed(context, frame) else {
+            return;
+        };
+        self.counters.rx_unreachable += 1;
+        let quoted = frame.payload();
+        let header_bytes = quoted
+            .first()
+            .map_or(0, |first| 4 * usize::from(first & 0x0f));
+        let message = quoted.get(header_bytes..).map(Icmpv4Header::parse);
+        if let Some(Ok(Icmpv4Header::EchoRequest { identifier, .. })) = message {
+            self.pings.handle_unreachable(client, identifier);
+        }
+    }
+
+    fn start_ping(
+        &mut self,
+        context: &mut Context<'_>,
+        id: ClientId,
+        params: &Value,
+    ) -> Result<Value, RpcError> {
+        let given = Params::new(params).ipv4("dst")?;
+        let request = PingRequest::parse(params, "ApiIcmpClientStartPingHandler")?;
+        let client = context.client(id);
+        let client = client.ok_or_else(|| RpcError::new("There is no such client."))?;
+        let known = |address: &Ipv4Addr| !address.is_unspecified();
+        let gateway = Some(client.gateway_ipv4).filter(known);
+        let target = given.filter(known).or(gateway);
+        let target = target
+            .ok_or_else(|| RpcError::new("The client has no IPv4 gateway to ping; give 'dst'."))?;
+        let bytes = usize::from(request.payload_bytes) + 28;
+        if bytes > usize::from(client.mtu_ipv4) {
+            return Err(RpcError::new(format!(
+                "payloadSize {} makes packets of {bytes} bytes; the client's ipv4_mtu is {}",
+                request.payload_bytes, client.mtu_ipv4
+            )));
+        }
+        if let Some(request) = self.pings.start(context, id, target, request)? {
+            self.send_request(context, id, &request);
+        }
+        Ok(Value::Bool(true))
+    }
+
+    /// Sends a request by way of the client's gateway. While that is not known, to the MAC address
+    /// of all zeros, as the reference does.
+    fn send_request(
+        &mut self,
+        context: &mut Context<'_>,
+        id: ClientId,
+        request: &EchoRequest<Ipv4Addr>,
+    ) {
+        let Some(client) = context.client(id) else {
+            return;
+        };
+        let (mac, source, now) = (client.mac, client.ipv4, context.now);
+        let gateway = client.gateway_mac_ipv4.unwrap_or(MacAddress::ZERO);
+        let ip = Ipv4Header {
+            identification: IDENTIFICATION,
+            dont_fragment: false,
+            ..Ipv4Header::new(source, request.target, IpProtocol::ICMPV4)
+        };
+        let header = Icmpv4Header::EchoRequest {
+            identifier: request.identifier,
+            sequence: request.sequence,
+        };
+        self.counters.tx_query += 1;
+        let bytes = HEADER_BYTES + usize::from(request.payload_bytes);
+        let payload = context.send_ipv4(mac, gateway, &ip, bytes);
+        header.emit(payload);
+        write_payload(now, &mut payload[HEADER_BYTES..]);
+        Icmpv4View::new_unchecked(payload).fill_checksum();
+    }
+}
