@@ -176,6 +176,13 @@ pub(crate) fn kind(
     layout: &Layout,
     counters: &mut ParserCounters,
 ) -> Option<FrameKind> {
+    let kind = count_kind(bytes, layout, counters);
+    counters.error += u64::from(kind.is_none());
+    kind
+}
+
+#[inline]
+fn count_kind(bytes: &[u8], layout: &Layout, counters: &mut ParserCounters) -> Option<FrameKind> {
     let octets = bytes.len() as u64;
     match layout.ether_type {
         EtherType::ARP if layout.network == Network::Arp => {

@@ -1,0 +1,380 @@
+//! Requests and frames that are wrong: errors name the thing, state stays whole, nothing panics.
+
+use allosaur_emulation::{Emulation, Settings};
+use allosaur_engine::time::SECOND;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// The emulation of a test, with one namespace and clients of it.
+struct Hosts(Emulation);
+
+impl Hosts {
+    fn new(clients: u8) -> Hosts {
+        let mut hosts = Hosts(Emulation::new(Settings::default(), 0));
+        let tunnel = json!({"vport": 1, "plugs": {"arp": {}, "icmp": {}}});
+        hosts.done("ctx_add", json!({"tunnels": [tunnel]}));
+        for number in 1..=clients {
+            hosts.done("ctx_client_add", add(client(number)));
+        }
+        hosts
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Result<Value, String> {
+        let reply = self.0.handle_request(0, method, &params);
+        reply.map_err(|error| error.message)
+    }
+
+    fn done(&mut self, method: &str, params: Value) {
+        assert_eq!(self.ask(method, params), Ok(json!(true)));
+    }
+
+    fn refused(&mut self, method: &str, params: Value, words: &str) {
+        let before = self.state();
+        let error = self.ask(method, params).expect_err("it is refused");
+        assert!(error.contains(words), "{error}");
+        assert_eq!(self.state(), before);
+    }
+
+    /// Namespaces and clients, with their plugins.
+    fn state(&mut self) -> (Value, Value) {
+        let pages = [
+            ("ctx_iter", json!({"reset": true, "count": 255})),
+            (
+                "ctx_client_iter",
+                json!({"reset": true, "count": 255, "tun": {"vport": 1}}),
+            ),
+        ];
+        let [namespaces, clients] = pages.map(|(method, params)| self.ask(method, params));
+        (namespaces.expect("namespaces"), clients.expect("clients"))
+    }
+
+    fn frames(&mut self) -> Vec<Vec<u8>> {
+        let mut frames = Vec::new();
+        while let Some(transmit) = self.0.poll_transmit() {
+            frames.push(transmit.frame.to_vec());
+        }
+        frames
+    }
+}
+
+fn client(number: u8) -> Value {
+    json!({
+        "mac": [2, 0, 0, 0, 1, number],
+        "ipv4": [10, 0, 0, number],
+        "ipv4_dg": [10, 0, 0, 254],
+        "plugs": {"arp": {}, "icmp": {}},
+    })
+}
+
+fn add(client: Value) -> Value {
+    json!({"tun": {"vport": 1}, "clients": [client]})
+}
+
+#[test]
+fn what_is_taken_or_unknown_is_refused_by_name() {
+    let mut hosts = Hosts::new(2);
+    let again = |field: &str, value: Value| {
+        let mut other = client(9);
+        other[field] = value;
+        add(other)
+    };
+    let taken = [
+        ("mac", json!([2, 0, 0, 0, 1, 1]), "MAC 02:00:00:00:01:01"),
+        ("ipv4", json!([10, 0, 0, 2]), "IPv4 [10 0 0 2]"),
+        ("mac", json!([0, 0, 0, 0, 0, 0]), "zero MAC"),
+        ("mac", json!("02:00:00:00:01:09"), "core.MACKey"),
+        ("ipv4_mtu", json!(70_000), "70000"),
+        ("plugs", json!([1]), "core.MapJsonPlugs"),
+    ];
+    for (field, value, words) in taken {
+        hosts.refused("ctx_client_add", again(field, value), words);
+    }
+    let twice = json!({"tunnels": [{"vport": 1}]});
+    hosts.refused("ctx_add", twice, "1,{0000:0000}");
+    let far = json!({"tunnels": [{"vport": 65_536}]});
+    hosts.refused("ctx_add", far, "65536");
+    let wide = json!({"tunnels": [{"vport": 1, "tci": [65_536]}]});
+    hosts.refused("ctx_add", wide, "65536");
+    let nobody = json!({"tun": {"vport": 1}, "macs": [[9, 9, 9, 9, 9, 9]]});
+    hosts.refused("ctx_client_get_info", nobody, "09:09:09:09:09:09");
+    hosts.refused(
+        "arp_ns_cnt",
+        json!({"tun": {"vport": 7}}),
+        "no valid namespace",
+    );
+}
+
+#[test]
+fn a_plugin_that_is_refused_leaves_its_client_without_it() {
+    let mut hosts = Hosts::new(0);
+    let mut wrong = client(1);
+    wrong["plugs"] = json!({"arp": {"timer": "x"}, "icmp": {}});
+    let error = hosts
+        .ask("ctx_client_add", add(wrong))
+        .expect_err("refused");
+    assert!(
+        error.contains("'arp'") && error.contains("uint32"),
+        "{error}"
+    );
+    let mut wrong = client(2);
+    wrong["plugs"] = json!({"nosuch": {}, "icmp": {}});
+    let error = hosts
+        .ask("ctx_client_add", add(wrong))
+        .expect_err("refused");
+    assert!(error.contains("nosuch"), "{error}");
+    for (number, names) in [(1, json!([])), (2, json!(["icmp"]))] {
+        let macs = json!({"tun": {"vport": 1}, "macs": [[2, 0, 0, 0, 1, number]]});
+        let info = hosts.ask("ctx_client_get_info", macs).expect("it is there");
+        assert_eq!(info[0]["plug_names"], names, "client {number}");
+    }
+    // What is left of them answers and goes.
+    hosts.frames();
+    hosts.done(
+        "ctx_client_remove",
+        json!({"tun": {"vport": 1}, "macs": [[2, 0, 0, 0, 1, 1], [2, 0, 0, 0, 1, 2]]}),
+    );
+    hosts.0.handle_timeout(100 * SECOND);
+    assert_eq!(hosts.frames(), Vec::<Vec<u8>>::new());
+}
+
+#[test]
+fn tags_and_macs_are_what_the_reference_makes_of_them() {
+    let mut hosts = Hosts::new(0);
+    // Priority bits are no part of a tag.
+    hosts.done(
+        "ctx_add",
+        json!({"tunnels": [{"vport": 1, "tci": [0x6005, 0]}]}),
+    );
+    let info = hosts.ask(
+        "ctx_get_info",
+        json!({"tunnels": [{"vport": 1, "tci": [5]}]}),
+    );
+    assert_eq!(info.expect("it is there")[0]["tci"], json!([5, 0]));
+    let mut multicast = client(1);
+    multicast["mac"] = json!([1, 0, 94, 0, 0, 1]);
+    hosts.done("ctx_client_add", add(multicast));
+}
+
+#[test]
+fn a_namespace_with_clients_stays() {
+    let mut hosts = Hosts::new(1);
+    let tunnels = json!({"tunnels": [{"vport": 1}]});
+    hosts.refused("ctx_remove", tunnels.clone(), "still has active clients");
+    hosts.done(
+        "ctx_client_remove",
+        json!({"tun": {"vport": 1}, "macs": [[2, 0, 0, 0, 1, 1]]}),
+    );
+    hosts.done("ctx_remove", tunnels);
+    hosts.0.handle_timeout(100 * SECOND);
+    hosts.0.handle_frame(100 * SECOND, 1, &[0xff; 60]);
+    // Another in its place does not inherit its timers.
+    hosts.done("ctx_add", json!({"tunnels": [{"vport": 2}]}));
+    hosts.frames();
+    hosts.0.handle_timeout(200 * SECOND);
+    assert_eq!(hosts.frames(), Vec::<Vec<u8>>::new());
+}
+
+#[test]
+fn a_reader_learns_that_the_table_changed() {
+    let mut hosts = Hosts::new(5);
+    let page = |reset: bool| json!({"tun": {"vport": 1}, "reset": reset, "count": 2});
+    let first = hosts.ask("ctx_client_iter", page(true)).expect("a page");
+    assert_eq!(
+        first["data"],
+        json!([[2, 0, 0, 0, 1, 1], [2, 0, 0, 0, 1, 2]])
+    );
+    hosts.done(
+        "ctx_client_remove",
+        json!({"tun": {"vport": 1}, "macs": [[2, 0, 0, 0, 1, 3]]}),
+    );
+    let error = hosts
+        .ask("ctx_client_iter", page(false))
+        .expect_err("changed");
+    assert!(error.contains("reset"), "{error}");
+    let again = hosts.ask("ctx_client_iter", page(true)).expect("a page");
+    assert_eq!(again["data"], first["data"]);
+    let second = hosts.ask("ctx_client_iter", page(false)).expect("a page");
+    assert_eq!(
+        second["data"],
+        json!([[2, 0, 0, 0, 1, 4], [2, 0, 0, 0, 1, 5]])
+    );
+    let over = hosts.ask("ctx_client_iter", page(false)).expect("a page");
+    assert_eq!(over["stopped"], true);
+}
+
+#[test]
+fn echo_requests_that_are_not_for_a_client_are_counted() {
+    let mut hosts = Hosts::new(1);
+    let echo = |destination: [u8; 6], to: u8, kind: u8, checksum: [u8; 2]| {
+        let mut frame = [&destination[..], &[2, 0, 0, 0, 9, 9], &[8, 0]].concat();
+        frame.extend([
+            0x45, 0, 0, 28, 0, 1, 0, 0, 64, 1, 0x66, 0xdf, 10, 0, 0, 9, 10, 0, 0, to,
+        ]);
+        let header = [
+            10_u16 << 8 | 9,
+            10 << 8 | u16::from(to),
+            0x4500,
+            28,
+            1,
+            64 << 8 | 1,
+            10 << 8,
+            10 << 8,
+        ];
+        let sum: u32 = header.iter().map(|&word| u32::from(word)).sum::<u32>() - 0x0a00 * 2;
+        let folded = !((sum & 0xffff) + (sum >> 16)) as u16;
+        frame[24..26].copy_from_slice(&folded.to_be_bytes());
+        frame.extend([kind, 0]);
+        frame.extend(checksum);
+        frame.extend([0, 7, 0, 9]);
+        frame
+    };
+    let mac = [2, 0, 0, 0, 1, 1];
+    hosts.frames();
+    hosts.0.handle_frame(0, 1, &echo(mac, 1, 8, [0xf7, 0xef]));
+    let answers = hosts.frames();
+    assert_eq!(answers.len(), 1);
+    assert_eq!(answers[0][..12], [2, 0, 0, 0, 9, 9, 2, 0, 0, 0, 1, 1]);
+    assert_eq!(answers[0][34..38], [0, 0, 0xff, 0xef]);
+    hosts
+        .0
+        .handle_frame(0, 1, &echo([0xff; 6], 1, 8, [0xf7, 0xef]));
+    hosts.0.handle_frame(0, 1, &echo(mac, 2, 8, [0xf7, 0xef]));
+    hosts.0.handle_frame(0, 1, &echo(mac, 1, 8, [0xf7, 0xee]));
+    hosts.0.handle_frame(0, 1, &echo(mac, 1, 13, [0xf2, 0xef]));
+    hosts.0.handle_frame(0, 1, &echo(mac, 1, 17, [0xee, 0xef]));
+    assert_eq!(hosts.frames(), Vec::<Vec<u8>>::new());
+    let counters = hosts.ask("icmp_ns_cnt", json!({"tun": {"vport": 1}}));
+    let expected = json!({"icmp": {
+        "pktRxIcmpQuery": 1, "pktTxIcmpResponse": 1, "pktRxErrMulticastB": 1,
+        "pktRxNoClientUnhandled": 1, "pktRxErrTooShort": 1, "pktRxErrUnhandled": 1,
+    }});
+    assert_eq!(counters, Ok(expected));
+    let parser = hosts
+        .ask("ctx_cnt", json!({"mask": ["parser"]}))
+        .expect("counters");
+    assert_eq!(parser["parser"]["errIcmpv4Cse"], 1);
+}
+
+#[test]
+fn a_ping_that_no_packet_holds_is_refused() {
+    let mut hosts = Hosts::new(1);
+    let ping =
+        |bytes: u32| json!({"tun": {"vport": 1}, "mac": [2, 0, 0, 0, 1, 1], "payloadSize": bytes});
+    hosts.refused("icmp_c_start_ping", ping(1473), "payloadSize 1473");
+    hosts.refused("icmp_c_start_ping", ping(65_535), "1500");
+    hosts.done("icmp_c_start_ping", ping(1472));
+    let longest = hosts.frames().iter().map(Vec::len).max();
+    assert_eq!(longest, Some(1514));
+}
+
+/// Any JSON, with names that requests have.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        (0_u8..20).prop_map(Value::from),
+        "[a-z]{0,6}".prop_map(Value::from),
+    ];
+    let names = prop_oneof![
+        Just("tun"),
+        Just("tunnels"),
+        Just("vport"),
+        Just("tci"),
+        Just("tpid"),
+        Just("plugs"),
+        Just("clients"),
+        Just("mac"),
+        Just("macs"),
+        Just("ipv4"),
+        Just("ipv4_dg"),
+        Just("ipv6"),
+        Just("arp"),
+        Just("icmp"),
+        Just("timer"),
+        Just("reset"),
+        Just("count"),
+        Just("amount"),
+        Just("pace"),
+        Just("dst"),
+        Just("payloadSize"),
+        Just("def_plugs"),
+        Just("time"),
+    ];
+    leaf.prop_recursive(5, 64, 8, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..8).prop_map(Value::from),
+            prop::collection::vec((names.clone(), inner), 0..8).prop_map(|fields| {
+                let fields = fields.into_iter();
+                Value::Object(
+                    fields
+                        .map(|(name, value)| (name.to_owned(), value))
+                        .collect(),
+                )
+            }),
+        ]
+    })
+}
+
+const METHODS: [&str; 22] = [
+    "api_sync_v2",
+    "ping",
+    "shutdown",
+    "ctx_add",
+    "ctx_remove",
+    "ctx_iter",
+    "ctx_get_info",
+    "ctx_set_def_plugins",
+    "ctx_cnt",
+    "ctx_resource_monitor_get",
+    "ctx_client_add",
+    "ctx_client_remove",
+    "ctx_client_get_info",
+    "ctx_client_iter",
+    "ctx_client_set_def_plugins",
+    "arp_ns_set_cfg",
+    "arp_ns_iter",
+    "arp_ns_cnt",
+    "arp_c_cmd_query",
+    "icmp_c_start_ping",
+    "icmp_c_get_ping_stats",
+    "no_such_method",
+];
+
+proptest! {
+    #[test]
+    fn any_requests_are_safe(requests in prop::collection::vec((0..METHODS.len(), any_json()), 1..12)) {
+        let mut hosts = Hosts::new(2);
+        for (at, (method, params)) in (0..).zip(&requests) {
+            let _ = hosts.0.handle_request(at * SECOND, METHODS[*method], params);
+            hosts.0.handle_timeout(at * SECOND);
+        }
+        hosts.0.handle_timeout(1000 * SECOND);
+        hosts.state();
+    }
+
+    #[test]
+    fn any_frames_are_safe(frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 1..20)) {
+        let mut hosts = Hosts::new(2);
+        for frame in &frames {
+            hosts.0.handle_frame(SECOND, 1, frame);
+        }
+    }
+
+    #[test]
+    fn frames_that_are_nearly_right_are_safe(
+        ether_type in prop_oneof![Just(0x0806_u16), Just(0x0800), Just(0x86dd), Just(0x8100), Just(0x888e)],
+        body in prop::collection::vec(any::<u8>(), 0..90),
+    ) {
+        let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 9, 9];
+        frame.extend(ether_type.to_be_bytes());
+        frame.extend(match ether_type {
+            0x0806 => &[0, 1, 8, 0, 6, 4, 0][..],
+            0x0800 => &[0x45, 0, 0, 60][..],
+            _ => &[][..],
+        });
+        frame.extend(body);
+        Hosts::new(2).0.handle_frame(SECOND, 1, &frame);
+    }
+}
