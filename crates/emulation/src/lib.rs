@@ -7,9 +7,10 @@
 //! when to call again. There is no clock, socket or thread here.
 //!
 //! The modules stand in an order, each imports only from those before it: `params`, `counters`,
-//! `iter`, `slab`, `client`, `namespace`, `frame`, `timers`, `transmit`, `plugin`, `neighbor_cache`,
-//! `ping`, `multicast`, `plugins`, `emulation`, `rpc`.
+//! `iter`, `slab`, `chap`, `client`, `namespace`, `frame`, `timers`, `transmit`, `plugin`,
+//! `neighbor_cache`, `ping`, `multicast`, `plugins`, `emulation`, `rpc`.
 
+pub mod chap;
 pub mod client;
 pub mod counters;
 pub mod emulation;

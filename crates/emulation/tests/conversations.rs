@@ -2,6 +2,7 @@
 //! a time, or the program's own.
 
 mod peer;
+mod peers;
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -12,6 +13,9 @@ use allosaur_packet::MacAddress;
 use allosaur_packet::builder::{FrameBuilder, LinkHeader};
 use allosaur_packet::link::arp::{ArpHeader, ArpOperation};
 use allosaur_testkit::data;
+use peers::authenticator::Authenticator;
+use peers::concentrator::Concentrator;
+use peers::{Peer, Silence};
 use serde_json::{Value, json};
 
 /// The conversations, without the endings of their files. Who adds a plugin adds its own.
@@ -30,6 +34,9 @@ const CONVERSATIONS: &[&str] = &[
     "21_icmp",
     "22_igmp",
     "23_ipv6",
+    "29_dot1x",
+    "30_lldp_cdp",
+    "36_ppp",
 ];
 
 /// What differs on purpose: the conversation, the number of the request, and why.
@@ -67,16 +74,12 @@ const DIFFERENCES: &[(&str, u64, &str)] = &[
 /// Plugins that are not there yet, with the beginnings of their methods: who adds one takes its line out.
 const ABSENT: &[(&str, &str)] = &[
     ("appsim", "appsim_"),
-    ("cdp", "cdp_"),
     ("dhcp", "dhcp_"),
     ("dhcpsrv", "dhcpsrv_"),
     ("dhcpv6", "dhcpv6_"),
     ("dns", "dns_"),
-    ("dot1x", "dot1x_"),
     ("ipfix", "ipfix_"),
-    ("lldp", "lldp_"),
     ("mdns", "mdns_"),
-    ("ppp", "ppp_"),
     ("tdl", "tdl_"),
     ("transe", "transe_"),
     ("transport", "transport_"),
@@ -93,8 +96,18 @@ fn is_about_absent(line: &Value) -> bool {
     ABSENT.iter().any(is_it)
 }
 
+/// Who answers the frames of a conversation.
+fn peer_of(name: &str) -> Box<dyn Peer> {
+    match name {
+        "29_dot1x" => Box::new(Authenticator::new(&[4], &[("u1", "pass1")])),
+        "36_ppp" => Box::new(Concentrator::new(&[0xc0, 0x23])),
+        _ => Box::new(Silence),
+    }
+}
+
 struct Replay {
     emulation: Emulation,
+    peer: Box<dyn Peer>,
     /// The handle of the recording, once it was given.
     recorded_handle: Option<String>,
     handle: String,
@@ -105,7 +118,7 @@ struct Replay {
 }
 
 impl Replay {
-    fn new() -> Replay {
+    fn new(name: &str) -> Replay {
         let mut other = Emulation::new(Settings::default(), 0);
         let hello = json!({"name": "EMU", "major": 1, "minor": 1});
         let reply = other
@@ -113,6 +126,7 @@ impl Replay {
             .expect("hello");
         Replay {
             emulation: Emulation::new(Settings::default(), 0),
+            peer: peer_of(name),
             recorded_handle: None,
             handle: reply["api_h"].as_str().expect("a handle").to_owned(),
             has_peer: false,
@@ -154,6 +168,7 @@ impl Replay {
             let mut answers = Vec::new();
             while let Some(transmit) = self.emulation.poll_transmit() {
                 let answer = peer::answer(transmit.frame).filter(|_| self.has_peer);
+                let answer = answer.into_iter().chain(self.peer.answer(transmit.frame));
                 answers.extend(answer.map(|answer| (transmit.port, answer)));
             }
             if answers.is_empty() {
@@ -237,7 +252,7 @@ fn find(name: &str) -> PathBuf {
 
 fn replay(name: &str, failures: &mut Vec<String>) {
     let text = data::text(&find(name));
-    let mut replay = Replay::new();
+    let mut replay = Replay::new(name);
     let mut has_link = true;
     for line in text.lines() {
         let line: Value = serde_json::from_str(line).expect("a line is JSON");
@@ -256,7 +271,7 @@ fn replay(name: &str, failures: &mut Vec<String>) {
         if line.get("server_crashed").is_some() {
             replay = Replay {
                 has_peer: replay.has_peer,
-                ..Replay::new()
+                ..Replay::new(name)
             };
         }
         let Some(request) = replay.request(&line) else {

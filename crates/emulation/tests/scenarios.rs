@@ -17,6 +17,9 @@ const SCENARIOS: &[&str] = &[
     "arp__arp1",
     "arp__arp3",
     "arp__arp5",
+    "cdp__cdp1",
+    "dot1x__dot1x_1",
+    "dot1x__dot1x_7",
     "icmp__icmp1",
     "icmp__icmp3",
     "igmp__igmp10",
@@ -29,6 +32,7 @@ const SCENARIOS: &[&str] = &[
     "ipv6__mld1_1",
     "ipv6__mld2_2",
     "ipv6__mld2_rpc1",
+    "lldp__lldp1",
 ];
 
 /// What the reference's simulation drew at random, by the names of our draws.
@@ -36,6 +40,8 @@ const PINNED: &[(&str, u64)] = &[
     ("multicast response delay", 0),
     ("ping identifier", 0x1234),
     ("ping sequence", 0xabcd),
+    ("dot1x peer challenge high", 0x0102_0304),
+    ("dot1x peer challenge low", 0x0506_0708),
 ];
 
 /// How the counters of a plugin are asked for: those of its namespaces, or of its clients.
@@ -44,6 +50,9 @@ const COUNTERS: &[(&str, &str)] = &[
     ("icmp", "icmp_ns_cnt"),
     ("igmp", "igmp_ns_cnt"),
     ("ipv6", "ipv6_ns_cnt"),
+    ("cdp", "cdp_client_cnt"),
+    ("dot1x", "dot1x_client_cnt"),
+    ("lldp", "lldp_client_cnt"),
 ];
 
 /// Plugins of whose tables of counters the scenarios have one.

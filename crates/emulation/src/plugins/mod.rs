@@ -1,12 +1,26 @@
 //! The protocols of emulated clients: a folder each, and one list.
 
+mod announcement;
 pub mod arp;
+pub mod cdp;
+pub mod dot1x;
 pub mod icmp;
 pub mod igmp;
 pub mod ipv6;
+pub mod lldp;
+pub mod ppp;
 
 use crate::plugin::Spec;
 
 /// All plugins. A plugin's place is its number ([`PluginId`](crate::plugin::PluginId)); there is room
 /// for 32.
-pub static PLUGINS: &[&Spec] = &[&arp::SPEC, &icmp::SPEC, &igmp::SPEC, &ipv6::SPEC];
+pub static PLUGINS: &[&Spec] = &[
+    &arp::SPEC,
+    &icmp::SPEC,
+    &igmp::SPEC,
+    &ipv6::SPEC,
+    &lldp::SPEC,
+    &cdp::SPEC,
+    &dot1x::SPEC,
+    &ppp::SPEC,
+];

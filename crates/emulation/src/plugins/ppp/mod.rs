@@ -1,0 +1,193 @@
+//! PPPoE: clients dial in at an access concentrator and get an IPv4 address of it. The address is
+//! the session's; the client's own stays, and no IP packets travel over the session.
+
+mod control;
+mod pppoe;
+mod session;
+
+use std::any::Any;
+
+use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_packet::MacAddress;
+use allosaur_packet::link::ethernet::{EtherType, FRAME_BYTES_MIN, HEADER_BYTES};
+use serde_json::Value;
+
+use crate::client::{ClientId, ClientMap};
+use crate::frame::{Frame, FrameKind};
+use crate::params::{Params, RpcError};
+use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::timers::TimerId;
+
+use session::{Credentials, SECRET_BYTES_MAX, Session, Sink};
+
+/// The description of the plugin.
+pub static SPEC: Spec = Spec {
+    name: "ppp",
+    frames: &[FrameKind::Pppoe],
+    methods: &[
+        method("ppp_c_client_session"),
+        method("ppp_c_client_ip"),
+        method("ppp_c_server_mac"),
+    ],
+    create: |_, _| Ok(Box::<Ppp>::default()),
+};
+
+const fn method(name: &'static str) -> Method {
+    Method {
+        name,
+        target: Target::Client,
+        needs_api: true,
+    }
+}
+
+const INTERVAL_S: u32 = 5;
+
+/// A client, and the timer by which it is called.
+struct Entry {
+    session: Session,
+    timer: TimerId,
+}
+
+/// PPPoE in a namespace.
+#[derive(Default)]
+struct Ppp {
+    clients: ClientMap<Box<Entry>>,
+}
+
+impl Plugin for Ppp {
+    fn add_client(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        init: &Value,
+    ) -> Result<(), PluginError> {
+        let session = Session::new(context.now, credentials(init)?);
+        let timer = TimerId::NONE;
+        self.clients
+            .insert(client, Box::new(Entry { session, timer }));
+        self.run(context, client, |session, now, port| {
+            session.handle_timeout(now, port);
+        });
+        Ok(())
+    }
+
+    fn remove_client(&mut self, context: &mut Context<'_>, client: ClientId) {
+        self.run(context, client, |session, _, port| {
+            session.terminate("session closed", port);
+        });
+        self.clients.remove(client);
+    }
+
+    fn handle_frame(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+        let Some(client) = context.namespace.clients.by_mac(frame.destination()) else {
+            return;
+        };
+        let (from, packet) = (frame.source(), frame.packet());
+        let is_discovery = frame.layout.ether_type == pppoe::DISCOVERY;
+        self.run(context, client, |session, now, port| {
+            if is_discovery {
+                session.handle_discovery(now, from, packet, port);
+            } else {
+                session.handle_session(now, from, packet, port);
+            }
+        });
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>, timeout: Timeout) {
+        if let Some(client) = timeout.client {
+            if let Some(entry) = self.clients.get_mut(client) {
+                entry.timer = TimerId::NONE;
+            }
+            self.run(context, client, |session, now, port| {
+                session.handle_timeout(now, port);
+            });
+        }
+    }
+
+    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+        let client = call.client.and_then(|client| self.clients.get(client));
+        let session = &client
+            .ok_or_else(|| RpcError::new("Error there is no valid plugin ppp for this client "))?
+            .session;
+        Ok(match call.method {
+            "ppp_c_client_session" => session.number().into(),
+            "ppp_c_client_ip" => session.address().to_string().into(),
+            _ => session.peer().to_string().into(),
+        })
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+impl Ppp {
+    /// Calls a session, and sets its timer.
+    fn run(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        run: impl FnOnce(&mut Session, Nanos, &mut Port<'_, '_>),
+    ) {
+        let (Some(entry), Some(mac)) = (
+            self.clients.get_mut(client),
+            context.client(client).map(|client| client.mac),
+        ) else {
+            return;
+        };
+        let Entry { session, timer } = &mut **entry;
+        let before = session.timeout();
+        let now = context.now;
+        run(session, now, &mut Port { context, mac });
+        let is_armed = *timer != TimerId::NONE && session.timeout() == before;
+        if !is_armed {
+            context.cancel_timer(*timer);
+            *timer = session.timeout().map_or(TimerId::NONE, |timeout| {
+                context.set_timer(timeout.saturating_sub(now), Some(client), 0)
+            });
+        }
+    }
+}
+
+/// Where a client's frames go.
+struct Port<'p, 'c> {
+    context: &'p mut Context<'c>,
+    mac: MacAddress,
+}
+
+impl Sink for Port<'_, '_> {
+    /// Padded, as the reference's are.
+    fn frame(&mut self, to: MacAddress, ether_type: EtherType, bytes: usize) -> &mut [u8] {
+        let header = HEADER_BYTES + self.context.namespace.tags().len();
+        let padded = bytes.max(FRAME_BYTES_MIN - header);
+        self.context.send(self.mac, to, ether_type, padded)
+    }
+
+    fn random(&mut self) -> u32 {
+        self.context.draw("ppp")
+    }
+}
+
+/// Reads the init JSON of a client.
+fn credentials(init: &Value) -> Result<Credentials, PluginError> {
+    let init = Params::object(init, "point2point.PPPInit")?;
+    let text = |name: &str| {
+        let text = init.string_or(name, "")?;
+        if text.len() > SECRET_BYTES_MAX {
+            let bytes = text.len();
+            return Err(PluginError(format!(
+                "{name} has {bytes} bytes; it may have {SECRET_BYTES_MAX}"
+            )));
+        }
+        Ok(text.into())
+    };
+    let interval = match init.number_or("timeout", 0)? {
+        0 => INTERVAL_S,
+        seconds => seconds,
+    };
+    Ok(Credentials {
+        user: text("user")?,
+        password: text("password")?,
+        interval: Nanos::from(interval) * SECOND,
+    })
+}
