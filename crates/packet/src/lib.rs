@@ -1,6 +1,6 @@
 //! Headers, checksums, the frame parser and capture files: bytes to meaning and back.
 //!
-//! A folder for each layer, with a file per protocol: [`link`], [`network`], [`transport`]. Across them
+//! A folder for each layer, with a file per protocol: [`link`], [`network`], [`transport`], [`application`]. Across them
 //! stand the one-pass parser of whole frames ([`frame`]), their [`builder`], and checksums that are left to a card
 //! ([`offload`]); beside them capture files over byte slices ([`file`]).
 //!
@@ -16,6 +16,7 @@
 #![deny(clippy::cast_possible_truncation)]
 
 mod address;
+pub mod application;
 pub mod builder;
 mod bytes;
 mod error;
