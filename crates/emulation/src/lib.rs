@@ -8,7 +8,7 @@
 //!
 //! The modules stand in an order, each imports only from those before it: `params`, `counters`,
 //! `iter`, `slab`, `chap`, `client`, `namespace`, `frame`, `timers`, `transmit`, `plugin`,
-//! `neighbor_cache`, `ping`, `multicast`, `plugins`, `emulation`, `rpc`.
+//! `neighbor_cache`, `ping`, `multicast`, `udp`, `plugins`, `emulation`, `rpc`.
 
 pub mod chap;
 pub mod client;
@@ -25,7 +25,10 @@ pub mod plugin;
 pub mod plugins;
 pub mod rpc;
 mod slab;
+#[cfg(test)]
+mod test_net;
 pub mod timers;
 pub mod transmit;
+mod udp;
 
 pub use emulation::{Emulation, Settings};

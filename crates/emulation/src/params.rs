@@ -231,3 +231,21 @@ pub fn number<N: TryFrom<u64>>(value: &Value, wanted: &str) -> Result<N, RpcErro
     let number = number.and_then(|number| N::try_from(number).ok());
     number.ok_or_else(|| mismatch(value, wanted))
 }
+
+/// A list of bytes, of any length.
+///
+/// # Errors
+/// When it is no list, or has something else than bytes in it.
+pub fn byte_list(value: &Value) -> Result<Vec<u8>, RpcError> {
+    let items = value.as_array().ok_or_else(|| mismatch(value, "[]uint8"))?;
+    items.iter().map(|item| number(item, "uint8")).collect()
+}
+
+/// A field that is a list of lists of bytes; none when it is absent.
+///
+/// # Errors
+/// When it is something else.
+pub fn byte_lists(params: Params<'_>, name: &str) -> Result<Vec<Vec<u8>>, RpcError> {
+    let lists = params.list(name, "[][]uint8")?.into_iter().flatten();
+    lists.map(byte_list).collect()
+}

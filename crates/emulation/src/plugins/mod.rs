@@ -3,6 +3,7 @@
 mod announcement;
 pub mod arp;
 pub mod cdp;
+pub mod dhcp;
 pub mod dot1x;
 pub mod icmp;
 pub mod igmp;
@@ -14,13 +15,4 @@ use crate::plugin::Spec;
 
 /// All plugins. A plugin's place is its number ([`PluginId`](crate::plugin::PluginId)); there is room
 /// for 32.
-pub static PLUGINS: &[&Spec] = &[
-    &arp::SPEC,
-    &icmp::SPEC,
-    &igmp::SPEC,
-    &ipv6::SPEC,
-    &lldp::SPEC,
-    &cdp::SPEC,
-    &dot1x::SPEC,
-    &ppp::SPEC,
-];
+pub static PLUGINS: &[&Spec] = &[&arp::SPEC, &icmp::SPEC, &igmp::SPEC, &ipv6::SPEC, &lldp::SPEC, &cdp::SPEC, &dot1x::SPEC, &ppp::SPEC, &dhcp::SPEC];

@@ -1,0 +1,259 @@
+//! What a client's messages say, made once of its init JSON: clients with the same share them.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_packet::MacAddress;
+use allosaur_packet::application::dhcpv4::{DhcpHeader, HEADER_BYTES, MessageType, REQUEST, code};
+use serde_json::Value;
+
+use crate::params::{Params, RpcError, byte_lists};
+
+/// The most that all options of a message may take, so that it fits into every link's packet.
+pub(super) const OPTION_BYTES_MAX: usize = 1024;
+/// How many kinds of init JSON are remembered, for clients to share.
+const RECENT_MAX: usize = 4;
+
+const DISCOVER_INTERVAL_S: u32 = 5;
+const REQUEST_INTERVAL_S: u32 = 10;
+const NAME: &[u8] = b"host-trexs";
+/// Subnet mask, router, domain name, name server, time server, NTP server.
+const WANTED: &[u8] = &[1, 3, 15, 6, 26, 42];
+
+/// A message without what differs from client to client.
+#[derive(Debug)]
+pub(super) struct Template {
+    options: Box<[u8]>,
+    /// Where the fields of a client go.
+    client: Option<u16>,
+    requested: Option<u16>,
+    server: Option<u16>,
+}
+
+/// The numbers of one message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    pub(super) mac: MacAddress,
+    pub(super) xid: u32,
+    /// The address that it has.
+    pub(super) ciaddr: Ipv4Addr,
+    /// The address that it wants.
+    pub(super) requested: Ipv4Addr,
+    pub(super) server: Ipv4Addr,
+}
+
+impl Template {
+    /// Bytes of the whole message.
+    pub(super) fn bytes(&self) -> usize {
+        HEADER_BYTES + self.options.len()
+    }
+
+    /// Writes a message over zeros.
+    pub(super) fn write(&self, message: &mut [u8], numbers: &Numbers) {
+        let header = DhcpHeader {
+            ciaddr: numbers.ciaddr,
+            ..DhcpHeader::new(REQUEST, numbers.mac, numbers.xid)
+        };
+        header.emit(message);
+        let options = &mut message[HEADER_BYTES..];
+        options.copy_from_slice(&self.options);
+        let mut put = |at: Option<u16>, field: &[u8]| {
+            if let Some(at) = at.map(usize::from) {
+                options[at..at + field.len()].copy_from_slice(field);
+            }
+        };
+        put(self.client, &numbers.mac.octets());
+        put(self.requested, &numbers.requested.octets());
+        put(self.server, &numbers.server.octets());
+    }
+}
+
+/// All messages of a client, and its intervals.
+#[derive(Debug)]
+pub(super) struct Messages {
+    pub(super) discover: Template,
+    pub(super) request: Template,
+    pub(super) renew: Template,
+    pub(super) release: Template,
+    pub(super) decline: Template,
+    pub(super) discover_interval: Nanos,
+    pub(super) request_interval: Nanos,
+}
+
+impl Messages {
+    /// Reads the init JSON of a client.
+    fn parse(init: &Value) -> Result<Messages, RpcError> {
+        let params = Params::object(init, "dhcp.DhcpInit")?;
+        let seconds = |name, default| {
+            let given: u32 = params.number_or(name, 0)?;
+            let chosen = if given == 0 { default } else { given };
+            Ok::<Nanos, RpcError>(u64::from(chosen) * SECOND)
+        };
+        let none = Value::Null;
+        let options = params.get("options").unwrap_or(&none);
+        let options = Params::object(options, "dhcp.DhcpOptionsT")?;
+        let discover_class = options.string_or("discoverDhcpClassIdOption", "")?;
+        let request_class = options.string_or("requestDhcpClassIdOption", "")?;
+        let discover = Builder::new(MessageType::DISCOVER)
+            .option(code::HOST_NAME, NAME)
+            .option(code::REQUESTED_ADDRESS, &[0; 4])
+            .option(code::PARAMETER_LIST, WANTED)
+            .class(discover_class)
+            .given("dis", &byte_lists(options, "dis")?)?;
+        let request = Builder::new(MessageType::REQUEST)
+            .field(code::REQUESTED_ADDRESS)
+            .field(code::SERVER_ID)
+            .option(code::PARAMETER_LIST, WANTED)
+            .class(request_class)
+            .given("req", &byte_lists(options, "req")?)?;
+        let renew_options = byte_lists(options, "ren")?;
+        let renew = Builder::new(MessageType::REQUEST).given("ren", &renew_options)?;
+        // RFC 2131 table 5: who gives an address back must say to whom.
+        let release = Builder::new(MessageType::RELEASE)
+            .field(code::SERVER_ID)
+            .given("ren", &renew_options)?;
+        let decline = Builder::new(MessageType::DECLINE)
+            .field(code::REQUESTED_ADDRESS)
+            .field(code::SERVER_ID);
+        Ok(Messages {
+            discover: discover.build(),
+            request: request.build(),
+            renew: renew.build(),
+            release: release.build(),
+            decline: decline.build(),
+            discover_interval: seconds("timerd", DISCOVER_INTERVAL_S)?,
+            request_interval: seconds("timero", REQUEST_INTERVAL_S)?,
+        })
+    }
+}
+
+/// Options of a message that is made, one of each code.
+#[derive(Debug)]
+struct Builder(Vec<(u8, Content)>);
+
+#[derive(Debug)]
+enum Content {
+    Bytes(Vec<u8>),
+    /// An address that is written when the message is.
+    Address,
+    /// The type of hardware and the client's MAC address.
+    ClientId,
+}
+
+impl Builder {
+    fn new(message_type: MessageType) -> Builder {
+        Builder(vec![(code::CLIENT_ID, Content::ClientId)])
+            .option(code::MESSAGE_TYPE, &[message_type.0])
+    }
+
+    fn option(mut self, code: u8, data: &[u8]) -> Builder {
+        self.set(code, Content::Bytes(data.to_vec()));
+        self
+    }
+
+    fn field(mut self, code: u8) -> Builder {
+        self.set(code, Content::Address);
+        self
+    }
+
+    fn class(self, class: &str) -> Builder {
+        match class {
+            "" => self,
+            class => self.option(code::CLASS_ID, class.as_bytes()),
+        }
+    }
+
+    /// Options that the user gave, a code and data each, in place of those of the same code.
+    fn given(mut self, name: &str, lists: &[Vec<u8>]) -> Result<Builder, RpcError> {
+        for (at, list) in lists.iter().enumerate() {
+            let [code, data @ ..] = &list[..] else {
+                return Err(RpcError::new(format!(
+                    "options.{name}[{at}] is empty; give the code of the option and its data"
+                )));
+            };
+            if matches!(*code, code::PAD | code::END) || data.len() > 255 {
+                return Err(RpcError::new(format!(
+                    "options.{name}[{at}]: code {code} with {} bytes of data; give a code of 1 to 254 \
+                     and at most 255 bytes",
+                    data.len()
+                )));
+            }
+            self.set(*code, Content::Bytes(data.to_vec()));
+        }
+        let bytes: usize = self.0.iter().map(|(_, content)| 2 + content.bytes()).sum();
+        if bytes > OPTION_BYTES_MAX {
+            return Err(RpcError::new(format!(
+                "options.{name}: the options of the message take {bytes} bytes; leave some out, \
+                 at most {OPTION_BYTES_MAX} fit"
+            )));
+        }
+        Ok(self)
+    }
+
+    fn set(&mut self, code: u8, content: Content) {
+        match self.0.iter_mut().find(|(old, _)| *old == code) {
+            Some(option) => option.1 = content,
+            None => self.0.push((code, content)),
+        }
+    }
+
+    fn build(mut self) -> Template {
+        self.0.sort_by_key(|&(code, _)| code);
+        let (mut client, mut requested, mut server) = (None, None, None);
+        let mut options = Vec::new();
+        for (code, content) in self.0 {
+            options.extend([code, content.bytes() as u8]);
+            let at = Some(options.len() as u16);
+            match content {
+                Content::Bytes(data) => options.extend(data),
+                Content::Address => {
+                    if code == code::SERVER_ID {
+                        server = at;
+                    } else {
+                        requested = at;
+                    }
+                    options.extend([0; 4]);
+                }
+                Content::ClientId => {
+                    client = at.map(|at| at + 1);
+                    options.extend([1, 0, 0, 0, 0, 0, 0]);
+                }
+            }
+        }
+        options.push(code::END);
+        Template {
+            options: options.into(),
+            client,
+            requested,
+            server,
+        }
+    }
+}
+
+impl Content {
+    fn bytes(&self) -> usize {
+        match self {
+            Content::Bytes(data) => data.len(),
+            Content::Address => 4,
+            Content::ClientId => 7,
+        }
+    }
+}
+
+/// Messages of the clients that came last, by their init JSON.
+#[derive(Debug, Default)]
+pub(super) struct Recent(Vec<(Value, Arc<Messages>)>);
+
+impl Recent {
+    /// The messages of an init JSON.
+    pub(super) fn messages(&mut self, init: &Value) -> Result<Arc<Messages>, RpcError> {
+        if let Some((_, messages)) = self.0.iter().find(|(of, _)| of == init) {
+            return Ok(Arc::clone(messages));
+        }
+        let messages = Arc::new(Messages::parse(init)?);
+        self.0.truncate(RECENT_MAX - 1);
+        self.0.insert(0, (init.clone(), Arc::clone(&messages)));
+        Ok(messages)
+    }
+}

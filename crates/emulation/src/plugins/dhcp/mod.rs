@@ -1,0 +1,474 @@
+//! DHCP for IPv4, the client (RFC 2131 section 4.4).
+//!
+//! A client without a lease asks all servers (DISCOVER), takes the first offer, and has its address when
+//! that server agrees. It asks its server for more time at T1, any server at T2, and begins anew when the
+//! lease is over. What it sends is made of a template that clients with the same init JSON share.
+
+mod messages;
+
+use std::any::Any;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+
+use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_packet::MacAddress;
+use allosaur_packet::application::dhcpv4::{
+    CLIENT_PORT, DhcpHeader, DhcpOptions, HEADER_BYTES, MessageType, REPLY, SERVER_PORT,
+};
+use allosaur_packet::network::ipv4::Ipv4View;
+use serde_json::Value;
+
+use self::messages::{Messages, Numbers, Recent, Template};
+use crate::client::{ClientId, ClientMap};
+use crate::counters;
+use crate::frame::{Frame, FrameKind};
+use crate::params::RpcError;
+use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::timers::TimerId;
+use crate::udp::Macs;
+
+/// The description of the plugin.
+pub static SPEC: Spec = Spec {
+    name: "dhcp",
+    frames: &[FrameKind::Dhcp],
+    methods: &[Method {
+        name: "dhcp_client_cnt",
+        target: Target::Client,
+        needs_api: true,
+    }],
+    create: |_, _| Ok(Box::<Dhcp>::default()),
+};
+
+/// So often a REQUEST is sent again before the client looks for servers anew.
+const REQUEST_RETRIES: u8 = 5;
+/// RFC 2131 section 4.4.5: who renews or rebinds waits for half of what is left, and at least this long.
+const RENEW_INTERVAL_MIN: Nanos = 60 * SECOND;
+/// Who has a lease for ever rebinds this often.
+const RENEW_INTERVAL_MAX: Nanos = 3600 * SECOND;
+/// RFC 2131 section 3.1 item 5: who declined an address waits this long.
+const DECLINE_WAIT: Nanos = 10 * SECOND;
+/// T1 and T2 when the server says neither them nor the length of the lease.
+const RENEWAL_S: u32 = 1811;
+const REBINDING_S: u32 = 3200;
+/// A lease that never ends.
+const INFINITE_S: u32 = u32::MAX;
+
+crate::counters! {
+    /// Counters of a client.
+    pub(crate) struct DhcpCounters: u32, "dhcp" {
+        rx_broadcast: "pktRxBroadcast", "Rx broadcast L2, should be unicast ", "pkts", Error;
+        tx_discover: "pktTxDiscover", "Tx discover ", "pkts", Info;
+        rx_offer: "pktRxOffer", "rx offer ", "pkts", Info;
+        tx_request: "pktTxRequest", "tx request", "pkts", Info;
+        rx_ack: "pktRxAck", "ack from the server", "pkts", Info;
+        rx_length_error: "pktRxLenErr", "len error", "pkts", Error;
+        rx_parser_error: "pktRxParserErr", "parser error", "pkts", Error;
+        rx_unhandled: "pktRxUnhandled", "unhandled dhcp packet", "pkts", Error;
+        notify: "pktRxNotify", "notify with new IPv4 addr", "pkts", Info;
+        renew: "pktRxRenew", "renew", "pkts", Info;
+        rx_nak: "pktRxNack", "nack", "pkts", Error;
+        rebind: "pktRxRebind", "Rx rebind", "pkts", Error;
+        rx_wrong_xid: "pktRxWrongXid", "wrong xid ignore", "pkts", Error;
+        rx_wrong_hardware: "pktRxWrongHwType", "wrong hw type", "pkts", Error;
+        rx_wrong_address: "pktRxWrongIP", "rx with wrong dest ip", "pkts", Error;
+    }
+}
+
+/// States of RFC 2131 figure 5; INIT is left at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Selecting,
+    Requesting,
+    Bound,
+    Renewing,
+    Rebinding,
+    /// An address was declined; nothing is sent for a while.
+    Waiting,
+}
+
+impl State {
+    fn has_lease(self) -> bool {
+        matches!(self, State::Bound | State::Renewing | State::Rebinding)
+    }
+}
+
+/// A client, small: there may be a million.
+#[derive(Debug)]
+struct DhcpClient {
+    messages: Arc<Messages>,
+    /// When the lease is over.
+    expires: Nanos,
+    /// When to rebind.
+    rebinds: Nanos,
+    timer: TimerId,
+    xid: u32,
+    /// The address that was offered or leased.
+    address: Ipv4Addr,
+    server: Ipv4Addr,
+    server_mac: MacAddress,
+    retries: u8,
+    state: State,
+    counters: DhcpCounters,
+}
+
+/// A message of a server.
+struct Reply<'r> {
+    header: DhcpHeader,
+    options: DhcpOptions<'r>,
+    source_mac: MacAddress,
+    destination: Ipv4Addr,
+}
+
+/// DHCP clients of a namespace.
+#[derive(Debug, Default)]
+struct Dhcp {
+    clients: ClientMap<DhcpClient>,
+    recent: Recent,
+}
+
+impl Plugin for Dhcp {
+    fn add_client(
+        &mut self,
+        context: &mut Context<'_>,
+        id: ClientId,
+        init: &Value,
+    ) -> Result<(), PluginError> {
+        let client = DhcpClient {
+            messages: self.recent.messages(init)?,
+            expires: Nanos::MAX,
+            rebinds: Nanos::MAX,
+            timer: TimerId::NONE,
+            xid: context.draw("dhcp xid"),
+            address: Ipv4Addr::UNSPECIFIED,
+            server: Ipv4Addr::UNSPECIFIED,
+            server_mac: MacAddress::ZERO,
+            retries: 0,
+            state: State::Selecting,
+            counters: DhcpCounters::default(),
+        };
+        self.clients.insert(id, client);
+        if let Some(client) = self.clients.get_mut(id) {
+            client.discover(context, id);
+        }
+        Ok(())
+    }
+
+    fn remove_client(&mut self, context: &mut Context<'_>, id: ClientId) {
+        if let Some(mut client) = self.clients.remove(id) {
+            if client.state.has_lease() {
+                let messages = Arc::clone(&client.messages);
+                client.send_to_server(context, id, &messages.release);
+            }
+            context.cancel_timer(client.timer);
+        }
+    }
+
+    fn handle_frame(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+        let message = frame.payload();
+        let header = DhcpHeader::parse(message);
+        let to = frame.destination();
+        let mac = match (&header, to.is_broadcast()) {
+            (_, false) => to,
+            (Ok(header), true) => match header.chaddr {
+                Some(mac) => mac,
+                None => return,
+            },
+            (Err(_), true) => return,
+        };
+        let id = context.namespace.clients.by_mac(mac);
+        let client = id.and_then(|id| Some((id, self.clients.get_mut(id)?)));
+        let Some((id, client)) = client else {
+            return;
+        };
+        client.counters.rx_broadcast += u32::from(to.is_broadcast());
+        if message.len() < HEADER_BYTES {
+            client.counters.rx_length_error += 1;
+            return;
+        }
+        let (Ok(header), Ok(options)) = (header, DhcpOptions::parse(message)) else {
+            client.counters.rx_parser_error += 1;
+            return;
+        };
+        let reply = Reply {
+            header,
+            options,
+            source_mac: frame.source(),
+            destination: Ipv4View::new_unchecked(frame.packet()).destination(),
+        };
+        client.handle_reply(context, id, mac, &reply);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>, timeout: Timeout) {
+        let id = timeout.client;
+        let client = id.and_then(|id| Some((id, self.clients.get_mut(id)?)));
+        if let Some((id, client)) = client.filter(|(_, client)| client.timer == timeout.timer) {
+            client.handle_timeout(context, id);
+        }
+    }
+
+    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+        let client = call.client.and_then(|id| self.clients.get_mut(id));
+        let client = client.ok_or_else(|| RpcError::new("the client has no plugin dhcp"))?;
+        counters::report(call.params, &mut [&mut client.counters])
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// What arrives.
+impl DhcpClient {
+    fn handle_reply(
+        &mut self,
+        context: &mut Context<'_>,
+        id: ClientId,
+        mac: MacAddress,
+        reply: &Reply<'_>,
+    ) {
+        let Some(chaddr) = reply.header.chaddr else {
+            self.counters.rx_wrong_hardware += 1;
+            return;
+        };
+        if reply.header.xid != self.xid {
+            self.counters.rx_wrong_xid += 1;
+            return;
+        }
+        let Some(message_type) = reply.options.message_type else {
+            self.counters.rx_parser_error += 1;
+            return;
+        };
+        if chaddr != mac || reply.header.operation != REPLY {
+            self.counters.rx_unhandled += 1;
+            return;
+        }
+        match (self.state, message_type) {
+            (State::Selecting, MessageType::OFFER) => self.take_offer(context, id, reply),
+            (State::Requesting | State::Renewing | State::Rebinding, MessageType::ACK) => {
+                self.take_ack(context, id, reply);
+            }
+            (State::Requesting | State::Renewing | State::Rebinding, MessageType::NAK) => {
+                self.take_nak(context, id, reply);
+            }
+            _ => self.counters.rx_unhandled += 1,
+        }
+    }
+
+    fn take_offer(&mut self, context: &mut Context<'_>, id: ClientId, offer: &Reply<'_>) {
+        let (Some(server), true) = (offer.options.server_id, is_host(offer.header.yiaddr)) else {
+            self.counters.rx_unhandled += 1;
+            return;
+        };
+        self.counters.rx_offer += 1;
+        self.address = offer.header.yiaddr;
+        self.server = server;
+        self.server_mac = offer.source_mac;
+        self.state = State::Requesting;
+        self.retries = 0;
+        self.request(context, id);
+    }
+
+    fn take_ack(&mut self, context: &mut Context<'_>, id: ClientId, ack: &Reply<'_>) {
+        let Some(server) = self.server_of(ack) else {
+            self.counters.rx_unhandled += 1;
+            return;
+        };
+        let address = ack.header.yiaddr;
+        let to = ack.destination;
+        if !is_host(address) || !(to == address || to.is_broadcast()) {
+            self.counters.rx_wrong_address += 1;
+            return;
+        }
+        self.counters.rx_ack += 1;
+        self.address = address;
+        self.server = server;
+        self.server_mac = ack.source_mac;
+        if !context.set_ipv4(id, address) {
+            self.decline(context, id);
+            return;
+        }
+        context.set_gateway_ipv4(id, ack.options.router.unwrap_or(server));
+        self.counters.notify += 1;
+        self.bind(context, id, &ack.options);
+    }
+
+    /// The server of an answer, if it is one to listen to: the one that was chosen, but any one while
+    /// the client rebinds (RFC 2131 section 4.4.5).
+    fn server_of(&self, reply: &Reply<'_>) -> Option<Ipv4Addr> {
+        let server = reply.options.server_id;
+        server.filter(|&server| server == self.server || self.state == State::Rebinding)
+    }
+
+    fn take_nak(&mut self, context: &mut Context<'_>, id: ClientId, nak: &Reply<'_>) {
+        if nak.options.server_id.is_some() && self.server_of(nak).is_none() {
+            self.counters.rx_unhandled += 1;
+            return;
+        }
+        self.counters.rx_nak += 1;
+        self.lose(context, id);
+    }
+}
+
+/// What it does by itself.
+impl DhcpClient {
+    fn handle_timeout(&mut self, context: &mut Context<'_>, id: ClientId) {
+        let now = context.now;
+        match self.state {
+            State::Selecting | State::Waiting => self.discover(context, id),
+            State::Requesting if self.retries == REQUEST_RETRIES => self.discover(context, id),
+            State::Requesting => {
+                self.retries += 1;
+                self.request(context, id);
+            }
+            _ if now >= self.expires => self.lose(context, id),
+            State::Bound => {
+                self.state = State::Renewing;
+                self.counters.renew += 1;
+                self.renew(context, id);
+            }
+            State::Renewing if now >= self.rebinds => {
+                self.state = State::Rebinding;
+                self.counters.rebind += 1;
+                self.rebind(context, id);
+            }
+            State::Renewing => self.renew(context, id),
+            State::Rebinding => self.rebind(context, id),
+        }
+    }
+
+    fn set_timer(&mut self, context: &mut Context<'_>, id: ClientId, delay: Nanos) {
+        context.cancel_timer(self.timer);
+        self.timer = context.set_timer(delay, Some(id), 0);
+    }
+
+    /// The lease begins, or begins again.
+    fn bind(&mut self, context: &mut Context<'_>, id: ClientId, options: &DhcpOptions<'_>) {
+        let lease_s = options.lease_s.unwrap_or(INFINITE_S).max(2);
+        let (half, most) = match lease_s {
+            INFINITE_S => (RENEWAL_S, REBINDING_S),
+            lease_s => (lease_s / 2, lease_s - lease_s / 8),
+        };
+        let renewal_s = options.renewal_s.unwrap_or(half).max(1);
+        let rebinding_s = options.rebinding_s.unwrap_or(most);
+        let rebinding_s = rebinding_s.max(renewal_s.saturating_add(1));
+        self.expires = match lease_s {
+            INFINITE_S => Nanos::MAX,
+            lease_s => context.now.saturating_add(u64::from(lease_s) * SECOND),
+        };
+        self.rebinds = context.now.saturating_add(u64::from(rebinding_s) * SECOND);
+        self.state = State::Bound;
+        let left = self.expires - context.now;
+        self.set_timer(context, id, left.min(u64::from(renewal_s) * SECOND));
+    }
+
+    /// The address may not be used any more.
+    fn lose(&mut self, context: &mut Context<'_>, id: ClientId) {
+        if self.state.has_lease() {
+            context.set_ipv4(id, Ipv4Addr::UNSPECIFIED);
+            context.set_gateway_ipv4(id, Ipv4Addr::UNSPECIFIED);
+        }
+        self.discover(context, id);
+    }
+
+    fn discover(&mut self, context: &mut Context<'_>, id: ClientId) {
+        self.state = State::Selecting;
+        self.counters.tx_discover += 1;
+        let messages = Arc::clone(&self.messages);
+        self.broadcast(context, id, &messages.discover);
+        self.set_timer(context, id, messages.discover_interval);
+    }
+
+    fn request(&mut self, context: &mut Context<'_>, id: ClientId) {
+        self.counters.tx_request += 1;
+        let messages = Arc::clone(&self.messages);
+        self.broadcast(context, id, &messages.request);
+        self.set_timer(context, id, messages.request_interval);
+    }
+
+    fn renew(&mut self, context: &mut Context<'_>, id: ClientId) {
+        let messages = Arc::clone(&self.messages);
+        self.send_to_server(context, id, &messages.renew);
+        self.set_retry(context, id, self.rebinds.min(self.expires));
+    }
+
+    fn rebind(&mut self, context: &mut Context<'_>, id: ClientId) {
+        self.counters.tx_request += 1;
+        let messages = Arc::clone(&self.messages);
+        self.broadcast(context, id, &messages.renew);
+        self.set_retry(context, id, self.expires);
+    }
+
+    /// Waits for half of the time until `end`, but not past it.
+    fn set_retry(&mut self, context: &mut Context<'_>, id: ClientId, end: Nanos) {
+        let left = end.saturating_sub(context.now);
+        let wait = (left / 2).clamp(RENEW_INTERVAL_MIN, RENEW_INTERVAL_MAX);
+        self.set_timer(context, id, wait.min(left));
+    }
+
+    /// Another client has the address (RFC 2131 section 3.1 item 5).
+    fn decline(&mut self, context: &mut Context<'_>, id: ClientId) {
+        if self.state.has_lease() {
+            context.set_ipv4(id, Ipv4Addr::UNSPECIFIED);
+            context.set_gateway_ipv4(id, Ipv4Addr::UNSPECIFIED);
+        }
+        self.state = State::Waiting;
+        let messages = Arc::clone(&self.messages);
+        self.broadcast(context, id, &messages.decline);
+        self.set_timer(context, id, DECLINE_WAIT);
+    }
+
+    /// Sends to all servers, from no address. Who rebinds says which one it has.
+    fn broadcast(&self, context: &mut Context<'_>, id: ClientId, template: &Template) {
+        let to = (MacAddress::BROADCAST, Ipv4Addr::BROADCAST);
+        self.send(context, id, template, Ipv4Addr::UNSPECIFIED, to);
+    }
+
+    /// Sends to the server of the lease, from its address.
+    fn send_to_server(&mut self, context: &mut Context<'_>, id: ClientId, template: &Template) {
+        self.counters.tx_request += 1;
+        let to = (self.server_mac, self.server);
+        self.send(context, id, template, self.address, to);
+    }
+
+    fn send(
+        &self,
+        context: &mut Context<'_>,
+        id: ClientId,
+        template: &Template,
+        source: Ipv4Addr,
+        (mac, destination): (MacAddress, Ipv4Addr),
+    ) {
+        let Some(client) = context.client(id) else {
+            return;
+        };
+        let numbers = Numbers {
+            mac: client.mac,
+            xid: self.xid,
+            ciaddr: if self.state.has_lease() {
+                self.address
+            } else {
+                Ipv4Addr::UNSPECIFIED
+            },
+            requested: self.address,
+            server: self.server,
+        };
+        let macs = Macs {
+            source: client.mac,
+            destination: mac,
+        };
+        let source = SocketAddrV4::new(source, CLIENT_PORT);
+        let destination = SocketAddrV4::new(destination, SERVER_PORT);
+        context.send_udp_ipv4(macs, source, destination, template.bytes(), |message| {
+            template.write(message, &numbers);
+        });
+    }
+}
+
+/// Whether a host may have an address.
+fn is_host(address: Ipv4Addr) -> bool {
+    let first = address.octets()[0];
+    first != 0 && first != 127 && first < 224
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! Datagrams on their way out, with their checksums.
+
+use std::net::{SocketAddrV4, SocketAddrV6};
+
+use allosaur_packet::MacAddress;
+use allosaur_packet::network::checksum::{Sum, pseudo_header_v4, pseudo_header_v6};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4::Ipv4Header;
+use allosaur_packet::network::ipv6::Ipv6Header;
+use allosaur_packet::transport::udp::{HEADER_BYTES, UdpHeader, UdpView};
+
+use crate::plugin::Context;
+
+/// Hops of packets over IPv4, and their identification, as the reference has them.
+const TIME_TO_LIVE: u8 = 128;
+const IDENTIFICATION: u16 = 0x00cc;
+
+/// The Ethernet addresses of a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Macs {
+    /// Where it comes from.
+    pub(crate) source: MacAddress,
+    /// Where it goes.
+    pub(crate) destination: MacAddress,
+}
+
+impl Context<'_> {
+    /// Sends a datagram over IPv4; `write` writes its payload of `bytes` zeros.
+    pub(crate) fn send_udp_ipv4(
+        &mut self,
+        macs: Macs,
+        source: SocketAddrV4,
+        destination: SocketAddrV4,
+        bytes: usize,
+        write: impl FnOnce(&mut [u8]),
+    ) {
+        let header = Ipv4Header {
+            time_to_live: TIME_TO_LIVE,
+            identification: IDENTIFICATION,
+            dont_fragment: false,
+            ..Ipv4Header::new(*source.ip(), *destination.ip(), IpProtocol::UDP)
+        };
+        let length = HEADER_BYTES + bytes;
+        let datagram = self.send_ipv4(macs.source, macs.destination, &header, length);
+        let length = length as u16;
+        let sum = pseudo_header_v4(*source.ip(), *destination.ip(), IpProtocol::UDP, length);
+        fill(datagram, (source.port(), destination.port()), sum, write);
+    }
+
+    /// Sends a datagram over IPv6; `write` writes its payload of `bytes` zeros.
+    pub(crate) fn send_udp_ipv6(
+        &mut self,
+        macs: Macs,
+        hop_limit: u8,
+        source: SocketAddrV6,
+        destination: SocketAddrV6,
+        bytes: usize,
+        write: impl FnOnce(&mut [u8]),
+    ) {
+        let header = Ipv6Header {
+            hop_limit,
+            ..Ipv6Header::new(*source.ip(), *destination.ip(), IpProtocol::UDP)
+        };
+        let length = HEADER_BYTES + bytes;
+        let datagram = self.send_ipv6(macs.source, macs.destination, &header, length);
+        let length = length as u32;
+        let sum = pseudo_header_v6(*source.ip(), *destination.ip(), IpProtocol::UDP, length);
+        fill(datagram, (source.port(), destination.port()), sum, write);
+    }
+}
+
+fn fill(datagram: &mut [u8], ports: (u16, u16), sum: Sum, write: impl FnOnce(&mut [u8])) {
+    let header = UdpHeader {
+        source_port: ports.0,
+        destination_port: ports.1,
+        // The network header, made before, checked that it fits.
+        length_bytes: datagram.len() as u16,
+    };
+    header.emit(datagram);
+    write(&mut datagram[HEADER_BYTES..]);
+    UdpView::new_unchecked(datagram).fill_checksum(sum);
+}
