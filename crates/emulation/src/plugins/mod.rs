@@ -5,6 +5,7 @@ pub mod arp;
 pub mod cdp;
 pub mod dhcp;
 pub mod dhcpsrv;
+pub mod dhcpv6;
 pub mod dot1x;
 pub mod icmp;
 pub mod igmp;
@@ -16,4 +17,4 @@ use crate::plugin::Spec;
 
 /// All plugins. A plugin's place is its number ([`PluginId`](crate::plugin::PluginId)); there is room
 /// for 32.
-pub static PLUGINS: &[&Spec] = &[&arp::SPEC, &icmp::SPEC, &igmp::SPEC, &ipv6::SPEC, &lldp::SPEC, &cdp::SPEC, &dot1x::SPEC, &ppp::SPEC, &dhcp::SPEC, &dhcpsrv::SPEC];
+pub static PLUGINS: &[&Spec] = &[&arp::SPEC, &icmp::SPEC, &igmp::SPEC, &ipv6::SPEC, &lldp::SPEC, &cdp::SPEC, &dot1x::SPEC, &ppp::SPEC, &dhcp::SPEC, &dhcpsrv::SPEC, &dhcpv6::SPEC];

@@ -1,0 +1,535 @@
+//! DHCP for IPv6, a client of one address (RFC 8415 section 18.2).
+//!
+//! A client without a lease asks all servers (SOLICIT), takes the first that advertises, and has its
+//! address when that server replies. It asks its server for more time at T1, any server at T2, and
+//! begins anew when the address is not valid any more. What it sends is made of a template that clients
+//! with the same init JSON share, as they share the name of their server.
+
+mod messages;
+
+use std::any::Any;
+use std::net::{Ipv6Addr, SocketAddrV6};
+use std::sync::Arc;
+
+use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use allosaur_packet::MacAddress;
+use allosaur_packet::application::dhcpv6::{
+    ALL_SERVERS, CLIENT_PORT, Dhcpv6Message, Dhcpv6MessageType, HEADER_BYTES, IdentityAssociation,
+    LeasedAddress, SERVER_PORT, StatusCode,
+};
+use allosaur_packet::network::ipv6::Ipv6View;
+use serde_json::Value;
+
+use self::messages::{Messages, Numbers, Recent, Template, duid};
+use crate::client::{ClientId, ClientMap};
+use crate::counters;
+use crate::frame::{Frame, FrameKind};
+use crate::params::RpcError;
+use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::timers::TimerId;
+use crate::udp::Macs;
+
+/// The description of the plugin.
+pub static SPEC: Spec = Spec {
+    name: "dhcpv6",
+    frames: &[FrameKind::Dhcpv6],
+    methods: &[Method {
+        name: "dhcpv6_client_cnt",
+        target: Target::Client,
+        needs_api: true,
+    }],
+    create: |_, _| Ok(Box::<Dhcpv6>::default()),
+};
+
+/// So often a REQUEST is sent again before the client looks for servers anew (RFC 8415 section 7.6).
+const REQUEST_RETRIES: u8 = 10;
+/// The longest name of a server (RFC 8415 section 11.1), its type included.
+const DUID_BYTES_MAX: usize = 130;
+const HOP_LIMIT: u8 = 1;
+/// Who renews or rebinds waits for half of what is left, at least and at most this long: the reference
+/// sends each of them once, RFC 8415 more often than is good for a million clients.
+const RENEW_INTERVAL_MIN: Nanos = 60 * SECOND;
+const RENEW_INTERVAL_MAX: Nanos = 3600 * SECOND;
+/// T1 and T2 when the server leaves them to the client.
+const RENEW_S: u32 = 1800;
+const REBIND_S: u32 = 3600;
+/// T2 when it is before T1: so long after it.
+const REBIND_AFTER_RENEW_S: u32 = 60;
+/// A lease that never ends.
+const INFINITE_S: u32 = u32::MAX;
+
+crate::counters! {
+    /// Counters of a client.
+    pub(crate) struct Dhcpv6Counters: u32, "dhcpv6" {
+        tx_solicit: "pktTxDiscover", "Tx discover", "pkts", Info;
+        rx_advertise: "pktRxOffer", "received offer", "pkts", Info;
+        tx_request: "pktTxRequest", "tx request", "pkts", Info;
+        rx_reply: "pktRxAck", "reply from the server", "pkts", Info;
+        rx_length_error: "pktRxLenErr", "rx len error", "pkts", Error;
+        rx_parser_error: "pktRxParserErr", "rx parser error", "pkts", Error;
+        rx_unhandled: "pktRxUnhandled", "rx unhandled dhcp packet", "pkts", Error;
+        notify: "pktRxNotify", "Notify with new IPv6 addr", "pkts", Info;
+        renew: "pktRxRenew", "rx renew", "pkts", Info;
+        rebind: "pktRxRebind", "rx Rebind", "pkts", Error;
+        rx_no_server_id: "pktRxMissingServerIdOption", "rx missing server id option", "pkts", Error;
+        rx_wrong_xid: "pktRxWrongXid", "rx wrong xid", "pkts", Error;
+        rx_wrong_server_id: "pktRxWrongServerId", "rx wrong server id", "pkts", Error;
+        rx_wrong_server_address: "pktRxWrongServerIP", "rx wrong server dest ip", "pkts", Error;
+        rx_wrong_client_id: "pktRxWrongClientId", "rx wrong client id sent from the server", "pkts", Error;
+        rx_no_association: "pktRxNoIANA", "rx no IANA server information", "pkts", Error;
+        rx_wrong_iaid: "pktRxWrongIANAId", "rx no IANA server id", "pkts", Error;
+        rx_no_address: "pktRxNoIAAddr", "rx no IANA new addr", "pkts", Error;
+        rx_wrong_destination: "pktRxWrongDstIp", "rx wrong destination ip", "pkts", Error;
+        status_unspecified: "pktRxSTATUS_UnspecFail", "rx server status error", "pkts", Error;
+        status_no_addresses: "pktRxSTATUS_NoAddrsAvail", "rx server status error", "pkts", Error;
+        status_no_binding: "pktRxSTATUS_NoBinding", "rx server status error", "pkts", Error;
+        status_not_on_link: "pktRxSTATUS_NotOnLink", "rx server status error", "pkts", Error;
+        status_use_multicast: "pktRxSTATUS_UseMulticast", "rx server status error", "pkts", Error;
+        status_no_prefixes: "pktRxSTATUS_NoPrefixAvail", "rx server status error", "pkts", Error;
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Soliciting,
+    Requesting,
+    Bound,
+    Renewing,
+    Rebinding,
+}
+
+impl State {
+    fn has_lease(self) -> bool {
+        matches!(self, State::Bound | State::Renewing | State::Rebinding)
+    }
+}
+
+/// A client, small: there may be a million.
+#[derive(Debug)]
+struct Dhcpv6Client {
+    messages: Arc<Messages>,
+    /// The DUID of the server that was chosen.
+    server: Option<Arc<[u8]>>,
+    server_address: Ipv6Addr,
+    /// The address that was leased.
+    address: Ipv6Addr,
+    /// When what the client tries now began.
+    began: Nanos,
+    /// When to rebind, and when the address is not valid any more.
+    rebinds: Nanos,
+    expires: Nanos,
+    timer: TimerId,
+    xid: u32,
+    iaid: u32,
+    retries: u8,
+    state: State,
+    counters: Dhcpv6Counters,
+}
+
+/// DHCPv6 clients of a namespace.
+#[derive(Debug, Default)]
+struct Dhcpv6 {
+    clients: ClientMap<Dhcpv6Client>,
+    recent: Recent,
+    /// The server that answered last: mostly it is that of all clients.
+    last_server: Option<Arc<[u8]>>,
+}
+
+impl Plugin for Dhcpv6 {
+    fn add_client(
+        &mut self,
+        context: &mut Context<'_>,
+        id: ClientId,
+        init: &Value,
+    ) -> Result<(), PluginError> {
+        let client = Dhcpv6Client {
+            messages: self.recent.messages(init)?,
+            server: None,
+            server_address: Ipv6Addr::UNSPECIFIED,
+            address: Ipv6Addr::UNSPECIFIED,
+            began: context.now,
+            rebinds: Nanos::MAX,
+            expires: Nanos::MAX,
+            timer: TimerId::NONE,
+            xid: context.draw("dhcpv6 xid") & 0xff_ffff,
+            iaid: context.draw("dhcpv6 iaid"),
+            retries: 0,
+            state: State::Soliciting,
+            counters: Dhcpv6Counters::default(),
+        };
+        self.clients.insert(id, client);
+        if let Some(client) = self.clients.get_mut(id) {
+            client.begin(context, id);
+        }
+        Ok(())
+    }
+
+    fn remove_client(&mut self, context: &mut Context<'_>, id: ClientId) {
+        if let Some(mut client) = self.clients.remove(id) {
+            if client.state.has_lease() {
+                client.counters.tx_request += 1;
+                let messages = Arc::clone(&client.messages);
+                client.send(context, id, &messages.release);
+            }
+            context.cancel_timer(client.timer);
+        }
+    }
+
+    fn handle_frame(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+        let mac = frame.destination();
+        let id = context.namespace.clients.by_mac(mac);
+        let client = id.and_then(|id| Some((id, self.clients.get_mut(id)?)));
+        let Some((id, client)) = client else {
+            return;
+        };
+        let bytes = frame.payload();
+        if bytes.len() < HEADER_BYTES {
+            client.counters.rx_length_error += 1;
+            return;
+        }
+        let Ok(message) = Dhcpv6Message::parse(bytes) else {
+            client.counters.rx_parser_error += 1;
+            return;
+        };
+        let packet = Ipv6View::new_unchecked(frame.packet());
+        let local = context.client(id).map(|client| client.link_local());
+        let Some(association) = client.check(&message, mac, local == Some(packet.destination()))
+        else {
+            return;
+        };
+        let reply = Reply {
+            message,
+            association,
+            source: packet.source(),
+        };
+        client.handle_reply(context, id, &reply, &mut self.last_server);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>, timeout: Timeout) {
+        let id = timeout.client;
+        let client = id.and_then(|id| Some((id, self.clients.get_mut(id)?)));
+        if let Some((id, client)) = client.filter(|(_, client)| client.timer == timeout.timer) {
+            client.handle_timeout(context, id);
+        }
+    }
+
+    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+        let client = call.client.and_then(|id| self.clients.get_mut(id));
+        let client = client.ok_or_else(|| RpcError::new("the client has no plugin dhcpv6"))?;
+        counters::report(call.params, &mut [&mut client.counters])
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// A message of a server to a client, about its association.
+struct Reply<'r> {
+    message: Dhcpv6Message<'r>,
+    association: IdentityAssociation,
+    source: Ipv6Addr,
+}
+
+/// What arrives.
+impl Dhcpv6Client {
+    /// What every message must have (RFC 8415 section 16); otherwise it is counted what it has not.
+    fn check(
+        &mut self,
+        message: &Dhcpv6Message<'_>,
+        mac: MacAddress,
+        is_for_us: bool,
+    ) -> Option<IdentityAssociation> {
+        let counters = &mut self.counters;
+        let error = match message.association {
+            _ if !is_for_us => &mut counters.rx_wrong_destination,
+            _ if message.xid != self.xid => &mut counters.rx_wrong_xid,
+            _ if message.client_id != Some(&duid(mac)[..]) => &mut counters.rx_wrong_client_id,
+            _ if message.status != StatusCode::SUCCESS => return Some(self.nothing()),
+            None => &mut counters.rx_no_association,
+            Some(association) if association.iaid != self.iaid => &mut counters.rx_wrong_iaid,
+            Some(association) => return Some(association),
+        };
+        *error += 1;
+        None
+    }
+
+    /// An association that says nothing: a server that refuses may leave it out.
+    fn nothing(&self) -> IdentityAssociation {
+        IdentityAssociation {
+            iaid: self.iaid,
+            renew_s: 0,
+            rebind_s: 0,
+            address: None,
+            status: StatusCode::SUCCESS,
+        }
+    }
+
+    fn handle_reply(
+        &mut self,
+        context: &mut Context<'_>,
+        id: ClientId,
+        reply: &Reply<'_>,
+        last_server: &mut Option<Arc<[u8]>>,
+    ) {
+        let server = reply.message.server_id;
+        let Some(server) = server.filter(|server| server.len() <= DUID_BYTES_MAX) else {
+            self.counters.rx_no_server_id += 1;
+            return;
+        };
+        match (self.state, reply.message.message_type) {
+            (State::Soliciting, Dhcpv6MessageType::ADVERTISE) => {
+                if self.has_failed(reply) {
+                    return;
+                }
+                self.counters.rx_advertise += 1;
+                self.take_server(server, reply.source, last_server);
+                self.state = State::Requesting;
+                self.retries = 0;
+                self.request(context, id);
+            }
+            (State::Requesting | State::Renewing, Dhcpv6MessageType::REPLY) => {
+                if self.server.as_deref() != Some(server) {
+                    self.counters.rx_wrong_server_id += 1;
+                } else if self.server_address != reply.source {
+                    self.counters.rx_wrong_server_address += 1;
+                } else {
+                    self.take_reply(context, id, reply);
+                }
+            }
+            // Any server may answer who rebinds (RFC 8415 section 18.2.5).
+            (State::Rebinding, Dhcpv6MessageType::REPLY) => {
+                self.take_server(server, reply.source, last_server);
+                self.take_reply(context, id, reply);
+            }
+            _ => self.counters.rx_unhandled += 1,
+        }
+    }
+
+    fn take_server(
+        &mut self,
+        server: &[u8],
+        source: Ipv6Addr,
+        last_server: &mut Option<Arc<[u8]>>,
+    ) {
+        self.server_address = source;
+        if self.server.as_deref() == Some(server) {
+            return;
+        }
+        if last_server.as_deref() != Some(server) {
+            *last_server = Some(server.into());
+        }
+        self.server.clone_from(last_server);
+    }
+
+    fn take_reply(&mut self, context: &mut Context<'_>, id: ClientId, reply: &Reply<'_>) {
+        self.counters.rx_reply += 1;
+        if self.has_failed(reply) {
+            self.lose(context, id);
+            return;
+        }
+        let Some(leased) = reply.association.address.filter(is_for_host) else {
+            self.counters.rx_no_address += 1;
+            self.lose(context, id);
+            return;
+        };
+        if !context.set_dhcp_ipv6(id, leased.address) {
+            // Another client has it.
+            self.counters.rx_unhandled += 1;
+            self.lose(context, id);
+            return;
+        }
+        self.counters.notify += 1;
+        self.address = leased.address;
+        self.bind(context, id, &reply.association, &leased);
+    }
+
+    /// Whether a server refuses, counted by its reason.
+    fn has_failed(&mut self, reply: &Reply<'_>) -> bool {
+        let status = match reply.message.status {
+            StatusCode::SUCCESS => reply.association.status,
+            status => status,
+        };
+        let counters = &mut self.counters;
+        let counter = match status {
+            StatusCode::SUCCESS => return false,
+            StatusCode::NO_ADDRESSES => &mut counters.status_no_addresses,
+            StatusCode::NO_BINDING => &mut counters.status_no_binding,
+            StatusCode::NOT_ON_LINK => &mut counters.status_not_on_link,
+            StatusCode::USE_MULTICAST => &mut counters.status_use_multicast,
+            StatusCode::NO_PREFIXES => &mut counters.status_no_prefixes,
+            _ => &mut counters.status_unspecified,
+        };
+        *counter += 1;
+        true
+    }
+}
+
+/// What it does by itself.
+impl Dhcpv6Client {
+    fn handle_timeout(&mut self, context: &mut Context<'_>, id: ClientId) {
+        let now = context.now;
+        match self.state {
+            State::Soliciting if self.retries == REQUEST_RETRIES => self.begin(context, id),
+            State::Soliciting => {
+                self.retries += 1;
+                self.solicit(context, id);
+            }
+            State::Requesting if self.retries == REQUEST_RETRIES => self.begin(context, id),
+            State::Requesting => {
+                self.retries += 1;
+                self.request(context, id);
+            }
+            _ if now >= self.expires => self.lose(context, id),
+            State::Bound => {
+                self.state = State::Renewing;
+                self.began = now;
+                self.counters.renew += 1;
+                self.renew(context, id);
+            }
+            State::Renewing if now >= self.rebinds => {
+                self.state = State::Rebinding;
+                self.counters.rebind += 1;
+                self.rebind(context, id);
+            }
+            State::Renewing => self.renew(context, id),
+            State::Rebinding => self.rebind(context, id),
+        }
+    }
+
+    fn set_timer(&mut self, context: &mut Context<'_>, id: ClientId, delay: Nanos) {
+        context.cancel_timer(self.timer);
+        self.timer = context.set_timer(delay, Some(id), 0);
+    }
+
+    /// The lease begins, or begins again.
+    fn bind(
+        &mut self,
+        context: &mut Context<'_>,
+        id: ClientId,
+        association: &IdentityAssociation,
+        leased: &LeasedAddress,
+    ) {
+        // RFC 8415 section 21.4 leaves it to the client when they are 0: not later than it recommends
+        // to servers.
+        let share = |parts: u32, most: u32| match leased.preferred_s {
+            0 | INFINITE_S => most,
+            preferred_s => most.min(preferred_s / 10 * parts),
+        };
+        let renew_s = match association.renew_s {
+            0 => share(5, RENEW_S),
+            renew_s => renew_s,
+        };
+        let renew_s = renew_s.max(1);
+        let rebind_s = match association.rebind_s {
+            0 => share(8, REBIND_S),
+            rebind_s => rebind_s,
+        };
+        let rebind_s = match rebind_s {
+            rebind_s if rebind_s < renew_s => renew_s.saturating_add(REBIND_AFTER_RENEW_S),
+            rebind_s => rebind_s.max(renew_s.saturating_add(1)),
+        };
+        let later = |seconds| match seconds {
+            INFINITE_S => Nanos::MAX,
+            seconds => context.now.saturating_add(u64::from(seconds) * SECOND),
+        };
+        self.expires = later(leased.valid_s.max(2));
+        self.rebinds = later(rebind_s);
+        self.state = State::Bound;
+        let renews = later(renew_s).min(self.expires);
+        self.set_timer(context, id, renews - context.now);
+    }
+
+    /// The address may not be used any more.
+    fn lose(&mut self, context: &mut Context<'_>, id: ClientId) {
+        if self.state.has_lease() {
+            context.set_dhcp_ipv6(id, Ipv6Addr::UNSPECIFIED);
+        }
+        let must_wait = self.state == State::Requesting;
+        self.state = State::Soliciting;
+        if must_wait {
+            // The server refused what it offered: it would do so again at once.
+            self.retries = REQUEST_RETRIES;
+            self.set_timer(context, id, self.messages.solicit_interval);
+        } else {
+            self.begin(context, id);
+        }
+    }
+
+    fn begin(&mut self, context: &mut Context<'_>, id: ClientId) {
+        self.state = State::Soliciting;
+        self.server = None;
+        self.began = context.now;
+        self.retries = 0;
+        self.solicit(context, id);
+    }
+
+    fn solicit(&mut self, context: &mut Context<'_>, id: ClientId) {
+        self.counters.tx_solicit += 1;
+        let messages = Arc::clone(&self.messages);
+        self.send(context, id, &messages.solicit);
+        self.set_timer(context, id, messages.solicit_interval);
+    }
+
+    fn request(&mut self, context: &mut Context<'_>, id: ClientId) {
+        self.counters.tx_request += 1;
+        let messages = Arc::clone(&self.messages);
+        self.send(context, id, &messages.request);
+        self.set_timer(context, id, messages.request_interval);
+    }
+
+    fn renew(&mut self, context: &mut Context<'_>, id: ClientId) {
+        self.counters.tx_request += 1;
+        let messages = Arc::clone(&self.messages);
+        self.send(context, id, &messages.renew);
+        self.set_retry(context, id, self.rebinds.min(self.expires));
+    }
+
+    fn rebind(&mut self, context: &mut Context<'_>, id: ClientId) {
+        self.counters.tx_request += 1;
+        let messages = Arc::clone(&self.messages);
+        self.send(context, id, &messages.rebind);
+        self.set_retry(context, id, self.expires);
+    }
+
+    /// Waits for half of the time until `end`, but not past it.
+    fn set_retry(&mut self, context: &mut Context<'_>, id: ClientId, end: Nanos) {
+        let left = end.saturating_sub(context.now);
+        let wait = (left / 2).clamp(RENEW_INTERVAL_MIN, RENEW_INTERVAL_MAX);
+        self.set_timer(context, id, wait.min(left));
+    }
+
+    fn send(&self, context: &mut Context<'_>, id: ClientId, template: &Template) {
+        let Some(client) = context.client(id) else {
+            return;
+        };
+        let elapsed = (context.now - self.began) / (10 * MILLISECOND);
+        let numbers = Numbers {
+            mac: client.mac,
+            xid: self.xid,
+            iaid: self.iaid,
+            elapsed: u16::try_from(elapsed).unwrap_or(u16::MAX),
+            address: self.address.octets(),
+            server: self.server.as_deref(),
+        };
+        let macs = Macs {
+            source: client.mac,
+            destination: MacAddress::of_group(ALL_SERVERS),
+        };
+        let source = SocketAddrV6::new(client.link_local(), CLIENT_PORT, 0, 0);
+        let destination = SocketAddrV6::new(ALL_SERVERS, SERVER_PORT, 0, 0);
+        let bytes = template.bytes(&numbers);
+        context.send_udp_ipv6(macs, HOP_LIMIT, source, destination, bytes, |message| {
+            template.write(message, &numbers);
+        });
+    }
+}
+
+/// Whether a host may have an address.
+fn is_for_host(leased: &LeasedAddress) -> bool {
+    let address = leased.address;
+    !(address.is_unspecified() || address.is_loopback() || address.is_multicast())
+}
+
+#[cfg(test)]
+mod tests;
