@@ -17,4 +17,16 @@ use crate::plugin::Spec;
 
 /// All plugins. A plugin's place is its number ([`PluginId`](crate::plugin::PluginId)); there is room
 /// for 32.
-pub static PLUGINS: &[&Spec] = &[&arp::SPEC, &icmp::SPEC, &igmp::SPEC, &ipv6::SPEC, &lldp::SPEC, &cdp::SPEC, &dot1x::SPEC, &ppp::SPEC, &dhcp::SPEC, &dhcpsrv::SPEC, &dhcpv6::SPEC];
+pub static PLUGINS: &[&Spec] = &[
+    &arp::SPEC,
+    &icmp::SPEC,
+    &igmp::SPEC,
+    &ipv6::SPEC,
+    &lldp::SPEC,
+    &cdp::SPEC,
+    &dot1x::SPEC,
+    &ppp::SPEC,
+    &dhcp::SPEC,
+    &dhcpsrv::SPEC,
+    &dhcpv6::SPEC,
+];
