@@ -7,13 +7,17 @@
 //! when to call again. There is no clock, socket or thread here.
 //!
 //! The modules stand in an order, each imports only from those before it: `params`, `counters`,
-//! `iter`, `slab`, `chap`, `client`, `namespace`, `frame`, `timers`, `transmit`, `plugin`,
-//! `neighbor_cache`, `ping`, `multicast`, `udp`, `plugins`, `emulation`, `rpc`.
+//! `iter`, `slab`, `chap`, `client`, `sockets`, `namespace`, `frame`, `timers`, `transmit`, `plugin`,
+//! `datagrams`, `dns`, `field_engine`, `neighbor_cache`, `ping`, `multicast`, `udp`, `plugins`,
+//! `emulation`, `rpc`.
 
 pub mod chap;
 pub mod client;
 pub mod counters;
+mod datagrams;
+mod dns;
 pub mod emulation;
+pub mod field_engine;
 pub mod frame;
 pub mod iter;
 mod multicast;
@@ -25,6 +29,7 @@ pub mod plugin;
 pub mod plugins;
 pub mod rpc;
 mod slab;
+mod sockets;
 #[cfg(test)]
 mod test_net;
 pub mod timers;

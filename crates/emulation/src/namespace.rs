@@ -6,6 +6,7 @@ use std::net::Ipv6Addr;
 use allosaur_packet::MacAddress;
 
 use crate::client::Clients;
+use crate::sockets::Sockets;
 
 /// A VLAN tag: its type and the number of the VLAN. Number 0 is no tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -61,6 +62,8 @@ pub struct Namespace {
     pub clients: Clients,
     /// The router of IPv6, once one announced itself.
     pub router: Option<Router>,
+    /// The sockets of its clients.
+    pub sockets: Sockets,
 }
 
 impl Namespace {
@@ -79,6 +82,7 @@ impl Namespace {
             tag_bytes: tag_bytes as u8,
             clients: Clients::default(),
             router: None,
+            sockets: Sockets::default(),
         }
     }
 

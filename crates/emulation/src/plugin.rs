@@ -354,6 +354,13 @@ impl Context<'_> {
         )
     }
 
+    /// The time between two events of which there are `rate` a second.
+    pub fn period(&self, rate: f64) -> Nanos {
+        let exact = ((1e9 / rate) as Nanos).max(1);
+        let due = self.shared.timer_due;
+        due.map_or(exact, |due| due(self.now, exact).saturating_sub(self.now))
+    }
+
     /// The time since 1970.
     pub fn unix_time(&self) -> Nanos {
         self.now.wrapping_add(self.shared.unix_offset)

@@ -1,11 +1,10 @@
 //! The recorded dumps of the reference, and properties of engines over random parameters.
 
 use super::{EngineError, FieldEngines, Random};
+use allosaur_testkit::data;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 
 /// SplitMix64, as the plugin that owns the engines has it.
 struct SplitMix64(u64);
@@ -21,17 +20,16 @@ impl Random for SplitMix64 {
 }
 
 fn scenarios() -> Vec<(String, Value)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/emu/scenarios");
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).expect("the folder of scenarios is part of the project") {
-        let path = entry.expect("readable").path();
+    for path in data::files("emu/scenarios", ".json.gz") {
         let name = path
             .file_name()
-            .expect("a file")
+            .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
         if name.starts_with("field_engine__") {
-            found.push((name, gunzip(&fs::read(&path).expect("readable"))));
+            let scenario = serde_json::from_str(&data::text(&path));
+            found.push((name, scenario.expect("a scenario is JSON")));
         }
     }
     assert!(
@@ -40,10 +38,6 @@ fn scenarios() -> Vec<(String, Value)> {
         found.len()
     );
     found
-}
-
-fn gunzip(bytes: &[u8]) -> Value {
-    serde_json::from_reader(flate2::read::GzDecoder::new(bytes)).expect("a scenario is JSON")
 }
 
 /// The values of one engine in the dumps of the reference.

@@ -6,12 +6,15 @@ pub mod cdp;
 pub mod dhcp;
 pub mod dhcpsrv;
 pub mod dhcpv6;
+pub mod dns;
 pub mod dot1x;
 pub mod icmp;
 pub mod igmp;
 pub mod ipv6;
 pub mod lldp;
+pub mod mdns;
 pub mod ppp;
+pub mod transport;
 
 use crate::plugin::Spec;
 
@@ -29,4 +32,7 @@ pub static PLUGINS: &[&Spec] = &[
     &dhcp::SPEC,
     &dhcpsrv::SPEC,
     &dhcpv6::SPEC,
+    &transport::SPEC,
+    &mdns::SPEC,
+    &dns::SPEC,
 ];

@@ -1,0 +1,194 @@
+//! Datagrams of clients (RFC 768), sent on flows of [`sockets`](crate::sockets) or without.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use allosaur_packet::MacAddress;
+use allosaur_packet::network::checksum::{pseudo_header_v4, pseudo_header_v6};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4::Ipv4Header;
+use allosaur_packet::network::ipv6::Ipv6Header;
+use allosaur_packet::transport::udp::{self, UdpHeader, UdpView};
+
+use crate::client::ClientId;
+use crate::plugin::Context;
+
+/// Identification of all IPv4 packets, as in the reference.
+const IDENTIFICATION: u16 = 0x00cc;
+/// Time to live of IPv4 and hop limit of IPv6 on flows.
+const TIME_TO_LIVE: u8 = 128;
+const HOP_LIMIT: u8 = 64;
+/// The same for multicast addresses.
+const MULTICAST_HOPS: u8 = 1;
+/// Bytes of the headers in front of the payload.
+const IPV4_HEADERS: usize = 28;
+const IPV6_HEADERS: usize = 48;
+/// MTU of IPv6 links whose router said nothing (Ethernet).
+const IPV6_MTU: u16 = 1500;
+
+/// Why a datagram was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SendError {
+    /// It does not fit into one packet.
+    TooLong,
+    /// The MAC address of the gateway is not known.
+    Unresolved,
+    /// The client has no address of that family.
+    NoAddress,
+}
+
+/// The address that a client sends from to others of a family.
+pub(crate) fn source(context: &Context<'_>, client: ClientId, to: IpAddr) -> Option<IpAddr> {
+    let found = context.client(client)?;
+    if to.is_ipv4() {
+        return (!found.ipv4.is_unspecified()).then_some(IpAddr::V4(found.ipv4));
+    }
+    let prefix = context.namespace.router.and_then(|router| router.prefix);
+    let slaac = prefix.filter(|(_, length)| *length == 64);
+    let slaac = slaac.map_or(Ipv6Addr::UNSPECIFIED, |(prefix, _)| found.eui64(prefix));
+    let addresses = [found.dhcp_ipv6, found.ipv6, slaac];
+    let address = addresses
+        .into_iter()
+        .find(|address| !address.is_unspecified());
+    address.map(IpAddr::V6)
+}
+
+/// The longest payload that a client sends in one packet.
+pub(crate) fn payload_bytes_max(context: &Context<'_>, client: ClientId, ipv6: bool) -> usize {
+    if ipv6 {
+        let router = context.namespace.router;
+        let mtu = router.map_or(0, |router| router.mtu);
+        let mtu = if mtu == 0 { IPV6_MTU } else { mtu };
+        return usize::from(mtu).saturating_sub(IPV6_HEADERS);
+    }
+    let found = context.client(client);
+    let mtu = found.map_or(0, |client| client.mtu_ipv4);
+    usize::from(mtu).saturating_sub(IPV4_HEADERS)
+}
+
+/// Sends a datagram of a client from a port of its own, by way of its gateway or to a multicast
+/// address, and counts it.
+pub(crate) fn send(
+    context: &mut Context<'_>,
+    client: ClientId,
+    port: u16,
+    remote: SocketAddr,
+    payload: &[u8],
+) -> Result<(), SendError> {
+    let sent = try_send(context, client, port, remote, payload);
+    let counters = &mut context.namespace.sockets.of(client).udp;
+    match sent {
+        Ok(()) => {
+            counters.tx_packets += 1;
+            counters.tx_bytes += payload.len() as u32;
+        }
+        Err(SendError::TooLong) => counters.too_long += 1,
+        Err(SendError::Unresolved | SendError::NoAddress) => counters.unresolved += 1,
+    }
+    sent
+}
+
+fn try_send(
+    context: &mut Context<'_>,
+    client: ClientId,
+    port: u16,
+    remote: SocketAddr,
+    payload: &[u8],
+) -> Result<(), SendError> {
+    if payload.len() > payload_bytes_max(context, client, remote.is_ipv6()) {
+        return Err(SendError::TooLong);
+    }
+    let from = source(context, client, remote.ip()).ok_or(SendError::NoAddress)?;
+    let found = context.client(client).ok_or(SendError::NoAddress)?;
+    let mac = found.mac;
+    let (gateway, hops) = match remote.ip() {
+        IpAddr::V4(_) => (found.gateway_mac_ipv4, TIME_TO_LIVE),
+        IpAddr::V6(_) => {
+            let router = context.namespace.router;
+            let learned = router.and_then(|router| router.mac);
+            (found.gateway_mac_ipv6.or(learned), HOP_LIMIT)
+        }
+    };
+    let (to, hops) = match multicast_mac(remote.ip()) {
+        Some(mac) => (mac, MULTICAST_HOPS),
+        None => (gateway.ok_or(SendError::Unresolved)?, hops),
+    };
+    send_packet(
+        context,
+        [mac, to],
+        SocketAddr::new(from, port),
+        remote,
+        hops,
+        payload,
+    );
+    Ok(())
+}
+
+/// The Ethernet address of a multicast group (RFC 1112, section 6.4, and RFC 2464, section 7).
+pub(crate) fn multicast_mac(address: IpAddr) -> Option<MacAddress> {
+    match address {
+        IpAddr::V4(address) if address.is_multicast() => {
+            let [_, a, b, c] = address.octets();
+            Some(MacAddress([0x01, 0x00, 0x5e, a & 0x7f, b, c]))
+        }
+        IpAddr::V6(address) if address.is_multicast() => {
+            let [.., a, b, c, d] = address.octets();
+            Some(MacAddress([0x33, 0x33, a, b, c, d]))
+        }
+        _ => None,
+    }
+}
+
+/// Sends a datagram with all its addresses given, from the first MAC address to the second.
+/// Addresses of different families send nothing.
+pub(crate) fn send_packet(
+    context: &mut Context<'_>,
+    macs: [MacAddress; 2],
+    from: SocketAddr,
+    to: SocketAddr,
+    hops: u8,
+    payload: &[u8],
+) {
+    let bytes = udp::HEADER_BYTES + payload.len();
+    let Ok(length_bytes) = u16::try_from(bytes) else {
+        return;
+    };
+    let [source_mac, destination_mac] = macs;
+    let (datagram, pseudo_header) = match (from.ip(), to.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let header = ipv4_header(source, destination, hops);
+            let datagram = context.send_ipv4(source_mac, destination_mac, &header, bytes);
+            let sum = pseudo_header_v4(source, destination, IpProtocol::UDP, length_bytes);
+            (datagram, sum)
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let header = Ipv6Header {
+                hop_limit: hops,
+                ..Ipv6Header::new(source, destination, IpProtocol::UDP)
+            };
+            let datagram = context.send_ipv6(source_mac, destination_mac, &header, bytes);
+            let length = u32::from(length_bytes);
+            (
+                datagram,
+                pseudo_header_v6(source, destination, IpProtocol::UDP, length),
+            )
+        }
+        _ => return,
+    };
+    let header = UdpHeader {
+        source_port: from.port(),
+        destination_port: to.port(),
+        length_bytes,
+    };
+    header.emit(datagram);
+    datagram[udp::HEADER_BYTES..].copy_from_slice(payload);
+    UdpView::new_unchecked(datagram).fill_checksum(pseudo_header);
+}
+
+fn ipv4_header(source: Ipv4Addr, destination: Ipv4Addr, hops: u8) -> Ipv4Header {
+    Ipv4Header {
+        identification: IDENTIFICATION,
+        dont_fragment: false,
+        time_to_live: hops,
+        ..Ipv4Header::new(source, destination, IpProtocol::UDP)
+    }
+}

@@ -1,0 +1,221 @@
+//! Answers that were heard, until their time to live is over.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use allosaur_engine::time::Nanos;
+use serde_json::{Value, json};
+
+use super::kind::{Class, Kind};
+use super::message::Record;
+use crate::params::{Params, RpcError};
+
+/// Nanoseconds of a second.
+const SECOND: Nanos = 1_000_000_000;
+
+/// Most answers of a page of the RPC.
+const PAGE_MAX: u16 = 255;
+
+/// Reads `reset` and `count` of a request for a page; `params_type` is the reference's name of the
+/// parameters.
+///
+/// # Errors
+/// When they have wrong types, or the count is not 1 to 255.
+pub(crate) fn page_params(params: &Value, params_type: &str) -> Result<(bool, usize), RpcError> {
+    let params = Params::new(params);
+    let reset = params.bool_or("reset", false)?;
+    let count = params.number_or("count", 0_u16)?;
+    let tag = match count {
+        0 => "required",
+        1..=PAGE_MAX => return Ok((reset, usize::from(count))),
+        _ => "lte",
+    };
+    Err(RpcError::new(format!(
+        "Key: '{params_type}.Count' Error:Field validation for 'Count' failed on the '{tag}' tag"
+    )))
+}
+
+/// What makes an answer the same one.
+type Key = (String, Kind, Class, String);
+
+#[derive(Debug)]
+struct Entry {
+    key: Key,
+    ttl_s: u32,
+    ends: Nanos,
+}
+
+/// A cache. Entries keep the order in which they came; what is heard when it is full is forgotten.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    entries_max: usize,
+    entries: BTreeMap<u64, Entry>,
+    by_key: BTreeMap<Key, u64>,
+    by_end: BTreeSet<(Nanos, u64)>,
+    next: u64,
+    /// The first entry of the next page.
+    page: u64,
+}
+
+impl Cache {
+    /// An empty cache for at most so many answers.
+    pub(crate) fn new(entries_max: usize) -> Cache {
+        Cache {
+            entries_max,
+            entries: BTreeMap::new(),
+            by_key: BTreeMap::new(),
+            by_end: BTreeSet::new(),
+            next: 0,
+            page: 0,
+        }
+    }
+
+    /// Keeps an answer, or renews it. A time to live of zero takes it away (RFC 6762, section 10.1).
+    pub(crate) fn insert(&mut self, now: Nanos, record: &Record) {
+        let Some(answer) = &record.answer else {
+            return;
+        };
+        self.expire(now);
+        // The high bit of a class says "flush" in multicast DNS (RFC 6762, section 10.2).
+        let class = Class(record.class.0 & 0x7fff);
+        let key = (record.name.to_string(), record.kind, class, answer.clone());
+        if let Some(number) = self.by_key.get(&key).copied() {
+            let Some(entry) = self.entries.get_mut(&number) else {
+                return;
+            };
+            self.by_end.remove(&(entry.ends, number));
+            entry.ttl_s = record.ttl_s;
+            entry.ends = now.saturating_add(u64::from(record.ttl_s) * SECOND);
+            self.by_end.insert((entry.ends, number));
+        } else if self.entries.len() < self.entries_max && record.ttl_s != 0 {
+            let number = self.next;
+            self.next += 1;
+            let ends = now.saturating_add(u64::from(record.ttl_s) * SECOND);
+            self.by_key.insert(key.clone(), number);
+            self.by_end.insert((ends, number));
+            let ttl_s = record.ttl_s;
+            self.entries.insert(number, Entry { key, ttl_s, ends });
+        }
+    }
+
+    /// Forgets all.
+    pub(crate) fn flush(&mut self) {
+        self.entries.clear();
+        self.by_key.clear();
+        self.by_end.clear();
+    }
+
+    /// A page of `count` answers, as the RPC has it; `reset` begins with the first.
+    pub(crate) fn page(&mut self, now: Nanos, reset: bool, count: usize) -> Value {
+        self.expire(now);
+        if reset {
+            self.page = 0;
+        }
+        let entries = self.entries.range(self.page..).take(count);
+        let rows: Vec<Value> = entries
+            .clone()
+            .map(|(_, entry)| entry.report(now))
+            .collect();
+        if let Some((last, _)) = entries.last() {
+            self.page = last + 1;
+        }
+        let stopped = !reset && rows.is_empty();
+        json!({
+            "empty": reset && rows.is_empty(),
+            "stopped": stopped,
+            "data": if rows.is_empty() { Value::Null } else { Value::Array(rows) },
+        })
+    }
+
+    fn expire(&mut self, now: Nanos) {
+        while let Some(&(ends, number)) = self.by_end.first() {
+            if ends > now {
+                break;
+            }
+            self.by_end.pop_first();
+            if let Some(entry) = self.entries.remove(&number) {
+                self.by_key.remove(&entry.key);
+            }
+        }
+    }
+}
+
+impl Entry {
+    fn report(&self, now: Nanos) -> Value {
+        let (name, kind, class, answer) = &self.key;
+        json!({
+            "name": name,
+            "dns_type": kind.to_string(),
+            "dns_class": class.to_string(),
+            "ttl": self.ttl_s,
+            "answer": answer,
+            "time_left": self.ends.saturating_sub(now).div_ceil(SECOND),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::message::Name;
+    use super::*;
+
+    fn record(name: &str, ttl_s: u32) -> Record {
+        Record {
+            name: Name::new(name).expect("a name"),
+            kind: Kind::A,
+            class: Class::IN,
+            ttl_s,
+            answer: Some("1.2.3.4".to_owned()),
+        }
+    }
+
+    fn names(page: &Value) -> Vec<&str> {
+        let rows = page["data"].as_array();
+        let rows = rows.map(Vec::as_slice).unwrap_or_default();
+        rows.iter().filter_map(|row| row["name"].as_str()).collect()
+    }
+
+    #[test]
+    fn answers_end_with_their_time_and_are_renewed() {
+        let mut cache = Cache::new(1000);
+        cache.insert(0, &record("a", 2));
+        cache.insert(0, &record("b", 5));
+        cache.insert(SECOND, &record("a", 3));
+        let page = cache.page(2 * SECOND, true, 255);
+        assert_eq!(names(&page), ["a", "b"]);
+        assert_eq!(
+            (&page["data"][0]["time_left"], &page["data"][0]["ttl"]),
+            (&json!(2), &json!(3))
+        );
+        assert_eq!(names(&cache.page(4 * SECOND, true, 255)), ["b"]);
+        cache.insert(4 * SECOND, &record("b", 0));
+        let empty = json!({"empty": true, "stopped": false, "data": null});
+        assert_eq!(cache.page(4 * SECOND, true, 255), empty);
+    }
+
+    #[test]
+    fn pages_go_on_where_the_last_one_ended() {
+        let mut cache = Cache::new(1000);
+        for name in ["a", "b", "c"] {
+            cache.insert(0, &record(name, 100));
+        }
+        assert_eq!(names(&cache.page(0, true, 2)), ["a", "b"]);
+        assert_eq!(names(&cache.page(0, false, 2)), ["c"]);
+        let end = json!({"empty": false, "stopped": true, "data": null});
+        assert_eq!(cache.page(0, false, 2), end);
+        assert_eq!(names(&cache.page(0, true, 1)), ["a"]);
+        cache.flush();
+        assert_eq!(cache.page(0, true, 1)["empty"], json!(true));
+    }
+
+    #[test]
+    fn a_flood_of_answers_does_not_grow_the_cache() {
+        let mut cache = Cache::new(1000);
+        for index in 0..1000 + 100 {
+            cache.insert(0, &record(&format!("host-{index}"), 100));
+        }
+        assert_eq!(cache.entries.len(), 1000);
+        assert_eq!(cache.by_key.len(), 1000);
+        cache.insert(100 * SECOND, &record("later", 100));
+        assert_eq!((cache.entries.len(), cache.by_end.len()), (1, 1));
+    }
+}

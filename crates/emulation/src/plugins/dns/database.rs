@@ -1,0 +1,171 @@
+//! What a name server knows: entries by domain.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use serde_json::{Value, json};
+
+use super::DnsClientCounters;
+use crate::dns::kind::{Class, Kind};
+use crate::dns::message::{Name, Question, txt_data};
+use crate::params::{Params, RpcError, mismatch};
+
+/// Most entries of one server.
+const ENTRIES_MAX: usize = 65_536;
+
+/// An entry, as users write it. What it says is checked when it is asked for, as in the reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    kind: String,
+    class: String,
+    answer: String,
+}
+
+impl Entry {
+    fn parse(value: &Value) -> Result<Entry, RpcError> {
+        let params = Params::new(value);
+        Ok(Entry {
+            kind: params.string_or("type", "A")?.to_owned(),
+            class: params.string_or("class", "IN")?.to_owned(),
+            answer: params.string_or("answer", "")?.to_owned(),
+        })
+    }
+
+    /// The data of the record; `None` when the answer is none of the type.
+    fn data(&self, kind: Kind) -> Option<Vec<u8>> {
+        match kind {
+            Kind::A => {
+                let address: Ipv4Addr = self.answer.parse().ok()?;
+                Some(address.octets().to_vec())
+            }
+            Kind::AAAA => {
+                let address: Ipv6Addr = self.answer.parse().ok()?;
+                Some(address.octets().to_vec())
+            }
+            Kind::PTR => Some(Name::new(&self.answer)?.bytes().to_vec()),
+            _ => Some(txt_data(self.answer.split(',').map(str::trim))),
+        }
+    }
+}
+
+/// Reads the `entries` of a request.
+pub(super) fn entries(params: Params<'_>) -> Result<Vec<Entry>, RpcError> {
+    params.get("entries").map_or(Ok(Vec::new()), list)
+}
+
+fn list(value: &Value) -> Result<Vec<Entry>, RpcError> {
+    let items = value.as_array();
+    let items = items.ok_or_else(|| mismatch(value, "[]dns.DnsEntry"))?;
+    items.iter().map(Entry::parse).collect()
+}
+
+/// A domain: its name as users write it, and its entries.
+type Domain = (String, Vec<Entry>);
+
+/// The entries of a server, by the domain in lower case (RFC 1035, section 2.3.3).
+#[derive(Debug, Default)]
+pub(super) struct Database {
+    domains: BTreeMap<String, Domain>,
+    entries: usize,
+}
+
+impl Database {
+    /// Reads the `database` of the init JSON.
+    pub(super) fn parse(params: Params<'_>) -> Result<Database, RpcError> {
+        let mut database = Database::default();
+        if let Some(value) = params.get("database") {
+            let domains = value.as_object();
+            let domains = domains.ok_or_else(|| mismatch(value, "dns.DnsDatabase"))?;
+            for (domain, value) in domains {
+                database.insert(domain, list(value)?)?;
+            }
+        }
+        Ok(database)
+    }
+
+    /// The names of all domains.
+    pub(super) fn domains(&self) -> Vec<&str> {
+        let domains = self.domains.values();
+        domains.map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The entries of a domain, as the RPC has them.
+    pub(super) fn report(&self, domain: &str) -> Option<Value> {
+        let (_, entries) = self.domains.get(&domain.to_ascii_lowercase())?;
+        let rows = entries
+            .iter()
+            .map(|entry| json!({"type": entry.kind, "class": entry.class, "answer": entry.answer}));
+        Some(Value::Array(rows.collect()))
+    }
+
+    /// Adds entries to a domain, but for those that it has.
+    pub(super) fn insert(&mut self, domain: &str, entries: Vec<Entry>) -> Result<(), RpcError> {
+        if self.entries + entries.len() > ENTRIES_MAX {
+            return Err(RpcError::new(format!(
+                "domain {domain}: a name server has at most {ENTRIES_MAX} entries"
+            )));
+        }
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let key = domain.to_ascii_lowercase();
+        let place = self.domains.entry(key);
+        let (_, known) = place.or_insert_with(|| (domain.to_owned(), Vec::new()));
+        for entry in entries {
+            if !known.contains(&entry) {
+                known.push(entry);
+                self.entries += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes entries of a domain, and the domain with the last one.
+    pub(super) fn remove(&mut self, domain: &str, entries: &[Entry]) {
+        let key = domain.to_ascii_lowercase();
+        let Some((_, known)) = self.domains.get_mut(&key) else {
+            return;
+        };
+        let before = known.len();
+        known.retain(|entry| !entries.contains(entry));
+        self.entries -= before - known.len();
+        if known.is_empty() {
+            self.domains.remove(&key);
+        }
+    }
+
+    /// The records that answer a question, in the order of the entries.
+    pub(super) fn answers(
+        &self,
+        question: &Question,
+        counters: &mut DnsClientCounters,
+    ) -> Vec<(Question, Vec<u8>)> {
+        let kind = question.kind;
+        if ![Kind::A, Kind::AAAA, Kind::PTR, Kind::TXT].contains(&kind) {
+            counters.unsupported += 1;
+            return Vec::new();
+        }
+        let Some((_, entries)) = self.domains.get(&question.name.key()) else {
+            return Vec::new();
+        };
+        let mut answers = Vec::new();
+        for entry in entries
+            .iter()
+            .filter(|entry| Kind::named(&entry.kind) == Some(kind))
+        {
+            let Some(class) = Class::named(&entry.class) else {
+                continue;
+            };
+            if question.class != class && question.class != Class::ANY {
+                continue;
+            }
+            let Some(data) = entry.data(kind) else {
+                counters.invalid_ip += 1;
+                continue;
+            };
+            let name = question.name.clone();
+            answers.push((Question { name, kind, class }, data));
+        }
+        answers
+    }
+}

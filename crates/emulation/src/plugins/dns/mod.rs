@@ -1,0 +1,388 @@
+//! DNS (RFC 1035): clients that ask a server and remember its answers, and clients that are servers.
+
+mod database;
+mod resolver;
+
+use std::any::Any;
+
+use allosaur_engine::time::Nanos;
+use serde_json::{Value, json};
+
+use self::database::{Database, entries};
+use self::resolver::Resolver;
+use crate::client::{ClientId, ClientMap};
+use crate::counters;
+use crate::datagrams;
+use crate::dns::auto_play::{self, AutoPlay};
+use crate::dns::cache;
+use crate::dns::message::{AUTHORITATIVE, Builder, FORMAT_ERROR, Message, NAME_ERROR, RESPONSE};
+use crate::dns::query::{self, Query};
+use crate::params::{INVALID_PARAMS, Params, RpcError, mismatch};
+use crate::plugin::{Call, Context, Event, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::sockets::Datagram;
+
+/// The description of the plugin.
+pub static SPEC: Spec = Spec {
+    name: "dns",
+    frames: &[],
+    methods: &[
+        method("dns_c_cnt", Target::Client, false),
+        method("dns_c_add_remove_domain_entries", Target::Client, true),
+        method("dns_c_get_domain_entries", Target::Client, true),
+        method("dns_c_get_domains", Target::Client, true),
+        method("dns_c_query", Target::Client, true),
+        method("dns_c_cache_iter", Target::Client, true),
+        method("dns_c_cache_flush", Target::Client, true),
+        method("dns_ns_cnt", Target::Namespace, false),
+    ],
+    create: |context, init| Ok(Box::new(Dns::new(context, init)?)),
+};
+
+const fn method(name: &'static str, target: Target, needs_api: bool) -> Method {
+    Method {
+        name,
+        target,
+        needs_api,
+    }
+}
+
+/// Where servers listen.
+const PORT: u16 = 53;
+/// Seconds that the answers of a server are good for.
+const TTL_S: u32 = 240;
+
+const QUERIES: query::Naming = query::Naming {
+    params: "ApiDnsQueryParams",
+    embedded: "",
+    list: "[]dns_utils.DnsQueryParams",
+};
+const AUTO_PLAY: auto_play::Naming = auto_play::Naming {
+    params: "DnsAutoPlayParams",
+    what: "DNS",
+};
+
+crate::counters! {
+    /// Counters of DNS in a namespace.
+    pub(crate) struct DnsCounters: u64, "dns" {
+        invalid_init_json: "invalidInitJson", "Error while decoding init Json", "ops", Error;
+        auto_play_client_not_found: "autoPlayClientNotFound", "AutoPlay client was not found", "ops", Info;
+        auto_play_client_without: "clientNoDns", "AutoPlay client doesn't have Dns plugin", "ops", Error;
+        auto_play_queries: "autoPlayQueries", "Number of queries sent by Auto Play", "query", Info;
+        auto_play_bad_query: "autoPlayBadQuery", "Number of bad queries created by Auto Play", "ops", Error;
+    }
+}
+
+crate::counters! {
+    /// Counters of DNS of a client.
+    pub(crate) struct DnsClientCounters: u32, "dns" {
+        invalid_init_json: "invalidInitJson", "Error while decoding init Json", "ops", Error;
+        invalid_socket: "invalidSocket", "Error creating socket", "ops", Error;
+        socket_write_error: "socketWriteError", "Error writing in socket", "ops", Error;
+        socket_close_error: "socketCloseError", "Error closing socket", "ops", Error;
+        rx_undecodable: "pktRxDecodeError", "Num of invalid Dns packets received", "ops", Error;
+        invalid_ip: "invalidIpInDb", "Invalid Ip found in Name Server Database.", "ops", Error;
+        tx_bytes: "txBytes", "Number of bytes transmitted", "bytes", Info, zero;
+        rx_bytes: "rxBytes", "Number of bytes received", "bytes", Info, zero;
+        rx_questions: "rxQuestions", "Number of questions received", "ops", Info, zero;
+        rx_unknown: "rxQuestionsNxDomain", "Number of questions received with non existant domains", "ops", Info, zero;
+        accepted: "dnsFlowAccept", "Number of Dns flows accepted. Each request is a new flow.", "ops", Info, zero;
+        tx_queries: "pktTxDnsQuery", "Num of Dns queries transmitted", "pkts", Info, zero;
+        rx_queries: "pktRxDnsQuery", "Num of Dns queries received", "pkts", Info, zero;
+        tx_responses: "pktTxDnsResponse", "Num of Dns responses transmitted", "pkts", Info, zero;
+        rx_responses: "pktRxDnsResponse", "Num of Dns responses received", "pkts", Info, zero;
+        unsupported: "unsupportedDnsType", "Num of queries received with an unsupported type", "query", Info;
+    }
+}
+
+/// What a client is.
+#[derive(Debug)]
+enum Role {
+    /// It asks a server.
+    Resolver(Resolver),
+    /// It is one.
+    Server(Database),
+}
+
+/// One client.
+#[derive(Debug)]
+struct DnsClient {
+    counters: DnsClientCounters,
+    role: Role,
+}
+
+/// DNS in a namespace.
+struct Dns {
+    counters: DnsCounters,
+    clients: ClientMap<Box<DnsClient>>,
+    auto_play: Option<AutoPlay>,
+    /// When the next query of auto-play is due.
+    next_play: Nanos,
+}
+
+impl Plugin for Dns {
+    fn add_client(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        init: &Value,
+    ) -> Result<(), PluginError> {
+        if !init.is_null() && !init.is_object() {
+            return Err(mismatch(init, "dns.DnsClientParams").into());
+        }
+        let params = Params::new(init);
+        let role = if params.bool_or("name_server", false)? {
+            let database = Database::parse(params)?;
+            let owner = context.this().0;
+            context.namespace.sockets.of(client).listen(PORT, owner);
+            Role::Server(database)
+        } else {
+            Role::Resolver(Resolver::open(context, client, params)?)
+        };
+        let counters = DnsClientCounters::default();
+        self.clients
+            .insert(client, Box::new(DnsClient { counters, role }));
+        Ok(())
+    }
+
+    fn remove_client(&mut self, context: &mut Context<'_>, client: ClientId) {
+        self.clients.remove(client);
+        context.namespace.sockets.remove(client);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>, _timeout: Timeout) {
+        let next = self.auto_play.as_mut().and_then(AutoPlay::next);
+        let Some((mac, queries)) = next else {
+            return;
+        };
+        let client = context.namespace.clients.by_mac(mac);
+        match client.map(|client| (client, self.clients.get_mut(client))) {
+            None => self.counters.auto_play_client_not_found += 1,
+            Some((_, None)) => {
+                self.counters.auto_play_client_without += 1;
+                self.auto_play = None;
+            }
+            Some((client, Some(state))) => match state.ask(context, client, &queries) {
+                Ok(()) => {
+                    self.counters.auto_play_queries += 1;
+                    self.auto_play.as_mut().map(AutoPlay::sent);
+                }
+                Err(_) => self.counters.auto_play_bad_query += 1,
+            },
+        }
+        self.schedule(context);
+    }
+
+    fn handle_event(&mut self, context: &mut Context<'_>, client: ClientId, event: &Event) {
+        let Event::Message { data, .. } = event else {
+            return;
+        };
+        if let (Some(state), Some(datagram)) =
+            (self.clients.get_mut(client), Datagram::decode(data))
+        {
+            state.receive(context, client, &datagram);
+        }
+    }
+
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+        let Some(client) = call.client else {
+            return counters::report(call.params, &mut [&mut self.counters]);
+        };
+        let Some(state) = self.clients.get_mut(client) else {
+            return Err(RpcError::new("the client has no DNS"));
+        };
+        match call.method {
+            "dns_c_cnt" => counters::report(call.params, &mut [&mut state.counters]),
+            "dns_c_query" => {
+                let queries = query::parse(call.params, &QUERIES)?;
+                state.ask(context, client, &queries)?;
+                Ok(Value::Bool(true))
+            }
+            "dns_c_cache_iter" => {
+                let (reset, count) = cache::page_params(call.params, "ApiDnsCacheIterParams")?;
+                Ok(state.resolver()?.cache.page(context.now, reset, count))
+            }
+            "dns_c_cache_flush" => {
+                state.resolver()?.cache.flush();
+                Ok(Value::Bool(true))
+            }
+            method => state.call_database(method, Params::new(call.params)),
+        }
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+impl Dns {
+    fn new(context: &mut Context<'_>, init: &Value) -> Result<Dns, PluginError> {
+        let mut dns = Dns {
+            counters: DnsCounters::default(),
+            clients: ClientMap::default(),
+            auto_play: AutoPlay::parse(init, &AUTO_PLAY)?,
+            next_play: context.now,
+        };
+        dns.schedule(context);
+        Ok(dns)
+    }
+
+    /// Sets the timer of auto-play; each query is due a period after the last one was.
+    fn schedule(&mut self, context: &mut Context<'_>) {
+        if let Some(play) = self.auto_play.as_ref().filter(|play| !play.is_over()) {
+            self.next_play = self.next_play.saturating_add(context.period(play.rate));
+            let delay = self.next_play.saturating_sub(context.now);
+            context.set_timer(delay, None, 0);
+        }
+    }
+}
+
+impl DnsClient {
+    fn resolver(&mut self) -> Result<&mut Resolver, RpcError> {
+        match &mut self.role {
+            Role::Resolver(resolver) => Ok(resolver),
+            Role::Server(_) => Err(RpcError::new(
+                "This operation is permitted only in non Name Servers.",
+            )),
+        }
+    }
+
+    fn call_database(&mut self, method: &str, params: Params<'_>) -> Result<Value, RpcError> {
+        let change = match method {
+            "dns_c_add_remove_domain_entries" => {
+                let remove = params.bool_or("op", false)?;
+                Some((remove, entries(params)?))
+            }
+            _ => None,
+        };
+        let domain = params.string_or("domain", "")?;
+        let Role::Server(database) = &mut self.role else {
+            return Err(RpcError::new(
+                "This operation is permitted for Dns Name Servers only!",
+            ));
+        };
+        match (change, method) {
+            (Some((true, entries)), _) => database.remove(domain, &entries),
+            (Some((false, entries)), _) => database.insert(domain, entries)?,
+            (None, "dns_c_get_domains") => return Ok(json!(database.domains())),
+            (None, _) => {
+                let found = database.report(domain);
+                let error = || RpcError::new(format!("Domain {domain} not in database!"));
+                return found.ok_or_else(error);
+            }
+        }
+        Ok(Value::Bool(true))
+    }
+
+    /// Sends one message with all queries.
+    fn ask(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        queries: &[Query],
+    ) -> Result<(), RpcError> {
+        let Role::Resolver(resolver) = &self.role else {
+            return Err(RpcError {
+                code: INVALID_PARAMS,
+                message: "Querying is not permitted for Dns Name Servers!".to_owned(),
+            });
+        };
+        if queries.is_empty() {
+            return Ok(());
+        }
+        let (port, server) = (resolver.port, resolver.server);
+        let id = context.draw("dns_id") as u16;
+        let limit = datagrams::payload_bytes_max(context, client, server.is_ipv6());
+        let message = query::message(id, queries.iter(), limit)?;
+        if datagrams::send(context, client, port, server, &message).is_err() {
+            self.counters.socket_write_error += 1;
+            return Err(RpcError::new(
+                "the query was not sent: the MAC address of the gateway is not known yet",
+            ));
+        }
+        self.counters.tx_queries += 1;
+        self.counters.tx_bytes += message.len() as u32;
+        Ok(())
+    }
+
+    fn receive(&mut self, context: &mut Context<'_>, client: ClientId, datagram: &Datagram<'_>) {
+        self.counters.rx_bytes += datagram.payload.len() as u32;
+        let message = Message::parse(datagram.payload);
+        if message.is_none() {
+            self.counters.rx_undecodable += 1;
+        }
+        match (&mut self.role, message) {
+            (Role::Resolver(resolver), Some(message)) if message.flags & RESPONSE != 0 => {
+                self.counters.rx_responses += 1;
+                resolver.remember(context.now, &message);
+            }
+            (Role::Resolver(_), _) => {}
+            (Role::Server(_), message) => {
+                self.counters.accepted += 1;
+                // A response to a response would go to and fro for ever.
+                if message
+                    .as_ref()
+                    .is_none_or(|message| message.flags & RESPONSE == 0)
+                {
+                    self.respond(context, client, datagram, message);
+                }
+                // Each query is a flow of its own.
+                let sockets = context.namespace.sockets.of(client);
+                sockets.close(datagram.port, datagram.remote);
+            }
+        }
+    }
+
+    fn respond(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        datagram: &Datagram<'_>,
+        query: Option<Message>,
+    ) {
+        let limit = datagrams::payload_bytes_max(context, client, datagram.remote.is_ipv6());
+        let response = match query {
+            None => {
+                let mut response = Builder::new(0, AUTHORITATIVE, limit);
+                response.set_code(FORMAT_ERROR);
+                response
+            }
+            Some(query) => self.answer(&query, limit),
+        };
+        let response = response.finish();
+        match datagrams::send(context, client, datagram.port, datagram.remote, &response) {
+            Ok(()) => {
+                self.counters.tx_responses += 1;
+                self.counters.tx_bytes += response.len() as u32;
+            }
+            Err(_) => self.counters.socket_write_error += 1,
+        }
+    }
+
+    fn answer(&mut self, query: &Message, limit: usize) -> Builder {
+        self.counters.rx_queries += 1;
+        self.counters.rx_questions += query.questions.len() as u32;
+        let mut response = Builder::new(query.id, AUTHORITATIVE, limit);
+        let Role::Server(database) = &self.role else {
+            return response;
+        };
+        for question in &query.questions {
+            if !response.question(&question.name, question.kind, question.class) {
+                response.set_truncated();
+                return response;
+            }
+        }
+        for question in &query.questions {
+            let answers = database.answers(question, &mut self.counters);
+            self.counters.rx_unknown += u32::from(answers.is_empty());
+            for (record, data) in answers {
+                if !response.answer(&record, TTL_S, &data) {
+                    response.set_truncated();
+                }
+            }
+        }
+        if response.answers() == 0 {
+            response.set_code(NAME_ERROR);
+        }
+        response
+    }
+}

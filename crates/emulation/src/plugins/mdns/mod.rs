@@ -1,0 +1,404 @@
+//! Multicast DNS (RFC 6762): clients answer for their host names, ask for others, and share a cache.
+//!
+//! As in the reference, answers come at once, without probing, announcing or suppression of known
+//! answers.
+
+mod client;
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use allosaur_engine::time::Nanos;
+use allosaur_packet::frame::Network;
+use allosaur_packet::network::ipv4::Ipv4View;
+use allosaur_packet::network::ipv6::Ipv6View;
+use serde_json::{Value, json};
+
+use self::client::MdnsClient;
+use crate::client::{ClientId, ClientMap};
+use crate::counters;
+use crate::datagrams;
+use crate::dns::auto_play::{self, AutoPlay};
+use crate::dns::cache::{self, Cache};
+use crate::dns::message::{AUTHORITATIVE, Builder, Message, Question, RESPONSE};
+use crate::dns::query::{self, Query};
+use crate::frame::{Frame, FrameKind};
+use crate::params::{Params, RpcError};
+use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
+
+/// The description of the plugin.
+pub static SPEC: Spec = Spec {
+    name: "mdns",
+    frames: &[FrameKind::Mdns],
+    methods: &[
+        method("mdns_c_cnt", Target::Client, false),
+        method("mdns_c_add_remove_hosts", Target::Client, true),
+        method("mdns_c_get_hosts", Target::Client, true),
+        method("mdns_c_query", Target::Client, true),
+        method("mdns_ns_cnt", Target::Namespace, false),
+        method("mdns_ns_cache_iter", Target::Namespace, true),
+        method("mdns_ns_cache_flush", Target::Namespace, true),
+    ],
+    create: |context, init| Ok(Box::new(Mdns::new(context, init)?)),
+};
+
+const fn method(name: &'static str, target: Target, needs_api: bool) -> Method {
+    Method {
+        name,
+        target,
+        needs_api,
+    }
+}
+
+/// Where all messages go (RFC 6762, section 3).
+const PORT: u16 = 5353;
+const GROUP_IPV4: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 251);
+const GROUP_IPV6: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0xfb);
+/// Hops of all messages (RFC 6762, section 11).
+const HOPS: u8 = 255;
+
+/// Most answers that a namespace remembers.
+const ANSWERS_MAX: usize = 16_384;
+
+const QUERIES: query::Naming = query::Naming {
+    params: "ApiMDnsQueryParams",
+    embedded: ".DnsQueryParams",
+    list: "[]mdns.MDnsQueryParams",
+};
+const AUTO_PLAY: auto_play::Naming = auto_play::Naming {
+    params: "MDnsAutoPlayParams",
+    what: "mDNS",
+};
+
+crate::counters! {
+    /// Counters of mDNS in a namespace.
+    pub(crate) struct MdnsCounters: u64, "mdns" {
+        invalid_init_json: "invalidInitJson", "Error while decoding init Json", "ops", Error;
+        rx_too_short: "pktRxErrTooShort", "Rx packet too short", "ops", Error;
+        rx_bad_mac: "pktRxBadDstMac", "mDns packet received with invalid Dst Mac", "ops", Error;
+        rx_bad_ip: "pktRxBadDstIp", "mDns packet received with invalid Dst Ip", "ops", Error;
+        rx_bad_ether_type: "pktRxBadEthType", "mDns packet received with invalid Ethernet Type", "ops", Error;
+        rx_bad_ttl: "pktRxBadTTL", "mDns packet received with invalid TTL", "ops", Error;
+        rx_packets: "rxPkts", "Num of mDNS pkts received", "pkts", Info, zero;
+        rx_questions: "rxQuestions", "Num of mDNS questions received in namespace", "query", Info, zero;
+        rx_answers: "rxAnswers", "Numb of mDNS answers received in namespace", "reply", Info, zero;
+        rx_authorities: "rxAuthoritiesUnhandled", "Num of authorities unhandled in Rx packets", "ops", Info;
+        rx_additional: "rxAddRecordsUnhandled", "Num of additional records unhandled in Rx packets", "ops", Info;
+        auto_play_client_not_found: "autoPlayClientNotFound", "AutoPlay client was not found", "ops", Info;
+        auto_play_client_without: "clientNoMDns", "AutoPlay client doesn't have mDns plugin", "ops", Error;
+        auto_play_queries: "autoPlayQueries", "Number of queries sent by Auto Play", "query", Info;
+        auto_play_bad_query: "autoPlayBadQuery", "Number of bad queries created by Auto Play", "ops", Error;
+    }
+}
+
+/// mDNS in a namespace.
+struct Mdns {
+    counters: MdnsCounters,
+    clients: ClientMap<Box<MdnsClient>>,
+    /// Whose a host name is, by the name in lower case.
+    owners: BTreeMap<String, ClientId>,
+    cache: Cache,
+    auto_play: Option<AutoPlay>,
+    /// When the next query of auto-play is due.
+    next_play: Nanos,
+}
+
+impl Plugin for Mdns {
+    fn add_client(
+        &mut self,
+        _context: &mut Context<'_>,
+        client: ClientId,
+        init: &Value,
+    ) -> Result<(), PluginError> {
+        let (state, hosts) = MdnsClient::parse(init)?;
+        self.clients.insert(client, Box::new(state));
+        self.add_hosts(client, &hosts);
+        Ok(())
+    }
+
+    fn remove_client(&mut self, _context: &mut Context<'_>, client: ClientId) {
+        let state = self.clients.remove(client);
+        for host in state.map(|state| state.hosts).unwrap_or_default() {
+            self.owners.remove(&host.to_ascii_lowercase());
+        }
+    }
+
+    fn handle_frame(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+        let Some(group) = self.check(frame) else {
+            return;
+        };
+        let Some(message) = Message::parse(frame.payload()) else {
+            self.counters.rx_too_short += 1;
+            return;
+        };
+        self.counters.rx_packets += 1;
+        self.counters.rx_authorities += u64::from(message.others[0]);
+        self.counters.rx_additional += u64::from(message.others[1]);
+        if message.flags & RESPONSE == 0 {
+            self.counters.rx_questions += message.questions.len() as u64;
+            self.answer(context, &message.questions, group);
+        } else {
+            self.counters.rx_answers += message.answers.len() as u64;
+            for answer in &message.answers {
+                self.cache.insert(context.now, answer);
+            }
+        }
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>, _timeout: Timeout) {
+        let next = self.auto_play.as_mut().and_then(AutoPlay::next);
+        let Some((mac, queries)) = next else {
+            return;
+        };
+        let client = context.namespace.clients.by_mac(mac);
+        match client.map(|client| (client, context.has_this(client))) {
+            None => self.counters.auto_play_client_not_found += 1,
+            Some((_, false)) => {
+                self.counters.auto_play_client_without += 1;
+                self.auto_play = None;
+            }
+            Some((client, true)) => match self.ask(context, client, &queries) {
+                Ok(()) => {
+                    self.counters.auto_play_queries += 1;
+                    self.auto_play.as_mut().map(AutoPlay::sent);
+                }
+                Err(_) => self.counters.auto_play_bad_query += 1,
+            },
+        }
+        self.schedule(context);
+    }
+
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+        match (call.method, call.client) {
+            ("mdns_ns_cnt", _) => counters::report(call.params, &mut [&mut self.counters]),
+            ("mdns_ns_cache_iter", _) => {
+                let (reset, count) = cache::page_params(call.params, "ApiMDnsCacheIterParams")?;
+                Ok(self.cache.page(context.now, reset, count))
+            }
+            ("mdns_ns_cache_flush", _) => {
+                self.cache.flush();
+                Ok(Value::Bool(true))
+            }
+            (method, Some(client)) => self.call_client(context, method, client, call.params),
+            (method, None) => Err(RpcError::new(format!("{method} needs a client"))),
+        }
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+impl Mdns {
+    fn new(context: &mut Context<'_>, init: &Value) -> Result<Mdns, PluginError> {
+        let mut mdns = Mdns {
+            counters: MdnsCounters::default(),
+            clients: ClientMap::default(),
+            owners: BTreeMap::new(),
+            cache: Cache::new(ANSWERS_MAX),
+            auto_play: AutoPlay::parse(init, &AUTO_PLAY)?,
+            next_play: context.now,
+        };
+        mdns.schedule(context);
+        Ok(mdns)
+    }
+
+    /// Sets the timer of auto-play; each query is due a period after the last one was.
+    fn schedule(&mut self, context: &mut Context<'_>) {
+        if let Some(play) = self.auto_play.as_ref().filter(|play| !play.is_over()) {
+            self.next_play = self.next_play.saturating_add(context.period(play.rate));
+            let delay = self.next_play.saturating_sub(context.now);
+            context.set_timer(delay, None, 0);
+        }
+    }
+
+    fn call_client(
+        &mut self,
+        context: &mut Context<'_>,
+        method: &str,
+        client: ClientId,
+        params: &Value,
+    ) -> Result<Value, RpcError> {
+        let Some(state) = self.clients.get_mut(client) else {
+            return Err(RpcError::new("the client has no mDNS"));
+        };
+        match method {
+            "mdns_c_cnt" => counters::report(params, &mut [&mut state.counters]),
+            "mdns_c_get_hosts" => Ok(json!(state.hosts)),
+            "mdns_c_query" => {
+                let queries = query::parse(params, &QUERIES)?;
+                self.ask(context, client, &queries)?;
+                Ok(Value::Bool(true))
+            }
+            _ => {
+                let remove = Params::new(params).bool_or("op", false)?;
+                let hosts = Params::new(params).strings("hosts")?;
+                let hosts: Vec<String> = hosts.into_iter().map(str::to_owned).collect();
+                let refused = match remove {
+                    true => self.remove_hosts(client, hosts),
+                    false => self.add_hosts(client, &hosts),
+                };
+                Ok(match refused.is_empty() {
+                    true => Value::Null,
+                    false => json!(refused),
+                })
+            }
+        }
+    }
+
+    /// Gives host names to a client; returns those that somebody has.
+    fn add_hosts(&mut self, client: ClientId, hosts: &[String]) -> Vec<String> {
+        let mut taken = Vec::new();
+        for host in hosts {
+            let key = host.to_ascii_lowercase();
+            match self.clients.get_mut(client) {
+                Some(state) if !self.owners.contains_key(&key) => {
+                    self.owners.insert(key, client);
+                    state.hosts.push(host.clone());
+                }
+                _ => taken.push(host.clone()),
+            }
+        }
+        taken
+    }
+
+    /// Takes host names from a client; returns those that it does not have.
+    fn remove_hosts(&mut self, client: ClientId, hosts: Vec<String>) -> Vec<String> {
+        let mut missing = Vec::new();
+        for host in hosts {
+            let state = self.clients.get_mut(client);
+            let place = state.and_then(|state| {
+                let mut names = state.hosts.iter();
+                let place = names.position(|name| name.eq_ignore_ascii_case(&host))?;
+                Some(state.hosts.remove(place))
+            });
+            match place {
+                Some(name) => {
+                    self.owners.remove(&name.to_ascii_lowercase());
+                }
+                None => missing.push(host),
+            }
+        }
+        missing
+    }
+
+    /// Checks a frame's addresses and hops (RFC 6762, section 11), and says which group it is for.
+    fn check(&mut self, frame: &Frame<'_>) -> Option<IpAddr> {
+        let packet = frame.packet();
+        let (destination, hops, group) = match frame.layout.network {
+            Network::Ipv4 => {
+                let view = Ipv4View::new_checked(packet).ok()?;
+                let destination = IpAddr::V4(view.destination());
+                (destination, view.time_to_live(), IpAddr::V4(GROUP_IPV4))
+            }
+            Network::Ipv6 => {
+                let view = Ipv6View::new_checked(packet).ok()?;
+                let destination = IpAddr::V6(view.destination());
+                (destination, view.hop_limit(), IpAddr::V6(GROUP_IPV6))
+            }
+            _ => {
+                self.counters.rx_bad_ether_type += 1;
+                return None;
+            }
+        };
+        let wrong = if Some(frame.destination()) != datagrams::multicast_mac(group) {
+            &mut self.counters.rx_bad_mac
+        } else if destination != group {
+            &mut self.counters.rx_bad_ip
+        } else if hops != HOPS {
+            &mut self.counters.rx_bad_ttl
+        } else {
+            return Some(group);
+        };
+        *wrong += 1;
+        None
+    }
+
+    /// Answers questions: each client that owns a name that is asked for, in one message.
+    fn answer(&mut self, context: &mut Context<'_>, questions: &[Question], group: IpAddr) {
+        let mut by_client: BTreeMap<ClientId, Vec<&Question>> = BTreeMap::new();
+        for question in questions {
+            if let Some(client) = self.owners.get(&question.name.key()) {
+                by_client.entry(*client).or_default().push(question);
+            }
+        }
+        for (client, questions) in by_client {
+            let Some(state) = self.clients.get_mut(client) else {
+                continue;
+            };
+            state.counters.rx_queries += 1;
+            let Some(source) = datagrams::source(context, client, group) else {
+                state.counters.no_ipv6_to_answer += u32::from(group.is_ipv6());
+                continue;
+            };
+            let limit = datagrams::payload_bytes_max(context, client, group.is_ipv6());
+            let mut message = Builder::new(0, AUTHORITATIVE, limit);
+            for question in questions {
+                // What does not fit into the packet is left out.
+                if let Ok(data) = state.data(context, client, question.kind) {
+                    message.answer(question, state.ttl_s, &data);
+                }
+            }
+            if message.answers() > 0 {
+                state.counters.tx_responses += 1;
+                multicast(context, client, source, group, &message.finish());
+            }
+        }
+    }
+
+    /// Sends queries of a client: a message by IPv4, one by IPv6.
+    fn ask(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        queries: &[Query],
+    ) -> Result<(), RpcError> {
+        let Some(state) = self.clients.get_mut(client) else {
+            return Ok(());
+        };
+        let mut messages = Vec::new();
+        for group in [IpAddr::V4(GROUP_IPV4), IpAddr::V6(GROUP_IPV6)] {
+            let ipv6 = group.is_ipv6();
+            let mut asked = queries.iter().filter(|query| query.ipv6 == ipv6).peekable();
+            if asked.peek().is_none() {
+                continue;
+            }
+            let Some(source) = datagrams::source(context, client, group) else {
+                if !ipv6 {
+                    state.counters.socket_write_error += 1;
+                    return Err(RpcError::params(
+                        "IPv4 query but the client has no IPv4 address.",
+                    ));
+                }
+                state.counters.no_ipv6_to_ask += 1;
+                return Err(RpcError::params(
+                    "Ipv6 query but no Ipv6 plugin enabled for client.",
+                ));
+            };
+            let limit = datagrams::payload_bytes_max(context, client, ipv6);
+            messages.push((source, group, query::message(0, asked, limit)?));
+        }
+        for (source, group, message) in messages {
+            state.counters.tx_queries += 1;
+            multicast(context, client, source, group, &message);
+        }
+        Ok(())
+    }
+}
+
+/// Sends a message of a client to all.
+fn multicast(
+    context: &mut Context<'_>,
+    client: ClientId,
+    source: IpAddr,
+    group: IpAddr,
+    message: &[u8],
+) {
+    let macs = context.client(client).map(|client| client.mac);
+    if let (Some(from), Some(to)) = (macs, datagrams::multicast_mac(group)) {
+        let source = SocketAddr::new(source, PORT);
+        let group = SocketAddr::new(group, PORT);
+        datagrams::send_packet(context, [from, to], source, group, HOPS, message);
+    }
+}

@@ -1,0 +1,322 @@
+//! Sockets of clients, for plugins that talk by UDP: ports, flows and listeners, without any frame.
+//!
+//! A flow belongs to the plugin that opened it, or that listens on its port; the plugin `transport`
+//! gives what arrives to the owner ([`Datagram`]), `datagrams` sends.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::client::{ClientId, ClientMap};
+
+/// Source ports of flows that clients open: those that ports of a server in service mode let
+/// through.
+const PORTS: std::ops::RangeInclusive<u16> = 0xff00..=0xfffe;
+
+crate::counters! {
+    /// Counters of the flow table of a client.
+    pub(crate) struct FlowCounters: u32, "ft" {
+        new_udp: "ft_new_udp", "udp server, new flow", "event", Info;
+        new_tcp: "ft_new_tcp", "tcp server, new flow", "event", Info;
+        new_tcp_no_syn: "ft_new_tcp_no_syn", "no syn in server side first packet", "event", Error;
+        new_no_cb: "ft_new_no_cb", "no port listen in server side first packet", "event", Error;
+        new_no_client_ipv6: "ft_new_no_client_ipv6", "no valid ipv6 addr for server side packet", "event", Error;
+        new_no_client_ipv4: "ft_new_no_client_ipv4", "no valid ipv4 addr for server side packet", "event", Error;
+        new_no_accept: "ft_new_no_accept", "first tcp packets wasn't accepted", "event", Info;
+        new_ipv4: "ft_new_ipv4", "new tcp flowv4", "event", Info;
+        new_ipv6: "ft_new_ipv6", "new tcp flowv6", "event", Info;
+        dial: "dial", "dial", "event", Info;
+        dial_wrong_network: "dial_wrong_network", "dial wrong network", "event", Error;
+        dial_wrong_addr: "dial_wrong_addr", "dial wrong addr", "event", Error;
+        src_port_alloc: "src_port_alloc", "alloc source port", "event", Info;
+        src_port_free: "src_port_free", "free source port", "event", Info;
+        src_port_active: "src_port_active", "active source ports", "event", Info, zero;
+        src_port_err_return: "src_port_err_return", "error in return port (not active)", "event", Error;
+        src_port_err_get: "src_port_err_get", "no free source port", "event", Error;
+        add_ipv4: "ft_addv4", "add v4 flows", "event", Info;
+        remove_ipv4: "ft_removev4", "remove v4 flows", "event", Info;
+        active_ipv4: "ft_activev4", "active v4 flows", "flows", Info, zero;
+        lookup_ipv4: "ft_lookupv4", "lookup v4 flows", "event", Info;
+        found_ipv4: "ft_lookup_foundv4", "lookup v4 flows and found", "event", Info;
+        exists_ipv4: "err_already_exitsv4", "err add v4 flows - already exists", "flows", Error;
+        missing_ipv4: "err_remove_not_exitsv4", "err remove v4 flows - does not exists", "flows", Error;
+        add_ipv6: "ft_addv6", "add v6 flows", "event", Info;
+        remove_ipv6: "ft_removev6", "remove v6 flows", "event", Info;
+        active_ipv6: "ft_activev6", "active v6 flows", "flows", Info, zero;
+        lookup_ipv6: "ft_lookupv6", "lookup v6 flows", "event", Info;
+        found_ipv6: "ft_lookup_foundv6", "lookup v6 flows and found", "event", Info;
+        exists_ipv6: "err_already_exitsv6", "err add v6 flows - already exists", "flows", Error;
+        missing_ipv6: "err_remove_not_exitsv6", "err remove v6 flows - does not exists", "flows", Error;
+    }
+}
+
+crate::counters! {
+    /// Counters of UDP of a client.
+    pub(crate) struct UdpCounters: u32, "udp" {
+        tx_packets: "udp_sndpack", "udp_sndpack", "event", Info;
+        tx_bytes: "udp_sndbyte", "udp_sndbyte", "event", Info;
+        rx_bytes: "udp_rcvbyte", "udp_rcvbyte", "event", Info;
+        unresolved: "udp_drop_unresolved", "udp_drop_unresolved", "event", Error;
+        too_long: "udp_drop_msg_bigger_mtu", "udp_drop_msg_bigger_mtu", "event", Error;
+    }
+}
+
+/// Whose a flow or listener is: a plugin, by its number.
+pub(crate) type Owner = u8;
+
+/// The sockets of one client.
+#[derive(Debug, Default)]
+pub(crate) struct ClientSockets {
+    pub(crate) flows: FlowCounters,
+    pub(crate) udp: UdpCounters,
+    /// The offset of the source port to try next.
+    next_port: u16,
+    listeners: Vec<(u16, Owner)>,
+    /// By local port and the other end.
+    table: BTreeMap<(u16, SocketAddr), Owner>,
+}
+
+impl ClientSockets {
+    /// Opens a flow from a new source port, unless there is none.
+    pub(crate) fn open(&mut self, remote: SocketAddr, owner: Owner) -> Option<u16> {
+        let ports = PORTS.len() as u16;
+        let free = (0..ports).find_map(|offset| {
+            let at = (self.next_port + offset) % ports;
+            let port = PORTS.start() + at;
+            // Ports are counted by client: a port has one flow.
+            let used = self.table.range((port, lowest())..).next();
+            let is_free = used.is_none_or(|((other, _), _)| *other != port);
+            is_free.then_some((at, port))
+        });
+        self.flows.dial += 1;
+        let Some((at, port)) = free else {
+            self.flows.src_port_err_get += 1;
+            return None;
+        };
+        self.next_port = (at + 1) % ports;
+        self.flows.src_port_alloc += 1;
+        self.flows.src_port_active += 1;
+        self.insert(port, remote, owner);
+        Some(port)
+    }
+
+    /// Closes a flow.
+    pub(crate) fn close(&mut self, port: u16, remote: SocketAddr) {
+        if self.table.remove(&(port, remote)).is_none() {
+            *self.missing(remote) += 1;
+            return;
+        }
+        if PORTS.contains(&port) {
+            self.flows.src_port_free += 1;
+            self.flows.src_port_active = self.flows.src_port_active.saturating_sub(1);
+        }
+        if remote.is_ipv4() {
+            self.flows.remove_ipv4 += 1;
+            self.flows.active_ipv4 = self.flows.active_ipv4.saturating_sub(1);
+        } else {
+            self.flows.remove_ipv6 += 1;
+            self.flows.active_ipv6 = self.flows.active_ipv6.saturating_sub(1);
+        }
+    }
+
+    /// Takes what arrives at a port for a plugin; returns false when another one has it.
+    pub(crate) fn listen(&mut self, port: u16, owner: Owner) -> bool {
+        let is_free = self.listeners.iter().all(|(other, _)| *other != port);
+        if is_free {
+            self.listeners.push((port, owner));
+        }
+        is_free
+    }
+
+    /// The owner of a flow, which begins if somebody listens on its port.
+    pub(crate) fn accept(&mut self, port: u16, remote: SocketAddr) -> Option<Owner> {
+        let counters = &mut self.flows;
+        let found = self.table.get(&(port, remote)).copied();
+        let count = u32::from(found.is_some());
+        if remote.is_ipv4() {
+            counters.lookup_ipv4 += 1;
+            counters.found_ipv4 += count;
+        } else {
+            counters.lookup_ipv6 += 1;
+            counters.found_ipv6 += count;
+        }
+        if found.is_some() {
+            return found;
+        }
+        let listener = self.listeners.iter().find(|(other, _)| *other == port);
+        let Some(&(_, owner)) = listener else {
+            self.flows.new_no_cb += 1;
+            return None;
+        };
+        self.flows.new_udp += 1;
+        match remote.is_ipv4() {
+            true => self.flows.new_ipv4 += 1,
+            false => self.flows.new_ipv6 += 1,
+        }
+        self.insert(port, remote, owner);
+        Some(owner)
+    }
+
+    fn insert(&mut self, port: u16, remote: SocketAddr, owner: Owner) {
+        self.table.insert((port, remote), owner);
+        if remote.is_ipv4() {
+            self.flows.add_ipv4 += 1;
+            self.flows.active_ipv4 += 1;
+        } else {
+            self.flows.add_ipv6 += 1;
+            self.flows.active_ipv6 += 1;
+        }
+    }
+
+    fn missing(&mut self, remote: SocketAddr) -> &mut u32 {
+        match remote.is_ipv4() {
+            true => &mut self.flows.missing_ipv4,
+            false => &mut self.flows.missing_ipv6,
+        }
+    }
+}
+
+/// The smallest address, for ranges.
+fn lowest() -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0)
+}
+
+/// The sockets of all clients of a namespace that have some.
+#[derive(Debug, Default)]
+pub struct Sockets(ClientMap<Box<ClientSockets>>);
+
+impl Sockets {
+    /// The sockets of a client, if it ever had one.
+    pub(crate) fn get_mut(&mut self, client: ClientId) -> Option<&mut ClientSockets> {
+        self.0.get_mut(client).map(|sockets| &mut **sockets)
+    }
+
+    /// The sockets of a client.
+    pub(crate) fn of(&mut self, client: ClientId) -> &mut ClientSockets {
+        if self.0.get(client).is_none() {
+            self.0.insert(client, Box::default());
+        }
+        self.0.get_mut(client).expect("it was just inserted")
+    }
+
+    /// Forgets the sockets of a client that goes.
+    pub(crate) fn remove(&mut self, client: ClientId) {
+        self.0.remove(client);
+    }
+}
+
+/// What arrived on a flow, as the message that its owner gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Datagram<'d> {
+    pub(crate) port: u16,
+    pub(crate) remote: SocketAddr,
+    pub(crate) payload: &'d [u8],
+}
+
+/// Bytes in front of the payload of an encoded datagram.
+const PREFIX: usize = 21;
+
+impl<'d> Datagram<'d> {
+    /// The data of a message to the owner.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut data = Vec::with_capacity(PREFIX + self.payload.len());
+        data.extend_from_slice(&self.port.to_be_bytes());
+        data.extend_from_slice(&self.remote.port().to_be_bytes());
+        let address = match self.remote.ip() {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
+        data.push(u8::from(self.remote.is_ipv4()));
+        data.extend_from_slice(&address.octets());
+        data.extend_from_slice(self.payload);
+        data
+    }
+
+    /// Reads such data.
+    pub(crate) fn decode(data: &'d [u8]) -> Option<Datagram<'d>> {
+        let (prefix, payload) = data.split_at_checked(PREFIX)?;
+        let number = |at: usize| u16::from_be_bytes([prefix[at], prefix[at + 1]]);
+        let address = Ipv6Addr::from(<[u8; 16]>::try_from(&prefix[5..]).ok()?);
+        let address = match prefix[4] {
+            0 => IpAddr::V6(address),
+            _ => IpAddr::V4(address.to_ipv4_mapped()?),
+        };
+        Some(Datagram {
+            port: number(0),
+            remote: SocketAddr::new(address, number(2)),
+            payload,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remote(text: &str) -> SocketAddr {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn ports_go_round_and_end() {
+        let mut sockets = ClientSockets::default();
+        let server = remote("10.0.0.1:53");
+        let first = sockets.open(server, 1);
+        assert_eq!(
+            (first, sockets.open(server, 1)),
+            (Some(0xff00), Some(0xff01))
+        );
+        sockets.close(0xff00, server);
+        assert_eq!(
+            sockets.open(server, 1),
+            Some(0xff02),
+            "not the one that was just closed"
+        );
+        while sockets.open(server, 1).is_some() {}
+        assert_eq!(sockets.flows.src_port_active, 255);
+        assert_eq!(sockets.flows.src_port_err_get, 1);
+        sockets.close(0xff00, server);
+        assert_eq!(sockets.open(remote("[2001:db8::1]:53"), 1), Some(0xff00));
+        assert_eq!(sockets.flows.active_ipv6, 1);
+        sockets.close(0x1234, server);
+        assert_eq!(sockets.flows.missing_ipv4, 1);
+    }
+
+    #[test]
+    fn only_listeners_and_flows_take_datagrams() {
+        let mut sockets = ClientSockets::default();
+        assert!(sockets.listen(53, 7));
+        assert!(!sockets.listen(53, 8));
+        let asks = remote("10.0.0.9:4000");
+        assert_eq!(sockets.accept(53, asks), Some(7));
+        assert_eq!(sockets.accept(53, asks), Some(7));
+        assert_eq!(sockets.accept(54, asks), None);
+        let flows = &sockets.flows;
+        assert_eq!(
+            (
+                flows.new_udp,
+                flows.lookup_ipv4,
+                flows.found_ipv4,
+                flows.new_no_cb
+            ),
+            (1, 3, 1, 1)
+        );
+        sockets.close(53, asks);
+        assert_eq!(
+            (sockets.flows.active_ipv4, sockets.flows.src_port_free),
+            (0, 0)
+        );
+    }
+
+    #[test]
+    fn a_datagram_is_read_as_it_was_written() {
+        for text in ["10.0.0.9:4000", "[2001:db8::1]:53"] {
+            let datagram = Datagram {
+                port: 53,
+                remote: remote(text),
+                payload: b"payload",
+            };
+            assert_eq!(Datagram::decode(&datagram.encode()), Some(datagram));
+        }
+        assert_eq!(Datagram::decode(&[0; 20]), None);
+    }
+}
