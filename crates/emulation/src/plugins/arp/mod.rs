@@ -81,6 +81,8 @@ const CLIENT_TAG: u32 = 0;
 struct ArpClient {
     /// The gateway that it asks for, or unspecified.
     gateway: Ipv4Addr,
+    /// The address that it asks from.
+    address: Ipv4Addr,
     /// Seconds between its questions, whether the gateway is known or not. Zero for none.
     interval_s: u32,
     timer: TimerId,
@@ -107,6 +109,7 @@ impl Plugin for Arp {
         let is_disabled = params.bool_or("timer_disable", false)?;
         let state = ArpClient {
             gateway: Ipv4Addr::UNSPECIFIED,
+            address: Ipv4Addr::UNSPECIFIED,
             interval_s: if is_disabled { 0 } else { interval_s },
             timer: TimerId::NONE,
         };
@@ -167,8 +170,15 @@ impl Plugin for Arp {
             Event::GatewayIpv4Changed(_) => self.counters.change_gateway += 1,
             _ => return,
         }
-        self.end(context, client);
-        self.begin(context, client);
+        // A lease changes both: the second event says nothing new.
+        let state = self.clients.get(client);
+        let asks = state.map(|state| (state.address, state.gateway));
+        let found = context.client(client);
+        let has = found.map(|found| (found.ipv4, found.gateway_ipv4));
+        if asks != has {
+            self.end(context, client);
+            self.begin(context, client);
+        }
     }
 
     fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
@@ -216,7 +226,7 @@ impl Arp {
             return;
         }
         if let Some(state) = self.clients.get_mut(id) {
-            state.gateway = gateway;
+            (state.gateway, state.address) = (gateway, address);
         }
         self.cache.associate(context, gateway, id);
         let mac = self.cache.mac(gateway);
