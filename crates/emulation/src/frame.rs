@@ -274,7 +274,7 @@ fn transport(bytes: &[u8], layout: &Layout, counters: &mut ParserCounters) -> Op
             counters.udp_checksum += 1;
             return None;
         }
-        Transport::Udp => udp(is_ipv4, segment, counters),
+        Transport::Udp => udp(is_ipv4, segment, octets, counters),
         Transport::Tcp if sum(bytes, layout, segment).checksum() != 0 => {
             counters.tcp_checksum += 1;
             return None;
@@ -348,37 +348,35 @@ fn is_udp_wrong(bytes: &[u8], layout: &Layout, segment: &[u8]) -> bool {
         || !has_none && sum(bytes, layout, &segment[..length]).checksum() != 0
 }
 
+/// What a datagram is for. All of them count as UDP, some besides as what they are.
 fn udp<'c>(
     is_ipv4: bool,
     segment: &[u8],
+    octets: u64,
     counters: &'c mut ParserCounters,
 ) -> (&'c mut u64, &'c mut u64, FrameKind) {
     let port = |at: usize| u16::from_be_bytes([segment[at], segment[at + 1]]);
-    match (port(0), port(2)) {
-        (_, 5353) => (
-            &mut counters.mdns_packets,
-            &mut counters.mdns_octets,
-            FrameKind::Mdns,
-        ),
-        (67, 68) if is_ipv4 => (
-            &mut counters.dhcp_packets,
-            &mut counters.dhcp_octets,
-            FrameKind::Dhcp,
-        ),
-        (67 | 68, 67) if is_ipv4 => (
+    let kind = match (port(0), port(2)) {
+        (_, 5353) => FrameKind::Mdns,
+        (67, 68) if is_ipv4 => FrameKind::Dhcp,
+        (67 | 68, 67) if is_ipv4 => FrameKind::DhcpServer,
+        (547, 546) if !is_ipv4 => FrameKind::Dhcpv6,
+        _ => FrameKind::Transport,
+    };
+    if kind != FrameKind::Transport {
+        counters.udp_packets += 1;
+        counters.udp_octets += octets;
+    }
+    let (packets, all_octets) = match kind {
+        FrameKind::Mdns => (&mut counters.mdns_packets, &mut counters.mdns_octets),
+        FrameKind::DhcpServer => (
             &mut counters.dhcp_server_packets,
             &mut counters.dhcp_server_octets,
-            FrameKind::DhcpServer,
         ),
-        (547, 546) if !is_ipv4 => (
-            &mut counters.dhcp_packets,
-            &mut counters.dhcp_octets,
-            FrameKind::Dhcpv6,
-        ),
-        _ => (
-            &mut counters.udp_packets,
-            &mut counters.udp_octets,
-            FrameKind::Transport,
-        ),
-    }
+        FrameKind::Dhcp | FrameKind::Dhcpv6 => {
+            (&mut counters.dhcp_packets, &mut counters.dhcp_octets)
+        }
+        _ => (&mut counters.udp_packets, &mut counters.udp_octets),
+    };
+    (packets, all_octets, kind)
 }
