@@ -37,6 +37,8 @@ pub(crate) fn answer(frame: &[u8]) -> Option<Vec<u8>> {
             let is_query =
                 asked.operation == ArpOperation::REQUEST && asked.target_ip != asked.sender_ip;
             is_query.then(|| builder.arp(&arp(&asked)))?;
+            // The recorded router did not pad its answers.
+            reply.truncate(usize::from(layout.network_offset) + arp(&asked).buffer_len());
         }
         Transport::Icmpv4 => {
             let ip = Ipv4Header::parse(packet).ok()?;

@@ -4,6 +4,7 @@
 
 pub(crate) mod authenticator;
 pub(crate) mod concentrator;
+pub(crate) mod leases;
 pub(crate) mod network;
 
 use allosaur_emulation::Emulation;
