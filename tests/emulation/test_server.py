@@ -120,7 +120,8 @@ def test_they_live_beside_flows(doors: Any) -> None:
         client.start(mult=10, duration=-1)
         meet(door, doors)
         doors.await_it(
-            lambda: client.get_stats()["traffic"]["client"]["tcps_connects"] > 0, "no flow was opened"
+            lambda: client.get_traffic_stats(skip_zero=False)["client"]["tcps_connects"] > 0,
+            "no flow was opened",
         )
         client.stop()
 
