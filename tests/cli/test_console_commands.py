@@ -428,7 +428,8 @@ def test_trex_console(
     assert trex_console([*where, "-r", "-t"]) == 0
     out, err = capsys.readouterr()
     assert "is not a terminal" in err and "Ping" in out
-    assert trex_console(["--emu-only-server"]) == 2
+    assert trex_console(["--emu-only-server", "--emu-server-port", "1"]) == 0
+    assert "no emulated clients at localhost:1" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
         trex_console(["--batch", str(tmp_path / "none")])
     assert trex_console(["-p", "1"]) == 0

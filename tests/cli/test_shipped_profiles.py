@@ -14,11 +14,12 @@ from allosaur.cli import _main, _shipped
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = Path(_shipped.__file__).parents[1] / "profiles"
 """Those of the package that is tested, installed or not."""
+KINDS = ("stateful", "emulation")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def test_names_are_unique_over_both_kinds() -> None:
-    paths = [*SHIPPED.glob("*.py"), *SHIPPED.glob("stateful/*.py")]
+def test_names_are_unique_over_all_kinds() -> None:
+    paths = [*SHIPPED.glob("*.py"), *(path for kind in KINDS for path in SHIPPED.glob(f"{kind}/*.py"))]
     assert len({path.stem for path in paths}) == len(paths) == len(_shipped.files())
 
 
@@ -29,6 +30,7 @@ def test_names_are_unique_over_both_kinds() -> None:
         ("imix.py", "imix.py"),
         ("http", "stateful/http.py"),
         ("stateful/http", "stateful/http.py"),
+        ("arp_hosts", "emulation/arp_hosts.py"),
     ],
 )
 def test_a_name_means_a_shipped_profile(
@@ -72,7 +74,7 @@ def test_they_are_listed_with_their_tunables(allosaur: Any) -> None:
         "tunables": [{"name": "clients", "default": 254, "description": "source addresses, 1 to 65535"}],
         "file": str(SHIPPED / "imix.py"),
     }
-    assert by_name["http"]["mode"] == "stateful"
+    assert (by_name["http"]["mode"], by_name["arp_hosts"]["mode"]) == ("stateful", "emulation")
     assert [one["default"] for one in by_name["http"]["tunables"]] == [100, "32 * 1024", 1]
     # Read with argparse, in the profile itself.
     assert [one["name"] for one in by_name["argparse_tunables"]["tunables"]] == ["size", "rate"]
@@ -106,15 +108,17 @@ def test_new_writes_one_that_runs(
 def test_hints_need_no_checkout(page: Path) -> None:
     """What a page says to type works after `pip install`."""
     text = page.read_text(encoding="utf-8")
-    assert re.findall(r"allosaur (?:run|sim|start) profiles/\S+", text) == []
-    names = re.findall(r"allosaur (?:run|sim|start|profiles) (?!PROFILE)([a-z_0-9]+)(?= |$|`)", text, re.M)
+    assert re.findall(r"allosaur (?:run|sim|start|emu load) profiles/\S+", text) == []
+    names = re.findall(
+        r"allosaur (?:run|sim|start|profiles|emu load) (?!PROFILE)([a-z_0-9]+)(?= |$|`)", text, re.M
+    )
     assert [name for name in names if name not in _shipped.files() and name != "mine"] == []
 
 
 def test_hints_of_the_program_need_no_checkout() -> None:
     for path in sorted((ROOT / "python" / "allosaur").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        assert re.findall(r"allosaur (?:run|sim|start) profiles/", text) == [], path
+        assert re.findall(r"allosaur (?:run|sim|start|emu load) profiles/", text) == [], path
 
 
 def test_a_tunable_that_is_never_read_is_told(allosaur: Any, binary: str, tmp_path: Path) -> None:

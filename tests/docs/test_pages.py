@@ -24,6 +24,7 @@ DOCS = ROOT / "docs"
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
 PAGES = [
     *(DOCS / "guide" / f"{name}.md" for name in ("quick-start", "thresholds", "coming-from-others")),
+    DOCS / "guide" / "emulation" / "index.md",
     *HOW_TO,
 ]
 BLOCK = re.compile(

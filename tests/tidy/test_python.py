@@ -65,11 +65,16 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur.streams", "allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"),
     },
     "allosaur.cli.top": {"allosaur", "allosaur.cli"},
-    "allosaur.cli.console": {"allosaur", "allosaur.api", "allosaur.cli", "allosaur.cli.top"},
+    "allosaur.cli.emulation": {"allosaur", "allosaur.server", "allosaur.cli"},
+    "allosaur.cli.console": {
+        *("allosaur", "allosaur.api", "allosaur.emulation"),
+        *("allosaur.cli", "allosaur.cli.top", "allosaur.cli.emulation"),
+    },
     "allosaur.cli.commands": {
         *("allosaur", "allosaur.packets", "allosaur.server", "allosaur.cli"),
         *("allosaur.cli.streams", "allosaur.cli.flows", "allosaur.cli.demo", "allosaur.cli.console"),
         *("allosaur.cli.plan", "allosaur.cli.doctor", "allosaur.cli.ndr", "allosaur.cli.top"),
+        "allosaur.cli.emulation",
     },
     "allosaur.cli._main": {"allosaur.cli", "allosaur.cli.commands"},
     "allosaur.cli.trex": {

@@ -95,6 +95,11 @@ def duration_and_tunables(parser: argparse.ArgumentParser, default_duration: str
         metavar="TIME",
         help="how long: seconds (10), or 500ms, 2m, 1h, or forever (default: %(default)s)",
     )
+    tunables(parser)
+
+
+def tunables(parser: argparse.ArgumentParser) -> None:
+    """Add `-t` of a profile."""
     parser.add_argument(
         "-t",
         "--tunable",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _GAP = 2
 """Columns of a table are so far apart."""
+_TEXT_MIN = 16
+"""A column of texts has so much room at least, if it needs it."""
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -42,17 +44,24 @@ def seconds(value: float) -> str:
     return f"{_three_digits(value * 1e9)} ns" if value else "0 s"
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
-    """Return an aligned table: the first column to the left, numbers to the right.
+def table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int | None = None,
+    texts: Collection[str] = (),
+) -> str:
+    """Return an aligned table: the first column and those of `texts` to the left, numbers to the right.
 
     It is as wide as the output, or `width`; columns that do not fit follow in further tables, each with the
-    first column again.
+    first column again. A text that is long wraps before that.
     """
     console = _console(width)
     lines = [list(header), *[list(row) for row in rows]]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    texts = [_rendered(console, _block(lines, columns)) for columns in _blocks(widths, console.width)]
-    return "\n\n".join(texts)
+    left = {number for number, name in enumerate(header) if name in texts}
+    needed = [min(one, _TEXT_MIN) if number in left else one for number, one in enumerate(widths)]
+    blocks = _blocks(needed, console.width)
+    return "\n\n".join(_rendered(console, _block(lines, columns, left)) for columns in blocks)
 
 
 def verdict(ok: bool, summary: str, words: tuple[str, str] = ("OK", "FAILED")) -> str:
@@ -96,16 +105,20 @@ def _rendered(console: Console, what: RenderableType) -> str:
     return "\n".join(line.rstrip() for line in capture.get().rstrip("\n").splitlines())
 
 
-def _block(lines: Sequence[Sequence[str]], columns: Sequence[int]) -> RenderableType:
-    """Return a table of some of the columns."""
+def _block(lines: Sequence[Sequence[str]], columns: Sequence[int], left: Collection[int]) -> RenderableType:
+    """Return a table of some of the columns; those of `left` are texts, which may wrap."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for column in columns:
-        justify = "right" if column else "left"
-        drawn.add_column(Text(lines[0][column]), justify=justify, no_wrap=True)  # type: ignore[arg-type]
+        justify = "right" if column and column not in left else "left"
+        drawn.add_column(
+            Text(lines[0][column]),
+            justify=justify,  # type: ignore[arg-type]
+            no_wrap=column not in left,
+        )
     for line in lines[1:]:
         drawn.add_row(*(Text(line[column]) for column in columns))
     return drawn

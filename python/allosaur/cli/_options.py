@@ -14,6 +14,8 @@ from dataclasses import dataclass
 Tunable = int | float | bool | str
 
 DEFAULT_RPC_PORT = 4501
+EMULATION_PORT = 4510
+"""Where requests to emulated clients are taken."""
 FOREVER = -1.0
 """The duration that means: until it is stopped."""
 
@@ -125,18 +127,23 @@ def port_list(text: str) -> list[int]:
     return list(dict.fromkeys(int(word) for word in numbers))
 
 
-def server_address(text: str) -> ServerAddress:
-    """Read `HOST`, `HOST:PORT`, `[IPV6]:PORT`, or `:PORT` of this machine."""
+def server_address(text: str, rpc_port: int = DEFAULT_RPC_PORT) -> ServerAddress:
+    """Read `HOST`, `HOST:PORT`, `[IPV6]:PORT`, or `:PORT` of this machine; `rpc_port` unless one is given."""
     match = re.fullmatch(
         r"(?:\[(?P<six>[^\]]+)\]|(?P<host>[^:\s]+)|(?=:))(?::(?P<port>\d{1,5}))?", text.strip()
     )
-    port = int(match["port"]) if match and match["port"] else DEFAULT_RPC_PORT
+    port = int(match["port"]) if match and match["port"] else rpc_port
     if match is None or not 1 <= port <= 65535:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a server; write HOST or HOST:PORT, such as localhost:4501, "
+            f"{text!r} is not a server; write HOST or HOST:PORT, such as localhost:{rpc_port}, "
             "with a port of 1 to 65535"
         )
     return ServerAddress(match["six"] or match["host"] or "localhost", port)
+
+
+def emulation_server(text: str) -> ServerAddress:
+    """Read a server of emulated clients, as `server_address` does."""
+    return server_address(text, EMULATION_PORT)
 
 
 def whole_number(text: str) -> int:

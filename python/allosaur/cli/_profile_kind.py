@@ -1,4 +1,4 @@
-"""Which kind of traffic a profile is for: streams, or flows."""
+"""Which kind of traffic a profile is for: streams, flows, or emulated clients."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ _NO_TRAFFIC = {
     "get_tpg_conf": "a list of tags for tagged packet groups, which are not in Allosaur yet",
 }
 """The function of a file that is no profile, and what the file is."""
+_EMULATION = "EMUProfile"
+"""What every profile of emulated clients makes."""
 _TOPOLOGY_KEYS = {"vifs", "gws"}
 _METHODS = {"get_profile": True, "get_streams": False}
 """The method of what register() returns, and whether it makes a stateful profile."""
@@ -27,8 +29,12 @@ _METHODS = {"get_profile": True, "get_streams": False}
 def is_stateful(path: Path) -> bool:
     """Say whether a file has flows. What cannot be read is not: whoever loads it says why.
 
-    Raises :class:`CommandError` for a file of TRex's that is no profile at all.
+    Raises :class:`CommandError` for a file of TRex's that is no profile at all, and for emulated clients.
     """
+    if is_emulation(path):
+        raise bad_input(
+            f"profile {path}: emulates clients, and sends no traffic: `allosaur emu load` is for it"
+        )
     if path.suffix not in (".py", ".json", ".yaml", ".yml") or not path.is_file():
         return False
     try:
@@ -39,6 +45,17 @@ def is_stateful(path: Path) -> bool:
         _refuse_topology(path, _yaml(text))
         return False
     return _json_is_stateful(path, text) if path.suffix == ".json" else _python_is_stateful(path, text)
+
+
+def is_emulation(path: Path) -> bool:
+    """Say whether a file has emulated clients. What cannot be read has none: whoever loads it says why."""
+    if path.suffix != ".py" or not path.is_file():
+        return False
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return False
+    return any(isinstance(node, ast.Name) and node.id == _EMULATION for node in ast.walk(tree))
 
 
 def _yaml(text: str) -> object:

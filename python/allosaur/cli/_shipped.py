@@ -15,7 +15,9 @@ from typing import Any
 from allosaur.cli._parser import nearest
 
 FOLDER = Path(__file__).resolve().parents[1] / "profiles"
-_STATEFUL = "stateful"
+KINDS = ("stateless", "stateful", "emulation")
+"""What profiles are for: streams, flows, emulated clients. Those of all but the first have a folder each."""
+_FOLDERS = KINDS[1:]
 _METHODS = ("get_streams", "get_profile")
 _CONTEXT = ("self", "direction", "port_id", "tunables")
 """Parameters that are no tunables."""
@@ -41,7 +43,8 @@ class Shipped:
 
     name: str
     path: Path
-    is_stateful: bool
+    kind: str
+    """One of `KINDS`."""
     summary: str
     text: str
     tunables: tuple[Tunable, ...]
@@ -50,8 +53,8 @@ class Shipped:
 @cache
 def files() -> dict[str, Path]:
     """Return the profiles that come with the package, by name."""
-    found = [*sorted(FOLDER.glob("*.py")), *sorted((FOLDER / _STATEFUL).glob("*.py"))]
-    return {path.stem: path for path in found}
+    folders = [FOLDER, *(FOLDER / name for name in _FOLDERS)]
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.py"))}
 
 
 def located(text: str) -> str:
@@ -84,12 +87,15 @@ def described(path: Path) -> Shipped:
     descriptions = dict(_DESCRIBED.findall(" ".join(text.partition("Tunables:")[2].split())))
     defaults = _defaults(tree)
     tunables = tuple(Tunable(name, defaults[name], descriptions.get(name, "")) for name in defaults)
-    return Shipped(path.stem, path, path.parent.name == _STATEFUL, summary, text, tunables)
+    kind = path.parent.name if path.parent.name in _FOLDERS else KINDS[0]
+    return Shipped(path.stem, path, kind, summary, text, tunables)
 
 
 def _name(text: str) -> str | None:
     """Return the name in `imix`, `imix.py` or `stateful/http`; a path to anywhere else is none."""
-    name = text.removesuffix(".py").removeprefix(f"{_STATEFUL}/")
+    name = text.removesuffix(".py")
+    for folder in _FOLDERS:
+        name = name.removeprefix(f"{folder}/")
     return None if "/" in name else name
 
 

@@ -1,7 +1,7 @@
 """The client of a server of emulated clients.
 
     with EMUClient(server="127.0.0.1") as client:
-        client.load_profile("profiles/emulation/leases.py", tunables=["--clients", "1000"])
+        client.load_profile("profiles/emulation/dhcp_clients.py", tunables=["--clients", "1000"])
         for namespace in client.get_all_ns_and_clients():
             print(namespace["vport"], len(namespace["clients"]))
         client.remove_profile()

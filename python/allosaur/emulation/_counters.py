@@ -52,9 +52,36 @@ class DataCounter:
         """
         if not verbose:
             return dict(self.values(zero=zero, mask=cnt_filter))
+        return self._described(self.values(), table_regex, cnt_filter, zero)
+
+    def get_sums(self, c_keys: Sequence[EMUClientKey], zero: bool = True) -> dict[str, Any]:
+        """The counters of several clients by table, each the sum of all, with what it means.
+
+        Clients without the plugin count nothing; when none has it there are no tables.
+        """
+        asked = {"meta": False, "zero": False, "mask": None, "clear": False}
+        answers = self._requests.of_each_client(self.cmd, c_keys, asked)
+        having = [(key, answer) for key, answer in zip(c_keys, answers, strict=True) if answer is not None]
+        if not having:
+            return {}
+        sums: dict[str, dict[str, int]] = {}
+        for _, answer in having:
+            for name, counters in answer.items():
+                table = sums.setdefault(name, {})
+                for counter, value in counters.items():
+                    table[counter] = table.get(counter, 0) + value
+        self.set_add_data(c_key=having[0][0])
+        return self._described(sums, None, None, zero)
+
+    def _described(
+        self,
+        values: dict[str, dict[str, int]],
+        table_regex: str | None,
+        cnt_filter: Sequence[str] | None,
+        zero: bool,
+    ) -> dict[str, Any]:
         if self.meta is None:
             self.meta = self.values(meta=True)
-        values = self.values()
         tables = {}
         for name, table in self.meta.items():
             if table_regex is not None and not re.search(table_regex, name):

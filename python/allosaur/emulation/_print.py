@@ -37,12 +37,17 @@ Row = dict[str, Any]
 
 def dump(data: Any, to_json: bool = False) -> None:
     """Print data as JSON, or as YAML."""
+    print(dumped(data, to_json))
+
+
+def dumped(data: Any, to_json: bool) -> str:
+    """Data as JSON, or as YAML."""
     if to_json:
-        print(json.dumps(data, indent=4))
-        return
+        return json.dumps(data, indent=4)
     import yaml
 
-    print(yaml.safe_dump(data, allow_unicode=True, default_flow_style=False, indent=4))
+    text: str = yaml.safe_dump(data, allow_unicode=True, default_flow_style=False, indent=4)
+    return text
 
 
 def namespace(info: Row, title: str = "Namespace information") -> str:

@@ -12,6 +12,7 @@ from allosaur.cli.commands._config import Config
 from allosaur.cli.commands._console import Console
 from allosaur.cli.commands._demo import Demo
 from allosaur.cli.commands._doctor import Doctor
+from allosaur.cli.commands._emu import Emu
 from allosaur.cli.commands._help import Help
 from allosaur.cli.commands._ndr import Ndr
 from allosaur.cli.commands._new import New
@@ -51,6 +52,7 @@ COMMANDS: tuple[Command, ...] = (
     Capture(),
     Ping(),
     Arp(),
+    Emu(),
     Sim(),
     Plan(),
     Ndr(),

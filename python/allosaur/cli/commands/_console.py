@@ -32,6 +32,24 @@ class Console(Command):
         _arguments.server_address(parser)
         _arguments.pub_port(parser)
         add("--force", action="store_true", help=_arguments.FORCE_PORTS)
+        emulated = parser.add_mutually_exclusive_group()
+        emulated.add_argument(
+            "--emu",
+            action="store_true",
+            help=f"emulated clients, too: commands emu_*, on port {_options.EMULATION_PORT} of the same host",
+        )
+        emulated.add_argument(
+            "--emu-server",
+            type=_options.emulation_server,
+            metavar="HOST[:PORT]",
+            help="emulated clients, too, of this server",
+        )
+        emulated.add_argument(
+            "--emu-only-server",
+            type=_options.emulation_server,
+            metavar="HOST[:PORT]",
+            help="emulated clients of this server, and no traffic",
+        )
         _arguments.json_output(parser)
 
     def run(self, options: argparse.Namespace) -> int:
@@ -48,6 +66,8 @@ class Console(Command):
             json=options.json,
             quiet=options.quiet,
             verbose=options.verbose,
+            emulation=_emulation(options),
+            only_emulation=options.emu_only_server is not None,
         )
         if options.batch is not None:
             _loop.check_batch(options.batch)
@@ -55,3 +75,11 @@ class Console(Command):
             if options.batch is not None:
                 return _loop.batch(options.batch, session)
             return _loop.interactive(session)
+
+
+def _emulation(options: argparse.Namespace) -> _options.ServerAddress | None:
+    """Return where emulated clients are, if the console is for them."""
+    if options.emu:
+        return _options.ServerAddress(options.server.host, _options.EMULATION_PORT)
+    named: _options.ServerAddress | None = options.emu_server or options.emu_only_server
+    return named

@@ -15,7 +15,11 @@ from allosaur.cli._errors import EXIT_OK, bad_input
 from allosaur.cli._shipped import Shipped
 
 _INDENT = "      "
-_KINDS = ("Streams (stateless)", "Flows (stateful: for servers with --stateful, or --local)")
+_TITLES = {
+    "stateless": "Streams (stateless)",
+    "stateful": "Flows (stateful: for servers with --stateful, or --local)",
+    "emulation": "Emulated clients (for `allosaur emu load`, on servers with --emu)",
+}
 
 
 class Profiles(Command):
@@ -51,15 +55,16 @@ class Profiles(Command):
 
 def _list(found: list[Shipped]) -> str:
     lines: list[str] = []
-    for is_stateful, title in enumerate(_KINDS):
+    for kind, title in _TITLES.items():
         lines += [f"{title}:", ""]
         for one in found:
-            if one.is_stateful == bool(is_stateful):
+            if one.kind == kind:
                 lines += [*_wrapped(f"  {one.name}: {one.summary}"), *_tunables(one)]
         lines.append("")
     lines += [
         "allosaur profiles NAME         tells more of one, and where it is",
         "allosaur run NAME --local      sends it between ports in memory",
+        "allosaur emu load NAME         emulates its clients",
         "allosaur new FILE.py           writes one to begin with",
     ]
     return "\n".join(lines)
@@ -85,7 +90,7 @@ def _wrapped(line: str) -> list[str]:
 def _json_object(one: Shipped) -> dict[str, Any]:
     return {
         "name": one.name,
-        "mode": "stateful" if one.is_stateful else "stateless",
+        "mode": one.kind,
         "summary": one.summary,
         "tunables": [
             {"name": tunable.name, "default": tunable.default, "description": tunable.description}

@@ -19,7 +19,6 @@ from allosaur.cli._command import Command
 from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_EMU_PORT = 4510
 
 
 class Server(Command):
@@ -114,7 +113,7 @@ def _add_sockets(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="PORT",
         help="where requests to emulated clients are taken, which there are then "
-        f"(default with --emu: {_EMU_PORT}; 0 picks a free one)",
+        f"(default with --emu: {_options.EMULATION_PORT}; 0 picks a free one)",
     )
     parser.add_argument(
         "--http",

@@ -11,6 +11,7 @@ from allosaur.cli._errors import CommandError, bad_input
 from allosaur.cli._options import multiplier as multiplier_of
 from allosaur.cli.console._session import Session
 
+_YES, _NO = {"true", "yes", "on", "y", "t", "1"}, {"false", "no", "off", "n", "f", "0"}
 _TIME_UNITS_S = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SERVICE = ("bgp", "dhcp", "mdns", "emu", "tran", "no-tcp-udp", "all")
 _SERVICE_MASKS = {"no-tcp-udp": 1, "bgp": 2, "dhcp": 4, "tran": 8, "mdns": 16, "all": 255}
@@ -125,6 +126,29 @@ def time_s(text: str) -> float:
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time; write seconds, or 500ms, 10m, 1h")
     return float(match[1]) * _TIME_UNITS_S[match[2]]
+
+
+def above_zero(text: str) -> int:
+    """Read a whole number above zero."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above zero")
+    return int(text)
+
+
+def any_number(text: str) -> int:
+    """Read a number as Python writes it, `33024` or `0x8100`."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number; write one such as 0x8100") from None
+
+
+def yes_or_no(text: str) -> bool:
+    """Read `true` or `false`, in the forms that TRex's console takes."""
+    word = text.lower()
+    if word not in _YES | _NO:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    return word in _YES
 
 
 def one_of(names: Sequence[str]) -> Callable[[str], str]:

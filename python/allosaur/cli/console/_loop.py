@@ -10,7 +10,7 @@ from allosaur.cli import _output
 from allosaur.cli._errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, bad_input
 from allosaur.cli.console import _line
 from allosaur.cli.console._session import Session
-from allosaur.cli.console.commands import of_mode
+from allosaur.cli.console.commands import of_session
 
 
 def batch(path: str, session: Session) -> int:
@@ -52,7 +52,9 @@ def interactive(session: Session) -> int:
     """Do what comes on the standard input: typed on a terminal, else piped."""
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         return piped(sys.stdin, session)
-    if not session.settings.is_trex:  # it says that in any case, before a file of commands
+    if (
+        not session.settings.is_trex and not session.settings.only_emulation
+    ):  # it says that in any case, before a file of commands
         introduce(session)
     return typed(session)
 
@@ -99,11 +101,11 @@ def typed(session: Session) -> int:
 
 def line(text: str, session: Session) -> int:
     """Do the commands of one line in order; the first that fails ends it. Returns its exit code."""
-    session.commands = of_mode(session.mode)
+    session.commands = of_session(session)
     code = EXIT_OK
     for part in _line.parts(text):
         code = _line.do(part, session)
-        session.commands = of_mode(session.mode)
+        session.commands = of_session(session)
         if code != EXIT_OK or session.is_over:
             break
     if not text.lstrip().startswith(("history", "h ", "!")):

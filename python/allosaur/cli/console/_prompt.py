@@ -19,7 +19,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from allosaur.cli.console._completion import completions
 from allosaur.cli.console._prompt_text import prompt_text
 from allosaur.cli.console._session import Session
-from allosaur.cli.console.commands import of_mode
+from allosaur.cli.console.commands import of_session
 
 _REFRESH_S = 0.5
 
@@ -29,7 +29,7 @@ class Prompt:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        session.commands = of_mode(session.mode)
+        session.commands = of_session(session)
         history = _history()
         session.history += list(reversed(list(history.load_history_strings())))
         self._prompt: PromptSession[str] = PromptSession(

@@ -7,6 +7,8 @@ from allosaur.cli.console._session import MODE_NAMES, Session
 
 def prompt_text(session: Session) -> str:
     """Return the prompt: where the console is, what is ours, and what of it sends."""
+    if session.settings.only_emulation:
+        return "trex(emu)>" if session.settings.is_trex else "allosaur(emulation)> "
     if session.settings.is_trex:
         return _trex_prompt(session)
     if not session.is_connected:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, cast
 
 from allosaur.cli._command import Command
 from allosaur.cli._errors import EXIT_HUNG_UP, EXIT_TERMINATED, CommandError, bad_input, explained
+from allosaur.cli._options import ServerAddress
+from allosaur.cli.emulation import _access as _emulation_access
 
 if TYPE_CHECKING:
-    from allosaur import ASTFClient, STLClient
+    from allosaur import ASTFClient, EMUClient, STLClient
     from allosaur.cli.console._monitor import Monitor
 
 STATELESS, STATEFUL = "STL", "ASTF"
@@ -47,6 +49,10 @@ class Settings:
     json: bool = False
     quiet: bool = False
     verbose: bool = False
+    emulation: ServerAddress | None = None
+    """Where emulated clients are, if this console is for them too."""
+    only_emulation: bool = False
+    """Whether it is for emulated clients alone."""
     is_trex: bool = False
     """Whether the prompt and the exit codes are those of `trex-console`."""
 
@@ -75,6 +81,7 @@ class Session:
     ignored: dict[str, list[str]] | None = None
     """The addresses that flows ignore, as this console would have them; `None` until it asked."""
     _client: STLClient | None = None
+    _emulation: EMUClient | None = None
     _warnings_shown: int = 0
 
     @property
@@ -89,6 +96,17 @@ class Session:
     def flows(self) -> ASTFClient:
         """The client, of stateful traffic."""
         return cast("ASTFClient", self.client)
+
+    @property
+    def emulation(self) -> EMUClient:
+        """The client of emulated clients, connected. Raises :class:`CommandError` when there is none."""
+        if self.settings.emulation is None:
+            raise CommandError("this console is not for emulated clients: start it with --emu")
+        if self._emulation is None or not self._emulation.is_connected():
+            level = "debug" if self.settings.verbose else "error"
+            where, wait_s = self.settings.emulation, self.target.timeout_s
+            self._emulation = _emulation_access.connect(where, wait_s, level, _logger())
+        return self._emulation
 
     @property
     def is_connected(self) -> bool:
@@ -106,7 +124,7 @@ class Session:
                 f"the server at {self.target} is for {MODE_NAMES[theirs[0]]} traffic only: "
                 f"stay {MODE_NAMES[theirs[0]]}, or start a server that has both"
             )
-        self.close()
+        self._disconnect()
         chosen = wanted or theirs[0]
         client = self._new(
             STLClient if chosen == STATELESS else ASTFClient, "debug" if self.settings.verbose else "error"
@@ -128,6 +146,12 @@ class Session:
 
     def close(self) -> None:
         """Release what is owned and disconnect; traffic goes on, as TRex's console leaves it."""
+        self._disconnect()
+        if self._emulation is not None:
+            self._emulation.disconnect()
+            self._emulation = None
+
+    def _disconnect(self) -> None:
         if self.monitor is not None:
             self.monitor.close()
             self.monitor = None
@@ -171,6 +195,8 @@ class Session:
         self.settings.verbose = verbose
         if self._client is not None:
             self._client.set_verbose(self.settings.level)
+        if self._emulation is not None:
+            self._emulation.set_verbose("debug" if verbose else "error")
 
     def _modes(self) -> list[str]:
         from allosaur import STLClient, STLConnectionError
@@ -211,17 +237,26 @@ def opened(target: Target, settings: Settings, mode: str | None = None) -> Itera
     ends = {signal.SIGTERM: EXIT_TERMINATED, signal.SIGHUP: EXIT_HUNG_UP}
     before = {number: signal.signal(number, _leave(code)) for number, code in ends.items()}
     try:
-        session.connect(mode)
-        if not settings.readonly:
-            if settings.ports and session.mode == STATEFUL:
-                raise bad_input("--acquire: stateful traffic has all ports; leave it out")
-            with explained("cannot own the ports (--force takes them, --readonly only looks)"):
-                session.acquire(settings.ports, settings.force)
+        if settings.emulation is not None:
+            _ = session.emulation
+        if not settings.only_emulation:
+            session.connect(mode)
+        if not settings.readonly and not settings.only_emulation:
+            _own(session)
         yield session
     finally:
         session.close()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _own(session: Session) -> None:
+    """Own the ports that the settings say. Raises :class:`CommandError`."""
+    settings = session.settings
+    if settings.ports and session.mode == STATEFUL:
+        raise bad_input("--acquire: stateful traffic has all ports; leave it out")
+    with explained("cannot own the ports (--force takes them, --readonly only looks)"):
+        session.acquire(settings.ports, settings.force)
 
 
 def _leave(exit_code: int) -> Callable[[int, FrameType | None], None]:

@@ -11,23 +11,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from allosaur.cli._errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, CommandError
+from allosaur.cli._errors import EXIT_INTERRUPTED, EXIT_OK, CommandError
+from allosaur.cli._options import EMULATION_PORT, ServerAddress
 from allosaur.cli.console import _loop
 from allosaur.cli.console._session import Settings, Target, opened
-
-_NOT_YET = {
-    "emu": "--emu: emulated clients are not here yet",
-    "emu_only_server": "--emu-only-server: emulated clients are not here yet",
-}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code. `arguments` are those of the process unless given."""
     options = _parser().parse_args(arguments)
-    for name, message in _NOT_YET.items():
-        if getattr(options, name):
-            print(f"error: {message}", file=sys.stderr)
-            return EXIT_USAGE
     try:
         return _run(options)
     except BrokenPipeError:
@@ -47,11 +39,14 @@ def _run(options: argparse.Namespace) -> int:
         readonly=options.readonly,
         quiet=options.quiet,
         verbose=options.verbose,
+        emulation=_emulation(options),
+        only_emulation=options.emu_only_server is not None,
         is_trex=True,
     )
     target = Target(options.server, options.port, options.pub, options.user, options.timeout)
     with opened(target, settings) as session:
-        _loop.introduce(session)
+        if not settings.only_emulation:
+            _loop.introduce(session)
         if options.batch and _loop.batch(options.batch, session) != EXIT_OK:
             return EXIT_OK
         if options.tui or options.xtui:
@@ -59,6 +54,11 @@ def _run(options: argparse.Namespace) -> int:
         if not session.is_over:
             _loop.interactive(session)
     return EXIT_OK
+
+
+def _emulation(options: argparse.Namespace) -> ServerAddress | None:
+    host = options.emu_only_server or (options.emu_server or options.server if options.emu else None)
+    return None if host is None else ServerAddress(host, options.emu_server_port)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -82,10 +82,11 @@ def _parser() -> argparse.ArgumentParser:
     add("-x", "--xtui", action="store_true", help="show the dashboard in an xterm")
     add("--top", action="store_true", help="nothing: there is no window")
     add("-q", "--quiet", action="store_true", help="print errors only")
-    add("--emu", action="store_true", help="emulated clients: not here yet")
-    add("--emu-server", metavar="HOST", help="nothing without --emu")
-    add("--emu-server-port", type=int, default=4510, metavar="PORT", help="nothing without --emu")
-    add("--emu-only-server", nargs="?", const="localhost", metavar="HOST", help="not here yet")
+    add("--emu", action="store_true", help="emulated clients, too: commands emu_*")
+    add("--emu-server", metavar="HOST", help="with --emu: their server (that of -s)")
+    add("--emu-server-port", type=int, default=EMULATION_PORT, metavar="PORT", help="and its port (4510)")
+    text = "emulated clients of this server, and no traffic"
+    add("--emu-only-server", nargs="?", const="localhost", metavar="HOST", help=text)
     return parser
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from allosaur.cli.console._command import ConsoleCommand
-from allosaur.cli.console._session import STATEFUL
+from allosaur.cli.console._session import STATEFUL, Session
 from allosaur.cli.console.commands import (
     _capture,
     _connection,
     _console,
     _dashboard,
+    _emulation_list,
     _flow_stats,
     _flows,
     _neighbors,
@@ -88,13 +91,26 @@ _STATEFUL = (
     _flows.StatsStl(),
     _streams.Streams(),
 )
+_EMULATION = _emulation_list.all_commands()
 _ALIASES = {"quit": ("q", "exit", "EOF"), "history": ("h",)}
+
+
+def of_session(session: Session) -> dict[str, ConsoleCommand]:
+    """Return what may be typed in a console as it is now."""
+    if session.settings.only_emulation:
+        return _with_aliases([*_OF_CONSOLE, *_EMULATION.values()])
+    emulation = _EMULATION if session.settings.emulation is not None else {}
+    return {**of_mode(session.mode), **emulation}
 
 
 def of_mode(mode: str | None) -> dict[str, ConsoleCommand]:
     """Return what may be typed while the console is in a mode, aliases last."""
     own = _STATEFUL if mode == STATEFUL else (*_STATELESS, *_not_yet.of_streams())
     listed = [*_OF_CONSOLE, *_OF_BOTH, *own, *_not_yet.of_both()]
+    return _with_aliases(listed)
+
+
+def _with_aliases(listed: Sequence[ConsoleCommand]) -> dict[str, ConsoleCommand]:
     found: dict[str, ConsoleCommand] = {one.name: one for one in listed}
     aliases = {alias: found[name] for name, others in _ALIASES.items() for alias in others}
     return {**found, **aliases}

@@ -13,7 +13,7 @@ from allosaur.cli.console import _line
 from allosaur.cli.console._command import ConsoleCommand, done
 from allosaur.cli.console._session import MODE_NAMES, Session
 
-_WIDTH = 24
+_WIDTH_MIN = 24
 
 
 class Help(ConsoleCommand):
@@ -39,8 +39,9 @@ class Help(ConsoleCommand):
         own = {name: one for name, one in commands.items() if one.name == name}
         lines = []
         for group in dict.fromkeys(one.group for one in own.values()):
-            lines += ["", f"{group}:", ""]
-            lines += [f"  {name:<{_WIDTH}}{one.summary}" for name, one in own.items() if one.group == group]
+            listed = {name: one.summary for name, one in own.items() if one.group == group}
+            width = max(_WIDTH_MIN, max(map(len, listed)) + 2)
+            lines += ["", f"{group}:", "", *(f"  {name:<{width}}{text}" for name, text in listed.items())]
         lines += ["", "`help COMMAND` explains one and gives an example."]
         fields = {name: {"summary": one.summary, "example": one.example} for name, one in own.items()}
         return Answer("\n".join(lines), {"commands": fields})

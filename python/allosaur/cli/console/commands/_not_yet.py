@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from allosaur.cli.console._command import ConsoleCommand, NotYet
 
-_EMULATION = "a port itself answers ARP, ND and ping in service mode"
+_PLUGINS = "emulated clients are the commands emu_* of a console with --emu"
+_NODES = "emulated clients (`allosaur emu`) are hosts without a network namespace"
 _GROUPS = "packet groups (flow_stats of streams) count what is tagged"
 
 
@@ -29,6 +30,6 @@ def of_streams() -> list[ConsoleCommand]:
 def of_both() -> list[ConsoleCommand]:
     """Return those of all consoles."""
     return [
-        NotYet("plugins", "plug-ins, such as emulated clients", _EMULATION),
-        NotYet("ns", "nodes in network namespaces", _EMULATION),
+        NotYet("plugins", "plug-ins of the console", _PLUGINS),
+        NotYet("ns", "nodes in network namespaces", _NODES),
     ]
