@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _format
+from allosaur.cli import _format, _options
 from allosaur.cli._answer import Answer
 from allosaur.cli.console import _arguments
 from allosaur.cli.console._command import done
@@ -167,9 +167,9 @@ class ClientPing(EmulationCommand):
         add = parser.add_argument
         add("--amount", type=_arguments.above_zero, default=_ping.AMOUNT, metavar="N", help="how often (5)")
         add("--pace", type=float, default=_ping.PACE, metavar="PPS", help="how many a second (1)")
-        add("--dst", metavar="IP", help="whom (the gateway)")
+        add("--dst", type=_options.address, metavar="IP", help="whom (the gateway)")
         if self._is_ipv6:
-            add("--src", metavar="IP", help="from which address of the client")
+            add("--src", type=_options.address, metavar="IP", help="from which address of the client")
         add("--size", type=_arguments.above_zero, default=_ping.SIZE, metavar="BYTES", help="of payload (16)")
 
     def emulated(self, client: EMUClient, options: argparse.Namespace) -> Answer:
@@ -219,8 +219,8 @@ def records(found: Any) -> str:
 
 
 def lines(found: Any) -> str:
-    """Return texts, one a line."""
-    return "\n".join(map(str, found)) or "There is nothing"
+    """Return texts, one a line; the client gives a text that is alone as it is."""
+    return "\n".join([found] if isinstance(found, str) else map(str, found)) or "There is nothing"
 
 
 def _shown(value: Any) -> str:
