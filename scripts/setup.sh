@@ -199,6 +199,13 @@ missing_packages() {
     fi
 }
 
+# Daemons in front of emulated clients: the program, and the package that has it.
+DAEMONS=(
+    dnsmasq:dnsmasq-base kea-dhcp4:kea-dhcp4-server kea-dhcp6:kea-dhcp6-server dhcrelay:isc-dhcp-relay radvd:radvd
+    hostapd:hostapd lldpd:lldpd avahi-daemon:avahi-daemon avahi-resolve:avahi-utils dbus-daemon:dbus-daemon
+    unbound:unbound pppoe-server:pppoe nfcapd:nfdump
+)
+
 # The same for what only some tests need: routers, NATs and bridges under test, the servers and clients that our TCP
 # talks to, and the shells whose completion is tried; and the linter of scripts. Without it they are skipped.
 wished_packages() {
@@ -213,15 +220,19 @@ wished_packages() {
     if ! has_tool fish; then printf 'fish\n'; fi
     if ! has_tool groff; then printf 'groff-base\n'; fi
     if ! has_tool shellcheck; then printf 'shellcheck\n'; fi
+    local daemon
+    for daemon in "${DAEMONS[@]}"; do
+        if ! has_tool "${daemon%%:*}"; then printf '%s\n' "${daemon#*:}"; fi
+    done
 }
 
-# Tests start a web server of their own; the package would start one for the whole system, now and at each boot.
+# Tests start servers and daemons of their own; packages would start them for the whole system, now and at each boot.
 # While this file is there, Debian's packages start nothing.
 POLICY=/usr/sbin/policy-rc.d
 
 install_wished() {
     local made=no
-    if [[ " $* " == *" nginx "* ]] && [ ! -e "$POLICY" ]; then
+    if [ ! -e "$POLICY" ]; then
         # 101: the action is forbidden by policy.
         printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" install -m 755 /dev/stdin "$POLICY" && made=yes
     fi
@@ -233,8 +244,11 @@ install_wished() {
     done
     if [ "${#known[@]}" -gt 0 ]; then apt_install "${known[@]}" || failed=yes; fi
     if [ "$made" = yes ]; then "${as_root[@]}" rm -f "$POLICY"; fi
-    if [[ " $* " == *" nginx "* ]] && command -v systemctl >/dev/null; then
-        "${as_root[@]}" systemctl disable nginx >/dev/null 2>&1 || true
+    if command -v systemctl >/dev/null; then
+        # The services of packages have their names; what is none is passed over.
+        for package in "${known[@]}"; do
+            "${as_root[@]}" systemctl disable "$package" "$package.socket" >/dev/null 2>&1 || true
+        done
     fi
     [ "$failed" = no ]
 }

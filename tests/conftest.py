@@ -140,6 +140,12 @@ def doors() -> Any:
 
 
 @pytest.fixture(scope="session")
+def daemons(networks_work: None) -> Any:
+    """The module with daemons of Linux before emulated clients (see emulation/daemons.py)."""
+    return _module("daemons", "emulation")
+
+
+@pytest.fixture(scope="session")
 def bad_link() -> Any:
     """A bad link between two interfaces of a namespace (see bad_link.py)."""
     return _module("bad_link").BadLink

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,14 @@ def emulating() -> Iterator[LocalServer]:
     """A server with two ports in memory that are linked, and emulated clients."""
     with LocalServer(emu=True) as server:
         yield server
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """A folder in memory that all users may enter: dnsmasq waits for its disk at each lease."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.fixture
