@@ -3,7 +3,7 @@
 //! Nothing here is called while traffic runs.
 
 use super::StatefulEngine;
-use super::flow_entry::FlowFlags;
+use super::dispatch::FlowFlags;
 use super::run::place;
 use crate::template::Side;
 

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::clients::Tuple;
-use super::flow_entry::FlowFlags;
+use super::dispatch::FlowFlags;
 use super::open::FlowOpener;
 use super::{RunIndex, StatefulEngine};
 use crate::flow::FlowIndex;

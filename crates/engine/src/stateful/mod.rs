@@ -7,12 +7,12 @@
 //! | a profile that runs | `run` |
 //! | who begins flows, from which port | `clients` |
 //! | how fast | `pace` |
-//! | frames that arrive | `rx` |
+//! | frames that arrive, and whose they are | `rx` |
+//! | those of no flow: who serves them | `accept` |
 //! | what they will need, read beforehand | `look_ahead` |
 //! | flows that only wait | `time_wait` |
-//! | what is known of a flow | `flow_entry` |
-//! | flows at work | `dispatch` |
-//! | flows that clients begin | `open` |
+//! | flows at work, and what is known of each | `dispatch` |
+//! | flows that begin, and those that end | `open`, `close` |
 //! | flows that programs make | `exec_template` |
 //! | whose clients may be nobody | `half_open` |
 //! | what the flow table counts | `counters` |
@@ -22,13 +22,14 @@
 //! | where clients' frames go, by their address | `topology` |
 //! | what can be seen of flows | `records` |
 
+mod accept;
 mod audit;
 mod clients;
+mod close;
 mod counters;
 mod dispatch;
 mod exec_template;
 mod filters;
-mod flow_entry;
 mod half_open;
 mod look_ahead;
 pub mod memory;
@@ -57,11 +58,10 @@ use crate::transmit::{PortIndex, TxQueues};
 pub use audit::Holdings;
 use clients::Terms;
 pub use counters::FlowTableCounters;
-use dispatch::Sent;
+use dispatch::{FlowEntry, Sent};
 use exec_template::Executions;
 use filters::DisabledClients;
 pub use filters::{Blocklist, IGNORED_MAX};
-use flow_entry::FlowEntry;
 use half_open::HalfOpen;
 use look_ahead::WOKEN_AHEAD;
 pub use messages::{

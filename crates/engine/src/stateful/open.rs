@@ -1,13 +1,15 @@
-//! Clients that begin flows: by their rate, and because a program of theirs says so.
+//! Flows that begin: the place of each, and those of clients, by their rate and because a program
+//! of theirs says so.
 
 use std::net::Ipv6Addr;
 
 use super::clients::Tuple;
-use super::dispatch::FlowSpec;
+use super::dispatch::{FlowEntry, FlowFlags, context};
+use super::run::place;
 use super::{RunIndex, StatefulEngine};
 use crate::app::Transport;
 use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, PrefixIndex, Protocol};
-use crate::session::{LinkAddresses, Session};
+use crate::session::{FlowContext, LinkAddresses, Session};
 use crate::template::{Ipv6Prefixes, Side, TemplateIndex};
 use crate::time::Nanos;
 use crate::transmit::{PortIndex, TxQueues};
@@ -24,6 +26,21 @@ pub(super) struct FlowOpener {
     pub(super) template: TemplateIndex,
     /// A program asked for it.
     pub(super) is_executed: bool,
+}
+
+/// A flow that is to be made.
+pub(super) struct FlowSpec {
+    pub(super) run: RunIndex,
+    pub(super) template: TemplateIndex,
+    pub(super) side: Side,
+    /// The clients that it belongs to, in its run.
+    pub(super) clients: u32,
+    /// A program asked for it.
+    pub(super) is_executed: bool,
+    /// Its key; the number of its prefixes may be [`PrefixIndex::UNKNOWN`].
+    pub(super) key: FlowKey,
+    /// Our address and the other, whose prefixes it has; `None` for IPv4.
+    pub(super) network: Option<(Ipv6Addr, Ipv6Addr)>,
 }
 
 impl StatefulEngine {
@@ -161,6 +178,63 @@ impl StatefulEngine {
         let run = self.runs[usize::from(run.0)].as_ref()?;
         let tunables = &run.profile.template(template).client.tunables;
         tunables.ipv6.then(|| ends(&tunables.prefixes))
+    }
+
+    /// Makes a flow by `make`, and a place for it; `None` when there are too many.
+    pub(super) fn make(
+        &mut self,
+        now: Nanos,
+        new: FlowSpec,
+        make: impl FnOnce(&mut FlowContext<'_>, FlowKey) -> Session,
+    ) -> Option<FlowIndex> {
+        let (template, side) = (new.template, new.side);
+        let Some(key) = self.room_for(now, &new) else {
+            self.count_overflow(side);
+            return None;
+        };
+        let info = self.ports[usize::from(key.port)].as_ref();
+        let info = info.expect("who makes flows has a port");
+        let run = self.runs[usize::from(new.run.0)].as_mut();
+        let run = run.expect("who makes flows runs");
+        let whose = (template, side);
+        let mut cx = context(now, run, whose, info, &mut self.pools, &mut self.rng);
+        let session = make(&mut cx, key);
+        let mut entry = FlowEntry::new(now, session, new.run, whose, new.clients);
+        entry.set(FlowFlags::Executed, new.is_executed);
+        entry.set(FlowFlags::HalfOpen, side == Side::Server);
+        let index = self.flows.insert(entry).ok()?;
+        let has_place = self.table.insert(key.packed(), index);
+        debug_assert!(has_place, "the table has room for all flows");
+        if side == Side::Server {
+            self.half_open.enter();
+        }
+        let group = run.profile.template(template).group;
+        run.groups[usize::from(group)][place(side)].active += 1;
+        run.flows += 1;
+        Some(index)
+    }
+
+    /// The key of a flow that is to be made, with its prefixes held; `None` when there are too
+    /// many of either.
+    fn room_for(&mut self, now: Nanos, new: &FlowSpec) -> Option<FlowKey> {
+        self.make_room(now, new.side);
+        if self.flows() == self.flows.len_max() {
+            return None;
+        }
+        let mut key = new.key;
+        if let Some((ours, others)) = new.network {
+            key.prefixes = Some(self.pools.prefixes.hold(ours, others)?);
+        }
+        Some(key)
+    }
+
+    pub(super) fn count_overflow(&mut self, side: Side) {
+        let counters = &mut self.counters[place(side)];
+        counters.err_flow_overflow += 1;
+        match side {
+            Side::Client => counters.err_c_nf_throttled += 1,
+            Side::Server => counters.err_s_nf_throttled += 1,
+        }
     }
 }
 

@@ -5,8 +5,8 @@
 //! then stays. So does one from the beginning whose program has something left to do, or who did not
 //! come last.
 
-use super::dispatch::LINGER;
-use super::flow_entry::{FlowEntry, FlowFlags};
+use super::close::LINGER;
+use super::dispatch::{FlowEntry, FlowFlags};
 use super::look_ahead::WOKEN_AHEAD;
 use super::run::{Run, place};
 use super::{RUNS_MAX, RunIndex, StatefulEngine, WOKEN_PER_TURN};
