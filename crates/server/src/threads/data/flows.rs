@@ -12,8 +12,7 @@ use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
 
 use super::publisher::FlowPublisher;
-use super::rx_port::FlowRxPort;
-use super::rx_queue::FlowRx;
+use super::rx_port::{FlowRx, FlowRxPort};
 use super::tx_queues::Queues;
 use crate::control::worker_command::{FlowCommand, FlowReport};
 use crate::counters::{ArrivalBlock, CoreBlock, ReceiveBlock};

@@ -7,7 +7,6 @@ mod flows;
 mod messages;
 mod publisher;
 mod rx_port;
-mod rx_queue;
 mod tx_queues;
 
 use std::collections::VecDeque;
@@ -28,7 +27,7 @@ use crate::threads::clock::Clock;
 use crate::threads::mailbox::WorkerEnd;
 pub use flows::{FlowLinks, FlowState};
 pub use messages::{Report, WorkerCommand};
-pub use rx_queue::{FlowRx, RxQueues};
+pub use rx_port::{FlowRx, RxQueues};
 use tx_queues::Queues;
 
 /// Busy threads publish what they sent once in so many turns; idle ones before they wait.
