@@ -424,4 +424,9 @@ impl StatefulEngine {
     pub fn flows(&self) -> usize {
         self.flows.len() + self.time_wait.len()
     }
+
+    /// Those of them that are kept in the few bytes of TIME-WAIT, see [`memory::end_in_time_wait`].
+    pub fn flows_in_time_wait(&self) -> usize {
+        self.time_wait.len()
+    }
 }

@@ -46,6 +46,7 @@ fn flows_in_time_wait_are_seen_and_hold_nothing_else() {
         .filter(|record| record.tcp.state == TcpState::TimeWait)
         .collect();
     assert!((490..=500).contains(&waiting.len()), "{}", waiting.len());
+    assert_eq!(world.engine.flows_in_time_wait(), waiting.len());
     for record in waiting {
         assert_eq!((record.tcp.round_trip_us, record.remote.port()), (0, 80));
         assert!(record.duration <= SECOND / 2 && record.heard_ago_ms <= 500);

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use allosaur_engine::app::ProgramCommand as Step;
-use allosaur_engine::stateful::GroupCounters;
+use allosaur_engine::stateful::{GroupCounters, memory};
 use allosaur_engine::template::Tunable;
 use allosaur_engine::time::SECOND;
 use serde::Serialize;
@@ -34,6 +34,8 @@ pub struct Holding {
     pub bytes: u64,
     /// The same for one end.
     pub bytes_per_end: f64,
+    /// Memory of an end in TIME-WAIT, by the sizes of its parts.
+    pub bytes_per_time_wait_end: u64,
     /// Memory of the process before: table, rings and all.
     pub bytes_before: u64,
     /// How much of a core they take while they do nothing.
@@ -87,10 +89,12 @@ pub fn run(ends: u64, keepalive: bool, seconds: f64) -> Result<Holding, HoldingE
     let ran_ns = running_ns()
         .zip(from_running_ns)
         .map(|(to, from)| to - from);
+    let parts = memory::end_in_time_wait();
     Ok(Holding {
         ends,
         bytes,
         bytes_per_end: bytes as f64 / ends as f64,
+        bytes_per_time_wait_end: parts.iter().map(|(_, bytes)| *bytes as u64).sum(),
         bytes_before,
         core_share: ran_ns.ok_or(HoldingError::Untold)? as f64 / passed_ns as f64,
         frames,

@@ -117,10 +117,10 @@ pub fn simulate(prepared: &Prepared, plan: &Plan, watch: impl LinkWatch) -> Outc
     let mut world = World::new(&plan.settings, watch);
     world.start(&prepared.profile, plan.factor, plan.duration);
     let is_over = world.run_until(plan.duration.unwrap_or(0).saturating_add(plan.patience));
-    let left = world.flows();
+    let (left, in_time_wait) = (world.flows(), world.flows_in_time_wait());
     if !is_over {
         world.cut();
         world.run_until(world.passed() + CUT);
     }
-    Outcome::of(&world, prepared, plan, left)
+    Outcome::of(&world, prepared, plan, [left, in_time_wait])
 }

@@ -21,6 +21,8 @@ pub struct SideOutcome {
     pub flows: u64,
     /// Flows that were still there at the end of patience.
     pub left: u64,
+    /// Those of them that were in TIME-WAIT.
+    pub left_in_time_wait: u64,
     /// Flows that were reset by either side.
     pub reset: u64,
     /// Flows that were refused, or given up for silence.
@@ -78,18 +80,20 @@ pub struct Outcome {
 
 impl Outcome {
     /// Reads a world that has stopped. `left` are the flows that there were before they were cut
-    /// off.
+    /// off, and those of them in TIME-WAIT.
     pub(super) fn of<W: LinkWatch>(
         world: &World<W>,
         prepared: &Prepared,
         plan: &Plan,
-        left: [usize; 2],
+        left: [[usize; 2]; 2],
     ) -> Outcome {
         let totals = world.totals(prepared.profile.groups().len());
         let tables = world.flow_tables();
         let duration_s = seconds(world.passed());
-        let side =
-            |place: usize| SideOutcome::of(&totals[place], &tables[place], left[place], duration_s);
+        let side = |place: usize| {
+            let left = left.map(|sides| sides[place]);
+            SideOutcome::of(&totals[place], &tables[place], left, duration_s)
+        };
         let [link_to_client, link_to_server] = world.links();
         let (client, server) = (side(0), side(1));
         Outcome {
@@ -139,7 +143,7 @@ impl SideOutcome {
     fn of(
         group: &GroupCounters,
         table: &FlowTableCounters,
-        left: usize,
+        [left, in_time_wait]: [usize; 2],
         duration_s: f64,
     ) -> SideOutcome {
         let (tcp, udp) = (&group.flows.tcp, &group.flows.udp);
@@ -149,6 +153,7 @@ impl SideOutcome {
         SideOutcome {
             flows: tcp.connattempt + tcp.accepts + udp.connects + udp.accepts,
             left: left as u64,
+            left_in_time_wait: in_time_wait as u64,
             reset: tcp.drops - silent,
             given_up: tcp.conndrops + silent + udp.keepdrops,
             sent_bytes: tcp.sndbyte + udp.sndbyte,

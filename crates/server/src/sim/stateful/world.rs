@@ -233,7 +233,16 @@ impl<W: LinkWatch> World<W> {
     /// Flows of clients and of servers that there are, those that only swallow stragglers among
     /// them.
     pub fn flows(&self) -> [usize; 2] {
-        let count = |hosts: &Vec<Host>| hosts.iter().map(|host| host.engine.flows()).sum();
+        self.count(StatefulEngine::flows)
+    }
+
+    /// Those of them that are in TIME-WAIT.
+    pub fn flows_in_time_wait(&self) -> [usize; 2] {
+        self.count(StatefulEngine::flows_in_time_wait)
+    }
+
+    fn count(&self, of: impl Fn(&StatefulEngine) -> usize) -> [usize; 2] {
+        let count = |hosts: &Vec<Host>| hosts.iter().map(|host| of(&host.engine)).sum();
         [count(&self.sides[0]), count(&self.sides[1])]
     }
 
