@@ -24,11 +24,12 @@ COSTS = _costs.Costs(
     udp_flow_ns=3_000.0,
     udp_packet_ns=400.0,
     bytes_per_end=250.0,
+    bytes_per_time_wait_end=60.0,
     base_bytes=20e6,
     packet_ns={"constant": 2.0, "large": 2.0, "variable": 16.0, "imix": 30.0},
 )
-#: Forty packets a flow, and each is open for a second at the client.
-FLOWS = _load.Load("flow", 1.0, _load.Direction(15, 1_200), _load.Direction(25, 35_000), 1.0, 0.0, 254)
+#: Forty packets a flow, and each is there for a second at the client, half of it in TIME-WAIT.
+FLOWS = _load.Load("flow", 1.0, _load.Direction(15, 1_200), _load.Direction(25, 35_000), 1.0, 0.0, 0.5, 254)
 MACHINE = _plan.Machine(cores=4, memory_bytes=8e9, ports=2, nic_bps=100e9, headroom=0.2)
 MEASURED = COSTS.to_json()
 
@@ -70,9 +71,14 @@ def test_what_a_plan_takes() -> None:
     assert found.unit_ns == 22_000.0
     assert found.busy_cores == pytest.approx(2.2)
     assert (found.cores, found.ports, found.queues) == (3, 2, 3)
-    assert found.ends == 100_000
-    assert found.memory_bytes == pytest.approx(20e6 + 25e6)
+    assert (found.open_ends, found.time_wait_ends, found.ends) == (50_000, 50_000, 100_000)
+    assert found.memory_bytes == pytest.approx(20e6 + 12.5e6 + 3e6)
     assert found.bits_to_clients == pytest.approx(100_000 * 8 * (35_000 + 25 * 20))
+
+
+def test_ends_in_time_wait_count_as_open_ones_where_nothing_says_what_they_take() -> None:
+    costs = replace(COSTS, bytes_per_time_wait_end=None)
+    assert _plan.made(100_000, FLOWS, costs, MACHINE).memory_bytes == pytest.approx(20e6 + 25e6)
 
 
 def test_cores_are_shared_out_over_pairs_of_ports() -> None:
@@ -155,6 +161,8 @@ def test_costs_come_back_from_a_file(tmp_path: Path) -> None:
     # Nobody asks for what this load does not need.
     tcp = {name: value for name, value in MEASURED.items() if "udp" not in name and name != "packet_ns"}
     assert _costs.read(written(tmp_path, tcp), FLOWS).udp_flow_ns is None
+    tcp.pop("bytes_per_time_wait_end")
+    assert _costs.read(written(tmp_path, tcp), FLOWS).bytes_per_time_wait_end is None
 
 
 @pytest.mark.parametrize(
@@ -165,6 +173,7 @@ def test_costs_come_back_from_a_file(tmp_path: Path) -> None:
         ({"measured": 5}, "no object"),
         ({**MEASURED, "short_flow_ns": None}, "short_flow_ns: missing"),
         ({**MEASURED, "short_flow_ns": "fast"}, "short_flow_ns: 'fast' is not a number above zero"),
+        ({**MEASURED, "bytes_per_time_wait_end": "few"}, "bytes_per_time_wait_end: 'few' is not a number"),
         ({**MEASURED, "bytes_per_end": 0}, "bytes_per_end: 0 is not a number above zero"),
         ({**MEASURED, "base_bytes": True}, "base_bytes: True is not a number above zero"),
     ],
@@ -195,7 +204,10 @@ def test_a_plan_of_flows(allosaur: Any, tmp_path: Path) -> None:
     assert needed["rate"] == 10_000
     # Fifteen packets to the server and twenty-five back, each connection a second in TIME-WAIT.
     assert needed["pps"] == pytest.approx(400_000)
-    assert needed["open_ends"] == pytest.approx(10_000, rel=0.05)
+    assert needed["time_wait_ends"] == pytest.approx(10_000, rel=0.05)
+    assert needed["open_ends"] < 200
+    waiting_bytes = needed["time_wait_ends"] * COSTS.bytes_per_time_wait_end
+    assert needed["memory_bytes"] == pytest.approx(20e6 + needed["open_ends"] * 250 + waiting_bytes)
     assert needed["cpu_ns"] == pytest.approx(6_000 + 32 * 500)
     assert (needed["cores"], needed["ports"], result["first_limit"]) == (1, 2, "ports")
     assert [one["name"] for one in needed["limits"]][:2] == ["ports", "cores"]
@@ -234,7 +246,8 @@ def test_a_plan_is_measured_and_checked(allosaur: Any, tmp_path: Path) -> None:
     assert ended.code in (0, 1), ended
     result = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))
     assert result["ok"] == (ended.code == 0)
-    assert set(result["measured"]) == {"udp_flow_ns", "udp_packet_ns", "bytes_per_end", "base_bytes"}
+    memory = {"bytes_per_end", "bytes_per_time_wait_end", "base_bytes"}
+    assert set(result["measured"]) == {"udp_flow_ns", "udp_packet_ns", *memory}
     check = result["check"]
     assert check["used_cpu"] > 0
     assert check["error"] == pytest.approx(check["predicted_cpu"] / check["used_cpu"] - 1)

@@ -94,7 +94,9 @@ def text(
         ["queues of a port", f"{plan.queues:,}", "each way"],
     ]
     if flows:
-        takes.append(["memory", f"{plan.memory_bytes / 1e6:,.0f} MB", f"{plan.ends:,.0f} open ends"])
+        kinds = ((plan.open_ends, "open ends"), (plan.time_wait_ends, "ends in TIME-WAIT"))
+        ends = ", ".join(f"{count:,.0f} {kind}" for count, kind in kinds if count)
+        takes.append(["memory", f"{plan.memory_bytes / 1e6:,.0f} MB", ends])
     limits = [
         [
             one.name,
@@ -129,12 +131,12 @@ def assumptions(load: _load.Load, costs: _costs.Costs, plan: _plan.Plan) -> list
             f"a flow of the profile has {load.to_servers.packets:,.1f} packets to servers and "
             f"{load.to_clients.packets:,.1f} to clients, as the simulator counts them without loss",
             "clients and servers are both on this machine; who has one side only needs less",
-            f"an end is open for {load.client_ends:.2f} s at the client and {load.server_ends:.2f} s at the "
-            "server, TIME-WAIT included",
+            f"an end is there for {load.client_ends:.2f} s at the client and {load.server_ends:.2f} s at the "
+            f"server, {load.time_wait_ends:.2f} s of both in TIME-WAIT",
             "memory ports: what a kernel or a card takes for a packet comes on top, as loss does",
         ]
         if max(load.client_ends, load.server_ends) >= _load.SECONDS * 0.95:
-            lines.append("ends that are open for longer than a minute: the simulator looked no further")
+            lines.append("ends that are there for longer than a minute: the simulator looked no further")
         if plan.ends > _plan.FLOWS_USUAL / 2:
             lines.append(f"`flows_max` in the server's configuration is {2 * math.ceil(plan.ends):,}")
     else:

@@ -30,6 +30,7 @@ _LARGE_BYTES, _IMIX_BYTES = 1518, (7 * 64 + 4 * 594 + 1518) / 12
 
 
 _OF_MEMORY = ("bytes_per_end", "base_bytes")
+_OPTIONAL = ("bytes_per_time_wait_end",)
 _OF_TCP = ("short_flow_ns", "short_flow_packets", "packet_of_flow_ns")
 _OF_UDP = ("udp_flow_ns", "udp_packet_ns")
 
@@ -49,6 +50,8 @@ class Costs:
     """Each further packet of it, both ends."""
     bytes_per_end: float | None = None
     """Memory of an open end."""
+    bytes_per_time_wait_end: float | None = None
+    """Of one in TIME-WAIT; without it, as of an open one."""
     base_bytes: float | None = None
     """Memory of a server without flows."""
     packet_ns: Mapping[str, float] = field(default_factory=dict)
@@ -84,6 +87,12 @@ class Costs:
         """Return what a flow or a packet takes of a core."""
         return self.flow_ns(load) if load.unit == "flow" else self.stream_packet_ns(load)
 
+    def flow_bytes(self, load: Load) -> float:
+        """Return the memory of the ends that a flow a second has at a time."""
+        open_bytes = self.bytes_per_end or 0.0
+        waiting_bytes = self.bytes_per_time_wait_end or open_bytes
+        return load.open_ends * open_bytes + load.time_wait_ends * waiting_bytes
+
     def to_json(self) -> dict[str, Any]:
         """Return the costs as plain data, as `read` takes them."""
         return {name: value for name, value in asdict(self).items() if value not in (None, {})}
@@ -100,7 +109,11 @@ def measured(load: Load, rtt_s: float, seconds: float, say: Callable[[str], None
         found |= _udp(seconds, say)
     say(f"{_ENDS:,} open ends")
     memory, _ = _bench("--flows", str(_ENDS), "--seconds", "0.1")
-    costs = Costs(bytes_per_end=memory["bytes_per_end"], base_bytes=memory["bytes_before"])
+    costs = Costs(
+        bytes_per_end=memory["bytes_per_end"],
+        bytes_per_time_wait_end=memory["bytes_per_time_wait_end"],
+        base_bytes=memory["bytes_before"],
+    )
     return replace(costs, **found)
 
 
@@ -179,6 +192,7 @@ def read(path: Path, load: Load) -> Costs:
     if load.unit == "flow":
         names = [
             *_OF_MEMORY,
+            *(name for name in _OPTIONAL if name in found),
             *(_OF_TCP if load.udp_share < 1 else ()),
             *(_OF_UDP if load.udp_share > 0 else ()),
         ]
@@ -216,5 +230,7 @@ def told(costs: Costs) -> list[str]:
             f"further packet {costs.udp_packet_ns:.0f} ns"
         )
     if costs.bytes_per_end:
-        lines.append(f"an open end takes {costs.bytes_per_end:.0f} bytes")
+        waiting = costs.bytes_per_time_wait_end
+        also = f", one in TIME-WAIT {waiting:.0f}" if waiting else ""
+        lines.append(f"an open end takes {costs.bytes_per_end:.0f} bytes{also}")
     return lines + [f"a packet ({case}) takes {ns:.1f} ns" for case, ns in costs.packet_ns.items()]

@@ -27,7 +27,7 @@ PORTS_OF_ADDRESS = 64_512
 """1024 to 65535."""
 _FLOWS = 300
 SECONDS = 60.0
-"""Of virtual time; flows that live longer count as open until then."""
+"""Of virtual time; flows that live longer count until then."""
 _PACKETS_MAX = 500_000
 _PATIENCE_S = 60.0
 _RANDOM = "random"
@@ -58,8 +58,10 @@ class Load:
     to_servers: Direction
     to_clients: Direction = Direction()
     client_ends: float = 0.0
-    """Ends that are open at a time for each flow a second: how long one is open, in seconds."""
+    """Ends at a time for each flow a second: how long one is there, in seconds."""
     server_ends: float = 0.0
+    time_wait_ends: float = 0.0
+    """The part of both in which an end is in TIME-WAIT, and takes few bytes."""
     client_addresses: int = 0
     udp_share: float = 0.0
     """The part of flows that are UDP."""
@@ -86,8 +88,13 @@ class Load:
 
     @property
     def ends(self) -> float:
-        """Open ends at a time for each flow a second, of both sides."""
+        """Ends at a time for each flow a second, of both sides."""
         return self.client_ends + self.server_ends
+
+    @property
+    def open_ends(self) -> float:
+        """Those of them that are not in TIME-WAIT."""
+        return self.ends - self.time_wait_ends
 
 
 def of_flows(path: Path, tunables: Mapping[str, Any], rtt_s: float) -> Load:
@@ -115,16 +122,20 @@ def simulated(profile: ASTFProfile | ASTFProfileLight, path: Path, rtt_s: float)
         is_over = all(template.get("limit") and not template.get("cont") for template in begin)
         if is_over or flows < len(begin):
             # So few flows show no steady state: each counts as open as long as the longest.
-            return _mean(one, rate, addresses, [one["seconds"]] * 2)
+            return _mean(one, rate, addresses, [one["seconds"]] * 2, 0.0)
         many = ["--duration", f"{SECONDS!r}", "--multiplier", f"{flows / SECONDS / rate!r}"]
         outcome = _simulate([*words, *many, "--patience", "0.000001"], path)
     begun = max(outcome["client"]["flows"], 1)
-    # By Little's law: the flows that are open, by those that open in a second.
-    open_s = [outcome[side]["left"] / begun * SECONDS for side in ("client", "server")]
-    return _mean(outcome, rate, addresses, open_s)
+    # By Little's law: the flows that are there, by those that open in a second.
+    sides = [outcome[side] for side in ("client", "server")]
+    there_s = [side["left"] / begun * SECONDS for side in sides]
+    waiting_s = sum(side["left_in_time_wait"] for side in sides) / begun * SECONDS
+    return _mean(outcome, rate, addresses, there_s, waiting_s)
 
 
-def _mean(outcome: Mapping[str, Any], rate: float, addresses: int, open_s: Sequence[float]) -> Load:
+def _mean(
+    outcome: Mapping[str, Any], rate: float, addresses: int, there_s: Sequence[float], waiting_s: float
+) -> Load:
     flows = outcome["client"]["flows"]
     if not flows:
         raise bad_input(
@@ -141,7 +152,7 @@ def _mean(outcome: Mapping[str, Any], rate: float, addresses: int, open_s: Seque
     udp_packets = sum(side["udps_sndpkt"] for side in sides) / udp_flows if udp_flows else 0.0
     return Load(
         "flow",
-        *(rate, ways[0], ways[1], open_s[0], open_s[1], addresses),
+        *(rate, ways[0], ways[1], there_s[0], there_s[1], waiting_s, addresses),
         udp_share=udp_flows / flows,
         udp_packets=udp_packets,
     )

@@ -12,7 +12,7 @@ from allosaur.cli.plan._costs import Costs
 from allosaur.cli.plan._load import PORTS_OF_ADDRESS, Load
 
 FLOWS_MAX = 67_108_864
-"""Open ends that a server takes at most, by `flows_max` of its configuration."""
+"""Ends that a server takes at most, by `flows_max` of its configuration."""
 FLOWS_USUAL = 2_097_152
 
 
@@ -56,7 +56,8 @@ class Plan:
     """A second at layer 1."""
     bits_to_clients: float
     packets: float
-    ends: float
+    open_ends: float
+    time_wait_ends: float
     memory_bytes: float
     limits: tuple[Limit, ...]
     """Of this machine, the one that comes first first."""
@@ -65,6 +66,11 @@ class Plan:
     def first(self) -> Limit:
         """What limits first."""
         return self.limits[0]
+
+    @property
+    def ends(self) -> float:
+        """Ends of flows at a time, which the flow table has places for."""
+        return self.open_ends + self.time_wait_ends
 
     def to_json(self, of_rate: Callable[[float], float]) -> dict[str, Any]:
         """Return the plan as plain data; `of_rate` turns flows or packets a second into the target's unit."""
@@ -78,7 +84,8 @@ class Plan:
             "bps_l1_to_servers": self.bits_to_servers,
             "bps_l1_to_clients": self.bits_to_clients,
             "pps": self.packets,
-            "open_ends": self.ends,
+            "open_ends": self.open_ends,
+            "time_wait_ends": self.time_wait_ends,
             "memory_bytes": self.memory_bytes,
             "limits": [
                 {
@@ -111,7 +118,6 @@ def made(rate: float, load: Load, costs: Costs, machine: Machine) -> Plan:
     # Ports of flows are pairs: clients on the one, servers on the other.
     step = 2 if load.unit == "flow" else 1
     groups = max(math.ceil(rate * load.heavier.bits(1) / machine.nic_bps), 1)
-    ends = rate * load.ends
     return Plan(
         rate=rate,
         unit_ns=ns,
@@ -122,8 +128,9 @@ def made(rate: float, load: Load, costs: Costs, machine: Machine) -> Plan:
         bits_to_servers=rate * load.to_servers.bits(1),
         bits_to_clients=rate * load.to_clients.bits(1),
         packets=rate * load.packets,
-        ends=ends,
-        memory_bytes=(costs.base_bytes or 0.0) + ends * (costs.bytes_per_end or 0.0),
+        open_ends=rate * load.open_ends,
+        time_wait_ends=rate * load.time_wait_ends,
+        memory_bytes=(costs.base_bytes or 0.0) + rate * costs.flow_bytes(load),
         limits=tuple(sorted(_limits(load, costs, machine), key=lambda one: one.most)),
     )
 
@@ -138,7 +145,7 @@ def _limits(load: Load, costs: Costs, machine: Machine) -> list[Limit]:
     ]
     if load.ends and costs.bytes_per_end:
         free = max(machine.memory_bytes - (costs.base_bytes or 0.0), 0.0)
-        found.append(Limit("memory", free / costs.bytes_per_end / load.ends, "more memory, or shorter flows"))
+        found.append(Limit("memory", free / costs.flow_bytes(load), "more memory, or shorter flows"))
         found.append(Limit("flow table", FLOWS_MAX / load.ends, "a second server"))
     if load.client_ends:
         tuples = load.client_addresses * PORTS_OF_ADDRESS
