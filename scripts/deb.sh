@@ -95,7 +95,7 @@ cp "$work/wheel/$info"/{METADATA,WHEEL} "$packages/$info"
 find "$packages" -name __pycache__ -prune -exec rm -r {} +
 private=/usr/lib/allosaur/python
 PYTHONPATH="$work/wheel" "$python" scripts/bundle.py "$tree$private" >"$tree/usr/share/doc/allosaur/bundled.txt"
-for command in allosaur t-rex-64 trex-console astf-sim ndr; do
+for command in allosaur t-rex-64 trex-console astf-sim emu-sim ndr; do
     mkdir -p "$tree/usr/bin"
     sed "1s|.*|#!/usr/bin/python3|; s|^import sys\$|import sys\n\nsys.path.insert(0, \"$private\")|" \
         "$scripts/$command" >"$tree/usr/bin/$command"

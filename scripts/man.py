@@ -17,7 +17,7 @@ from typing import Any
 
 from allosaur.cli import _parser
 from allosaur.cli.commands import COMMANDS
-from allosaur.cli.trex import _astf_sim, _console, _ndr, _options
+from allosaur.cli.trex import _astf_sim, _console, _emu_sim, _ndr, _options
 from argparse_manpage.manpage import Manpage
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guide" / "command-line.md"
@@ -41,6 +41,9 @@ def pages() -> dict[str, str]:
             made[f"allosaur-{name}"] = _page(f"allosaur-{name}", parser, summaries[name], {})
     made["trex-console"] = _page(
         "trex-console", _console._parser(), "console with TRex's commands and options", {}
+    )
+    made["emu-sim"] = _page(
+        "emu-sim", _emu_sim.parser(), "simulation of emulated clients, by TRex's options", {}
     )
     made["astf-sim"] = _page(
         "astf-sim", _astf_sim._parser(), "simulator of stateful profiles, by TRex's options", {}

@@ -12,6 +12,7 @@ import pytest
 from allosaur import EMUClient, EMUNamespaceKey, EMUProfile
 from allosaur.cli import _format, _shipped
 from allosaur.cli._main import main
+from allosaur.cli.trex._emu_sim import main as emu_sim
 from allosaur.server import LocalServer
 
 PROFILES = Path(_shipped.__file__).parents[1] / "profiles" / "emulation"
@@ -205,6 +206,35 @@ def test_leases_come_from_the_shipped_server(emu: Emu, client: EMUClient) -> Non
         if all(one["ipv4"].startswith("16.0.0.") for one in clients):
             return
     pytest.fail(f"not all of 20 hosts have an address: {clients}")
+
+
+def test_a_simulation_writes_packets_requests_and_counters(
+    allosaur: Any,
+    binary: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from scapy.all import ARP, rdpcap
+
+    result = allosaur(
+        "sim", "ping_hosts", "-t", "clients=3", "-d", "0.5", "-o", "hosts.pcap", "--json"
+    ).json()
+    asked = [one["method"] for one in result["requests"]]
+    assert asked[-1] == "ctx_client_add" and "api_h" not in str(result["requests"])
+    added = [one["params"]["clients"] for one in result["requests"] if one["method"] == "ctx_client_add"]
+    assert [len(clients) for clients in added] == [3, 3]
+    packets = rdpcap(str(tmp_path / "hosts.pcap"))
+    assert len(packets) == result["packets"] >= 12 and all(ARP in packet for packet in packets)
+    assert result["counters"]["parser"]["arpPkts"] > 0 and result["lost_packets"] == 0
+    allosaur("sim", "ping_hosts", "-m", "5").refused("emulated clients have no traffic")
+    monkeypatch.chdir(tmp_path)
+    assert emu_sim(["-f", "arp_hosts", "-d", "0.2", "-j", "debug.json"]) == 0
+    assert (tmp_path / "emu_out.pcap").stat().st_size > 1_000
+    debug = json.loads((tmp_path / "debug.json").read_text(encoding="utf-8"))
+    assert debug["mode"] == "emulation" and debug["packets"] > 0
+    assert emu_sim(["-f", "imix"]) == 2
+    assert emu_sim(["--help"]) == 0 and "-j JSON" in capsys.readouterr().out
 
 
 def _written(path: Path, text: str) -> str:

@@ -142,7 +142,7 @@ def system(
 def test_commands_find_each_other(system: System) -> None:
     told = system.run("allosaur version")
     assert "server binary: /usr/bin/allosaur-server" in told
-    for command in ("t-rex-64", "trex-console", "astf-sim", "ndr", "allosaur-server"):
+    for command in ("t-rex-64", "trex-console", "astf-sim", "emu-sim", "ndr", "allosaur-server"):
         assert "usage" in system.run(f"{command} --help").lower()
     assert "OK" in system.run("allosaur doctor --for memory")
     system.run("python3 -c 'import trex.stl.api, trex.astf.api, trex_stl_lib.api, allosaur'")

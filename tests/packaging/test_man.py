@@ -45,7 +45,7 @@ def test_every_command_has_a_page_with_every_option(pages: Path) -> None:
 def test_names_of_trex_have_pages_too(pages: Path) -> None:
     text = (pages / "t-rex-64.1").read_text(encoding="utf-8")
     assert r"\fB\-\-astf\-server\-only\fR" in text
-    assert {"trex-console.1", "astf-sim.1"} <= {page.name for page in pages.iterdir()}
+    assert {"trex-console.1", "astf-sim.1", "emu-sim.1"} <= {page.name for page in pages.iterdir()}
 
 
 def test_exit_codes_are_those_of_the_guide(pages: Path) -> None:

@@ -15,7 +15,7 @@ COMMANDS = Path(sys.executable).parent
 
 
 @pytest.mark.parametrize(
-    "command", ["allosaur", "allosaur-server", "t-rex-64", "trex-console", "astf-sim", "ndr"]
+    "command", ["allosaur", "allosaur-server", "t-rex-64", "trex-console", "astf-sim", "emu-sim", "ndr"]
 )
 def test_commands_are_beside_python(command: str) -> None:
     path = COMMANDS / command

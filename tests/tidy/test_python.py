@@ -65,7 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur.streams", "allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"),
     },
     "allosaur.cli.top": {"allosaur", "allosaur.cli"},
-    "allosaur.cli.emulation": {"allosaur", "allosaur.server", "allosaur.cli"},
+    "allosaur.cli.emulation": {"allosaur", "allosaur.packets", "allosaur.server", "allosaur.cli"},
     "allosaur.cli.console": {
         *("allosaur", "allosaur.api", "allosaur.emulation"),
         *("allosaur.cli", "allosaur.cli.top", "allosaur.cli.emulation"),

@@ -19,8 +19,8 @@ _NO_TRAFFIC = {
     "get_tpg_conf": "a list of tags for tagged packet groups, which are not in Allosaur yet",
 }
 """The function of a file that is no profile, and what the file is."""
-_EMULATION = "EMUProfile"
-"""What every profile of emulated clients makes."""
+_EMULATION, _THEIR_EMULATION = "EMUProfile", "trex.emu"
+"""What every profile of emulated clients makes, and where those for TRex have it from."""
 _TOPOLOGY_KEYS = {"vifs", "gws"}
 _METHODS = {"get_profile": True, "get_streams": False}
 """The method of what register() returns, and whether it makes a stateful profile."""
@@ -55,7 +55,13 @@ def is_emulation(path: Path) -> bool:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError):
         return False
-    return any(isinstance(node, ast.Name) and node.id == _EMULATION for node in ast.walk(tree))
+    return any(_is_of_emulation(node) for node in ast.walk(tree))
+
+
+def _is_of_emulation(node: ast.AST) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return (node.module or "").startswith(_THEIR_EMULATION)
+    return isinstance(node, ast.Name) and node.id == _EMULATION
 
 
 def _yaml(text: str) -> object:

@@ -1,4 +1,4 @@
-"""`allosaur sim`: a profile without a network, in virtual time: its packets, or its flows over a link."""
+"""`allosaur sim`: a profile without a network: its packets or its flows in virtual time, or its hosts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from allosaur.cli import _arguments, _options
 from allosaur.cli._command import Command
 from allosaur.cli._errors import bad_input
-from allosaur.cli._profile_kind import is_stateful
+from allosaur.cli._profile_kind import is_emulation, is_stateful
 
 FAULTS = (
     *("syn-lost", "syn-ack-lost", "syn-refused", "syn-blind-reset", "wrong-port", "reset-middle"),
@@ -23,7 +23,7 @@ class Sim(Command):
     """`allosaur sim`."""
 
     name = "sim"
-    summary = "try a profile without a network, in virtual time: its packets, its flows"
+    summary = "try a profile without a network: its packets, its flows, its emulated clients"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _arguments.profile(parser, nargs="?")
@@ -63,9 +63,13 @@ class Sim(Command):
         _arguments.json_output(parser)
 
     def run(self, options: argparse.Namespace) -> int:
-        """Simulate a profile of streams or of flows."""
+        """Simulate a profile of streams, of flows or of emulated clients."""
         if (options.profile is None) == (options.commands is None):
             raise bad_input("give one of both: a PROFILE, or --commands FILE")
+        if options.commands is None and is_emulation(Path(options.profile)):
+            from allosaur.cli.emulation._sim import run as sim_emulation
+
+            return sim_emulation(options)
         if options.commands is None and (options.stateful or is_stateful(Path(options.profile))):
             from allosaur.cli.flows._sim import run as sim_flows
 
