@@ -52,7 +52,8 @@ class DataCounter:
         """
         if not verbose:
             return dict(self.values(zero=zero, mask=cnt_filter))
-        return self._described(self.values(), table_regex, cnt_filter, zero)
+        meta = self._meanings()  # asked first, as TRex's client does
+        return _described(meta, self.values(), table_regex, cnt_filter, zero)
 
     def get_sums(self, c_keys: Sequence[EMUClientKey], zero: bool = True) -> dict[str, Any]:
         """The counters of several clients by table, each the sum of all, with what it means.
@@ -71,36 +72,11 @@ class DataCounter:
                 for counter, value in counters.items():
                     table[counter] = table.get(counter, 0) + value
         self.set_add_data(c_key=having[0][0])
-        return self._described(sums, None, None, zero)
-
-    def _described(
-        self,
-        values: dict[str, dict[str, int]],
-        table_regex: str | None,
-        cnt_filter: Sequence[str] | None,
-        zero: bool,
-    ) -> dict[str, Any]:
-        if self.meta is None:
-            self.meta = self.values(meta=True)
-        tables = {}
-        for name, table in self.meta.items():
-            if table_regex is not None and not re.search(table_regex, name):
-                continue
-            counters = [
-                {**counter, "value": values.get(name, {}).get(counter["name"], 0)}
-                for counter in table.get("meta", [])
-                if cnt_filter is None or counter["info"] in cnt_filter
-            ]
-            kept = [counter for counter in counters if zero or counter["value"]]
-            if kept:
-                tables[name] = kept
-        return tables
+        return _described(self._meanings(), sums, None, None, zero)
 
     def table_names(self) -> list[str]:
         """The names of the tables."""
-        if self.meta is None:
-            self.meta = self.values(meta=True)
-        return list(self.meta)
+        return list(self._meanings())
 
     def clear_counters(self) -> Any:
         """Let the counters begin at zero."""
@@ -123,3 +99,31 @@ class DataCounter:
                 for counter in table.get("meta", []):
                     counter["info"] = SEVERITIES.get(counter.get("info"), "UNKNOWN_TYPE")
         return answer
+
+    def _meanings(self) -> dict[str, dict[str, Any]]:
+        if self.meta is None:
+            self.meta = self.values(meta=True)
+        return self.meta
+
+
+def _described(
+    meta: dict[str, dict[str, Any]],
+    values: dict[str, dict[str, int]],
+    table_regex: str | None,
+    cnt_filter: Sequence[str] | None,
+    zero: bool,
+) -> dict[str, Any]:
+    """Counters by table, each with what it means."""
+    tables = {}
+    for name, table in meta.items():
+        if table_regex is not None and not re.search(table_regex, name):
+            continue
+        counters = [
+            {**counter, "value": values.get(name, {}).get(counter["name"], 0)}
+            for counter in table.get("meta", [])
+            if cnt_filter is None or counter["info"] in cnt_filter
+        ]
+        kept = [counter for counter in counters if zero or counter["value"]]
+        if kept:
+            tables[name] = kept
+    return tables
