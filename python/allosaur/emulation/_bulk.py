@@ -1,52 +1,55 @@
-"""Clients as JSON text, fast: most of an address is the same as that of the client before.
+"""Clients as JSON text, fast: those with the same keys are one template, filled with the bytes of each.
 
-The bytes of an address are decimal numbers in a list. Of each half of it (all but the last two bytes, and
-those) the text is made once; the values of other keys are made once each while they are the same object.
+The values of keys that are no addresses are made once each while they are the same object.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..rpc import _framing
-from ._profile import EMUClientObj
-from ._values import EMUType
-
-_HEADS_MAX = 4_096
-"""Of so many beginnings of addresses the text is kept; then they are made anew."""
+from ._profile import ADDRESSES, EMUClientObj
 
 
-class _Text(dict[bytes, str]):
-    """The text of bytes, made when it is first wanted."""
+class _Plan(NamedTuple):
+    """How clients with some keys are written: the bytes of the addresses, then the other values."""
 
-    def __missing__(self, data: bytes) -> str:
-        if len(self) > _HEADS_MAX and len(data) > 2:
-            self.clear()
-        text = self[data] = "".join(f"{byte}," for byte in data)
-        return text
-
-
-_HEADS = _Text()
-_TAILS = _Text()
+    addresses: tuple[str, ...]
+    others: tuple[str, ...]
+    template: str
 
 
 def members(clients: Sequence[EMUClientObj]) -> bytes:
     """The member "clients" of the parameters of a request."""
-    others: dict[int, str] = {}
-    texts = [
-        "{" + ",".join([f'"{name}":{_value(value, others)}' for name, value in client.fields.items()]) + "}"
-        for client in clients
-    ]
+    plans: dict[tuple[str, ...], _Plan] = {}
+    known: dict[int, str] = {}
+    texts = []
+    for client in clients:
+        fields = client.fields
+        names = tuple(fields)
+        if names not in plans:
+            plans[names] = _plan(names)
+        addresses, others, template = plans[names]
+        data = b"".join([fields[name]._bytes for name in addresses])
+        if others:
+            texts.append(template % (*data, *[_text(fields[name], known) for name in others]))
+        else:
+            texts.append(template % tuple(data))
     return ('"clients":[' + ",".join(texts) + "]").encode()
 
 
-def _value(value: Any, others: dict[int, str]) -> str:
-    if isinstance(value, EMUType):
-        data = value._bytes
-        return f"[{_HEADS[data[:-2]]}{_TAILS[data[-2:]][:-1]}]"
+def _plan(names: tuple[str, ...]) -> _Plan:
+    addresses = tuple(name for name in names if name in ADDRESSES)
+    others = tuple(name for name in names if name not in ADDRESSES)
+    lists = [f'"{name}":[{",".join(["%d"] * ADDRESSES[name].BYTES_NUM)}]' for name in addresses]
+    template = "{" + ",".join([*lists, *(f'"{name}":%s' for name in others)]) + "}"
+    return _Plan(addresses, others, template)
+
+
+def _text(value: Any, known: dict[int, str]) -> str:
     # Values live as long as their clients, so that their number is theirs alone.
-    text = others.get(id(value))
+    text = known.get(id(value))
     if text is None:
-        text = others[id(value)] = _framing.encode(value).decode()
+        text = known[id(value)] = _framing.encode(value).decode()
     return text

@@ -27,7 +27,7 @@ _NO_TAGS = [0, 0]
 _USUAL_TPID = 0x8100
 
 #: The keys of a client that are addresses.
-_ADDRESSES: dict[str, type[EMUType]] = {
+ADDRESSES: dict[str, type[EMUType]] = {
     **dict.fromkeys(("mac", "ipv4_force_mac", "ipv6_force_mac"), Mac),
     **dict.fromkeys(("ipv4", "ipv4_dg"), Ipv4),
     **dict.fromkeys(("ipv6", "dg_ipv6"), Ipv6),
@@ -45,7 +45,7 @@ def _as_given(value: object) -> object:
 
 #: What makes the value of each key of a client.
 _KINDS: dict[str, Callable[[Any], Any]] = {
-    **_ADDRESSES,
+    **ADDRESSES,
     **dict.fromkeys(("ipv4_mtu", "ipv4_force_dg", "ipv6_force_dg"), _as_given),
     "plugs": _plugs,
 }

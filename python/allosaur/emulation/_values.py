@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 from typing import ClassVar, TypeVar
 
 from .._errors import STLArgumentError, STLError
@@ -14,6 +15,8 @@ from .._errors import STLArgumentError, STLError
 _MAC = re.compile(r"[0-9a-fA-F]{1,2}([:-])[0-9a-fA-F]{1,2}(?:\1[0-9a-fA-F]{1,2}){4}")
 _HOST_PORT = re.compile(r"\[(?P<ipv6>[^\]]*)\]:(?P<port6>.*)|(?P<ipv4>[^:]*):(?P<port4>.*)")
 _PORT_MAX = 0xFFFF
+_TEXTS_MAX = 1_024
+"""So many addresses are remembered by their text: many hosts have one gateway."""
 
 _Self = TypeVar("_Self", bound="EMUType")
 
@@ -67,19 +70,15 @@ class EMUType:
 
     def __getitem__(self: _Self, key: int) -> _Self:
         """The address that comes `key` later, or earlier. Raises ``STLError`` past the last or the first."""
-        number = int.from_bytes(self._bytes, "big") + key
-        moved = self._new()
+        data = self._bytes
+        number = int.from_bytes(data, "big") + key
+        moved = object.__new__(type(self))
         try:
-            moved._bytes = number.to_bytes(self.BYTES_NUM, "big")
+            moved._bytes = number.to_bytes(len(data), "big")
         except OverflowError:
             what = "below the first" if number < 0 else "past the last"
             raise STLError(f"{self.NAME} {self.S()}[{key}] would be {what} address") from None
         return moved
-
-    def _new(self: _Self) -> _Self:
-        """One of the same kind, without its bytes."""
-        kind = type(self)
-        return kind.__new__(kind)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, EMUType) and self._bytes == other._bytes
@@ -132,6 +131,14 @@ class _Ip(EMUType):
     GROUPS: ClassVar[str]
 
     def __init__(self, val: object, mc: bool = False) -> None:
+        self._mc = False
+        # As above: most are lists of bytes, of any address.
+        if type(val) is list and len(val) == self.BYTES_NUM and not mc:
+            try:
+                self._bytes = bytes(val)
+            except (ValueError, TypeError):
+                raise self._refusal(val) from None
+            return
         EMUType.__init__(self, val)
         if not mc and not isinstance(val, _Ip):
             return
@@ -142,13 +149,14 @@ class _Ip(EMUType):
     @property
     def mc(self) -> bool:
         """Whether it must be of a multicast group."""
-        return getattr(self, "_mc", False)
+        return self._mc
 
     def __getitem__(self: _IpSelf, key: int) -> _IpSelf:
         """The address that comes `key` later, or earlier. Raises ``STLError`` past the last or the first."""
         moved = EMUType.__getitem__(self, key)
-        if self.mc:
+        if self._mc:
             return type(self)(moved, mc=True)
+        moved._mc = False
         return moved
 
     @classmethod
@@ -177,7 +185,7 @@ class Ipv4(_Ip):
 
     def _of_text(self, val: str) -> bytes:
         try:
-            return ipaddress.IPv4Address(val).packed
+            return _ipv4(val)
         except ValueError:
             raise self._refusal(val) from None
 
@@ -202,13 +210,23 @@ class Ipv6(_Ip):
 
     def _of_text(self, val: str) -> bytes:
         try:
-            return ipaddress.IPv6Address(val).packed
+            return _ipv6(val)
         except ValueError:
             raise self._refusal(val) from None
 
     @classmethod
     def _is_group(cls, data: bytes) -> bool:
         return data[0] == 0xFF
+
+
+@lru_cache(_TEXTS_MAX)
+def _ipv4(text: str) -> bytes:
+    return ipaddress.IPv4Address(text).packed
+
+
+@lru_cache(_TEXTS_MAX)
+def _ipv6(text: str) -> bytes:
+    return ipaddress.IPv6Address(text).packed
 
 
 class HostPort:

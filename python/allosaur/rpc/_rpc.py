@@ -63,6 +63,8 @@ class Rpc:
         self._lock = threading.RLock()
         self._ids = itertools.count(1)
         self.api_handle: str | None = None
+        #: Requests of so many bytes travel zipped; None for none.
+        self.zip_bytes_min: int | None = ZIP_BYTES_MIN
         #: Told of each message that goes out ("request") and comes back ("reply"), the latter as a frame.
         self.trace: Callable[[str, bytes], None] = lambda kind, text: None
 
@@ -74,11 +76,23 @@ class Rpc:
         return self.batch([(method, params)])[0].unwrap()
 
     def batch(self, calls: Iterable[Call]) -> list[Reply]:
-        """Make requests in order; each has its reply, errors included, in the same order."""
+        """Make requests in order; each has its reply, errors included, in the same order.
+
+        Of several messages each is made while the server works on the one before.
+        """
+        messages = iter(_split(self._request(method, params) for method, params in calls))
+        first, second = next(messages, None), next(messages, None)
+        if first is None or second is None:
+            return [] if first is None else self._exchange(first)
+        from concurrent.futures import ThreadPoolExecutor
+
         replies: list[Reply] = []
-        for requests in _split(self._request(method, params) for method, params in calls):
-            replies.extend(self._exchange(requests))
-        return replies
+        with ThreadPoolExecutor(1) as sender:
+            sent = sender.submit(self._exchange, first)
+            for requests in itertools.chain([second], messages):
+                replies += sent.result()
+                sent = sender.submit(self._exchange, requests)
+            return replies + sent.result()
 
     def _request(self, method: str, params: dict[str, Any] | bytes) -> _Request:
         number = f"a{next(self._ids)}"
@@ -112,7 +126,8 @@ class Rpc:
         return [self._settle(request, item) for request, item in zip(requests, answers, strict=True)]
 
     def _send(self, text: bytes) -> bytes:
-        frame = _framing.pack(text) if len(text) >= ZIP_BYTES_MIN else text
+        is_zipped = self.zip_bytes_min is not None and len(text) >= self.zip_bytes_min
+        frame = _framing.pack(text) if is_zipped else text
         with self._lock:
             self.trace("request", text)
             answer = self._transport.request(frame, self._timeout_s)
