@@ -139,6 +139,7 @@ def test_what_is_wrong_is_named(emu: Emu, tmp_path: Path) -> None:
     assert "did you mean arp_hosts?" in emu.refused("load", "arp_host")
     assert "unknown.py, line 1" in emu.refused("load", _written(tmp_path / "unknown.py", "nothing here"))
     assert "are its tunables right?" in emu.refused("load", "arp_hosts", "-t", "clint=3")
+    assert "0 to 4095" in emu.refused("load", "arp_hosts", "-t", "vlan=5000")
     assert "there are no clients" in emu.refused("ping", "16.0.0.1")
     emu("load", "ping_hosts")
     assert "there are port 0; port 1" in emu.refused("show", "--port", "7")

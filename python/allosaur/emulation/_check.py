@@ -46,3 +46,14 @@ def rate(max_rate: int | None) -> None:
     optional("max_rate", max_rate, int, float)
     if max_rate is not None and max_rate <= 0:
         raise STLArgumentError("max_rate", max_rate, "clients a second above zero, or leave it out")
+
+
+def unique(name: str, addresses: Sequence[Any]) -> None:
+    """Refuse an address that is there twice."""
+    if len(set(addresses)) == len(addresses):
+        return
+    seen: set[Any] = set()
+    for address in addresses:
+        if address in seen:
+            raise STLArgumentError(name, str(address), "another MAC: two of these clients have it")
+        seen.add(address)

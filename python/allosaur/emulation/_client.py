@@ -229,6 +229,7 @@ class EMUClient:
         _check.kind("ns_key", ns_key, EMUNamespaceKey)
         _check.rate(max_rate)
         added = _check.several("clients", clients, EMUClientObj)
+        _check.unique("clients", [client.fields["mac"] for client in added])
 
         def chunk(begin: int, end: int) -> bytes:
             return _bulk.members(added[begin:end])

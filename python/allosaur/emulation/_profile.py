@@ -21,8 +21,11 @@ from ._values import EMUType, Ipv4, Ipv6, Mac
 Plugs = dict[str, Any]
 _Part = TypeVar("_Part")
 
-_TAG_MAX = 0xFFFF
+_PORT_MAX = 0xFFFF
+_TAG_MAX = {"tci": 4_095, "tpid": 0xFFFF}
 _TAGS_MAX = 2
+_GROUP_BIT = 1
+"""In the first byte of a MAC address: it is one of a group (IEEE 802, 8.2.2)."""
 _NO_TAGS = [0, 0]
 _USUAL_TPID = 0x8100
 
@@ -62,7 +65,7 @@ class EMUNamespaceKey:
         tpid: int | list[int] | None = None,
         **_others: object,
     ) -> None:
-        self.vport = _check.within("vport", vport, 0, _TAG_MAX)
+        self.vport = _check.within("vport", vport, 0, _PORT_MAX)
         self.tci = _tags("tci", [*_NO_TAGS] if tci is None else tci)
         self.tpid = _tags("tpid", [0] * len(self.tci) if tpid is None else tpid)
         if not any(self.tpid):
@@ -136,7 +139,13 @@ class EMUClientObj:
     __slots__ = ("fields",)
 
     def __init__(self, mac: object, **kwargs: Any) -> None:
-        fields: dict[str, Any] = {"mac": mac if type(mac) is Mac else Mac(mac)}
+        own = mac if type(mac) is Mac else Mac(mac)
+        if own._bytes[0] & _GROUP_BIT:
+            single = Mac([own._bytes[0] & ~_GROUP_BIT, *own._bytes[1:]])
+            raise STLArgumentError(
+                "mac", own.S(), f"one of a single host, such as '{single}': it is a group's"
+            )
+        fields: dict[str, Any] = {"mac": own}
         name = ""
         try:
             for name, value in kwargs.items():
@@ -289,7 +298,7 @@ def _tags(name: str, given: int | list[int]) -> list[int]:
     tags = list(given) if isinstance(given, (list, tuple)) else [given]
     if len(tags) > _TAGS_MAX:
         raise STLArgumentError(name, given, f"at most {_TAGS_MAX} of them, the outer first")
-    return [_check.within(name, tag, 0, _TAG_MAX) for tag in tags]
+    return [_check.within(name, tag, 0, _TAG_MAX[name]) for tag in tags]
 
 
 def _unknown_key(name: str) -> STLArgumentError:
