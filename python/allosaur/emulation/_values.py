@@ -71,14 +71,16 @@ class EMUType:
     def __getitem__(self: _Self, key: int) -> _Self:
         """The address that comes `key` later, or earlier. Raises ``STLError`` past the last or the first."""
         data = self._bytes
-        number = int.from_bytes(data, "big") + key
         moved = object.__new__(type(self))
         try:
-            moved._bytes = number.to_bytes(len(data), "big")
+            moved._bytes = (int.from_bytes(data, "big") + key).to_bytes(len(data), "big")
         except OverflowError:
-            what = "below the first" if number < 0 else "past the last"
-            raise STLError(f"{self.NAME} {self.S()}[{key}] would be {what} address") from None
+            raise self._beyond(key) from None
         return moved
+
+    def _beyond(self, key: int) -> STLError:
+        what = "below the first" if key < 0 else "past the last"
+        return STLError(f"{self.NAME} {self.S()}[{key}] would be {what} address")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, EMUType) and self._bytes == other._bytes
@@ -153,7 +155,13 @@ class _Ip(EMUType):
 
     def __getitem__(self: _IpSelf, key: int) -> _IpSelf:
         """The address that comes `key` later, or earlier. Raises ``STLError`` past the last or the first."""
-        moved = EMUType.__getitem__(self, key)
+        # As above, without the call: clients have an address or two each.
+        data = self._bytes
+        moved = object.__new__(type(self))
+        try:
+            moved._bytes = (int.from_bytes(data, "big") + key).to_bytes(len(data), "big")
+        except OverflowError:
+            raise self._beyond(key) from None
         if self._mc:
             return type(self)(moved, mc=True)
         moved._mc = False
