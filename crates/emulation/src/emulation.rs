@@ -8,12 +8,13 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 use crate::client::{Client, ClientId};
+use crate::exports::{Export, ExportReport, Exports};
 use crate::frame::{self, Frame, KINDS, ParserCounters};
 use crate::iter::Cursor;
 use crate::namespace::{Namespace, NamespaceKey};
 use crate::params::RpcError;
 use crate::plugin::{
-    Context, Pending, Plugin, PluginError, PluginId, PluginSlots, Shared, Timeout,
+    Context, Event, Pending, Plugin, PluginError, PluginId, PluginSlots, Shared, Timeout,
 };
 use crate::plugins::PLUGINS;
 use crate::slab::Slab;
@@ -32,6 +33,8 @@ pub struct Settings {
     /// When a timer that is set now is due: for tests against recordings of coarse timers. Exactly
     /// after its delay if there is none.
     pub timer_due: Option<fn(now: Nanos, delay: Nanos) -> Nanos>,
+    /// Whether clients may write files, send by sockets of the server and post to web servers.
+    pub exports: bool,
 }
 
 crate::counters! {
@@ -88,6 +91,7 @@ impl Emulation {
                 timers: Timers::new(now),
                 tx: TxQueue::default(),
                 events: VecDeque::new(),
+                exports: Exports::new(settings.exports),
                 rng: Lcg::new(settings.seed),
                 pinned: settings.pinned,
                 timer_due: settings.timer_due,
@@ -192,6 +196,33 @@ impl Emulation {
     #[inline]
     pub fn poll_transmit(&mut self) -> Option<Transmit<'_>> {
         self.shared.tx.pop()
+    }
+
+    /// The next thing that clients want done outside. Call it until there is none.
+    pub fn poll_export(&mut self) -> Option<Export> {
+        self.shared.exports.pop()
+    }
+
+    /// Tells a client what came of that.
+    pub fn handle_export_report(&mut self, now: Nanos, report: ExportReport) {
+        if let Some(owner) = self.shared.exports.owner(report.exporter) {
+            self.shared.events.push_back(Pending {
+                namespace: owner.namespace,
+                client: owner.client,
+                from: NOBODY,
+                to: Some(PluginId(owner.plugin)),
+                event: Event::Exported(Box::new(report)),
+            });
+            self.deliver(now);
+        }
+    }
+
+    /// Has a namespace make no more clients by itself.
+    pub(crate) fn stop_auto_triggers(&mut self, now: Nanos, index: u32) {
+        let entry = self.namespaces.get(index);
+        for id in ids(entry.map_or(0, |entry| entry.plugins.set())) {
+            self.run(now, index, id, |plugin, _| plugin.stop_auto_trigger());
+        }
     }
 
     /// Adds a namespace with plugins, by their init JSON. One that cannot be made is an error; the

@@ -7,8 +7,8 @@
 //! when to call again. There is no clock, socket or thread here.
 //!
 //! The modules stand in an order, each imports only from those before it: `params`, `counters`,
-//! `iter`, `slab`, `chap`, `client`, `sockets`, `namespace`, `frame`, `timers`, `transmit`, `plugin`,
-//! `datagrams`, `dns`, `field_engine`, `neighbor_cache`, `ping`, `multicast`, `udp`, `plugins`,
+//! `iter`, `slab`, `chap`, `client`, `exports`, `sockets`, `namespace`, `frame`, `timers`, `transmit`, `plugin`,
+//! `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`, `multicast`, `udp`, `plugins`,
 //! `emulation`, `rpc`.
 
 pub mod chap;
@@ -17,12 +17,14 @@ pub mod counters;
 mod datagrams;
 mod dns;
 pub mod emulation;
+pub mod exports;
 pub mod field_engine;
 pub mod frame;
 pub mod iter;
 mod multicast;
 pub mod namespace;
 pub mod neighbor_cache;
+mod pace;
 pub mod params;
 pub mod ping;
 pub mod plugin;

@@ -126,6 +126,28 @@ impl<'v> Params<'v> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
+    /// Refuses fields that nobody knows.
+    ///
+    /// # Errors
+    /// When there is one.
+    pub fn only(self, known: &[&str]) -> Result<(), RpcError> {
+        let names = self.0.as_object().into_iter().flat_map(Map::keys);
+        let mut unknown = names.filter(|name| !known.contains(&name.as_str()));
+        unknown.next().map_or(Ok(()), |name| {
+            Err(RpcError::new(format!("json: unknown field \"{name}\"")))
+        })
+    }
+
+    /// A field that is a number, of a type such as `float32`; absent it is `default`.
+    ///
+    /// # Errors
+    /// When it has another type.
+    pub fn float_or(self, name: &str, wanted: &str, default: f64) -> Result<f64, RpcError> {
+        self.get(name).map_or(Ok(default), |value| {
+            value.as_f64().ok_or_else(|| mismatch(value, wanted))
+        })
+    }
+
     /// A field that is true or false.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use allosaur_engine::rng::Lcg;
-use allosaur_engine::time::Nanos;
+use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EtherType;
 use allosaur_packet::network::ipv4::Ipv4Header;
@@ -18,6 +18,7 @@ use allosaur_packet::network::ipv6::Ipv6Header;
 use serde_json::Value;
 
 use crate::client::{Client, ClientId};
+use crate::exports::{ExportReport, Exports};
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
 use crate::params::RpcError;
@@ -103,6 +104,8 @@ pub enum Event {
     GatewayResolvedIpv4,
     /// Its gateway's MAC address for IPv6 is known, as it was not before.
     GatewayResolvedIpv6,
+    /// What came of messages that it had the server send.
+    Exported(Box<ExportReport>),
     /// Another plugin says something to this one alone ([`Context::post`]).
     Message {
         /// Who says it.
@@ -167,6 +170,9 @@ pub trait Plugin: Any + Send {
         Err(RpcError::new(format!("no method {}", call.method)))
     }
 
+    /// The namespace shall make no more clients by itself.
+    fn stop_auto_trigger(&mut self) {}
+
     /// The namespace goes; it has no clients any more.
     fn remove(&mut self, context: &mut Context<'_>) {
         let _ = context;
@@ -218,6 +224,7 @@ pub(crate) struct Shared {
     pub(crate) timers: Timers,
     pub(crate) tx: TxQueue,
     pub(crate) events: VecDeque<Pending>,
+    pub(crate) exports: Exports,
     pub(crate) rng: Lcg,
     /// Draws that a test wants to be what they were in a recording.
     pub(crate) pinned: Vec<(&'static str, u64)>,
@@ -241,6 +248,8 @@ pub struct Context<'c> {
 
 /// Bytes of Ethernet's addresses.
 const MACS: usize = 12;
+/// The shortest time between two turns of those who send.
+const TICK: Nanos = 10 * MILLISECOND;
 
 /// Frames.
 impl Context<'_> {
@@ -356,9 +365,21 @@ impl Context<'_> {
 
     /// The time between two events of which there are `rate` a second.
     pub fn period(&self, rate: f64) -> Nanos {
-        let exact = ((1e9 / rate) as Nanos).max(1);
+        self.rounded(((1e9 / rate) as Nanos).max(1))
+    }
+
+    /// How long a timer of this delay really takes.
+    pub fn rounded(&self, delay: Nanos) -> Nanos {
         let due = self.shared.timer_due;
-        due.map_or(exact, |due| due(self.now, exact).saturating_sub(self.now))
+        due.map_or(delay, |due| due(self.now, delay).saturating_sub(self.now))
+    }
+
+    /// The time in which those who send very often send several at once.
+    pub fn tick(&self) -> Nanos {
+        match self.shared.timer_due {
+            Some(_) => self.rounded(1),
+            None => TICK,
+        }
     }
 
     /// The time since 1970.

@@ -27,6 +27,11 @@ impl Net {
             pinned: pinned.to_vec(),
             ..Settings::default()
         };
+        Net::with(plugins, settings)
+    }
+
+    /// The same, with these settings.
+    pub(crate) fn with(plugins: &[&str], settings: Settings) -> Net {
         let mut net = Net {
             emulation: Emulation::new(settings, SECOND),
             now: SECOND,

@@ -43,9 +43,12 @@ const CONVERSATIONS: &[&str] = &[
     "28_mdns",
     "29_dot1x",
     "30_lldp_cdp",
+    "32_ipfix_emu_udp",
+    "33_ipfix_kernel",
     "36_ppp",
     "40_profile_dhcpsrv_local",
     "40_profile_simple_dhcp",
+    "40_profile_simple_ipfix",
 ];
 
 /// What differs on purpose: the conversation, the number of the request, and why.
@@ -86,19 +89,40 @@ const DIFFERENCES: &[(&str, u64, &str)] = &[
         "a list of nothing is true, as every other reply of nothing",
     ),
     (
+        "32_ipfix_emu_udp",
+        20,
+        "timers are exact, there a tick late: a template and data more",
+    ),
+    ("33_ipfix_kernel", 11, "the same; and no server here sends"),
+    ("33_ipfix_kernel", 13, "the same"),
+    ("33_ipfix_kernel", 16, "the same"),
+    ("33_ipfix_kernel", 18, "the same"),
+    ("33_ipfix_kernel", 19, "no server here posts files"),
+    ("33_ipfix_kernel", 21, "the same"),
+    ("33_ipfix_kernel", 23, "the same"),
+    (
+        "33_ipfix_kernel",
+        24,
+        "packets go by clients' own stacks beside files and the server's sockets",
+    ),
+    (
+        "40_profile_simple_ipfix",
+        13,
+        "packets leave once the gateway answered, there a second later",
+    ),
+    ("40_profile_simple_ipfix", 24, "the same"),
+    (
         "40_profile_simple_dhcp",
         23,
         "a RELEASE says which server it means: six bytes more",
     ),
 ];
 
+/// What newer clients call, and the reference does not have.
+const NEWER: &str = "ctx_stop_autotriggers";
+
 /// Plugins that are not there yet, with the beginnings of their methods: who adds one takes its line out.
-const ABSENT: &[(&str, &str)] = &[
-    ("appsim", "appsim_"),
-    ("ipfix", "ipfix_"),
-    ("tdl", "tdl_"),
-    ("transe", "transe_"),
-];
+const ABSENT: &[(&str, &str)] = &[("appsim", "appsim_"), ("transe", "transe_")];
 
 /// Whether a request is about a plugin that is not there yet, so that its reply cannot be equal.
 fn is_about_absent(line: &Value) -> bool {
@@ -152,8 +176,12 @@ impl Replay {
         let reply = other
             .handle_request(0, "api_sync_v2", &hello)
             .expect("hello");
+        let settings = Settings {
+            exports: name == "33_ipfix_kernel",
+            ..Settings::default()
+        };
         Replay {
-            emulation: Emulation::new(Settings::default(), 0),
+            emulation: Emulation::new(settings, 0),
             peer: peer_of(name),
             recorded_handle: None,
             handle: reply["api_h"].as_str().expect("a handle").to_owned(),
@@ -323,7 +351,9 @@ fn replay(name: &str, failures: &mut Vec<String>) {
         let is_known = DIFFERENCES
             .iter()
             .any(|&(of, n, _)| (of, n) == (name, number));
-        if line.get("no_reply").is_some() || is_known || is_about_absent(&line) {
+        let is_newer = line["req"]["method"] == NEWER;
+        let is_left_out = is_known || is_newer || is_about_absent(&line);
+        if line.get("no_reply").is_some() || is_left_out {
             continue;
         }
         let mut recorded = line["rep"].clone();

@@ -8,6 +8,7 @@ mod histogram;
 mod interval;
 mod list;
 mod params;
+mod random;
 mod range;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ mod url;
 use interval::Interval;
 pub use params::EngineError;
 use params::Params;
+pub use random::SplitMix;
 use serde_json::Value;
 
 /// Most engines of one list: a record has no more fields than that in a packet of 1,500 bytes.

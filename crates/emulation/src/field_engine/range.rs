@@ -19,6 +19,7 @@ pub(super) struct Range {
 
 impl Range {
     pub(super) fn parse(params: &Params<'_>, signed: bool) -> Result<Range, EngineError> {
+        let operation = params.operation()?;
         let size = params.size_of(&[1, 2, 4, 8])?;
         let (min, max, init) = if signed {
             signed_limits(params)?
@@ -60,7 +61,7 @@ impl Range {
             last: max.wrapping_sub(min),
             at: init.wrapping_sub(min),
             step: params.u64("step")?.filter(|step| *step != 0).unwrap_or(1),
-            operation: params.operation()?,
+            operation,
             repeat: params.u64("repeat")?.unwrap_or(1).max(1),
             given: 0,
         })

@@ -10,6 +10,7 @@ pub mod dns;
 pub mod dot1x;
 pub mod icmp;
 pub mod igmp;
+pub mod ipfix;
 pub mod ipv6;
 pub mod lldp;
 pub mod mdns;
@@ -35,4 +36,5 @@ pub static PLUGINS: &[&Spec] = &[
     &transport::SPEC,
     &mdns::SPEC,
     &dns::SPEC,
+    &ipfix::SPEC,
 ];

@@ -80,6 +80,11 @@ impl Emulation {
                 self.usage.reset(now);
                 Ok(Value::Bool(true))
             }
+            "ctx_stop_autotriggers" => {
+                let index = self.namespace_of(params)?;
+                self.stop_auto_triggers(now, index);
+                Ok(Value::Bool(true))
+            }
             "ctx_client_add" => self.ctx_client_add(now, params),
             "ctx_client_remove" => self.ctx_client_remove(now, params),
             "ctx_client_get_info" => self.ctx_client_get_info(params),
