@@ -45,6 +45,7 @@ const CONVERSATIONS: &[&str] = &[
     "30_lldp_cdp",
     "32_ipfix_emu_udp",
     "33_ipfix_kernel",
+    "34_tdl",
     "36_ppp",
     "40_profile_dhcpsrv_local",
     "40_profile_simple_dhcp",

@@ -92,6 +92,8 @@ const SCENARIOS: &[&str] = &[
     "mdns__mdns5",
     "mdns__mdns7",
     "mdns__mdns9",
+    "tdl__tdl_layer_key",
+    "tdl__typeDef1",
 ];
 
 /// What the reference's simulation drew at random, by the names of our draws.
@@ -122,6 +124,7 @@ const COUNTERS: &[(&str, &str)] = &[
     ("cdp", "cdp_client_cnt"),
     ("dot1x", "dot1x_client_cnt"),
     ("lldp", "lldp_client_cnt"),
+    ("tdl", "tdl_c_cnt"),
 ];
 
 /// Plugins of whose tables of counters the scenarios have one.

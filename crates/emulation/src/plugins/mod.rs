@@ -15,6 +15,7 @@ pub mod ipv6;
 pub mod lldp;
 pub mod mdns;
 pub mod ppp;
+pub mod tdl;
 pub mod transport;
 
 use crate::plugin::Spec;
@@ -37,4 +38,5 @@ pub static PLUGINS: &[&Spec] = &[
     &mdns::SPEC,
     &dns::SPEC,
     &ipfix::SPEC,
+    &tdl::SPEC,
 ];
