@@ -139,10 +139,12 @@ def doors() -> Any:
     return _module("door", "emulation")
 
 
-@pytest.fixture(scope="session")
-def daemons(networks_work: None) -> Any:
+@pytest.fixture
+def daemons(networks_work: None) -> Iterator[Any]:
     """The module with daemons of Linux before emulated clients (see emulation/daemons.py)."""
-    return _module("daemons", "emulation")
+    module = _module("daemons", "emulation")
+    with module.room_for_neighbors():
+        yield module
 
 
 @pytest.fixture(scope="session")

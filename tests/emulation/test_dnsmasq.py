@@ -97,7 +97,7 @@ def test_leases_are_renewed_survive_a_restart_and_are_refused_after_a_move(
 ) -> None:
     # Renewals every two seconds: it writes its whole table at each.
     numbers = daemons.numbers(300)
-    times = ["--no-ping", "--dhcp-option-force=option:T1,2", "--dhcp-option-force=option:T2,4"]
+    times = ["--no-ping", "--dhcp-option-force=option:T1,2", "--dhcp-option-force=option:T2,6"]
     server = dnsmasq(host, memory, pool("10.1.0.1", "10.1.9.255"), *times)
     with daemons.segment(doors, host.near) as segment:
         with server:
@@ -117,6 +117,7 @@ def test_leases_are_renewed_survive_a_restart_and_are_refused_after_a_move(
             assert segment.addresses(numbers) == before
             segment.agree(lambda: leases(memory), before)
             assert not any("pktRxNack" in one for one in counters)
+        host.run(daemons.path("nft"), "delete", "table", "ip", "deaf")
         (memory / LEASES).unlink()
         with dnsmasq(host, memory, pool("10.1.32.1", "10.1.41.255"), *times):
             segment.await_counters("dhcp_client_cnt", numbers, pktRxNack=1)
