@@ -202,7 +202,7 @@ missing_packages() {
 # Daemons in front of emulated clients: the program, and the package that has it.
 DAEMONS=(
     dnsmasq:dnsmasq-base kea-dhcp4:kea-dhcp4-server kea-dhcp6:kea-dhcp6-server dhcrelay:isc-dhcp-relay radvd:radvd
-    hostapd:hostapd lldpd:lldpd avahi-daemon:avahi-daemon avahi-resolve:avahi-utils dbus-daemon:dbus-daemon
+    hostapd:hostapd freeradius:freeradius lldpd:lldpd avahi-daemon:avahi-daemon avahi-resolve:avahi-utils dbus-daemon:dbus-daemon
     unbound:unbound pppoe-server:pppoe nfcapd:nfdump
 )
 

@@ -18,6 +18,40 @@ USERS = """
 "bob" MSCHAPV2,MD5 "hunter2"
 "eve" MD5 "guess"
 """
+RADIUS = """
+prefix = /usr
+libdir = /usr/lib/freeradius
+logdir = {folder}
+max_requests = 4096
+log {{ destination = stdout
+auth = yes }}
+security {{ reject_delay = 0 }}
+client switch {{ ipaddr = 127.0.0.1
+secret = testing }}
+modules {{
+eap {{ default_eap_type = md5
+max_sessions = 4096
+md5 {{ }}
+mschapv2 {{ }} }}
+mschap {{ }}
+files {{ usersfile = {folder}/accounts }}
+}}
+server default {{
+listen {{ type = auth
+ipaddr = 127.0.0.1
+port = 1812 }}
+authorize {{
+files
+eap
+}}
+authenticate {{
+eap
+Auth-Type MS-CHAP {{
+mschap
+}}
+}}
+}}
+"""
 PATIENT = {"timeo_idle": 5, "max_start": 20}
 
 
@@ -154,3 +188,40 @@ def test_a_twentieth_of_all_frames_may_be_lost(
         let_in = re.findall("CTRL-EVENT-EAP-SUCCESS (\\S+)", switch.log())
         assert set(let_in) == {daemons.text(mac) for mac in segment.macs(numbers)}
     assert link.passed["lost"] > 0
+
+
+def freeradius(host: Any, folder: Path) -> Any:
+    """FreeRADIUS on a host's loopback, with the users of the other tests."""
+    (folder / "dictionary").write_text("")
+    (folder / "accounts").write_text(
+        'alice Cleartext-Password := "secret"\nbob Cleartext-Password := "hunter2"\n'
+    )
+    (folder / "radiusd.conf").write_text(RADIUS.format(folder=folder))
+    words = ["-f", "-l", "stdout", "-d", str(folder)]
+    return host.daemon(folder, "Ready to process requests", "freeradius", *words)
+
+
+def test_a_switch_may_ask_freeradius(host: Any, doors: Any, daemons: ModuleType, tmp_path: Path) -> None:
+    # hostapd forgets the oldest when more than thirty requests wait for their answers.
+    numbers = daemons.numbers(100)
+    radius = {
+        "eap_server": 0,
+        "own_ip_addr": "127.0.0.1",
+        "auth_server_addr": "127.0.0.1",
+        "auth_server_port": 1812,
+        "auth_server_shared_secret": "testing",
+    }
+    wrong = {"user": "alice", "password": "wrong", **PATIENT}
+    with (
+        freeradius(host, tmp_path) as server,
+        hostapd(host, tmp_path, **radius),
+        daemons.segment(doors, host.near) as segment,
+    ):
+        segment.add(numbers, lambda number: {"dot1x": wrong} if number > 90 else login(number))
+        found = segment.await_each(numbers, lambda some: ended(segment, some))
+        states_found = [found[number][0] for number in numbers]
+        assert states_found == [OUT if number > 90 else IN for number in numbers]
+        logged_in = set(re.findall(r"Login OK: \[\w+\].* cli ([0-9A-F-]+)\)", server.log()))
+        expected = {daemons.text(mac) for mac in segment.macs(numbers[:90])}
+        assert {mac.replace("-", ":").lower() for mac in logged_in} == expected
+        assert {method for _, method in found.values()} == {MD5, MSCHAPV2}
