@@ -1,11 +1,12 @@
 //! The engine of one core: verbs in, verbs out.
 //!
 //! [`StatelessCommand`] and [`ProfileEvent`] pass between control and a data thread. [`StatelessEngine`] shares its
-//! turns out among the ports of its group: `sender` is one port, `profile` what runs there, `burst` the
-//! packets of a burst, `replay` the frames of a capture.
+//! turns out among the ports of its group: `sender` is one port and what runs there, `burst` the packets
+//! of a burst. `change` is for profiles that control changes while they run, `replay` for captures.
 
 mod burst;
-mod profile;
+mod change;
+mod messages;
 mod replay;
 mod sender;
 
@@ -18,7 +19,7 @@ use crate::time::{MILLISECOND, Nanos};
 use crate::transmit::{PortIndex, TxQueues};
 use crate::vm;
 
-pub use profile::Change;
+pub use messages::{Change, ProfileEvent, StatelessCommand};
 use sender::Sender;
 
 /// How far a stream without end may fall behind before it gives up packets, and so how much it
@@ -28,87 +29,6 @@ pub const LATE_MAX: Nanos = 100 * MILLISECOND;
 pub const DRAIN_MAX: Nanos = 30 * MILLISECOND;
 /// Most bursts of one turn of a port, so that a core that is behind still hears its commands.
 pub const BURSTS_PER_TURN: u32 = 32;
-
-/// What control tells the engine of a core.
-#[derive(Debug)]
-pub enum StatelessCommand {
-    /// Starts a profile's share of this core.
-    StartProfile {
-        /// The port to send from.
-        port: PortIndex,
-        /// The profile's number, for later commands and events.
-        profile: ProfileKey,
-        /// What to send, compiled for this core.
-        program: Box<CoreProgram>,
-        /// When time zero of the profile is.
-        start_at: Nanos,
-        /// How long the run lasts; `None` is until it is stopped or all streams are done.
-        duration: Option<Nanos>,
-    },
-    /// Stops a profile at once; answered by [`ProfileEvent::ProfileStopped`]. One that is not running is
-    /// answered likewise.
-    StopProfile {
-        /// The port.
-        port: PortIndex,
-        /// The profile.
-        profile: ProfileKey,
-    },
-    /// Changes a profile that runs; answered by [`ProfileEvent::ProfileChanged`] when everything that was
-    /// due before has left or was given up. One that is not running is answered likewise.
-    ChangeProfile {
-        /// The port.
-        port: PortIndex,
-        /// The profile.
-        profile: ProfileKey,
-        /// From when on, the same for all cores: far enough ahead that all hear of it in time.
-        at: Nanos,
-        /// What becomes of it.
-        change: Change,
-    },
-}
-
-impl StatelessCommand {
-    /// The port that it is about.
-    pub fn port(&self) -> PortIndex {
-        match self {
-            StatelessCommand::StartProfile { port, .. }
-            | StatelessCommand::StopProfile { port, .. }
-            | StatelessCommand::ChangeProfile { port, .. } => *port,
-        }
-    }
-}
-
-/// What the engine of a core tells control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProfileEvent {
-    /// All of this core's streams of the profile have ended, or its duration has.
-    ProfileDone {
-        /// The port.
-        port: PortIndex,
-        /// The profile.
-        profile: ProfileKey,
-        /// When.
-        at: Nanos,
-    },
-    /// The profile was stopped by command.
-    ProfileStopped {
-        /// The port.
-        port: PortIndex,
-        /// The profile.
-        profile: ProfileKey,
-        /// When.
-        at: Nanos,
-    },
-    /// A change of the profile has taken effect.
-    ProfileChanged {
-        /// The port.
-        port: PortIndex,
-        /// The profile.
-        profile: ProfileKey,
-        /// From when on.
-        at: Nanos,
-    },
-}
 
 /// The engine of one core. Drive it like this, once a turn: any commands by
 /// [`handle_command`](StatelessEngine::handle_command), one [`poll_transmit`](StatelessEngine::poll_transmit), then

@@ -10,9 +10,10 @@
 //! Streams end in the order of their schedules, also when a core is late: whether a chain finds
 //! its next stream running must not depend on who was late.
 
-use super::profile::{Change, Item, Part, Run};
-use super::replay::{self, Played};
-use super::{BURSTS_PER_TURN, DRAIN_MAX, LATE_MAX, Outbox, ProfileEvent, burst};
+use std::collections::VecDeque;
+
+use super::messages::{Change, ProfileEvent};
+use super::{BURSTS_PER_TURN, DRAIN_MAX, LATE_MAX, Outbox, burst};
 use crate::flow_stats::GroupTable;
 use crate::stats::{StreamCounters, TransmitCounters};
 use crate::stream::run::StreamRun;
@@ -25,9 +26,9 @@ use crate::wheel::Scheduler;
 /// The streams of one port on one core.
 #[derive(Debug)]
 pub(super) struct Sender {
-    port: PortIndex,
-    scheduler: Scheduler<Item>,
-    runs: Vec<Option<Run>>,
+    pub(super) port: PortIndex,
+    pub(super) scheduler: Scheduler<Item>,
+    pub(super) runs: Vec<Option<Run>>,
     /// Outlives the runs.
     groups: GroupTable,
 }
@@ -78,29 +79,6 @@ impl Sender {
         self.runs[index] = Some(run);
         if nothing_to_do {
             self.finish(index, now, tx_queues, outbox);
-        }
-    }
-
-    /// Plans a change of a profile from `at` on; one that does not run has nothing to change.
-    pub(super) fn change(
-        &mut self,
-        profile: ProfileKey,
-        at: Nanos,
-        change: Change,
-        outbox: &mut Outbox,
-    ) {
-        let found = self.find(profile);
-        let run = found.and_then(|index| Some((index, self.runs[index].as_mut()?)));
-        match run {
-            Some((index, run)) => {
-                let at = run.plan(at, change);
-                self.scheduler.insert(at, Item::change(index));
-            }
-            None => {
-                let port = self.port;
-                let event = ProfileEvent::ProfileChanged { port, profile, at };
-                outbox.events.push_back(event);
-            }
         }
     }
 
@@ -185,31 +163,6 @@ impl Sender {
         sent
     }
 
-    /// Sends the next burst of a run's capture.
-    fn play(
-        &mut self,
-        item: Item,
-        now: Nanos,
-        counters: &mut TransmitCounters,
-        tx_queues: &mut impl TxQueues,
-        outbox: &mut Outbox,
-    ) -> Played {
-        let index = item.run as usize;
-        let run = self.runs[index]
-            .as_mut()
-            .expect("a retired run has no items");
-        let replay = run.program.replay.as_mut().expect("the item is of one");
-        let until = now.min(run.bound.saturating_sub(1));
-        replay::give_up_late(replay, counters, now, run.end, run.bound);
-        let played = replay::play(replay, self.port, until, counters, tx_queues);
-        counters.queue_full += u64::from(played.full);
-        run.continue_replay(item, &mut self.scheduler);
-        if run.is_over(now) {
-            self.finish(index, now, tx_queues, outbox);
-        }
-        played
-    }
-
     /// When something is due next: never later than that.
     pub(super) fn next_due(&self) -> Option<Nanos> {
         self.scheduler.next_due()
@@ -234,23 +187,11 @@ impl Sender {
         streams.map(|stream| (stream.plan.id, stream.counters))
     }
 
-    fn find(&self, profile: ProfileKey) -> Option<usize> {
+    pub(super) fn find(&self, profile: ProfileKey) -> Option<usize> {
         let is_it = |run: &Run| run.profile == profile;
         self.runs
             .iter()
             .position(|run| run.as_ref().is_some_and(is_it))
-    }
-
-    /// Every stream has sent what was due before the change.
-    fn apply_change(&mut self, item: Item, at: Nanos, outbox: &mut Outbox) {
-        let index = item.run as usize;
-        let run = self.runs[index]
-            .as_mut()
-            .expect("a retired run has no items");
-        run.apply(index, &mut self.scheduler);
-        let (port, profile) = (self.port, run.profile);
-        let event = ProfileEvent::ProfileChanged { port, profile, at };
-        outbox.events.push_back(event);
     }
 
     fn cut(&mut self, item: Item, now: Nanos, tx_queues: &mut impl TxQueues, outbox: &mut Outbox) {
@@ -310,7 +251,7 @@ impl Sender {
         }
     }
 
-    fn finish(
+    pub(super) fn finish(
         &mut self,
         index: usize,
         at: Nanos,
@@ -336,6 +277,138 @@ impl Sender {
             burst::unregister(stream, self.port, tx_queues);
         }
         outbox.retired.push_back(run.program);
+    }
+}
+
+/// A profile that runs.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) profile: ProfileKey,
+    pub(super) program: Box<CoreProgram>,
+    /// No packet leaves that is due at this time or later.
+    pub(super) end: Nanos,
+    /// No packet that is due at this time or later leaves yet: the end, or the next change.
+    pub(super) bound: Nanos,
+    /// Streams that have packets to come before the end.
+    pub(super) active: u32,
+    /// Active streams that stand still.
+    pub(super) frozen: u32,
+    /// Streams whose next packet is due only after the end, so the run lasts until then.
+    pub(super) cut: u32,
+    pub(super) paused: bool,
+    pub(super) changes: VecDeque<(Nanos, Change)>,
+}
+
+impl Run {
+    pub(super) fn new(profile: ProfileKey, program: Box<CoreProgram>, end: Nanos) -> Run {
+        Run {
+            profile,
+            program,
+            end,
+            bound: end,
+            active: 0,
+            frozen: 0,
+            cut: 0,
+            paused: false,
+            changes: VecDeque::new(),
+        }
+    }
+
+    /// Whether there is nothing more to come at `now`. Until the end a change may bring back what
+    /// was cut or stands still.
+    pub(super) fn is_over(&self, now: Nanos) -> bool {
+        let waiting = self.cut + self.frozen;
+        let ended = now >= self.end && self.bound == self.end;
+        self.active == self.frozen && (waiting == 0 || ended)
+    }
+
+    /// Starts a stream.
+    pub(super) fn begin(&mut self, item: Item, at: Due, scheduler: &mut Scheduler<Item>) {
+        let stream = stream_of(&mut self.program, item);
+        stream.start(at);
+        if self.paused || stream.paused {
+            stream.freeze(at.at);
+        }
+        self.enter(item, scheduler);
+    }
+
+    /// A stream of the run has no more packets before the end.
+    pub(super) fn cut(&mut self, item: Item) {
+        stream_of(&mut self.program, item).cut = true;
+        self.active -= 1;
+        self.cut += 1;
+    }
+
+    /// Counts an active stream, and puts it into the scheduler where it has packets to come.
+    pub(super) fn enter(&mut self, item: Item, scheduler: &mut Scheduler<Item>) {
+        let stream = stream_of(&mut self.program, item);
+        let (due_at, frozen) = (stream.due_at(), stream.is_frozen());
+        self.active += 1;
+        if frozen {
+            self.frozen += 1;
+        } else if due_at < self.end {
+            scheduler.insert(due_at, item);
+        } else {
+            self.cut(item);
+        }
+    }
+}
+
+/// The stream that an item is about.
+pub(super) fn stream_of(program: &mut CoreProgram, item: Item) -> &mut StreamRun {
+    &mut program.streams[item.part as usize - 1]
+}
+
+/// What comes due: a stream of a run, a change of it, or its end. What is due at the same time
+/// has its turn in this order, the same on all cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Item {
+    pub(super) run: u32,
+    part: u32,
+}
+
+/// A change comes before the streams and the replay, the end after them.
+const CHANGE: u32 = 0;
+const REPLAY: u32 = u32::MAX - 1;
+const END: u32 = u32::MAX;
+
+/// An [`Item`], taken apart.
+pub(super) enum Part {
+    Change,
+    Stream(usize),
+    Replay,
+    End,
+}
+
+impl Item {
+    pub(super) fn change(run: usize) -> Item {
+        let run = run as u32;
+        Item { run, part: CHANGE }
+    }
+
+    pub(super) fn stream(run: usize, stream: usize) -> Item {
+        let (run, part) = (run as u32, stream as u32 + 1);
+        Item { run, part }
+    }
+
+    pub(super) fn replay(run: usize) -> Item {
+        let run = run as u32;
+        Item { run, part: REPLAY }
+    }
+
+    pub(super) fn end(run: usize) -> Item {
+        let run = run as u32;
+        Item { run, part: END }
+    }
+
+    #[inline]
+    pub(super) fn part(self) -> Part {
+        match self.part {
+            CHANGE => Part::Change,
+            REPLAY => Part::Replay,
+            END => Part::End,
+            part => Part::Stream(part as usize - 1),
+        }
     }
 }
 
