@@ -1,5 +1,5 @@
 //! Profiles that cannot start, as clients hear of it: which stream, and what to do. The checks are
-//! those of the engine (`stream::check`), each tested there too.
+//! those of the engine (`stream::compile`), each tested there too.
 
 mod rpc_common;
 

@@ -1,12 +1,19 @@
-//! A profile checked as a whole, and its share for one core.
+//! A profile checked as a whole, compiled, and its share for one core.
+//!
+//! First what must hold for the streams together (`check`), then each stream by itself
+//! (`compile_stream`): what passed runs.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::check::{CompileError, check};
+use super::error::CompileError;
 use super::graph::{Load, ProfileRates, RateGraph, graph, rates};
 use super::replay::Replay;
 use super::run::{Left, Plan, StreamRun};
-use super::spec::{DestinationMac, Mode, PACKET_BYTES_PADDED, Shape, StreamId, StreamSpec};
+use super::spec::{
+    DestinationMac, GAP_MAX, Mode, PACKET_BYTES_MAX, PACKET_BYTES_MIN, PACKET_BYTES_PADDED,
+    RATE_PPS_MAX, STREAMS_MAX, Shape, StreamId, StreamSpec,
+};
 use crate::flow_stats::{Rule, TagError, Tagging, VxlanPorts, tag};
 use crate::latency::ChecksumFixup;
 use crate::time::Nanos;
@@ -283,6 +290,169 @@ impl From<Replay> for CoreProgram {
             streams: Vec::new(),
             replay: Some(replay),
         }
+    }
+}
+
+/// The enabled streams of a profile, with `next` resolved to positions.
+#[derive(Debug)]
+struct Chains<'a> {
+    streams: Vec<&'a StreamSpec>,
+    next: Vec<Option<usize>>,
+}
+
+/// Checks all streams, and how they follow each other.
+fn check(specs: &[StreamSpec], cores: usize) -> Result<Chains<'_>, CompileError> {
+    if specs.len() > STREAMS_MAX {
+        return Err(CompileError::TooManyStreams(specs.len()));
+    }
+    let streams: Vec<&StreamSpec> = specs.iter().filter(|spec| spec.enabled).collect();
+    let mut position = HashMap::with_capacity(streams.len());
+    for (i, spec) in streams.iter().enumerate() {
+        check_stream(spec, cores)?;
+        if position.insert(spec.id, i).is_some() {
+            return Err(CompileError::Duplicate(spec.id));
+        }
+    }
+    let mut next = Vec::with_capacity(streams.len());
+    for spec in &streams {
+        next.push(check_next(spec, &streams, &position)?);
+    }
+    let chains = Chains { streams, next };
+    check_loops(&chains)?;
+    check_reachable(&chains)?;
+    Ok(chains)
+}
+
+fn check_stream(spec: &StreamSpec, cores: usize) -> Result<(), CompileError> {
+    let stream = spec.id;
+    let bytes = spec.packet.len();
+    if !(PACKET_BYTES_MIN..=PACKET_BYTES_MAX).contains(&bytes) {
+        return Err(CompileError::PacketSize { stream, bytes });
+    }
+    let value = spec.rate.value();
+    if !(value > 0.0 && value <= RATE_PPS_MAX * 1e6) {
+        return Err(CompileError::Rate { stream, value });
+    }
+    let empty = |field| Err(CompileError::Empty { stream, field });
+    match spec.mode {
+        Mode::SingleBurst { packets: 0 } => return empty("total_pkts"),
+        Mode::MultiBurst {
+            packets_per_burst: 0,
+            ..
+        } => return empty("pkts_per_burst"),
+        Mode::MultiBurst { bursts: 0, .. } => return empty("count"),
+        Mode::MultiBurst { gap, .. } if gap > GAP_MAX => {
+            return Err(CompileError::Delay {
+                stream,
+                field: "ibg",
+            });
+        }
+        _ => {}
+    }
+    if spec.start_delay > GAP_MAX {
+        return Err(CompileError::Delay {
+            stream,
+            field: "isg",
+        });
+    }
+    match spec.core {
+        Some(_) if spec.is_sequenced() => Err(CompileError::SequencedCore(stream)),
+        Some(core) if usize::from(core) >= cores => Err(CompileError::PinnedCore {
+            stream,
+            core,
+            cores,
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn check_next(
+    spec: &StreamSpec,
+    streams: &[&StreamSpec],
+    position: &HashMap<StreamId, usize>,
+) -> Result<Option<usize>, CompileError> {
+    let Some(next) = spec.next else {
+        return Ok(None);
+    };
+    let stream = spec.id;
+    let Some(&successor) = position.get(&next) else {
+        return Err(CompileError::NextUnknown { stream, next });
+    };
+    if spec.mode == Mode::Continuous {
+        return Err(CompileError::ContinuousNext(stream));
+    }
+    if next == stream && spec.action_count == 0 {
+        return Err(CompileError::EndlessSelfLoop(stream));
+    }
+    if streams[successor].is_sequenced() != spec.is_sequenced() {
+        return Err(CompileError::SequencedChain { stream, next });
+    }
+    if streams[successor].core != spec.core {
+        return Err(CompileError::PinnedChain { stream, next });
+    }
+    Ok(Some(successor))
+}
+
+/// Every loop must take time or have an end; else one instant would hold endless packets.
+fn check_loops(chains: &Chains<'_>) -> Result<(), CompileError> {
+    // The walk that a stream was first seen in; a walk that meets itself has closed a loop.
+    let mut seen_in = vec![usize::MAX; chains.streams.len()];
+    for start in 0..chains.streams.len() {
+        let mut at = Some(start);
+        while let Some(i) = at {
+            if seen_in[i] == start {
+                check_loop(chains, i)?;
+                break;
+            }
+            if seen_in[i] != usize::MAX {
+                break;
+            }
+            seen_in[i] = start;
+            at = chains.next[i];
+        }
+    }
+    Ok(())
+}
+
+fn check_loop(chains: &Chains<'_>, first: usize) -> Result<(), CompileError> {
+    let mut i = first;
+    loop {
+        let spec = chains.streams[i];
+        if takes_time(spec) || spec.action_count > 0 {
+            return Ok(());
+        }
+        i = chains.next[i].expect("every stream of a loop has a successor");
+        if i == first {
+            return Err(CompileError::TimelessLoop(chains.streams[first].id));
+        }
+    }
+}
+
+fn takes_time(spec: &StreamSpec) -> bool {
+    spec.start_delay > 0
+        || match spec.mode {
+            Mode::Continuous => true,
+            Mode::SingleBurst { packets } => packets > 1,
+            Mode::MultiBurst {
+                packets_per_burst,
+                gap,
+                bursts,
+            } => packets_per_burst > 1 || (gap > 0 && bursts > 1),
+        }
+}
+
+fn check_reachable(chains: &Chains<'_>) -> Result<(), CompileError> {
+    let mut reached = vec![false; chains.streams.len()];
+    for start in 0..chains.streams.len() {
+        let mut at = Some(start).filter(|&i| chains.streams[i].self_start);
+        while let Some(i) = at.filter(|&i| !reached[i]) {
+            reached[i] = true;
+            at = chains.next[i];
+        }
+    }
+    match reached.iter().position(|&reached| !reached) {
+        Some(i) => Err(CompileError::Unreachable(chains.streams[i].id)),
+        None => Ok(()),
     }
 }
 
