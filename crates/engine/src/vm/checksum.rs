@@ -1,56 +1,18 @@
-//! The compiler's part for checksums: what each one sums up.
-
-use allosaur_packet::offload::TxChecksumOffload;
+//! Checksums: what each one sums up, as the compiler finds it, and the sums of a burst.
 
 use super::header::{
     ICMPV6_CHECKSUM_OFFSET, IPV4_CHECKSUM_OFFSET, IPV6_HEADER_BYTES, TCP_CHECKSUM_OFFSET,
     UDP_CHECKSUM_OFFSET, ipv4_header_bytes,
 };
-use super::instruction::{Instruction, Layer4, Width};
+use super::instruction::Width;
+use super::low32;
 use super::program::{Action, Checksum, Ending, Part, Source, Varying, Write, fold};
+use super::run::{Columns, Stage};
 
 /// Where the addresses are in an IPv4 header, and their bytes (RFC 791 §3.1).
 const IPV4_ADDRESSES: (usize, usize) = (12, 8);
 /// Where the addresses are in an IPv6 header, and their bytes (RFC 8200 §3).
 const IPV6_ADDRESSES: (usize, usize) = (8, 32);
-
-/// What a card is told of the checksums of a program, when it can compute all of them: those that one
-/// `fix_checksum_hw` asks for, of TCP or UDP.
-pub fn left_checksums(instructions: &[Instruction], template: &[u8]) -> Option<TxChecksumOffload> {
-    let mut fixes = instructions.iter().filter(|instruction| {
-        matches!(
-            instruction,
-            Instruction::FixChecksums { .. }
-                | Instruction::FixChecksumIpv4 { .. }
-                | Instruction::FixChecksumIcmpv6 { .. }
-        )
-    });
-    let (Some(fix), None) = (fixes.next(), fixes.next()) else {
-        return None;
-    };
-    let Instruction::FixChecksums {
-        l2_bytes,
-        l3_bytes,
-        layer4,
-    } = *fix
-    else {
-        return None;
-    };
-    let segment = l2_bytes + l3_bytes;
-    let l4_bytes = match layer4 {
-        Layer4::Udp => 8,
-        // The data offset counts words of 4 bytes (RFC 9293 §3.1).
-        Layer4::Tcp => (template.get(segment + 12)? >> 4) * 4,
-        Layer4::Any => return None,
-    };
-    Some(TxChecksumOffload {
-        l2_bytes: l2_bytes.try_into().ok()?,
-        l3_bytes: l3_bytes.try_into().ok()?,
-        l4_bytes,
-        is_ipv4: ipv4_header_bytes(template, l2_bytes).is_some(),
-        is_tcp: layer4 == Layer4::Tcp,
-    })
-}
 
 /// A checksum field and what belongs into it.
 #[derive(Clone, Debug)]
@@ -295,5 +257,128 @@ impl LiveBytes {
             sum += u32::from(byte & live) << if index % 2 == 0 { 8 } else { 0 };
         }
         fold(sum)
+    }
+}
+
+impl Stage {
+    /// Computes a checksum. From packets of different lengths it is summed up anew: how much of
+    /// what was written counts, is different in each.
+    pub(super) fn sum(&mut self, checksum: &Checksum, n: usize) {
+        let sums = self.columns.sums(checksum, n);
+        if let Some(varying) = &checksum.varying {
+            let slots = self.slots.chunks_exact_mut(self.slot_bytes);
+            for ((slot, &length), sum) in slots.zip(&self.lengths).zip(sums) {
+                slot[checksum.write.offset..][..2].fill(0);
+                *sum = fold(*sum + varying.sum(slot, usize::from(length)));
+            }
+        }
+        self.columns.finish_sums(checksum, n);
+    }
+}
+
+impl Columns {
+    /// The sums that a checksum of `n` packets begins with.
+    fn sums(&mut self, checksum: &Checksum, n: usize) -> &mut [u32] {
+        let sums = &mut self.sums[..n];
+        sums.fill(checksum.constant);
+        sums
+    }
+
+    /// Computes a checksum of the next `n` packets: adds the columns that it depends on to
+    /// [`Columns::sums`].
+    fn finish_sums(&mut self, checksum: &Checksum, n: usize) {
+        let sums = &mut self.sums[..n];
+        for part in &checksum.parts {
+            let Source { width, column, .. } = part.source;
+            if width == Width::Eight {
+                add_wide(part, &self.wide[column][..n], sums);
+            } else {
+                add_narrow(part, &self.narrow[column][..n], sums);
+            }
+        }
+        let results = &mut self.narrow[checksum.write.source.column][..n];
+        let pairs = results.iter_mut().zip(sums);
+        match checksum.ending {
+            Ending::Complement => pairs.for_each(|(result, sum)| *result = !fold(*sum) & 0xffff),
+            Ending::ComplementOrOnes => pairs.for_each(|(result, sum)| {
+                let sum = !fold(*sum) & 0xffff;
+                *result = if sum == 0 { 0xffff } else { sum };
+            }),
+            Ending::Sum => pairs.for_each(|(result, sum)| *result = fold(*sum)),
+        }
+    }
+}
+
+impl Varying {
+    /// The sum of a packet of this length: its addresses, the segment's length and, when it
+    /// counts, the segment. The sums of words stay far below 2^32: a packet has 9 KB at most.
+    fn sum(&self, slot: &[u8], length: usize) -> u32 {
+        let (addresses, bytes) = self.addresses;
+        let mut sum = words(&slot[addresses..addresses + bytes]);
+        sum += u32::try_from(length.saturating_sub(self.segment)).expect("packets are short");
+        if self.whole {
+            let end = length.min(slot.len()).max(self.segment);
+            sum += words(&slot[self.segment..end]);
+            let tail = length.checked_sub(slot.len() + 1);
+            sum += tail.map_or(0, |last| u32::from(self.tail[last]));
+        }
+        fold(sum)
+    }
+}
+
+/// The sum of the 16-bit words of these bytes.
+fn words(bytes: &[u8]) -> u32 {
+    let words = bytes.chunks_exact(2);
+    let last = words
+        .remainder()
+        .first()
+        .map_or(0, |&byte| u32::from(byte) << 8);
+    words
+        .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+        .sum::<u32>()
+        + last
+}
+
+/// Adds the words of a narrow column. The sums cannot overflow: each of the 512 bytes that a
+/// program may write counts once, every second one as at most 255·2^16 and the others as at most
+/// 255·2^8, and the constant is at most 0xffff. That is 2^32 - 1 in all.
+#[inline(always)]
+fn add_narrow(part: &Part, values: &[u32], sums: &mut [u32]) {
+    let Source {
+        width,
+        add,
+        big_endian,
+        ..
+    } = part.source;
+    let (add, mask) = (low32(add), low32(part.mask));
+    let shift = if part.upper { 8 } else { 0 };
+    if big_endian || width == Width::One {
+        for (sum, value) in sums.iter_mut().zip(values) {
+            let words = value.wrapping_add(add) & mask;
+            *sum += ((words & 0xffff) + (words >> 16)) << shift;
+        }
+    } else {
+        let unused_bits = if width == Width::Two { 16 } else { 0 };
+        for (sum, value) in sums.iter_mut().zip(values) {
+            let words = (value.wrapping_add(add).swap_bytes() >> unused_bits) & mask;
+            *sum += ((words & 0xffff) + (words >> 16)) << shift;
+        }
+    }
+}
+
+/// Adds the words of a wide column.
+#[inline(always)]
+fn add_wide(part: &Part, values: &[u64], sums: &mut [u32]) {
+    let shift = if part.upper { 8 } else { 0 };
+    for (sum, value) in sums.iter_mut().zip(values) {
+        let value = value.wrapping_add(part.source.add);
+        let value = if part.source.big_endian {
+            value
+        } else {
+            value.swap_bytes()
+        };
+        let words = value & part.mask;
+        let pairs = (words & 0xffff_0000_ffff) + ((words >> 16) & 0xffff_0000_ffff);
+        *sum += (low32(pairs) + low32(pairs >> 32)) << shift;
     }
 }

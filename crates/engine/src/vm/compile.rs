@@ -12,8 +12,8 @@ use super::instruction::{
     Checksums, Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width,
 };
 use super::program::{
-    self, Action, Bits, Digit, Draw, FieldProgram, LINE_BYTES, Mapping, Source, Variable, Walk,
-    Write, draws_of,
+    self, Action, Digit, Draw, FieldProgram, LINE_BYTES, Mapping, Source, Variable, Walk, Write,
+    draws_of,
 };
 use super::verify::{self, InstructionError};
 
@@ -47,49 +47,14 @@ impl FieldProgram {
         compiler.add_last();
         Ok(compiler.finish())
     }
-
-    /// The length that every packet has, without FCS; `None` when it changes.
-    pub fn fixed_length(&self) -> Option<usize> {
-        self.trim.is_none().then_some(self.template_bytes)
-    }
-
-    /// Bytes at the end of the template that no packet changes.
-    pub fn constant_end_bytes(&self) -> usize {
-        self.template_bytes.saturating_sub(self.header_bytes)
-    }
-
-    /// The length of packets, without FCS, in the middle of the shortest and the longest.
-    pub fn mean_length(&self) -> f64 {
-        let Some(trim) = self.trim else {
-            return self.template_bytes as f64;
-        };
-        let variable = &self.variables[trim];
-        let positions = match variable.walk {
-            Walk::Cycle(cycle) => cycle.last as f64,
-            Walk::Draw(draw) => f64::from(draw.modulus) - 1.0,
-        };
-        match &variable.values {
-            Mapping::Up(base) => *base as f64 + positions / 2.0,
-            Mapping::Down(base) => *base as f64 - positions / 2.0,
-            Mapping::Digit(digit) => digit.base as f64 + (digit.modulus as f64 - 1.0) / 2.0,
-            Mapping::Sequence(sequence) => {
-                sequence.base as f64 + (f64::from(sequence.draw.modulus) - 1.0) / 2.0
-            }
-            Mapping::List(values) => {
-                let (min, max) = (values.iter().min(), values.iter().max());
-                min.zip(max)
-                    .map_or(0.0, |(min, max)| (min + max) as f64 / 2.0)
-            }
-        }
-    }
 }
 
 /// A program in the making.
-struct Compiler<'a> {
+pub(super) struct Compiler<'a> {
     checksums: Checksums,
     instructions: &'a [Instruction],
     template: &'a [u8],
-    program: FieldProgram,
+    pub(super) program: FieldProgram,
 }
 
 impl<'a> Compiler<'a> {
@@ -246,7 +211,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn new_column(&mut self, width: Width) -> usize {
+    pub(super) fn new_column(&mut self, width: Width) -> usize {
         let columns = match width {
             Width::Eight => &mut self.program.wide_columns,
             Width::One | Width::Two | Width::Four => &mut self.program.narrow_columns,
@@ -255,7 +220,7 @@ impl<'a> Compiler<'a> {
         *columns - 1
     }
 
-    fn variable_index(&self, name: &str) -> usize {
+    pub(super) fn variable_index(&self, name: &str) -> usize {
         self.program
             .variables
             .iter()
@@ -276,52 +241,6 @@ impl<'a> Compiler<'a> {
             offset,
             mask: variable.width.max_value(),
             variable: index,
-        }
-    }
-
-    fn bits(&mut self, instruction: &Instruction) -> Bits {
-        let Instruction::WriteMask {
-            variable,
-            offset,
-            field,
-            mask,
-            shift,
-            add,
-            big_endian,
-        } = instruction
-        else {
-            unreachable!("called for masked writes only");
-        };
-        let index = self.variable_index(variable);
-        let Variable { column, width, .. } = self.program.variables[index];
-        let from = Source {
-            column,
-            width,
-            add: *add as u64 & Width::Four.max_value(),
-            big_endian: *big_endian,
-        };
-        let source = Source {
-            column: self.new_column(*field),
-            width: *field,
-            add: 0,
-            big_endian: *big_endian,
-        };
-        let mask = u64::from(*mask) & field.max_value();
-        let mask = if *big_endian {
-            mask
-        } else {
-            mask.swap_bytes() >> (64 - 8 * field.bytes())
-        };
-        Bits {
-            from,
-            upper_half: width == Width::Eight && *big_endian,
-            shift: i32::try_from(*shift).expect("the verifier bounds shifts"),
-            write: Write {
-                source,
-                offset: *offset,
-                mask,
-                variable: index,
-            },
         }
     }
 

@@ -225,6 +225,41 @@ impl FieldProgram {
     pub fn changes_packets(&self) -> bool {
         !self.actions.is_empty() || self.trim.is_some()
     }
+
+    /// The length that every packet has, without FCS; `None` when it changes.
+    pub fn fixed_length(&self) -> Option<usize> {
+        self.trim.is_none().then_some(self.template_bytes)
+    }
+
+    /// Bytes at the end of the template that no packet changes.
+    pub fn constant_end_bytes(&self) -> usize {
+        self.template_bytes.saturating_sub(self.header_bytes)
+    }
+
+    /// The length of packets, without FCS, in the middle of the shortest and the longest.
+    pub fn mean_length(&self) -> f64 {
+        let Some(trim) = self.trim else {
+            return self.template_bytes as f64;
+        };
+        let variable = &self.variables[trim];
+        let positions = match variable.walk {
+            Walk::Cycle(cycle) => cycle.last as f64,
+            Walk::Draw(draw) => f64::from(draw.modulus) - 1.0,
+        };
+        match &variable.values {
+            Mapping::Up(base) => *base as f64 + positions / 2.0,
+            Mapping::Down(base) => *base as f64 - positions / 2.0,
+            Mapping::Digit(digit) => digit.base as f64 + (digit.modulus as f64 - 1.0) / 2.0,
+            Mapping::Sequence(sequence) => {
+                sequence.base as f64 + (f64::from(sequence.draw.modulus) - 1.0) / 2.0
+            }
+            Mapping::List(values) => {
+                let (min, max) = (values.iter().min(), values.iter().max());
+                min.zip(max)
+                    .map_or(0.0, |(min, max)| (min + max) as f64 / 2.0)
+            }
+        }
+    }
 }
 
 impl Action {

@@ -3,21 +3,30 @@
 //! The beginnings of up to [`BURST`] packets are staged, as far as programs may change them. A
 //! stage that held packets of the same template and the same changed bytes before gets only
 //! those bytes written; then a packet is a straight copy.
+//!
+//! What is written are columns: one value of each packet of the burst, computed together. The loops
+//! over them have no branch and no division inside, so that they compile to vector instructions.
+//! Those of checksums are in `checksum`, those of single bits in `masked`.
 
-use super::BURST;
-use super::column::{Columns, low8, low16, low32};
+use super::digit::count_digits;
 use super::instruction::Width;
-use super::program::{Action, Checksum, FieldProgram, LINE_BYTES, Source, Varying, Write, fold};
-use super::state::State;
+use super::odometer::{Turns, count_chained};
+use super::program::{
+    Action, Draw, FieldProgram, LINE_BYTES, Mapping, Sequence, Source, Variable, Walk,
+};
+use super::sequence::Reader;
+use super::state::{CounterState, State};
+use super::{BURST, low8, low16, low32};
+use crate::rng::{Jump, draw15};
 
 /// The scratch of one core, for the bursts of all its streams, one after the other.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    columns: Columns,
-    lengths: [u16; BURST],
+    pub(super) columns: Columns,
+    pub(super) lengths: [u16; BURST],
     /// The beginnings of packets, each `slot_bytes` long.
-    slots: Vec<u8>,
-    slot_bytes: usize,
+    pub(super) slots: Vec<u8>,
+    pub(super) slot_bytes: usize,
     /// How many slots hold `header`, but for the bytes in `changed`.
     staged: usize,
     header: Vec<u8>,
@@ -117,20 +126,6 @@ impl Stage {
         }
     }
 
-    /// Computes a checksum. From packets of different lengths it is summed up anew: how much of
-    /// what was written counts, is different in each.
-    fn sum(&mut self, checksum: &Checksum, n: usize) {
-        let sums = self.columns.sums(checksum, n);
-        if let Some(varying) = &checksum.varying {
-            let slots = self.slots.chunks_exact_mut(self.slot_bytes);
-            for ((slot, &length), sum) in slots.zip(&self.lengths).zip(sums) {
-                slot[checksum.write.offset..][..2].fill(0);
-                *sum = fold(*sum + varying.sum(slot, usize::from(length)));
-            }
-        }
-        self.columns.finish_sums(checksum, n);
-    }
-
     fn write_column(&mut self, source: &Source, offset: usize, n: usize) {
         let slots = self.slots.chunks_exact_mut(self.slot_bytes);
         let fields = slots.map(|slot| &mut slot[offset..]);
@@ -156,34 +151,6 @@ impl Stage {
         }
     }
 
-    /// Writes some bits of a column. The others are the template's or those that an instruction
-    /// before put there: each bit has the same writers in every packet, in the same order.
-    fn write_bits(&mut self, write: &Write, n: usize) {
-        let Write {
-            source,
-            offset,
-            mask,
-            ..
-        } = *write;
-        let mask = low32(mask);
-        let slots = self.slots.chunks_exact_mut(self.slot_bytes);
-        let fields = slots.map(|slot| &mut slot[offset..]);
-        let values = self.columns.narrow[source.column][..n].iter();
-        let values = values.map(|value| match (source.width, source.big_endian) {
-            (Width::Two, false) => value.swap_bytes() >> 16,
-            (Width::Four, false) => value.swap_bytes(),
-            _ => *value,
-        });
-        match source.width {
-            Width::One => merge(fields, values.map(|v| [low8(v)]), [low8(mask)]),
-            Width::Two => {
-                let values = values.map(|value| low16(value).to_be_bytes());
-                merge(fields, values, low16(mask).to_be_bytes());
-            }
-            _ => merge(fields, values.map(u32::to_be_bytes), mask.to_be_bytes()),
-        }
-    }
-
     fn set_lengths(&mut self, program: &FieldProgram, template_bytes: usize, n: usize) {
         let template_bytes = u16::try_from(template_bytes).unwrap_or(u16::MAX);
         let lengths = &mut self.lengths[..n];
@@ -198,36 +165,6 @@ impl Stage {
     }
 }
 
-impl Varying {
-    /// The sum of a packet of this length: its addresses, the segment's length and, when it
-    /// counts, the segment. The sums of words stay far below 2^32: a packet has 9 KB at most.
-    fn sum(&self, slot: &[u8], length: usize) -> u32 {
-        let (addresses, bytes) = self.addresses;
-        let mut sum = words(&slot[addresses..addresses + bytes]);
-        sum += u32::try_from(length.saturating_sub(self.segment)).expect("packets are short");
-        if self.whole {
-            let end = length.min(slot.len()).max(self.segment);
-            sum += words(&slot[self.segment..end]);
-            let tail = length.checked_sub(slot.len() + 1);
-            sum += tail.map_or(0, |last| u32::from(self.tail[last]));
-        }
-        fold(sum)
-    }
-}
-
-/// The sum of the 16-bit words of these bytes.
-fn words(bytes: &[u8]) -> u32 {
-    let words = bytes.chunks_exact(2);
-    let last = words
-        .remainder()
-        .first()
-        .map_or(0, |&byte| u32::from(byte) << 8);
-    words
-        .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
-        .sum::<u32>()
-        + last
-}
-
 /// Puts the bytes of each value at the beginning of each field.
 #[inline(always)]
 fn put<'a, T, const N: usize>(
@@ -237,20 +174,6 @@ fn put<'a, T, const N: usize>(
 ) {
     for (field, value) in fields.zip(values) {
         field[..N].copy_from_slice(&bytes(value));
-    }
-}
-
-/// Puts those bits of each value that are in the mask at the beginning of each field.
-#[inline(always)]
-fn merge<'a, const N: usize>(
-    fields: impl Iterator<Item = &'a mut [u8]>,
-    values: impl Iterator<Item = [u8; N]>,
-    mask: [u8; N],
-) {
-    for (field, value) in fields.zip(values) {
-        for ((byte, new), mask) in field.iter_mut().zip(value).zip(mask) {
-            *byte = (*byte & !mask) | (new & mask);
-        }
     }
 }
 
@@ -277,4 +200,236 @@ fn copy_long(slot: &[u8], template: &[u8], out: &mut [u8]) {
     let (head, tail) = out.split_at_mut(staged);
     head.copy_from_slice(&slot[..staged]);
     tail.copy_from_slice(&template[staged..staged + tail.len()]);
+}
+
+/// The columns of one burst.
+#[derive(Clone, Debug)]
+pub(super) struct Columns {
+    /// Values of 1, 2 and 4 bytes; of the smaller ones the upper bits mean nothing.
+    pub(super) narrow: Vec<[u32; BURST]>,
+    /// Values of 8 bytes.
+    pub(super) wide: Vec<[u64; BURST]>,
+    /// The random generator, before each packet's next draw.
+    seeds: [u32; BURST],
+    /// How the variables of a chain move one another.
+    turns: Turns,
+    /// The sums of a checksum in the making.
+    pub(super) sums: [u32; BURST],
+}
+
+impl Default for Columns {
+    fn default() -> Columns {
+        Columns {
+            narrow: Vec::new(),
+            wide: Vec::new(),
+            seeds: [0; BURST],
+            turns: [0; BURST],
+            sums: [0; BURST],
+        }
+    }
+}
+
+impl Columns {
+    /// Computes all variables of the next `n` packets, and moves `state` on.
+    fn fill(&mut self, program: &FieldProgram, state: &mut State, n: usize) {
+        if self.narrow.len() < program.narrow_columns {
+            self.narrow.resize(program.narrow_columns, [0; BURST]);
+        }
+        if self.wide.len() < program.wide_columns {
+            self.wide.resize(program.wide_columns, [0; BURST]);
+        }
+        let seeds = &mut self.seeds[..n];
+        if let Some(random) = &mut state.random {
+            random.fill(seeds);
+        }
+        for (variable, counter) in program.variables.iter().zip(&mut state.counters) {
+            if variable.leads && !variable.follows {
+                self.turns[..n].fill(0);
+            }
+            let feed = Feed {
+                variable,
+                counter,
+                seeds,
+                turns: &mut self.turns[..n],
+            };
+            if variable.width == Width::Eight {
+                fill_wide(feed, &mut self.wide[variable.column][..n]);
+            } else {
+                fill_narrow(feed, &mut self.narrow[variable.column][..n]);
+            }
+        }
+    }
+}
+
+/// What the values of one variable are made from.
+struct Feed<'a> {
+    variable: &'a Variable,
+    counter: &'a mut CounterState,
+    seeds: &'a mut [u32],
+    turns: &'a mut [u32],
+}
+
+impl Feed<'_> {
+    fn in_chain(&self) -> bool {
+        self.variable.follows || self.variable.leads
+    }
+
+    fn reader(&self, sequence: Sequence) -> Reader {
+        let CounterState { position, hop, .. } = *self.counter;
+        Reader::new(sequence, low32(position), low32(hop))
+    }
+}
+
+fn fill_narrow(feed: Feed<'_>, values: &mut [u32]) {
+    match &feed.variable.values {
+        Mapping::Up(base) => {
+            let base = low32(*base);
+            walk_narrow(feed, values, |at| base.wrapping_add(at));
+        }
+        Mapping::Down(base) => {
+            let base = low32(*base);
+            walk_narrow(feed, values, |at| base.wrapping_sub(at));
+        }
+        Mapping::List(list) => walk_narrow(feed, values, |at| low32(list[at as usize])),
+        Mapping::Sequence(sequence) => {
+            let (base, mut reader) = (low32(sequence.base), feed.reader(*sequence));
+            walk_narrow(feed, values, |at| base.wrapping_add(reader.read(at)));
+        }
+        Mapping::Digit(digit) => {
+            let base = low32(digit.base);
+            count_digits(feed.counter, *digit, values, |at| {
+                base.wrapping_add(low32(at))
+            });
+        }
+    }
+}
+
+#[inline(always)]
+fn walk_narrow(feed: Feed<'_>, values: &mut [u32], mut value: impl FnMut(u32) -> u32) {
+    let in_chain = feed.in_chain();
+    match &feed.variable.walk {
+        Walk::Draw(draw) => draw_column(*draw, feed.seeds, values, value),
+        Walk::Cycle(_) if in_chain => {
+            count_chained(feed.counter, feed.turns, values, |at| value(low32(at)));
+        }
+        Walk::Cycle(_) if feed.counter.wraps_once_at_most() => {
+            count_straight(feed.counter, values, value);
+        }
+        Walk::Cycle(_) => count(feed.counter, values, |at| value(low32(at))),
+    }
+}
+
+fn fill_wide(feed: Feed<'_>, values: &mut [u64]) {
+    match &feed.variable.values {
+        Mapping::Up(base) => walk_wide(feed, values, |at| base.wrapping_add(at)),
+        Mapping::Down(base) => walk_wide(feed, values, |at| base.wrapping_sub(at)),
+        Mapping::List(list) => walk_wide(feed, values, |at| list[low32(at) as usize]),
+        Mapping::Sequence(sequence) => {
+            let (base, mut reader) = (sequence.base, feed.reader(*sequence));
+            walk_wide(feed, values, |at| {
+                base.wrapping_add(u64::from(reader.read(low32(at))))
+            });
+        }
+        Mapping::Digit(digit) => {
+            count_digits(feed.counter, *digit, values, |at| digit.base + at);
+        }
+    }
+}
+
+#[inline(always)]
+fn walk_wide(feed: Feed<'_>, values: &mut [u64], mut value: impl FnMut(u64) -> u64) {
+    let in_chain = feed.in_chain();
+    match &feed.variable.walk {
+        Walk::Draw(draw) => draw_column(*draw, feed.seeds, values, |at| value(u64::from(at))),
+        Walk::Cycle(_) if in_chain => count_chained(feed.counter, feed.turns, values, value),
+        Walk::Cycle(_) => count(feed.counter, values, value),
+    }
+}
+
+impl CounterState {
+    /// Whether a whole burst passes the end of the cycle once at most, and 32 bits suffice.
+    #[inline(always)]
+    fn wraps_once_at_most(&self) -> bool {
+        self.last <= u64::from(u32::MAX) && self.hop <= self.last / BURST as u64
+    }
+}
+
+/// Positions of a counter, when [`CounterState::wraps_once_at_most`].
+#[inline(always)]
+fn count_straight(
+    counter: &mut CounterState,
+    values: &mut [u32],
+    mut value: impl FnMut(u32) -> u32,
+) {
+    let (start, hop, last) = (
+        low32(counter.position),
+        low32(counter.hop),
+        low32(counter.last),
+    );
+    let length = last.wrapping_add(1);
+    let mut offset = 0u32;
+    for slot in values.iter_mut() {
+        let around = if start > last - offset { length } else { 0 };
+        *slot = value(start.wrapping_add(offset).wrapping_sub(around));
+        offset = offset.wrapping_add(hop);
+    }
+    let next = u64::from(start) + u64::from(offset);
+    counter.position = if next > counter.last {
+        next - counter.last - 1
+    } else {
+        next
+    };
+}
+
+/// Positions of any counter.
+#[inline(always)]
+fn count<T>(counter: &mut CounterState, values: &mut [T], mut value: impl FnMut(u64) -> T) {
+    let CounterState { hop, last, .. } = *counter;
+    let mut position = counter.position;
+    for slot in values {
+        *slot = value(position);
+        let room = last - position;
+        position = if hop > room {
+            hop - room - 1
+        } else {
+            position + hop
+        };
+    }
+    counter.position = position;
+}
+
+/// Random positions; the seeds move on by the draws.
+#[inline(always)]
+fn draw_column<T>(
+    draw: Draw,
+    seeds: &mut [u32],
+    values: &mut [T],
+    mut value: impl FnMut(u32) -> T,
+) {
+    if draw.draws == 1 {
+        for (slot, seed) in values.iter_mut().zip(seeds) {
+            *seed = Jump::ONE.apply(*seed);
+            *slot = value(draw.reduce(draw15(*seed)));
+        }
+    } else {
+        for (slot, seed) in values.iter_mut().zip(seeds) {
+            let first = Jump::ONE.apply(*seed);
+            *seed = Jump::ONE.apply(first);
+            *slot = value(draw.reduce((draw15(first) << 16) | draw15(*seed)));
+        }
+    }
+}
+
+impl Draw {
+    /// `drawn % modulus`, for a number of at most 31 bits.
+    #[inline(always)]
+    pub(super) fn reduce(self, drawn: u32) -> u32 {
+        let quotient = low32((u64::from(drawn) * u64::from(self.reciprocal)) >> 32);
+        let rest = drawn - quotient * self.modulus;
+        if rest >= self.modulus {
+            rest - self.modulus
+        } else {
+            rest
+        }
+    }
 }
