@@ -1,7 +1,7 @@
 //! Ports in memory: no network card, no privilege, no hugepages.
 //!
-//! `transmit`, `receive` and `sink` are the queues, `ring` the memory between them, `link` and
-//! `police` what happens to a frame on the way.
+//! `ring` is the memory between a transmit queue and the receive queues (`receive`) that read it, `sink`
+//! a transmit queue without a peer, `link` and `police` what happens to a frame on the way.
 //!
 //! Each transmit queue writes into a ring of its own; the peer's receive queue reads all of them
 //! and applies the link: rate, then policer, then loss, then delay. A frame stays in the ring until it arrives,
@@ -15,18 +15,20 @@ mod receive;
 pub(crate) mod ring;
 mod settings;
 mod sink;
-mod transmit;
 
-use crate::Capabilities;
+use std::sync::Arc;
+
+use crate::buffers::Gauge;
+use crate::{Capabilities, FrameId, TxQueue};
 
 pub use receive::MemoryRx;
-pub use ring::FRAME_BYTES_MAX;
+pub use ring::{FRAME_BYTES_MAX, RingTx};
 pub use settings::{
     BURST_FRAMES_MAX, DELAY_NS_MAX, LinkSettings, POLICE_PPS_MAX, POLICE_PPS_MIN, QUEUE_NS,
     RATE_BPS_MAX, RATE_BPS_MIN,
 };
+use sink::SinkGauge;
 pub use sink::SinkTx;
-pub use transmit::{MemoryTx, RingTx};
 
 /// The rate that a memory port says it has when its link has none.
 pub const NOMINAL_RATE_BPS: f64 = 100e9;
@@ -65,6 +67,82 @@ impl crate::Port for MemoryPort {
 
     fn into_queues(self) -> (Vec<MemoryTx>, Vec<MemoryRx>) {
         (self.tx, vec![self.rx])
+    }
+}
+
+/// A transmit queue of a memory port.
+///
+/// The kinds are types of their own, so that a caller can branch once a burst and run its loop
+/// on the kind itself.
+#[derive(Debug)]
+pub enum MemoryTx {
+    /// Of a port with a peer.
+    Ring(RingTx),
+    /// Of a port without.
+    Sink(SinkTx),
+}
+
+impl MemoryTx {
+    /// How full it is, for others to look at.
+    pub(crate) fn gauge(&self) -> Arc<dyn Gauge> {
+        match self {
+            MemoryTx::Ring(queue) => Arc::new(queue.gauge()),
+            MemoryTx::Sink(_) => Arc::new(SinkGauge),
+        }
+    }
+}
+
+impl TxQueue for MemoryTx {
+    #[inline]
+    fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]> {
+        match self {
+            MemoryTx::Ring(queue) => queue.slot(now_ns, len),
+            MemoryTx::Sink(queue) => queue.slot(now_ns, len),
+        }
+    }
+
+    fn has_room(&mut self, now_ns: u64, len: usize) -> bool {
+        match self {
+            MemoryTx::Ring(queue) => queue.has_room(now_ns, len),
+            MemoryTx::Sink(queue) => queue.has_room(now_ns, len),
+        }
+    }
+
+    #[inline]
+    fn repeat(&mut self, now_ns: u64, frame: FrameId, count: u32) -> u32 {
+        match self {
+            MemoryTx::Ring(queue) => queue.repeat(now_ns, frame, count),
+            MemoryTx::Sink(queue) => queue.repeat(now_ns, frame, count),
+        }
+    }
+
+    fn register(&mut self, frame: &[u8]) -> Option<FrameId> {
+        match self {
+            MemoryTx::Ring(queue) => queue.register(frame),
+            MemoryTx::Sink(queue) => queue.register(frame),
+        }
+    }
+
+    fn unregister(&mut self, frame: FrameId) {
+        match self {
+            MemoryTx::Ring(queue) => queue.unregister(frame),
+            MemoryTx::Sink(queue) => queue.unregister(frame),
+        }
+    }
+
+    fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>) {
+        match self {
+            MemoryTx::Ring(queue) => queue.copy_registered(frame, copy),
+            MemoryTx::Sink(queue) => queue.copy_registered(frame, copy),
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        match self {
+            MemoryTx::Ring(queue) => queue.flush(),
+            MemoryTx::Sink(queue) => queue.flush(),
+        }
     }
 }
 

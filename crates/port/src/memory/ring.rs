@@ -1,4 +1,5 @@
-//! The ring between two memory ports: one producer, one consumer, frames back to back.
+//! The ring between two memory ports: one producer, one consumer, frames back to back; and the
+//! transmit queue that writes into it.
 //!
 //! # Layout
 //!
@@ -28,7 +29,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::buffers::{BufferSpace, Gauge};
-use crate::registered::RegisteredFrame;
+use crate::registered::{Registered, RegisteredFrame};
+use crate::{FrameId, TxQueue};
 
 /// Bytes of a line.
 pub(super) const LINE_BYTES: usize = 64;
@@ -155,6 +157,63 @@ impl Drop for Memory {
 unsafe impl Send for Memory {}
 // SAFETY: as above; `&Memory` gives no access to the lines by itself.
 unsafe impl Sync for Memory {}
+
+/// A transmit queue that writes into a ring to the peer.
+#[derive(Debug)]
+pub struct RingTx {
+    ring: Producer,
+    registered: Registered<Record>,
+}
+
+impl RingTx {
+    pub(super) fn new(ring: Producer) -> RingTx {
+        RingTx {
+            ring,
+            registered: Registered::new(),
+        }
+    }
+
+    /// How full it is, for others to look at.
+    pub(super) fn gauge(&self) -> RingGauge {
+        self.ring.gauge()
+    }
+}
+
+impl TxQueue for RingTx {
+    #[inline(always)]
+    fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]> {
+        assert!(len <= FRAME_BYTES_MAX, "frame too long for a port");
+        self.ring.slot(now_ns, len)
+    }
+
+    fn has_room(&mut self, now_ns: u64, len: usize) -> bool {
+        assert!(len <= FRAME_BYTES_MAX, "frame too long for a port");
+        self.ring.has_room(now_ns, len)
+    }
+
+    #[inline]
+    fn repeat(&mut self, now_ns: u64, frame: FrameId, count: u32) -> u32 {
+        self.ring
+            .repeat(now_ns, self.registered.frame(frame), count)
+    }
+
+    fn register(&mut self, frame: &[u8]) -> Option<FrameId> {
+        self.registered.insert(Record::new(frame))
+    }
+
+    fn unregister(&mut self, frame: FrameId) {
+        self.registered.remove(frame);
+    }
+
+    fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>) {
+        self.registered.frame(frame).copy_frame(copy);
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        self.ring.flush();
+    }
+}
 
 /// A frame with its header, ready to be copied into a ring.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use allosaur_engine::stats::TransmitCounters;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
 
+use super::Queues;
 use super::publisher::FlowPublisher;
 use super::rx_port::{FlowRx, FlowRxPort};
-use super::tx_queues::Queues;
 use crate::control::worker_command::{FlowCommand, FlowReport};
 use crate::counters::{ArrivalBlock, CoreBlock, ReceiveBlock};
 use crate::threads::awake::AwakePolicy;

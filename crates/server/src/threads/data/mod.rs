@@ -1,13 +1,13 @@
 //! The data thread: where engines and ports meet.
 //!
-//! Each has a stateless engine and a tx queue of each port that it serves. The flows, their engine
-//! and the rx queues that they read, are there only where a port is in stateful mode.
+//! Each has a stateless engine and a tx queue of each port that it serves, which engines see through
+//! an adapter by type (`Queues`). The flows, their engine and the rx queues that they read, are there
+//! only where a port is in stateful mode.
 
 mod flows;
 mod messages;
 mod publisher;
 mod rx_port;
-mod tx_queues;
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -15,10 +15,13 @@ use std::sync::Arc;
 
 use allosaur_engine::StatelessEngine;
 use allosaur_engine::stateful::StatefulEngine;
-use allosaur_engine::time::Nanos;
-use allosaur_engine::transmit::PortIndex;
+use allosaur_engine::time::{Due, Gap, Nanos};
+use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
+use allosaur_packet::offload::TxChecksumOffload;
 use allosaur_port::kind::PortTx;
-use allosaur_port::tap::{TapIn, TapSwitch};
+use allosaur_port::memory::MemoryTx;
+use allosaur_port::tap::{TapIn, TapSwitch, Tapped};
+use allosaur_port::{FrameId, TxQueue};
 
 use super::idle::{self, BusyTime, Turn};
 use crate::config::polling::Poll;
@@ -28,10 +31,11 @@ use crate::threads::mailbox::WorkerEnd;
 pub use flows::{FlowLinks, FlowState};
 pub use messages::{Report, WorkerCommand};
 pub use rx_port::{FlowRx, RxQueues};
-use tx_queues::Queues;
 
 /// Busy threads publish what they sent once in so many turns; idle ones before they wait.
 const TURNS_PER_PUBLISH: u32 = 64;
+/// Why a queue is there.
+const SERVED: &str = "control tells a thread only of ports that it serves";
 
 /// One data thread: its engines, its queues of the ports that it serves, and the mail from control.
 #[derive(Debug)]
@@ -250,5 +254,130 @@ impl Turn for DataThread {
 
     fn files(&self, _is_quiet: bool) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.flows.iter().flat_map(|flows| flows.files())
+    }
+}
+
+/// Does something with a queue, by the type of its kind: what it does compiles once for each.
+macro_rules! by_kind {
+    ($any:expr, $queue:ident => $does:expr) => {
+        match $any {
+            PortTx::Memory(MemoryTx::Ring($queue)) => $does,
+            PortTx::Memory(MemoryTx::Sink($queue)) => $does,
+            PortTx::AfPacket($queue) => $does,
+            PortTx::AfXdp($queue) => $does,
+            PortTx::Dpdk($queue) => $does,
+        }
+    };
+}
+
+/// The transmit queues of one thread, one of each port that it serves, and the time of the turn.
+#[derive(Debug)]
+struct Queues {
+    now: Nanos,
+    queues: Vec<Option<PortTx>>,
+    tap: Option<TapIn>,
+    /// The ports whose frames are copied, as bits.
+    tapped: u64,
+}
+
+impl Queues {
+    /// Queues, one of each port that is served.
+    fn new(queues: Vec<Option<PortTx>>, now: Nanos) -> Queues {
+        Queues {
+            now,
+            queues,
+            tap: None,
+            tapped: 0,
+        }
+    }
+
+    /// Frames leave at `now` until the next turn; those of the ports in `tapped` are copied.
+    #[inline]
+    fn begin_turn(&mut self, now: Nanos, tapped: u64) {
+        self.now = now;
+        self.tapped = tapped;
+    }
+
+    /// What was written leaves.
+    #[inline]
+    fn flush(&mut self) {
+        for queue in self.queues.iter_mut().flatten() {
+            by_kind!(queue, queue => queue.flush());
+        }
+        if let Some(tap) = &mut self.tap {
+            tap.flush();
+        }
+    }
+
+    /// Whether a queue could not pass all on.
+    fn has_unsent(&self) -> bool {
+        self.queues.iter().flatten().any(PortTx::has_unsent)
+    }
+
+    /// As `with_queue`, for a port that is watched.
+    #[cold]
+    fn with_tapped_queue<J: QueueOp>(&mut self, port: PortIndex, op: J) -> J::Output {
+        let now = self.now;
+        let queue = self.queues[usize::from(port)].as_mut().expect(SERVED);
+        let Some(tap) = &mut self.tap else {
+            return op.run(&mut Adapter { queue, now });
+        };
+        let queue = &mut Tapped::new(queue, tap, port);
+        op.run(&mut Adapter { queue, now })
+    }
+}
+
+impl TxQueues for Queues {
+    #[inline]
+    fn with_queue<J: QueueOp>(&mut self, port: PortIndex, op: J) -> J::Output {
+        let now = self.now;
+        if self.tapped >> port & 1 == 1 {
+            return self.with_tapped_queue(port, op);
+        }
+        let queue = self.queues[usize::from(port)].as_mut().expect(SERVED);
+        by_kind!(queue, queue => op.run(&mut Adapter { queue, now }))
+    }
+}
+
+/// A port's queue as the engine sees it. Packets leave at the time of the turn: their exact time
+/// is the engine's account, which the simulator keeps and a port cannot.
+struct Adapter<'a, Q> {
+    queue: &'a mut Q,
+    now: Nanos,
+}
+
+impl<Q: TxQueue> Transmit for Adapter<'_, Q> {
+    const REUSES: bool = Q::REUSES;
+
+    #[inline(always)]
+    fn slot(&mut self, _at: Nanos, len: usize) -> Option<&mut [u8]> {
+        self.queue.slot(self.now, len)
+    }
+
+    #[inline(always)]
+    fn repeat(&mut self, frame: FrameHandle, _first: Due, _gap: Gap, count: u32) -> u32 {
+        self.queue.repeat(self.now, FrameId(frame.0), count)
+    }
+
+    #[inline(always)]
+    fn reuse(&mut self, _at: Nanos, frame: FrameHandle, len: usize) -> Option<&mut [u8]> {
+        self.queue.reuse(self.now, FrameId(frame.0), len)
+    }
+
+    fn register(&mut self, frame: &[u8]) -> Option<FrameHandle> {
+        self.queue.register(frame).map(|id| FrameHandle(id.0))
+    }
+
+    fn register_offloaded(
+        &mut self,
+        frame: &[u8],
+        offload: &TxChecksumOffload,
+    ) -> Option<FrameHandle> {
+        let id = self.queue.register_offloaded(frame, offload)?;
+        Some(FrameHandle(id.0))
+    }
+
+    fn unregister(&mut self, frame: FrameHandle) {
+        self.queue.unregister(FrameId(frame.0));
     }
 }
