@@ -17,7 +17,7 @@ use super::figures::{Both, Readings, TableTotals};
 use super::profiles::{Compiling, wrong_state};
 use super::records::Records;
 use super::run::Run;
-use crate::control::stateless::traffic::START_LEAD;
+use crate::control::stateless::start::START_LEAD;
 use crate::control::worker_command::FlowCommand;
 use crate::control::{Control, Job, JobId, JobResult, Reply, View};
 use crate::counters::RunBlock;

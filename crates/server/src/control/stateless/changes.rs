@@ -18,7 +18,7 @@ use allosaur_engine::time::Nanos;
 use serde_json::json;
 
 use crate::control::ports::port::{Port, Profile, Run, State, wrong_state};
-use crate::control::stateless::traffic::{START_LEAD, check_line_rate, factor, l1_bps};
+use crate::control::stateless::start::{START_LEAD, check_line_rate, factor, l1_bps};
 use crate::control::{Action, Control, Reply, View, reply};
 
 impl Control {

@@ -6,9 +6,11 @@ pub(super) mod percentiles;
 pub(super) mod pgid;
 mod push;
 mod remote;
+pub(super) mod start;
+mod stop;
 pub mod stream;
 mod streams;
-pub(super) mod traffic;
+mod validate;
 
 use allosaur_api::{Fields, StatelessMethod};
 

@@ -10,8 +10,8 @@ use allosaur_engine::stream::{
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use serde_json::json;
 
+use crate::control::stateless::start::check_frames;
 use crate::control::stateless::stream::decode_packet;
-use crate::control::stateless::traffic::check_frames;
 use crate::control::{Action, Control, Reply, View};
 
 /// Who pushes packets that last no longer is answered when they have left: what watches them may be

@@ -14,7 +14,7 @@ use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use serde_json::json;
 
 use crate::control::ports::port::{Playing, Port, Reading, State, wrong_state};
-use crate::control::stateless::traffic::START_LEAD;
+use crate::control::stateless::start::START_LEAD;
 use crate::control::{Action, Control, Job, JobResult, Reply, View, check_owner};
 
 impl Control {
