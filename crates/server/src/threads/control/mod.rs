@@ -1,7 +1,6 @@
 //! The control thread: waits for requests, for what data threads report, for signals and for the next
 //! tick, and does what control says.
 
-mod context;
 mod netdevs;
 mod signals;
 mod sockets;
@@ -21,18 +20,20 @@ use thiserror::Error;
 
 use crate::config::Settings;
 use crate::control::worker_command::Modes;
-use crate::control::{Action, Control, Handled};
+use crate::control::{Action, Control, Handled, View};
+use crate::counters::{Counters, Snapshot};
 use crate::http::{HttpListener, HttpServer, Limits};
 use crate::rpc::{Conversion, Converted, Peer, Peers};
 use crate::threads::background::BackgroundThread;
+use crate::threads::clock::Clock;
 use crate::threads::data::Report;
 use crate::threads::emulation::EmulationThread;
 use crate::threads::job::JobThread;
 use crate::threads::layout::LayoutError;
 use crate::threads::table;
-use crate::threads::{Refusal, Threads, refused};
+use crate::threads::{Refusal, RxHandle, Threads, refused};
 use crate::transport::{SocketError, Transport, ZmqTransport};
-use context::ControlContext;
+use netdevs::Netdevs;
 use signals::end_signals;
 pub use startup::machine_of;
 use startup::{losses_are_errors, warnings};
@@ -406,5 +407,36 @@ impl ControlThread {
         drop(self.emulation);
         self.threads.end();
         tracing::info!("ended");
+    }
+}
+
+/// What control sees of the world: counters, time, watchers and devices.
+struct ControlContext {
+    counters: Counters,
+    snapshot: Snapshot,
+    clock: Clock,
+    rx_handle: RxHandle,
+    netdevs: Netdevs,
+}
+
+impl ControlContext {
+    fn now_ns(&self) -> Nanos {
+        self.clock.now_ns()
+    }
+
+    /// Looks at what the threads have counted.
+    fn refresh(&mut self) {
+        self.counters.read(&mut self.snapshot);
+    }
+
+    /// What control sees at that time.
+    fn view(&self, now_ns: Nanos) -> View<'_> {
+        View {
+            now_ns,
+            snapshot: &self.snapshot,
+            groups: &self.counters,
+            endpoints: &self.rx_handle,
+            devices: &self.netdevs,
+        }
     }
 }

@@ -6,11 +6,10 @@ use allosaur_port::PortError;
 use allosaur_port::buffers::Buffers;
 use allosaur_port::kind;
 
-use super::context::ControlContext;
 use super::netdevs::Netdevs;
 use super::startup_info::{control_config, flow_configs, seed, take_source_macs};
 use super::watchdog::Watchdog;
-use super::{ControlThread, ServiceError};
+use super::{ControlContext, ControlThread, ServiceError};
 use crate::config::Settings;
 use crate::control::worker_command::PortMode;
 use crate::control::{Control, StartAddresses};
