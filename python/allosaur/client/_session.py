@@ -103,12 +103,10 @@ class Session:
                 port.take_status(status)
                 self.changed.notify_all()
 
-    def read_stats(self, ports: list[int]) -> None:
-        """Read the counters of the server, of the ports and of the packet groups."""
-        replies = self.rpc.batch(self.stats.calls(ports))
-        self.stats.update(ports, [reply.unwrap() for reply in replies])
-        if "get_active_pgids" in self.supported_commands:
-            self.stats.pgids.read(self.rpc, list(self.ports))
+    @property
+    def group_ports(self) -> list[int]:
+        """The ports whose packet groups the server counts: none where it has no packet groups."""
+        return list(self.ports) if "get_active_pgids" in self.supported_commands else []
 
     def _agree(self) -> str:
         """The key of the server's API. Raises ``WrongModeError`` when it is for another kind of traffic."""
@@ -141,7 +139,7 @@ class Session:
         for index in range(int(self.system_info["port_count"])):
             self.ports[index] = Port(index, facts.get(index, {"index": index}))
             self.refresh(self.ports[index])
-        self.read_stats(list(self.ports))
+        self.stats.read(self.rpc, list(self.ports), self.group_ports)
 
     def _take_event(self, kind: int, data: dict[str, Any]) -> None:
         self.log.add(*describe(kind, data, self.session_id), origin="server")

@@ -24,7 +24,7 @@ class Statistics:
         session = self._connection.session()
         chosen = self._connection.ports_of(ports, self._interesting_ports, owned=False)
         if sync_now:
-            session.read_stats(chosen)
+            session.stats.read(session.rpc, chosen, session.group_ports)
         return session.stats.to_dict(
             chosen, {port_id: self._connection.port(port_id).speed_bps for port_id in chosen}
         )
@@ -43,7 +43,7 @@ class Statistics:
         """
         session = self._connection.session()
         chosen = self._connection.ports_of(ports, self._interesting_ports, owned=False)
-        session.read_stats(chosen)
+        session.stats.read(session.rpc, chosen, session.group_ports)
         session.stats.clear(chosen, clear_global)
         session.stats.pgids.clear(clear_flow_stats, clear_latency_stats)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..rpc._rpc import Call
+from ..rpc._rpc import Call, Rpc
 from ._pgid import PgidBook
 
 _COUNTERS = ("opackets", "ipackets", "obytes", "ibytes", "oerrors", "ierrors")
@@ -49,15 +49,17 @@ class StatsBook:
         self._global_reference: dict[str, Any] = {}
         self._port_references: dict[int, dict[str, Any]] = {}
 
-    @staticmethod
-    def calls(ports: Sequence[int]) -> list[Call]:
-        """The requests whose results ``update`` takes."""
+    def read(self, rpc: Rpc, ports: Sequence[int], group_ports: Sequence[int]) -> None:
+        """Ask for the counters of the server, of these ports, and of the packet groups of ``group_ports``."""
         # Our own server counts frames by size when asked to; another ignores that it is asked.
         port_stats: list[Call] = [("get_port_stats", {"port_id": port, "by_size": True}) for port in ports]
-        return [("get_global_stats", {}), *port_stats]
+        replies = rpc.batch([("get_global_stats", {}), *port_stats])
+        self.update(ports, [reply.unwrap() for reply in replies])
+        if group_ports:
+            self.pgids.read(rpc, list(group_ports))
 
     def update(self, ports: Sequence[int], results: Sequence[Any]) -> None:
-        """Take the results of ``calls``, in order."""
+        """Take the counters of the server and of these ports, in order."""
         self._global = results[0]
         self._ports.update(zip(ports, results[1:], strict=True))
 
