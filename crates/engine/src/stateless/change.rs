@@ -5,9 +5,8 @@
 //! follows the change. All cores are told the same time, so they change alike. A core that hears
 //! of a change too late has sent some packets early, and is in step again from there.
 
-use super::Outbox;
 use super::messages::{Change, ProfileEvent};
-use super::sender::{Item, Part, Run, Sender, stream_of};
+use super::{Item, Outbox, Part, Run, Sender, stream_of};
 use crate::stream::{ProfileKey, StreamId};
 use crate::time::Nanos;
 use crate::wheel::Scheduler;

@@ -1,7 +1,6 @@
 //! A capture that is sent from a port: its frames, into one queue.
 
-use super::sender::{Item, Run, Sender};
-use super::{DRAIN_MAX, LATE_MAX, Outbox};
+use super::{DRAIN_MAX, Item, LATE_MAX, Outbox, Run, Sender};
 use crate::stats::TransmitCounters;
 use crate::stream::replay::Replay;
 use crate::time::Nanos;
