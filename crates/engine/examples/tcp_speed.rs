@@ -112,7 +112,7 @@ fn one(world: &mut World, number: u32) -> u64 {
         let (count, bytes) = world.deliver(&mut client);
         responded += bytes;
         if segments == 1 {
-            client.write(REQUEST_BYTES);
+            client.write(REQUEST_BYTES, &mut world.counters);
         }
         if responded == world.response_bytes && bytes > 0 {
             client.close();
@@ -122,7 +122,7 @@ fn one(world: &mut World, number: u32) -> u64 {
         let (count, bytes) = world.deliver(&mut server);
         requested += bytes;
         if requested == REQUEST_BYTES && bytes > 0 {
-            server.write(world.response_bytes);
+            server.write(world.response_bytes, &mut world.counters);
             server.close();
         }
         world.transmit(&mut server);

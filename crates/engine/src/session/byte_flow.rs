@@ -5,7 +5,7 @@ use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::application::{ApplicationIndex, ByteApplication};
 use super::context::FlowContext;
-use super::flow::{FlowTransport, Session};
+use super::flow::{FlowTransport, Session, SessionFlag};
 use super::links::segment_bytes_max;
 use crate::app::{Action, FlowEvent, Output};
 use crate::tcp::{Connection, End, Outcome, Segment};
@@ -49,7 +49,9 @@ impl Session {
             self.outbox
                 .acknowledge(bytes, cx.buffers, &mut cx.pools.outboxes);
         }
-        self.has_connected |= outcome.connected;
+        if outcome.connected {
+            self.flags.set(SessionFlag::Connected);
+        }
         cx.with_bytes(index, |cx, it| {
             if outcome.connected {
                 it.tell(&mut cx.application(), FlowEvent::Connected);
@@ -70,7 +72,7 @@ impl Session {
     /// The flow is over, whatever carried it.
     #[inline(never)]
     pub(super) fn note_over(&mut self, cx: &mut FlowContext<'_>, index: ApplicationIndex) {
-        let is_closing = self.is_closing;
+        let is_closing = self.flags.has(SessionFlag::Closing);
         cx.with_bytes(index, |cx, it| {
             let end = match (it.is_stopped, is_closing) {
                 (true, _) => End::CutOff,
@@ -106,7 +108,7 @@ impl Session {
             acted = true;
             self.say(cx, output);
         }
-        if !self.is_aborted {
+        if !self.flags.has(SessionFlag::Aborted) {
             let due = it.application.poll_timeout();
             self.wake_at = Tight::new(due.unwrap_or(Nanos::MAX));
         }
@@ -115,7 +117,7 @@ impl Session {
 
     /// How many bytes the application may say now, if any.
     fn output_room(&self, cx: &FlowContext<'_>) -> Option<usize> {
-        if self.is_closing || self.is_aborted {
+        if self.flags.has(SessionFlag::Closing) || self.flags.has(SessionFlag::Aborted) {
             return None;
         }
         let room = match &self.transport {

@@ -29,6 +29,33 @@ pub(super) enum FlowTransport {
     Udp(Udp),
 }
 
+/// What may be true of a flow: one bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SessionFlag {
+    /// The application wants the end once all is written.
+    Closing = 1,
+    /// Both ends know of each other.
+    Connected = 1 << 1,
+    /// It was reset, and waits for room to say so.
+    Aborted = 1 << 2,
+}
+
+/// Those that are true.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SessionFlags(u8);
+
+impl SessionFlags {
+    #[inline]
+    pub(super) fn has(self, flag: SessionFlag) -> bool {
+        self.0 & flag as u8 != 0
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, flag: SessionFlag) {
+        self.0 |= flag as u8;
+    }
+}
+
 /// A flow. Driven by `handle_...`; each call says how it stands.
 #[derive(Debug)]
 pub struct Session {
@@ -41,10 +68,7 @@ pub struct Session {
     /// Where its frames go.
     pub(super) link: LinkIndex,
     pub(super) identification: u16,
-    /// The application wants the end once all is written.
-    pub(super) is_closing: bool,
-    pub(super) has_connected: bool,
-    pub(super) is_aborted: bool,
+    pub(super) flags: SessionFlags,
 }
 
 impl Session {
@@ -109,11 +133,10 @@ impl Session {
             wake_at: Tight::MAX,
             link: cx.pools.links.hold(link),
             identification: cx.rng.next15() as u16,
-            is_closing: false,
-            has_connected: is_datagram,
-            is_aborted: false,
+            flags: SessionFlags::default(),
         };
         if is_datagram {
+            session.flags.set(SessionFlag::Connected);
             session.tell_connected(cx);
         }
         session
@@ -148,21 +171,21 @@ impl Session {
 
     /// Whether both ends know of each other.
     pub fn is_established(&self) -> bool {
-        self.has_connected
+        self.flags.has(SessionFlag::Connected)
     }
 
     /// Whether the other side is there: it answered what we sent, or at least said more than its
     /// first.
     pub fn is_proven(&self) -> bool {
         match &self.transport {
-            FlowTransport::Tcp(_) => self.has_connected,
+            FlowTransport::Tcp(_) => self.flags.has(SessionFlag::Connected),
             FlowTransport::Udp(udp) => udp.has_heard_again(),
         }
     }
 
     /// Whether it ended because we reset it.
     pub fn was_reset_by_us(&self) -> bool {
-        self.is_aborted
+        self.flags.has(SessionFlag::Aborted)
     }
 
     /// Runs another program from its beginning, before the first was told of any data.
@@ -170,7 +193,7 @@ impl Session {
         self.release_application(cx.pools);
         self.application = FlowApplication::start(cx.program, &mut cx.pools.applications);
         self.wake_at = Tight::MAX;
-        if self.has_connected {
+        if self.flags.has(SessionFlag::Connected) {
             self.tell_connected(cx);
         }
     }
@@ -202,7 +225,7 @@ impl Session {
         cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
     ) -> FlowStatus {
-        if self.is_aborted && self.wake_at.get() <= cx.now {
+        if self.flags.has(SessionFlag::Aborted) && self.wake_at.get() <= cx.now {
             self.end_untold(cx);
             return FlowStatus::Over;
         }
@@ -317,7 +340,7 @@ impl Session {
 
     /// It was reset: from now on it only waits for room to say so, and not for long.
     pub(super) fn note_abort(&mut self, now: Nanos) {
-        self.is_aborted = true;
+        self.flags.set(SessionFlag::Aborted);
         self.wake_at = Tight::new(now + RESET_WAITS);
     }
 
@@ -446,12 +469,12 @@ impl Session {
                 },
                 FlowTransport::Udp(udp),
             ) => udp.set_keepalive(cx.now, timeout_ms, received_only),
-            (Action::Close, _) => self.is_closing = true,
+            (Action::Close, _) => self.flags.set(SessionFlag::Closing),
             (Action::Reset, FlowTransport::Tcp(connection)) => {
                 connection.abort();
                 self.note_abort(cx.now);
             }
-            (Action::Reset, FlowTransport::Udp(_)) => self.is_closing = true,
+            (Action::Reset, FlowTransport::Udp(_)) => self.flags.set(SessionFlag::Closing),
             // Who called sees it by `executes`, or has seen to it.
             (Action::Execute { .. } | Action::Acknowledge, _) => {}
             // Programs are checked for their transport.

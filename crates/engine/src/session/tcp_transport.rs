@@ -5,7 +5,7 @@ use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::application::FlowApplication;
 use super::context::{FlowContext, FlowStatus, FrameTx};
-use super::flow::{FlowTransport, Session, envelope};
+use super::flow::{FlowTransport, Session, SessionFlag, envelope};
 use super::links::segment_bytes_max;
 use super::wire::Content;
 use crate::tcp::{self, Outcome, Progress, Segment};
@@ -53,7 +53,7 @@ impl Session {
             }
         };
         if outcome.connected {
-            self.has_connected = true;
+            self.flags.set(SessionFlag::Connected);
             program.handle_connected();
         }
         if outcome.acknowledged_bytes > 0 {
@@ -86,13 +86,13 @@ impl Session {
         };
         let bytes = self.outbox.write(connection.room_bytes(cx.tunables));
         if bytes > 0 {
-            connection.write(bytes);
+            connection.write(bytes, &mut cx.counters.tcp);
         }
         if self.outbox.is_written() {
             if let FlowApplication::Program(program) = &mut self.application {
                 program.handle_room();
             }
-            if self.is_closing {
+            if self.flags.has(SessionFlag::Closing) {
                 connection.close();
             }
         }

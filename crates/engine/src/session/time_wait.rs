@@ -3,7 +3,7 @@
 
 use super::application::FlowApplication;
 use super::context::{Pools, SideCounters};
-use super::flow::{FlowTransport, Session};
+use super::flow::{FlowTransport, Session, SessionFlag, SessionFlags};
 use super::links::LinkIndex;
 use super::outbox::Outbox;
 use crate::app::ProgramRun;
@@ -33,10 +33,10 @@ impl Session {
             FlowApplication::Bytes(index) => pools.applications.has_heard_all(*index),
         };
         let is_over = is_told && self.wake_at.get() == Nanos::MAX && self.outbox.is_empty();
-        if !is_over || self.is_aborted {
+        if !is_over || self.flags.has(SessionFlag::Aborted) {
             return None;
         }
-        let tcp = connection.to_time_wait(pools.tcp_ms(now))?;
+        let tcp = connection.to_time_wait(pools.tcp_ms(now), &pools.sides)?;
         Some(TimeWaitSession {
             key: self.key,
             tcp,
@@ -50,6 +50,9 @@ impl TimeWaitSession {
     /// The flow again, to take what comes late.
     pub fn session(&self, tunables: &Tunables) -> Session {
         let tcp = self.tcp;
+        let mut flags = SessionFlags::default();
+        flags.set(SessionFlag::Closing);
+        flags.set(SessionFlag::Connected);
         Session {
             key: self.key,
             transport: FlowTransport::Tcp(tcp.connection(tunables)),
@@ -58,9 +61,7 @@ impl TimeWaitSession {
             wake_at: Tight::MAX,
             link: self.link,
             identification: self.identification,
-            is_closing: true,
-            has_connected: true,
-            is_aborted: false,
+            flags,
         }
     }
 

@@ -4,7 +4,7 @@ use allosaur_packet::network::checksum::Sum;
 
 use super::application::FlowApplication;
 use super::context::{FlowContext, FlowStatus, FrameTx};
-use super::flow::{FlowTransport, Session, envelope};
+use super::flow::{FlowTransport, Session, SessionFlag, envelope};
 use super::wire::Content;
 use crate::tcp::Progress;
 use crate::time::MICROSECOND;
@@ -94,7 +94,7 @@ impl Session {
             cx.counters.udp.sndbyte += u64::from(bytes);
             self.identification = self.identification.wrapping_add(1);
         }
-        if self.is_closing {
+        if self.flags.has(SessionFlag::Closing) {
             udp.end(&mut cx.counters.udp);
         }
         Progress::Done

@@ -56,7 +56,7 @@ impl StatefulEngine {
     pub fn audit(&self) -> Result<(), String> {
         let it = self.holdings();
         rule(it.keys == it.flows, "each flow has a key, and no other")?;
-        // What is lost, and the curve of CUBIC.
+        // What is missing now, and what was lost before.
         rule(it.sides <= 2 * it.flows, "a flow has two blocks at most")?;
         rule(it.outboxes <= it.flows, "a flow has one list at most")?;
         rule(it.variables <= it.flows, "a flow has variables once")?;

@@ -56,7 +56,8 @@ impl StatefulEngine {
         for entry in entries {
             let (template, side) = (entry.template, entry.side());
             if let Some(connection) = entry.session.connection() {
-                let tcp = connection.info(&of.tunables(template, side).tcp);
+                let tunables = &of.tunables(template, side).tcp;
+                let tcp = connection.info(tunables, &self.pools.sides);
                 let key = entry.session.key();
                 show(key, (template, side), entry.began_ms, tcp);
             }

@@ -3,7 +3,7 @@
 
 use allosaur_packet::transport::tcp::TcpFlags;
 
-use super::connection::{ANSWER_MS, Connection, Flag, TcpContext, TcpState};
+use super::connection::{Connection, Flag, TcpContext, TcpState};
 use super::input::Part;
 use super::outcome::{End, Outcome};
 use super::segment::Segment;
@@ -189,10 +189,10 @@ impl Connection {
     /// Tells the other side where we are, after something that has no place here. What is empty
     /// is answered a few times a second only: else two sides that disagree would answer each
     /// other for ever (RFC 5961, section 7).
-    pub(super) fn answer(&mut self, cx: &TcpContext<'_>, segment: &Segment) {
-        let waited_ms = cx.now_ms.wrapping_sub(self.answered_ms);
-        if segment.span() > 0 || waited_ms >= ANSWER_MS {
-            self.answered_ms = cx.now_ms;
+    pub(super) fn answer(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
+        let pool = &mut cx.sides.cold;
+        if segment.span() > 0 || !pool.has_answered(self.cold, cx.now_ms) {
+            pool.note_answer(&mut self.cold, cx.now_ms);
             self.set(Flag::ACK_NOW);
         }
     }

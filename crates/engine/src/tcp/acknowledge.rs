@@ -51,7 +51,7 @@ impl Connection {
 
     /// Something new was acknowledged.
     fn advance(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, outcome: &mut Outcome) {
-        let after_timeout = self.has(Flag::HELD) && self.una.is_before(self.recover);
+        let after_timeout = self.has(Flag::HELD) && self.una.is_before(self.recover(cx));
         let (flight, bytes) = (self.una.until(self.high), self.una.until(segment.ack));
         self.move_on(cx, segment.ack, outcome);
         let is_measured = self.measure(cx, segment);
@@ -74,7 +74,7 @@ impl Connection {
             }
         }
         if self.has(Flag::HELD.or(Flag::SLOWED)) {
-            self.pass_recover();
+            self.pass_recover(cx);
         }
         self.clear(Flag::PERSIST.or(Flag::TIMED_OUT));
         // RFC 6298, rules 5.2 and 5.3.
@@ -139,15 +139,22 @@ impl Connection {
         makes_sense
     }
 
+    /// What must be acknowledged before the repair is complete. It means something only with
+    /// RECOVERY, HELD or SLOWED.
+    pub(super) fn recover(&self, cx: &TcpContext<'_>) -> Seq {
+        cx.sides.cold.look(self.cold).recover
+    }
+
     /// What was lost below `recover` is over.
-    fn pass_recover(&mut self) {
-        if self.una.is_before(self.recover) {
+    fn pass_recover(&mut self, cx: &TcpContext<'_>) {
+        let recover = self.recover(cx);
+        if self.una.is_before(recover) {
             return;
         }
         self.clear(Flag::SLOWED);
         // RFC 6582, section 3.2, step 2: without SACK, duplicates may still come of what was
         // sent in vain, so the acknowledgment must cover *more* than `recover`.
-        let is_held = !self.has(Flag::SACK) && self.una == self.recover;
+        let is_held = !self.has(Flag::SACK) && self.una == recover;
         if !is_held && !self.has(Flag::RECOVERY) {
             self.clear(Flag::HELD);
         }
@@ -172,7 +179,9 @@ impl Connection {
             now_ms: cx.now_ms,
         };
         self.congestion
-            .handle_acknowledged(cx.tunables.congestion, ack, &mut cx.sides.cubics);
+            .handle_acknowledged(cx.tunables.congestion, ack, || {
+                &mut cx.sides.cold.of(&mut self.cold).cubic
+            });
     }
 
     /// An acknowledgment of nothing new: a duplicate when it says nothing else either (RFC 5681,
@@ -214,16 +223,14 @@ impl Connection {
         // What limited transmit sent does not count (RFC 5681, section 3.2, step 2).
         let flight = self.una.until(self.high).min(self.congestion.window_bytes);
         let mss = u32::from(self.mss);
-        let is_slow_already = self.has(Flag::SLOWED) && self.una.is_before(self.recover);
+        let is_slow_already = self.has(Flag::SLOWED) && self.una.is_before(self.recover(cx));
+        let cold = cx.sides.cold.of(&mut self.cold);
         if !is_slow_already {
-            self.congestion.handle_congestion(
-                cx.tunables.congestion,
-                flight,
-                mss,
-                &mut cx.sides.cubics,
-            );
+            let algorithm = cx.tunables.congestion;
+            self.congestion
+                .handle_congestion(algorithm, flight, mss, &mut cold.cubic);
         }
-        self.recover = self.high;
+        cold.recover = self.high;
         self.set(Flag::RECOVERY.or(Flag::HELD).or(Flag::RESEND));
         self.clear(Flag::TIMING.or(Flag::SLOWED).or(Flag::ONCE));
         self.congestion.window_bytes = self.congestion.threshold_bytes;
@@ -239,7 +246,7 @@ impl Connection {
     /// Something new was acknowledged during a repair.
     fn repair_further(&mut self, cx: &mut TcpContext<'_>, bytes: u32) {
         let mss = u32::from(self.mss);
-        if !self.una.is_before(self.recover) {
+        if !self.una.is_before(self.recover(cx)) {
             // RFC 6582, section 3.2, step 3, full acknowledgment, option 1.
             let flight = self.una.until(self.high);
             let window = self.congestion.threshold_bytes;
@@ -274,14 +281,11 @@ impl Connection {
             return;
         }
         let (flight, mss) = (self.una.until(self.high), u32::from(self.mss));
-        self.congestion.handle_congestion(
-            cx.tunables.congestion,
-            flight,
-            mss,
-            &mut cx.sides.cubics,
-        );
+        let (algorithm, cold) = (cx.tunables.congestion, cx.sides.cold.of(&mut self.cold));
+        self.congestion
+            .handle_congestion(algorithm, flight, mss, &mut cold.cubic);
         self.congestion.window_bytes = self.congestion.threshold_bytes;
-        self.recover = self.high;
+        cold.recover = self.high;
         self.set(Flag::ECN_REDUCED.or(Flag::SLOWED));
         cx.counters.ecn_rcwnd += 1;
     }

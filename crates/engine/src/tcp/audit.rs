@@ -19,7 +19,7 @@ impl Connection {
         if self.is_closed() {
             return self.audit_closed();
         }
-        self.audit_numbers()?;
+        self.audit_numbers(sides)?;
         self.audit_windows()?;
         self.audit_side(sides)?;
         if progress == Progress::Done {
@@ -29,14 +29,15 @@ impl Connection {
     }
 
     fn audit_closed(&self) -> Result<(), &'static str> {
-        rule(!self.side.is_some(), "a closed connection holds no block")?;
+        let holds_none = !self.side.is_some() && !self.cold.is_some();
+        rule(holds_none, "a closed connection holds no block")?;
         rule(
             self.timers.first_ms(0).is_none(),
             "a closed connection has no timer",
         )
     }
 
-    fn audit_numbers(&self) -> Result<(), &'static str> {
+    fn audit_numbers(&self, sides: &RecoveryPool) -> Result<(), &'static str> {
         let fin = u32::from(self.has(Flag::FIN_SENT));
         rule(!self.next.is_before(self.una), "una <= next")?;
         rule(!self.high.is_before(self.next), "next <= high")?;
@@ -50,15 +51,18 @@ impl Connection {
             "acknowledged <= expected",
         )?;
         if self.has(Flag::RECOVERY) {
-            rule(
-                self.una.is_before(self.recover),
-                "una < recover in a repair",
-            )?;
-            rule(
-                !self.recover.is_after(self.high),
-                "recover <= high in a repair",
-            )?;
+            let recover = sides.cold.look(self.cold).recover;
+            rule(self.una.is_before(recover), "una < recover in a repair")?;
+            rule(!recover.is_after(self.high), "recover <= high in a repair")?;
         }
+        let needs_cold = Flag::RECOVERY
+            .or(Flag::HELD)
+            .or(Flag::SLOWED)
+            .or(Flag::EARLY_FIN);
+        rule(
+            !self.has(needs_cold) || self.cold.is_some(),
+            "what a repair and an early FIN need is kept",
+        )?;
         rule(
             !self.has(Flag::RESEND) || self.has(Flag::RECOVERY),
             "resend only in a repair",
@@ -119,6 +123,10 @@ impl Connection {
     fn audit_timers(&self) -> Result<(), &'static str> {
         let is_set = |timer| self.timers.is_set(timer);
         rule(!self.has(Flag::RESET), "a reset leaves at once")?;
+        rule(
+            !is_set(Timer::TimeWait) || !is_set(Timer::Retransmit),
+            "what shares its time is not set twice",
+        )?;
         if self.state == TcpState::TimeWait {
             return rule(is_set(Timer::TimeWait), "TIME-WAIT ends");
         }

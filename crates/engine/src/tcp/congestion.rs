@@ -23,13 +23,11 @@ pub(super) struct Congestion {
     pub(super) threshold_bytes: u32,
     /// Bytes acknowledged that have not yet made the window grow.
     credit_bytes: u32,
-    /// Where in the pool its curve is, plus one; 0 without.
-    cubic: u32,
 }
 
-/// What CUBIC remembers. Windows are in segments.
+/// What CUBIC remembers of a connection. Windows are in segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Cubic {
+pub(super) struct Cubic {
     /// The window before the last loss.
     window_max: f32,
     /// When the curve comes back to that window, in seconds from its beginning.
@@ -38,32 +36,6 @@ struct Cubic {
     reno: f32,
     /// When the curve began; 0 when none has.
     epoch_ms: u32,
-}
-
-/// The curves of the connections that use CUBIC and lost something.
-#[derive(Debug, Default)]
-pub(super) struct CubicPool {
-    cubics: Vec<Cubic>,
-    free: Vec<u32>,
-}
-
-impl CubicPool {
-    /// The curve at `index`, which becomes a new one when there is none.
-    fn of(&mut self, index: &mut u32) -> &mut Cubic {
-        if *index == 0 {
-            *index = self.free.pop().unwrap_or_else(|| {
-                self.cubics.push(Cubic::default());
-                self.cubics.len() as u32
-            });
-            self.cubics[*index as usize - 1] = Cubic::default();
-        }
-        &mut self.cubics[*index as usize - 1]
-    }
-
-    /// Curves that connections hold.
-    pub(super) fn in_use(&self) -> usize {
-        self.cubics.len() - self.free.len()
-    }
 }
 
 /// What [`Congestion::handle_acknowledged`] looks at.
@@ -82,6 +54,14 @@ pub(super) struct Acknowledged {
 }
 
 impl Cubic {
+    /// Of who has lost nothing, or whose curve means nothing any more.
+    pub(super) const NONE: Cubic = Cubic {
+        window_max: 0.0,
+        plateau_s: 0.0,
+        reno: 0.0,
+        epoch_ms: 0,
+    };
+
     fn begin_curve(&mut self, window: f64, now_ms: u32) {
         self.epoch_ms = now_ms.max(1);
         self.reno = window as f32;
@@ -104,7 +84,7 @@ impl Cubic {
         };
         *self = Cubic {
             window_max: (window * share) as f32,
-            ..Cubic::default()
+            ..Cubic::NONE
         };
     }
 }
@@ -116,16 +96,16 @@ impl Congestion {
             window_bytes: u32::from(tunables.initial_window_segments) * mss_bytes,
             threshold_bytes: THRESHOLD_BYTES_NONE,
             credit_bytes: 0,
-            cubic: 0,
         }
     }
 
-    /// Something new was acknowledged while nothing is being repaired.
-    pub(super) fn handle_acknowledged(
+    /// Something new was acknowledged while nothing is being repaired. `cubic` is where CUBIC keeps
+    /// its curve, asked for when it is needed.
+    pub(super) fn handle_acknowledged<'a>(
         &mut self,
         algorithm: CongestionAlgorithm,
         ack: Acknowledged,
-        cubics: &mut CubicPool,
+        cubic: impl FnOnce() -> &'a mut Cubic,
     ) {
         let grown = if self.window_bytes < self.threshold_bytes {
             // RFC 5681, section 3.1, with RFC 3465's limit of two segments an acknowledgment,
@@ -135,7 +115,7 @@ impl Congestion {
         } else {
             match algorithm {
                 CongestionAlgorithm::NewReno => self.reno_growth(ack),
-                CongestionAlgorithm::Cubic => self.cubic_growth(ack, cubics),
+                CongestionAlgorithm::Cubic => self.cubic_growth(ack, cubic()),
             }
         };
         self.window_bytes = (self.window_bytes + grown).min(WINDOW_BYTES_MAX);
@@ -152,11 +132,10 @@ impl Congestion {
     }
 
     /// RFC 9438, sections 4.2 to 4.5.
-    fn cubic_growth(&mut self, ack: Acknowledged, cubics: &mut CubicPool) -> u32 {
+    fn cubic_growth(&mut self, ack: Acknowledged, cubic: &mut Cubic) -> u32 {
         let mss = f64::from(ack.mss_bytes);
         let window = f64::from(self.window_bytes) / mss;
         let acked = f64::from(ack.bytes) / mss;
-        let cubic = cubics.of(&mut self.cubic);
         if cubic.epoch_ms == 0 {
             cubic.begin_curve(window, ack.now_ms);
         }
@@ -198,14 +177,14 @@ impl Congestion {
         algorithm: CongestionAlgorithm,
         flight_bytes: u32,
         mss_bytes: u32,
-        cubics: &mut CubicPool,
+        cubic: &mut Cubic,
     ) {
         self.credit_bytes = 0;
         let left = match algorithm {
             CongestionAlgorithm::NewReno => flight_bytes / 2,
             CongestionAlgorithm::Cubic => {
                 let window = f64::from(self.window_bytes) / f64::from(mss_bytes);
-                cubics.of(&mut self.cubic).remember_loss(window);
+                cubic.remember_loss(window);
                 (f64::from(flight_bytes) * CUBIC_BETA) as u32
             }
         };
@@ -219,32 +198,28 @@ impl Congestion {
         flight_bytes: u32,
         mss_bytes: u32,
         is_first: bool,
-        cubics: &mut CubicPool,
+        cubic: &mut Cubic,
     ) {
         if is_first {
-            self.handle_congestion(algorithm, flight_bytes, mss_bytes, cubics);
+            self.handle_congestion(algorithm, flight_bytes, mss_bytes, cubic);
         }
         // "During the first congestion avoidance stage after a timeout ... K is set to 0, and
         // W_max is set to the congestion window size at the beginning of the current congestion
         // avoidance stage" (RFC 9438, section 4.8).
-        self.forget_curve(cubics);
+        *cubic = Cubic::NONE;
         self.credit_bytes = 0;
         self.window_bytes = mss_bytes;
     }
 
     /// Nothing was sent for longer than a timeout (RFC 5681, section 4.1).
-    pub(super) fn restart_after_idle(&mut self, initial_window_bytes: u32, cubics: &mut CubicPool) {
+    pub(super) fn restart_after_idle(
+        &mut self,
+        initial_window_bytes: u32,
+        cubic: Option<&mut Cubic>,
+    ) {
         self.window_bytes = self.window_bytes.min(initial_window_bytes);
-        if self.cubic != 0 {
-            cubics.of(&mut self.cubic).epoch_ms = 0;
-        }
-    }
-
-    /// It is over, or its curve no longer means anything.
-    pub(super) fn forget_curve(&mut self, cubics: &mut CubicPool) {
-        if self.cubic != 0 {
-            cubics.free.push(self.cubic);
-            self.cubic = 0;
+        if let Some(cubic) = cubic {
+            cubic.epoch_ms = 0;
         }
     }
 
@@ -270,14 +245,14 @@ mod tests {
         }
     }
 
-    fn none() -> CubicPool {
-        CubicPool::default()
+    fn unused() -> &'static mut Cubic {
+        unreachable!("NewReno has no curve")
     }
 
-    fn after_loss(algorithm: CongestionAlgorithm, curves: &mut CubicPool) -> Congestion {
+    fn after_loss(algorithm: CongestionAlgorithm, curve: &mut Cubic) -> Congestion {
         let mut congestion = Congestion::new(&Tunables::default(), MSS);
         congestion.window_bytes = 100 * MSS;
-        congestion.handle_congestion(algorithm, 100 * MSS, MSS, curves);
+        congestion.handle_congestion(algorithm, 100 * MSS, MSS, curve);
         congestion.window_bytes = congestion.threshold_bytes;
         congestion
     }
@@ -287,39 +262,36 @@ mod tests {
         let reno = CongestionAlgorithm::NewReno;
         let mut congestion = Congestion::new(&Tunables::default(), MSS);
         for _ in 0..10 {
-            congestion.handle_acknowledged(reno, acknowledged(MSS, 1), &mut none());
+            congestion.handle_acknowledged(reno, acknowledged(MSS, 1), unused);
         }
         assert_eq!(congestion.window_bytes, 20 * MSS);
         assert_eq!(congestion.threshold(), None);
-        let mut congestion = after_loss(reno, &mut none());
+        let mut congestion = after_loss(reno, &mut Cubic::default());
         assert_eq!(congestion.window_bytes, 50 * MSS);
         for _ in 0..50 {
-            congestion.handle_acknowledged(reno, acknowledged(MSS, 1), &mut none());
+            congestion.handle_acknowledged(reno, acknowledged(MSS, 1), unused);
         }
         assert_eq!(congestion.window_bytes, 51 * MSS);
-        congestion.handle_timeout(reno, 51 * MSS, MSS, true, &mut none());
+        congestion.handle_timeout(reno, 51 * MSS, MSS, true, &mut Cubic::default());
         let now = (congestion.window_bytes, congestion.threshold_bytes);
         assert_eq!(now, (MSS, 51 * MSS / 2));
-        congestion.handle_timeout(reno, MSS, MSS, false, &mut none());
+        congestion.handle_timeout(reno, MSS, MSS, false, &mut Cubic::default());
         assert_eq!(congestion.threshold(), Some(51 * MSS / 2), "once a loss");
     }
 
     #[test]
     fn cubic_comes_back_to_its_window_when_the_curve_says_and_goes_beyond() {
         let cubic = CongestionAlgorithm::Cubic;
-        let mut curves = CubicPool::default();
-        let mut congestion = after_loss(cubic, &mut curves);
+        let mut curve = Cubic::NONE;
+        let mut congestion = after_loss(cubic, &mut curve);
         assert_eq!(congestion.window_bytes, 70 * MSS);
         // K = cbrt(100 * 0.3 / 0.4) = 4.2 s.
         let mut at_plateau = 0;
         for round in 0..100 {
             let window = congestion.window_bytes;
             for _ in 0..window / MSS {
-                congestion.handle_acknowledged(
-                    cubic,
-                    acknowledged(MSS, 1 + round * 100),
-                    &mut curves,
-                );
+                let ack = acknowledged(MSS, 1 + round * 100);
+                congestion.handle_acknowledged(cubic, ack, || &mut curve);
             }
             if round == 42 {
                 at_plateau = congestion.window_bytes;
@@ -333,17 +305,14 @@ mod tests {
     fn a_small_cubic_flow_is_not_slower_than_reno() {
         let grow = |algorithm| {
             let mut congestion = Congestion::new(&Tunables::default(), MSS);
-            let mut curves = CubicPool::default();
-            congestion.handle_congestion(algorithm, 10 * MSS, MSS, &mut curves);
+            let mut curve = Cubic::NONE;
+            congestion.handle_congestion(algorithm, 10 * MSS, MSS, &mut curve);
             congestion.window_bytes = 5 * MSS;
             congestion.threshold_bytes = 5 * MSS;
             for round in 0..100 {
                 for _ in 0..congestion.window_bytes / MSS {
-                    congestion.handle_acknowledged(
-                        algorithm,
-                        acknowledged(MSS, 1 + round),
-                        &mut curves,
-                    );
+                    let ack = acknowledged(MSS, 1 + round);
+                    congestion.handle_acknowledged(algorithm, ack, || &mut curve);
                 }
             }
             congestion.window_bytes
@@ -357,8 +326,8 @@ mod tests {
 
     #[test]
     fn a_rest_takes_the_window_back_to_its_beginning() {
-        let mut congestion = after_loss(CongestionAlgorithm::NewReno, &mut none());
-        congestion.restart_after_idle(10 * MSS, &mut none());
+        let mut congestion = after_loss(CongestionAlgorithm::NewReno, &mut Cubic::default());
+        congestion.restart_after_idle(10 * MSS, None);
         assert_eq!(congestion.window_bytes, 10 * MSS);
     }
 }

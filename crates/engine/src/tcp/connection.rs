@@ -4,6 +4,7 @@ use std::hint::black_box;
 
 use allosaur_packet::transport::tcp::TcpFlags;
 
+use super::cold::ColdIndex;
 use super::congestion::Congestion;
 use super::counters::TcpCounters;
 use super::outcome::{End, Outcome};
@@ -16,8 +17,6 @@ use super::tunables::{Ecn, MSS_BYTES_DEFAULT, Tunables};
 
 /// Bytes of the timestamps option, with its padding.
 const TIMESTAMPS_BYTES: u16 = 12;
-/// The time between two answers to segments that are empty and have no place here.
-pub(super) const ANSWER_MS: u32 = 100;
 /// The largest shift of windows (RFC 7323, section 2.3).
 const WINDOW_SCALE_MAX: u8 = 14;
 
@@ -131,6 +130,30 @@ impl Flag {
     }
 }
 
+/// The shifts of windows, 14 at most: in the lower half the one that the other side tells, above it
+/// ours.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WindowScales(u8);
+
+impl WindowScales {
+    pub(super) fn new(send: u8, receive: u8) -> WindowScales {
+        debug_assert!(send.max(receive) <= WINDOW_SCALE_MAX, "as RFC 7323 says");
+        WindowScales(receive << 4 | send)
+    }
+
+    /// Of the windows that the other side tells.
+    #[inline]
+    pub(super) fn send(self) -> u8 {
+        self.0 & 0xf
+    }
+
+    /// Of ours.
+    #[inline]
+    pub(super) fn receive(self) -> u8 {
+        self.0 >> 4
+    }
+}
+
 /// A TCP connection (RFC 9293), without buffers: of data it knows only how many bytes there are.
 ///
 /// Driven like this: [`connect`](Connection::connect) or [`accept`](Connection::accept); then
@@ -164,8 +187,7 @@ pub struct Connection {
     pub(super) state: TcpState,
     /// Bytes of data in a full segment to send.
     pub(super) mss: u16,
-    pub(super) send_scale: u8,
-    pub(super) receive_scale: u8,
+    pub(super) scales: WindowScales,
     pub(super) dup_acks: u8,
     /// Timeouts since something was acknowledged.
     pub(super) backoff: u8,
@@ -178,31 +200,18 @@ pub struct Connection {
     pub(super) window_seq: Seq,
     /// The largest window that the other side ever offered.
     pub(super) send_window_max: u32,
-    /// What must be acknowledged before the repair is complete (RFC 6582). It means something
-    /// only with RECOVERY, HELD or SLOWED.
-    pub(super) recover: Seq,
     /// The timestamp to echo (TS.Recent).
     pub(super) timestamp: u32,
     /// The end of the segment whose round trip is timed, and when it left.
     pub(super) timed: Seq,
     pub(super) timed_us: u32,
     pub(super) rtt: Rtt,
-    /// The number of the other side's FIN, if it came early.
-    pub(super) early_fin: Seq,
     /// When something was heard last.
     pub(super) heard_ms: u32,
     /// When data was sent last.
     pub(super) sent_ms: u32,
-    /// When something that has no place here was answered last.
-    pub(super) answered_ms: u32,
-    /// Up to here the application's bytes are counted.
-    pub(super) counted: Seq,
-    /// Segments with data sent again; stays at its highest.
-    pub(super) resent_segments: u16,
-    /// Segments that came out of order; stays at its highest.
-    pub(super) disordered_segments: u16,
-    /// Times that the other side closed its window; stays at its highest.
-    pub(super) closed_windows: u16,
+    /// What losses and the like left behind.
+    pub(super) cold: ColdIndex,
 }
 
 /// What a connection works with.
@@ -268,8 +277,7 @@ impl Connection {
             congestion: Congestion::new(tunables, u32::from(mss)),
             state,
             mss,
-            send_scale: 0,
-            receive_scale: 0,
+            scales: WindowScales::default(),
             dup_acks: 0,
             backoff: 0,
             probes: 0,
@@ -277,19 +285,13 @@ impl Connection {
             timers: Timers::default(),
             window_seq: Seq(0),
             send_window_max: 0,
-            recover: first,
             timestamp: 0,
             timed: first,
             timed_us: 0,
             rtt: Rtt::default(),
-            early_fin: Seq(0),
             heard_ms: now_ms,
             sent_ms: now_ms,
-            answered_ms: now_ms.wrapping_sub(ANSWER_MS),
-            counted: first + 1,
-            resent_segments: 0,
-            disordered_segments: 0,
-            closed_windows: 0,
+            cold: ColdIndex::default(),
         }
     }
 
@@ -320,8 +322,8 @@ impl Connection {
         }
         if let (Some(scale), true) = (syn.window_scale, cx.tunables.rfc1323) {
             self.set(Flag::SCALED);
-            self.send_scale = scale.min(WINDOW_SCALE_MAX);
-            self.receive_scale = cx.tunables.window_scale();
+            let send = scale.min(WINDOW_SCALE_MAX);
+            self.scales = WindowScales::new(send, cx.tunables.window_scale());
         }
         if syn.sack_permitted && cx.tunables.sack {
             self.set(Flag::SACK);
@@ -332,9 +334,10 @@ impl Connection {
 
     /// The application has `bytes` more to send, at most [`room_bytes`](Connection::room_bytes),
     /// and did not [`close`](Connection::close) yet.
-    pub fn write(&mut self, bytes: u32) {
+    pub fn write(&mut self, bytes: u32, counters: &mut TcpCounters) {
         debug_assert!(!self.has(Flag::FIN_WANTED), "nothing follows the end");
         self.end += bytes;
+        counters.sndbyte += u64::from(bytes);
     }
 
     /// How many bytes the application may still write.
@@ -429,7 +432,7 @@ impl Connection {
     /// Gives back what it holds in pools. The last thing before it is forgotten.
     pub fn release(&mut self, sides: &mut RecoveryPool) {
         sides.release(&mut self.side);
-        self.congestion.forget_curve(&mut sides.cubics);
+        sides.cold.release(&mut self.cold);
     }
 
     /// It is over.
@@ -474,4 +477,4 @@ impl Connection {
 }
 
 /// Millions of them are held at once.
-const _: () = assert!(std::mem::size_of::<Connection>() <= 144);
+const _: () = assert!(std::mem::size_of::<Connection>() == 112);

@@ -1,6 +1,8 @@
 //! What can be seen of a connection from outside (`tcp_info` in other systems).
 
+use super::cold::ColdState;
 use super::connection::{Connection, Flag, TcpState};
+use super::recovery::RecoveryPool;
 use super::seq::Seq;
 use super::tunables::Tunables;
 
@@ -52,8 +54,13 @@ pub struct Info {
 
 impl Connection {
     /// A look at it.
-    pub fn info(&self, tunables: &Tunables) -> Info {
-        let scales = (self.send_scale, self.receive_scale);
+    pub fn info(&self, tunables: &Tunables, sides: &RecoveryPool) -> Info {
+        self.info_with(tunables, sides.cold.look(self.cold))
+    }
+
+    /// The same, with what its block in the pool says.
+    pub(super) fn info_with(&self, tunables: &Tunables, cold: &ColdState) -> Info {
+        let scales = (self.scales.send(), self.scales.receive());
         Info {
             state: self.state,
             timestamps: self.has(Flag::TIMESTAMPS),
@@ -72,9 +79,9 @@ impl Connection {
             send_mss_bytes: self.mss,
             receive_mss_bytes: tunables.mss_bytes,
             heard_ms: self.heard_ms,
-            resent_segments: self.resent_segments,
-            disordered_segments: self.disordered_segments,
-            closed_windows: self.closed_windows,
+            resent_segments: cold.resent_segments,
+            disordered_segments: cold.disordered_segments,
+            closed_windows: cold.closed_windows,
         }
     }
 }

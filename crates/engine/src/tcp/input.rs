@@ -119,10 +119,13 @@ impl Connection {
             self.take_data(cx, part, outcome);
         }
         if part.fin {
-            self.note_fin(part.seq + part.len);
+            self.note_fin(cx, part.seq + part.len, outcome);
         }
         if self.has(Flag::EARLY_FIN) {
-            self.take_fin(cx, outcome);
+            let at = cx.sides.cold.look(self.cold).early_fin;
+            if !at.is_after(self.expected) {
+                self.take_fin(cx, outcome);
+            }
         }
     }
 
@@ -241,7 +244,7 @@ impl Connection {
         let scale = if segment.has(TcpFlags::SYN) {
             0
         } else {
-            self.send_scale
+            self.scales.send()
         };
         u32::from(segment.window) << scale
     }
@@ -271,19 +274,20 @@ impl Connection {
     }
 
     /// A FIN arrived; it counts when all before it has (eighth step).
-    fn note_fin(&mut self, at: Seq) {
+    fn note_fin(&mut self, cx: &mut TcpContext<'_>, at: Seq, outcome: &mut Outcome) {
         if self.has(Flag::PEER_CLOSED) {
             return;
         }
-        self.set(Flag::EARLY_FIN.or(Flag::ACK_NOW));
-        self.early_fin = at;
+        if at.is_after(self.expected) {
+            self.set(Flag::EARLY_FIN.or(Flag::ACK_NOW));
+            cx.sides.cold.of(&mut self.cold).early_fin = at;
+        } else {
+            // Who sends data after the end is not listened to.
+            self.take_fin(cx, outcome);
+        }
     }
 
     fn take_fin(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
-        // Who sends data after the end is not listened to.
-        if self.early_fin.is_after(self.expected) {
-            return;
-        }
         self.clear(Flag::EARLY_FIN);
         self.set(Flag::PEER_CLOSED.or(Flag::ACK_NOW));
         self.expected += 1;

@@ -19,6 +19,7 @@
 mod acceptability;
 mod acknowledge;
 mod audit;
+mod cold;
 mod congestion;
 mod connection;
 mod counters;

@@ -66,7 +66,6 @@ impl Connection {
         if self.has_nothing_to_say() {
             return Progress::Done;
         }
-        self.count_written(cx);
         if self.has(Flag::RESET) && !self.is_reset_of_use() {
             let how = self.reset_means();
             self.end(cx, how, outcome);
@@ -91,10 +90,7 @@ impl Connection {
     #[inline]
     pub fn has_nothing_to_say(&self) -> bool {
         let end = self.end + u32::from(self.has(Flag::FIN_WANTED));
-        !self.has(Flag::ASKS)
-            && self.next == end
-            && self.counted == self.end
-            && self.is_synchronized()
+        !self.has(Flag::ASKS) && self.next == end && self.is_synchronized()
     }
 
     /// The short way: new data on a connection where nothing is lost.
@@ -168,14 +164,6 @@ impl Connection {
         self.note_acknowledged(cx, segment);
     }
 
-    /// What the application wrote since the last time.
-    fn count_written(&mut self, cx: &mut TcpContext<'_>) {
-        if self.counted != self.end {
-            cx.counters.sndbyte += u64::from(self.counted.until(self.end));
-            self.counted = self.end;
-        }
-    }
-
     /// RFC 9293, section 3.10.5: before the other side answered, and after it said that it is
     /// done and so did we, nobody waits for a reset.
     fn is_reset_of_use(&self) -> bool {
@@ -209,8 +197,9 @@ impl Connection {
         if rested_ms > self.rtt.timeout_ms(0) {
             let segments = u32::from(cx.tunables.initial_window_segments);
             let window = segments * u32::from(self.mss);
-            self.congestion
-                .restart_after_idle(window, &mut cx.sides.cubics);
+            let cubic = cx.sides.cold.look_mut(self.cold);
+            let cubic = cubic.map(|cold| &mut cold.cubic);
+            self.congestion.restart_after_idle(window, cubic);
         }
     }
 
@@ -440,7 +429,7 @@ impl Connection {
             0 => cx.tunables.receive_buffer_bytes,
             _ => self.window_left(cx),
         };
-        let window = window >> self.receive_scale;
+        let window = window >> self.scales.receive();
         Segment {
             seq,
             ack: self.expected,
@@ -558,7 +547,7 @@ impl Connection {
         self.clear(Flag::ACK_NOW);
         self.timers.stop(Timer::DelayedAck);
         self.last_ack_sent = self.expected;
-        let edge = self.expected + (u32::from(segment.window) << self.receive_scale);
+        let edge = self.expected + (u32::from(segment.window) << self.scales.receive());
         self.offered = self.offered.max(edge);
     }
 
@@ -611,7 +600,8 @@ impl Connection {
         }
         cx.counters.sndrexmitpack += 1;
         cx.counters.sndrexmitbyte += u64::from(bytes);
-        self.resent_segments = self.resent_segments.saturating_add(1);
+        let cold = cx.sides.cold.of(&mut self.cold);
+        cold.resent_segments = cold.resent_segments.saturating_add(1);
         if self.has(Flag::RECOVERY) && self.has(Flag::SACK) {
             cx.counters.sack_rexmits += 1;
             cx.counters.sack_rexmit_bytes += u64::from(bytes);
@@ -661,14 +651,15 @@ impl Connection {
 
     /// Data waits, nothing is under way that could be acknowledged, and the window has no room:
     /// it will be asked for.
-    fn wait_for_window(&mut self, cx: &TcpContext<'_>) {
+    fn wait_for_window(&mut self, cx: &mut TcpContext<'_>) {
         let waits = self.next.is_before(self.end) && self.is_synchronized();
         let is_quiet = self.una == self.next && !self.timers.is_set(Timer::Retransmit);
         if !waits || !is_quiet || self.is_closed() {
             return;
         }
         if self.send_window == 0 && !self.has(Flag::PERSIST) {
-            self.closed_windows = self.closed_windows.saturating_add(1);
+            let cold = cx.sides.cold.of(&mut self.cold);
+            cold.closed_windows = cold.closed_windows.saturating_add(1);
         }
         self.set(Flag::PERSIST);
         let timeout_ms = self.rtt.timeout_ms(self.backoff).min(PERSIST_MS_MAX);

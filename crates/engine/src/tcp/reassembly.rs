@@ -106,7 +106,8 @@ impl Connection {
     fn take_out_of_order(&mut self, cx: &mut TcpContext<'_>, part: Part) {
         // RFC 5681, section 4.2: at once, so that the sender learns of the gap.
         self.set(Flag::ACK_NOW);
-        self.disordered_segments = self.disordered_segments.saturating_add(1);
+        let cold = cx.sides.cold.of(&mut self.cold);
+        cold.disordered_segments = cold.disordered_segments.saturating_add(1);
         let (from, to) = (part.seq, part.seq + part.len);
         let pieces_max = cx.tunables.reassembly_pieces_max;
         let side = cx.sides.of(&mut self.side);

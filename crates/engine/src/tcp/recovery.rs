@@ -1,6 +1,6 @@
 //! What a connection needs only while something is lost: kept aside, so that others need not pay.
 
-use super::congestion::CubicPool;
+use super::cold::ColdPool;
 use super::ranges::Ranges;
 use super::seq::Seq;
 
@@ -36,12 +36,12 @@ impl RecoveryIndex {
 }
 
 /// The blocks of all connections of a core. Those that are given back keep their memory.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RecoveryPool {
     sides: Vec<Side>,
     free: Vec<u32>,
-    /// What those that use CUBIC remember.
-    pub(super) cubics: CubicPool,
+    /// What those keep to whom something happened.
+    pub(super) cold: ColdPool,
 }
 
 impl RecoveryPool {
@@ -77,6 +77,6 @@ impl RecoveryPool {
 
     /// Blocks that connections hold, of either kind.
     pub fn in_use(&self) -> usize {
-        self.sides.len() - self.free.len() + self.cubics.in_use()
+        self.sides.len() - self.free.len() + self.cold.in_use()
     }
 }

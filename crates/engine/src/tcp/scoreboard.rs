@@ -125,9 +125,9 @@ impl Connection {
         span_max: u32,
         any: bool,
     ) -> Option<(Seq, u32)> {
-        let resent = self.resent(cx);
+        let (resent, recover) = (self.resent(cx), self.recover(cx));
         let mut open = self.holes(cx).filter_map(|hole| {
-            let (from, to) = (hole.from.max(resent), hole.to.min(self.recover));
+            let (from, to) = (hole.from.max(resent), hole.to.min(recover));
             let is_wanted = hole.is_lost || any && !hole.is_last;
             (is_wanted && from.is_before(to)).then_some((from, to))
         });
@@ -145,7 +145,7 @@ impl Connection {
     /// the opportunity for a single 'rescue' retransmission per entry into loss recovery"
     /// (NextSeg, rule 4). Not after new data, which will tell of losses itself.
     pub(super) fn rescue(&self, cx: &TcpContext<'_>, span_max: u32) -> Option<(Seq, u32)> {
-        if self.has(Flag::ONCE) || self.high != self.recover {
+        if self.has(Flag::ONCE) || self.high != self.recover(cx) {
             return None;
         }
         let hole = self.holes(cx).last()?;

@@ -1,9 +1,11 @@
 //! What is left of a connection in TIME-WAIT: enough that whatever comes late is answered as the
 //! connection itself would answer it.
 
-use super::connection::{ANSWER_MS, Connection, Flag, TcpState};
+use super::cold::ColdState;
+use super::connection::{Connection, Flag, TcpState, WindowScales};
 use super::counters::TcpCounters;
 use super::info::Info;
+use super::recovery::RecoveryPool;
 use super::seq::Seq;
 use super::timers::{Timer, Timers};
 use super::tunables::Tunables;
@@ -50,7 +52,7 @@ pub struct TimeWait {
 impl Connection {
     /// What is left of it in TIME-WAIT; `None` while it is elsewhere, or has something else to do.
     /// It may be forgotten then, after [`release`](Connection::release).
-    pub fn to_time_wait(&self, now_ms: u32) -> Option<TimeWait> {
+    pub fn to_time_wait(&self, now_ms: u32, sides: &RecoveryPool) -> Option<TimeWait> {
         let until_ms = self.timers.only(Timer::TimeWait)?;
         let is_done = self.state == TcpState::TimeWait
             && self.flags.contains(DONE)
@@ -62,11 +64,11 @@ impl Connection {
             && self.una == self.next
             && self.una == self.high
             && self.last_ack_sent == self.expected
-            && now_ms.wrapping_sub(self.answered_ms) >= ANSWER_MS;
+            && !sides.cold.has_answered(self.cold, now_ms);
         if !is_done || !is_quiet {
             return None;
         }
-        let mut kept = self.send_scale;
+        let mut kept = self.scales.send();
         for (place, flag) in KEPT.into_iter().enumerate() {
             kept |= u8::from(self.has(flag)) << (4 + place);
         }
@@ -76,8 +78,8 @@ impl Connection {
             expected: self.expected,
             timestamp: self.timestamp,
             until_ms,
-            send_window_max: scaled(self.send_window_max, self.send_scale),
-            receive_window: scaled(offered, self.receive_scale),
+            send_window_max: scaled(self.send_window_max, self.scales.send()),
+            receive_window: scaled(offered, self.scales.receive()),
             kept,
         })
     }
@@ -104,11 +106,9 @@ impl TimeWait {
         timers.set(Timer::TimeWait, self.until_ms);
         Connection {
             flags,
-            send_scale,
-            receive_scale,
+            scales: WindowScales::new(send_scale, receive_scale),
             timers,
             end: self.next - 1,
-            counted: self.next - 1,
             expected: self.expected,
             offered: self.expected + (u32::from(self.receive_window) << receive_scale),
             last_ack_sent: self.expected,
@@ -126,7 +126,9 @@ impl TimeWait {
         Info {
             timeout_ms: 0,
             congestion_window_bytes: 0,
-            ..self.connection(tunables).info(tunables)
+            ..self
+                .connection(tunables)
+                .info_with(tunables, &ColdState::NOTHING)
         }
     }
 

@@ -59,14 +59,15 @@ impl Connection {
             let flight = self.una.until(self.high).min(self.congestion.window_bytes);
             let (algorithm, mss) = (cx.tunables.congestion, u32::from(self.mss));
             let is_first = !self.has(Flag::TIMED_OUT);
+            let cubic = &mut cx.sides.cold.of(&mut self.cold).cubic;
             self.congestion
-                .handle_timeout(algorithm, flight, mss, is_first, &mut cx.sides.cubics);
+                .handle_timeout(algorithm, flight, mss, is_first, cubic);
         }
         self.leave_recovery(cx);
         self.forget_sacked(cx);
         if is_synchronized {
             // RFC 6582, section 4: duplicates of what is sent again mean nothing.
-            self.recover = self.high;
+            cx.sides.cold.of(&mut self.cold).recover = self.high;
             self.set(Flag::HELD.or(Flag::TIMED_OUT));
         }
         self.dup_acks = 0;

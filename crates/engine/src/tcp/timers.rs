@@ -23,12 +23,23 @@ pub(super) const TIMERS: [Timer; 4] = [
     Timer::TimeWait,
 ];
 
+/// Places for deadlines: [`Timer::TimeWait`] has that of [`Timer::Retransmit`], which is never set
+/// then, as all is acknowledged.
+const DEADLINES: usize = TIMERS.len() - 1;
+
+impl Timer {
+    #[inline]
+    const fn place(self) -> usize {
+        self as usize % DEADLINES
+    }
+}
+
 /// Deadlines in milliseconds. They go round as sequence numbers do. Packed, as millions of them are
 /// held at once.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, packed(1))]
 pub(super) struct Timers {
-    deadlines_ms: [u32; TIMERS.len()],
+    deadlines_ms: [u32; DEADLINES],
     armed: u8,
 }
 
@@ -36,8 +47,12 @@ impl Timers {
     /// Makes `timer` due at `at_ms`, whatever it was before.
     #[inline]
     pub(super) fn set(&mut self, timer: Timer, at_ms: u32) {
-        self.deadlines_ms[timer as usize] = at_ms;
+        self.deadlines_ms[timer.place()] = at_ms;
         self.armed |= 1 << timer as u8;
+        debug_assert!(
+            !self.is_set(Timer::Retransmit) || !self.is_set(Timer::TimeWait),
+            "they share a place"
+        );
     }
 
     /// Makes it never due.
@@ -60,18 +75,18 @@ impl Timers {
     /// When `timer` is due, if no other is set.
     #[inline]
     pub(super) fn only(&self, timer: Timer) -> Option<u32> {
-        (self.armed == 1 << timer as u8).then_some(self.deadlines_ms[timer as usize])
+        (self.armed == 1 << timer as u8).then_some(self.deadlines_ms[timer.place()])
     }
 
     /// Whether it is set, and due at `now_ms`.
     pub(super) fn is_due(&self, timer: Timer, now_ms: u32) -> bool {
-        self.is_set(timer) && left_ms(self.deadlines_ms[timer as usize], now_ms) <= 0
+        self.is_set(timer) && left_ms(self.deadlines_ms[timer.place()], now_ms) <= 0
     }
 
     /// In how many milliseconds from `now_ms` the first is due; 0 when it is late.
     pub(super) fn first_ms(&self, now_ms: u32) -> Option<u32> {
         let set = TIMERS.iter().filter(|timer| self.is_set(**timer));
-        let left = set.map(|timer| left_ms(self.deadlines_ms[*timer as usize], now_ms));
+        let left = set.map(|timer| left_ms(self.deadlines_ms[timer.place()], now_ms));
         left.min().map(|left| left.max(0) as u32)
     }
 }

@@ -118,7 +118,7 @@ impl Life<'_> {
     fn shake_hands(&mut self) {
         let is_client = self.connection.state() == TcpState::SynSent;
         let (high, window) = (self.high, self.bytes.short() as u16);
-        let expected = self.connection.info(&self.tunables).expected;
+        let expected = self.connection.info(&self.tunables, &self.sides).expected;
         let flags = if is_client {
             TcpFlags::SYN | TcpFlags::ACK | self.bytes.pick(&[TcpFlags::NONE, TcpFlags::ECE])
         } else {
@@ -145,7 +145,7 @@ impl Life<'_> {
     fn step(&mut self) {
         match self.bytes.byte() % 16 {
             0..=8 => {
-                let info = self.connection.info(&self.tunables);
+                let info = self.connection.info(&self.tunables, &self.sides);
                 let sent = [self.first + 1 + self.acknowledged as u32, self.high];
                 let segment = any_segment(&mut self.bytes, info.expected, sent, self.now_ms);
                 self.arrive(&segment);
@@ -183,7 +183,7 @@ impl Life<'_> {
             .short()
             .min(self.connection.room_bytes(&self.tunables));
         if !self.closing && !self.connection.is_closed() {
-            self.connection.write(bytes);
+            self.connection.write(bytes, &mut self.counters);
             self.written += u64::from(bytes);
         }
         self.transmit();

@@ -112,7 +112,7 @@ impl Side {
         }
         let room = u64::from(connection.room_bytes(&self.tunables));
         let bytes = self.to_write.min(room);
-        connection.write(bytes as u32);
+        connection.write(bytes as u32, &mut self.counters);
         self.to_write -= bytes;
         if self.to_write == 0 && (!self.closes_last || self.peer_closed) {
             connection.close();

@@ -280,7 +280,7 @@ impl Ours {
         };
         let room = u64::from(connection.room_bytes(&self.tunables));
         let bytes = left.min(room);
-        connection.write(bytes as u32);
+        connection.write(bytes as u32, &mut self.counters);
         match left - bytes {
             0 => Doing::Next,
             left => Doing::Writing(left),

@@ -133,7 +133,11 @@ impl Stage {
             "write" => {
                 let (bytes, close) = rest.split_once(' ').unwrap_or((rest, ""));
                 let bytes = parse(bytes)?;
-                self.connection()?.write(bytes);
+                let counters = &mut self.counters;
+                let connection = self.connection.as_mut();
+                connection
+                    .ok_or("there is no connection")?
+                    .write(bytes, counters);
                 if close == "close" {
                     self.connection()?.close();
                 }
@@ -336,7 +340,7 @@ impl Stage {
                 Some(connection) => state_name(connection.state()).to_owned(),
             },
             "cwnd" | "ssthresh" | "rto" => {
-                let info = self.connection.as_ref()?.info(&self.tunables);
+                let info = self.connection.as_ref()?.info(&self.tunables, &self.sides);
                 match word {
                     "cwnd" => info.congestion_window_bytes.to_string(),
                     "ssthresh" => info
