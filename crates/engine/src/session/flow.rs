@@ -1,26 +1,29 @@
-//! One flow: its transport, the application on it, and what it still has to send.
+//! One flow: its transport, the application on it, and what it still has to send. Segments that arrive
+//! and those that leave are here, messages of UDP in `udp_transport`.
 
 use std::hint::black_box;
 use std::net::Ipv4Addr;
 
-use super::app_latency::{Header, Stamp};
+use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::transport::tcp::TcpFlags;
+
+use super::app_latency::Stamp;
 use super::application::FlowApplication;
-use super::context::{FlowContext, FlowStatus, FrameTx, HeaderDefaults, Pools};
+use super::context::{FlowContext, FlowStatus, FrameTx, HeaderDefaults};
 use super::links::{LinkAddresses, LinkIndex, segment_bytes_max};
 use super::outbox::Outbox;
 use super::udp::Udp;
-use super::wire::{Addresses, Envelope};
-use crate::app::{Action, Addon, FlowEvent, Transport};
-use crate::flow::{FlowKey, Prefixes, Protocol};
-use crate::tcp::{Connection, Progress, Segment, Seq, TcpState};
+use super::wire::{Addresses, Content, Envelope};
+use crate::app::Action;
+use crate::flow::{FlowKey, Prefixes};
+use crate::tcp::{self, Connection, Outcome, Progress, Segment, TcpState};
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, Tight};
 
 /// Rounds of application and transport in one go; what is left comes a little later.
 const ROUNDS_MAX: u32 = 64;
+
 /// How much later.
 const LATER: Nanos = 20 * MICROSECOND;
-/// How long a reset waits for room on its way out.
-const RESET_WAITS: Nanos = 500 * MILLISECOND;
 
 /// What carries the data of a flow.
 #[derive(Clone, Debug)]
@@ -72,88 +75,6 @@ pub struct Session {
 }
 
 impl Session {
-    /// A flow that asks for its other end. `first` is the number of its SYN.
-    pub fn connect(
-        cx: &mut FlowContext<'_>,
-        key: FlowKey,
-        link: LinkAddresses,
-        first: Seq,
-    ) -> Session {
-        let transport = match key.scope.protocol() {
-            Protocol::Tcp => FlowTransport::Tcp(Connection::connect(&mut cx.tcp(), first)),
-            Protocol::Udp => {
-                cx.counters.udp.connects += 1;
-                let stamp = cx
-                    .program
-                    .addon()
-                    .map(|Addon::Latency| Stamp::client(cx.pools.connections.draw()));
-                FlowTransport::Udp(Udp::new(cx.now, stamp))
-            }
-        };
-        Session::new(cx, key, link, transport)
-    }
-
-    /// A flow that another end asked for with `syn`.
-    pub fn accept(
-        cx: &mut FlowContext<'_>,
-        key: FlowKey,
-        link: LinkAddresses,
-        first: Seq,
-        syn: &Segment,
-    ) -> Session {
-        let most = segment_bytes_max(&key, &link, cx.headers.frame_bytes_max);
-        let syn = syn.clamped(most);
-        let connection = Connection::accept(&mut cx.tcp(), first, &syn);
-        Session::new(cx, key, link, FlowTransport::Tcp(connection))
-    }
-
-    /// A flow that another end began with a datagram.
-    pub fn accept_datagram(cx: &mut FlowContext<'_>, key: FlowKey, link: LinkAddresses) -> Session {
-        cx.counters.udp.accepts += 1;
-        let stamp = cx.program.addon();
-        let stamp = stamp.map(|Addon::Latency| Stamp::Server(Header::default()));
-        let transport = FlowTransport::Udp(Udp::new(cx.now, stamp));
-        Session::new(cx, key, link, transport)
-    }
-
-    fn new(
-        cx: &mut FlowContext<'_>,
-        key: FlowKey,
-        link: LinkAddresses,
-        transport: FlowTransport,
-    ) -> Session {
-        let is_datagram = matches!(transport, FlowTransport::Udp(_));
-        debug_assert_eq!(is_datagram, cx.program.transport() == Transport::Datagram);
-        let application = FlowApplication::start(cx.program, &mut cx.pools.applications);
-        let mut session = Session {
-            key,
-            transport,
-            application,
-            outbox: Outbox::default(),
-            wake_at: Tight::MAX,
-            link: cx.pools.links.hold(link),
-            identification: cx.rng.next15() as u16,
-            flags: SessionFlags::default(),
-        };
-        if is_datagram {
-            session.flags.set(SessionFlag::Connected);
-            session.tell_connected(cx);
-        }
-        session
-    }
-
-    fn tell_connected(&mut self, cx: &mut FlowContext<'_>) {
-        match &mut self.application {
-            FlowApplication::Program(program) => program.handle_connected(),
-            FlowApplication::Bytes(index) => {
-                let index = *index;
-                cx.with_bytes(index, |cx, it| {
-                    it.tell(&mut cx.application(), FlowEvent::Connected)
-                });
-            }
-        }
-    }
-
     /// The key by which it is found.
     pub fn key(&self) -> &FlowKey {
         &self.key
@@ -188,16 +109,6 @@ impl Session {
         self.flags.has(SessionFlag::Aborted)
     }
 
-    /// Runs another program from its beginning, before the first was told of any data.
-    pub fn run_instead(&mut self, cx: &mut FlowContext<'_>) {
-        self.release_application(cx.pools);
-        self.application = FlowApplication::start(cx.program, &mut cx.pools.applications);
-        self.wake_at = Tight::MAX;
-        if self.flags.has(SessionFlag::Connected) {
-            self.tell_connected(cx);
-        }
-    }
-
     /// Its TCP connection, if it has one.
     pub fn connection(&self) -> Option<&Connection> {
         match &self.transport {
@@ -214,9 +125,110 @@ impl Session {
         }
     }
 
+    /// The group of the flow that its program waits for, see [`Action::Execute`].
+    #[inline]
+    pub fn executes(&self) -> Option<u16> {
+        match &self.application {
+            FlowApplication::Program(program) => program.executes(),
+            FlowApplication::Bytes(_) => None,
+        }
+    }
+
+    /// The group that its program chose last; 0 for none.
+    pub fn next_group(&self) -> u16 {
+        match &self.application {
+            FlowApplication::Program(program) => program.next_group(),
+            FlowApplication::Bytes(_) => 0,
+        }
+    }
+
+    /// Whether it is in TIME-WAIT.
+    #[inline]
+    pub fn is_in_time_wait(&self) -> bool {
+        matches!(&self.transport, FlowTransport::Tcp(connection) if connection.state() == TcpState::TimeWait)
+    }
+
     /// It was just made: it says its first.
     pub fn begin(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
         self.attend(cx, tx)
+    }
+
+    /// A segment arrived. `data` gives its bytes, and is asked only where the application reads
+    /// them.
+    pub fn handle_segment<'a>(
+        &mut self,
+        cx: &mut FlowContext<'_>,
+        tx: &mut impl FrameTx,
+        segment: &Segment,
+        data: impl FnOnce() -> &'a [u8],
+    ) -> FlowStatus {
+        if let FlowApplication::Bytes(index) = self.application {
+            let outcome = self.read_segment(cx, index, segment, data());
+            if outcome.refused {
+                self.refuse(cx, tx, segment);
+            }
+        } else if let FlowTransport::Tcp(connection) = &mut self.transport {
+            let outcome = if segment.has(TcpFlags::SYN) {
+                let link = cx.pools.links.at(self.link);
+                let frame_bytes_max = cx.headers.frame_bytes_max;
+                let most = segment_bytes_max(&self.key, link, frame_bytes_max);
+                connection.handle_segment(&mut cx.tcp(), &segment.clamped(most))
+            } else {
+                connection.handle_segment(&mut cx.tcp(), segment)
+            };
+            self.note_outcome(cx, outcome);
+            if outcome.refused {
+                self.refuse(cx, tx, segment);
+            }
+        }
+        self.attend(cx, tx)
+    }
+
+    /// What happened to the connection, told to the program.
+    pub(super) fn note_outcome(&mut self, cx: &mut FlowContext<'_>, outcome: Outcome) {
+        let program = match &mut self.application {
+            FlowApplication::Program(program) => program,
+            FlowApplication::Bytes(index) => {
+                let index = *index;
+                return self.note_outcome_of_bytes(cx, index, outcome, &[]);
+            }
+        };
+        if outcome.connected {
+            self.flags.set(SessionFlag::Connected);
+            program.handle_connected();
+        }
+        if outcome.acknowledged_bytes > 0 {
+            let bytes = outcome.acknowledged_bytes;
+            self.outbox
+                .acknowledge(bytes, cx.buffers, &mut cx.pools.outboxes);
+            if self.outbox.is_empty() {
+                program.handle_acknowledged();
+            }
+        }
+        if outcome.delivered_bytes > 0 {
+            let bytes = outcome.delivered_bytes;
+            if !program.take_part(cx.program, bytes) {
+                program.handle_delivered(bytes);
+            }
+        }
+        if outcome.peer_closed {
+            program.handle_peer_closed();
+        }
+    }
+
+    /// The reset that a segment gets which belongs to another connection.
+    fn refuse(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx, segment: &Segment) {
+        let link = cx.pools.links.at(self.link);
+        let (prefixes, identification) = (&cx.pools.prefixes, self.identification);
+        let envelope = envelope(&self.key, link, prefixes, cx.headers, identification);
+        if let Some(reset) = segment.reset_in_reply() {
+            let content = Content::Tcp(&reset);
+            let sent = tx.send(envelope.frame_bytes(&content), |frame| {
+                envelope.write(&content, frame, |_| Sum::default());
+            });
+            // Without room, the other end asks again.
+            cx.counters.tcp.nombuf += u64::from(!sent);
+        }
     }
 
     /// The time that was told has come.
@@ -251,23 +263,6 @@ impl Session {
         self.attend(cx, tx)
     }
 
-    /// The group of the flow that its program waits for, see [`Action::Execute`].
-    #[inline]
-    pub fn executes(&self) -> Option<u16> {
-        match &self.application {
-            FlowApplication::Program(program) => program.executes(),
-            FlowApplication::Bytes(_) => None,
-        }
-    }
-
-    /// The group that its program chose last; 0 for none.
-    pub fn next_group(&self) -> u16 {
-        match &self.application {
-            FlowApplication::Program(program) => program.next_group(),
-            FlowApplication::Bytes(_) => 0,
-        }
-    }
-
     /// The flow that its program waits for is over, or could not be; that one's program chose
     /// `next_group` last.
     pub fn handle_executed(
@@ -289,101 +284,6 @@ impl Session {
         tx: &mut impl FrameTx,
     ) -> FlowStatus {
         self.attend(cx, tx)
-    }
-
-    /// Whether it is in TIME-WAIT.
-    #[inline]
-    pub fn is_in_time_wait(&self) -> bool {
-        matches!(&self.transport, FlowTransport::Tcp(connection) if connection.state() == TcpState::TimeWait)
-    }
-
-    /// It is over at once, as at the end of TIME-WAIT.
-    pub fn finish(&mut self, cx: &mut FlowContext<'_>) -> FlowStatus {
-        if let FlowTransport::Tcp(connection) = &mut self.transport {
-            connection.finish(&mut cx.tcp());
-        }
-        FlowStatus::Over
-    }
-
-    /// The test is over: it ends as soon as its reset has left.
-    pub fn cut_off(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
-        self.end_at_once(cx, tx, Connection::cut_off)
-    }
-
-    /// Nobody wants it: the same, as a fault of the flow.
-    pub fn abort(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
-        self.end_at_once(cx, tx, Connection::abort)
-    }
-
-    fn end_at_once(
-        &mut self,
-        cx: &mut FlowContext<'_>,
-        tx: &mut impl FrameTx,
-        end: impl FnOnce(&mut Connection),
-    ) -> FlowStatus {
-        match &mut self.application {
-            FlowApplication::Program(program) => program.stop(),
-            FlowApplication::Bytes(index) => {
-                let index = *index;
-                cx.with_bytes(index, |_, it| it.is_stopped = true);
-            }
-        }
-        match &mut self.transport {
-            FlowTransport::Tcp(connection) => {
-                end(connection);
-                self.note_abort(cx.now);
-            }
-            FlowTransport::Udp(udp) => udp.end(&mut cx.counters.udp),
-        }
-        self.attend(cx, tx)
-    }
-
-    /// It was reset: from now on it only waits for room to say so, and not for long.
-    pub(super) fn note_abort(&mut self, now: Nanos) {
-        self.flags.set(SessionFlag::Aborted);
-        self.wake_at = Tight::new(now + RESET_WAITS);
-    }
-
-    /// Others need its place: it is over, without a word.
-    pub fn give_way(&mut self, cx: &mut FlowContext<'_>) -> FlowStatus {
-        if !self.is_over() {
-            self.end_untold(cx);
-        }
-        FlowStatus::Over
-    }
-
-    fn end_untold(&mut self, cx: &mut FlowContext<'_>) {
-        match &mut self.transport {
-            FlowTransport::Tcp(connection) => connection.end_untold(&mut cx.tcp()),
-            FlowTransport::Udp(udp) => udp.end(&mut cx.counters.udp),
-        }
-    }
-
-    /// Gives back what it holds in pools. The last thing before it is forgotten.
-    pub fn release(&mut self, pools: &mut Pools) {
-        self.release_all_but_link(pools);
-        pools.links.release(self.link);
-    }
-
-    /// The same, but what is left of it in TIME-WAIT holds where its frames go.
-    pub fn release_all_but_link(&mut self, pools: &mut Pools) {
-        self.release_application(pools);
-        self.outbox.release(&mut pools.outboxes);
-        if let FlowTransport::Tcp(connection) = &mut self.transport {
-            connection.release(&mut pools.sides);
-        }
-        if let FlowTransport::Udp(udp) = &self.transport {
-            if let Some(message) = udp.message() {
-                pools.outboxes.free(message);
-            }
-        }
-    }
-
-    fn release_application(&mut self, pools: &mut Pools) {
-        match &mut self.application {
-            FlowApplication::Program(program) => program.release(&mut pools.variables),
-            FlowApplication::Bytes(index) => pools.applications.release(*index),
-        }
     }
 
     /// Lets application and transport work until both wait.
@@ -490,7 +390,69 @@ impl Session {
         }
     }
 
-    fn is_over(&self) -> bool {
+    /// Sends what TCP may send.
+    fn transmit_segments(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> Progress {
+        let FlowTransport::Tcp(connection) = &mut self.transport else {
+            return Progress::Done;
+        };
+        let bytes = self.outbox.write(connection.room_bytes(cx.tunables));
+        if bytes > 0 {
+            connection.write(bytes, &mut cx.counters.tcp);
+        }
+        if self.outbox.is_written() {
+            if let FlowApplication::Program(program) = &mut self.application {
+                program.handle_room();
+            }
+            if self.flags.has(SessionFlag::Closing) {
+                connection.close();
+            }
+        }
+        if connection.has_nothing_to_say() {
+            return Progress::Done;
+        }
+        let (links, prefixes) = (&cx.pools.links, &cx.pools.prefixes);
+        let (link, headers) = (links.at(self.link), cx.headers);
+        let mut envelope = envelope(&self.key, link, prefixes, headers, self.identification);
+        let (key, outbox, buffers) = (&self.key, &self.outbox, cx.buffers);
+        let outboxes = &cx.pools.outboxes;
+        let mut inner = tcp::TcpContext {
+            now_ms: cx.pools.tcp_ms(cx.now),
+            now_us: (cx.now / MICROSECOND) as u32,
+            tunables: cx.tunables,
+            unread_bytes: match self.application {
+                FlowApplication::Program(_) => 0,
+                FlowApplication::Bytes(index) => cx.pools.applications.unread_bytes(index),
+            },
+            counters: &mut cx.counters.tcp,
+            sides: &mut cx.pools.sides,
+        };
+        let mut outcome = Outcome::default();
+        let progress = connection.poll_transmit(&mut inner, &mut outcome, |segment| {
+            envelope.identification = envelope.identification.wrapping_add(1);
+            let asking;
+            let segment = if segment.mss.is_some() {
+                let most = segment_bytes_max(key, link, headers.frame_bytes_max);
+                asking = segment.clamped(most);
+                &asking
+            } else {
+                segment
+            };
+            let content = Content::Tcp(segment);
+            let places = envelope.places(&content);
+            tx.send(places.frame_bytes(), |frame| {
+                envelope.write_at(places, &content, frame, |data| {
+                    outbox.copy_to(segment.offset, data, buffers, outboxes)
+                });
+            })
+        });
+        self.identification = envelope.identification;
+        if outcome.ended.is_some() {
+            self.note_outcome(cx, outcome);
+        }
+        progress
+    }
+
+    pub(super) fn is_over(&self) -> bool {
         match &self.transport {
             FlowTransport::Tcp(connection) => connection.is_closed(),
             FlowTransport::Udp(udp) => udp.is_over(),

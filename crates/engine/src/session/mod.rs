@@ -2,8 +2,9 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | a flow with its program | `flow`, with what each call is given in `context` |
-//! | how its bytes travel | `tcp_transport`, `udp_transport` with `udp` |
+//! | a flow with its program, and its segments | `flow`, with what each call is given in `context` |
+//! | how it begins, and how it is ended | `open`, `close` |
+//! | how messages travel | `udp_transport` with `udp` |
 //! | what runs on it | `application`: a program, or an application over bytes |
 //! | bytes for the latter | `byte_flow`, `receive_buffer` |
 //! | what TCP still has to send | `outbox` |
@@ -15,12 +16,13 @@
 pub mod app_latency;
 mod application;
 mod byte_flow;
+mod close;
 mod context;
 mod flow;
 mod links;
+mod open;
 mod outbox;
 mod receive_buffer;
-mod tcp_transport;
 mod time_wait;
 mod udp;
 mod udp_transport;

@@ -1,0 +1,107 @@
+//! Flows that begin: asked for by us, by a SYN, or by a first datagram.
+
+use super::app_latency::{Header, Stamp};
+use super::application::FlowApplication;
+use super::context::FlowContext;
+use super::flow::{FlowTransport, Session, SessionFlag, SessionFlags};
+use super::links::{LinkAddresses, segment_bytes_max};
+use super::outbox::Outbox;
+use super::udp::Udp;
+use crate::app::{Addon, FlowEvent, Transport};
+use crate::flow::{FlowKey, Protocol};
+use crate::tcp::{Connection, Segment, Seq};
+use crate::time::Tight;
+
+impl Session {
+    /// A flow that asks for its other end. `first` is the number of its SYN.
+    pub fn connect(
+        cx: &mut FlowContext<'_>,
+        key: FlowKey,
+        link: LinkAddresses,
+        first: Seq,
+    ) -> Session {
+        let transport = match key.scope.protocol() {
+            Protocol::Tcp => FlowTransport::Tcp(Connection::connect(&mut cx.tcp(), first)),
+            Protocol::Udp => {
+                cx.counters.udp.connects += 1;
+                let stamp = cx
+                    .program
+                    .addon()
+                    .map(|Addon::Latency| Stamp::client(cx.pools.connections.draw()));
+                FlowTransport::Udp(Udp::new(cx.now, stamp))
+            }
+        };
+        Session::new(cx, key, link, transport)
+    }
+
+    /// A flow that another end asked for with `syn`.
+    pub fn accept(
+        cx: &mut FlowContext<'_>,
+        key: FlowKey,
+        link: LinkAddresses,
+        first: Seq,
+        syn: &Segment,
+    ) -> Session {
+        let most = segment_bytes_max(&key, &link, cx.headers.frame_bytes_max);
+        let syn = syn.clamped(most);
+        let connection = Connection::accept(&mut cx.tcp(), first, &syn);
+        Session::new(cx, key, link, FlowTransport::Tcp(connection))
+    }
+
+    /// A flow that another end began with a datagram.
+    pub fn accept_datagram(cx: &mut FlowContext<'_>, key: FlowKey, link: LinkAddresses) -> Session {
+        cx.counters.udp.accepts += 1;
+        let stamp = cx.program.addon();
+        let stamp = stamp.map(|Addon::Latency| Stamp::Server(Header::default()));
+        let transport = FlowTransport::Udp(Udp::new(cx.now, stamp));
+        Session::new(cx, key, link, transport)
+    }
+
+    fn new(
+        cx: &mut FlowContext<'_>,
+        key: FlowKey,
+        link: LinkAddresses,
+        transport: FlowTransport,
+    ) -> Session {
+        let is_datagram = matches!(transport, FlowTransport::Udp(_));
+        debug_assert_eq!(is_datagram, cx.program.transport() == Transport::Datagram);
+        let application = FlowApplication::start(cx.program, &mut cx.pools.applications);
+        let mut session = Session {
+            key,
+            transport,
+            application,
+            outbox: Outbox::default(),
+            wake_at: Tight::MAX,
+            link: cx.pools.links.hold(link),
+            identification: cx.rng.next15() as u16,
+            flags: SessionFlags::default(),
+        };
+        if is_datagram {
+            session.flags.set(SessionFlag::Connected);
+            session.tell_connected(cx);
+        }
+        session
+    }
+
+    fn tell_connected(&mut self, cx: &mut FlowContext<'_>) {
+        match &mut self.application {
+            FlowApplication::Program(program) => program.handle_connected(),
+            FlowApplication::Bytes(index) => {
+                let index = *index;
+                cx.with_bytes(index, |cx, it| {
+                    it.tell(&mut cx.application(), FlowEvent::Connected)
+                });
+            }
+        }
+    }
+
+    /// Runs another program from its beginning, before the first was told of any data.
+    pub fn run_instead(&mut self, cx: &mut FlowContext<'_>) {
+        self.release_application(cx.pools);
+        self.application = FlowApplication::start(cx.program, &mut cx.pools.applications);
+        self.wake_at = Tight::MAX;
+        if self.flags.has(SessionFlag::Connected) {
+            self.tell_connected(cx);
+        }
+    }
+}
