@@ -1,5 +1,5 @@
-//! What a segment that arrives does to a connection: the steps of RFC 9293, section 3.10.7, in
-//! their order.
+//! What a segment that arrives does to a connection: the steps of RFC 9293, section 3.10.7.4, in
+//! their order. Before the connection is there it is `handshake` that knows.
 
 use allosaur_packet::transport::tcp::TcpFlags;
 
@@ -8,7 +8,9 @@ use super::outcome::{End, Outcome};
 use super::segment::Segment;
 use super::seq::Seq;
 use super::timers::Timer;
-use super::tunables::Ecn;
+
+/// A timestamp older than this says nothing any more (RFC 7323, section 5.5: 24 days).
+const TIMESTAMP_MS_MAX: u32 = 24 * 24 * 3600 * 1000;
 
 /// What is left of a segment when all that lies outside of the window is cut off.
 #[derive(Clone, Copy, Debug)]
@@ -113,8 +115,169 @@ impl Connection {
         }
     }
 
+    /// Whether it has a place here: the first to the fifth step, with RFC 5961 and RFC 7323. Each says
+    /// whether the next one follows.
+    fn check(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        part: &mut Part,
+        outcome: &mut Outcome,
+    ) -> bool {
+        self.check_timestamp(cx, segment)
+            && self.check_reset(cx, segment, outcome)
+            && self.check_sequence(cx, segment, part)
+            && self.check_syn(cx, segment, part)
+            && self.check_acknowledgment(cx, segment, outcome)
+    }
+
+    /// PAWS (RFC 7323, section 5): what has an old timestamp is an old segment.
+    fn check_timestamp(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> bool {
+        if !self.has(Flag::TIMESTAMPS) || segment.has(TcpFlags::RST) {
+            return true;
+        }
+        let Some((value, _)) = segment.timestamps else {
+            // "If a non-<RST> segment is received without a TSopt, a TCP SHOULD silently drop the
+            // segment" (section 3.2). A SYN again is answered below.
+            return segment.has(TcpFlags::SYN);
+        };
+        let silence_ms = cx.now_ms.wrapping_sub(self.heard_ms);
+        if !Seq(value).is_before(Seq(self.timestamp)) || silence_ms > TIMESTAMP_MS_MAX {
+            return true;
+        }
+        cx.counters.pawsdrop += 1;
+        if segment.len > 0 {
+            cx.counters.rcvduppack += 1;
+            cx.counters.rcvdupbyte += u64::from(segment.len);
+        }
+        self.answer(cx, segment);
+        false
+    }
+
+    /// A reset counts when it has exactly the number that is expected; near it, the other side
+    /// is asked again (RFC 5961, section 3.2).
+    fn check_reset(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        outcome: &mut Outcome,
+    ) -> bool {
+        if !segment.has(TcpFlags::RST) {
+            return true;
+        }
+        if segment.seq == self.expected {
+            // Who has all that we sent, and sent all, may forget us: nothing is lost.
+            let is_over = matches!(
+                self.state,
+                TcpState::TimeWait | TcpState::Closing | TcpState::LastAck
+            ) && !self.una.is_before(self.end);
+            let how = if is_over { End::Closed } else { End::Reset };
+            self.end(cx, how, outcome);
+        } else if segment.seq.is_after(self.expected) && segment.seq.is_before(self.offered) {
+            self.answer(cx, segment);
+        }
+        false
+    }
+
+    /// Cuts what lies outside of the window (RFC 9293, section 3.10.7.4, first).
+    fn check_sequence(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        part: &mut Part,
+    ) -> bool {
+        if segment.has(TcpFlags::SYN) {
+            // Whatever its number is: `check_syn` judges it.
+            return true;
+        }
+        if part.seq.is_before(self.expected) {
+            self.cut_front(cx, segment, part);
+        }
+        let end = part.seq + part.len;
+        if !end.is_after(self.offered) {
+            return true;
+        }
+        if part.len == 0 {
+            self.answer(cx, segment);
+            return false;
+        }
+        let beyond = self.offered.until(end).min(part.len);
+        if part.seq == self.offered && part.seq == self.expected {
+            cx.counters.rcvwinprobe += 1;
+        } else {
+            cx.counters.rcvpackafterwin += 1;
+            cx.counters.rcvbyteafterwin += u64::from(beyond);
+        }
+        self.set(Flag::ACK_NOW);
+        part.len -= beyond;
+        part.fin = false;
+        // "If the RCV.WND is zero, no segments will be acceptable, but special allowance should
+        // be made to accept valid ACKs": at the edge of the window the acknowledgment counts.
+        !part.seq.is_after(self.offered)
+    }
+
+    /// Cuts off what has arrived before. When nothing is left the acknowledgment still counts: it
+    /// may be that both sides lost their last.
+    fn cut_front(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, part: &mut Part) {
+        let old = part.seq.until(self.expected);
+        let len = part.len;
+        part.seq = self.expected;
+        if old < segment.span() {
+            part.len -= old;
+            cx.counters.rcvpartduppack += 1;
+            cx.counters.rcvpartdupbyte += u64::from(old);
+            return;
+        }
+        // Our acknowledgment of it was lost, or this asks whether we are there.
+        part.len = 0;
+        part.fin = false;
+        if len > 0 {
+            cx.counters.rcvduppack += 1;
+            cx.counters.rcvdupbyte += u64::from(len);
+        }
+        self.answer(cx, segment);
+        if segment.has(TcpFlags::FIN) && self.state == TcpState::TimeWait {
+            // "Acknowledge it, and restart the 2 MSL timeout" (eighth step).
+            self.wait_for_stragglers(cx);
+        }
+    }
+
+    /// All but the first segment acknowledge (fifth step); in SYN-RECEIVED that makes the
+    /// connection.
+    fn check_acknowledgment(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        outcome: &mut Outcome,
+    ) -> bool {
+        if !segment.has(TcpFlags::ACK) {
+            return false;
+        }
+        if self.state != TcpState::SynReceived {
+            return true;
+        }
+        if !segment.ack.is_after(self.una) || segment.ack.is_after(self.high) {
+            // Not of this connection (RFC 9293): it gets a reset, we go on waiting.
+            outcome.refused = true;
+            return false;
+        }
+        self.become_established(cx, outcome);
+        true
+    }
+
+    /// Tells the other side where we are, after something that has no place here. What is empty
+    /// is answered a few times a second only: else two sides that disagree would answer each
+    /// other for ever (RFC 5961, section 7).
+    pub(super) fn answer(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
+        let pool = &mut cx.sides.cold;
+        if segment.span() > 0 || !pool.has_answered(self.cold, cx.now_ms) {
+            pool.note_answer(&mut self.cold, cx.now_ms);
+            self.set(Flag::ACK_NOW);
+        }
+    }
+
     /// Data and the end of data: the seventh and the eighth step.
-    fn take_text(&mut self, cx: &mut TcpContext<'_>, part: Part, outcome: &mut Outcome) {
+    pub(super) fn take_text(&mut self, cx: &mut TcpContext<'_>, part: Part, outcome: &mut Outcome) {
         if part.len > 0 {
             self.take_data(cx, part, outcome);
         }
@@ -129,78 +292,9 @@ impl Connection {
         }
     }
 
-    pub(super) fn become_established(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
-        cx.counters.connects += 1;
-        if self.has(Flag::ECN) {
-            cx.counters.ecn_shs += 1;
-        }
-        self.state = TcpState::Established;
-        if self.backoff > 0 {
-            // "If the SYN or SYN/ACK is lost, the initial window used by a sender after a
-            // correctly transmitted SYN MUST be one segment" (RFC 5681, section 3.1).
-            self.congestion.window_bytes = self.mss.into();
-            self.rtt.distrust();
-        }
-        self.backoff = 0;
-        outcome.connected = true;
-        let until_ms = cx.now_ms.wrapping_add(cx.tunables.keepalive_idle_ms);
-        self.timers.set(Timer::Keep, until_ms);
-    }
-
-    /// RFC 9293, section 3.10.7.3.
-    fn handle_in_syn_sent(
-        &mut self,
-        cx: &mut TcpContext<'_>,
-        segment: &Segment,
-        outcome: &mut Outcome,
-    ) {
-        let acks = segment.has(TcpFlags::ACK);
-        if acks && (!segment.ack.is_after(self.una) || segment.ack.is_after(self.high)) {
-            outcome.refused = true;
-            return;
-        }
-        if segment.has(TcpFlags::RST) {
-            if acks {
-                self.end(cx, End::Reset, outcome);
-            }
-            return;
-        }
-        if !segment.has(TcpFlags::SYN) {
-            return;
-        }
-        self.take_syn(cx, segment);
-        if !acks {
-            // Both sides connect at the same time: our SYN leaves again, with an acknowledgment.
-            self.state = TcpState::SynReceived;
-            self.resend_syn();
-            return;
-        }
-        let echo = segment.flags.0 & (TcpFlags::ECE | TcpFlags::CWR).0;
-        if cx.tunables.ecn == Ecn::Active && echo == TcpFlags::ECE.0 {
-            self.set(Flag::ECN);
-        }
-        self.become_established(cx, outcome);
-        self.hear(cx);
-        self.acknowledge(cx, segment, outcome);
-        self.set(Flag::ACK_NOW);
-        let part = Part {
-            seq: self.expected,
-            len: segment.len.min(self.expected.until(self.offered)),
-            fin: segment.has(TcpFlags::FIN) && segment.len <= self.expected.until(self.offered),
-        };
-        self.take_text(cx, part, outcome);
-    }
-
-    /// Our SYN leaves again before its time; its round trip says nothing any more (RFC 6298,
-    /// section 3).
-    pub(super) fn resend_syn(&mut self) {
-        self.next = self.una;
-        self.clear(Flag::TIMING);
-    }
-
     /// The other side is there.
     #[inline]
-    fn hear(&mut self, cx: &TcpContext<'_>) {
+    pub(super) fn hear(&mut self, cx: &TcpContext<'_>) {
         self.heard_ms = cx.now_ms;
         if self.probes > 0 {
             self.probes = 0;

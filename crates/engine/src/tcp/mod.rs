@@ -2,8 +2,8 @@
 //!
 //! | what | where | source |
 //! |---|---|---|
-//! | states, beginning, end | `connection` | RFC 9293 |
-//! | what arrives, in named steps | `input`, `acceptability`, `acknowledge`, `reassembly` | RFC 9293, 5961, 7323, 2018 |
+//! | states, beginning, end | `connection`, with SYNs in `handshake` | RFC 9293 |
+//! | what arrives, in named steps | `input`, `acknowledge`, `reassembly` | RFC 9293, 5961, 7323, 2018 |
 //! | what leaves | `output` | RFC 9293, 1122 (Nagle, silly windows) |
 //! | loss | `acknowledge`, `scoreboard` | RFC 5681, 6582, 6675, 3042 |
 //! | the window | `congestion` | RFC 5681, 9438, 3168 |
@@ -16,13 +16,13 @@
 //! them again by their offset; of what it receives it only tells how many arrived in order. What
 //! it needs only while something is lost lies in a pool (`recovery`).
 
-mod acceptability;
 mod acknowledge;
 mod audit;
 mod cold;
 mod congestion;
 mod connection;
 mod counters;
+mod handshake;
 mod info;
 mod input;
 mod outcome;

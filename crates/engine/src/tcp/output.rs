@@ -7,7 +7,6 @@ use super::outcome::{End, Outcome};
 use super::segment::Segment;
 use super::seq::Seq;
 use super::timers::Timer;
-use super::tunables::Ecn;
 
 /// Bytes of a SACK option with one block, and of each further one, with padding.
 const SACK_BYTES: (u32, u32) = (12, 8);
@@ -387,36 +386,6 @@ impl Connection {
     #[inline]
     fn quiet_seq(&self) -> Seq {
         self.high.min(self.una + self.send_window)
-    }
-
-    fn syn(&self, cx: &TcpContext<'_>) -> Segment {
-        let is_answer = self.state == TcpState::SynReceived;
-        let knows = |flag| !is_answer || self.has(flag);
-        let tunables = cx.tunables;
-        let mut flags = TcpFlags::SYN;
-        if is_answer {
-            flags |= TcpFlags::ACK;
-            if self.has(Flag::ECN) {
-                flags |= TcpFlags::ECE;
-            }
-        } else if tunables.ecn == Ecn::Active && self.backoff == 0 {
-            // A SYN that was lost may have been refused for its ECN bits (RFC 3168, 6.1.1.1).
-            flags |= TcpFlags::ECE | TcpFlags::CWR;
-        }
-        let offers_timestamps = tunables.rfc1323 && knows(Flag::TIMESTAMPS);
-        let offers_scale = tunables.rfc1323 && knows(Flag::SCALED);
-        let echo = if is_answer { self.timestamp } else { 0 };
-        Segment {
-            seq: self.una,
-            ack: self.expected,
-            flags,
-            window: tunables.receive_buffer_bytes.min(0xffff) as u16,
-            mss: Some(tunables.mss_bytes),
-            window_scale: offers_scale.then(|| tunables.window_scale()),
-            sack_permitted: tunables.sack && knows(Flag::SACK),
-            timestamps: offers_timestamps.then_some((cx.now_ms, echo)),
-            ..Segment::default()
-        }
     }
 
     /// The header of any segment after the SYN.

@@ -1,0 +1,141 @@
+//! How a connection comes to be: SYNs that arrive and leave (RFC 9293, sections 3.5 and 3.10.7.3).
+
+use allosaur_packet::transport::tcp::TcpFlags;
+
+use super::connection::{Connection, Flag, TcpContext, TcpState};
+use super::input::Part;
+use super::outcome::{End, Outcome};
+use super::segment::Segment;
+use super::timers::Timer;
+use super::tunables::Ecn;
+
+impl Connection {
+    /// RFC 9293, section 3.10.7.3.
+    pub(super) fn handle_in_syn_sent(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        outcome: &mut Outcome,
+    ) {
+        let acks = segment.has(TcpFlags::ACK);
+        if acks && (!segment.ack.is_after(self.una) || segment.ack.is_after(self.high)) {
+            outcome.refused = true;
+            return;
+        }
+        if segment.has(TcpFlags::RST) {
+            if acks {
+                self.end(cx, End::Reset, outcome);
+            }
+            return;
+        }
+        if !segment.has(TcpFlags::SYN) {
+            return;
+        }
+        self.take_syn(cx, segment);
+        if !acks {
+            // Both sides connect at the same time: our SYN leaves again, with an acknowledgment.
+            self.state = TcpState::SynReceived;
+            self.resend_syn();
+            return;
+        }
+        let echo = segment.flags.0 & (TcpFlags::ECE | TcpFlags::CWR).0;
+        if cx.tunables.ecn == Ecn::Active && echo == TcpFlags::ECE.0 {
+            self.set(Flag::ECN);
+        }
+        self.become_established(cx, outcome);
+        self.hear(cx);
+        self.acknowledge(cx, segment, outcome);
+        self.set(Flag::ACK_NOW);
+        let part = Part {
+            seq: self.expected,
+            len: segment.len.min(self.expected.until(self.offered)),
+            fin: segment.has(TcpFlags::FIN) && segment.len <= self.expected.until(self.offered),
+        };
+        self.take_text(cx, part, outcome);
+    }
+
+    /// A SYN has no place here: the other side is asked (RFC 5961, section 4.2). Before the
+    /// connection is there, it is the first one again.
+    pub(super) fn check_syn(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        part: &mut Part,
+    ) -> bool {
+        if !segment.has(TcpFlags::SYN) {
+            return true;
+        }
+        let is_first_again = segment.seq + 1 == self.expected;
+        if self.state == TcpState::SynReceived && is_first_again {
+            if segment.has(TcpFlags::ACK) {
+                // Both sides connected at the same time, and this is the answer to our SYN.
+                part.seq = self.expected;
+                part.len = part.len.min(self.expected.until(self.offered));
+                part.fin &= part.len == segment.len;
+                return true;
+            }
+            self.note_timestamp(segment);
+            self.resend_syn();
+            return false;
+        }
+        cx.counters.badsyn += u64::from(!is_first_again);
+        self.answer(cx, segment);
+        false
+    }
+
+    pub(super) fn become_established(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
+        cx.counters.connects += 1;
+        if self.has(Flag::ECN) {
+            cx.counters.ecn_shs += 1;
+        }
+        self.state = TcpState::Established;
+        if self.backoff > 0 {
+            // "If the SYN or SYN/ACK is lost, the initial window used by a sender after a
+            // correctly transmitted SYN MUST be one segment" (RFC 5681, section 3.1).
+            self.congestion.window_bytes = self.mss.into();
+            self.rtt.distrust();
+        }
+        self.backoff = 0;
+        outcome.connected = true;
+        let until_ms = cx.now_ms.wrapping_add(cx.tunables.keepalive_idle_ms);
+        self.timers.set(Timer::Keep, until_ms);
+    }
+
+    /// Our SYN leaves again before its time; its round trip says nothing any more (RFC 6298,
+    /// section 3).
+    pub(super) fn resend_syn(&mut self) {
+        self.next = self.una;
+        self.clear(Flag::TIMING);
+    }
+
+    /// The SYN, or the answer to one.
+    pub(super) fn syn(&self, cx: &TcpContext<'_>) -> Segment {
+        let is_answer = self.state == TcpState::SynReceived;
+        let knows = |flag| !is_answer || self.has(flag);
+        let tunables = cx.tunables;
+        let mut flags = TcpFlags::SYN;
+        if is_answer {
+            flags |= TcpFlags::ACK;
+            if self.has(Flag::ECN) {
+                flags |= TcpFlags::ECE;
+            }
+        } else if tunables.ecn == Ecn::Active && self.backoff == 0 {
+            // A SYN that was lost may have been refused for its ECN bits (RFC 3168, 6.1.1.1).
+            flags |= TcpFlags::ECE | TcpFlags::CWR;
+        }
+        let offers_timestamps = tunables.rfc1323 && knows(Flag::TIMESTAMPS);
+        let offers_scale = tunables.rfc1323 && knows(Flag::SCALED);
+        let echo = if is_answer { self.timestamp } else { 0 };
+        Segment {
+            seq: self.una,
+            ack: self.expected,
+            flags,
+            window: tunables.receive_buffer_bytes.min(0xffff) as u16,
+            mss: Some(tunables.mss_bytes),
+            window_scale: offers_scale.then(|| tunables.window_scale()),
+            sack_permitted: tunables.sack && knows(Flag::SACK),
+            timestamps: offers_timestamps.then_some((cx.now_ms, echo)),
+            ..Segment::default()
+        }
+    }
+}
