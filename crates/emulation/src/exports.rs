@@ -36,7 +36,7 @@ pub struct Files {
 /// Where finished files are posted to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Post {
-    /// The address, `http` or `https`.
+    /// The address, of `http`.
     pub url: String,
     /// More fields of the request's header, by name.
     pub header_fields: Vec<(String, String)>,
@@ -46,8 +46,6 @@ pub struct Post {
     pub repeats: u32,
     /// How long to wait before each time.
     pub repeat_wait_ns: u64,
-    /// A certificate of the client and its key, as names of PEM files; empty for none.
-    pub certificate: [String; 2],
 }
 
 /// Where messages go.

@@ -96,6 +96,10 @@ pub struct ServeOptions {
     /// [default with --emu: 4510]
     #[arg(long, value_name = "PORT")]
     pub emu_port: Option<u16>,
+    /// Emulated clients may write files, send by sockets of the server and post to web servers:
+    /// whoever can reach --emu-port names the files
+    #[arg(long)]
+    pub emu_exports: bool,
     /// Answer HTTP: /metrics for Prometheus and /healthz. A TCP port of loopback, or an address
     /// with one such as 192.0.2.1:4502 or *:4502; port 0 picks a free one [default: no HTTP]
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = http_address)]
@@ -160,6 +164,7 @@ impl ServeOptions {
         settings.pub_port = self.pub_port.or(settings.pub_port);
         let emu_port = settings.emu_port.or(self.emu.then_some(EMU_PORT));
         settings.emu_port = self.emu_port.or(emu_port);
+        settings.emu_exports |= self.emu_exports;
         settings.http = self.http.or(settings.http);
         settings.poll = self.poll.or(settings.poll);
         settings.promiscuous = self.promiscuous;

@@ -78,6 +78,8 @@ pub struct Settings {
     pub pub_port: Option<u16>,
     /// TCP port of requests to emulated clients, where there are such; 0 picks a free one.
     pub emu_port: Option<u16>,
+    /// Whether emulated clients may write files, send by the server's sockets and post to web servers.
+    pub emu_exports: bool,
     /// Where HTTP is answered, if it is; port 0 picks a free one.
     pub http: Option<SocketAddr>,
     /// Whether ports are promiscuous from the start.
@@ -157,6 +159,7 @@ impl Default for Settings {
             rpc_port: RPC_PORT,
             pub_port: None,
             emu_port: None,
+            emu_exports: false,
             http: None,
             promiscuous: false,
             table: false,

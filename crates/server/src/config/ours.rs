@@ -21,7 +21,7 @@ const VERSION: u64 = 1;
 const VLAN_TAGS_MAX: usize = 2;
 
 /// The keys of the whole file.
-pub const SERVER_KEYS: [Key; 18] = [
+pub const SERVER_KEYS: [Key; 19] = [
     Key {
         name: "version",
         value: "`1`",
@@ -143,6 +143,13 @@ pub const SERVER_KEYS: [Key; 18] = [
         example: "4510",
     },
     Key {
+        name: "emu_exports",
+        value: "`true` or `false`",
+        default: "`false`",
+        meaning: "whether emulated clients may [write files, send by the server's sockets and post](emulation/server.md#what-reaches-out-of-it)",
+        example: "true",
+    },
+    Key {
         name: "http",
         value: "a TCP port, or an address with one such as `192.0.2.1:4502`",
         default: "no HTTP",
@@ -246,6 +253,7 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
     settings.emu_port = map
         .find("emu_port")
         .map(|_| read_tcp_port("emu_port", EMU_PORT, &map, findings));
+    settings.emu_exports = map.read("emu_exports", findings, flag) == Some(true);
     settings.http = map.read("http", findings, |node| http_address(text(node)?));
     let same = settings.pub_port == Some(settings.rpc_port) && settings.rpc_port != 0;
     if let (true, Some(item)) = (same, map.find("pub_port").or(map.find("rpc_port"))) {
@@ -777,6 +785,7 @@ mod tests {
         ("pub_port: 4501", "1:11", "pub_port", "the same"),
         ("emu_port: 4500", "1:11", "emu_port", "write another"),
         ("emu_port: yes", "1:11", "emu_port", "0 to 65535"),
+        ("emu_exports: 1", "1:14", "emu_exports", "true"),
         ("http: localhost:80", "1:7", "http", "such as 4502"),
         ("http: [4502]", "1:7", "http", "single value"),
     ];

@@ -80,6 +80,7 @@ fn settings(settings: &Settings) -> Value {
         "rpc_port": settings.rpc_port,
         "pub_port": settings.events_port(),
         "emu_port": settings.emu_port,
+        "emu_exports": settings.emu_exports,
         "http": settings.http.map(|address| address.to_string()),
     })
 }

@@ -12,6 +12,7 @@ pub mod control;
 pub mod data;
 mod emulation;
 pub mod endpoint;
+mod exports;
 pub mod forward;
 mod handover;
 mod idle;
@@ -47,6 +48,7 @@ use crate::threads::mailbox::{ControlEnd, WorkerEnd, mailbox};
 use crate::threads::request_channel::{RequestSender, request_channel};
 use crate::threads::waker::{Notify, Waker};
 use data::{DataThread, FlowLinks, FlowState, Report, WorkerCommand};
+use exports::ExportThread;
 use forward::{ForwardRx, Watched, forward_channel};
 pub use handover::HandoverError;
 use handover::{FlowParts, PortOwner};
@@ -64,6 +66,8 @@ pub struct Threads {
     pub questions: RequestSender,
     /// What it is asked of emulated clients, and what is told of its answers, where there may be such.
     emulation: Option<(RequestSender, Notify)>,
+    /// What writes files, sends and posts for emulated clients, where it is allowed.
+    exports: Option<ExportThread>,
     /// Reports that came while control waited for others.
     unheard: VecDeque<(usize, Report)>,
     /// Of each receive thread, where ports change their mode.
@@ -137,6 +141,7 @@ impl Threads {
             mail: Vec::new(),
             questions,
             emulation: None,
+            exports: None,
             unheard: VecDeque::new(),
             receive_mail: Vec::new(),
             ports: port_owners(ports.len(), layout),
@@ -210,8 +215,13 @@ impl Threads {
         let first = self.receive_wakers[0].clone();
         let (calls, receiver) = request_channel(first, notify.clone());
         self.emulation = Some((calls, notify));
+        let (thread, channel) = match settings.exports {
+            true => ExportThread::start().map(Option::Some)?.unzip(),
+            false => (None, None),
+        };
+        self.exports = thread;
         let clients = EmulatedClients::new(settings, self.ports.len(), clock.now_ns());
-        Ok(watch.emulating(clients, receiver))
+        Ok(watch.emulating(clients.exporting(channel), receiver))
     }
 
     /// The way to ask emulated clients, once; what tells of their answers.

@@ -85,6 +85,7 @@ class Server(Command):
             if value is not None:
                 command += [f"--{name.replace('_', '-')}", str(value)]
         command += ["--pin"] * options.pin + ["--emu"] * options.emu
+        command += ["--emu-exports"] * options.emu_exports
         command += ["--stateful"] * options.stateful + ["--stateless"] * options.stateless
         become(command)
 
@@ -114,6 +115,11 @@ def _add_sockets(parser: argparse.ArgumentParser) -> None:
         metavar="PORT",
         help="where requests to emulated clients are taken, which there are then "
         f"(default with --emu: {_options.EMULATION_PORT}; 0 picks a free one)",
+    )
+    parser.add_argument(
+        "--emu-exports",
+        action="store_true",
+        help="emulated clients may write files, send by sockets of the server and post to web servers",
     )
     parser.add_argument(
         "--http",

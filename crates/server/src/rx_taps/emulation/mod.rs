@@ -1,5 +1,7 @@
 //! Emulated clients: hosts on the networks of ports, which their own requests set up.
 
+pub mod exports;
+
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -8,6 +10,7 @@ use allosaur_engine::capture::Origin;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 
+use self::exports::ExportChannel;
 use super::rx_tap::{RxTap, bit};
 use super::{Answer, Request};
 
@@ -23,6 +26,8 @@ pub struct EmulatedClients {
     ports: usize,
     /// The ports that have clients, as bits.
     inhabited: u64,
+    /// The way to who writes files, sends and posts for clients, where that is allowed.
+    exports: Option<ExportChannel>,
 }
 
 impl EmulatedClients {
@@ -33,7 +38,15 @@ impl EmulatedClients {
             settings,
             ports,
             inhabited: 0,
+            exports: None,
         }
+    }
+
+    /// The same, with a way out of the emulation.
+    #[must_use]
+    pub fn exporting(mut self, exports: Option<ExportChannel>) -> EmulatedClients {
+        self.exports = exports;
+        self
     }
 }
 
@@ -44,8 +57,19 @@ impl EmulatedClients {
         if self.emulation.poll_shutdown().is_some_and(|at| at <= now) {
             self.emulation = Emulation::new(self.settings.clone(), now);
             self.inhabited = 0;
+            if let Some(exports) = &mut self.exports {
+                exports.reset();
+            }
         }
         self.emulation.handle_timeout(now);
+        self.exchange_exports(now);
+    }
+
+    /// Hands on what clients want done outside, and what came of it.
+    fn exchange_exports(&mut self, now: Nanos) {
+        if let Some(exports) = &mut self.exports {
+            exports.exchange(&mut self.emulation, now);
+        }
     }
 
     /// When something is due.
@@ -74,6 +98,7 @@ impl RxTap for EmulatedClients {
         // What is due comes first: requests see the state of now.
         self.advance(now);
         let reply = self.emulation.handle_call(now, &method, &params);
+        self.exchange_exports(now);
         let ports = self.emulation.ports().into_iter().map(usize::from);
         let ports = ports.filter(|port| *port < self.ports);
         self.inhabited = ports.fold(0, |ports, port| ports | bit(port));

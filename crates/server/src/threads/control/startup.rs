@@ -127,6 +127,7 @@ fn emulation_settings(all: &Settings, clock: &Clock) -> Result<Option<EmulationS
     Ok(Some(EmulationSettings {
         seed: seed as u32,
         unix_offset: epoch_ns(clock),
+        exports: all.emu_exports,
         ..EmulationSettings::default()
     }))
 }
