@@ -20,6 +20,7 @@ EXAMPLES = {
         [
             "1000 clients have addresses and know their gateway",
             "host-7.lan has the address of client 7: True",
+            "1,000  pkts  ack from the server",
             "1000",
         ],
     ),
