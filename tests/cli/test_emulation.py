@@ -190,13 +190,13 @@ def test_every_shipped_profile_is_loaded(name: str, emu: Emu, client: EMUClient)
             assert info["active_clients"] == len(namespace.clients) > 0
             plugins = {one for given in namespace.clients for one in given.plugs or namespace.def_c_plugs}
             assert plugins <= set(info["plug_names"].split(", "))
-    assert client.get_counters()["parser"].keys().isdisjoint({"errInternalHandler"})
+    assert client.get_counters().get("parser", {}).keys().isdisjoint({"errInternalHandler"})
 
 
 def test_each_plugin_has_a_profile() -> None:
     """But the example of sockets, which does what `dns` does."""
     shipped = " ".join(path.read_text(encoding="utf-8") for path in PROFILES.glob("*.py"))
-    plugins = EMUClient().registered_plugs.keys() - {"transporte", "ipfix", "tdl", "appsim"}
+    plugins = EMUClient().registered_plugs.keys() - {"transporte", "appsim"}
     assert [name for name in sorted(plugins) if f'"{name}": ' not in shipped] == []
 
 
