@@ -1,12 +1,14 @@
-//! The scheduler of one core: a priority queue in nanoseconds over two timer wheels (paper, Fig. 2).
+//! The scheduler of one core: a priority queue in nanoseconds over timer wheels (paper, Fig. 2), the
+//! two of the paper and one for what is far away: a million timers of minutes cost nothing until then.
 //!
 //! | level | one tick | ticks | holds what is due | order |
 //! |---|---|---|---|---|
 //! | queue | 1 ns | – | in the current 20 µs, or earlier | exact |
 //! | fine wheel | 20 µs | 1024 | within the next 20.48 ms | by tick |
-//! | coarse wheel | 1 ms | 1024 | later | by tick, beyond 1.024 s by round |
+//! | coarse wheel | 1 ms | 1024 | within the next 1.024 s | by tick |
+//! | far wheel | 128 ms | 1024 | later | by tick, beyond 131 s by round |
 //!
-//! Every item keeps its own nanosecond, so what a coarse tick held spreads over the 20 µs ticks
+//! Every item keeps its own nanosecond, so what a tick held spreads over the ticks of the wheel below
 //! when it moves down, and the queue stays short however many items wait.
 
 use std::cmp::Ordering;
@@ -18,11 +20,15 @@ use crate::time::{MICROSECOND, MILLISECOND, Nanos};
 pub const FINE_TICK: Nanos = 20 * MICROSECOND;
 /// One tick of the coarse wheel.
 pub const COARSE_TICK: Nanos = MILLISECOND;
+/// One tick of the far wheel.
+pub const FAR_TICK: Nanos = 128 * MILLISECOND;
 /// Ticks of one turn of each wheel.
 pub const WHEEL_TICKS: u64 = 1024;
 
 /// Coarse ticks are moved down this far ahead, so that nothing is late for its fine tick.
 const CASCADE_AHEAD_TICKS: u64 = 2;
+/// The same for far ticks.
+const FAR_AHEAD_TICKS: u64 = 1;
 
 /// Items by the time that they are due; those of one time by their own order. Drive it like this, once a turn:
 /// [`advance`](Scheduler::advance), then [`pop_due`](Scheduler::pop_due) until it is empty, and
@@ -32,10 +38,13 @@ pub struct Scheduler<T> {
     queue: BinaryHeap<Entry<T>>,
     fine: Wheel<T>,
     coarse: Wheel<T>,
+    far: Wheel<T>,
     /// The fine tick that the queue covers: all that is due before its end is in the queue.
     fine_tick: u64,
     /// Coarse ticks up to this one have been moved down.
     coarse_tick: u64,
+    /// The same of far ticks.
+    far_tick: u64,
 }
 
 impl<T: Copy + Ord> Default for Scheduler<T> {
@@ -47,12 +56,15 @@ impl<T: Copy + Ord> Default for Scheduler<T> {
 impl<T: Copy + Ord> Scheduler<T> {
     /// An empty scheduler at time `now`.
     pub fn new(now: Nanos) -> Scheduler<T> {
+        let coarse_tick = now / COARSE_TICK + CASCADE_AHEAD_TICKS;
         Scheduler {
             queue: BinaryHeap::new(),
             fine: Wheel::default(),
             coarse: Wheel::default(),
+            far: Wheel::default(),
             fine_tick: now / FINE_TICK,
-            coarse_tick: now / COARSE_TICK + CASCADE_AHEAD_TICKS,
+            coarse_tick,
+            far_tick: far_target(coarse_tick),
         }
     }
 
@@ -69,12 +81,17 @@ impl<T: Copy + Ord> Scheduler<T> {
         }
     }
 
-    /// What is further away than a turn of the coarse wheel waits in its last tick, and goes
-    /// round again from there.
+    /// What is further away than a turn of the far wheel waits in its last tick, and goes round again
+    /// from there.
     fn insert_coarse(&mut self, at: Nanos, item: T) {
-        let last = self.coarse_tick + WHEEL_TICKS - 1;
-        let tick = (at / COARSE_TICK).clamp(self.coarse_tick + 1, last);
-        self.coarse.insert(tick, at, item);
+        let tick = (at / COARSE_TICK).max(self.coarse_tick + 1);
+        if tick < self.coarse_tick + WHEEL_TICKS {
+            self.coarse.insert(tick, at, item);
+        } else {
+            let last = self.far_tick + WHEEL_TICKS - 1;
+            let tick = (at / FAR_TICK).clamp(self.far_tick + 1, last);
+            self.far.insert(tick, at, item);
+        }
     }
 
     /// Moves what is due by `now` into the queue. Time never goes back: an earlier `now` than
@@ -84,7 +101,9 @@ impl<T: Copy + Ord> Scheduler<T> {
         if target <= self.fine_tick {
             return;
         }
-        self.cascade(now / COARSE_TICK + CASCADE_AHEAD_TICKS, target);
+        let coarse_target = now / COARSE_TICK + CASCADE_AHEAD_TICKS;
+        self.cascade(coarse_target, target);
+        self.cascade_far(coarse_target, target);
         self.collect_fine(target);
         self.fine_tick = target;
     }
@@ -98,19 +117,37 @@ impl<T: Copy + Ord> Scheduler<T> {
             self.coarse_tick = tick;
             let mut list = self.coarse.take(tick);
             while let Some((at, item)) = self.coarse.pop(&mut list) {
-                if at / FINE_TICK <= fine_target {
-                    self.queue.push(Entry { at, item });
-                } else {
-                    self.insert_after_cascade(at, item, coarse_target, fine_target);
-                }
+                self.insert_after_cascade(at, item, coarse_target, fine_target);
             }
         }
         self.coarse_tick = self.coarse_tick.max(coarse_target);
     }
 
+    /// Moves far ticks down, once the coarse wheel is where it shall be: so there is room in it.
+    fn cascade_far(&mut self, coarse_target: u64, fine_target: u64) {
+        let far_target = far_target(coarse_target);
+        if far_target <= self.far_tick {
+            return;
+        }
+        while let Some(tick) = self.far.next_occupied(self.far_tick + 1) {
+            if tick > far_target {
+                break;
+            }
+            self.far_tick = tick;
+            let mut list = self.far.take(tick);
+            while let Some((at, item)) = self.far.pop(&mut list) {
+                self.insert_after_cascade(at, item, coarse_target, fine_target);
+            }
+        }
+        self.far_tick = far_target;
+    }
+
     fn insert_after_cascade(&mut self, at: Nanos, item: T, coarse_target: u64, fine_target: u64) {
         let tick = at / FINE_TICK;
-        if at / COARSE_TICK <= coarse_target && tick < fine_target.min(self.fine_tick) + WHEEL_TICKS
+        if tick <= fine_target {
+            self.queue.push(Entry { at, item });
+        } else if at / COARSE_TICK <= coarse_target
+            && tick < fine_target.min(self.fine_tick) + WHEEL_TICKS
         {
             self.fine.insert(tick, at, item);
         } else if at / COARSE_TICK <= coarse_target {
@@ -153,7 +190,9 @@ impl<T: Copy + Ord> Scheduler<T> {
         let fine = fine.and_then(|tick| self.fine.earliest(tick));
         let coarse = self.coarse.next_occupied(self.coarse_tick + 1);
         let coarse = coarse.map(|tick| (tick - CASCADE_AHEAD_TICKS) * COARSE_TICK);
-        [queue, fine, coarse].into_iter().flatten().min()
+        let far = self.far.next_occupied(self.far_tick + 1);
+        let far = far.map(|tick| (tick - FAR_AHEAD_TICKS) * FAR_TICK);
+        [queue, fine, coarse, far].into_iter().flatten().min()
     }
 
     /// Keeps only the items that `keep` wants, in time proportional to all of them.
@@ -161,17 +200,23 @@ impl<T: Copy + Ord> Scheduler<T> {
         self.queue.retain(|entry| keep(&entry.item));
         self.fine.retain(&mut keep);
         self.coarse.retain(&mut keep);
+        self.far.retain(&mut keep);
     }
 
     /// How many items wait.
     pub fn len(&self) -> usize {
-        self.queue.len() + self.fine.len + self.coarse.len
+        self.queue.len() + self.fine.len + self.coarse.len + self.far.len
     }
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// Far ticks up to this one are moved down when coarse ticks up to `coarse_tick` were.
+fn far_target(coarse_tick: u64) -> u64 {
+    coarse_tick * COARSE_TICK / FAR_TICK + FAR_AHEAD_TICKS
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -70,19 +70,38 @@ fn an_hour_ahead_is_found_by_following_next_due() {
 #[test]
 fn retain_drops_from_every_level() {
     let mut scheduler = Scheduler::new(0);
-    for (i, at) in [1, MILLISECOND, SECOND, 5 * SECOND].into_iter().enumerate() {
+    for (i, at) in [1, MILLISECOND, SECOND, 5 * SECOND, 500 * SECOND]
+        .into_iter()
+        .enumerate()
+    {
         scheduler.insert(at, (i, true));
         scheduler.insert(at, (i, false));
     }
     scheduler.retain(|item| item.1);
-    assert_eq!(scheduler.len(), 4);
-    scheduler.advance(6 * SECOND);
-    for i in 0..4 {
+    assert_eq!(scheduler.len(), 5);
+    scheduler.advance(600 * SECOND);
+    for i in 0..5 {
         assert_eq!(
-            scheduler.pop_due(6 * SECOND).map(|(_, item)| item),
+            scheduler.pop_due(600 * SECOND).map(|(_, item)| item),
             Some((i, true))
         );
     }
+}
+
+#[test]
+fn what_is_far_away_is_not_touched_every_second() {
+    let mut scheduler = Scheduler::new(0);
+    for number in 0..1000 {
+        scheduler.insert(100 * SECOND + number, number);
+    }
+    let mut looks = 0;
+    let mut now = 0;
+    while now < 99 * SECOND {
+        now = scheduler.next_due().expect("a thousand wait");
+        scheduler.advance(now);
+        looks += 1;
+    }
+    assert!(looks < 5, "{looks} looks at items that are due in 100 s");
 }
 
 proptest! {
