@@ -1,11 +1,20 @@
 //! What emulated clients cost on this machine, as JSON: clients added a second by requests, memory of
-//! each, ARP and echo answers a second. `measure CLIENTS [PLUGIN...]`; run it with `--release`.
+//! each, ARP and echo answers a second, DHCP leases a second, and the share of a core that they take
+//! while nobody asks them anything. `measure CLIENTS [PLUGIN...]`; run it with `--release`. Times are
+//! those that the thread ran, so that neighbours on the CPU do not count.
 
-use std::time::Instant;
+use std::net::Ipv4Addr;
 
 use allosaur_emulation::{Emulation, Settings};
+use allosaur_packet::MacAddress;
+use allosaur_packet::application::dhcpv4::{DhcpHeader, HEADER_BYTES, MessageType, REPLY, code};
 use allosaur_packet::network::checksum::checksum;
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4::Ipv4Header;
+use allosaur_packet::transport::udp::UdpHeader;
 use serde_json::{Map, Value, json};
+
+const SECOND: u64 = 1_000_000_000;
 
 /// Bytes of memory that the process has.
 fn resident_bytes() -> u64 {
@@ -17,8 +26,25 @@ fn resident_bytes() -> u64 {
     4096 * pages.expect("the second number is the resident set")
 }
 
+/// The time that this thread ran so far, in seconds.
+fn ran_s() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat");
+    let text = text.expect("Linux says how long a thread ran");
+    let ran_ns = text.split_whitespace().next();
+    let ran_ns: Option<f64> = ran_ns.and_then(|ran_ns| ran_ns.parse().ok());
+    ran_ns.expect("the first number is nanoseconds") / 1e9
+}
+
 /// Clients of a request, as TRex's client sends them.
 const CHUNK: u32 = 255;
+/// Time that passes for a measurement of idle clients, after as much to settle.
+const IDLE_S: u64 = 60;
+/// The server of leases, and its MAC address.
+const SERVER: Ipv4Addr = Ipv4Addr::new(16, 255, 0, 1);
+const SERVER_MAC: [u8; 6] = [2, 0, 0xff, 0, 0, 1];
+/// Where a frame of a client has its transaction id, its MAC address and the type of its message.
+const XID: std::ops::Range<usize> = 46..50;
+const CHADDR: std::ops::Range<usize> = 70..76;
 /// Frames that are answered for a measurement.
 const FRAMES: u32 = 5_000_000;
 
@@ -80,18 +106,140 @@ fn echo_request(number: u32) -> Vec<u8> {
 }
 
 /// Answers a second to frames for many clients, one after the other.
-fn answers_per_second(emulation: &mut Emulation, frames: &[Vec<u8>]) -> f64 {
+fn answers_per_second(emulation: &mut Emulation, now: u64, frames: &[Vec<u8>]) -> f64 {
     let mut answers = 0_u32;
-    let begun = Instant::now();
+    let begun = ran_s();
     for frame in frames.iter().cycle().take(FRAMES as usize) {
-        emulation.handle_frame(2_000_000, 0, frame);
+        emulation.handle_frame(now, 0, frame);
         while emulation.poll_transmit().is_some() {
             answers += 1;
         }
     }
-    let elapsed = begun.elapsed().as_secs_f64();
+    let elapsed = ran_s() - begun;
     assert_eq!(answers, FRAMES, "every frame is answered");
     f64::from(answers) / elapsed
+}
+
+/// The transaction id and the number of the client of a frame, if it asks for a lease.
+fn dhcp_of(frame: &[u8]) -> Option<([u8; 4], u32)> {
+    let is_dhcp = frame.len() > 282 && frame[12..14] == [8, 0] && frame[34..38] == [0, 68, 0, 67];
+    let [.., b, c, d] = frame.get(CHADDR)? else {
+        return None;
+    };
+    let number = u32::from_be_bytes([0, *b, *c, *d]);
+    is_dhcp.then(|| (frame[XID].try_into().expect("four bytes"), number))
+}
+
+/// What a server says to a client that asks, but for what differs from client to client.
+fn reply(kind: MessageType) -> Vec<u8> {
+    let mut message = vec![0; HEADER_BYTES];
+    DhcpHeader::new(REPLY, MacAddress::ZERO, 0).emit(&mut message);
+    let server = SERVER.octets();
+    message.extend([code::MESSAGE_TYPE, 1, kind.0, code::SERVER_ID, 4]);
+    message.extend(server);
+    message.extend([code::ROUTER, 4]);
+    message.extend(server);
+    message.extend([code::LEASE_TIME, 4]);
+    message.extend(7200_u32.to_be_bytes());
+    message.push(code::END);
+    let udp = UdpHeader {
+        source_port: 67,
+        destination_port: 68,
+        length_bytes: 8 + message.len() as u16,
+    };
+    let ip = Ipv4Header {
+        total_bytes: 20 + udp.length_bytes,
+        ..Ipv4Header::new(SERVER, Ipv4Addr::BROADCAST, IpProtocol::UDP)
+    };
+    let mut headers = vec![0; 28];
+    ip.emit(&mut headers);
+    udp.emit(&mut headers[20..]);
+    let link = [&[0; 6][..], &SERVER_MAC, &[8, 0]].concat();
+    [link, headers, message].concat()
+}
+
+/// Writes a client, and the address that it gets, into a server's reply.
+fn address_to(reply: &mut [u8], (xid, number): ([u8; 4], u32)) {
+    reply[..6].copy_from_slice(&mac(number));
+    reply[XID].copy_from_slice(&xid);
+    reply[58..62].copy_from_slice(&(0x0a00_0001 + number).to_be_bytes());
+    reply[CHADDR].copy_from_slice(&mac(number));
+}
+
+/// Gives a server's reply to each client, and takes what they send. Returns who asks for a lease now,
+/// and what that took.
+fn reply_to_all(
+    emulation: &mut Emulation,
+    asked: &[([u8; 4], u32)],
+    reply: &mut [u8],
+) -> (Vec<([u8; 4], u32)>, f64) {
+    let mut asks = Vec::with_capacity(asked.len());
+    let begun = ran_s();
+    for &of in asked {
+        address_to(reply, of);
+        emulation.handle_frame(2_000_000, 0, reply);
+        while let Some(sent) = emulation.poll_transmit() {
+            asks.extend(dhcp_of(sent.frame));
+        }
+    }
+    (asks, ran_s() - begun)
+}
+
+/// Leases a second when all offers come at once, and then all acknowledgements.
+fn leases_per_second(emulation: &mut Emulation, asked: &[([u8; 4], u32)]) -> f64 {
+    let (mut offer, mut ack) = (reply(MessageType::OFFER), reply(MessageType::ACK));
+    let (requested, offers_s) = reply_to_all(emulation, asked, &mut offer);
+    assert_eq!(requested.len(), asked.len(), "every offer is taken");
+    let (_, acks_s) = reply_to_all(emulation, &requested, &mut ack);
+    asked.len() as f64 / (offers_s + acks_s)
+}
+
+/// Leases a second when each client that comes is answered at once.
+fn leases_while_adding(requests: &[String], clients: u32, names: &Map<String, Value>) -> f64 {
+    let mut emulation = with_namespace(names);
+    let (mut offer, mut ack) = (reply(MessageType::OFFER), reply(MessageType::ACK));
+    let mut asked = Vec::new();
+    let begun = ran_s();
+    for request in requests {
+        emulation.handle_message(1_000_000, request.as_bytes());
+        asked.clear();
+        while let Some(sent) = emulation.poll_transmit() {
+            asked.extend(dhcp_of(sent.frame));
+        }
+        let (requested, _) = reply_to_all(&mut emulation, &asked, &mut offer);
+        reply_to_all(&mut emulation, &requested, &mut ack);
+    }
+    f64::from(clients) / (ran_s() - begun)
+}
+
+/// The share of a core that the clients need for their timers, and the frames that they send a second.
+fn idle(emulation: &mut Emulation) -> (f64, f64) {
+    let mut now = 2_000_000;
+    let mut run = |until: u64| {
+        let mut frames = 0_u64;
+        let begun = ran_s();
+        while let Some(due) = emulation.poll_timeout().filter(|&due| due <= until) {
+            now = due.max(now);
+            emulation.handle_timeout(now);
+            while emulation.poll_transmit().is_some() {
+                frames += 1;
+            }
+        }
+        (ran_s() - begun, frames)
+    };
+    run(IDLE_S * SECOND);
+    let (busy_s, frames) = run(2 * IDLE_S * SECOND);
+    (busy_s / IDLE_S as f64, frames as f64 / IDLE_S as f64)
+}
+
+/// An emulation with one namespace.
+fn with_namespace(plugins: &Map<String, Value>) -> Emulation {
+    let mut emulation = Emulation::new(Settings::default(), 0);
+    let tunnel = json!({"vport": 0, "plugs": plugins});
+    emulation
+        .handle_request(0, "ctx_add", &json!({"tunnels": [tunnel]}))
+        .expect("a namespace");
+    emulation
 }
 
 fn main() {
@@ -102,19 +250,17 @@ fn main() {
     });
     let given: Vec<String> = arguments.collect();
     let names = match &given[..] {
-        [] => vec!["arp".to_owned(), "icmp".to_owned()],
+        [] => ["arp", "icmp", "ipv6", "dhcp"].map(str::to_owned).to_vec(),
         _ => given,
     };
+    let has = |name: &str| names.iter().any(|given| given == name);
     let plugins: Map<String, Value> = names.iter().map(|n| (n.clone(), json!({}))).collect();
-    let mut emulation = Emulation::new(Settings::default(), 0);
-    let tunnel = json!({"vport": 0, "plugs": plugins});
-    emulation
-        .handle_request(0, "ctx_add", &json!({"tunnels": [tunnel]}))
-        .expect("a namespace");
-
     let requests = requests(clients, &plugins);
+    let mut emulation = with_namespace(&plugins);
+
+    let mut asked = Vec::with_capacity(clients as usize);
     let before = resident_bytes();
-    let begun = Instant::now();
+    let begun = ran_s();
     let mut frames_sent = 0_u32;
     for request in &requests {
         let reply = emulation.handle_message(1_000_000, request.as_bytes());
@@ -122,12 +268,13 @@ fn main() {
             reply.windows(13).any(|text| text == b"\"result\":true"),
             "{reply:?}"
         );
-        while emulation.poll_transmit().is_some() {
+        while let Some(sent) = emulation.poll_transmit() {
             frames_sent += 1;
+            asked.extend(dhcp_of(sent.frame));
         }
     }
-    let elapsed = begun.elapsed().as_secs_f64();
-    let memory = resident_bytes() - before;
+    let elapsed = ran_s() - begun;
+    let memory = resident_bytes() - before - 8 * asked.len() as u64;
 
     let numbers: Vec<u32> = (0..clients.min(4096))
         .map(|at| at * (clients / 4096).max(1))
@@ -141,12 +288,28 @@ fn main() {
         "bytes_per_client": memory as f64 / f64::from(clients),
         "frames_while_adding": frames_sent,
     });
-    if names.iter().any(|name| name == "arp") {
-        report["arp_answers_per_second"] = json!(answers_per_second(&mut emulation, &arp).round());
+    let now = 2_000_000;
+    if has("arp") {
+        let rate = answers_per_second(&mut emulation, now, &arp);
+        report["arp_answers_per_second"] = json!(rate.round());
     }
-    if names.iter().any(|name| name == "icmp") {
-        report["echo_answers_per_second"] =
-            json!(answers_per_second(&mut emulation, &echo).round());
+    if has("icmp") {
+        let rate = answers_per_second(&mut emulation, now, &echo);
+        report["echo_answers_per_second"] = json!(rate.round());
+    }
+    if has("dhcp") {
+        let at_once = leases_per_second(&mut emulation, &asked);
+        report["leases_per_second_at_once"] = json!(at_once.round());
+        let memory = resident_bytes() - before - 8 * asked.len() as u64;
+        report["bytes_per_client_with_lease"] = json!(memory as f64 / f64::from(clients));
+    }
+    let (share, frames) = idle(&mut emulation);
+    report["idle_share_of_core"] = json!(share);
+    report["idle_frames_per_second"] = json!(frames);
+    if has("dhcp") {
+        drop(emulation);
+        let adding = leases_while_adding(&requests, clients, &plugins);
+        report["leases_per_second_while_adding"] = json!(adding.round());
     }
     println!("{report}");
 }
