@@ -15,7 +15,7 @@ pub struct ClientId(pub(crate) u32);
 ///
 /// Fields are for reading; [`Context`](crate::plugin::Context) has the setters, which tell the other
 /// plugins.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
     /// Its MAC address.
     pub mac: MacAddress,

@@ -187,6 +187,11 @@ impl Emulation {
         self.by_key.keys().map(|key| key.port).collect()
     }
 
+    /// How often namespaces came or went.
+    pub fn changes(&self) -> u64 {
+        self.epoch
+    }
+
     /// Whether frames wait to be sent.
     pub fn has_transmit(&self) -> bool {
         self.shared.tx.is_waiting()

@@ -48,6 +48,16 @@ impl Hosts {
         (namespaces.expect("namespaces"), clients.expect("clients"))
     }
 
+    /// Lets time pass; gives what was sent.
+    fn pass(&mut self, until: u64) -> Vec<Vec<u8>> {
+        let mut frames = Vec::new();
+        while let Some(due) = self.0.poll_timeout().filter(|&due| due <= until) {
+            self.0.handle_timeout(due);
+            frames.extend(self.frames());
+        }
+        frames
+    }
+
     fn frames(&mut self) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         while let Some(transmit) = self.0.poll_transmit() {
@@ -200,6 +210,103 @@ fn a_reader_learns_that_the_table_changed() {
     );
     let over = hosts.ask("ctx_client_iter", page(false)).expect("a page");
     assert_eq!(over["stopped"], true);
+}
+
+#[test]
+fn readers_of_namespaces_and_neighbors_learn_of_changes_too() {
+    let mut hosts = Hosts::new(3);
+    for vport in 2..5 {
+        hosts.done("ctx_add", json!({"tunnels": [{"vport": vport}]}));
+    }
+    let page = |reset: bool| json!({"reset": reset, "count": 2});
+    hosts.ask("ctx_iter", page(true)).expect("a page");
+    hosts.done("ctx_remove", json!({"tunnels": [{"vport": 4}]}));
+    let error = hosts.ask("ctx_iter", page(false)).expect_err("changed");
+    assert!(error.contains("reset"), "{error}");
+
+    let page = |reset: bool| json!({"tun": {"vport": 1}, "reset": reset, "count": 1});
+    // Neighbors that nobody needs are forgotten after a while.
+    for neighbor in 100..104 {
+        let sender = [2, 0, 0, 0, 9, neighbor, 10, 0, 0, neighbor];
+        let to = [2, 0, 0, 0, 1, 1, 10, 0, 0, 1];
+        let link = [
+            0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 9, neighbor, 8, 6,
+        ];
+        let frame = [&link[..], &[0, 1, 8, 0, 6, 4, 0, 1], &sender, &to].concat();
+        hosts.0.handle_frame(0, 1, &frame);
+    }
+    let first = hosts.ask("arp_ns_iter", page(true)).expect("a page");
+    assert_eq!(first["data"][0]["ipv4"], json!([10, 0, 0, 254]));
+    hosts.pass(100 * SECOND);
+    let error = hosts.ask("arp_ns_iter", page(false)).expect_err("changed");
+    assert!(error.contains("reset"), "{error}");
+}
+
+#[test]
+fn a_gateway_that_never_answers_costs_a_question_now_and_then() {
+    let mut hosts = Hosts::new(5);
+    hosts.frames();
+    let sent = hosts.pass(3600 * SECOND);
+    // The cache asks every 17 s, each client every minute.
+    assert!((200..600).contains(&sent.len()), "{} frames", sent.len());
+    assert!(sent.iter().all(|frame| frame[38..42] == [10, 0, 0, 254]));
+    let one = json!({"tun": {"vport": 1}, "macs": [[2, 0, 0, 0, 1, 1]]});
+    let info = hosts.ask("ctx_client_get_info", one.clone());
+    let expected = json!({"resolve": false, "rmac": [0, 0, 0, 0, 0, 0]});
+    assert_eq!(info.expect("it is there")[0]["dgw"], expected);
+    let mut ping = json!({"tun": {"vport": 1}, "mac": [2, 0, 0, 0, 1, 1]});
+    ping["amount"] = json!(3);
+    hosts.done("icmp_c_start_ping", ping.clone());
+    hosts.pass(3604 * SECOND);
+    let stats = hosts.ask("icmp_c_get_ping_stats", ping).expect("counters");
+    let stats = &stats["icmp_ping_stats"];
+    assert_eq!(
+        (&stats["requestsSent"], &stats["repliesInOrder"]),
+        (&json!(3), &Value::Null)
+    );
+    for number in 1..=5 {
+        let macs = json!({"tun": {"vport": 1}, "macs": [[2, 0, 0, 0, 1, number]]});
+        hosts.done("ctx_client_remove", macs);
+    }
+    hosts.frames();
+    assert_eq!(hosts.pass(7200 * SECOND), Vec::<Vec<u8>>::new());
+}
+
+#[test]
+fn counters_outlive_clients_where_they_are_not_theirs() {
+    let mut hosts = Hosts::new(0);
+    let mut one = client(1);
+    one["plugs"] = json!({"arp": {}, "icmp": {}, "dhcp": {}});
+    hosts.done("ctx_client_add", add(one));
+    let of_client = json!({"tun": {"vport": 1}, "mac": [2, 0, 0, 0, 1, 1]});
+    let counters = hosts.ask("dhcp_client_cnt", of_client.clone());
+    assert_eq!(counters, Ok(json!({"dhcp": {"pktTxDiscover": 1}})));
+    let of_namespace = json!({"tun": {"vport": 1}});
+    let before = hosts
+        .ask("arp_ns_cnt", of_namespace.clone())
+        .expect("counters");
+    let macs = json!({"tun": {"vport": 1}, "macs": [[2, 0, 0, 0, 1, 1]]});
+    hosts.done("ctx_client_remove", macs);
+    for method in [
+        "dhcp_client_cnt",
+        "icmp_c_get_ping_stats",
+        "icmp_c_stop_ping",
+    ] {
+        hosts.refused(method, of_client.clone(), "02:00:00:00:01:01");
+    }
+    let after = hosts
+        .ask("arp_ns_cnt", of_namespace.clone())
+        .expect("counters");
+    assert_eq!(after["arp"]["pktTxGArp"], before["arp"]["pktTxGArp"]);
+    assert_eq!(after["arp"]["disasociateWithClient"], 1);
+    // One that comes in its place begins at nothing.
+    let mut again = client(1);
+    again["plugs"] = json!({"dhcp": {}});
+    hosts.done("ctx_client_add", add(again));
+    let counters = hosts.ask("dhcp_client_cnt", of_client);
+    assert_eq!(counters, Ok(json!({"dhcp": {"pktTxDiscover": 1}})));
+    hosts.done("arp_ns_cnt", json!({"tun": {"vport": 1}, "clear": true}));
+    assert_eq!(hosts.ask("arp_ns_cnt", of_namespace), Ok(json!({})));
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Methods about clients.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv6Addr;
 
 use allosaur_engine::time::Nanos;
 use allosaur_packet::MacAddress;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{internal, macs};
+use super::call::{self, NewClient};
+use super::internal;
 use crate::client::{Client, ClientId};
 use crate::emulation::{Emulation, Entry, names, plugin_id};
 use crate::iter;
@@ -16,19 +17,27 @@ use crate::params::{Params, RpcError, failed_check};
 impl Emulation {
     /// Adds clients; those before one that cannot be added stay. One whose plugin cannot be made
     /// stays without it.
-    pub(super) fn ctx_client_add(&mut self, now: Nanos, params: &Value) -> Result<Value, RpcError> {
+    pub(super) fn ctx_client_add(
+        &mut self,
+        now: Nanos,
+        params: &Value,
+        clients: Option<Vec<NewClient>>,
+    ) -> Result<Value, RpcError> {
         let index = self.namespace_of(params)?;
-        let given = Params::new(params).list("clients", "[]core.CClientCmd")?;
-        let given = given.ok_or_else(|| failed_check("CClientCmds", "Clients", "required"))?;
-        let list = given.iter().map(client).collect::<Result<Vec<_>, _>>()?;
+        let clients = match clients {
+            Some(clients) => clients,
+            None => call::clients(params)?
+                .ok_or_else(|| failed_check("CClientCmds", "Clients", "required"))?,
+        };
         // Most requests name plugins, so the defaults are copied only where they do not.
-        let is_default = list.iter().any(|(_, plugins)| plugins.is_none());
+        let is_default = clients.iter().any(|client| client.plugins.is_none());
         let entry = self.namespaces.get(index).expect("it was found");
         let defaults = entry.client_defaults.as_ref().filter(|_| is_default);
         let defaults = defaults.cloned().unwrap_or_default();
-        for (client, plugins) in list {
+        for NewClient { client, plugins } in clients {
             self.check_client(index, &client)?;
-            self.add_client(now, index, client, plugins.unwrap_or(&defaults))
+            let plugins = plugins.as_deref().unwrap_or(&defaults);
+            self.add_client(now, index, client, plugins)
                 .map_err(internal)?;
         }
         Ok(Value::Bool(true))
@@ -67,9 +76,14 @@ impl Emulation {
         &mut self,
         now: Nanos,
         params: &Value,
+        macs: Option<Vec<MacAddress>>,
     ) -> Result<Value, RpcError> {
         let index = self.namespace_of(params)?;
-        for mac in macs(params)? {
+        let macs = match macs {
+            Some(macs) => macs,
+            None => needed_macs(params)?,
+        };
+        for mac in macs {
             let entry = self.namespaces.get(index).expect("it was found");
             let client = entry.namespace.clients.by_mac(mac);
             let client = client.ok_or_else(|| RpcError::new("client does exits "))?;
@@ -81,7 +95,7 @@ impl Emulation {
     pub(super) fn ctx_client_get_info(&mut self, params: &Value) -> Result<Value, RpcError> {
         let index = self.namespace_of(params)?;
         let entry = self.namespaces.get(index).expect("it was found");
-        let infos = macs(params)?.into_iter().map(|mac| {
+        let infos = needed_macs(params)?.into_iter().map(|mac| {
             let clients = &entry.namespace.clients;
             let client = clients.by_mac(mac).and_then(|id| clients.get(id));
             let info = client.map(|client| info(entry, client));
@@ -128,34 +142,9 @@ fn numbers(bytes: &[u8]) -> String {
     format!("[{}]", bytes.join(" "))
 }
 
-/// The plugins of a client by their init JSON, if it names some.
-type Given<'v> = Option<&'v Map<String, Value>>;
-
-/// A client of a request, and its plugins.
-fn client(given: &Value) -> Result<(Client, Given<'_>), RpcError> {
-    let fields = Params::object(given, "core.CClientCmd")?;
-    let mut client = Client::new(fields.mac("mac")?.unwrap_or_default());
-    let v4 = |name| {
-        let address = fields.ipv4(name);
-        address.map(|address| address.unwrap_or(Ipv4Addr::UNSPECIFIED))
-    };
-    let v6 = |name| {
-        let address = fields.ipv6(name);
-        address.map(|address| address.unwrap_or(Ipv6Addr::UNSPECIFIED))
-    };
-    client.ipv4 = v4("ipv4")?;
-    client.gateway_ipv4 = v4("ipv4_dg")?;
-    let mtu: u16 = fields.number_or("ipv4_mtu", 0)?;
-    if mtu != 0 {
-        client.mtu_ipv4 = mtu;
-    }
-    client.ipv6 = v6("ipv6")?;
-    client.gateway_ipv6 = v6("dg_ipv6")?;
-    client.is_forced_ipv4 = fields.bool_or("ipv4_force_dg", false)?;
-    client.is_forced_ipv6 = fields.bool_or("ipv6_force_dg", false)?;
-    client.given_mac_ipv4 = fields.mac("ipv4_force_mac")?.unwrap_or_default();
-    client.given_mac_ipv6 = fields.mac("ipv6_force_mac")?.unwrap_or_default();
-    Ok((client, fields.plugins("plugs")?))
+/// The list of MAC addresses, which must be there.
+fn needed_macs(params: &Value) -> Result<Vec<MacAddress>, RpcError> {
+    call::macs(params)?.ok_or_else(|| failed_check("RpcCmdMacs", "MACKeys", "required"))
 }
 
 /// What `ctx_client_get_info` says of a client.

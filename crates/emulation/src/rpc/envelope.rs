@@ -14,6 +14,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::call::Call;
 use crate::params::{INVALID_PARAMS, INVALID_REQUEST, RpcError};
 
 /// Code of a text that is no JSON.
@@ -77,11 +78,11 @@ impl Message {
     }
 
     /// The next method to call, with its parameters. A request that asks nothing is answered here.
-    pub fn next_call(&mut self) -> Option<(String, Value)> {
+    pub fn next_call(&mut self) -> Option<Call> {
         for request in self.requests.by_ref() {
-            if request.version == VERSION && !request.method.is_empty() {
+            if request.version == VERSION && !request.call.method.is_empty() {
                 self.id = request.id;
-                return Some((request.method, request.params));
+                return Some(request.call);
             }
             self.replies.push(Reply {
                 version: request.version,
@@ -171,10 +172,9 @@ fn error(code: i32, message: impl Into<String>) -> RpcError {
 #[derive(Debug, Default)]
 struct Request {
     version: String,
-    method: String,
     /// As it was written: it may be a number that no type of ours holds.
     id: Option<Box<RawValue>>,
-    params: Value,
+    call: Call,
 }
 
 impl<'de> Deserialize<'de> for Request {
@@ -195,18 +195,20 @@ impl<'de> Visitor<'de> for RequestVisitor {
     /// A key that is there twice has its last value.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Request, A::Error> {
         let mut request = Request::default();
+        let (mut method, mut params) = (String::new(), None);
         while let Some(key) = map.next_key::<String>()? {
             match key.to_ascii_lowercase().as_str() {
                 "jsonrpc" => request.version = text(&mut map)?,
-                "method" => request.method = text(&mut map)?,
+                "method" => method = text(&mut map)?,
                 "id" => {
                     let id: Box<RawValue> = map.next_value()?;
                     request.id = Some(id).filter(|id| id.get() != "null");
                 }
-                "params" => request.params = map.next_value()?,
+                "params" => params = Some(map.next_value::<Box<RawValue>>()?),
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
+        request.call = Call::read(method, params.as_deref()).map_err(de::Error::custom)?;
         Ok(request)
     }
 }
@@ -265,10 +267,10 @@ mod tests {
     /// The reply to a text; `no_such` is an error, all else gives its parameters.
     fn reply(text: &[u8]) -> Value {
         let mut message = Message::read(text);
-        while let Some((method, params)) = message.next_call() {
-            message.answer(match method.as_str() {
+        while let Some(call) = message.next_call() {
+            message.answer(match call.method.as_str() {
                 "no_such" => Err(error(-32601, "Method not found")),
-                _ => Ok(params),
+                _ => Ok(call.params),
             });
         }
         serde_json::from_slice(&message.into_text()).expect("a reply is JSON")
@@ -342,7 +344,7 @@ mod tests {
         ] {
             let text = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":7,\"id\":{id}}}");
             let mut message = Message::read(text.as_bytes());
-            assert_eq!(message.next_call(), Some(("m".to_owned(), json!(7))));
+            assert_eq!(message.next_call(), Some(Call::new("m", json!(7))));
             message.answer(Ok(Value::Null));
             let said = String::from_utf8(message.into_text()).expect("text");
             assert_eq!(

@@ -1,5 +1,6 @@
 //! The requests that drive an emulation: methods of the core and of the plugins, and their messages.
 
+pub mod call;
 mod clients;
 pub mod envelope;
 mod namespaces;
@@ -12,8 +13,9 @@ use crate::namespace::{NamespaceKey, Tag};
 use crate::params::{
     INVALID_REQUEST, METHOD_NOT_FOUND, Params, RpcError, failed_check, mismatch, number,
 };
-use crate::plugin::{Call, Method, PluginId, Target};
+use crate::plugin::{self, Method, PluginId, Target};
 use crate::plugins::PLUGINS;
+use call::{Call, Items};
 use envelope::Message;
 
 /// Methods of the core that need no `api_h`.
@@ -27,8 +29,8 @@ impl Emulation {
     /// Answers a message: a request or a batch of them, in JSON.
     pub fn handle_message(&mut self, now: Nanos, text: &[u8]) -> Vec<u8> {
         let mut message = Message::read(text);
-        while let Some((method, params)) = message.next_call() {
-            message.answer(self.handle_call(now, &method, &params));
+        while let Some(call) = message.next_call() {
+            message.answer(self.handle_call(now, call));
         }
         message.into_text()
     }
@@ -37,20 +39,20 @@ impl Emulation {
     ///
     /// # Errors
     /// As [`Emulation::handle_request`], and when `api_h` is wrong.
-    pub fn handle_call(
-        &mut self,
-        now: Nanos,
-        method: &str,
-        params: &Value,
-    ) -> Result<Value, RpcError> {
-        if needs_api(method) {
-            let given = params.get("api_h").map_or(Some(""), Value::as_str);
+    pub fn handle_call(&mut self, now: Nanos, call: Call) -> Result<Value, RpcError> {
+        if needs_api(&call.method) {
+            let given = call.params.get("api_h").map_or(Some(""), Value::as_str);
             let known = if self.is_synced { &self.api_handle } else { "" };
             if given != Some(known) {
                 return Err(RpcError::params("Method with not a valid API "));
             }
         }
-        self.handle_request(now, method, params)
+        let params = &call.params;
+        match call.items {
+            Items::Clients(clients) => self.ctx_client_add(now, params, Some(clients)),
+            Items::Macs(macs) => self.ctx_client_remove(now, params, Some(macs)),
+            Items::None => self.handle_request(now, &call.method, params),
+        }
     }
 
     /// Answers a request. State is whole after an error.
@@ -85,8 +87,8 @@ impl Emulation {
                 self.stop_auto_triggers(now, index);
                 Ok(Value::Bool(true))
             }
-            "ctx_client_add" => self.ctx_client_add(now, params),
-            "ctx_client_remove" => self.ctx_client_remove(now, params),
+            "ctx_client_add" => self.ctx_client_add(now, params, None),
+            "ctx_client_remove" => self.ctx_client_remove(now, params, None),
             "ctx_client_get_info" => self.ctx_client_get_info(params),
             "ctx_client_iter" => self.ctx_client_iter(params),
             "ctx_client_set_def_plugins" => self.ctx_client_set_def_plugins(params),
@@ -147,7 +149,7 @@ impl Emulation {
                 Some(client)
             }
         };
-        let call = Call {
+        let call = plugin::Call {
             method,
             client,
             params,
@@ -221,17 +223,6 @@ fn two(fields: Params<'_>, name: &str) -> Result<[u16; 2], RpcError> {
         *one = number(given, "uint16")?;
     }
     Ok(numbers)
-}
-
-/// A list of MAC addresses, which must be there.
-fn macs(params: &Value) -> Result<Vec<allosaur_packet::MacAddress>, RpcError> {
-    let given = Params::new(params).list("macs", "[]core.MACKey")?;
-    let given = given.ok_or_else(|| failed_check("RpcCmdMacs", "MACKeys", "required"))?;
-    let read = |mac: &Value| match mac {
-        Value::Null => Ok([0; 6].into()),
-        mac => crate::params::bytes::<6>(mac, "core.MACKey").map(Into::into),
-    };
-    given.iter().map(read).collect()
 }
 
 /// An error of the same text with the code of those of clients' plugins.
