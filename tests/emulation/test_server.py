@@ -132,6 +132,22 @@ def test_a_namespace_on_a_port_that_is_not_there_does_no_harm(door: Any, doors: 
     meet(door, doors)
 
 
+def test_a_long_request_ends_at_the_first_that_is_wrong(
+    emulating: LocalServer, door: Any, doors: Any
+) -> None:
+    tunnel = door.add_namespace(0, arp={})
+    with doors.Door(emulating.emu_port, zipped=True) as zipped:
+        door.add_clients(tunnel, range(1, 1001), arp={})
+        with pytest.raises(doors.Refused, match="02:00:00:01:00:07"):
+            zipped.add_clients(tunnel, [*range(1001, 2001), 7, *range(2001, 3001)], arp={})
+        assert door.call("ctx_get_info", tunnels=[tunnel])[0]["active_clients"] == 2000
+        macs = [doors.mac(number) for number in (*range(1, 1501), 9999, 1600)]
+        with pytest.raises(doors.Refused, match="client does exits"):
+            zipped.call("ctx_client_remove", tun=tunnel, macs=macs)
+        info = door.call("ctx_get_info", tunnels=[tunnel])[0]
+        assert (info["active_clients"], door.call("ping")["ts"] >= 0) == (500, True)
+
+
 def test_linux_finds_a_hundred_of_them(network: Any, doors: Any) -> None:
     host = network.namespace("host")
     near, far = network.veth(host)

@@ -1,6 +1,7 @@
 //! Emulated clients as a tap on ports, in virtual time.
 
 use allosaur_emulation::Settings;
+use allosaur_emulation::rpc::call::Call;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_server::rx_taps::emulation::EmulatedClients;
@@ -15,21 +16,23 @@ fn taps() -> RxTaps {
     RxTaps::new(PORTS).with(Box::new(clients))
 }
 
-fn request(method: String, params: Value) -> Request {
-    Request::Emulate {
-        method,
-        params,
+/// Does a call, or a part of one that goes on with what was done before.
+fn handle(taps: &mut RxTaps, now: Nanos, call: Call, is_rest: bool) -> Result<Value, String> {
+    let request = Request::Emulate {
+        call,
+        is_rest,
         usage: None,
+    };
+    match taps.handle(request, now) {
+        Answer::Emulated(reply) => reply.map_err(|error| error.message),
+        other => panic!("{other:?}"),
     }
 }
 
 fn ask(taps: &mut RxTaps, now: Nanos, method: &str, mut params: Value) -> Value {
     let mut ask = |method: &str, params: Value| {
-        let method = method.to_owned();
-        match taps.handle(request(method, params), now) {
-            Answer::Emulated(reply) => reply.unwrap_or_else(|error| panic!("{error}")),
-            other => panic!("{other:?}"),
-        }
+        let reply = handle(taps, now, Call::new(method, params), false);
+        reply.unwrap_or_else(|error| panic!("{error}"))
     };
     let version = json!({"name": "EMU", "major": 1, "minor": 1});
     params["api_h"] = ask("api_sync_v2", version)["api_h"].take();
@@ -40,16 +43,17 @@ fn ask(taps: &mut RxTaps, now: Nanos, method: &str, mut params: Value) -> Value 
 fn add(taps: &mut RxTaps, now: Nanos, port: u16, clients: u16) {
     let tunnels = json!([{"vport": port}]);
     ask(taps, now, "ctx_add", json!({"tunnels": tunnels}));
-    let client = |number: u16| {
-        let [high, low] = number.to_be_bytes();
-        json!({
-            "mac": [2, 0, 0, 0, high, low], "ipv4": [10, 0, high, low],
-            "ipv4_dg": [10, 1, 0, 0], "plugs": {"arp": {}},
-        })
-    };
     let clients: Vec<Value> = (0..clients).map(client).collect();
     let params = json!({"tun": {"vport": port}, "clients": clients});
     ask(taps, now, "ctx_client_add", params);
+}
+
+fn client(number: u16) -> Value {
+    let [high, low] = number.to_be_bytes();
+    json!({
+        "mac": [2, 0, 0, 0, high, low], "ipv4": [10, 0, high, low],
+        "ipv4_dg": [10, 1, 0, 0], "plugs": {"arp": {}},
+    })
 }
 
 fn sent(taps: &mut RxTaps, now: Nanos) -> Vec<(PortIndex, Vec<u8>)> {
@@ -168,6 +172,31 @@ fn an_emulation_that_is_told_to_end_is_as_if_started_again() {
     all_sent(&mut taps, 2 * SECOND);
     assert_eq!(namespaces(&info(&mut taps, 2 * SECOND)), 0);
     assert!(!taps.watches(0));
+}
+
+#[test]
+fn parts_behind_one_that_failed_are_not_done() {
+    let mut taps = taps();
+    add(&mut taps, 0, 0, 0);
+    let version = json!({"name": "EMU", "major": 1, "minor": 1});
+    let handle_of_api = ask(&mut taps, 0, "api_sync_v2", version)["api_h"].take();
+    // The third is there twice.
+    let clients: Vec<Value> = [0, 1, 2, 3, 2, 4, 5].map(client).to_vec();
+    let params = json!({"api_h": handle_of_api, "tun": {"vport": 0}, "clients": clients});
+    let mut call = Call::new("ctx_client_add", params);
+    let mut outcomes = Vec::new();
+    while let Some(part) = call.split_off(2) {
+        let is_rest = !outcomes.is_empty();
+        outcomes.push(handle(&mut taps, 0, part, is_rest).is_ok());
+        // Frames are taken and sent in between.
+        all_sent(&mut taps, 0);
+    }
+    // What is not done is no error.
+    outcomes.push(handle(&mut taps, 0, call, true).is_ok());
+    assert_eq!(outcomes, [true, true, false, true]);
+    let info = json!({"tunnels": [{"vport": 0}]});
+    let info = ask(&mut taps, 0, "ctx_get_info", info);
+    assert_eq!(info[0]["active_clients"], 4);
 }
 
 #[test]

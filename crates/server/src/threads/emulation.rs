@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use allosaur_emulation::params::RpcError;
+use allosaur_emulation::rpc::call::Call;
 use allosaur_emulation::rpc::envelope::Message;
 use nix::time::ClockId;
 use nix::unistd::SysconfVar;
@@ -22,8 +23,13 @@ use crate::threads::waker::Notify;
 use crate::threads::{Refusal, refused};
 use crate::transport::{Codec, Transport, ZmqTransport};
 
-/// How long the receive thread may take for one call: 100,000 clients are added in a second.
+/// How long the receive thread may take for one call, or one part of a long one.
 const CALL_MAX: Duration = Duration::from_secs(30);
+/// Clients of one part of a long call. Between two parts the receive thread looks at frames and
+/// timers, and sends what these clients say when they come.
+const PART_CLIENTS: usize = 32;
+/// Parts that may be under way, so that the receive thread need not wait for the next.
+const PARTS_MAX: u64 = 8;
 /// What calls begin with whose answer tells of the whole process.
 const MONITOR: &str = "ctx_resource_monitor_";
 /// What the user hears then.
@@ -84,6 +90,13 @@ impl Drop for EmulationThread {
     }
 }
 
+/// The parts of a call that the receive thread was given.
+#[derive(Debug, Default)]
+struct Parts {
+    asked: u64,
+    under_way: u64,
+}
+
 /// What the thread has.
 struct FrontDoor {
     transports: Vec<ZmqTransport>,
@@ -120,30 +133,55 @@ impl FrontDoor {
             Ok(text) => (Message::read(&text.bytes), text.zipped),
             Err(error) => (Message::refused(error.to_string()), false),
         };
-        while let Some((method, params)) = message.next_call() {
-            let reply = self.call(method, params);
-            message.answer(reply);
+        while let Some(call) = message.next_call() {
+            message.answer(self.call(call));
         }
         self.codec.encode(message.into_text(), zipped)
     }
 
-    /// Has the receive thread do a call, and waits for it.
-    fn call(&mut self, method: String, params: Value) -> Result<Value, RpcError> {
+    /// Has the receive thread do a call, a long one part after part, and waits for it. The reply is
+    /// that of the last part, or the first error: what is behind it is not done.
+    fn call(&mut self, mut call: Call) -> Result<Value, RpcError> {
+        let usage = call.method.starts_with(MONITOR).then(process_usage);
+        let mut parts = Parts::default();
+        while let Some(part) = call.split_off(PART_CLIENTS) {
+            self.ask(part, None, &mut parts);
+            if parts.under_way >= PARTS_MAX {
+                self.wait_for_part(&mut parts)?;
+            }
+        }
+        self.ask(call, usage, &mut parts);
+        let mut reply = Value::Null;
+        while parts.under_way > 0 {
+            reply = self.wait_for_part(&mut parts)?;
+        }
+        Ok(reply)
+    }
+
+    /// Gives a part of a call to the receive thread.
+    fn ask(&mut self, call: Call, usage: Option<ProcessUsage>, parts: &mut Parts) {
         self.last_call += 1;
-        let own = QuestionId(self.last_call);
-        let usage = method.starts_with(MONITOR).then(process_usage);
-        self.calls.send(
-            own,
-            Request::Emulate {
-                method,
-                params,
-                usage,
-            },
-        );
+        let request = Request::Emulate {
+            call,
+            is_rest: parts.asked > 0,
+            usage,
+        };
+        self.calls.send(QuestionId(self.last_call), request);
+        parts.asked += 1;
+        parts.under_way += 1;
+    }
+
+    /// Waits for the answer to the earliest part that is under way. Answers to parts behind one that
+    /// failed come later, to nobody.
+    fn wait_for_part(&mut self, parts: &mut Parts) -> Result<Value, RpcError> {
+        let own = QuestionId(self.last_call - parts.under_way + 1);
         let until = Instant::now() + CALL_MAX;
         loop {
             match self.calls.receive() {
-                Some((question, Answer::Emulated(reply))) if question == own => return reply,
+                Some((question, Answer::Emulated(reply))) if question == own => {
+                    parts.under_way -= 1;
+                    return reply;
+                }
                 // The answer to a call that was given up.
                 Some(_) => {}
                 None if self.is_ending() => return Err(RpcError::new("the server ends")),

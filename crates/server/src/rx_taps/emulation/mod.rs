@@ -9,6 +9,7 @@ use allosaur_emulation::{Emulation, Settings};
 use allosaur_engine::capture::Origin;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
+use serde_json::Value;
 
 use self::exports::ExportChannel;
 use super::rx_tap::{RxTap, bit};
@@ -28,6 +29,10 @@ pub struct EmulatedClients {
     inhabited: u64,
     /// The way to who writes files, sends and posts for clients, where that is allowed.
     exports: Option<ExportChannel>,
+    /// How often namespaces had changed when that was found out.
+    changes: u64,
+    /// Whether the last request could not be done: then its other parts are not.
+    has_failed: bool,
 }
 
 impl EmulatedClients {
@@ -39,6 +44,8 @@ impl EmulatedClients {
             ports,
             inhabited: 0,
             exports: None,
+            changes: 0,
+            has_failed: false,
         }
     }
 
@@ -56,7 +63,7 @@ impl EmulatedClients {
     fn advance(&mut self, now: Nanos) {
         if self.emulation.poll_shutdown().is_some_and(|at| at <= now) {
             self.emulation = Emulation::new(self.settings.clone(), now);
-            self.inhabited = 0;
+            (self.inhabited, self.changes) = (0, 0);
             if let Some(exports) = &mut self.exports {
                 exports.reset();
             }
@@ -85,8 +92,8 @@ impl EmulatedClients {
 impl RxTap for EmulatedClients {
     fn handle_request(&mut self, request: Request, now: Nanos) -> ControlFlow<Answer, Request> {
         let Request::Emulate {
-            method,
-            params,
+            call,
+            is_rest,
             usage,
         } = request
         else {
@@ -97,11 +104,18 @@ impl RxTap for EmulatedClients {
         }
         // What is due comes first: requests see the state of now.
         self.advance(now);
-        let reply = self.emulation.handle_call(now, &method, &params);
+        if is_rest && self.has_failed {
+            return ControlFlow::Break(Answer::Emulated(Ok(Value::Null)));
+        }
+        let reply = self.emulation.handle_call(now, call);
+        self.has_failed = reply.is_err();
         self.exchange_exports(now);
-        let ports = self.emulation.ports().into_iter().map(usize::from);
-        let ports = ports.filter(|port| *port < self.ports);
-        self.inhabited = ports.fold(0, |ports, port| ports | bit(port));
+        if self.changes != self.emulation.changes() {
+            self.changes = self.emulation.changes();
+            let ports = self.emulation.ports().into_iter().map(usize::from);
+            let ports = ports.filter(|port| *port < self.ports);
+            self.inhabited = ports.fold(0, |ports, port| ports | bit(port));
+        }
         ControlFlow::Break(Answer::Emulated(reply))
     }
 
