@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 
 use crate::slab::Slab;
 
-/// Groups of one namespace at most.
-pub(crate) const GROUPS_MAX: usize = 1 << 20;
+/// Groups of one namespace at most: a million clients with IPv6 are in two each.
+pub(crate) const GROUPS_MAX: usize = 1 << 21;
 /// Sources of one group at most.
 pub(crate) const SOURCES_MAX: usize = 4096;
 
