@@ -27,7 +27,7 @@ use allosaur_server::counters::{Counters, GroupReadout, RunBlock, Snapshot};
 use allosaur_server::threads::clock::Clock;
 use allosaur_server::threads::data::Report;
 use allosaur_server::threads::layout::{DataCore, Layout};
-use allosaur_server::threads::{HandoverError, RxHandle, Threads};
+use allosaur_server::threads::{Emulated, HandoverError, RxHandle, Threads};
 
 const PORTS: usize = 4;
 const CONNECTIONS: u32 = 240;
@@ -100,7 +100,14 @@ impl Server {
         let counters = Counters::new(PORTS, cores).with_receive_threads(layout.receive.len());
         let counters = counters.with_flows();
         let flows = (0..cores).map(|core| flow_config(core, cores)).collect();
-        let started = Threads::start(ports, layout, Some(flows), &counters, &clock, None);
+        let started = Threads::start(
+            ports,
+            layout,
+            Some(flows),
+            &counters,
+            &clock,
+            Emulated::default(),
+        );
         let (threads, rx_handle) = started.expect("the system has threads");
         Server {
             threads,

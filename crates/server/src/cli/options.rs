@@ -11,7 +11,8 @@ use crate::bench::Case;
 use crate::config::groups::Group;
 use crate::config::polling::Poll;
 use crate::config::{
-    EMU_PORT, PortSettings, RECEIVE_THREADS_MAX, Settings, Surroundings, http_address, names,
+    EMU_PORT, EMU_ZMQ_PORT, EmuZmq, PortSettings, RECEIVE_THREADS_MAX, Settings, Surroundings,
+    http_address, names,
 };
 use crate::control::worker_command::Modes;
 use crate::sim::CORES_MAX;
@@ -100,6 +101,13 @@ pub struct ServeOptions {
     /// whoever can reach --emu-port names the files
     #[arg(long)]
     pub emu_exports: bool,
+    /// Let an emulation server of another process, such as TRex's, have hosts on the ports: by the
+    /// files /tmp/emu-4511.ipc and /tmp/emu-4512.ipc, or with `tcp` by the TCP ports 4511 and 4512
+    #[arg(long, value_name = "ipc|tcp", num_args = 0..=1, default_missing_value = "ipc", value_parser = ["ipc", "tcp"])]
+    pub emu_zmq: Option<String>,
+    /// The first number of the two of --emu-zmq [default: 4511]
+    #[arg(long, value_name = "PORT", requires = "emu_zmq", value_parser = clap::value_parser!(u16).range(1..65535))]
+    pub emu_zmq_port: Option<u16>,
     /// Answer HTTP: /metrics for Prometheus and /healthz. A TCP port of loopback, or an address
     /// with one such as 192.0.2.1:4502 or *:4502; port 0 picks a free one [default: no HTTP]
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = http_address)]
@@ -165,6 +173,10 @@ impl ServeOptions {
         let emu_port = settings.emu_port.or(self.emu.then_some(EMU_PORT));
         settings.emu_port = self.emu_port.or(emu_port);
         settings.emu_exports |= self.emu_exports;
+        settings.emu_zmq = self.emu_zmq.as_ref().map(|kind| EmuZmq {
+            tcp: kind == "tcp",
+            port: self.emu_zmq_port.unwrap_or(EMU_ZMQ_PORT),
+        });
         settings.http = self.http.or(settings.http);
         settings.poll = self.poll.or(settings.poll);
         settings.promiscuous = self.promiscuous;

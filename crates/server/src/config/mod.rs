@@ -36,6 +36,8 @@ use yaml::Value;
 pub const RPC_PORT: u16 = 4501;
 /// Where events are published, unless told otherwise; TRex's.
 pub const PUB_PORT: u16 = 4500;
+/// The first of two sockets to an emulation server of another process; TRex's.
+pub const EMU_ZMQ_PORT: u16 = 4511;
 /// Where requests to emulated clients are taken, unless told otherwise; TRex's.
 pub const EMU_PORT: u16 = 4510;
 /// Threads that can receive.
@@ -80,12 +82,33 @@ pub struct Settings {
     pub emu_port: Option<u16>,
     /// Whether emulated clients may write files, send by the server's sockets and post to web servers.
     pub emu_exports: bool,
+    /// The sockets to an emulation server of another process, where there may be one.
+    pub emu_zmq: Option<EmuZmq>,
     /// Where HTTP is answered, if it is; port 0 picks a free one.
     pub http: Option<SocketAddr>,
     /// Whether ports are promiscuous from the start.
     pub promiscuous: bool,
     /// Whether counters are written to the standard output every second.
     pub table: bool,
+}
+
+/// The sockets to an emulation server of another process: two, the second behind the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EmuZmq {
+    /// TCP, else files.
+    pub tcp: bool,
+    /// The number of the first, which is in the name of a file too.
+    pub port: u16,
+}
+
+impl EmuZmq {
+    /// For what the emulation server receives, and what it sends. `listen` is the address for TCP.
+    pub fn endpoints(self, listen: &str) -> [String; 2] {
+        [self.port, self.port.saturating_add(1)].map(|port| match self.tcp {
+            true => format!("tcp://{listen}:{port}"),
+            false => format!("ipc:///tmp/emu-{port}.ipc"),
+        })
+    }
 }
 
 /// A port, and the addresses that it has from the start.
@@ -160,6 +183,7 @@ impl Default for Settings {
             pub_port: None,
             emu_port: None,
             emu_exports: false,
+            emu_zmq: None,
             http: None,
             promiscuous: false,
             table: false,

@@ -7,6 +7,7 @@
 
 mod capture;
 mod echo;
+pub mod emu_channel;
 pub mod emulation;
 pub mod filter;
 mod host;

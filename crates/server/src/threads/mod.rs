@@ -26,6 +26,7 @@ mod table;
 pub mod waker;
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -39,10 +40,11 @@ use thiserror::Error;
 use crate::config::polling::Poll;
 use crate::control::worker_command::PortMode;
 use crate::counters::Counters;
+use crate::rx_taps::emu_channel::EmuChannel;
 use crate::rx_taps::emulation::EmulatedClients;
 use crate::rx_taps::{Endpoint, Endpoints, PacketSink, Wire};
 use crate::threads::clock::Clock;
-use crate::threads::endpoint::{open_capture, open_wire};
+use crate::threads::endpoint::{open_capture, open_emu_channel, open_wire};
 use crate::threads::layout::{Layout, thread_name};
 use crate::threads::mailbox::{ControlEnd, WorkerEnd, mailbox};
 use crate::threads::request_channel::{RequestSender, request_channel};
@@ -85,6 +87,15 @@ pub struct Threads {
     /// Each wakes a receive thread.
     receive_wakers: Vec<Waker>,
     stop_receive: Arc<AtomicBool>,
+}
+
+/// Who is emulated on the ports besides what control knows.
+#[derive(Debug, Default)]
+pub struct Emulated {
+    /// What our own emulated clients begin with.
+    pub clients: Option<EmulationSettings>,
+    /// The sockets to an emulation server of another process: for what it receives, and what it sends.
+    pub channel: Option<[String; 2]>,
 }
 
 /// Opens what the receive thread hands packets to.
@@ -131,7 +142,7 @@ impl Threads {
         flows: Option<Vec<stateful::Config>>,
         counters: &Counters,
         clock: &Clock,
-        emulation: Option<EmulationSettings>,
+        emulated: Emulated,
     ) -> Result<(Threads, RxHandle), Refusal> {
         let control_notify = Notify::new().map_err(refused("an eventfd"))?;
         let receive_wakers = new_wakers(layout.receive.len())?;
@@ -191,7 +202,7 @@ impl Threads {
             context.switch.clone(),
             request_receiver,
         );
-        let watch = threads.emulate(watch, emulation, clock)?;
+        let watch = threads.emulate(watch, emulated, clock)?;
         let receiver = Receiver::new(first_rx, Arc::clone(&counters.receive), clock.clone());
         let receiver = receiver.watched_by(watch.waking(woken)).told_by(first_mail);
         let receiver = receiver.joined_by(forward_rx, context.watched.clone());
@@ -204,15 +215,23 @@ impl Threads {
     /// The same watch with emulated clients, where they are wanted, and the way to them.
     fn emulate(
         &mut self,
-        watch: Watch,
-        emulation: Option<EmulationSettings>,
+        mut watch: Watch,
+        emulated: Emulated,
         clock: &Clock,
     ) -> Result<Watch, Refusal> {
-        let Some(settings) = emulation else {
+        let first = self.receive_wakers[0].clone();
+        if let Some([outward, inward]) = emulated.channel {
+            let wire = open_emu_channel(&outward, &inward, first.clone());
+            let wire = wire.map_err(|error| Refusal {
+                what: "sockets to an emulation server",
+                error: io::Error::other(error),
+            })?;
+            watch = watch.tapped_by(Box::new(EmuChannel::new(wire, self.ports.len())));
+        }
+        let Some(settings) = emulated.clients else {
             return Ok(watch);
         };
         let notify = Notify::new().map_err(refused("an eventfd"))?;
-        let first = self.receive_wakers[0].clone();
         let (calls, receiver) = request_channel(first, notify.clone());
         self.emulation = Some((calls, notify));
         let (thread, channel) = match settings.exports {

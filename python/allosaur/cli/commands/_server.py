@@ -80,7 +80,7 @@ class Server(Command):
                 raise bad_input(f"--{name.replace('_', '-')} {port}: a port is a number of 0 to 65535")
         command = ["serve"]
         words = ["config", "ports", "cores", "receive_threads", "poll", "rpc_port", "pub_port", "listen"]
-        for name in [*words, "emu_port", "http", "rpc_auth"]:
+        for name in [*words, "emu_port", "emu_zmq", "http", "rpc_auth"]:
             value = getattr(options, name)
             if value is not None:
                 command += [f"--{name.replace('_', '-')}", str(value)]
@@ -120,6 +120,14 @@ def _add_sockets(parser: argparse.ArgumentParser) -> None:
         "--emu-exports",
         action="store_true",
         help="emulated clients may write files, send by sockets of the server and post to web servers",
+    )
+    parser.add_argument(
+        "--emu-zmq",
+        choices=["ipc", "tcp"],
+        nargs="?",
+        const="ipc",
+        help="let an emulation server of another process, such as TRex's, have hosts on the ports: by "
+        "/tmp/emu-4511.ipc and /tmp/emu-4512.ipc, or by TCP ports 4511 and 4512",
     )
     parser.add_argument(
         "--http",

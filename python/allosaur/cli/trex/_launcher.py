@@ -164,6 +164,8 @@ def _server_options(given: dict[str, str]) -> list[str]:
         words.append("--promiscuous")
     if "--emu" in given:
         words.append("--emu")
+    if "--emu-zmq" in given or "--emu-zmq-tcp" in given:
+        words += ["--emu-zmq", "tcp" if "--emu-zmq-tcp" in given else "ipc"]
     if "--sleeps" in given:
         words += ["--poll", "adaptive"]
     if _number("--iom", given, 0, 2) != 0 and "-f" not in given:

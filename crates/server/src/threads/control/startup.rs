@@ -21,7 +21,7 @@ use crate::threads::background::BackgroundThread;
 use crate::threads::clock::Clock;
 use crate::threads::job::JobThread;
 use crate::threads::layout::{self, Layout, plan};
-use crate::threads::{Refusal, Threads, epoch_ns, refused};
+use crate::threads::{Emulated, Refusal, Threads, epoch_ns, refused};
 use crate::transport::{Codec, Transport};
 
 impl ControlThread {
@@ -44,7 +44,8 @@ impl ControlThread {
         }
         let mut config = control_config(&descriptions, &layout, &ports, settings.modes)?;
         take_source_macs(&mut config, &settings.ports);
-        config.has_emulation = settings.emu_port.is_some();
+        let has_emulation = settings.emu_port.is_some() || settings.emu_zmq.is_some();
+        config.has_emulation = has_emulation;
         for (number, port) in config.ports.iter().enumerate() {
             if ports[number].details.is_some() {
                 tracing::info!("port {number}: {}", port.description);
@@ -56,10 +57,10 @@ impl ControlThread {
         let control = Control::new(config, clock.now_ns());
         let buffers = ports.iter().map(|port| Buffers::of(&port.tx)).collect();
         let netdevs = ports.iter_mut().map(|port| port.control.take());
-        let netdevs = Netdevs::new(netdevs.collect(), buffers, settings.emu_port.is_some());
-        let emulation = emulation_settings(settings, &clock)?;
+        let netdevs = Netdevs::new(netdevs.collect(), buffers, has_emulation);
+        let emulated = emulated(settings, &clock)?;
         let (threads, rx_handle) =
-            Threads::start(ports, &layout, flows, &counters, &clock, emulation)?;
+            Threads::start(ports, &layout, flows, &counters, &clock, emulated)?;
         if let Some(cpu) = layout.control {
             // After all threads have started, which would run there too.
             affinity::bind(cpu).map_err(refused("a CPU for the control thread"))?;
@@ -118,18 +119,22 @@ impl ControlThread {
     }
 }
 
-/// What emulated clients begin with, where they are wanted.
-fn emulation_settings(all: &Settings, clock: &Clock) -> Result<Option<EmulationSettings>, Refusal> {
-    if all.emu_port.is_none() {
-        return Ok(None);
+/// Who shall be emulated.
+fn emulated(all: &Settings, clock: &Clock) -> Result<Emulated, Refusal> {
+    let mut emulated = Emulated {
+        clients: None,
+        channel: all.emu_zmq.map(|sockets| sockets.endpoints(&all.listen)),
+    };
+    if all.emu_port.is_some() {
+        let seed = seed().map_err(refused("random numbers"))?;
+        emulated.clients = Some(EmulationSettings {
+            seed: seed as u32,
+            unix_offset: epoch_ns(clock),
+            exports: all.emu_exports,
+            ..EmulationSettings::default()
+        });
     }
-    let seed = seed().map_err(refused("random numbers"))?;
-    Ok(Some(EmulationSettings {
-        seed: seed as u32,
-        unix_offset: epoch_ns(clock),
-        exports: all.emu_exports,
-        ..EmulationSettings::default()
-    }))
+    Ok(emulated)
 }
 
 /// Says where threads run, as far as that was asked or is not as it was.

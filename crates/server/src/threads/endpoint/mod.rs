@@ -5,7 +5,7 @@ mod form;
 mod wire;
 
 pub use capture::open_capture;
-pub use wire::open_wire;
+pub use wire::{open_emu_channel, open_wire};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -11,7 +11,7 @@ use allosaur_port::tap::{TapOut, TapSwitch};
 
 use crate::counters::ReceiveBlock;
 use crate::rx_taps::emulation::EmulatedClients;
-use crate::rx_taps::{Request, RxTaps};
+use crate::rx_taps::{Request, RxTap, RxTaps};
 use crate::threads::request_channel::RequestReceiver;
 use crate::threads::waker::Waker;
 
@@ -78,6 +78,13 @@ impl Watch {
     pub fn emulating(mut self, clients: EmulatedClients, channel: RequestReceiver) -> Watch {
         self.observer = self.observer.with(Box::new(clients));
         self.emulation_channel = Some(channel);
+        self
+    }
+
+    /// The same, with a tap behind all others.
+    #[must_use]
+    pub fn tapped_by(mut self, tap: Box<dyn RxTap>) -> Watch {
+        self.observer = self.observer.with(tap);
         self
     }
 
