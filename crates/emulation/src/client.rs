@@ -11,6 +11,11 @@ use crate::slab::Slab;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub(crate) u32);
 
+impl ClientId {
+    /// Not behind any client.
+    pub(crate) const FIRST: ClientId = ClientId(0);
+}
+
 /// One emulated host. Unspecified addresses (all zeros) are not there.
 ///
 /// Fields are for reading; [`Context`](crate::plugin::Context) has the setters, which tell the other
@@ -250,6 +255,11 @@ impl<T> ClientMap<T> {
     /// Takes the state of a client.
     pub fn remove(&mut self, id: ClientId) -> Option<T> {
         self.items.get_mut(id.0 as usize)?.take()
+    }
+
+    /// Whether there may be any from a number on.
+    pub fn has_behind(&self, first: ClientId) -> bool {
+        self.items.len() > first.0 as usize
     }
 
     /// All of them, by number.

@@ -71,6 +71,11 @@ impl<A> Neighbor<A> {
     pub fn users(&self) -> impl ExactSizeIterator<Item = ClientId> {
         self.users.iter().copied()
     }
+
+    /// Those of them from a client on, in the order of their numbers.
+    pub fn users_from(&self, first: ClientId) -> impl Iterator<Item = ClientId> {
+        self.users.range(first..).copied()
+    }
 }
 
 /// What the cache counted.
@@ -259,9 +264,14 @@ impl<A: Copy + Eq + Hash> NeighborCache<A> {
         }
     }
 
+    /// What is known of a neighbor.
+    pub fn get(&self, address: A) -> Option<&Neighbor<A>> {
+        self.entries.get(*self.slots.get(&address)?)
+    }
+
     /// The MAC address of a neighbor.
     pub fn mac(&self, address: A) -> Option<MacAddress> {
-        self.entries.get(*self.slots.get(&address)?)?.mac
+        self.get(address)?.mac
     }
 
     /// Answers a `*_iter` request, the neighbors in the order in which they came; `structure` is the

@@ -262,6 +262,87 @@ fn a_gateway_that_never_answers_costs_a_question_now_and_then() {
     assert_eq!(hosts.pass(7200 * SECOND), Vec::<Vec<u8>>::new());
 }
 
+/// 3,000 clients of one gateway, for IPv4 and for IPv6.
+fn crowd() -> Hosts {
+    let mut hosts = Hosts::new(0);
+    let ipv6 = |high: u8, low: u8| {
+        let mut octets = [0; 16];
+        (octets[0], octets[1], octets[14], octets[15]) = (32, 1, high, low);
+        octets
+    };
+    let client = |number: u16| {
+        let [high, low] = number.to_be_bytes();
+        json!({
+            "mac": [2, 0, 0, 1, high, low], "ipv4": [10, 1, high, low],
+            "ipv4_dg": [10, 0, 0, 254], "ipv6": ipv6(high, low), "dg_ipv6": ipv6(99, 0),
+            "plugs": {"arp": {"timer_disable": true}, "ipv6": {"nd_timer_disable": true}},
+        })
+    };
+    let clients: Vec<Value> = (0..3000).map(client).collect();
+    let params = json!({"tun": {"vport": 1}, "clients": clients});
+    hosts.done("ctx_client_add", params);
+    hosts.frames();
+    hosts
+}
+
+/// How many of them heard of the gateway's MAC address.
+fn resolved(hosts: &mut Hosts, family: &str, last: u8) -> usize {
+    let heard = (0..3000_u16).filter(|number| {
+        let [high, low] = number.to_be_bytes();
+        let one = json!({"tun": {"vport": 1}, "macs": [[2, 0, 0, 1, high, low]]});
+        let info = hosts.ask("ctx_client_get_info", one).expect("it is there");
+        info[0][family]["rmac"] == json!([2, 0, 0, 0, 9, last])
+    });
+    heard.count()
+}
+
+#[test]
+fn many_clients_hear_of_their_gateway_in_steps_and_of_the_last_one() {
+    let mut hosts = crowd();
+    let reply = |last: u8| {
+        let mut frame = vec![2, 0, 0, 1, 0, 0, 2, 0, 0, 0, 9, last, 8, 6];
+        frame.extend([0, 1, 8, 0, 6, 4, 0, 2, 2, 0, 0, 0, 9, last, 10, 0, 0, 254]);
+        frame.extend([2, 0, 0, 1, 0, 0, 10, 1, 0, 0]);
+        frame
+    };
+    hosts.0.handle_frame(0, 1, &reply(1));
+    let some = resolved(&mut hosts, "dgw", 1);
+    assert!((1..3000).contains(&some), "{some} of 3000 at once");
+    hosts.0.handle_frame(0, 1, &reply(2));
+    hosts.pass(SECOND / 100);
+    assert_eq!(resolved(&mut hosts, "dgw", 2), 3000);
+}
+
+#[test]
+fn many_clients_hear_of_their_ipv6_gateway_in_steps_too() {
+    let mut hosts = crowd();
+    // A neighbor advertisement to all nodes.
+    let advertisement = |last: u8| {
+        let (mut source, mut destination) = ([0; 16], [0; 16]);
+        (source[0], source[1], source[14]) = (32, 1, 99);
+        (destination[0], destination[1], destination[15]) = (0xff, 2, 1);
+        let mut message = vec![136, 0, 0, 0, 0x20, 0, 0, 0];
+        message.extend(source);
+        message.extend([2, 1, 2, 0, 0, 0, 9, last]);
+        let pseudo = [&source[..], &destination, &[0, 0, 0, 32, 0, 0, 0, 58]].concat();
+        let words = [&pseudo[..], &message].concat();
+        let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(pair[1]);
+        let sum: u32 = words.chunks(2).map(word).sum();
+        let folded = (sum & 0xffff) + (sum >> 16);
+        let checksum = !((folded & 0xffff) + (folded >> 16)) as u16;
+        message[2..4].copy_from_slice(&checksum.to_be_bytes());
+        let link = [0x33, 0x33, 0, 0, 0, 1, 2, 0, 0, 0, 9, last, 0x86, 0xdd];
+        let header = [0x60, 0, 0, 0, 0, 32, 58, 255];
+        [&link[..], &header, &source, &destination, &message].concat()
+    };
+    hosts.0.handle_frame(0, 1, &advertisement(1));
+    let some = resolved(&mut hosts, "ipv6_dgw", 1);
+    assert!((1..3000).contains(&some), "{some} of 3000 at once");
+    hosts.0.handle_frame(0, 1, &advertisement(2));
+    hosts.pass(SECOND);
+    assert_eq!(resolved(&mut hosts, "ipv6_dgw", 2), 3000);
+}
+
 #[test]
 fn counters_outlive_clients_where_they_are_not_theirs() {
     let mut hosts = Hosts::new(0);

@@ -2,9 +2,10 @@
 //! of a namespace that have it; the cache says when to ask.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::arp::{ArpHeader, ArpOperation};
 use allosaur_packet::link::ethernet::EtherType;
@@ -75,6 +76,12 @@ crate::counters! {
 const INTERVAL_S: u32 = 60;
 /// The tag of the timers of clients; those of the cache are behind it.
 const CLIENT_TAG: u32 = 0;
+/// The timer of telling clients of a gateway.
+const TELL_TAG: u32 = u32::MAX;
+/// A gateway may have a million clients: so many are told at once, and the next after a while in which
+/// other work has its turn.
+const TELL_AT_ONCE: usize = 1024;
+const TELL_GAP: Nanos = 100 * MICROSECOND;
 
 /// What ARP keeps of a client.
 #[derive(Debug)]
@@ -93,6 +100,8 @@ struct Arp {
     counters: ArpCounters,
     cache: NeighborCache<Ipv4Addr>,
     clients: ClientMap<ArpClient>,
+    /// Gateways whose MAC address is news, and the client to tell next.
+    telling: VecDeque<(Ipv4Addr, ClientId)>,
     /// Kept for the RPC; like in the reference it changes nothing.
     is_enabled: bool,
 }
@@ -150,6 +159,9 @@ impl Plugin for Arp {
             self.repeat(context, client);
             return;
         }
+        if timeout.tag == TELL_TAG {
+            return self.tell(context);
+        }
         let Some((neighbor, wanted)) = self.cache.handle_timeout(context, timeout.tag) else {
             return;
         };
@@ -157,7 +169,7 @@ impl Plugin for Arp {
         let client = match wanted {
             Wanted::Ask(client) => client,
             Wanted::AskAgain(client) => {
-                announce(context, neighbor);
+                self.announce(context, gateway);
                 client
             }
         };
@@ -212,6 +224,7 @@ impl Arp {
             counters: ArpCounters::default(),
             cache: NeighborCache::new(CLIENT_TAG + 1),
             clients: ClientMap::default(),
+            telling: VecDeque::new(),
             is_enabled: true,
         }
     }
@@ -300,11 +313,38 @@ impl Arp {
     }
 
     fn learn(&mut self, context: &mut Context<'_>, header: &ArpHeader) {
-        let learned = self
-            .cache
-            .learn(context, header.sender_ip, header.sender_mac);
-        if let Some(neighbor) = learned {
-            announce(context, neighbor);
+        let gateway = header.sender_ip;
+        let learned = self.cache.learn(context, gateway, header.sender_mac);
+        if learned.is_some() {
+            self.announce(context, gateway);
+        }
+    }
+
+    /// Tells the clients of a gateway what its MAC address is; all of them, also those that heard of
+    /// an earlier one just now.
+    fn announce(&mut self, context: &mut Context<'_>, gateway: Ipv4Addr) {
+        let is_telling = !self.telling.is_empty();
+        self.telling.retain(|(other, _)| *other != gateway);
+        self.telling.push_back((gateway, ClientId::FIRST));
+        if !is_telling {
+            self.tell(context);
+        }
+    }
+
+    /// Tells the next clients.
+    fn tell(&mut self, context: &mut Context<'_>) {
+        if let Some((gateway, first)) = self.telling.pop_front() {
+            if let Some(neighbor) = self.cache.get(gateway) {
+                let mut clients = neighbor.users_from(first);
+                for client in clients.by_ref().take(TELL_AT_ONCE) {
+                    context.set_gateway_mac_ipv4(client, neighbor.mac);
+                }
+                let next = clients.next();
+                self.telling.extend(next.map(|next| (gateway, next)));
+            }
+        }
+        if !self.telling.is_empty() {
+            context.set_timer(TELL_GAP, None, TELL_TAG);
         }
     }
 
@@ -351,13 +391,6 @@ impl Arp {
             self.cache.counts = Default::default();
         }
         Ok(reply)
-    }
-}
-
-/// Tells the clients of a gateway what its MAC address is.
-fn announce(context: &mut Context<'_>, neighbor: &Neighbor<Ipv4Addr>) {
-    for client in neighbor.users() {
-        context.set_gateway_mac_ipv4(client, neighbor.mac);
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::net::Ipv6Addr;
 
-use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::icmpv6::Icmpv6Header;
 use allosaur_packet::network::ipv6::{ALL_NODES, Ipv6Header};
@@ -36,12 +36,16 @@ const MTU: u16 = 1500;
 const MTU_MIN: u32 = 1280;
 /// What many clients must know is told to them at most this often, whatever routers send.
 const TELL_GAP: Nanos = 100 * MILLISECOND;
-/// So many clients are told at once.
+/// So many clients are told at once; more than that one after the other, so many a step.
 const TELL_AT_ONCE: usize = 64;
+const TELL_STEP: u32 = 1024;
+/// Time between two steps, in which other work has its turn.
+const STEP_GAP: Nanos = 100 * MICROSECOND;
 
 /// Timers of the namespace: router solicitations, telling clients, and all of the cache.
 pub(super) const TAG_SOLICIT: u32 = 1;
 const TAG_TELL: u32 = 2;
+const TAG_TELL_STEP: u32 = 3;
 const TAG_CACHE: u32 = 16;
 /// The timer of a client.
 pub(super) const TAG_PERIOD: u32 = 0;
@@ -114,6 +118,8 @@ pub(super) struct NeighborDiscovery {
     /// Clients are not all told before this time.
     told: Nanos,
     is_telling: bool,
+    /// The client to tell next, while all are told.
+    telling: Option<ClientId>,
 }
 
 /// The address that a client makes of the router's prefix.
@@ -159,6 +165,7 @@ impl NeighborDiscovery {
             solicitations: 0,
             told: 0,
             is_telling: false,
+            telling: None,
         }
     }
 
@@ -260,6 +267,9 @@ impl NeighborDiscovery {
             TAG_TELL => {
                 self.is_telling = false;
                 self.tell_all(context);
+            }
+            TAG_TELL_STEP => {
+                self.tell_step(context);
             }
             _ => self.handle_cache_timeout(context, tag),
         }
@@ -626,11 +636,27 @@ impl NeighborDiscovery {
         context.set_timer(self.told - context.now, None, TAG_TELL);
     }
 
+    /// Tells all clients from the first on, also when others are told already.
     fn tell_all(&mut self, context: &mut Context<'_>) {
         self.told = context.now + TELL_GAP;
-        let ids: Vec<_> = self.clients.iter().map(|(id, _)| id).collect();
-        for id in ids {
-            self.tell(context, id);
+        if self.telling.replace(ClientId::FIRST).is_none() {
+            self.tell_step(context);
+        }
+    }
+
+    fn tell_step(&mut self, context: &mut Context<'_>) {
+        let Some(ClientId(first)) = self.telling.take() else {
+            return;
+        };
+        let end = first.saturating_add(TELL_STEP);
+        for id in (first..end).map(ClientId) {
+            if self.clients.get(id).is_some() {
+                self.tell(context, id);
+            }
+        }
+        if self.clients.has_behind(ClientId(end)) {
+            self.telling = Some(ClientId(end));
+            context.set_timer(STEP_GAP, None, TAG_TELL_STEP);
         }
     }
 }
