@@ -150,6 +150,33 @@ fn timers_are_kept_without_frames_that_arrive() {
 }
 
 #[test]
+fn timers_of_many_wake_a_thousand_times_a_second_at_most() {
+    let mut taps = taps();
+    add(&mut taps, 0, 0, 0);
+    for number in 0..100 {
+        let params = json!({"tun": {"vport": 0}, "clients": [client(number)]});
+        ask(
+            &mut taps,
+            7_777 * Nanos::from(number),
+            "ctx_client_add",
+            params,
+        );
+    }
+    all_sent(&mut taps, SECOND);
+    let mut wakes = 0;
+    let mut frames = 0;
+    while let Some(at) = taps.poll_timeout().filter(|at| *at < 61 * SECOND) {
+        frames += all_sent(&mut taps, at).len();
+        wakes += 1;
+    }
+    // All ask once more after a minute, 7.777 µs one after the other.
+    assert!(
+        frames >= 100 && wakes < 30,
+        "{frames} frames, {wakes} wakes"
+    );
+}
+
+#[test]
 fn clients_of_a_port_that_is_not_there_send_nothing() {
     let mut taps = taps();
     add(&mut taps, 0, 77, 5);

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use allosaur_emulation::{Emulation, Settings};
 use allosaur_engine::capture::Origin;
-use allosaur_engine::time::Nanos;
+use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_engine::transmit::PortIndex;
 use serde_json::Value;
 
@@ -17,6 +17,8 @@ use super::{Answer, Request};
 
 /// Frames that are sent before what has arrived is looked at again.
 const FRAMES_PER_TURN: usize = 256;
+/// Who sleeps is woken for timers at most so often: a million clients have one every few microseconds.
+const TICK: Nanos = MILLISECOND;
 
 /// The emulated clients of all ports.
 pub struct EmulatedClients {
@@ -149,7 +151,9 @@ impl RxTap for EmulatedClients {
     fn poll_timeout(&self) -> Option<Nanos> {
         match self.emulation.has_transmit() {
             true => Some(0),
-            false => self.due(),
+            false => self
+                .due()
+                .map(|at| at.checked_next_multiple_of(TICK).unwrap_or(at)),
         }
     }
 
