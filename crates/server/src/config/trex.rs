@@ -79,7 +79,7 @@ pub const KEYS: [TrexKey; 29] = [
     unused("telnet_port", "is of no use in TRex either"),
     unused(
         "ezqm_ch_port",
-        "is for a server of emulated clients beside; here they are in the server, with --emu",
+        "is 4511 here; --emu-zmq-port of allosaur-server names another for an emulation server beside",
     ),
     unused(
         "port_bandwidth_gb",
