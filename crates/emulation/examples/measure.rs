@@ -106,11 +106,11 @@ fn echo_request(number: u32) -> Vec<u8> {
 }
 
 /// Answers a second to frames for many clients, one after the other.
-fn answers_per_second(emulation: &mut Emulation, now: u64, frames: &[Vec<u8>]) -> f64 {
+fn answers_per_second(emulation: &mut Emulation, frames: &[Vec<u8>]) -> f64 {
     let mut answers = 0_u32;
     let begun = ran_s();
     for frame in frames.iter().cycle().take(FRAMES as usize) {
-        emulation.handle_frame(now, 0, frame);
+        emulation.handle_frame(2_000_000, 0, frame);
         while emulation.poll_transmit().is_some() {
             answers += 1;
         }
@@ -156,6 +156,24 @@ fn reply(kind: MessageType) -> Vec<u8> {
     udp.emit(&mut headers[20..]);
     let link = [&[0; 6][..], &SERVER_MAC, &[8, 0]].concat();
     [link, headers, message].concat()
+}
+
+/// Adds all clients; gives who asks for a lease, how many frames they sent, and the seconds it took.
+fn add_all(emulation: &mut Emulation, requests: &[String]) -> (Vec<([u8; 4], u32)>, u32, f64) {
+    let (mut asked, mut frames) = (Vec::new(), 0);
+    let begun = ran_s();
+    for request in requests {
+        let reply = emulation.handle_message(1_000_000, request.as_bytes());
+        assert!(
+            reply.windows(13).any(|text| text == b"\"result\":true"),
+            "{reply:?}"
+        );
+        while let Some(sent) = emulation.poll_transmit() {
+            frames += 1;
+            asked.extend(dhcp_of(sent.frame));
+        }
+    }
+    (asked, frames, ran_s() - begun)
 }
 
 /// Writes a client, and the address that it gets, into a server's reply.
@@ -258,29 +276,9 @@ fn main() {
     let requests = requests(clients, &plugins);
     let mut emulation = with_namespace(&plugins);
 
-    let mut asked = Vec::with_capacity(clients as usize);
     let before = resident_bytes();
-    let begun = ran_s();
-    let mut frames_sent = 0_u32;
-    for request in &requests {
-        let reply = emulation.handle_message(1_000_000, request.as_bytes());
-        assert!(
-            reply.windows(13).any(|text| text == b"\"result\":true"),
-            "{reply:?}"
-        );
-        while let Some(sent) = emulation.poll_transmit() {
-            frames_sent += 1;
-            asked.extend(dhcp_of(sent.frame));
-        }
-    }
-    let elapsed = ran_s() - begun;
+    let (asked, frames_sent, elapsed) = add_all(&mut emulation, &requests);
     let memory = resident_bytes() - before - 8 * asked.len() as u64;
-
-    let numbers: Vec<u32> = (0..clients.min(4096))
-        .map(|at| at * (clients / 4096).max(1))
-        .collect();
-    let arp: Vec<_> = numbers.iter().map(|&number| arp_request(number)).collect();
-    let echo: Vec<_> = numbers.iter().map(|&number| echo_request(number)).collect();
     let mut report = json!({
         "clients": clients,
         "plugins": names,
@@ -288,13 +286,17 @@ fn main() {
         "bytes_per_client": memory as f64 / f64::from(clients),
         "frames_while_adding": frames_sent,
     });
-    let now = 2_000_000;
+    let asked_of: Vec<u32> = (0..clients.min(4096))
+        .map(|at| at * (clients / 4096).max(1))
+        .collect();
     if has("arp") {
-        let rate = answers_per_second(&mut emulation, now, &arp);
+        let frames: Vec<_> = asked_of.iter().copied().map(arp_request).collect();
+        let rate = answers_per_second(&mut emulation, &frames);
         report["arp_answers_per_second"] = json!(rate.round());
     }
     if has("icmp") {
-        let rate = answers_per_second(&mut emulation, now, &echo);
+        let frames: Vec<_> = asked_of.iter().copied().map(echo_request).collect();
+        let rate = answers_per_second(&mut emulation, &frames);
         report["echo_answers_per_second"] = json!(rate.round());
     }
     if has("dhcp") {
@@ -306,8 +308,8 @@ fn main() {
     let (share, frames) = idle(&mut emulation);
     report["idle_share_of_core"] = json!(share);
     report["idle_frames_per_second"] = json!(frames);
+    drop(emulation);
     if has("dhcp") {
-        drop(emulation);
         let adding = leases_while_adding(&requests, clients, &plugins);
         report["leases_per_second_while_adding"] = json!(adding.round());
     }

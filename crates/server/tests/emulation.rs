@@ -1,7 +1,7 @@
 //! Emulated clients as a tap on ports, in virtual time.
 
 use allosaur_emulation::Settings;
-use allosaur_emulation::rpc::call::Call;
+use allosaur_emulation::rpc::call::RpcCall;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_server::rx_taps::emulation::EmulatedClients;
@@ -17,7 +17,7 @@ fn taps() -> RxTaps {
 }
 
 /// Does a call, or a part of one that goes on with what was done before.
-fn handle(taps: &mut RxTaps, now: Nanos, call: Call, is_rest: bool) -> Result<Value, String> {
+fn handle(taps: &mut RxTaps, now: Nanos, call: RpcCall, is_rest: bool) -> Result<Value, String> {
     let request = Request::Emulate {
         call,
         is_rest,
@@ -31,7 +31,7 @@ fn handle(taps: &mut RxTaps, now: Nanos, call: Call, is_rest: bool) -> Result<Va
 
 fn ask(taps: &mut RxTaps, now: Nanos, method: &str, mut params: Value) -> Value {
     let mut ask = |method: &str, params: Value| {
-        let reply = handle(taps, now, Call::new(method, params), false);
+        let reply = handle(taps, now, RpcCall::new(method, params), false);
         reply.unwrap_or_else(|error| panic!("{error}"))
     };
     let version = json!({"name": "EMU", "major": 1, "minor": 1});
@@ -210,7 +210,7 @@ fn parts_behind_one_that_failed_are_not_done() {
     // The third is there twice.
     let clients: Vec<Value> = [0, 1, 2, 3, 2, 4, 5].map(client).to_vec();
     let params = json!({"api_h": handle_of_api, "tun": {"vport": 0}, "clients": clients});
-    let mut call = Call::new("ctx_client_add", params);
+    let mut call = RpcCall::new("ctx_client_add", params);
     let mut outcomes = Vec::new();
     while let Some(part) = call.split_off(2) {
         let is_rest = !outcomes.is_empty();

@@ -17,9 +17,9 @@ const ADD: &str = "ctx_client_add";
 const REMOVE: &str = "ctx_client_remove";
 
 /// A call. Give it to [`Emulation::handle_call`](crate::Emulation::handle_call), whole or in
-/// [parts](Call::split_off).
+/// [parts](RpcCall::split_off).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Call {
+pub struct RpcCall {
     /// The name of the method.
     pub method: String,
     /// All parameters but those in `items`.
@@ -46,9 +46,9 @@ pub(crate) struct NewClient {
     pub(crate) plugins: Option<Arc<Map<String, Value>>>,
 }
 
-impl Call {
+impl RpcCall {
     /// A call of a method with parameters.
-    pub fn new(method: impl Into<String>, mut params: Value) -> Call {
+    pub fn new(method: impl Into<String>, mut params: Value) -> RpcCall {
         let method = method.into();
         let items = match method.as_str() {
             ADD => clients(&params).ok().flatten().map(Items::Clients),
@@ -59,7 +59,7 @@ impl Call {
             fields.remove("clients");
             fields.remove("macs");
         }
-        Call {
+        RpcCall {
             method,
             params,
             items: items.unwrap_or_default(),
@@ -70,24 +70,24 @@ impl Call {
     ///
     /// # Errors
     /// When the text is no JSON.
-    pub(super) fn read(method: String, params: Option<&RawValue>) -> serde_json::Result<Call> {
+    pub(super) fn read(method: String, params: Option<&RawValue>) -> serde_json::Result<RpcCall> {
         let text = params.map_or("null", RawValue::get);
         if method == ADD {
             if let Some((params, clients)) = read_clients(text) {
-                return Ok(Call {
+                return Ok(RpcCall {
                     method,
                     params,
                     items: Items::Clients(clients),
                 });
             }
         }
-        Ok(Call::new(method, serde_json::from_str(text)?))
+        Ok(RpcCall::new(method, serde_json::from_str(text)?))
     }
 
     /// Takes off the first part of a long call, of so many clients; what is left is done after it, if
     /// it went well. `None` when the call is not that long.
     #[must_use]
-    pub fn split_off(&mut self, clients_max: usize) -> Option<Call> {
+    pub fn split_off(&mut self, clients_max: usize) -> Option<RpcCall> {
         let first = match &mut self.items {
             Items::Clients(list) if list.len() > clients_max => {
                 let rest = list.split_off(clients_max);
@@ -99,7 +99,7 @@ impl Call {
             }
             _ => return None,
         };
-        Some(Call {
+        Some(RpcCall {
             method: self.method.clone(),
             params: self.params.clone(),
             items: first,
@@ -247,9 +247,9 @@ mod tests {
 
     use super::*;
 
-    fn read(method: &str, params: &Value) -> Call {
+    fn read(method: &str, params: &Value) -> RpcCall {
         let text = serde_json::value::to_raw_value(params).expect("JSON");
-        Call::read(method.to_owned(), Some(&text)).expect("JSON")
+        RpcCall::read(method.to_owned(), Some(&text)).expect("JSON")
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
             let part = |items: &[Value]| {
                 let mut params = json!({"tun": {"vport": 3}, "api_h": "x"});
                 params[list] = json!(items);
-                Call::new(method, params)
+                RpcCall::new(method, params)
             };
             let mut call = part(&items);
             let mut parts = Vec::new();
@@ -275,7 +275,7 @@ mod tests {
             );
         }
         assert_eq!(
-            Call::new("ctx_cnt", json!({"macs": [1]})).split_off(0),
+            RpcCall::new("ctx_cnt", json!({"macs": [1]})).split_off(0),
             None
         );
     }
@@ -292,7 +292,7 @@ mod tests {
             let params = json!({"clients": clients});
             assert_eq!(
                 read(ADD, &params),
-                Call {
+                RpcCall {
                     method: ADD.to_owned(),
                     params,
                     items: Items::None
@@ -335,7 +335,7 @@ mod tests {
                 })
                 .collect();
             let params = json!({"tun": {"vport": 1}, "clients": clients});
-            prop_assert_eq!(read(ADD, &params), Call::new(ADD, params));
+            prop_assert_eq!(read(ADD, &params), RpcCall::new(ADD, params));
         }
     }
 }

@@ -14,7 +14,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::call::Call;
+use super::call::RpcCall;
 use crate::params::{INVALID_PARAMS, INVALID_REQUEST, RpcError};
 
 /// Code of a text that is no JSON.
@@ -78,7 +78,7 @@ impl Message {
     }
 
     /// The next method to call, with its parameters. A request that asks nothing is answered here.
-    pub fn next_call(&mut self) -> Option<Call> {
+    pub fn next_call(&mut self) -> Option<RpcCall> {
         for request in self.requests.by_ref() {
             if request.version == VERSION && !request.call.method.is_empty() {
                 self.id = request.id;
@@ -174,7 +174,7 @@ struct Request {
     version: String,
     /// As it was written: it may be a number that no type of ours holds.
     id: Option<Box<RawValue>>,
-    call: Call,
+    call: RpcCall,
 }
 
 impl<'de> Deserialize<'de> for Request {
@@ -208,7 +208,7 @@ impl<'de> Visitor<'de> for RequestVisitor {
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        request.call = Call::read(method, params.as_deref()).map_err(de::Error::custom)?;
+        request.call = RpcCall::read(method, params.as_deref()).map_err(de::Error::custom)?;
         Ok(request)
     }
 }
@@ -344,7 +344,7 @@ mod tests {
         ] {
             let text = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":7,\"id\":{id}}}");
             let mut message = Message::read(text.as_bytes());
-            assert_eq!(message.next_call(), Some(Call::new("m", json!(7))));
+            assert_eq!(message.next_call(), Some(RpcCall::new("m", json!(7))));
             message.answer(Ok(Value::Null));
             let said = String::from_utf8(message.into_text()).expect("text");
             assert_eq!(

@@ -13,9 +13,9 @@ use crate::namespace::{NamespaceKey, Tag};
 use crate::params::{
     INVALID_REQUEST, METHOD_NOT_FOUND, Params, RpcError, failed_check, mismatch, number,
 };
-use crate::plugin::{self, Method, PluginId, Target};
+use crate::plugin::{Call, Method, PluginId, Target};
 use crate::plugins::PLUGINS;
-use call::{Call, Items};
+use call::{Items, RpcCall};
 use envelope::Message;
 
 /// Methods of the core that need no `api_h`.
@@ -39,7 +39,7 @@ impl Emulation {
     ///
     /// # Errors
     /// As [`Emulation::handle_request`], and when `api_h` is wrong.
-    pub fn handle_call(&mut self, now: Nanos, call: Call) -> Result<Value, RpcError> {
+    pub fn handle_call(&mut self, now: Nanos, call: RpcCall) -> Result<Value, RpcError> {
         if needs_api(&call.method) {
             let given = call.params.get("api_h").map_or(Some(""), Value::as_str);
             let known = if self.is_synced { &self.api_handle } else { "" };
@@ -149,7 +149,7 @@ impl Emulation {
                 Some(client)
             }
         };
-        let call = plugin::Call {
+        let call = Call {
             method,
             client,
             params,

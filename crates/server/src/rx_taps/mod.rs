@@ -21,7 +21,7 @@ mod socket;
 use std::fmt;
 
 use allosaur_emulation::params::RpcError;
-use allosaur_emulation::rpc::call::Call;
+use allosaur_emulation::rpc::call::RpcCall;
 use allosaur_engine::capture::{CaptureSettings, Captured, Overflow};
 use allosaur_engine::echo::{EchoReadout, EchoTerms};
 use allosaur_engine::flow_stats::VxlanPorts;
@@ -129,7 +129,7 @@ pub enum Request {
     /// A request to emulated clients, of their own RPC.
     Emulate {
         /// What is asked.
-        call: Call,
+        call: RpcCall,
         /// Whether it goes on with what was asked before, and is not done if that went wrong.
         is_rest: bool,
         /// What the process has used, where the answer tells of it.

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use allosaur_emulation::params::RpcError;
-use allosaur_emulation::rpc::call::Call;
+use allosaur_emulation::rpc::call::RpcCall;
 use allosaur_emulation::rpc::envelope::Message;
 use nix::time::ClockId;
 use nix::unistd::SysconfVar;
@@ -141,7 +141,7 @@ impl FrontDoor {
 
     /// Has the receive thread do a call, a long one part after part, and waits for it. The reply is
     /// that of the last part, or the first error: what is behind it is not done.
-    fn call(&mut self, mut call: Call) -> Result<Value, RpcError> {
+    fn call(&mut self, mut call: RpcCall) -> Result<Value, RpcError> {
         let usage = call.method.starts_with(MONITOR).then(process_usage);
         let mut parts = Parts::default();
         while let Some(part) = call.split_off(PART_CLIENTS) {
@@ -159,7 +159,7 @@ impl FrontDoor {
     }
 
     /// Gives a part of a call to the receive thread.
-    fn ask(&mut self, call: Call, usage: Option<ProcessUsage>, parts: &mut Parts) {
+    fn ask(&mut self, call: RpcCall, usage: Option<ProcessUsage>, parts: &mut Parts) {
         self.last_call += 1;
         let request = Request::Emulate {
             call,
