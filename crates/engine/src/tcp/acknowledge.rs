@@ -8,6 +8,7 @@ use super::outcome::{End, Outcome};
 use super::segment::Segment;
 use super::seq::Seq;
 use super::timers::Timer;
+use super::tunables::CongestionAlgorithm;
 
 /// The longest round trip that an echo is believed, about a quarter of an hour.
 const ECHO_MS_MAX: u32 = 1 << 20;
@@ -53,6 +54,7 @@ impl Connection {
     fn advance(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, outcome: &mut Outcome) {
         let after_timeout = self.has(Flag::HELD) && self.una.is_before(self.recover(cx));
         let (flight, bytes) = (self.una.until(self.high), self.una.until(segment.ack));
+        let is_data = self.has(Flag::SYN_DONE);
         self.move_on(cx, segment.ack, outcome);
         let is_measured = self.measure(cx, segment);
         let is_certain = is_measured || self.has(Flag::TIMESTAMPS.or(Flag::PERSIST));
@@ -70,7 +72,10 @@ impl Connection {
             // "TCP also follows the normal procedures for increasing the congestion window when
             // it receives ACK packets without the ECN-Echo bit set" (RFC 3168, section 6.1.2).
             if !(segment.has(TcpFlags::ECE) && self.has(Flag::ECN)) {
-                self.grow(cx, flight, bytes, after_timeout);
+                let always = cx.tunables.congestion == CongestionAlgorithm::Reno && is_data;
+                if always || flight.saturating_mul(2) >= self.congestion.window_bytes {
+                    self.grow(cx, bytes, after_timeout);
+                }
             }
         }
         if self.has(Flag::HELD.or(Flag::SLOWED)) {
@@ -160,17 +165,9 @@ impl Connection {
         }
     }
 
-    /// Lets the window grow, where the connection uses it (RFC 7661 in its simplest form).
-    fn grow(
-        &mut self,
-        cx: &mut TcpContext<'_>,
-        flight_before: u32,
-        bytes: u32,
-        after_timeout: bool,
-    ) {
-        if flight_before.saturating_mul(2) < self.congestion.window_bytes {
-            return;
-        }
+    /// Lets the window grow; the caller asked whether the connection uses it (RFC 7661 in its
+    /// simplest form).
+    fn grow(&mut self, cx: &mut TcpContext<'_>, bytes: u32, after_timeout: bool) {
         let ack = Acknowledged {
             bytes,
             after_timeout,

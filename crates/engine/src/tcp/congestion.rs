@@ -111,10 +111,13 @@ impl Congestion {
             // RFC 5681, section 3.1, with RFC 3465's limit of two segments an acknowledgment,
             // and of one after a timeout (section 2.3).
             let segments = if ack.after_timeout { 1 } else { 2 };
-            ack.bytes.min(segments * ack.mss_bytes)
+            match algorithm {
+                CongestionAlgorithm::Reno => ack.mss_bytes,
+                _ => ack.bytes.min(segments * ack.mss_bytes),
+            }
         } else {
             match algorithm {
-                CongestionAlgorithm::NewReno => self.reno_growth(ack),
+                CongestionAlgorithm::NewReno | CongestionAlgorithm::Reno => self.reno_growth(ack),
                 CongestionAlgorithm::Cubic => self.cubic_growth(ack, cubic()),
             }
         };
@@ -181,7 +184,7 @@ impl Congestion {
     ) {
         self.credit_bytes = 0;
         let left = match algorithm {
-            CongestionAlgorithm::NewReno => flight_bytes / 2,
+            CongestionAlgorithm::NewReno | CongestionAlgorithm::Reno => flight_bytes / 2,
             CongestionAlgorithm::Cubic => {
                 let window = f64::from(self.window_bytes) / f64::from(mss_bytes);
                 cubic.remember_loss(window);

@@ -264,6 +264,10 @@ impl Connection {
     /// A connection that has sent nothing, and was heard of at `now_ms`.
     pub(super) fn new(tunables: &Tunables, now_ms: u32, first: Seq, state: TcpState) -> Connection {
         let mss = tunables.mss_bytes;
+        let mut rtt = Rtt::default();
+        if tunables.patient {
+            rtt.distrust();
+        }
         Connection {
             una: first,
             next: first,
@@ -288,7 +292,7 @@ impl Connection {
             timestamp: 0,
             timed: first,
             timed_us: 0,
-            rtt: Rtt::default(),
+            rtt,
             heard_ms: now_ms,
             sent_ms: now_ms,
             cold: ColdIndex::default(),

@@ -11,6 +11,9 @@ pub enum CongestionAlgorithm {
     NewReno,
     /// RFC 9438.
     Cubic,
+    /// As BSD of 1994: in slow start by a segment with each acknowledgment, however much it covers
+    /// and whether the window was used or not (RFC 2581).
+    Reno,
 }
 
 /// Explicit congestion notification (RFC 3168).
@@ -57,6 +60,9 @@ pub struct Tunables {
     pub ecn: Ecn,
     /// Pieces that are kept out of order, 0 to 1000.
     pub reassembly_pieces_max: u16,
+    /// Whether the timeout before any round trip was measured is 3 s (RFC 2988), not 1 s: for slow
+    /// paths.
+    pub patient: bool,
     /// How long a connection may take to be there.
     pub connect_timeout_ms: u32,
     /// Silence after which the other side is asked whether it is still there.
@@ -88,6 +94,7 @@ impl Default for Tunables {
             congestion: CongestionAlgorithm::NewReno,
             ecn: Ecn::Off,
             reassembly_pieces_max: 100,
+            patient: false,
             connect_timeout_ms: 5_000,
             keepalive_idle_ms: 5_000,
             keepalive_interval_ms: 7_000,

@@ -255,6 +255,7 @@ fn tcp_tunables(value: impl Fn(Tunable) -> Option<u64>) -> tcp::Tunables {
         keepalive_probes_max: number(Tunable::KeepCount, default.keepalive_probes_max.into()) as u8,
         delayed_ack_ms: number(Tunable::DelayedAck, default.delayed_ack_ms),
         time_wait_ms: default.time_wait_ms,
+        patient: default.patient,
     }
 }
 

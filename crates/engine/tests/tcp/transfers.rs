@@ -46,6 +46,7 @@ const fn tunables() -> Tunables {
         congestion: CongestionAlgorithm::NewReno,
         ecn: Ecn::Off,
         reassembly_pieces_max: 100,
+        patient: false,
         connect_timeout_ms: 5_000,
         keepalive_idle_ms: 5_000,
         keepalive_interval_ms: 7_000,
