@@ -54,15 +54,30 @@ pub(crate) fn source(context: &Context<'_>, client: ClientId, to: IpAddr) -> Opt
 
 /// The longest payload that a client sends in one packet.
 pub(crate) fn payload_bytes_max(context: &Context<'_>, client: ClientId, ipv6: bool) -> usize {
+    let headers = if ipv6 { IPV6_HEADERS } else { IPV4_HEADERS };
+    usize::from(packet_bytes_max(context, client, ipv6)).saturating_sub(headers)
+}
+
+/// The longest packet that a client sends.
+pub(crate) fn packet_bytes_max(context: &Context<'_>, client: ClientId, ipv6: bool) -> u16 {
     if ipv6 {
-        let router = context.namespace.router;
-        let mtu = router.map_or(0, |router| router.mtu);
-        let mtu = if mtu == 0 { IPV6_MTU } else { mtu };
-        return usize::from(mtu).saturating_sub(IPV6_HEADERS);
+        let mtu = context.namespace.router.map_or(0, |router| router.mtu);
+        return if mtu == 0 { IPV6_MTU } else { mtu };
     }
-    let found = context.client(client);
-    let mtu = found.map_or(0, |client| client.mtu_ipv4);
-    usize::from(mtu).saturating_sub(IPV4_HEADERS)
+    context.client(client).map_or(0, |client| client.mtu_ipv4)
+}
+
+/// The MAC addresses of a packet of a client to others: its own, and the gateway's if that is known.
+pub(crate) fn way(context: &Context<'_>, client: ClientId, to: IpAddr) -> Option<[MacAddress; 2]> {
+    let found = context.client(client)?;
+    let gateway = match to {
+        IpAddr::V4(_) => found.gateway_mac_ipv4,
+        IpAddr::V6(_) => {
+            let learned = context.namespace.router.and_then(|router| router.mac);
+            found.gateway_mac_ipv6.or(learned)
+        }
+    };
+    Some([found.mac, gateway?])
 }
 
 /// Sends a datagram of a client from a port of its own, by way of its gateway or to a multicast
@@ -99,22 +114,21 @@ fn try_send(
     }
     let from = source(context, client, remote.ip()).ok_or(SendError::NoAddress)?;
     let found = context.client(client).ok_or(SendError::NoAddress)?;
-    let mac = found.mac;
-    let (gateway, hops) = match remote.ip() {
-        IpAddr::V4(_) => (found.gateway_mac_ipv4, TIME_TO_LIVE),
-        IpAddr::V6(_) => {
-            let router = context.namespace.router;
-            let learned = router.and_then(|router| router.mac);
-            (found.gateway_mac_ipv6.or(learned), HOP_LIMIT)
+    let (macs, hops) = match multicast_mac(remote.ip()) {
+        Some(mac) => ([found.mac, mac], MULTICAST_HOPS),
+        None => {
+            let macs = way(context, client, remote.ip()).ok_or(SendError::Unresolved)?;
+            let hops = if remote.is_ipv6() {
+                HOP_LIMIT
+            } else {
+                TIME_TO_LIVE
+            };
+            (macs, hops)
         }
-    };
-    let (to, hops) = match multicast_mac(remote.ip()) {
-        Some(mac) => (mac, MULTICAST_HOPS),
-        None => (gateway.ok_or(SendError::Unresolved)?, hops),
     };
     send_packet(
         context,
-        [mac, to],
+        macs,
         SocketAddr::new(from, port),
         remote,
         hops,

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use allosaur_engine::rng::Lcg;
+use allosaur_engine::tcp::End;
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EtherType;
@@ -106,6 +107,15 @@ pub enum Event {
     GatewayResolvedIpv6,
     /// What came of messages that it had the server send.
     Exported(Box<ExportReport>),
+    /// Something happened to a connection of this plugin.
+    Socket {
+        /// Which one.
+        socket: SocketId,
+        /// What it is to the plugin: a number of its own.
+        tag: u32,
+        /// What happened.
+        what: SocketEvent,
+    },
     /// Another plugin says something to this one alone ([`Context::post`]).
     Message {
         /// Who says it.
@@ -115,6 +125,35 @@ pub enum Event {
         /// The same.
         data: Vec<u8>,
     },
+}
+
+/// A connection of TCP, as the plugin `transport` numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SocketId {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
+/// What happened to a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SocketEvent {
+    /// Somebody asks for it; its tag is that of the listener.
+    Asked,
+    /// It is there.
+    Connected,
+    /// So many bytes arrived in order.
+    Received {
+        /// How many.
+        count: u32,
+        /// What they are, where the plugin wants to know.
+        bytes: Vec<u8>,
+    },
+    /// What was written fits now: more may be written.
+    Room,
+    /// The peer has no more to say.
+    PeerClosed,
+    /// It is over, and forgotten.
+    Ended(End),
 }
 
 /// A timer that is over.
@@ -199,6 +238,16 @@ impl PluginSlots {
         }
         self.0[index] = Some(plugin);
         self.1 |= 1 << id.0;
+    }
+
+    /// The one of a type, unless it is running.
+    fn find<P: Plugin>(&mut self) -> Option<PluginId> {
+        let is_it = |slot: &mut Option<Box<dyn Plugin>>| {
+            let plugin = slot.as_mut();
+            plugin.is_some_and(|plugin| plugin.as_any_mut().is::<P>())
+        };
+        let place = self.0.iter_mut().position(is_it);
+        place.map(|place| PluginId(place as u8))
     }
 
     /// Which there are, a bit each; the one that runs too.
@@ -508,6 +557,24 @@ impl Context<'_> {
         });
     }
 
+    /// Tells one plugin what happened to a connection of its, once the one that runs has returned.
+    pub(crate) fn tell(
+        &mut self,
+        to: PluginId,
+        client: ClientId,
+        socket: SocketId,
+        tag: u32,
+        what: SocketEvent,
+    ) {
+        self.shared.events.push_back(Pending {
+            namespace: self.index,
+            client,
+            from: self.plugin,
+            to: Some(to),
+            event: Event::Socket { socket, tag, what },
+        });
+    }
+
     /// The plugin that runs.
     pub fn this(&self) -> PluginId {
         self.plugin
@@ -517,9 +584,9 @@ impl Context<'_> {
     /// namespace does not have it, or it is one that is running.
     pub fn with_plugin<P: Plugin, R>(
         &mut self,
-        id: PluginId,
         run: impl FnOnce(&mut P, &mut Context<'_>) -> R,
     ) -> Option<R> {
+        let id = self.plugins.find::<P>()?;
         let mut plugin = self.plugins.take(id)?;
         let mut context = Context {
             now: self.now,

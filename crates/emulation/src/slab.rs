@@ -121,6 +121,14 @@ impl<T> Slab<T> {
         std::iter::successors(self.first(), |&index| self.next(index))
     }
 
+    /// The slot of the next item that is inserted.
+    pub(crate) fn next_slot(&self) -> u32 {
+        match self.free {
+            NONE => self.slots.len() as u32,
+            free => free,
+        }
+    }
+
     /// How many items there are.
     pub(crate) fn len(&self) -> usize {
         self.len as usize

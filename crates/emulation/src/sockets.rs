@@ -1,7 +1,9 @@
-//! Sockets of clients, for plugins that talk by UDP: ports, flows and listeners, without any frame.
+//! Sockets of clients, for plugins that talk by UDP or TCP: ports, flows and listeners, without any
+//! frame.
 //!
-//! A flow belongs to the plugin that opened it, or that listens on its port; the plugin `transport`
-//! gives what arrives to the owner ([`Datagram`]), `datagrams` sends.
+//! A flow of datagrams belongs to the plugin that opened it, or that listens on its port; the plugin
+//! `transport` gives what arrives to the owner ([`Datagram`]), `datagrams` sends. A flow of TCP is a
+//! number here; the plugin `transport` has its connection.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -63,6 +65,37 @@ crate::counters! {
 /// Whose a flow or listener is: a plugin, by its number.
 pub(crate) type Owner = u8;
 
+/// Flows of a client that others began: more are not accepted.
+const ACCEPTED_MAX: usize = 16_384;
+
+/// What carries a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Protocol {
+    /// Datagrams.
+    Udp,
+    /// Streams of bytes.
+    Tcp,
+}
+
+/// Who takes what arrives on a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taker {
+    /// A plugin, datagram by datagram.
+    Plugin(Owner),
+    /// A connection of the plugin `transport`.
+    Connection(u32),
+}
+
+/// Who takes flows that others begin at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Listener {
+    port: u16,
+    protocol: Protocol,
+    pub(crate) owner: Owner,
+    /// What it means is the owner's.
+    pub(crate) tag: u32,
+}
+
 /// The sockets of one client.
 #[derive(Debug, Default)]
 pub(crate) struct ClientSockets {
@@ -70,21 +103,35 @@ pub(crate) struct ClientSockets {
     pub(crate) udp: UdpCounters,
     /// The offset of the source port to try next.
     next_port: u16,
-    listeners: Vec<(u16, Owner)>,
+    listeners: Vec<Listener>,
     /// By local port and the other end.
-    table: BTreeMap<(u16, SocketAddr), Owner>,
+    table: BTreeMap<(u16, Protocol, SocketAddr), Taker>,
 }
 
 impl ClientSockets {
-    /// Opens a flow from a new source port, unless there is none.
+    /// Opens a flow of datagrams from a new source port, unless there is none.
     pub(crate) fn open(&mut self, remote: SocketAddr, owner: Owner) -> Option<u16> {
+        let port = self.take_port()?;
+        self.insert((port, Protocol::Udp, remote), Taker::Plugin(owner));
+        Some(port)
+    }
+
+    /// Opens a flow of a connection from a new source port, unless there is none.
+    pub(crate) fn connect(&mut self, remote: SocketAddr, connection: u32) -> Option<u16> {
+        let port = self.take_port()?;
+        let taker = Taker::Connection(connection);
+        self.insert((port, Protocol::Tcp, remote), taker);
+        Some(port)
+    }
+
+    fn take_port(&mut self) -> Option<u16> {
         let ports = PORTS.len() as u16;
         let free = (0..ports).find_map(|offset| {
             let at = (self.next_port + offset) % ports;
             let port = PORTS.start() + at;
             // Ports are counted by client: a port has one flow.
-            let used = self.table.range((port, lowest())..).next();
-            let is_free = used.is_none_or(|((other, _), _)| *other != port);
+            let used = self.table.range((port, Protocol::Udp, lowest())..).next();
+            let is_free = used.is_none_or(|((other, ..), _)| *other != port);
             is_free.then_some((at, port))
         });
         self.flows.dial += 1;
@@ -95,13 +142,22 @@ impl ClientSockets {
         self.next_port = (at + 1) % ports;
         self.flows.src_port_alloc += 1;
         self.flows.src_port_active += 1;
-        self.insert(port, remote, owner);
         Some(port)
     }
 
-    /// Closes a flow.
+    /// Closes a flow of datagrams.
     pub(crate) fn close(&mut self, port: u16, remote: SocketAddr) {
-        if self.table.remove(&(port, remote)).is_none() {
+        self.remove((port, Protocol::Udp, remote));
+    }
+
+    /// Closes a flow of a connection.
+    pub(crate) fn disconnect(&mut self, port: u16, remote: SocketAddr) {
+        self.remove((port, Protocol::Tcp, remote));
+    }
+
+    fn remove(&mut self, key: (u16, Protocol, SocketAddr)) {
+        let (port, _, remote) = key;
+        if self.table.remove(&key).is_none() {
             *self.missing(remote) += 1;
             return;
         }
@@ -118,47 +174,113 @@ impl ClientSockets {
         }
     }
 
-    /// Takes what arrives at a port for a plugin; returns false when another one has it.
+    /// Takes the datagrams that arrive at a port for a plugin; returns false when another one has it.
     pub(crate) fn listen(&mut self, port: u16, owner: Owner) -> bool {
-        let is_free = self.listeners.iter().all(|(other, _)| *other != port);
+        self.listen_for(Protocol::Udp, port, owner, 0)
+    }
+
+    /// Takes the flows that others begin at a port for a plugin, with a tag of the plugin's; returns
+    /// false when another one has it.
+    pub(crate) fn listen_for(
+        &mut self,
+        protocol: Protocol,
+        port: u16,
+        owner: Owner,
+        tag: u32,
+    ) -> bool {
+        let is_free = self.listener(protocol, port).is_none();
         if is_free {
-            self.listeners.push((port, owner));
+            self.listeners.push(Listener {
+                port,
+                protocol,
+                owner,
+                tag,
+            });
         }
         is_free
     }
 
-    /// The owner of a flow, which begins if somebody listens on its port.
+    /// Who takes flows of a port.
+    pub(crate) fn listener(&self, protocol: Protocol, port: u16) -> Option<Listener> {
+        let mut listeners = self.listeners.iter();
+        listeners
+            .find(|other| (other.protocol, other.port) == (protocol, port))
+            .copied()
+    }
+
+    /// The owner of a flow of datagrams, which begins if somebody listens on its port.
     pub(crate) fn accept(&mut self, port: u16, remote: SocketAddr) -> Option<Owner> {
+        let key = (port, Protocol::Udp, remote);
+        if let Some(Taker::Plugin(owner)) = self.look_up(key) {
+            return Some(owner);
+        }
+        let Some(listener) = self.listener(Protocol::Udp, port) else {
+            self.flows.new_no_cb += 1;
+            return None;
+        };
+        self.flows.new_udp += 1;
+        let taker = Taker::Plugin(listener.owner);
+        self.begin(key, taker).then_some(listener.owner)
+    }
+
+    /// The connection of a flow.
+    pub(crate) fn connection(&mut self, port: u16, remote: SocketAddr) -> Option<u32> {
+        match self.look_up((port, Protocol::Tcp, remote)) {
+            Some(Taker::Connection(connection)) => Some(connection),
+            _ => None,
+        }
+    }
+
+    /// Whether another flow may begin here; counts it.
+    pub(crate) fn begin_connection(
+        &mut self,
+        port: u16,
+        remote: SocketAddr,
+        connection: u32,
+    ) -> bool {
+        self.flows.new_tcp += 1;
+        let taker = Taker::Connection(connection);
+        self.begin((port, Protocol::Tcp, remote), taker)
+    }
+
+    /// The connections of all flows.
+    pub(crate) fn connections(&self) -> impl Iterator<Item = u32> {
+        self.table.values().filter_map(|taker| match taker {
+            Taker::Connection(connection) => Some(*connection),
+            Taker::Plugin(_) => None,
+        })
+    }
+
+    fn look_up(&mut self, key: (u16, Protocol, SocketAddr)) -> Option<Taker> {
         let counters = &mut self.flows;
-        let found = self.table.get(&(port, remote)).copied();
+        let found = self.table.get(&key).copied();
         let count = u32::from(found.is_some());
-        if remote.is_ipv4() {
+        if key.2.is_ipv4() {
             counters.lookup_ipv4 += 1;
             counters.found_ipv4 += count;
         } else {
             counters.lookup_ipv6 += 1;
             counters.found_ipv6 += count;
         }
-        if found.is_some() {
-            return found;
+        found
+    }
+
+    fn begin(&mut self, key: (u16, Protocol, SocketAddr), taker: Taker) -> bool {
+        if self.table.len() >= ACCEPTED_MAX {
+            self.flows.new_no_accept += 1;
+            return false;
         }
-        let listener = self.listeners.iter().find(|(other, _)| *other == port);
-        let Some(&(_, owner)) = listener else {
-            self.flows.new_no_cb += 1;
-            return None;
-        };
-        self.flows.new_udp += 1;
-        match remote.is_ipv4() {
+        match key.2.is_ipv4() {
             true => self.flows.new_ipv4 += 1,
             false => self.flows.new_ipv6 += 1,
         }
-        self.insert(port, remote, owner);
-        Some(owner)
+        self.insert(key, taker);
+        true
     }
 
-    fn insert(&mut self, port: u16, remote: SocketAddr, owner: Owner) {
-        self.table.insert((port, remote), owner);
-        if remote.is_ipv4() {
+    fn insert(&mut self, key: (u16, Protocol, SocketAddr), taker: Taker) {
+        self.table.insert(key, taker);
+        if key.2.is_ipv4() {
             self.flows.add_ipv4 += 1;
             self.flows.active_ipv4 += 1;
         } else {

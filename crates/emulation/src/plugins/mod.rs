@@ -1,6 +1,7 @@
 //! The protocols of emulated clients: a folder each, and one list.
 
 mod announcement;
+pub mod appsim;
 pub mod arp;
 pub mod cdp;
 pub mod dhcp;
@@ -16,6 +17,7 @@ pub mod lldp;
 pub mod mdns;
 pub mod ppp;
 pub mod tdl;
+pub mod transe;
 pub mod transport;
 
 use crate::plugin::Spec;
@@ -39,4 +41,8 @@ pub static PLUGINS: &[&Spec] = &[
     &dns::SPEC,
     &ipfix::SPEC,
     &tdl::SPEC,
+    &appsim::SPEC,
+    &transe::SPEC,
+    #[cfg(test)]
+    &transport::tests::endpoint::SPEC,
 ];

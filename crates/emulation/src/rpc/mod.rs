@@ -126,15 +126,22 @@ impl Emulation {
             message: "Method not found".to_owned(),
         })?;
         let name = PLUGINS[usize::from(id.0)].name;
-        let index = self.namespace_of(params)?;
-        let entry = self.namespaces.get(index).expect("it was found");
-        let client = match found.target {
+        // Whether a client is named is looked at before where it is.
+        let mac = match found.target {
             Target::Namespace => None,
             Target::Client => {
                 let mac = Params::new(params).mac("mac")?.unwrap_or_default();
                 if mac == Default::default() {
                     return Err(failed_check("RpcCmdMac", "MACKey", "required"));
                 }
+                Some(mac)
+            }
+        };
+        let index = self.namespace_of(params)?;
+        let entry = self.namespaces.get(index).expect("it was found");
+        let client = match mac {
+            None => None,
+            Some(mac) => {
                 let client = entry.namespace.clients.by_mac(mac).ok_or_else(|| {
                     RpcError::new(format!(
                         "Error there is no valid client {mac} for this MAC "

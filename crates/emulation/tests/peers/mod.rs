@@ -4,6 +4,7 @@
 
 pub(crate) mod authenticator;
 pub(crate) mod concentrator;
+pub(crate) mod echo;
 pub(crate) mod leases;
 pub(crate) mod network;
 

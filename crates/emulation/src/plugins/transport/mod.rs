@@ -1,6 +1,14 @@
-//! Transport of clients: gives datagrams that arrive to the plugins whose sockets they are for.
+//! Transport of clients: gives datagrams that arrive to the plugins whose sockets they are for, and has
+//! their connections of TCP.
 
+mod connections;
+mod outbox;
+mod settings;
+mod socket;
 mod tcp_counters;
+#[cfg(test)]
+pub(crate) mod tests;
+mod wire;
 
 use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
@@ -11,13 +19,16 @@ use allosaur_packet::network::ipv6::Ipv6View;
 use allosaur_packet::transport::udp::UdpView;
 use serde_json::Value;
 
-use self::tcp_counters::TcpCounters;
+use self::tcp_counters::Counted;
 use crate::client::ClientId;
 use crate::counters;
 use crate::frame::{Frame, FrameKind};
 use crate::params::RpcError;
-use crate::plugin::{Call, Context, Method, Plugin, PluginError, PluginId, Spec, Target};
+use crate::plugin::{Call, Context, Method, Plugin, PluginError, PluginId, Spec, Target, Timeout};
 use crate::sockets::Datagram;
+
+pub(crate) use self::connections::{ConnectError, Connections};
+pub(crate) use self::socket::Owned;
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -28,33 +39,64 @@ pub static SPEC: Spec = Spec {
         target: Target::Client,
         needs_api: true,
     }],
-    create: |_, _| Ok(Box::new(Transport)),
+    create: |_, _| Ok(Box::new(Transport::default())),
 };
 
 /// Transport in a namespace. The sockets are the namespace's, for they outlive this plugin's turn.
-struct Transport;
+#[derive(Default)]
+pub(crate) struct Transport {
+    connections: Connections,
+}
+
+/// Does something with the connections of a namespace, in the turn of another plugin. `None` when the
+/// namespace has no transport.
+pub(crate) fn with_connections<R>(
+    context: &mut Context<'_>,
+    run: impl FnOnce(&mut Connections, &mut Context<'_>) -> R,
+) -> Option<R> {
+    context
+        .with_plugin(|transport: &mut Transport, context| run(&mut transport.connections, context))
+}
 
 impl Plugin for Transport {
     fn add_client(
         &mut self,
         _context: &mut Context<'_>,
-        _client: ClientId,
-        _init: &Value,
+        client: ClientId,
+        init: &Value,
     ) -> Result<(), PluginError> {
-        // The init JSON tunes TCP, which clients do not have yet.
+        self.connections.add_client(client, init);
         Ok(())
     }
 
     fn remove_client(&mut self, context: &mut Context<'_>, client: ClientId) {
+        self.connections.remove_client(context, client);
         context.namespace.sockets.remove(client);
     }
 
     fn handle_frame(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
         let client = context.namespace.clients.by_mac(frame.destination());
         let client = client.filter(|client| context.has_this(*client));
-        if let (Some(client), Protocol::Udp) = (client, frame.layout.transport) {
-            receive(context, client, frame);
+        let Some(client) = client else {
+            return;
+        };
+        let Some(addresses) = addresses(context, client, frame) else {
+            return;
+        };
+        match frame.layout.transport {
+            Protocol::Udp => receive(context, client, addresses, frame),
+            Protocol::Tcp => {
+                let segment = frame.segment();
+                let connections = &mut self.connections;
+                connections.handle_segment(context, client, addresses, segment);
+            }
+            _ => {}
         }
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>, timeout: Timeout) {
+        let (slot, timer) = (timeout.tag, timeout.timer);
+        self.connections.handle_timeout(context, slot, timer);
     }
 
     fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
@@ -63,10 +105,11 @@ impl Plugin for Transport {
         let Some(sockets) = sockets else {
             return Err(RpcError::new(" client does not have a transport context"));
         };
-        let mut tcp = TcpCounters::default();
+        let mut none = Counted::default();
+        let tcp = self.connections.counted(client).unwrap_or(&mut none);
         counters::report(
             call.params,
-            &mut [&mut tcp, &mut sockets.udp, &mut sockets.flows],
+            &mut [tcp, &mut sockets.udp, &mut sockets.flows],
         )
     }
 
@@ -75,35 +118,50 @@ impl Plugin for Transport {
     }
 }
 
-/// Gives a datagram to the owner of its flow.
-fn receive(context: &mut Context<'_>, client: ClientId, frame: &Frame<'_>) {
+/// Where a packet comes from and where it goes, if that is an address of the client; else it is
+/// counted. A client without sockets has nobody to give anything to, and keeps no memory for it.
+fn addresses(
+    context: &mut Context<'_>,
+    client: ClientId,
+    frame: &Frame<'_>,
+) -> Option<(IpAddr, IpAddr)> {
     let packet = frame.packet();
     let (source, destination) = match frame.layout.network {
-        Network::Ipv4 => match Ipv4View::new_checked(packet) {
-            Ok(view) => (IpAddr::V4(view.source()), IpAddr::V4(view.destination())),
-            Err(_) => return,
-        },
-        Network::Ipv6 => match Ipv6View::new_checked(packet) {
-            Ok(view) => (IpAddr::V6(view.source()), IpAddr::V6(view.destination())),
-            Err(_) => return,
-        },
-        _ => return,
-    };
-    let Ok(udp) = UdpView::new_checked(frame.segment()) else {
-        return;
+        Network::Ipv4 => {
+            let view = Ipv4View::new_checked(packet).ok()?;
+            (IpAddr::V4(view.source()), IpAddr::V4(view.destination()))
+        }
+        Network::Ipv6 => {
+            let view = Ipv6View::new_checked(packet).ok()?;
+            (IpAddr::V6(view.source()), IpAddr::V6(view.destination()))
+        }
+        _ => return None,
     };
     let is_ours = is_address_of(context, client, destination);
-    // A client without sockets has nobody to give anything to, and keeps no memory for it.
-    let Some(sockets) = context.namespace.sockets.get_mut(client) else {
-        return;
-    };
+    let sockets = context.namespace.sockets.get_mut(client)?;
     if !is_ours {
         match destination {
             IpAddr::V4(_) => sockets.flows.new_no_client_ipv4 += 1,
             IpAddr::V6(_) => sockets.flows.new_no_client_ipv6 += 1,
         }
-        return;
+        return None;
     }
+    Some((source, destination))
+}
+
+/// Gives a datagram to the owner of its flow.
+fn receive(
+    context: &mut Context<'_>,
+    client: ClientId,
+    (source, _): (IpAddr, IpAddr),
+    frame: &Frame<'_>,
+) {
+    let Ok(udp) = UdpView::new_checked(frame.segment()) else {
+        return;
+    };
+    let Some(sockets) = context.namespace.sockets.get_mut(client) else {
+        return;
+    };
     let datagram = Datagram {
         port: udp.destination_port(),
         remote: SocketAddr::new(source, udp.source_port()),
