@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use rustc_hash::FxHashMap;
+
 use crate::client::{ClientId, ClientMap};
 
 /// Source ports of flows that clients open: those that ports of a server in service mode let
@@ -214,6 +216,12 @@ impl ClientSockets {
         if let Some(Taker::Plugin(owner)) = self.look_up(key) {
             return Some(owner);
         }
+        // Who asked a group is answered by whoever is in it.
+        let group = self.group_of(port);
+        let taker = group.and_then(|group| self.table.get(&(port, Protocol::Udp, group)));
+        if let Some(&Taker::Plugin(owner)) = taker {
+            return Some(owner);
+        }
         let Some(listener) = self.listener(Protocol::Udp, port) else {
             self.flows.new_no_cb += 1;
             return None;
@@ -221,6 +229,14 @@ impl ClientSockets {
         self.flows.new_udp += 1;
         let taker = Taker::Plugin(listener.owner);
         self.begin(key, taker).then_some(listener.owner)
+    }
+
+    /// The group that a flow of datagrams from a port goes to, if it does.
+    pub(crate) fn group_of(&self, port: u16) -> Option<SocketAddr> {
+        let mut flows = self.table.range((port, Protocol::Udp, lowest())..);
+        let (&(other, protocol, remote), _) = flows.next()?;
+        let is_it = (other, protocol) == (port, Protocol::Udp) && remote.ip().is_multicast();
+        is_it.then_some(remote)
     }
 
     /// The connection of a flow.
@@ -304,25 +320,47 @@ fn lowest() -> SocketAddr {
 
 /// The sockets of all clients of a namespace that have some.
 #[derive(Debug, Default)]
-pub struct Sockets(ClientMap<Box<ClientSockets>>);
+pub struct Sockets {
+    clients: ClientMap<Box<ClientSockets>>,
+    /// Clients that take datagrams to a group, by the group and its port.
+    groups: FxHashMap<SocketAddr, Vec<ClientId>>,
+}
 
 impl Sockets {
     /// The sockets of a client, if it ever had one.
     pub(crate) fn get_mut(&mut self, client: ClientId) -> Option<&mut ClientSockets> {
-        self.0.get_mut(client).map(|sockets| &mut **sockets)
+        self.clients.get_mut(client).map(|sockets| &mut **sockets)
+    }
+
+    /// Takes datagrams to a group for a client.
+    pub(crate) fn join(&mut self, client: ClientId, group: SocketAddr) {
+        let members = self.groups.entry(group).or_default();
+        if !members.contains(&client) {
+            members.push(client);
+        }
+    }
+
+    /// Who takes datagrams to a group.
+    pub(crate) fn members(&self, group: SocketAddr) -> &[ClientId] {
+        self.groups.get(&group).map_or(&[], |members| members)
     }
 
     /// The sockets of a client.
     pub(crate) fn of(&mut self, client: ClientId) -> &mut ClientSockets {
-        if self.0.get(client).is_none() {
-            self.0.insert(client, Box::default());
+        if self.clients.get(client).is_none() {
+            self.clients.insert(client, Box::default());
         }
-        self.0.get_mut(client).expect("it was just inserted")
+        let sockets = self.clients.get_mut(client);
+        sockets.expect("it was just inserted")
     }
 
     /// Forgets the sockets of a client that goes.
     pub(crate) fn remove(&mut self, client: ClientId) {
-        self.0.remove(client);
+        self.clients.remove(client);
+        self.groups.retain(|_, members| {
+            members.retain(|member| *member != client);
+            !members.is_empty()
+        });
     }
 }
 

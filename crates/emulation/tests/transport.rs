@@ -22,6 +22,11 @@ fn mac(last: u8) -> [u8; 6] {
 /// A client asks servers of another for `flows` flows, each of which moves `BYTES` bytes to and fro.
 /// Each is the other's gateway.
 fn two(stream: bool, rate: f64, flows: u32) -> Emulation {
+    two_at(stream, rate, flows, "10.0.0.2:80")
+}
+
+/// The same, with flows to another address.
+fn two_at(stream: bool, rate: f64, flows: u32, destination: &str) -> Emulation {
     let mut emulation = Emulation::new(Settings::default(), 0);
     let text = "x".repeat(BYTES / 3 * 4 / 4 * 4);
     let (send, receive) = match stream {
@@ -43,7 +48,7 @@ fn two(stream: bool, rate: f64, flows: u32) -> Emulation {
     ask(&mut emulation, "ctx_add", json!({"tunnels": [tunnel]}));
     for (last, other, role) in [(2, 1, "s"), (1, 2, "c")] {
         let stream = json!({"cps": rate, "t": role, "tid": 0, "ipv6": false, "stream": stream,
-            "dst": "10.0.0.2:80", "limit": flows});
+            "dst": destination, "limit": flows});
         let client = json!({"mac": mac(last), "ipv4": [10, 0, 0, last], "ipv4_dg": [10, 0, 0, other],
             "ipv4_force_dg": true, "ipv4_force_mac": mac(other),
             "plugs": {"transport": {}, "appsim": {"data": {"s": stream}}}});
@@ -105,6 +110,22 @@ fn flows_of_two_clients_move_all_their_bytes() {
             assert_eq!(flows["ft_activev4"], 0, "all are forgotten: {flows}");
         }
     }
+}
+
+#[test]
+fn a_server_hears_a_group_and_answers_who_asked() {
+    let mut emulation = two_at(false, 100.0, 10, "239.255.255.250:1900");
+    run(&mut emulation, 2 * SECOND, |_| true);
+    let asked = counters(&mut emulation, "appsim_client_cnt", 1, "appsim");
+    let answered = counters(&mut emulation, "appsim_client_cnt", 2, "appsim");
+    assert_eq!(
+        (&asked["eventTx"], &answered["event Rx"]),
+        (&json!(10), &json!(10))
+    );
+    assert_eq!(answered["eventTx"], 10, "{answered}");
+    assert_eq!(asked["event Rx"], 10, "{asked}");
+    let macs = json!({"tun": {"vport": 1}, "macs": [SERVER]});
+    ask(&mut emulation, "ctx_client_remove", macs);
 }
 
 #[test]

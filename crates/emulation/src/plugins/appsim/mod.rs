@@ -294,9 +294,23 @@ fn listen(
         return false;
     };
     let owner = context.this();
+    let protocol = match stream.is_stream {
+        true => Protocol::Tcp,
+        false => Protocol::Udp,
+    };
+    let sockets = context.namespace.sockets.of(client);
+    if let Some(other) = sockets.listener(protocol, port) {
+        // Who listens takes both families: a second stream finds it done.
+        return other.owner == owner.0;
+    }
     if !stream.is_stream {
-        let sockets = context.namespace.sockets.of(client);
-        return sockets.listen_for(Protocol::Udp, port, owner.0, place);
+        let listens = sockets.listen_for(protocol, port, owner.0, place);
+        let group = stream.destination.filter(|to| to.ip().is_multicast());
+        if let Some(group) = group {
+            sockets.listen_for(protocol, group.port(), owner.0, place);
+            context.namespace.sockets.join(client, group);
+        }
+        return listens;
     }
     let owned = Owned {
         client,
@@ -360,7 +374,10 @@ impl AppSim {
     /// A datagram arrived.
     fn receive(&mut self, context: &mut Context<'_>, client: ClientId, datagram: &Datagram<'_>) {
         let (port, remote) = (datagram.port, datagram.remote);
-        let known = self.by_peer.get(&(client, port, remote)).copied();
+        let sockets = context.namespace.sockets.get_mut(client);
+        let group = sockets.and_then(|sockets| sockets.group_of(port));
+        let mut peers = [Some(remote), group].into_iter().flatten();
+        let known = peers.find_map(|peer| self.by_peer.get(&(client, port, peer)).copied());
         let slot = known.or_else(|| self.serve(context, client, port, remote));
         let bytes = datagram.payload.len() as u32;
         if let Some(slot) = slot {

@@ -78,7 +78,7 @@ impl Plugin for Transport {
         let client = context.namespace.clients.by_mac(frame.destination());
         let client = client.filter(|client| context.has_this(*client));
         let Some(client) = client else {
-            return;
+            return receive_as_group(context, frame);
         };
         let Some(addresses) = addresses(context, client, frame) else {
             return;
@@ -118,25 +118,30 @@ impl Plugin for Transport {
     }
 }
 
-/// Where a packet comes from and where it goes, if that is an address of the client; else it is
-/// counted. A client without sockets has nobody to give anything to, and keeps no memory for it.
+/// Where a packet comes from and where it goes.
+fn ends(frame: &Frame<'_>) -> Option<(IpAddr, IpAddr)> {
+    let packet = frame.packet();
+    match frame.layout.network {
+        Network::Ipv4 => {
+            let view = Ipv4View::new_checked(packet).ok()?;
+            Some((IpAddr::V4(view.source()), IpAddr::V4(view.destination())))
+        }
+        Network::Ipv6 => {
+            let view = Ipv6View::new_checked(packet).ok()?;
+            Some((IpAddr::V6(view.source()), IpAddr::V6(view.destination())))
+        }
+        _ => None,
+    }
+}
+
+/// The same, if the packet is for an address of the client; else it is counted. A client without
+/// sockets has nobody to give anything to, and keeps no memory for it.
 fn addresses(
     context: &mut Context<'_>,
     client: ClientId,
     frame: &Frame<'_>,
 ) -> Option<(IpAddr, IpAddr)> {
-    let packet = frame.packet();
-    let (source, destination) = match frame.layout.network {
-        Network::Ipv4 => {
-            let view = Ipv4View::new_checked(packet).ok()?;
-            (IpAddr::V4(view.source()), IpAddr::V4(view.destination()))
-        }
-        Network::Ipv6 => {
-            let view = Ipv6View::new_checked(packet).ok()?;
-            (IpAddr::V6(view.source()), IpAddr::V6(view.destination()))
-        }
-        _ => return None,
-    };
+    let (source, destination) = ends(frame)?;
     let is_ours = is_address_of(context, client, destination);
     let sockets = context.namespace.sockets.get_mut(client)?;
     if !is_ours {
@@ -147,6 +152,22 @@ fn addresses(
         return None;
     }
     Some((source, destination))
+}
+
+/// Gives a datagram to a group to all clients that take it.
+fn receive_as_group(context: &mut Context<'_>, frame: &Frame<'_>) {
+    let is_group = frame.destination().octets()[0] & 1 != 0;
+    if !is_group || frame.layout.transport != Protocol::Udp {
+        return;
+    }
+    let (Some(ends), Ok(udp)) = (ends(frame), UdpView::new_checked(frame.segment())) else {
+        return;
+    };
+    let group = SocketAddr::new(ends.1, udp.destination_port());
+    let members = context.namespace.sockets.members(group).to_vec();
+    for client in members {
+        receive(context, client, ends, frame);
+    }
 }
 
 /// Gives a datagram to the owner of its flow.
