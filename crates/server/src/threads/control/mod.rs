@@ -15,7 +15,7 @@ use std::sync::Arc;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_port::PortError;
 use nix::sys::signal::Signal;
-use nix::sys::signalfd::SignalFd;
+use nix::sys::signalfd::{SignalFd, siginfo};
 use thiserror::Error;
 
 use crate::config::Settings;
@@ -147,6 +147,21 @@ fn ready_line(
     )
 }
 
+/// What became readable beside messages. What did not is not read: most often a request came, and its
+/// client waits.
+#[derive(Clone, Copy)]
+struct Woken {
+    reports: bool,
+    signal: bool,
+}
+
+impl Woken {
+    fn signal(self, signals: &SignalFd) -> Option<siginfo> {
+        let signal = self.signal.then(|| signals.read_signal());
+        signal.and_then(|signal| signal.ok().flatten())
+    }
+}
+
 /// The control thread, with all it holds.
 struct ControlThread {
     control: Control,
@@ -169,8 +184,8 @@ impl ControlThread {
         while !self.ending {
             let timeout = self.control.poll_timeout();
             let until = timeout.map_or(self.next_tick, |at| at.min(self.next_tick));
-            self.wait(until, signals);
-            if let Ok(Some(signal)) = signals.read_signal() {
+            let woken = self.wait(until, signals);
+            if let Some(signal) = woken.signal(signals) {
                 let signal = Signal::try_from(signal.ssi_signo as i32);
                 let name = signal.map_or("to end", Signal::as_str);
                 tracing::info!("ending on signal {name}");
@@ -179,7 +194,7 @@ impl ControlThread {
                 self.act();
                 break;
             }
-            self.handle_reports();
+            self.handle_reports(woken);
             self.serve_requests();
             self.give_catalogs();
             self.tick();
@@ -233,17 +248,17 @@ impl ControlThread {
             if self.context.now_ns() >= until {
                 return;
             }
-            self.wait(until, signals);
-            if let Ok(Some(_)) = signals.read_signal() {
+            let woken = self.wait(until, signals);
+            if woken.signal(signals).is_some() {
                 return;
             }
-            self.handle_reports();
+            self.handle_reports(woken);
             self.serve_requests();
         }
     }
 
     /// Waits for threads, messages and signals, at most until `until`.
-    fn wait(&self, until: Nanos, signals: &SignalFd) {
+    fn wait(&self, until: Nanos, signals: &SignalFd) -> Woken {
         let is_ready = self.peers.is_ready() || self.transports.iter().any(|t| t.is_ready());
         let left = match is_ready {
             true => 0,
@@ -259,11 +274,15 @@ impl ControlThread {
         if let Err(error) = zmq::poll(&mut items, timeout_ms) {
             tracing::debug!("waiting was interrupted: {error}");
         }
+        let [reports, signal] = [0, 1].map(|own| items[own].is_readable());
+        Woken { reports, signal }
     }
 
     /// Hands in what other threads have told.
-    fn handle_reports(&mut self) {
-        self.threads.control_notify.drain();
+    fn handle_reports(&mut self, woken: Woken) {
+        if woken.reports {
+            self.threads.control_notify.drain();
+        }
         while let Some((core, report)) = self.threads.poll_report() {
             let now_ns = self.context.now_ns();
             match report {
