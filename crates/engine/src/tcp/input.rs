@@ -55,7 +55,10 @@ impl Connection {
         if !self.acknowledge(cx, segment, &mut outcome) {
             return outcome;
         }
-        self.update_window(cx, segment, self.una != una);
+        // In TIME-WAIT nothing is sent that a window would be for (RFC 9293, section 3.10.7.4, fifth).
+        if self.state != TcpState::TimeWait {
+            self.update_window(cx, segment, self.una != una);
+        }
         self.take_text(cx, part, &mut outcome);
         outcome
     }

@@ -112,7 +112,6 @@ impl TimeWait {
             expected: self.expected,
             offered: self.expected + (u32::from(self.receive_window) << receive_scale),
             last_ack_sent: self.expected,
-            // Of the other side's FIN.
             window_seq: self.expected - 1,
             send_window: window,
             send_window_max: window,
