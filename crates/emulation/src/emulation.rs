@@ -259,6 +259,7 @@ impl Emulation {
         for (name, init) in plugins {
             let id = plugin_id(name)?;
             self.create_plugin(now, index, id, init)?;
+            self.deliver(now);
         }
         Ok(())
     }
@@ -293,7 +294,8 @@ impl Emulation {
         Ok(())
     }
 
-    /// Makes a plugin of a namespace, unless it is there.
+    /// Makes a plugin of a namespace, unless it is there. Events wait: a client that is being added
+    /// may have plugins still to come that they are for.
     pub(crate) fn create_plugin(
         &mut self,
         now: Nanos,
@@ -319,7 +321,6 @@ impl Emulation {
         let made = (spec.create)(&mut context, init);
         let plugin = made.map_err(|error| not_created(spec.name, &error))?;
         entry.plugins.put(id, plugin);
-        self.deliver(now);
         Ok(())
     }
 

@@ -262,6 +262,33 @@ fn a_gateway_that_never_answers_costs_a_question_now_and_then() {
     assert_eq!(hosts.pass(7200 * SECOND), Vec::<Vec<u8>>::new());
 }
 
+#[test]
+fn all_plugins_of_a_new_client_hear_of_a_gateway_that_is_known() {
+    let mut hosts = Hosts(Emulation::new(Settings::default(), 0));
+    // The namespace has none but ARP and appsim: the others are made with the client.
+    let program = json!({
+        "buf_list": ["YWJj"],
+        "program_list": [{"commands": [{"name": "tx", "buf_index": 0}]}],
+        "templates": [{
+            "client_template": {"program_index": 0},
+            "server_template": {"assoc": [{"port": 80}], "program_index": 0},
+        }],
+    });
+    let tunnel = json!({"vport": 1, "plugs": {"arp": {}, "appsim": program}});
+    hosts.done("ctx_add", json!({"tunnels": [tunnel]}));
+    let mut reply = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 9, 1, 8, 6];
+    reply.extend([0, 1, 8, 0, 6, 4, 0, 2, 2, 0, 0, 0, 9, 1, 10, 0, 0, 254]);
+    reply.extend([2, 0, 0, 0, 1, 1, 10, 0, 0, 1]);
+    hosts.0.handle_frame(0, 1, &reply);
+    let mut asks = client(2);
+    let stream = json!({"cps": 1.0, "t": "c", "tid": 0, "stream": true, "dst": "10.0.0.9:80"});
+    asks["plugs"] = json!({"arp": {}, "transport": {}, "appsim": {"data": {"web": stream}}});
+    hosts.done("ctx_client_add", add(asks));
+    let sent = [hosts.frames(), hosts.pass(SECOND)].concat();
+    let is_tcp = |frame: &Vec<u8>| frame[12..14] == [8, 0] && frame[23] == 6;
+    assert!(sent.iter().any(is_tcp), "{sent:02x?}");
+}
+
 /// 3,000 clients of one gateway, for IPv4 and for IPv6.
 fn crowd() -> Hosts {
     let mut hosts = Hosts::new(0);
