@@ -196,7 +196,7 @@ def test_every_shipped_profile_is_loaded(name: str, emu: Emu, client: EMUClient)
 def test_each_plugin_has_a_profile() -> None:
     """But the example of sockets, which does what `dns` does."""
     shipped = " ".join(path.read_text(encoding="utf-8") for path in PROFILES.glob("*.py"))
-    plugins = EMUClient().registered_plugs.keys() - {"transporte", "appsim"}
+    plugins = EMUClient().registered_plugs.keys() - {"transporte"}
     assert [name for name in sorted(plugins) if f'"{name}": ' not in shipped] == []
 
 
