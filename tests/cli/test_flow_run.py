@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from allosaur.cli._errors import CommandError
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
-from allosaur.cli._profile_kind import is_stateful
+from allosaur.cli._profile_kind import is_emulation, is_stateful
 from allosaur.cli.flows import _drive, _progress, _summary
 from allosaur.cli.flows._drive import FlowMoment, FlowOutcome, FlowPlan, judge
 from allosaur.cli.flows._hints import hint
@@ -349,6 +350,11 @@ def test_rates_are_differences() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "profiles").rglob("*.py")), ids=lambda path: path.stem)
 def test_profiles_of_each_kind_are_known(path: Path) -> None:
+    assert is_emulation(path) == (path.parent.name == "emulation")
+    if is_emulation(path):
+        with pytest.raises(CommandError, match="allosaur emu load"):
+            is_stateful(path)
+        return
     has_flows = path.parent.name == "stateful" or (path.parent.name, path.stem) == ("new", "flows")
     assert is_stateful(path) == has_flows
 
