@@ -114,7 +114,8 @@ def tarball(suite: str) -> Path:
         if shutil.which("mmdebstrap") is None:
             pytest.skip("mmdebstrap is not installed: sudo apt-get install mmdebstrap")
         CHROOTS.mkdir(parents=True, exist_ok=True)
-        words = ["mmdebstrap", "--variant=apt", "--mode=root", suite, f"{file}.new"]
+        # By its name alone it would become a folder.
+        words = ["mmdebstrap", "--variant=apt", "--mode=root", "--format=tar", suite, f"{file}.new"]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             pytest.skip(f"no bare system of {suite} can be had: {done.stderr.strip().splitlines()[-1:]}")
