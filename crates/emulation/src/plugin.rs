@@ -61,6 +61,17 @@ pub struct Method {
     pub needs_api: bool,
 }
 
+impl Method {
+    /// A method by its name, whom it is about, and whether its caller must give the `api_h`.
+    pub const fn new(name: &'static str, target: Target, needs_api: bool) -> Method {
+        Method {
+            name,
+            target,
+            needs_api,
+        }
+    }
+}
+
 /// A request for a method of a plugin.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'c> {

@@ -32,20 +32,12 @@ pub static SPEC: Spec = Spec {
     name: "appsim",
     frames: &[],
     methods: &[
-        method("appsim_client_cnt"),
+        Method::new("appsim_client_cnt", Target::Client, true),
         // The reference takes it for the one before.
-        method("appsim_ns_cnt"),
+        Method::new("appsim_ns_cnt", Target::Client, true),
     ],
     create: |_, init| Ok(Box::new(AppSim::new(init)?)),
 };
-
-const fn method(name: &'static str) -> Method {
-    Method {
-        name,
-        target: Target::Client,
-        needs_api: true,
-    }
-}
 
 /// What a timer is for, above the number of a flow or a stream.
 const WAKE: u32 = 0;

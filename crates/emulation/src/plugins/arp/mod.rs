@@ -24,22 +24,14 @@ pub static SPEC: Spec = Spec {
     name: "arp",
     frames: &[FrameKind::Arp],
     methods: &[
-        method("arp_ns_set_cfg", Target::Namespace),
-        method("arp_ns_get_cfg", Target::Namespace),
-        method("arp_ns_cnt", Target::Namespace),
-        method("arp_ns_iter", Target::Namespace),
-        method("arp_c_cmd_query", Target::Client),
+        Method::new("arp_ns_set_cfg", Target::Namespace, false),
+        Method::new("arp_ns_get_cfg", Target::Namespace, false),
+        Method::new("arp_ns_cnt", Target::Namespace, false),
+        Method::new("arp_ns_iter", Target::Namespace, false),
+        Method::new("arp_c_cmd_query", Target::Client, false),
     ],
     create: |_, _| Ok(Box::new(Arp::new())),
 };
-
-const fn method(name: &'static str, target: Target) -> Method {
-    Method {
-        name,
-        target,
-        needs_api: false,
-    }
-}
 
 crate::counters! {
     /// Counters of ARP in a namespace.

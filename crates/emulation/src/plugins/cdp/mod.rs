@@ -13,11 +13,7 @@ use crate::plugin::{Method, PluginError, Spec, Target};
 pub static SPEC: Spec = Spec {
     name: "cdp",
     frames: &[],
-    methods: &[Method {
-        name: "cdp_client_cnt",
-        target: Target::Client,
-        needs_api: true,
-    }],
+    methods: &[Method::new("cdp_client_cnt", Target::Client, true)],
     create: |_, _| Ok(Box::<Announcers<Cdp>>::default()),
 };
 

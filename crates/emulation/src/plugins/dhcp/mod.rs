@@ -31,11 +31,7 @@ use crate::udp::Macs;
 pub static SPEC: Spec = Spec {
     name: "dhcp",
     frames: &[FrameKind::Dhcp],
-    methods: &[Method {
-        name: "dhcp_client_cnt",
-        target: Target::Client,
-        needs_api: true,
-    }],
+    methods: &[Method::new("dhcp_client_cnt", Target::Client, true)],
     create: |_, _| Ok(Box::<Dhcp>::default()),
 };
 

@@ -24,11 +24,7 @@ use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Ti
 pub static SPEC: Spec = Spec {
     name: "dhcpsrv",
     frames: &[FrameKind::DhcpServer],
-    methods: &[Method {
-        name: "dhcpsrv_c_cnt",
-        target: Target::Client,
-        needs_api: false,
-    }],
+    methods: &[Method::new("dhcpsrv_c_cnt", Target::Client, false)],
     create: |_, _| Ok(Box::<DhcpServers>::default()),
 };
 

@@ -33,11 +33,7 @@ use crate::udp::Macs;
 pub static SPEC: Spec = Spec {
     name: "dhcpv6",
     frames: &[FrameKind::Dhcpv6],
-    methods: &[Method {
-        name: "dhcpv6_client_cnt",
-        target: Target::Client,
-        needs_api: true,
-    }],
+    methods: &[Method::new("dhcpv6_client_cnt", Target::Client, true)],
     create: |_, _| Ok(Box::<Dhcpv6>::default()),
 };
 

@@ -26,25 +26,17 @@ pub static SPEC: Spec = Spec {
     name: "dns",
     frames: &[],
     methods: &[
-        method("dns_c_cnt", Target::Client, false),
-        method("dns_c_add_remove_domain_entries", Target::Client, true),
-        method("dns_c_get_domain_entries", Target::Client, true),
-        method("dns_c_get_domains", Target::Client, true),
-        method("dns_c_query", Target::Client, true),
-        method("dns_c_cache_iter", Target::Client, true),
-        method("dns_c_cache_flush", Target::Client, true),
-        method("dns_ns_cnt", Target::Namespace, false),
+        Method::new("dns_c_cnt", Target::Client, false),
+        Method::new("dns_c_add_remove_domain_entries", Target::Client, true),
+        Method::new("dns_c_get_domain_entries", Target::Client, true),
+        Method::new("dns_c_get_domains", Target::Client, true),
+        Method::new("dns_c_query", Target::Client, true),
+        Method::new("dns_c_cache_iter", Target::Client, true),
+        Method::new("dns_c_cache_flush", Target::Client, true),
+        Method::new("dns_ns_cnt", Target::Namespace, false),
     ],
     create: |context, init| Ok(Box::new(Dns::new(context, init)?)),
 };
-
-const fn method(name: &'static str, target: Target, needs_api: bool) -> Method {
-    Method {
-        name,
-        target,
-        needs_api,
-    }
-}
 
 /// Where servers listen.
 const PORT: u16 = 53;

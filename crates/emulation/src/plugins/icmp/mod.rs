@@ -23,21 +23,13 @@ pub static SPEC: Spec = Spec {
     name: "icmp",
     frames: &[FrameKind::Icmpv4],
     methods: &[
-        method("icmp_ns_cnt", Target::Namespace),
-        method("icmp_c_start_ping", Target::Client),
-        method("icmp_c_stop_ping", Target::Client),
-        method("icmp_c_get_ping_stats", Target::Client),
+        Method::new("icmp_ns_cnt", Target::Namespace, false),
+        Method::new("icmp_c_start_ping", Target::Client, false),
+        Method::new("icmp_c_stop_ping", Target::Client, false),
+        Method::new("icmp_c_get_ping_stats", Target::Client, false),
     ],
     create: |_, _| Ok(Box::new(Icmp::new())),
 };
-
-const fn method(name: &'static str, target: Target) -> Method {
-    Method {
-        name,
-        target,
-        needs_api: false,
-    }
-}
 
 crate::counters! {
     /// Counters of ICMP in a namespace.

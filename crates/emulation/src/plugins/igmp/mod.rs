@@ -27,14 +27,14 @@ pub static SPEC: Spec = Spec {
     name: "igmp",
     frames: &[FrameKind::Igmp],
     methods: &[
-        method("igmp_ns_cnt"),
-        method("igmp_ns_add"),
-        method("igmp_ns_remove"),
-        method("igmp_ns_sg_add"),
-        method("igmp_ns_sg_remove"),
-        method("igmp_ns_iter"),
-        method("igmp_ns_get_cfg"),
-        method("igmp_ns_set_cfg"),
+        Method::new("igmp_ns_cnt", Target::Namespace, true),
+        Method::new("igmp_ns_add", Target::Namespace, true),
+        Method::new("igmp_ns_remove", Target::Namespace, true),
+        Method::new("igmp_ns_sg_add", Target::Namespace, true),
+        Method::new("igmp_ns_sg_remove", Target::Namespace, true),
+        Method::new("igmp_ns_iter", Target::Namespace, true),
+        Method::new("igmp_ns_get_cfg", Target::Namespace, true),
+        Method::new("igmp_ns_set_cfg", Target::Namespace, true),
     ],
     create: |_, init| {
         Ok(Box::new(Igmp {
@@ -42,14 +42,6 @@ pub static SPEC: Spec = Spec {
         }))
     },
 };
-
-const fn method(name: &'static str) -> Method {
-    Method {
-        name,
-        target: Target::Namespace,
-        needs_api: true,
-    }
-}
 
 const PROTOCOL: IpProtocol = IpProtocol(2);
 /// Who reports of version 3 are for.

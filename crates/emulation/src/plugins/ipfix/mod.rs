@@ -30,23 +30,15 @@ pub static SPEC: Spec = Spec {
     name: "ipfix",
     frames: &[],
     methods: &[
-        method("ipfix_c_cnt", Target::Client, true),
-        method("ipfix_c_set_state", Target::Client, true),
-        method("ipfix_c_get_gens_info", Target::Client, true),
-        method("ipfix_c_set_gen_state", Target::Client, true),
-        method("ipfix_c_get_exp_info", Target::Client, true),
-        method("ipfix_ns_cnt", Target::Namespace, false),
+        Method::new("ipfix_c_cnt", Target::Client, true),
+        Method::new("ipfix_c_set_state", Target::Client, true),
+        Method::new("ipfix_c_get_gens_info", Target::Client, true),
+        Method::new("ipfix_c_set_gen_state", Target::Client, true),
+        Method::new("ipfix_c_get_exp_info", Target::Client, true),
+        Method::new("ipfix_ns_cnt", Target::Namespace, false),
     ],
     create: |context, init| Ok(Box::new(Ipfix::new(context, init)?)),
 };
-
-const fn method(name: &'static str, target: Target, needs_api: bool) -> Method {
-    Method {
-        name,
-        target,
-        needs_api,
-    }
-}
 
 crate::counters! {
     /// Counters of IPFIX in a namespace.

@@ -31,18 +31,18 @@ pub static SPEC: Spec = Spec {
     name: "ipv6",
     frames: &[FrameKind::Icmpv6],
     methods: &[
-        of_namespace("ipv6_ns_cnt"),
-        of_namespace("ipv6_mld_ns_add"),
-        of_namespace("ipv6_mld_ns_remove"),
-        of_namespace("ipv6_mld_ns_sg_add"),
-        of_namespace("ipv6_mld_ns_sg_remove"),
-        of_namespace("ipv6_mld_ns_iter"),
-        of_namespace("ipv6_mld_ns_get_cfg"),
-        of_namespace("ipv6_mld_ns_set_cfg"),
-        of_namespace("ipv6_nd_ns_iter"),
-        of_client("ipv6_start_ping"),
-        of_client("ipv6_stop_ping"),
-        of_client("ipv6_get_ping_stats"),
+        Method::new("ipv6_ns_cnt", Target::Namespace, true),
+        Method::new("ipv6_mld_ns_add", Target::Namespace, true),
+        Method::new("ipv6_mld_ns_remove", Target::Namespace, true),
+        Method::new("ipv6_mld_ns_sg_add", Target::Namespace, true),
+        Method::new("ipv6_mld_ns_sg_remove", Target::Namespace, true),
+        Method::new("ipv6_mld_ns_iter", Target::Namespace, true),
+        Method::new("ipv6_mld_ns_get_cfg", Target::Namespace, true),
+        Method::new("ipv6_mld_ns_set_cfg", Target::Namespace, true),
+        Method::new("ipv6_nd_ns_iter", Target::Namespace, true),
+        Method::new("ipv6_start_ping", Target::Client, false),
+        Method::new("ipv6_stop_ping", Target::Client, false),
+        Method::new("ipv6_get_ping_stats", Target::Client, false),
     ],
     create: |_, init| {
         Ok(Box::new(Ipv6Plugin {
@@ -53,22 +53,6 @@ pub static SPEC: Spec = Spec {
         }))
     },
 };
-
-const fn of_namespace(name: &'static str) -> Method {
-    Method {
-        name,
-        target: Target::Namespace,
-        needs_api: true,
-    }
-}
-
-const fn of_client(name: &'static str) -> Method {
-    Method {
-        name,
-        target: Target::Client,
-        needs_api: false,
-    }
-}
 
 /// The timer of the namespace for MLD, beside those of [`nd`].
 const TAG_MLD: u32 = 0;

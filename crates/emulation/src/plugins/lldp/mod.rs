@@ -11,11 +11,7 @@ use crate::plugin::{Method, PluginError, Spec, Target};
 pub static SPEC: Spec = Spec {
     name: "lldp",
     frames: &[],
-    methods: &[Method {
-        name: "lldp_client_cnt",
-        target: Target::Client,
-        needs_api: true,
-    }],
+    methods: &[Method::new("lldp_client_cnt", Target::Client, true)],
     create: |_, _| Ok(Box::<Announcers<Lldp>>::default()),
 };
 

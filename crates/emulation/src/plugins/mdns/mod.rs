@@ -32,24 +32,16 @@ pub static SPEC: Spec = Spec {
     name: "mdns",
     frames: &[FrameKind::Mdns],
     methods: &[
-        method("mdns_c_cnt", Target::Client, false),
-        method("mdns_c_add_remove_hosts", Target::Client, true),
-        method("mdns_c_get_hosts", Target::Client, true),
-        method("mdns_c_query", Target::Client, true),
-        method("mdns_ns_cnt", Target::Namespace, false),
-        method("mdns_ns_cache_iter", Target::Namespace, true),
-        method("mdns_ns_cache_flush", Target::Namespace, true),
+        Method::new("mdns_c_cnt", Target::Client, false),
+        Method::new("mdns_c_add_remove_hosts", Target::Client, true),
+        Method::new("mdns_c_get_hosts", Target::Client, true),
+        Method::new("mdns_c_query", Target::Client, true),
+        Method::new("mdns_ns_cnt", Target::Namespace, false),
+        Method::new("mdns_ns_cache_iter", Target::Namespace, true),
+        Method::new("mdns_ns_cache_flush", Target::Namespace, true),
     ],
     create: |context, init| Ok(Box::new(Mdns::new(context, init)?)),
 };
-
-const fn method(name: &'static str, target: Target, needs_api: bool) -> Method {
-    Method {
-        name,
-        target,
-        needs_api,
-    }
-}
 
 /// Where all messages go (RFC 6762, section 3).
 const PORT: u16 = 5353;

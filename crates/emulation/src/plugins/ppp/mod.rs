@@ -25,20 +25,12 @@ pub static SPEC: Spec = Spec {
     name: "ppp",
     frames: &[FrameKind::Pppoe],
     methods: &[
-        method("ppp_c_client_session"),
-        method("ppp_c_client_ip"),
-        method("ppp_c_server_mac"),
+        Method::new("ppp_c_client_session", Target::Client, true),
+        Method::new("ppp_c_client_ip", Target::Client, true),
+        Method::new("ppp_c_server_mac", Target::Client, true),
     ],
     create: |_, _| Ok(Box::<Ppp>::default()),
 };
-
-const fn method(name: &'static str) -> Method {
-    Method {
-        name,
-        target: Target::Client,
-        needs_api: true,
-    }
-}
 
 const INTERVAL_S: u32 = 5;
 

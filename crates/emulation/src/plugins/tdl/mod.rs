@@ -25,11 +25,7 @@ use crate::plugin::{Call, Context, Event, Method, Plugin, PluginError, Spec, Tar
 pub static SPEC: Spec = Spec {
     name: "tdl",
     frames: &[],
-    methods: &[Method {
-        name: "tdl_c_cnt",
-        target: Target::Client,
-        needs_api: true,
-    }],
+    methods: &[Method::new("tdl_c_cnt", Target::Client, true)],
     create: |_, init| match init {
         Value::Null => Ok(Box::new(Tdl::default())),
         // A namespace has nothing to say, as in the reference.

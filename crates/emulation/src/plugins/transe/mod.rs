@@ -19,11 +19,7 @@ use crate::plugins::transport::{Owned, with_connections};
 pub static SPEC: Spec = Spec {
     name: "transe",
     frames: &[],
-    methods: &[Method {
-        name: "transe_ns_cnt",
-        target: Target::Namespace,
-        needs_api: true,
-    }],
+    methods: &[Method::new("transe_ns_cnt", Target::Namespace, true)],
     create: |_, _| Ok(Box::new(Transe::default())),
 };
 

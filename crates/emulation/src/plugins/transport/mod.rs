@@ -34,11 +34,7 @@ pub(crate) use self::socket::Owned;
 pub static SPEC: Spec = Spec {
     name: "transport",
     frames: &[FrameKind::Transport],
-    methods: &[Method {
-        name: "transport_client_cnt",
-        target: Target::Client,
-        needs_api: true,
-    }],
+    methods: &[Method::new("transport_client_cnt", Target::Client, true)],
     create: |_, _| Ok(Box::new(Transport::default())),
 };
 
