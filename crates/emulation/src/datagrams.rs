@@ -1,23 +1,17 @@
 //! Datagrams of clients (RFC 768), sent on flows of [`sockets`](crate::sockets) or without.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use allosaur_packet::MacAddress;
-use allosaur_packet::network::checksum::{pseudo_header_v4, pseudo_header_v6};
-use allosaur_packet::network::ip_protocol::IpProtocol;
-use allosaur_packet::network::ipv4::Ipv4Header;
-use allosaur_packet::network::ipv6::Ipv6Header;
-use allosaur_packet::transport::udp::{self, UdpHeader, UdpView};
+use allosaur_packet::transport::udp::HEADER_BYTES;
 
 use crate::client::ClientId;
 use crate::plugin::Context;
+use crate::udp::{Macs, TIME_TO_LIVE};
 
-/// Identification of all IPv4 packets, as in the reference.
-const IDENTIFICATION: u16 = 0x00cc;
-/// Time to live of IPv4 and hop limit of IPv6 on flows.
-const TIME_TO_LIVE: u8 = 128;
+/// Hop limit of IPv6 on flows.
 const HOP_LIMIT: u8 = 64;
-/// The same for multicast addresses.
+/// Hops to multicast addresses, of both families.
 const MULTICAST_HOPS: u8 = 1;
 /// Bytes of the headers in front of the payload.
 const IPV4_HEADERS: usize = 28;
@@ -153,56 +147,31 @@ pub(crate) fn multicast_mac(address: IpAddr) -> Option<MacAddress> {
 }
 
 /// Sends a datagram with all its addresses given, from the first MAC address to the second.
-/// Addresses of different families send nothing.
+/// Addresses of different families send nothing, nor does a payload that no packet holds.
 pub(crate) fn send_packet(
     context: &mut Context<'_>,
-    macs: [MacAddress; 2],
+    [source, destination]: [MacAddress; 2],
     from: SocketAddr,
     to: SocketAddr,
     hops: u8,
     payload: &[u8],
 ) {
-    let bytes = udp::HEADER_BYTES + payload.len();
-    let Ok(length_bytes) = u16::try_from(bytes) else {
+    let bytes = payload.len();
+    if HEADER_BYTES + bytes > usize::from(u16::MAX) {
         return;
+    }
+    let macs = Macs {
+        source,
+        destination,
     };
-    let [source_mac, destination_mac] = macs;
-    let (datagram, pseudo_header) = match (from.ip(), to.ip()) {
-        (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            let header = ipv4_header(source, destination, hops);
-            let datagram = context.send_ipv4(source_mac, destination_mac, &header, bytes);
-            let sum = pseudo_header_v4(source, destination, IpProtocol::UDP, length_bytes);
-            (datagram, sum)
+    let write = |datagram: &mut [u8]| datagram.copy_from_slice(payload);
+    match (from, to) {
+        (SocketAddr::V4(from), SocketAddr::V4(to)) => {
+            context.send_udp_ipv4(macs, hops, from, to, bytes, write);
         }
-        (IpAddr::V6(source), IpAddr::V6(destination)) => {
-            let header = Ipv6Header {
-                hop_limit: hops,
-                ..Ipv6Header::new(source, destination, IpProtocol::UDP)
-            };
-            let datagram = context.send_ipv6(source_mac, destination_mac, &header, bytes);
-            let length = u32::from(length_bytes);
-            (
-                datagram,
-                pseudo_header_v6(source, destination, IpProtocol::UDP, length),
-            )
+        (SocketAddr::V6(from), SocketAddr::V6(to)) => {
+            context.send_udp_ipv6(macs, hops, from, to, bytes, write);
         }
-        _ => return,
-    };
-    let header = UdpHeader {
-        source_port: from.port(),
-        destination_port: to.port(),
-        length_bytes,
-    };
-    header.emit(datagram);
-    datagram[udp::HEADER_BYTES..].copy_from_slice(payload);
-    UdpView::new_unchecked(datagram).fill_checksum(pseudo_header);
-}
-
-fn ipv4_header(source: Ipv4Addr, destination: Ipv4Addr, hops: u8) -> Ipv4Header {
-    Ipv4Header {
-        identification: IDENTIFICATION,
-        dont_fragment: false,
-        time_to_live: hops,
-        ..Ipv4Header::new(source, destination, IpProtocol::UDP)
+        _ => {}
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! The modules stand in an order, each imports only from those before it: `params`, `counters`,
 //! `iter`, `slab`, `chap`, `client`, `exports`, `sockets`, `namespace`, `frame`, `timers`, `transmit`, `plugin`,
-//! `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`, `multicast`, `udp`, `plugins`,
+//! `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`, `multicast`, `plugins`,
 //! `emulation`, `rpc`.
 
 pub mod chap;

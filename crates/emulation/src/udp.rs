@@ -11,8 +11,8 @@ use allosaur_packet::transport::udp::{HEADER_BYTES, UdpHeader, UdpView};
 
 use crate::plugin::Context;
 
-/// Hops of packets over IPv4, and their identification, as the reference has them.
-const TIME_TO_LIVE: u8 = 128;
+/// Time to live of IPv4 packets to one host, and the identification of all, as the reference has them.
+pub(crate) const TIME_TO_LIVE: u8 = 128;
 const IDENTIFICATION: u16 = 0x00cc;
 
 /// The Ethernet addresses of a frame.
@@ -29,13 +29,14 @@ impl Context<'_> {
     pub(crate) fn send_udp_ipv4(
         &mut self,
         macs: Macs,
+        time_to_live: u8,
         source: SocketAddrV4,
         destination: SocketAddrV4,
         bytes: usize,
         write: impl FnOnce(&mut [u8]),
     ) {
         let header = Ipv4Header {
-            time_to_live: TIME_TO_LIVE,
+            time_to_live,
             identification: IDENTIFICATION,
             dont_fragment: false,
             ..Ipv4Header::new(*source.ip(), *destination.ip(), IpProtocol::UDP)

@@ -25,7 +25,7 @@ use crate::frame::{Frame, FrameKind};
 use crate::params::RpcError;
 use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
 use crate::timers::TimerId;
-use crate::udp::Macs;
+use crate::udp::{Macs, TIME_TO_LIVE};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -454,7 +454,8 @@ impl DhcpClient {
         };
         let source = SocketAddrV4::new(source, CLIENT_PORT);
         let destination = SocketAddrV4::new(destination, SERVER_PORT);
-        context.send_udp_ipv4(macs, source, destination, template.bytes(), |message| {
+        let bytes = template.bytes();
+        context.send_udp_ipv4(macs, TIME_TO_LIVE, source, destination, bytes, |message| {
             template.write(message, &numbers);
         });
     }

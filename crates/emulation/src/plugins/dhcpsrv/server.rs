@@ -18,7 +18,7 @@ use crate::frame::Frame;
 use crate::params::RpcError;
 use crate::plugin::{Context, Timeout};
 use crate::timers::TimerId;
-use crate::udp::Macs;
+use crate::udp::{Macs, TIME_TO_LIVE};
 
 /// An offer stands this long.
 const OFFER_TIME: Nanos = 3 * SECOND;
@@ -526,7 +526,8 @@ fn send(
         destination: mac,
     };
     let from = SocketAddrV4::new(request.own, SERVER_PORT);
-    context.send_udp_ipv4(macs, from, to, template.bytes(answer), |message| {
+    let bytes = template.bytes(answer);
+    context.send_udp_ipv4(macs, TIME_TO_LIVE, from, to, bytes, |message| {
         template.write(message, answer);
     });
 }
