@@ -168,6 +168,33 @@ impl<'v> Params<'v> {
         })
     }
 
+    /// A field that is a number without sign, of a type such as `uint16`; absent or 0 it is `default`.
+    ///
+    /// # Errors
+    /// When it has another type or does not fit.
+    pub fn nonzero_or<N: TryFrom<u64> + Default + PartialEq>(
+        self,
+        name: &str,
+        default: N,
+    ) -> Result<N, RpcError> {
+        let given = self.number_or(name, N::default())?;
+        Ok(if given == N::default() {
+            default
+        } else {
+            given
+        })
+    }
+
+    /// The field `options` of an init JSON, none when it is absent; `wanted` is the reference's name
+    /// of its type.
+    ///
+    /// # Errors
+    /// When it is no object.
+    pub fn options(self, wanted: &str) -> Result<Params<'v>, RpcError> {
+        const NONE: &Value = &Value::Null;
+        Params::object(self.get("options").unwrap_or(NONE), wanted)
+    }
+
     /// A field that is a list of texts.
     ///
     /// # Errors

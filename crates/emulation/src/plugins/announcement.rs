@@ -76,10 +76,7 @@ impl<P: Protocol> Plugin for Announcers<P> {
         init: &Value,
     ) -> Result<(), PluginError> {
         let init = Params::object(init, P::INIT_TYPE)?;
-        let interval = match init.number_or("timer", 0)? {
-            0 => INTERVAL_S,
-            seconds => seconds,
-        };
+        let interval = init.nonzero_or("timer", INTERVAL_S)?;
         let mac = context
             .client(client)
             .map_or(MacAddress::ZERO, |client| client.mac);
@@ -135,15 +132,6 @@ impl<P: Protocol> Announcers<P> {
         P::count(&mut announcer.counters);
         context.set_timer(announcer.interval, Some(client), 0);
     }
-}
-
-/// The field `options` of an init JSON; `wanted` is the reference's name of its type.
-///
-/// # Errors
-/// When it is no object.
-pub(super) fn options<'v>(init: Params<'v>, wanted: &str) -> Result<Params<'v>, RpcError> {
-    const NONE: &Value = &Value::Null;
-    Params::object(init.get("options").unwrap_or(NONE), wanted)
 }
 
 /// The bytes of the user's own in `options.raw`: base64, or a list of numbers.

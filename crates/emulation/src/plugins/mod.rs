@@ -13,6 +13,7 @@ pub mod icmp;
 pub mod igmp;
 pub mod ipfix;
 pub mod ipv6;
+mod lease;
 pub mod lldp;
 pub mod mdns;
 pub mod ppp;

@@ -42,11 +42,8 @@ impl Protocol for Cdp {
     const INIT_TYPE: &'static str = "cdp.CdpInit";
 
     fn announcement(init: Params<'_>, _client: MacAddress) -> Result<Announcement, PluginError> {
-        let options = announcement::options(init, "cdp.CdpOptionsT")?;
-        let version = match init.number_or("ver", 0)? {
-            0 => VERSION,
-            version => version,
-        };
+        let options = init.options("cdp.CdpOptionsT")?;
+        let version = init.nonzero_or("ver", VERSION)?;
         let wrong_checksum: u16 = init.number_or("cs", 0)?;
         let room = PAYLOAD_BYTES_MAX - LLC_SNAP.len() - HEADER_BYTES;
         let raw = announcement::raw_option(options, room)?;

@@ -1,22 +1,14 @@
 //! What a client's messages say, made once of its init JSON: clients with the same share them.
 
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 
-use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::application::dhcpv4::{DhcpHeader, HEADER_BYTES, MessageType, REQUEST, code};
 use serde_json::Value;
 
 use crate::params::{Params, RpcError, byte_lists};
+use crate::plugins::lease::{FromInit, Intervals, OPTION_BYTES_MAX};
 
-/// The most that all options of a message may take, so that it fits into every link's packet.
-pub(super) const OPTION_BYTES_MAX: usize = 1024;
-/// How many kinds of init JSON are remembered, for clients to share.
-const RECENT_MAX: usize = 4;
-
-const DISCOVER_INTERVAL_S: u32 = 5;
-const REQUEST_INTERVAL_S: u32 = 10;
 const NAME: &[u8] = b"host-trexs";
 /// Subnet mask, router, domain name, name server, time server, NTP server.
 const WANTED: &[u8] = &[1, 3, 15, 6, 26, 42];
@@ -77,22 +69,13 @@ pub(super) struct Messages {
     pub(super) renew: Template,
     pub(super) release: Template,
     pub(super) decline: Template,
-    pub(super) discover_interval: Nanos,
-    pub(super) request_interval: Nanos,
+    pub(super) intervals: Intervals,
 }
 
-impl Messages {
-    /// Reads the init JSON of a client.
+impl FromInit for Messages {
     fn parse(init: &Value) -> Result<Messages, RpcError> {
         let params = Params::object(init, "dhcp.DhcpInit")?;
-        let seconds = |name, default| {
-            let given: u32 = params.number_or(name, 0)?;
-            let chosen = if given == 0 { default } else { given };
-            Ok::<Nanos, RpcError>(u64::from(chosen) * SECOND)
-        };
-        let none = Value::Null;
-        let options = params.get("options").unwrap_or(&none);
-        let options = Params::object(options, "dhcp.DhcpOptionsT")?;
+        let options = params.options("dhcp.DhcpOptionsT")?;
         let discover_class = options.string_or("discoverDhcpClassIdOption", "")?;
         let request_class = options.string_or("requestDhcpClassIdOption", "")?;
         let discover = Builder::new(MessageType::DISCOVER)
@@ -122,8 +105,7 @@ impl Messages {
             renew: renew.build(),
             release: release.build(),
             decline: decline.build(),
-            discover_interval: seconds("timerd", DISCOVER_INTERVAL_S)?,
-            request_interval: seconds("timero", REQUEST_INTERVAL_S)?,
+            intervals: Intervals::parse(params)?,
         })
     }
 }
@@ -238,22 +220,5 @@ impl Content {
             Content::Address => 4,
             Content::ClientId => 7,
         }
-    }
-}
-
-/// Messages of the clients that came last, by their init JSON.
-#[derive(Debug, Default)]
-pub(super) struct Recent(Vec<(Value, Arc<Messages>)>);
-
-impl Recent {
-    /// The messages of an init JSON.
-    pub(super) fn messages(&mut self, init: &Value) -> Result<Arc<Messages>, RpcError> {
-        if let Some((_, messages)) = self.0.iter().find(|(of, _)| of == init) {
-            return Ok(Arc::clone(messages));
-        }
-        let messages = Arc::new(Messages::parse(init)?);
-        self.0.truncate(RECENT_MAX - 1);
-        self.0.insert(0, (init.clone(), Arc::clone(&messages)));
-        Ok(messages)
     }
 }

@@ -18,12 +18,13 @@ use allosaur_packet::application::dhcpv4::{
 use allosaur_packet::network::ipv4::Ipv4View;
 use serde_json::Value;
 
-use self::messages::{Messages, Numbers, Recent, Template};
+use self::messages::{Messages, Numbers, Template};
 use crate::client::{ClientId, ClientMap};
 use crate::counters;
 use crate::frame::{Frame, FrameKind};
 use crate::params::RpcError;
 use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugins::lease::{INFINITE_S, Recent, retry_delay};
 use crate::timers::TimerId;
 use crate::udp::{Macs, TIME_TO_LIVE};
 
@@ -37,17 +38,11 @@ pub static SPEC: Spec = Spec {
 
 /// So often a REQUEST is sent again before the client looks for servers anew.
 const REQUEST_RETRIES: u8 = 5;
-/// RFC 2131 section 4.4.5: who renews or rebinds waits for half of what is left, and at least this long.
-const RENEW_INTERVAL_MIN: Nanos = 60 * SECOND;
-/// Who has a lease for ever rebinds this often.
-const RENEW_INTERVAL_MAX: Nanos = 3600 * SECOND;
 /// RFC 2131 section 3.1 item 5: who declined an address waits this long.
 const DECLINE_WAIT: Nanos = 10 * SECOND;
 /// T1 and T2 when the server says neither them nor the length of the lease.
 const RENEWAL_S: u32 = 1811;
 const REBINDING_S: u32 = 3200;
-/// A lease that never ends.
-const INFINITE_S: u32 = u32::MAX;
 
 crate::counters! {
     /// Counters of a client.
@@ -119,7 +114,7 @@ struct Reply<'r> {
 #[derive(Debug, Default)]
 struct Dhcp {
     clients: ClientMap<DhcpClient>,
-    recent: Recent,
+    recent: Recent<Messages>,
 }
 
 impl Plugin for Dhcp {
@@ -371,34 +366,28 @@ impl DhcpClient {
         self.counters.tx_discover += 1;
         let messages = Arc::clone(&self.messages);
         self.broadcast(context, id, &messages.discover);
-        self.set_timer(context, id, messages.discover_interval);
+        self.set_timer(context, id, messages.intervals.first);
     }
 
     fn request(&mut self, context: &mut Context<'_>, id: ClientId) {
         self.counters.tx_request += 1;
         let messages = Arc::clone(&self.messages);
         self.broadcast(context, id, &messages.request);
-        self.set_timer(context, id, messages.request_interval);
+        self.set_timer(context, id, messages.intervals.request);
     }
 
     fn renew(&mut self, context: &mut Context<'_>, id: ClientId) {
         let messages = Arc::clone(&self.messages);
         self.send_to_server(context, id, &messages.renew);
-        self.set_retry(context, id, self.rebinds.min(self.expires));
+        let end = self.rebinds.min(self.expires);
+        self.set_timer(context, id, retry_delay(context.now, end));
     }
 
     fn rebind(&mut self, context: &mut Context<'_>, id: ClientId) {
         self.counters.tx_request += 1;
         let messages = Arc::clone(&self.messages);
         self.broadcast(context, id, &messages.renew);
-        self.set_retry(context, id, self.expires);
-    }
-
-    /// Waits for half of the time until `end`, but not past it.
-    fn set_retry(&mut self, context: &mut Context<'_>, id: ClientId, end: Nanos) {
-        let left = end.saturating_sub(context.now);
-        let wait = (left / 2).clamp(RENEW_INTERVAL_MIN, RENEW_INTERVAL_MAX);
-        self.set_timer(context, id, wait.min(left));
+        self.set_timer(context, id, retry_delay(context.now, self.expires));
     }
 
     /// Another client has the address (RFC 2131 section 3.1 item 5).

@@ -59,17 +59,15 @@ impl Init {
     /// Reads the init JSON of a client that is a server.
     pub(super) fn parse(init: &Value) -> Result<Init, RpcError> {
         let params = Params::object(init, "dhcpsrv.DhcpSrvParams")?;
-        let seconds = |name, default| {
-            let given: u32 = params.number_or(name, 0)?;
-            Ok::<u32, RpcError>(if given == 0 { default } else { given })
-        };
-        let default_lease_s = seconds("default_lease", DEFAULT_LEASE_S)?;
-        let min_lease_s = seconds("min_lease", MIN_LEASE_S)?.min(default_lease_s);
-        let max_lease_s = seconds("max_lease", MAX_LEASE_S)?.max(default_lease_s);
+        let default_lease_s = params.nonzero_or("default_lease", DEFAULT_LEASE_S)?;
+        let min_lease_s = params
+            .nonzero_or("min_lease", MIN_LEASE_S)?
+            .min(default_lease_s);
+        let max_lease_s = params
+            .nonzero_or("max_lease", MAX_LEASE_S)?
+            .max(default_lease_s);
         let next_server = params.string_or("next_server_ip", "")?;
-        let none = Value::Null;
-        let options = params.get("options").unwrap_or(&none);
-        let options = Params::object(options, "dhcpsrv.DhcpSrvOptions")?;
+        let options = params.options("dhcpsrv.DhcpSrvOptions")?;
         let offer = given_options(options, "offer")?;
         let ack = given_options(options, "ack")?;
         let nak = given_options(options, "nak")?;

@@ -1,21 +1,12 @@
 //! What a client's messages say, made once of its init JSON: clients with the same share them.
 
-use std::sync::Arc;
-
-use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::application::dhcpv6::{Dhcpv6MessageType, HEADER_BYTES, LeasedAddress, code};
 use serde_json::Value;
 
 use crate::params::{Params, RpcError, byte_lists};
+use crate::plugins::lease::{FromInit, Intervals, OPTION_BYTES_MAX};
 
-/// The most that given options of a message may take, so that it fits into every link's packet.
-const OPTION_BYTES_MAX: usize = 1024;
-/// How many kinds of init JSON are remembered, for clients to share.
-const RECENT_MAX: usize = 4;
-
-const SOLICIT_INTERVAL_S: u32 = 5;
-const REQUEST_INTERVAL_S: u32 = 10;
 /// Vendor options, recursive name servers, the domain search list, the name of the client.
 const WANTED: &[u8] = &[0, 17, 0, 23, 0, 24, 0, 39];
 /// An enterprise (RFC 8415 section 21.16), and one class of its devices.
@@ -100,22 +91,13 @@ pub(super) struct Messages {
     pub(super) renew: Template,
     pub(super) rebind: Template,
     pub(super) release: Template,
-    pub(super) solicit_interval: Nanos,
-    pub(super) request_interval: Nanos,
+    pub(super) intervals: Intervals,
 }
 
-impl Messages {
-    /// Reads the init JSON of a client.
+impl FromInit for Messages {
     fn parse(init: &Value) -> Result<Messages, RpcError> {
         let params = Params::object(init, "dhcpv6.DhcpInit")?;
-        let seconds = |name, default| {
-            let given: u32 = params.number_or(name, 0)?;
-            let chosen = if given == 0 { default } else { given };
-            Ok::<Nanos, RpcError>(u64::from(chosen) * SECOND)
-        };
-        let none = Value::Null;
-        let options = params.get("options").unwrap_or(&none);
-        let options = Params::object(options, "dhcpv6.DhcpOptionsT")?;
+        let options = params.options("dhcpv6.DhcpOptionsT")?;
         let without_request = options.bool_or("rm_or", false)?;
         let without_class = options.bool_or("rm_vc", false)?;
         let message = |message_type, name| {
@@ -135,8 +117,7 @@ impl Messages {
             renew: message(Dhcpv6MessageType::RENEW, "ren")?,
             rebind: message(Dhcpv6MessageType::REBIND, "reb")?,
             release: message(Dhcpv6MessageType::RELEASE, "rel")?,
-            solicit_interval: seconds("timerd", SOLICIT_INTERVAL_S)?,
-            request_interval: seconds("timero", REQUEST_INTERVAL_S)?,
+            intervals: Intervals::parse(params)?,
         })
     }
 }
@@ -242,22 +223,5 @@ impl Builder {
         }
         template.options = options.into();
         template
-    }
-}
-
-/// Messages of the clients that came last, by their init JSON.
-#[derive(Debug, Default)]
-pub(super) struct Recent(Vec<(Value, Arc<Messages>)>);
-
-impl Recent {
-    /// The messages of an init JSON.
-    pub(super) fn messages(&mut self, init: &Value) -> Result<Arc<Messages>, RpcError> {
-        if let Some((_, messages)) = self.0.iter().find(|(of, _)| of == init) {
-            return Ok(Arc::clone(messages));
-        }
-        let messages = Arc::new(Messages::parse(init)?);
-        self.0.truncate(RECENT_MAX - 1);
-        self.0.insert(0, (init.clone(), Arc::clone(&messages)));
-        Ok(messages)
     }
 }

@@ -20,12 +20,13 @@ use allosaur_packet::application::dhcpv6::{
 use allosaur_packet::network::ipv6::Ipv6View;
 use serde_json::Value;
 
-use self::messages::{Messages, Numbers, Recent, Template, duid};
+use self::messages::{Messages, Numbers, Template, duid};
 use crate::client::{ClientId, ClientMap};
 use crate::counters;
 use crate::frame::{Frame, FrameKind};
 use crate::params::RpcError;
 use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugins::lease::{INFINITE_S, Recent, retry_delay};
 use crate::timers::TimerId;
 use crate::udp::Macs;
 
@@ -42,17 +43,11 @@ const REQUEST_RETRIES: u8 = 10;
 /// The longest name of a server (RFC 8415 section 11.1), its type included.
 const DUID_BYTES_MAX: usize = 130;
 const HOP_LIMIT: u8 = 1;
-/// Who renews or rebinds waits for half of what is left, at least and at most this long: the reference
-/// sends each of them once, RFC 8415 more often than is good for a million clients.
-const RENEW_INTERVAL_MIN: Nanos = 60 * SECOND;
-const RENEW_INTERVAL_MAX: Nanos = 3600 * SECOND;
 /// T1 and T2 when the server leaves them to the client.
 const RENEW_S: u32 = 1800;
 const REBIND_S: u32 = 3600;
 /// T2 when it is before T1: so long after it.
 const REBIND_AFTER_RENEW_S: u32 = 60;
-/// A lease that never ends.
-const INFINITE_S: u32 = u32::MAX;
 
 crate::counters! {
     /// Counters of a client.
@@ -126,7 +121,7 @@ struct Dhcpv6Client {
 #[derive(Debug, Default)]
 struct Dhcpv6 {
     clients: ClientMap<Dhcpv6Client>,
-    recent: Recent,
+    recent: Recent<Messages>,
     /// The server that answered last: mostly it is that of all clients.
     last_server: Option<Arc<[u8]>>,
 }
@@ -446,7 +441,7 @@ impl Dhcpv6Client {
         if must_wait {
             // The server refused what it offered: it would do so again at once.
             self.retries = REQUEST_RETRIES;
-            self.set_timer(context, id, self.messages.solicit_interval);
+            self.set_timer(context, id, self.messages.intervals.first);
         } else {
             self.begin(context, id);
         }
@@ -464,35 +459,29 @@ impl Dhcpv6Client {
         self.counters.tx_solicit += 1;
         let messages = Arc::clone(&self.messages);
         self.send(context, id, &messages.solicit);
-        self.set_timer(context, id, messages.solicit_interval);
+        self.set_timer(context, id, messages.intervals.first);
     }
 
     fn request(&mut self, context: &mut Context<'_>, id: ClientId) {
         self.counters.tx_request += 1;
         let messages = Arc::clone(&self.messages);
         self.send(context, id, &messages.request);
-        self.set_timer(context, id, messages.request_interval);
+        self.set_timer(context, id, messages.intervals.request);
     }
 
     fn renew(&mut self, context: &mut Context<'_>, id: ClientId) {
         self.counters.tx_request += 1;
         let messages = Arc::clone(&self.messages);
         self.send(context, id, &messages.renew);
-        self.set_retry(context, id, self.rebinds.min(self.expires));
+        let end = self.rebinds.min(self.expires);
+        self.set_timer(context, id, retry_delay(context.now, end));
     }
 
     fn rebind(&mut self, context: &mut Context<'_>, id: ClientId) {
         self.counters.tx_request += 1;
         let messages = Arc::clone(&self.messages);
         self.send(context, id, &messages.rebind);
-        self.set_retry(context, id, self.expires);
-    }
-
-    /// Waits for half of the time until `end`, but not past it.
-    fn set_retry(&mut self, context: &mut Context<'_>, id: ClientId, end: Nanos) {
-        let left = end.saturating_sub(context.now);
-        let wait = (left / 2).clamp(RENEW_INTERVAL_MIN, RENEW_INTERVAL_MAX);
-        self.set_timer(context, id, wait.min(left));
+        self.set_timer(context, id, retry_delay(context.now, self.expires));
     }
 
     fn send(&self, context: &mut Context<'_>, id: ClientId, template: &Template) {

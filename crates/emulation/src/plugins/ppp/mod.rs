@@ -173,10 +173,7 @@ fn credentials(init: &Value) -> Result<Credentials, PluginError> {
         }
         Ok(text.into())
     };
-    let interval = match init.number_or("timeout", 0)? {
-        0 => INTERVAL_S,
-        seconds => seconds,
-    };
+    let interval = init.nonzero_or("timeout", INTERVAL_S)?;
     Ok(Credentials {
         user: text("user")?,
         password: text("password")?,
