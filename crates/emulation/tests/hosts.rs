@@ -1,11 +1,12 @@
 //! IPv6 and IGMP of clients on a link where anything may happen: routers that come and go, floods,
 //! frames of any bytes. Nothing panics, and no table grows beyond its end.
 
-mod peer;
+mod peers;
 
 use allosaur_emulation::neighbor_cache::LEARNED_MAX;
 use allosaur_emulation::{Emulation, Settings};
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use peers::router;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -99,7 +100,7 @@ impl Link {
     fn announce_router(&mut self) {
         let asked = self.sent.iter().find_map(|frame| {
             let is_solicitation = frame.len() == 62 && frame[54] == 133;
-            is_solicitation.then(|| peer::answer(frame)).flatten()
+            is_solicitation.then(|| router::answer(frame)).flatten()
         });
         let frame = asked.expect("the clients asked for routers");
         self.receive(&frame);
@@ -129,7 +130,7 @@ fn a_router_is_kept_only_when_it_is_valid() {
         link.announce_router();
         let frames = &link.sent;
         let solicitation = frames.iter().find(|frame| frame[54] == 133);
-        peer::answer(solicitation.expect("it asked")).expect("an announcement")
+        router::answer(solicitation.expect("it asked")).expect("an announcement")
     };
     let before = link.router();
     assert_eq!(
@@ -161,7 +162,7 @@ fn a_flood_of_routers_changes_one_entry_and_costs_no_frame() {
     link.announce_router();
     let frame = {
         let solicitation = link.sent.iter().find(|frame| frame[54] == 133);
-        peer::answer(solicitation.expect("it asked")).expect("an announcement")
+        router::answer(solicitation.expect("it asked")).expect("an announcement")
     };
     link.sent.clear();
     let neighbors = link.counter("ipv6nd", "tblActive");
@@ -182,7 +183,7 @@ fn a_flood_of_routers_changes_one_entry_and_costs_no_frame() {
 #[test]
 fn learned_neighbors_have_an_end_and_are_forgotten() {
     let mut link = Link::new(1);
-    let one = peer::advertisements(1).next().expect("one");
+    let one = router::advertisements(1).next().expect("one");
     for number in 0..LEARNED_MAX as u32 + 100 {
         let mut frame = one.clone();
         // The target, and with it the checksum.
@@ -214,7 +215,7 @@ fn a_gateway_is_asked_for_known_and_lost() {
     assert_eq!(state(&mut link), 17);
     let is_question = |frame: &&Vec<u8>| frame.len() == 86 && frame[54] == 135;
     let question = link.sent.iter().find(is_question).expect("a question");
-    let answer = peer::answer(question).expect("an answer");
+    let answer = router::answer(question).expect("an answer");
     link.receive(&answer);
     assert_eq!(state(&mut link), 18);
     // Nobody hears of it for ten minutes: it is asked for three times, and then given up.

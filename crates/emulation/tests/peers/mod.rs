@@ -7,6 +7,7 @@ pub(crate) mod concentrator;
 pub(crate) mod echo;
 pub(crate) mod leases;
 pub(crate) mod network;
+pub(crate) mod router;
 
 use allosaur_emulation::Emulation;
 use allosaur_engine::time::Nanos;

@@ -1,4 +1,4 @@
-//! The network of the recorded conversations: a router that has every address that it is asked for.
+//! A router that has every address that it is asked for.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
