@@ -4,6 +4,8 @@
     clients   clients with ARP, ICMP, IPv6 and DHCP each: added a second by requests, memory of each,
               and the share of a core that all of them need while nobody asks them anything
     answers   ARP and echo requests of a stream to all clients, and how many are answered
+    python    clients of a profile, made and added with the Python client: clients a second of its own
+              processor time, given as addresses with default plugins, and as lists with plugins of their own
     leases    clients that take leases from a DHCP server on the other port, which the same thread
               emulates: leases a second while they are added
 
@@ -25,7 +27,20 @@ from pathlib import Path
 from typing import Any
 
 import zmq
-from allosaur import STLVM, STLPktBuilder, STLStream, STLTXCont
+from allosaur import (
+    STLVM,
+    EMUClient,
+    EMUClientObj,
+    EMUNamespaceKey,
+    EMUNamespaceObj,
+    EMUProfile,
+    Ipv4,
+    Ipv6,
+    Mac,
+    STLPktBuilder,
+    STLStream,
+    STLTXCont,
+)
 from allosaur.server import LocalServer, find_binary
 from common import Result, cpu_seconds, machine, progress, wide_console
 from rich.console import Console
@@ -42,6 +57,7 @@ PEER_MAC = "02:00:ff:00:00:01"
 RECEIVE_THREAD = "receive"
 GOALS = {
     "clients added a second": 150_000,
+    "clients of a profile added a second": 100_000,
     "memory a client, bytes": 1024,
     "ARP answers a second": 5_000_000,
     "echo answers a second": 5_000_000,
@@ -60,6 +76,7 @@ def main() -> int:
     sections: dict[str, Callable[[argparse.Namespace], Any]] = {
         "crate": crate,
         "clients": clients,
+        "python": python,
         "answers": answers,
         "leases": leases,
     }
@@ -79,9 +96,8 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="10,000 clients and short runs")
-    parser.add_argument(
-        "--only", nargs="+", choices=["crate", "clients", "answers", "leases"], help="sections to run"
-    )
+    sections = ["crate", "clients", "python", "answers", "leases"]
+    parser.add_argument("--only", nargs="+", choices=sections, help="sections to run")
     parser.add_argument("--clients", type=int, nargs="+", help="how many clients [100000 1000000]")
     parser.add_argument("--json", type=Path, help="file for the numbers [bench/results/emulation-TIME.json]")
     parser.add_argument("--server", type=Path, default=find_binary(), help="the server's binary")
@@ -130,6 +146,54 @@ def _added(options: argparse.Namespace, count: int) -> Result:
         result["idle_share"] = (cpu_seconds(server.pid) - before) / seconds
         result["counters"] = door.call("ctx_cnt", mask=["txq", "veth"])
         return result
+
+
+def python(options: argparse.Namespace) -> list[Result]:
+    """Profiles that are made and loaded with the Python client."""
+    count = options.clients[0]
+    results = []
+    with (
+        LocalServer(binary=options.server, emu=True) as server,
+        EMUClient(server=server.host, sync_port=server.emu_port or 0, sync_timeout=60) as client,
+    ):
+        for what, make in (("addresses", _as_addresses), ("lists", _as_lists)):
+            progress(f"{count:,} clients of a profile, as {what}")
+            ran = Ran(server)
+            began_s = time.process_time()
+            profile = make(count)
+            made_s = time.process_time()
+            client.load_profile(profile)
+            ended_s = time.process_time()
+            results.append(
+                {
+                    "clients": count,
+                    "what": what,
+                    "added": {**ran.rates(count), "of_client": count / (ended_s - began_s)},
+                    "making_s": made_s - began_s,
+                    "sending_s": ended_s - made_s,
+                }
+            )
+            client.remove_profile()
+    return results
+
+
+def _as_addresses(count: int) -> EMUProfile:
+    mac, ipv4, ipv6 = Mac("02:00:00:00:00:00"), Ipv4("16.0.0.1"), Ipv6("2001:db8::1")
+    gateway = Ipv4("16.255.0.1")
+    plugs: dict[str, Any] = {name: {} for name in PLUGINS}
+    hosts = [EMUClientObj(mac[i], ipv4=ipv4[i], ipv4_dg=gateway, ipv6=ipv6[i]) for i in range(count)]
+    return EMUProfile(EMUNamespaceObj(EMUNamespaceKey(0), hosts, plugs=plugs, def_c_plugs=plugs))
+
+
+def _as_lists(count: int) -> EMUProfile:
+    mac, ipv4, ipv6 = Mac("02:00:00:00:00:00"), Ipv4("16.0.0.1"), Ipv6("2001:db8::1")
+    gateway = Ipv4("16.255.0.1")
+    hosts = []
+    for i in range(count):
+        addresses = {"ipv4": ipv4[i].V(), "ipv4_dg": gateway.V(), "ipv6": ipv6[i].V()}
+        own: dict[str, Any] = {name: {} for name in PLUGINS}
+        hosts.append(EMUClientObj(mac[i].V(), **addresses, plugs=own))
+    return EMUProfile(EMUNamespaceObj(EMUNamespaceKey(0), hosts))
 
 
 def answers(options: argparse.Namespace) -> list[Result]:
@@ -314,6 +378,11 @@ def _rows(table: Table, name: str, found: list[Result]) -> None:
             _rate(table, f"{many}: added a second", "clients added a second", result["added"])
             _plain(table, f"{many}: memory each, bytes", "memory a client, bytes", result["memory_bytes"])
             _plain(table, f"{many}: idle share of a core", "idle share of a core", result["idle_share"])
+        elif name == "python":
+            what = "clients of a profile added a second"
+            added = result["added"]
+            row = f"{many} as {result['what']}: {what}, per second of the Python client"
+            table.add_row(row, _text(added["by_clock"]), _text(added["of_client"]), _goal(what))
         elif name == "answers":
             what = f"{result['what']} answers a second"
             _rate(table, f"{many}: {what}", what, result["best"])

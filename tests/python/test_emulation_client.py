@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import enum
+import gc
 import json
+import pickle
 import random
 from pathlib import Path
 from typing import Any
@@ -82,6 +85,15 @@ class Server:
         if number in self.refused:
             return {"id": request["id"], "error": {"code": -32600, "message": self.refused[number]}}
         return {"id": request["id"], "result": self.results.get(request["method"], True)}
+
+
+OTHER_VALUES = [1, 1.0, True, {"a": 1}, {"a": True}, {"a": 1.0}, {"b": [1, "é"]}, {"b": (1, "é")}, None, {}]
+
+
+class Level(enum.IntEnum):
+    """A number that is no plain one."""
+
+    HIGH = 3
 
 
 @pytest.fixture
@@ -274,3 +286,45 @@ def test_names_of_trex() -> None:
     from trex.emu.trex_emu_profile import EMUProfile as ProfileOfTheirs
 
     assert (Theirs, MacOfTheirs, ProfileOfTheirs) == (EMUClient, Mac, EMUProfile)
+
+
+def test_the_text_of_many_clients_is_what_they_are(server: Server, client: EMUClient) -> None:
+    """Clients with any keys in any order, and values that are equal but not alike."""
+    seed = random.randrange(1 << 32)
+    rng = random.Random(seed)
+    made = []
+    for number in range(700):
+        fields: dict[str, Any] = {
+            "ipv4": bytes(rng.choices((0, 9, 10, 99, 100, 255), k=4)),
+            "ipv6": list(rng.randbytes(16)),
+            "ipv4_force_mac": Mac("02:00:00:00:00:00")[number],
+            "plugs": {"arp": rng.choice([*OTHER_VALUES, Level.HIGH])},
+            "ipv4_mtu": rng.choice([1500, True, Level.HIGH]),
+        }
+        names = rng.sample(list(fields), rng.randint(0, len(fields)))
+        made.append(EMUClientObj(Mac("00:00:00:70:00:01")[number], **{name: fields[name] for name in names}))
+    client.add_clients(KEY, made)
+    sent = [one for request in server.requests for one in request["params"]["clients"]]
+    wanted = [one.get_fields(to_bytes=True) for one in made]
+    assert json.dumps(sent, sort_keys=True) == json.dumps(wanted, sort_keys=True), f"seed {seed}"
+
+
+def test_what_a_client_is_given_is_read_back() -> None:
+    one = EMUClientObj("00:00:00:70:00:01", ipv4=[16, 0, 0, 1], ipv6="2001:db8::1", plugs={"arp": {}})
+    assert one.fields == {"mac": one.mac, "ipv4": one.ipv4, "ipv6": one.ipv6, "plugs": {"arp": {}}}
+    assert (one.mac, one.ipv4) == (Mac("00:00:00:70:00:01"), Ipv4("16.0.0.1"))
+    assert type(one.ipv6) is Ipv6
+    assert not hasattr(one, "ipv4_dg")
+    assert pickle.loads(pickle.dumps(one)).fields == one.fields
+
+
+def test_the_collector_is_on_again_after_a_profile(tmp_path: Path) -> None:
+    for text in (PROFILE, PROFILE.replace("args = ", "args = nothing.")):
+        path = tmp_path / "profile.py"
+        path.write_text(text, encoding="utf-8")
+        if text is PROFILE:
+            EMUProfile.load(path)
+        else:
+            with pytest.raises(STLProfileError, match="nothing"):
+                EMUProfile.load(path)
+        assert gc.isenabled()

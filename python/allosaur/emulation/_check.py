@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from .._errors import STLArgumentError, STLTypeError
@@ -48,12 +48,12 @@ def rate(max_rate: int | None) -> None:
         raise STLArgumentError("max_rate", max_rate, "clients a second above zero, or leave it out")
 
 
-def unique(name: str, addresses: Sequence[Any]) -> None:
-    """Refuse an address that is there twice."""
+def unique(name: str, addresses: Sequence[bytes], shown: Callable[[bytes], object]) -> None:
+    """Refuse an address that is there twice; `shown` makes of its bytes what the error says."""
     if len(set(addresses)) == len(addresses):
         return
-    seen: set[Any] = set()
+    seen: set[bytes] = set()
     for address in addresses:
         if address in seen:
-            raise STLArgumentError(name, str(address), "another MAC: two of these clients have it")
+            raise STLArgumentError(name, str(shown(address)), "another MAC: two of these clients have it")
         seen.add(address)

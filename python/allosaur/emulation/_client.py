@@ -23,6 +23,7 @@ from ._counters import DataCounter
 from ._plugin import EMUPluginBase
 from ._profile import EMUClientKey, EMUClientObj, EMUNamespaceKey, EMUNamespaceObj, EMUProfile, Plugs
 from ._requests import METHOD_NOT_FOUND, Requests, is_interrupted
+from ._values import Mac
 from .plugins import PLUGINS
 from .plugins.appsim import APPSIMPlugin
 from .plugins.arp import ARPPlugin
@@ -229,7 +230,7 @@ class EMUClient:
         _check.kind("ns_key", ns_key, EMUNamespaceKey)
         _check.rate(max_rate)
         added = _check.several("clients", clients, EMUClientObj)
-        _check.unique("clients", [client.fields["mac"] for client in added])
+        _check.unique("clients", [client._given["mac"] for client in added], Mac)
 
         def chunk(begin: int, end: int) -> bytes:
             return _bulk.members(added[begin:end])

@@ -38,7 +38,8 @@ ADDRESSES: dict[str, type[EMUType]] = {
 
 
 def _plugs(value: object) -> object:
-    _check.optional("plugs", value, dict)
+    if type(value) is not dict:
+        _check.optional("plugs", value, dict)
     return value
 
 
@@ -136,41 +137,49 @@ class EMUClientObj:
     lists of bytes, text, or `Mac`, `Ipv4` and `Ipv6`. Each is an attribute of the same name.
     """
 
-    __slots__ = ("fields",)
+    __slots__ = ("_given",)
 
     def __init__(self, mac: object, **kwargs: Any) -> None:
-        own = mac if type(mac) is Mac else Mac(mac)
-        if own._bytes[0] & _GROUP_BIT:
-            single = Mac([own._bytes[0] & ~_GROUP_BIT, *own._bytes[1:]])
-            raise STLArgumentError(
-                "mac", own.S(), f"one of a single host, such as '{single}': it is a group's"
-            )
-        fields: dict[str, Any] = {"mac": own}
+        own = mac._bytes if type(mac) is Mac else Mac.read(mac)
+        if own[0] & _GROUP_BIT:
+            raise _of_group(own)
+        # Clients come by the hundred thousand: addresses are kept as bytes, which the collector of garbage
+        # never looks at.
+        given: dict[str, Any] = {"mac": own}
         name = ""
         try:
             for name, value in kwargs.items():
                 kind = _KINDS[name]
-                fields[name] = value if type(value) is kind else kind(value)
+                if type(value) is kind:
+                    given[name] = value._bytes
+                elif name in ADDRESSES:
+                    given[name] = ADDRESSES[name].read(value)
+                else:
+                    given[name] = kind(value)
         except KeyError:
             raise _unknown_key(name) from None
         except STLError as error:
-            raise STLError(f"client {fields['mac']}: {name}: {error}") from None
-        self.fields = fields
+            raise STLError(f"client {Mac(own)}: {name}: {error}") from None
+        self._given = given
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All that the client has, addresses as `Mac`, `Ipv4` and `Ipv6`."""
+        return {
+            name: ADDRESSES[name](value) if name in ADDRESSES else value
+            for name, value in self._given.items()
+        }
 
     @property
     def plugs(self) -> Plugs | None:
         """The plugins with their settings, or None for the default ones of the namespace."""
-        return self.fields.get("plugs")
+        return self._given.get("plugs")
 
     def get_fields(self, to_bytes: bool = False) -> dict[str, Any]:
         """All that the client has, addresses as text, or as bytes for the server."""
-        if to_bytes:
-            return {
-                name: list(value._bytes) if isinstance(value, EMUType) else value
-                for name, value in self.fields.items()
-            }
         return {
-            name: value.S() if isinstance(value, EMUType) else value for name, value in self.fields.items()
+            name: (value.V() if to_bytes else value.S()) if isinstance(value, EMUType) else value
+            for name, value in self.fields.items()
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -178,8 +187,9 @@ class EMUClientObj:
         return self.get_fields()
 
     def __getattr__(self, name: str) -> Any:
-        if name != "fields" and name in self.fields:
-            return self.fields[name]
+        if name in _KINDS and name in self._given:
+            value = self._given[name]
+            return ADDRESSES[name](value) if name in ADDRESSES else value
         raise AttributeError(f"this client has no {name}")
 
     def __repr__(self) -> str:
@@ -202,7 +212,8 @@ class EMUNamespaceObj:
         self.key = ns_key
         self.plugs: Plugs = {} if plugs is None else plugs
         self.def_c_plugs: Plugs = {} if def_c_plugs is None else def_c_plugs
-        self.c_map: dict[Mac, EMUClientObj] = {}
+        #: The clients by the bytes of their MAC addresses.
+        self.c_map: dict[bytes, EMUClientObj] = {}
         if clients is not None:
             self.add_clients(clients)
 
@@ -218,12 +229,17 @@ class EMUNamespaceObj:
 
     def add_clients(self, clients: EMUClientObj | Iterable[EMUClientObj]) -> None:
         """Add a client or several. Raises ``STLError`` for a MAC address that is there already."""
+        known, defaults = self.c_map, self.def_c_plugs
         for client in _each("clients", clients, EMUClientObj):
-            mac = client.fields["mac"]
-            if mac in self.c_map:
-                raise STLArgumentError("clients", mac.S(), f"another MAC: {self.key} has a client with it")
-            client.fields.update(_completed(client.plugs, self.def_c_plugs))
-            self.c_map[mac] = client
+            given = client._given
+            mac = given["mac"]
+            if mac in known:
+                raise STLArgumentError(
+                    "clients", client.mac.S(), f"another MAC: {self.key} has a client with it"
+                )
+            if "plugs" in given and defaults:
+                given.update(_completed(given["plugs"], defaults))
+            known[mac] = client
 
     def get_fields(self) -> dict[str, Any]:
         """What the server wants to know of the namespace."""
@@ -299,6 +315,13 @@ def _tags(name: str, given: int | list[int]) -> list[int]:
     if len(tags) > _TAGS_MAX:
         raise STLArgumentError(name, given, f"at most {_TAGS_MAX} of them, the outer first")
     return [_check.within(name, tag, 0, _TAG_MAX[name]) for tag in tags]
+
+
+def _of_group(mac: bytes) -> STLArgumentError:
+    single = Mac(bytes([mac[0] & ~_GROUP_BIT, *mac[1:]]))
+    return STLArgumentError(
+        "mac", str(Mac(mac)), f"one of a single host, such as '{single}': it is a group's"
+    )
 
 
 def _unknown_key(name: str) -> STLArgumentError:

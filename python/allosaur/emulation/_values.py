@@ -62,6 +62,16 @@ class EMUType:
         raise NotImplementedError
 
     @classmethod
+    def read(cls, val: object) -> bytes:
+        """The bytes of an address that is given in any way. Raises ``STLArgumentError``."""
+        if type(val) is list and len(val) == cls.BYTES_NUM:
+            try:
+                return bytes(val)
+            except (ValueError, TypeError):
+                raise cls._refusal(val) from None
+        return cls(val)._bytes
+
+    @classmethod
     def is_valid(cls, val: object) -> bool:
         """Whether this is a list of bytes of such an address."""
         if not isinstance(val, list) or len(val) != cls.BYTES_NUM:
@@ -97,9 +107,10 @@ class EMUType:
     def _of_text(self, val: str) -> bytes:
         raise NotImplementedError
 
-    def _refusal(self, val: object) -> STLArgumentError:
+    @classmethod
+    def _refusal(cls, val: object) -> STLArgumentError:
         return STLArgumentError(
-            self.NAME, val, f"text such as '{self.EXAMPLE}', or a list of {self.BYTES_NUM} bytes"
+            cls.NAME, val, f"text such as '{cls.EXAMPLE}', or a list of {cls.BYTES_NUM} bytes"
         )
 
 
