@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
 import subprocess
-import time
 import urllib.error
-import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -40,8 +36,6 @@ from prometheus_client.openmetrics import parser as openmetrics
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-GUIDE = ROOT / "docs" / "guide" / "metrics.md"
 PACKETS = 300
 CONNECTIONS = 30
 ODD_NAME = 'a "name" \\ with\nall, of={it}'
@@ -131,12 +125,20 @@ def server() -> Iterator[LocalServer]:
             streams.add_streams(stream(600), ports=[1])
             flows.reset(ports=[2, 3])
             flows.load_profile(web({80: "web", 81: None}))
-            flows.start()
+            flows.start(latency_pps=200)
             streams.start(ports=[0, 1])
             streams.wait_on_traffic(ports=[0, 1])
             flows.wait_on_traffic()
             wait_until(lambda: streams.get_stats()["total"]["ipackets"] >= 4 * PACKETS)
+            # Answers are under way for a while after the last request.
+            wait_until(lambda: all_came(flows.get_latency_stats()))
             yield running
+
+
+def all_came(latency: Mapping[int, Any]) -> bool:
+    """Whether each port of flows has received what the other sent."""
+    ends = [latency[port]["stats"] for port in (2, 3)]
+    return ends[0]["m_tx_pkt_ok"] == ends[1]["m_pkt_ok"] and ends[1]["m_tx_pkt_ok"] == ends[0]["m_pkt_ok"]
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
@@ -270,6 +272,37 @@ def test_latency(scrape: Scrape, rpc: Rpc) -> None:
     foreign = answer["g"] or {}
     for reason in ("old_flow", "bad_header"):
         assert scrape("allosaur_latency_foreign_packets_total", reason=reason) == foreign.get(reason, 0)
+
+
+def test_echo_streams(scrape: Scrape, rpc: Rpc) -> None:
+    measured = rpc.flows("get_latency_stats")["data"]
+    wrong = {
+        "no_stamp": "m_no_magic",
+        "foreign": "m_no_id",
+        "length": "m_length_error",
+        "network_checksum": "m_l3_cs_err",
+        "transport_checksum": "m_l4_cs_err",
+    }
+    for port in (2, 3):
+        about = {"port": port, "profile": "_"}
+        stats, times = measured[f"port-{port}"]["stats"], measured[f"port-{port}"]["hist"]
+        assert scrape("allosaur_echo_packets_total", **about, direction="tx") == stats["m_tx_pkt_ok"] > 0
+        assert scrape("allosaur_echo_packets_total", **about, direction="rx") == stats["m_pkt_ok"] > 0
+        assert scrape("allosaur_echo_missed_packets_total", **about) == stats["m_tx_pkt_err"]
+        for reason, field in wrong.items():
+            assert scrape("allosaur_echo_wrong_packets_total", **about, reason=reason) == stats[field]
+        assert scrape("allosaur_echo_dropped_packets", **about) == stats["dropped"]
+        assert scrape("allosaur_echo_jitter_seconds", **about) * 1e6 // 1 == stats["m_jitter"]
+        name = "allosaur_echo_latency_seconds"
+        assert scrape(f"{name}_count", **about) == times["cnt"] == stats["m_pkt_ok"]
+        assert scrape("allosaur_echo_latency_min_seconds", **about) * 1e6 // 1 == times["min_usec"]
+        assert scrape("allosaur_echo_latency_max_seconds", **about) * 1e6 // 1 == times["max_usec"]
+        below_10_usec = scrape(f"{name}_bucket", **about, le="1e-05")
+        assert below_10_usec == times["cnt"] - times["high_cnt"]
+        for bound in (2e-05, 1e-4, 1e-3, 1.0):
+            within = sum(one["val"] for one in times["histogram"] if one["key"] < bound * 1e6 - 0.5)
+            le = {2e-05: "2e-05", 1e-4: "0.0001", 1e-3: "0.001", 1.0: "1.0"}[bound]
+            assert scrape(f"{name}_bucket", **about, le=le) == below_10_usec + within
 
 
 def rows(rpc: Rpc) -> Mapping[str, Mapping[str, Any]]:
@@ -428,55 +461,12 @@ def test_promtool_finds_nothing_but_names_that_are_given(server: LocalServer) ->
     assert "allosaur_user_counter_A_total" in done.stderr, "it has read the text"
 
 
-PROMETHEUS = """
-scrape_configs:
-  - job_name: allosaur
-    scrape_interval: 200ms
-    scrape_timeout: 200ms
-    static_configs:
-      - targets: ["{target}"]
-"""
-
-
-@pytest.fixture
-def prometheus(server: LocalServer, tmp_path: Path) -> Iterator[Callable[[str], list[Any]]]:
-    """A Prometheus that scrapes the server, to be queried."""
-    binary = shutil.which("prometheus")
-    if binary is None:
-        pytest.skip("Prometheus is not installed (Debian: apt-get install prometheus)")
-    assert server.http_url is not None
-    config = tmp_path / "prometheus.yml"
-    config.write_text(PROMETHEUS.format(target=server.http_url.removeprefix("http://")))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    command = [binary, f"--config.file={config}", f"--storage.tsdb.path={tmp_path / 'data'}"]
-    command += [f"--web.listen-address={address}", "--log.level=warn"]
-
-    def query(text: str) -> list[Any]:
-        url = f"http://{address}/api/v1/query?{urllib.parse.urlencode({'query': text})}"
-        with urllib.request.urlopen(url, timeout=60) as response:
-            return json.load(response)["data"]["result"]  # type: ignore[no-any-return]
-
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield query
-        finally:
-            process.terminate()
-
-
-def test_prometheus_reads_the_same(scrape: Scrape, prometheus: Callable[[str], list[Any]]) -> None:
-    until = time.monotonic() + 60
-    while True:
-        try:
-            if [one["value"][1] for one in prometheus("up")] == ["1"]:
-                break
-        except OSError:
-            pass
-        assert time.monotonic() < until, "Prometheus does not scrape"
-        time.sleep(0.05)
+def test_prometheus_reads_the_same(
+    server: LocalServer, scrape: Scrape, prometheus: Callable[[LocalServer], Callable[[str], list[Any]]]
+) -> None:
+    query = prometheus(server)
     read = {}
-    for series in prometheus('{job="allosaur", __name__=~"allosaur_.*"}'):
+    for series in query('{job="allosaur", __name__=~"allosaur_.*"}'):
         labels = {name: value for name, value in series["metric"].items() if name not in ("instance", "job")}
         read[labels.pop("__name__"), frozenset(labels.items())] = float(series["value"][1])
     assert read.keys() == scrape.values.keys()
@@ -488,29 +478,8 @@ def still(values: Mapping[Any, float]) -> dict[Any, float]:
     return {key: value for key, value in values.items() if not re.search("uptime|thread_|foreign", key[0])}
 
 
-class Row(NamedTuple):
-    """A line of the guide's table."""
-
-    kind: str
-    labels: frozenset[str]
-    always: bool
-
-
-def table() -> dict[str, Row]:
-    """The metrics that the guide shows, by their names as they are queried."""
-    lines = re.findall(
-        r"^\| `(allosaur_\w+)` \| (\w+) \| ([^|]*) \| (?:[^|\\]|\\.)* \| ([^|]*) \|$", GUIDE.read_text(), re.M
-    )
-    rows = {
-        name: Row(kind, frozenset(re.findall(r"`(\w+)`", labels)), when.strip() == "always")
-        for name, kind, labels, when in lines
-    }
-    assert len(rows) == len(lines) > 100
-    return rows
-
-
-def test_the_guide_shows_all_that_is_there(scrape: Scrape) -> None:
-    shown = table()
+def test_the_guide_shows_all_that_is_there(scrape: Scrape, metric_rows: Mapping[str, Any]) -> None:
+    shown = metric_rows
     real = {}
     for family in scrape.families.values():
         suffix = {"counter": "_total", "info": "_info"}.get(family.type, "")
@@ -523,67 +492,3 @@ def test_the_guide_shows_all_that_is_there(scrape: Scrape) -> None:
     missing = shown.keys() - {name for name, (_, labels) in real.items() if labels}
     assert not [name for name in missing if shown[name].always]
     assert all(re.search("tcps_|udps_|app_latency", name) for name in missing), missing
-
-
-DASHBOARD = ROOT / "docs" / "grafana" / "allosaur.json"
-
-
-def queries(panels: list[Any]) -> Iterator[tuple[str, str]]:
-    """What the panels of a dashboard ask, by their titles."""
-    for panel in panels:
-        yield from ((panel["title"], target["expr"]) for target in panel.get("targets", []))
-        yield from queries(panel.get("panels", []))
-
-
-def test_the_dashboard_asks_for_what_there_is(scrape: Scrape) -> None:
-    board = json.loads(DASHBOARD.read_text())
-    panels = board["panels"]
-    numbers = [panel["id"] for panel in panels]
-    assert len(set(numbers)) == len(numbers) > 20
-    assert {panel["type"] for panel in panels} == {"row", "stat", "timeseries", "heatmap"}
-    places = [panel["gridPos"] for panel in panels]
-    cells = [
-        (x, y) for p in places for x in range(p["x"], p["x"] + p["w"]) for y in range(p["y"], p["y"] + p["h"])
-    ]
-    assert len(set(cells)) == len(cells), "panels lie over each other"
-    assert max(x for x, _ in cells) == 23
-    asked = list(queries(panels)) + [
-        (variable["name"], variable["query"]["query"])
-        for variable in board["templating"]["list"]
-        if variable["type"] == "query"
-    ]
-    shown = table()
-    there = {name for name, _ in scrape.values}
-    for title, query in asked:
-        names = re.findall(r"\ballosaur_\w+", query)
-        assert names, f"{title}: {query}"
-        for name in names:
-            family = re.sub("_(bucket|sum|count)$", "", name)
-            known = shown.get(name) or shown.get(family)
-            assert known is not None, f"{title}: there is no metric {name}"
-            assert name in there or not known.always, f"{title}: {name}"
-            assert_labels(title, query, name, known)
-
-
-def test_the_queries_of_dashboard_and_guide_are_right(tmp_path: Path) -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("promtool is not installed (Debian: apt-get install prometheus)")
-    asked = [query for _, query in queries(json.loads(DASHBOARD.read_text())["panels"])]
-    in_guide = re.findall(r"^\|[^|`]*\| `([^`]+)` \|$", GUIDE.read_text(), re.M)
-    assert len(in_guide) > 4
-    asked = [query.replace("$__rate_interval", "1m") for query in asked + in_guide]
-    rules = [{"record": f"query_{number}", "expr": query} for number, query in enumerate(asked)]
-    path = tmp_path / "rules.yml"
-    path.write_text(json.dumps({"groups": [{"name": "all", "rules": rules}]}))
-    done = subprocess.run(
-        [promtool, "check", "rules", path], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-
-
-def assert_labels(title: str, query: str, name: str, known: Row) -> None:
-    """A query selects by labels that its metrics have, or that Prometheus gives them."""
-    for selector in re.findall(rf"{name}\{{([^}}]*)\}}", query):
-        labels = set(re.findall(r"(\w+)=~?\"", selector))
-        assert labels <= known.labels | {"instance"}, f"{title}: {query}"

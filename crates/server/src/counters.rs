@@ -9,9 +9,11 @@ use allosaur_engine::stateful::FlowTableCounters;
 use allosaur_engine::stats::{DirectionCounters, SIZE_CLASSES, TransmitCounters};
 use allosaur_engine::time::Nanos;
 
+mod echo;
 mod flows;
 mod latency;
 
+pub use echo::{EchoBlock, EchoTraffic};
 pub use flows::RunBlock;
 use latency::LatencyCell;
 pub use latency::LatencyTerms;

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use allosaur_engine::capture::{CaptureSettings, Overflow};
-use allosaur_engine::echo::{EchoPort, EchoReadout, EchoRole, EchoTerms};
+use allosaur_engine::echo::{EchoCounters, EchoPort, EchoReadout, EchoRole, EchoTerms};
 use allosaur_engine::time::MICROSECOND;
 use allosaur_packet::MacAddress;
 use allosaur_port::kind::PortTx;
 use allosaur_port::memory::{self, LinkSettings};
 use allosaur_port::tap::TapSwitch;
 use allosaur_server::config::polling::Poll;
-use allosaur_server::counters::{Counters, Snapshot};
+use allosaur_server::counters::{Counters, EchoBlock, Snapshot};
 use allosaur_server::rx_taps::filter::Filter;
 use allosaur_server::rx_taps::{Answer, Request};
 use allosaur_server::threads::clock::Clock;
@@ -45,6 +45,13 @@ fn terms(run: u32, rate_pps: f64) -> EchoTerms {
     }
 }
 
+fn start(terms: EchoTerms, block: &Arc<EchoBlock>) -> Request {
+    Request::StartEcho {
+        terms,
+        block: Arc::clone(block),
+    }
+}
+
 fn readout(asking: &Asking) -> Vec<EchoReadout> {
     match asking.ask(Request::ReadEcho) {
         Some(Answer::Echo(ports)) => ports,
@@ -60,6 +67,21 @@ fn measured(asking: &Asking, packets: u64) -> [EchoReadout; 2] {
             return ports.try_into().expect("two ports");
         }
         thread::yield_now();
+    }
+}
+
+/// Who reads beside sees the same, as soon as the turn is over.
+fn read_beside(block: &EchoBlock, counted: &[EchoCounters; 2]) {
+    while !block
+        .ports()
+        .map(|port| port.counters)
+        .eq(counted.iter().cloned())
+    {
+        thread::yield_now();
+    }
+    for port in block.ports() {
+        assert_eq!(port.times.packets(), port.latency.packets);
+        assert_eq!(port.latency.packets, port.counters.received);
     }
 }
 
@@ -138,8 +160,9 @@ fn both_ports_measure_and_captures_see_all() {
         endpoint: None,
     };
     assert_eq!(asking.ask(capture), Some(Answer::Started { capture: 1 }));
+    let block = Arc::new(EchoBlock::new([0, 1]));
     assert_eq!(
-        asking.ask(Request::StartEcho(terms(1, 500.0))),
+        asking.ask(start(terms(1, 500.0), &block)),
         Some(Answer::Done)
     );
     measured(asking, 20);
@@ -165,13 +188,17 @@ fn both_ports_measure_and_captures_see_all() {
     // Each message once as it was sent, once as it arrived.
     assert_eq!(received(asking, 1), 4 * client.counters.sent);
 
+    let counted = [client.counters, server.counters];
+    read_beside(&block, &counted);
+
     // A new start forgets what was.
     assert_eq!(
-        asking.ask(Request::StartEcho(terms(2, 0.001))),
+        asking.ask(start(terms(2, 0.001), &Arc::new(EchoBlock::new([0, 1])))),
         Some(Answer::Done)
     );
     let [client, _] = measured(asking, 1);
     assert_eq!((client.counters.sent, client.counters.foreign), (1, 0));
+    assert!(block.ports().map(|port| port.counters).eq(counted));
 
     let snapshot = running.end();
     assert!(snapshot.ports[0].transmit.sent.packets >= 501);

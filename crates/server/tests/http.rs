@@ -107,6 +107,7 @@ fn catalog(problems: &[&str]) -> Catalog {
         ports: Vec::new(),
         groups: Vec::new(),
         runs: Vec::new(),
+        echo: None,
         problems: problems.iter().map(|text| (*text).to_owned()).collect(),
     }
 }

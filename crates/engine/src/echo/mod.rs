@@ -109,7 +109,9 @@ pub struct EchoReadout {
 /// What becomes of a frame that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EchoArrival {
-    /// It belongs to the echo streams.
+    /// It belongs to the echo streams, and took so long.
+    Measured(Nanos),
+    /// It belongs to the echo streams; there is no time to be had of it.
     Echo,
     /// It is somebody else's.
     Other,
@@ -145,6 +147,23 @@ struct Side {
     counters: EchoCounters,
     meter: Meter,
     slots: Box<[u64]>,
+}
+
+/// What was found out about a message.
+#[derive(Clone, Copy, Debug, Default)]
+struct Disposition {
+    /// It is right so far that a host would answer it.
+    is_right: bool,
+    /// How long it took, when it was measured.
+    latency: Option<Nanos>,
+}
+
+impl Disposition {
+    /// A message that is right, and nothing to be measured.
+    const RIGHT: Disposition = Disposition {
+        is_right: true,
+        latency: None,
+    };
 }
 
 impl Echoes {
@@ -210,15 +229,17 @@ impl Echoes {
         if echo.is_reply != side.asks() || !is_ours {
             return EchoArrival::Other;
         }
-        let is_right = side.take(self.run, now, stamp, condition);
-        let is_request = is_right && !echo.is_reply && echo.macs.1.is_unicast();
+        let found = side.take(self.run, now, stamp, condition);
+        let is_request = found.is_right && !echo.is_reply && echo.macs.1.is_unicast();
         if is_request && self.asked.len() < ANSWERS_MAX {
             let mut request = self.spare.pop().unwrap_or_default();
             request.clear();
             request.extend(frame);
             self.asked.push_back((port, request));
         }
-        EchoArrival::Echo
+        found
+            .latency
+            .map_or(EchoArrival::Echo, EchoArrival::Measured)
     }
 
     /// Hands all frames that are due at `now` to `send`, which says whether there was room.
@@ -253,6 +274,12 @@ impl Echoes {
         due.filter(|due| *due < self.until)
     }
 
+    /// What each port counted and measured, without the fine times: next to no work.
+    pub fn counted(&self) -> impl Iterator<Item = (PortIndex, &EchoCounters, &LatencyStats)> {
+        let sides = self.ports.iter().flatten();
+        sides.map(|side| (side.terms.port, &side.counters, side.meter.stats()))
+    }
+
     /// All that was measured.
     pub fn readout(&self) -> Vec<EchoReadout> {
         self.ports.iter().flatten().map(Side::readout).collect()
@@ -276,8 +303,14 @@ impl Side {
         matches!(self.terms.role, EchoRole::Asks { .. })
     }
 
-    /// Takes note of a message; whether it is right so far that a host would answer it.
-    fn take(&mut self, run: u32, now: Nanos, stamp: Option<Stamp>, condition: Condition) -> bool {
+    /// Takes note of a message.
+    fn take(
+        &mut self,
+        run: u32,
+        now: Nanos,
+        stamp: Option<Stamp>,
+        condition: Condition,
+    ) -> Disposition {
         let counters = &mut self.counters;
         match condition {
             Condition::Whole => {}
@@ -286,23 +319,26 @@ impl Side {
             Condition::TransportChecksum => counters.transport_checksum += 1,
         }
         if condition != Condition::Whole {
-            return false;
+            return Disposition::default();
         }
         let Some(stamp) = stamp else {
             counters.no_stamp += 1;
-            return true;
+            return Disposition::RIGHT;
         };
         // A real host returns what we sent ourselves.
         let is_returned = self.asks() && stamp.port == self.terms.port;
         if stamp.run != run || stamp.port != self.terms.partner && !is_returned {
             self.counters.foreign += 1;
-            return true;
+            return Disposition::RIGHT;
         }
         let latency_ns = now.saturating_sub(stamp.sent_ns);
         self.counters.received += 1;
         self.meter.record(now, stamp.sequence, latency_ns);
         self.slots[slot(latency_ns)] += 1;
-        true
+        Disposition {
+            latency: Some(latency_ns),
+            ..Disposition::RIGHT
+        }
     }
 
     /// Writes the answer to a request. A message of our own gets a new stamp; any other comes back

@@ -12,7 +12,7 @@ use super::server::mode_name;
 use super::server::status::seconds_since;
 use super::{BuildInfo, Control, LinkOwner, View};
 use crate::control::ports::port::{Port, State};
-use crate::counters::{GroupTraffic, RunBlock};
+use crate::counters::{EchoBlock, GroupTraffic, RunBlock};
 
 /// All that is counted, as it is at a time.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct Catalog {
     pub groups: Vec<CatalogGroup>,
     /// The profiles of flows that run, or have run.
     pub runs: Vec<CatalogRun>,
+    /// The echo streams that run, or ran last.
+    pub echo: Option<CatalogEcho>,
     /// What is not as it should be; control knows nothing of that.
     pub problems: Vec<String>,
 }
@@ -95,6 +97,15 @@ pub struct CatalogRun {
     pub offered_cps: f64,
 }
 
+/// Echo streams beside flows.
+#[derive(Clone, Debug)]
+pub struct CatalogEcho {
+    /// The profile that they were started with; empty when they were started by themselves.
+    pub profile: String,
+    /// What they measured.
+    pub block: Arc<EchoBlock>,
+}
+
 impl Control {
     /// What there is to be counted.
     pub fn catalog(&self, view: &View<'_>) -> Catalog {
@@ -108,6 +119,7 @@ impl Control {
                 .collect(),
             groups: self.groups.catalog(),
             runs: self.catalog_runs(view.now_ns),
+            echo: self.catalog_echo(),
             problems: Vec::new(),
         }
     }

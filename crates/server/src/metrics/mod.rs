@@ -4,9 +4,11 @@
 //! whoever writes the text: no data thread and no other client notices. A table of what there is
 //! ([`families`]) is the source of the text and of the guide.
 
+mod echo;
 mod encoder;
 mod family;
 mod flows;
+mod latency;
 mod ports;
 mod server;
 mod streams;
@@ -24,6 +26,7 @@ pub fn families() -> Vec<Family> {
         server::families(),
         ports::families(),
         streams::families(),
+        echo::families(),
         flows::families(),
     ];
     all.concat()
@@ -37,6 +40,7 @@ pub fn text(catalog: &Catalog, counters: &Counters, form: TextFormat) -> String 
     server::write(catalog, counters, &snapshot, &mut encoder);
     ports::write(catalog, &snapshot, &mut encoder);
     streams::write(catalog, counters, &mut encoder);
+    echo::write(catalog, &mut encoder);
     flows::write(catalog, &snapshot, &mut encoder);
     encoder.finish()
 }

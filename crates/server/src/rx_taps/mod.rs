@@ -19,6 +19,7 @@ mod service;
 mod socket;
 
 use std::fmt;
+use std::sync::Arc;
 
 use allosaur_emulation::params::RpcError;
 use allosaur_emulation::rpc::call::RpcCall;
@@ -31,6 +32,7 @@ use allosaur_engine::transmit::PortIndex;
 
 use serde_json::Value;
 
+use crate::counters::EchoBlock;
 use crate::rx_taps::filter::Filter;
 pub use list::RxTaps;
 pub use mac_filter::MacFilter;
@@ -119,7 +121,12 @@ pub enum Request {
     /// Part a port from its socket.
     CloseWire(PortIndex),
     /// Start echo streams, in place of those that there were, and of what they measured.
-    StartEcho(EchoTerms),
+    StartEcho {
+        /// Between which ports, and how often.
+        terms: EchoTerms,
+        /// Where what they measure is published.
+        block: Arc<EchoBlock>,
+    },
     /// Another rate for them, in requests a second of each port.
     SetEchoRate(f64),
     /// Ask no more.

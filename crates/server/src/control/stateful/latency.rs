@@ -1,6 +1,7 @@
 //! Echo streams beside flows: who may start them, between which addresses, and what is told of them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use allosaur_api::commands::stateful::latency::{ECHO_PPS_MAX, StartLatency, UpdateLatency};
 use allosaur_api::commands::stateful::runs::StartProfile;
@@ -14,9 +15,11 @@ use allosaur_packet::MacAddress;
 use serde_json::{Map, Value, json};
 
 use super::links::DUMMY;
+use crate::control::catalog::CatalogEcho;
 use crate::control::ports::port::Port;
 use crate::control::stateless::percentiles::{hundredths_of_usec, shares};
 use crate::control::{Control, Reply, View};
+use crate::counters::EchoBlock;
 use crate::rx_taps::{Answer, Request};
 
 /// The echo streams, as control knows them.
@@ -25,6 +28,8 @@ pub(super) struct EchoStreams {
     /// Counts the starts.
     epoch: u32,
     running: Option<Running>,
+    /// What the last ones measured, also when they are over.
+    measured: Option<CatalogEcho>,
 }
 
 #[derive(Debug)]
@@ -100,6 +105,11 @@ impl Control {
                 "the receive thread answered something else",
             )),
         })
+    }
+
+    /// What the last echo streams measured, for those who read it beside.
+    pub(in crate::control) fn catalog_echo(&self) -> Option<CatalogEcho> {
+        self.room.echo.measured.clone()
     }
 
     fn measured_latency(&self, ports: &[EchoReadout]) -> Value {
@@ -218,13 +228,19 @@ impl Control {
             duration,
             ports,
         };
+        let block = EchoBlock::new(terms.ports.iter().map(|port| port.port));
+        let block = Arc::new(block);
+        self.room.echo.measured = Some(CatalogEcho {
+            profile: profile.clone().unwrap_or_default(),
+            block: Arc::clone(&block),
+        });
         self.room.echo.epoch = epoch;
         self.room.echo.running = Some(Running {
             profile,
             session: self.room.owner.as_ref().map(|owner| owner.session),
             until: duration.map(|duration| view.now_ns.saturating_add(duration)),
         });
-        self.tell(Request::StartEcho(terms));
+        self.tell(Request::StartEcho { terms, block });
     }
 }
 

@@ -1,6 +1,7 @@
 //! Echo streams beside flows, by which latency is measured.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use allosaur_engine::capture::Origin;
 use allosaur_engine::echo::{EchoArrival, Echoes};
@@ -9,12 +10,17 @@ use allosaur_engine::transmit::PortIndex;
 
 use super::rx_tap::{RxTap, bit};
 use super::{Answer, Request};
+use crate::counters::EchoBlock;
 
 /// The echo streams of all ports.
 #[derive(Debug, Default)]
 pub(super) struct EchoStreams {
     /// The last ones, also when they are over: what they measured is still told.
     echoes: Option<Echoes>,
+    /// Where it is published.
+    block: Option<Arc<EchoBlock>>,
+    /// Something was counted that is not published yet.
+    has_news: bool,
     /// The ports that they are on, as bits.
     ports: u64,
     /// Their frames may arrive, or are to be sent.
@@ -33,16 +39,26 @@ impl EchoStreams {
         change(echoes);
         Answer::Done
     }
+
+    fn publish(&mut self) {
+        if let (Some(echoes), Some(block)) = (&self.echoes, &self.block) {
+            for (port, counters, latency) in echoes.counted() {
+                block.publish(port, counters, latency);
+            }
+        }
+        self.has_news = false;
+    }
 }
 
 impl RxTap for EchoStreams {
     fn handle_request(&mut self, request: Request, now: Nanos) -> ControlFlow<Answer, Request> {
         ControlFlow::Break(match request {
-            Request::StartEcho(terms) => {
+            Request::StartEcho { terms, block } => {
                 let echoes = Echoes::new(terms, now);
                 let ports = (0..u64::BITS as PortIndex).filter(|port| echoes.has(*port));
                 self.ports = ports.fold(0, |bits, port| bits | bit(port.into()));
                 self.echoes = Some(echoes);
+                self.block = Some(block);
                 self.is_active = true;
                 Answer::Done
             }
@@ -63,17 +79,27 @@ impl RxTap for EchoStreams {
     }
 
     fn handle_frame(&mut self, at: Nanos, port: PortIndex, _: Origin, frame: &[u8]) -> bool {
-        let echoes = self.echoes.as_mut().filter(|_| self.is_active);
-        let arrival = echoes.map(|echoes| echoes.handle_frame(at, port, frame));
-        arrival == Some(EchoArrival::Echo)
+        let Some(echoes) = self.echoes.as_mut().filter(|_| self.is_active) else {
+            return false;
+        };
+        let arrival = echoes.handle_frame(at, port, frame);
+        if let (EchoArrival::Measured(latency_ns), Some(block)) = (arrival, &self.block) {
+            block.count_latency(port, latency_ns);
+        }
+        let is_own = arrival != EchoArrival::Other;
+        self.has_news |= is_own;
+        is_own
     }
 
     fn poll_transmit(&mut self, now: Nanos, mut send: &mut dyn FnMut(PortIndex, &[u8]) -> bool) {
         let Some(echoes) = self.echoes.as_mut().filter(|_| self.is_active) else {
             return;
         };
-        echoes.poll_transmit(now, &mut send);
+        self.has_news |= echoes.poll_transmit(now, &mut send) > 0;
         self.is_active = echoes.is_alive(now);
+        if self.has_news {
+            self.publish();
+        }
     }
 
     fn poll_timeout(&self) -> Option<Nanos> {
