@@ -65,6 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur.streams", "allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"),
     },
     "allosaur.cli.top": {"allosaur", "allosaur.cli"},
+    "allosaur.cli.metrics": {"allosaur.cli"},
     "allosaur.cli.emulation": {"allosaur", "allosaur.packets", "allosaur.server", "allosaur.cli"},
     "allosaur.cli.console": {
         *("allosaur", "allosaur.api", "allosaur.emulation"),
@@ -74,7 +75,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur", "allosaur.packets", "allosaur.server", "allosaur.cli"),
         *("allosaur.cli.streams", "allosaur.cli.flows", "allosaur.cli.demo", "allosaur.cli.console"),
         *("allosaur.cli.plan", "allosaur.cli.doctor", "allosaur.cli.ndr", "allosaur.cli.top"),
-        "allosaur.cli.emulation",
+        *("allosaur.cli.emulation", "allosaur.cli.metrics"),
     },
     "allosaur.cli._main": {"allosaur.cli", "allosaur.cli.commands"},
     "allosaur.cli.trex": {

@@ -14,6 +14,7 @@ from allosaur.cli.commands._demo import Demo
 from allosaur.cli.commands._doctor import Doctor
 from allosaur.cli.commands._emu import Emu
 from allosaur.cli.commands._help import Help
+from allosaur.cli.commands._metrics import Metrics
 from allosaur.cli.commands._ndr import Ndr
 from allosaur.cli.commands._new import New
 from allosaur.cli.commands._ping import Ping
@@ -47,6 +48,7 @@ COMMANDS: tuple[Command, ...] = (
     Clear(),
     Status(),
     Top(),
+    Metrics(),
     Console(),
     Push(),
     Capture(),

@@ -1,0 +1,1 @@
+"""`allosaur metrics`: what a server's `/metrics` says, read and sent on."""
