@@ -15,7 +15,7 @@ from typing import Any
 import allosaur
 import pytest
 from allosaur import Event, PortProfileID, STLArgumentError, STLClient
-from allosaur.client._stats import StatsBook
+from allosaur.client._statistics import StatsBook
 from allosaur.rpc._events import EventType, describe
 from allosaur.streams._multiplier import core_masks, parse_duration, parse_multiplier
 from allosaur.testing import MockTransport

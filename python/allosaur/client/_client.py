@@ -114,7 +114,7 @@ class STLClient:
     def connect(self) -> None:
         """Connect to the server. Raises ``STLError``; the message says where it looked and what to do."""
         self.disconnect()
-        self._connection.open(self._session_kind)
+        self._connection.open(self._session_kind, self._statistics.begin)
 
     def disconnect(self, stop_traffic: bool = True, release_ports: bool = True) -> None:
         """Stop the traffic of the ports that are ours, release them, and disconnect.

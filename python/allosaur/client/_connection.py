@@ -63,13 +63,21 @@ class Connection:
         #: The events of the last session, once it has ended.
         self.last_log: list[Event] = []
 
-    def open(self, kind: type[Session]) -> None:
-        """Begin a session. Raises ``STLError``; the message says where it looked and what to do."""
+    def open(self, kind: type[Session], begin: Callable[[Session], None]) -> None:
+        """Begin a session, and do what else begins with it.
+
+        Raises ``STLError``; the message says where it looked and what to do.
+        """
         transport = self.new_transport()
         session = kind(transport, self.username, self.timeout_s, self.task_timeout_s)
         session.rpc.trace = self._trace
         self.say(logging.INFO, f"connecting to {transport.address}")
         session.open()
+        try:
+            begin(session)
+        except BaseException:
+            session.close()
+            raise
         self.live = session
 
     def close(self) -> None:

@@ -15,7 +15,6 @@ from ..rpc._rpc import Rpc
 from ..rpc._transport import Transport
 from ._places import DEFAULT_PROFILE, PortProfileID
 from ._port import Port, PortLoss
-from ._stats import StatsBook
 
 #: A signal that comes when a thread is about to wait wakes nobody: Ctrl-C is seen after this.
 _WAIT_MAX_S = 0.5
@@ -35,7 +34,6 @@ class Session:
         self.session_id = random.SystemRandom().randint(1, (1 << 32) - 1)
         self.rpc = Rpc(transport, timeout_s, task_timeout_s)
         self.log = EventLog()
-        self.stats = StatsBook()
         self.ports: dict[int, Port] = {}
         self.version: dict[str, Any] = {}
         self.system_info: dict[str, Any] = {}
@@ -139,7 +137,6 @@ class Session:
         for index in range(int(self.system_info["port_count"])):
             self.ports[index] = Port(index, facts.get(index, {"index": index}))
             self.refresh(self.ports[index])
-        self.stats.read(self.rpc, list(self.ports), self.group_ports)
 
     def _take_event(self, kind: int, data: dict[str, Any]) -> None:
         self.log.add(*describe(kind, data, self.session_id), origin="server")

@@ -1,12 +1,44 @@
-"""What a client reads of ports and packet groups: counters, rates, latency."""
+"""What a client reads of ports and packet groups: counters, rates, latency.
+
+The server's counters only grow; "cleared" is the difference to a reference.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..rpc._rpc import Call, Rpc
 from ._connection import Connection
-from ._pgid import active_pgids
+from ._pgid import PgidBook, active_pgids
 from ._places import Ports
+from ._session import Session
+
+_COUNTERS = ("opackets", "ipackets", "obytes", "ibytes", "oerrors", "ierrors")
+#: Counters that only our own server has: they appear when it sends them.
+_MORE_COUNTERS = ("missed_packets", "queue_full", "rx_lost_packets")
+_HISTOGRAMS = ("tx_by_size", "rx_by_size")
+_PREAMBLE_AND_GAP_BITS = 20 * 8
+
+_GLOBAL = (
+    *(
+        "active_flows",
+        "active_sockets",
+        "bw_per_core",
+        "cpu_util",
+        "cpu_util_raw",
+        "open_flows",
+        "platform_factor",
+    ),
+    *("rx_bps", "rx_core_pps", "rx_cpu_util", "rx_drop_bps", "rx_pps", "socket_util", "tx_expected_bps"),
+    *("tx_expected_cps", "tx_expected_pps", "tx_pps", "tx_bps", "tx_cps", "total_servers", "total_clients"),
+)
+#: Name in the dictionary, name in the protocol.
+_GLOBAL_COUNTERS = {
+    "total_alloc_error": "m_total_alloc_error",
+    "queue_full": "m_total_queue_full",
+    "missed_packets": "m_total_missed_packets",
+}
 
 
 class Statistics:
@@ -14,6 +46,12 @@ class Statistics:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._book = StatsBook()
+
+    def begin(self, session: Session) -> None:
+        """A session begins: read what there is, and count from the server's start."""
+        self._book = StatsBook()
+        self._book.read(session.rpc, list(session.ports), session.group_ports)
 
     def get_stats(self, ports: Ports = None, sync_now: bool = True) -> dict[Any, Any]:
         """Counters and rates: keys are port numbers, "total", "global", "flow_stats", "latency".
@@ -24,8 +62,8 @@ class Statistics:
         session = self._connection.session()
         chosen = self._connection.ports_of(ports, self._interesting_ports, owned=False)
         if sync_now:
-            session.stats.read(session.rpc, chosen, session.group_ports)
-        return session.stats.to_dict(
+            self._book.read(session.rpc, chosen, session.group_ports)
+        return self._book.to_dict(
             chosen, {port_id: self._connection.port(port_id).speed_bps for port_id in chosen}
         )
 
@@ -43,15 +81,15 @@ class Statistics:
         """
         session = self._connection.session()
         chosen = self._connection.ports_of(ports, self._interesting_ports, owned=False)
-        session.stats.read(session.rpc, chosen, session.group_ports)
-        session.stats.clear(chosen, clear_global)
-        session.stats.pgids.clear(clear_flow_stats, clear_latency_stats)
+        self._book.read(session.rpc, chosen, session.group_ports)
+        self._book.clear(chosen, clear_global)
+        self._book.pgids.clear(clear_flow_stats, clear_latency_stats)
 
     def clear_pgid_stats(self, clear_flow_stats: bool = True, clear_latency_stats: bool = True) -> None:
         """Count packet groups from here; ``clear_stats`` does it, too."""
         session = self._connection.session()
-        session.stats.pgids.read(session.rpc, list(session.ports))
-        session.stats.pgids.clear(clear_flow_stats, clear_latency_stats)
+        self._book.pgids.read(session.rpc, list(session.ports))
+        self._book.pgids.clear(clear_flow_stats, clear_latency_stats)
 
     def get_active_pgids(self) -> dict[str, list[int]]:
         """The packet groups of all streams on the server: ``flow_stats`` and ``latency``."""
@@ -64,9 +102,9 @@ class Statistics:
         Bytes are with FCS, rates in bits or packets a second, times in microseconds.
         """
         session = self._connection.session()
-        session.stats.pgids.read(session.rpc, list(session.ports), pgid_list or None)
-        book = session.stats.pgids
-        return {"flow_stats": book.flow_stats(), "latency": book.latency(), "ver_id": book.versions()}
+        self._book.pgids.read(session.rpc, list(session.ports), pgid_list or None)
+        groups = self._book.pgids
+        return {"flow_stats": groups.flow_stats(), "latency": groups.latency(), "ver_id": groups.versions()}
 
     def get_xstats(self, port_id: int) -> dict[str, int]:
         """The counters that the port's driver has, by its own names."""
@@ -83,3 +121,85 @@ class Statistics:
 
     def _interesting_ports(self) -> list[int]:
         return self._connection.acquired_ports() or self._connection.all_ports()
+
+
+class StatsBook:
+    """The last counters of the server and of each port, and the reference since ``clear``."""
+
+    def __init__(self) -> None:
+        #: The counters of packet groups.
+        self.pgids = PgidBook()
+        self._global: dict[str, Any] = {}
+        self._ports: dict[int, dict[str, Any]] = {}
+        self._global_reference: dict[str, Any] = {}
+        self._port_references: dict[int, dict[str, Any]] = {}
+
+    def read(self, rpc: Rpc, ports: Sequence[int], group_ports: Sequence[int]) -> None:
+        """Ask for the counters of the server, of these ports, and of the packet groups of ``group_ports``."""
+        # Our own server counts frames by size when asked to; another ignores that it is asked.
+        port_stats: list[Call] = [("get_port_stats", {"port_id": port, "by_size": True}) for port in ports]
+        replies = rpc.batch([("get_global_stats", {}), *port_stats])
+        self.update(ports, [reply.unwrap() for reply in replies])
+        if group_ports:
+            self.pgids.read(rpc, list(group_ports))
+
+    def update(self, ports: Sequence[int], results: Sequence[Any]) -> None:
+        """Take the counters of the server and of these ports, in order."""
+        self._global = results[0]
+        self._ports.update(zip(ports, results[1:], strict=True))
+
+    def clear(self, ports: Sequence[int], clear_global: bool) -> None:
+        """Count from here."""
+        self._port_references.update({port: self._ports[port] for port in ports})
+        if clear_global:
+            self._global_reference = self._global
+
+    def to_dict(self, ports: Sequence[int], speeds_bps: dict[int, float]) -> dict[Any, Any]:
+        """The dictionary of ``get_stats``; ``speeds_bps`` is the line rate of each port."""
+        stats: dict[Any, Any] = {"global": self._global_dict()}
+        for port in ports:
+            stats[port] = self._port_dict(port, speeds_bps.get(port, 0.0))
+        stats["total"] = _total([stats[port] for port in ports])
+        stats["flow_stats"] = self.pgids.flow_stats()
+        stats["latency"] = self.pgids.latency()
+        return stats
+
+    def _global_dict(self) -> dict[str, Any]:
+        values = {name: self._global.get(f"m_{name}", 0) for name in _GLOBAL}
+        for name, key in _GLOBAL_COUNTERS.items():
+            if key in self._global or name != "missed_packets":
+                values[name] = self._global.get(key, 0) - self._global_reference.get(key, 0)
+        return values
+
+    def _port_dict(self, port: int, speed_bps: float) -> dict[str, Any]:
+        now = self._ports.get(port, {})
+        reference = self._port_references.get(port, {})
+        values: dict[str, Any] = {name: now.get(name, 0) - reference.get(name, 0) for name in _COUNTERS}
+        for direction in ("tx", "rx"):
+            bps, pps = now.get(f"m_total_{direction}_bps", 0.0), now.get(f"m_total_{direction}_pps", 0.0)
+            l1_bps = bps + pps * _PREAMBLE_AND_GAP_BITS
+            values[f"{direction}_bps"] = bps
+            values[f"{direction}_pps"] = pps
+            values[f"{direction}_bps_L1"] = l1_bps
+            values[f"{direction}_util"] = 100.0 * l1_bps / speed_bps if speed_bps else 0.0
+        for name in _MORE_COUNTERS:
+            if name in now:
+                values[name] = now[name] - reference.get(name, 0)
+        for name in _HISTOGRAMS:
+            if name in now:
+                before = reference.get(name, {})
+                values[name] = {size: count - before.get(size, 0) for size, count in now[name].items()}
+        return values
+
+
+def _total(ports: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    total: dict[str, Any] = {}
+    for values in ports:
+        for name, value in values.items():
+            if isinstance(value, dict):
+                sums = total.setdefault(name, {})
+                for size, count in value.items():
+                    sums[size] = sums.get(size, 0) + count
+            else:
+                total[name] = total.get(name, 0) + value
+    return total
