@@ -6,6 +6,7 @@ import argparse
 from typing import Literal
 
 from allosaur.cli import _options, _shipped
+from allosaur.cli._errors import bad_input
 
 PROFILE_HELP = "a profile: a .py, .json, .yaml or .pcap file, or a name of `allosaur profiles`"
 _RATES = "a factor of the profile's rate (2); of streams also a rate of each port"
@@ -50,6 +51,39 @@ def server(parser: argparse.ArgumentParser, force: str | None) -> None:
     if force is not None:
         parser.add_argument("--force", action="store_true", help=force)
     json_output(parser)
+
+
+def server_or_local(parser: argparse.ArgumentParser, purpose: str, verb: str) -> None:
+    """Add what says where traffic runs: a server, or one of its own; `verb` is what `--force` does, too."""
+    where = parser.add_mutually_exclusive_group()
+    server_address(where)
+    where.add_argument(
+        "--local", action="store_true", help=f"start a server with in-memory ports for this {purpose} only"
+    )
+    pub_port(parser)
+    parser.add_argument(
+        "--local-ports",
+        metavar="SPEC,...",
+        help="with --local: its ports (default: as many `memory` as are needed)",
+    )
+    parser.add_argument(
+        "--cores",
+        type=_options.whole_number,
+        default=1,
+        metavar="N",
+        help="with --local: threads that send (default: 1)",
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help=f"take the ports over even if someone else has them, and {verb} even above the line rate",
+    )
+
+
+def check_local(options: argparse.Namespace) -> None:
+    """Refuse options of a server of one's own without it. Raises ``CommandError``."""
+    if (options.local_ports or options.cores != 1) and not options.local:
+        raise bad_input("--local-ports and --cores are for --local; a running server has its own")
 
 
 FORCE_SERVER = "take the server over even if someone else has it"
@@ -98,7 +132,7 @@ def duration_and_tunables(parser: argparse.ArgumentParser, default_duration: str
     tunables(parser)
 
 
-def tunables(parser: argparse.ArgumentParser) -> None:
+def tunables(parser: argparse._ActionsContainer) -> None:
     """Add `-t` of a profile."""
     parser.add_argument(
         "-t",

@@ -6,7 +6,6 @@ import argparse
 
 from allosaur.cli import _arguments, _options
 from allosaur.cli._command import Command
-from allosaur.cli._errors import bad_input
 
 
 class Ndr(Command):
@@ -30,8 +29,7 @@ class Ndr(Command):
 
     def run(self, options: argparse.Namespace) -> int:
         """Search, and say what was found."""
-        if (options.local_ports or options.cores != 1) and not options.local:
-            raise bad_input("--local-ports and --cores are for --local; a running server has its own")
+        _arguments.check_local(options)
         from allosaur.cli.ndr._command import run
 
         return run(options)
@@ -165,15 +163,7 @@ def _traffic(group: argparse._ArgumentGroup) -> None:
         metavar="SHARE",
         help="the part of a load that may not be sent in time; above it, that counts as lost (default: 0)",
     )
-    group.add_argument(
-        "-t",
-        "--tunable",
-        type=_options.tunables,
-        action="append",
-        default=[],
-        metavar="KEY=VALUE,...",
-        help="a value for the profile; may be given more than once",
-    )
+    _arguments.tunables(group)
     group.add_argument(
         "--port-counters",
         action="store_true",
@@ -214,29 +204,7 @@ def _rfc2544(group: argparse._ArgumentGroup) -> None:
 def _where(parser: argparse.ArgumentParser) -> None:
     """The server and its ports."""
     _arguments.ports(parser, "that send streams (default: 0), or pairs for flows (default: all free ones)")
-    where = parser.add_mutually_exclusive_group()
-    _arguments.server_address(where)
-    where.add_argument(
-        "--local", action="store_true", help="start a server with in-memory ports for this search only"
-    )
-    _arguments.pub_port(parser)
-    parser.add_argument(
-        "--local-ports",
-        metavar="SPEC,...",
-        help="with --local: its ports (default: as many `memory` as are needed)",
-    )
-    parser.add_argument(
-        "--cores",
-        type=_options.whole_number,
-        default=1,
-        metavar="N",
-        help="with --local: threads that send (default: 1)",
-    )
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="take the ports over even if someone else has them, and send even above the line rate",
-    )
+    _arguments.server_or_local(parser, "search", "send")
 
 
 def _results(group: argparse._ArgumentGroup) -> None:

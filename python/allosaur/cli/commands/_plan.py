@@ -26,15 +26,7 @@ class Plan(Command):
             help="what to reach: 100gbps, 40gbpsl1, 3mpps (of the direction that has more), or 200kcps (new "
             "flows)",
         )
-        parser.add_argument(
-            "-t",
-            "--tunable",
-            type=_options.tunables,
-            action="append",
-            default=[],
-            metavar="KEY=VALUE,...",
-            help="a value for the profile; may be given more than once",
-        )
+        _arguments.tunables(parser)
         _machine_arguments(parser)
         parser.add_argument(
             "--headroom",

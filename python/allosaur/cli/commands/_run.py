@@ -7,7 +7,6 @@ from pathlib import Path
 
 from allosaur.cli import _arguments, _options, _run_files
 from allosaur.cli._command import Command
-from allosaur.cli._errors import bad_input
 from allosaur.cli._profile_kind import is_stateful
 
 
@@ -31,29 +30,7 @@ class Run(Command):
             "(default: each stream has a packet group, known by the identification of IPv4 or the flow label "
             "of IPv6)",
         )
-        where = parser.add_mutually_exclusive_group()
-        _arguments.server_address(where)
-        where.add_argument(
-            "--local", action="store_true", help="start a server with in-memory ports for this run only"
-        )
-        _arguments.pub_port(parser)
-        parser.add_argument(
-            "--local-ports",
-            metavar="SPEC,...",
-            help="with --local: its ports (default: as many `memory` as are needed)",
-        )
-        parser.add_argument(
-            "--cores",
-            type=_options.whole_number,
-            default=1,
-            metavar="N",
-            help="with --local: threads that send (default: 1)",
-        )
-        parser.add_argument(
-            "--force",
-            action="store_true",
-            help="take the ports over even if someone else has them, and start even above the line rate",
-        )
+        _arguments.server_or_local(parser, "run", "start")
         parser.add_argument("--report", metavar="FILE", help="write an HTML report with plots")
         parser.add_argument("--out", metavar="FILE", help="write the result to FILE, as --json prints it")
         parser.add_argument("--junit", metavar="FILE", help="write JUnit XML: the verdict and each threshold")
@@ -72,8 +49,7 @@ class Run(Command):
 
     def run(self, options: argparse.Namespace) -> int:
         """Run a profile of streams or of flows."""
-        if (options.local_ports or options.cores != 1) and not options.local:
-            raise bad_input("--local-ports and --cores are for --local; a running server has its own")
+        _arguments.check_local(options)
         with _run_files.of_run(options) as files:
             options.files = files
             return self._run(options)
