@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use allosaur_port::memory::{self, LinkSettings, MemoryTx};
+use allosaur_port::memory::{self, LinkSettings, RingTx};
 use allosaur_port::{RxQueue, TxQueue};
 
 /// Frames between two flushes.
@@ -29,7 +29,7 @@ fn report(name: &str, len: usize, packets: u64) {
     println!("{len:>5} bytes  {name:<22}{rate_mpps:>8.1} Mpps");
 }
 
-fn repeat(tx: &mut MemoryTx, frame: &[u8]) -> u64 {
+fn repeat(tx: &mut impl TxQueue, frame: &[u8]) -> u64 {
     let frame = tx.register(frame).expect("a new queue has room");
     let start = Instant::now();
     let mut packets = 0;
@@ -48,14 +48,7 @@ fn repeat(tx: &mut MemoryTx, frame: &[u8]) -> u64 {
     packets
 }
 
-fn slot(tx: &mut MemoryTx, frame: &[u8]) -> u64 {
-    match tx {
-        MemoryTx::Ring(tx) => slot_of(tx, frame),
-        MemoryTx::Sink(tx) => slot_of(tx, frame),
-    }
-}
-
-fn slot_of(tx: &mut impl TxQueue, frame: &[u8]) -> u64 {
+fn slot(tx: &mut impl TxQueue, frame: &[u8]) -> u64 {
     let start = Instant::now();
     let mut packets = 0;
     let mut turn = 0;
@@ -97,7 +90,7 @@ fn one_thread(frame: &[u8]) -> u64 {
 }
 
 /// Sends while another thread receives and looks at the first bytes of each frame.
-fn two_threads(frame: &[u8], send: fn(&mut MemoryTx, &[u8]) -> u64) -> u64 {
+fn two_threads(frame: &[u8], send: fn(&mut RingTx, &[u8]) -> u64) -> u64 {
     let (mut a, b) = memory::pair(1, 1, &LinkSettings::default());
     let mut rx = b.rx;
     let done = AtomicBool::new(false);

@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_queue_has_room_for_any_frame() {
-        let queues = sink(1).tx.into_iter().map(PortTx::Memory);
+        let queues = sink(1).tx.into_iter().map(PortTx::Sink);
         let buffers = Buffers::of(&queues.collect::<Vec<_>>());
         assert_eq!(buffers.space(1 << 20), buffers.space(9238));
         assert!(buffers.space(9238).total >= 1);

@@ -1,6 +1,7 @@
 //! Ports of any kind, side by side.
 //!
-//! The queues are enums, so that a caller can branch once a burst and run its loop on the kind.
+//! The queues are enums, so that a caller can branch once a burst and run its loop on the kind
+//! ([`by_kind`](crate::by_kind)).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,14 +14,16 @@ use crate::af_xdp::{AfXdpPort, AfXdpRx, AfXdpTx};
 use crate::buffers::{Buffers, Gauge};
 use crate::description::{DpdkDevice, PortDescription};
 use crate::dpdk::{DpdkControl, DpdkPort, DpdkRx, DpdkTx};
-use crate::memory::{self, FRAME_BYTES_MAX, MemoryPort, MemoryRx, MemoryTx};
+use crate::memory::{self, FRAME_BYTES_MAX, LinkSettings, MemoryPort, MemoryRx, RingTx, SinkTx};
 use crate::{Capabilities, FrameId, Port, PortError, QueueCounts, RxQueue, TxQueue};
 
 /// A transmit queue of any kind of port.
 #[derive(Debug)]
 pub enum PortTx {
-    /// In memory.
-    Memory(MemoryTx),
+    /// In memory, with a peer.
+    Memory(RingTx),
+    /// In memory, without a peer.
+    Sink(SinkTx),
     /// On an interface.
     AfPacket(AfPacketTx),
     /// On a hardware queue of an interface.
@@ -91,8 +94,8 @@ pub fn open_each(
 ) -> Result<Vec<AnyPort>, PortError> {
     assert_eq!(descriptions.len(), queues.len(), "each port has its queues");
     let described = descriptions.iter().zip(queues);
-    let links = described.filter_map(|(port, queues)| Some((*port.link()?, queues.tx)));
-    let mut memory_ports = memory::ports_each(&links.collect::<Vec<_>>()).into_iter();
+    let links = described.filter_map(|(port, queues)| Some((*port.link()?, *queues)));
+    let mut memory_ports = memory_ports(&links.collect::<Vec<_>>()).into_iter();
     let pci = descriptions.iter().filter_map(PortDescription::device);
     let pci: Vec<String> = pci.filter_map(DpdkDevice::pci).collect();
     let mut ports = Vec::with_capacity(descriptions.len());
@@ -100,12 +103,10 @@ pub fn open_each(
         ports.push(match description {
             PortDescription::Memory(_) => {
                 let port = memory_ports.next().expect("there is one for each link");
-                in_memory(port, queues, memory_peer(descriptions, number))
+                let peer = memory_peer(descriptions, number);
+                AnyPort { peer, ..port }
             }
-            PortDescription::Dummy => {
-                // A memory port without a peer is a sink.
-                in_memory(memory::sink(queues.tx), queues, None)
-            }
+            PortDescription::Dummy => in_memory(memory::sink(queues.tx), queues),
             PortDescription::AfPacket(name) => on_interface(AfPacketPort::open(name, queues)?),
             PortDescription::AfXdp(name, settings) => {
                 on_hardware_queues(AfXdpPort::open(name, settings, queues)?)
@@ -116,15 +117,34 @@ pub fn open_each(
     Ok(ports)
 }
 
-fn in_memory(port: MemoryPort, queues: QueueCounts, peer: Option<usize>) -> AnyPort {
+/// Memory ports, the first joined with the second and so on, an odd last one a sink. The settings of
+/// each are those of the direction that leaves it.
+fn memory_ports(links: &[(LinkSettings, QueueCounts)]) -> Vec<AnyPort> {
+    let mut ports = Vec::with_capacity(links.len());
+    for two in links.chunks(2) {
+        match two {
+            [(leaving_a, queues_a), (leaving_b, queues_b)] => {
+                let (a, b) = memory::pair_with(queues_a.tx, queues_b.tx, leaving_a, leaving_b);
+                ports.extend([in_memory(a, *queues_a), in_memory(b, *queues_b)]);
+            }
+            rest => {
+                let sinks = rest.iter();
+                ports.extend(sinks.map(|(_, queues)| in_memory(memory::sink(queues.tx), *queues)));
+            }
+        }
+    }
+    ports
+}
+
+fn in_memory<Tx: TxQueue + Into<PortTx>>(port: MemoryPort<Tx>, queues: QueueCounts) -> AnyPort {
     let capabilities = port.capabilities();
     let (tx, rx) = (port.tx, port.rx.split(queues.rx));
     AnyPort {
-        tx: tx.into_iter().map(PortTx::Memory).collect(),
+        tx: tx.into_iter().map(Into::into).collect(),
         rx: rx.into_iter().map(PortRx::Memory).collect(),
         capabilities,
         mac: None,
-        peer,
+        peer: None,
         control: None,
         details: None,
     }
@@ -174,21 +194,30 @@ fn memory_peer(descriptions: &[PortDescription], number: usize) -> Option<usize>
     memory.get(place ^ 1).copied()
 }
 
+/// Does something with a [`PortTx`], by the type of its kind: what it does compiles once for each.
+#[macro_export]
+macro_rules! by_kind {
+    ($any:expr, $queue:ident => $does:expr) => {
+        match $any {
+            $crate::kind::PortTx::Memory($queue) => $does,
+            $crate::kind::PortTx::Sink($queue) => $does,
+            $crate::kind::PortTx::AfPacket($queue) => $does,
+            $crate::kind::PortTx::AfXdp($queue) => $does,
+            $crate::kind::PortTx::Dpdk($queue) => $does,
+        }
+    };
+}
+
 impl PortTx {
     /// How full it is, for others to look at.
     pub(crate) fn gauge(&self) -> Arc<dyn Gauge> {
-        match self {
-            PortTx::Memory(queue) => queue.gauge(),
-            PortTx::AfPacket(queue) => queue.gauge(),
-            PortTx::AfXdp(queue) => queue.gauge(),
-            PortTx::Dpdk(queue) => queue.gauge(),
-        }
+        by_kind!(self, queue => queue.gauge())
     }
 
     /// The longest frame, in bytes without FCS.
     pub fn frame_bytes_max(&self) -> usize {
         match self {
-            PortTx::Memory(_) => FRAME_BYTES_MAX,
+            PortTx::Memory(_) | PortTx::Sink(_) => FRAME_BYTES_MAX,
             PortTx::AfPacket(queue) => queue.frame_bytes_max(),
             PortTx::AfXdp(queue) => queue.frame_bytes_max(),
             PortTx::Dpdk(queue) => queue.frame_bytes_max(),
@@ -249,9 +278,15 @@ impl PortControl {
     }
 }
 
-impl From<MemoryTx> for PortTx {
-    fn from(queue: MemoryTx) -> PortTx {
+impl From<RingTx> for PortTx {
+    fn from(queue: RingTx) -> PortTx {
         PortTx::Memory(queue)
+    }
+}
+
+impl From<SinkTx> for PortTx {
+    fn from(queue: SinkTx) -> PortTx {
+        PortTx::Sink(queue)
     }
 }
 
@@ -263,76 +298,36 @@ impl From<MemoryRx> for PortRx {
 
 impl TxQueue for PortTx {
     fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]> {
-        match self {
-            PortTx::Memory(queue) => queue.slot(now_ns, len),
-            PortTx::AfPacket(queue) => queue.slot(now_ns, len),
-            PortTx::AfXdp(queue) => queue.slot(now_ns, len),
-            PortTx::Dpdk(queue) => queue.slot(now_ns, len),
-        }
+        by_kind!(self, queue => queue.slot(now_ns, len))
     }
 
     fn has_room(&mut self, now_ns: u64, len: usize) -> bool {
-        match self {
-            PortTx::Memory(queue) => queue.has_room(now_ns, len),
-            PortTx::AfPacket(queue) => queue.has_room(now_ns, len),
-            PortTx::AfXdp(queue) => queue.has_room(now_ns, len),
-            PortTx::Dpdk(queue) => queue.has_room(now_ns, len),
-        }
+        by_kind!(self, queue => queue.has_room(now_ns, len))
     }
 
     fn repeat(&mut self, now_ns: u64, frame: FrameId, count: u32) -> u32 {
-        match self {
-            PortTx::Memory(queue) => queue.repeat(now_ns, frame, count),
-            PortTx::AfPacket(queue) => queue.repeat(now_ns, frame, count),
-            PortTx::AfXdp(queue) => queue.repeat(now_ns, frame, count),
-            PortTx::Dpdk(queue) => queue.repeat(now_ns, frame, count),
-        }
+        by_kind!(self, queue => queue.repeat(now_ns, frame, count))
     }
 
     fn register(&mut self, frame: &[u8]) -> Option<FrameId> {
-        match self {
-            PortTx::Memory(queue) => queue.register(frame),
-            PortTx::AfPacket(queue) => queue.register(frame),
-            PortTx::AfXdp(queue) => queue.register(frame),
-            PortTx::Dpdk(queue) => queue.register(frame),
-        }
+        by_kind!(self, queue => queue.register(frame))
     }
 
     fn unregister(&mut self, frame: FrameId) {
-        match self {
-            PortTx::Memory(queue) => queue.unregister(frame),
-            PortTx::AfPacket(queue) => queue.unregister(frame),
-            PortTx::AfXdp(queue) => queue.unregister(frame),
-            PortTx::Dpdk(queue) => queue.unregister(frame),
-        }
+        by_kind!(self, queue => queue.unregister(frame))
     }
 
     fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>) {
-        match self {
-            PortTx::Memory(queue) => queue.copy_registered(frame, copy),
-            PortTx::AfPacket(queue) => queue.copy_registered(frame, copy),
-            PortTx::AfXdp(queue) => queue.copy_registered(frame, copy),
-            PortTx::Dpdk(queue) => queue.copy_registered(frame, copy),
-        }
+        by_kind!(self, queue => queue.copy_registered(frame, copy))
     }
 
     #[inline]
     fn flush(&mut self) {
-        match self {
-            PortTx::Memory(queue) => queue.flush(),
-            PortTx::AfPacket(queue) => queue.flush(),
-            PortTx::AfXdp(queue) => queue.flush(),
-            PortTx::Dpdk(queue) => queue.flush(),
-        }
+        by_kind!(self, queue => queue.flush())
     }
 
     fn has_unsent(&self) -> bool {
-        match self {
-            PortTx::Memory(queue) => queue.has_unsent(),
-            PortTx::AfPacket(queue) => queue.has_unsent(),
-            PortTx::AfXdp(queue) => queue.has_unsent(),
-            PortTx::Dpdk(queue) => queue.has_unsent(),
-        }
+        by_kind!(self, queue => queue.has_unsent())
     }
 }
 
@@ -414,6 +409,32 @@ impl RxQueue for PortRx {
 mod tests {
     use super::*;
     use crate::description::parse_ports;
+
+    #[test]
+    fn memory_ports_are_paired_and_an_odd_last_one_is_a_sink() {
+        let descriptions = parse_ports("memory,memory:delay=3ns,memory").expect("well formed");
+        let mut ports = open(&descriptions, QueueCounts { tx: 2, rx: 1 }).expect("in memory");
+        assert!(ports.iter().all(|port| port.tx.len() == 2));
+        let mut send = |port: usize, frames: u16| {
+            let queue: &mut PortTx = &mut ports[port].tx[1];
+            let taken = (0..frames).take_while(|_| queue.slot(1, 60).is_some());
+            let taken = taken.count();
+            queue.flush();
+            taken
+        };
+        assert_eq!(send(1, 1), 1);
+        assert_eq!(send(2, 60_000), 60_000);
+        let mut arrived = |port: usize, now_ns| {
+            let mut times = Vec::new();
+            ports[port].rx[0].receive(now_ns, usize::MAX, |at, _| times.push(at));
+            times
+        };
+        assert_eq!(arrived(0, 4), [4]);
+        assert_eq!(arrived(2, u64::MAX), []);
+        assert_eq!(ports[2].rx[0].next_arrival_ns(), None);
+        let peers: Vec<_> = ports.iter().map(|port| port.peer).collect();
+        assert_eq!(peers, [Some(1), Some(0), None]);
+    }
 
     #[test]
     fn memory_ports_find_their_peers_past_other_kinds() {

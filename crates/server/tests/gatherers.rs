@@ -6,7 +6,7 @@ use allosaur_engine::flow_stats::Group;
 use allosaur_engine::latency::{TRAILER_BYTES, Trailer};
 use allosaur_port::TxQueue;
 use allosaur_port::kind::PortRx;
-use allosaur_port::memory::{self, LinkSettings, MemoryTx};
+use allosaur_port::memory::{self, LinkSettings, RingTx};
 use allosaur_server::counters::{Counters, GroupReadout, LatencyTerms, Snapshot};
 use allosaur_server::threads::clock::Clock;
 use allosaur_server::threads::forward::{Watched, forward_channel};
@@ -41,7 +41,7 @@ fn measured(sequence: u32) -> Vec<u8> {
     frame
 }
 
-fn send(tx: &mut MemoryTx, frames: impl IntoIterator<Item = Vec<u8>>) {
+fn send(tx: &mut RingTx, frames: impl IntoIterator<Item = Vec<u8>>) {
     for frame in frames {
         let slot = tx.slot(0, frame.len());
         slot.expect("the ring has room").copy_from_slice(&frame);
@@ -55,7 +55,7 @@ fn waker() -> Waker {
 
 /// Port 1 of a pair, read by so many threads; port 0's two queues send to it.
 struct World {
-    senders: Vec<MemoryTx>,
+    senders: Vec<RingTx>,
     counters: Counters,
     first: Receiver,
     others: Vec<SecondaryReceiver>,

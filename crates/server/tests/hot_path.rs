@@ -120,8 +120,8 @@ fn capture() -> Replay {
 #[test]
 fn threads_that_send_and_receive_allocate_nothing() {
     let clock = Clock::start();
-    let links = [LinkSettings::default(); 2];
-    let mut ports = memory::ports(&links, 1);
+    let (a, b) = memory::pair(1, 1, &LinkSettings::default());
+    let mut ports = [a, b];
     let counters = Counters::new(2, 1);
     let waker = Waker::new().expect("an eventfd");
     let (mut control, mail) = mailbox(&Notify::new().expect("an eventfd"), &waker);

@@ -16,10 +16,7 @@ pub(crate) mod ring;
 mod settings;
 mod sink;
 
-use std::sync::Arc;
-
-use crate::buffers::Gauge;
-use crate::{Capabilities, FrameId, TxQueue};
+use crate::{Capabilities, TxQueue};
 
 pub use receive::MemoryRx;
 pub use ring::{FRAME_BYTES_MAX, RingTx};
@@ -27,7 +24,6 @@ pub use settings::{
     BURST_FRAMES_MAX, DELAY_NS_MAX, LinkSettings, POLICE_PPS_MAX, POLICE_PPS_MIN, QUEUE_NS,
     RATE_BPS_MAX, RATE_BPS_MIN,
 };
-use sink::SinkGauge;
 pub use sink::SinkTx;
 
 /// The rate that a memory port says it has when its link has none.
@@ -44,18 +40,19 @@ pub const RING_BYTES_MIN: usize = 64 << 10;
 /// link is slower than the link (at 100 Gb/s from a delay of about 2.5 ms on).
 pub const RING_BYTES_MAX: usize = 64 << 20;
 
-/// A port in memory: its queues, for the threads that will own them.
+/// A port in memory: its queues, for the threads that will own them. Those of a port without a peer
+/// are [`SinkTx`].
 #[derive(Debug)]
-pub struct MemoryPort {
+pub struct MemoryPort<Tx = RingTx> {
     /// One for each thread that sends.
-    pub tx: Vec<MemoryTx>,
+    pub tx: Vec<Tx>,
     /// One, over all the peer's transmit queues; see [`MemoryRx::split`].
     pub rx: MemoryRx,
     line_rate_bps: f64,
 }
 
-impl crate::Port for MemoryPort {
-    type Tx = MemoryTx;
+impl<Tx: TxQueue> crate::Port for MemoryPort<Tx> {
+    type Tx = Tx;
     type Rx = MemoryRx;
 
     fn capabilities(&self) -> Capabilities {
@@ -65,84 +62,8 @@ impl crate::Port for MemoryPort {
         }
     }
 
-    fn into_queues(self) -> (Vec<MemoryTx>, Vec<MemoryRx>) {
+    fn into_queues(self) -> (Vec<Tx>, Vec<MemoryRx>) {
         (self.tx, vec![self.rx])
-    }
-}
-
-/// A transmit queue of a memory port.
-///
-/// The kinds are types of their own, so that a caller can branch once a burst and run its loop
-/// on the kind itself.
-#[derive(Debug)]
-pub enum MemoryTx {
-    /// Of a port with a peer.
-    Ring(RingTx),
-    /// Of a port without.
-    Sink(SinkTx),
-}
-
-impl MemoryTx {
-    /// How full it is, for others to look at.
-    pub(crate) fn gauge(&self) -> Arc<dyn Gauge> {
-        match self {
-            MemoryTx::Ring(queue) => Arc::new(queue.gauge()),
-            MemoryTx::Sink(_) => Arc::new(SinkGauge),
-        }
-    }
-}
-
-impl TxQueue for MemoryTx {
-    #[inline]
-    fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]> {
-        match self {
-            MemoryTx::Ring(queue) => queue.slot(now_ns, len),
-            MemoryTx::Sink(queue) => queue.slot(now_ns, len),
-        }
-    }
-
-    fn has_room(&mut self, now_ns: u64, len: usize) -> bool {
-        match self {
-            MemoryTx::Ring(queue) => queue.has_room(now_ns, len),
-            MemoryTx::Sink(queue) => queue.has_room(now_ns, len),
-        }
-    }
-
-    #[inline]
-    fn repeat(&mut self, now_ns: u64, frame: FrameId, count: u32) -> u32 {
-        match self {
-            MemoryTx::Ring(queue) => queue.repeat(now_ns, frame, count),
-            MemoryTx::Sink(queue) => queue.repeat(now_ns, frame, count),
-        }
-    }
-
-    fn register(&mut self, frame: &[u8]) -> Option<FrameId> {
-        match self {
-            MemoryTx::Ring(queue) => queue.register(frame),
-            MemoryTx::Sink(queue) => queue.register(frame),
-        }
-    }
-
-    fn unregister(&mut self, frame: FrameId) {
-        match self {
-            MemoryTx::Ring(queue) => queue.unregister(frame),
-            MemoryTx::Sink(queue) => queue.unregister(frame),
-        }
-    }
-
-    fn copy_registered(&self, frame: FrameId, copy: &mut Vec<u8>) {
-        match self {
-            MemoryTx::Ring(queue) => queue.copy_registered(frame, copy),
-            MemoryTx::Sink(queue) => queue.copy_registered(frame, copy),
-        }
-    }
-
-    #[inline]
-    fn flush(&mut self) {
-        match self {
-            MemoryTx::Ring(queue) => queue.flush(),
-            MemoryTx::Sink(queue) => queue.flush(),
-        }
     }
 }
 
@@ -172,43 +93,19 @@ pub fn pair_with(
 }
 
 /// A port without a peer: frames sent are counted and forgotten, none arrive.
-pub fn sink(queues: usize) -> MemoryPort {
+pub fn sink(queues: usize) -> MemoryPort<SinkTx> {
     let (_, rx) = direction(0, &LinkSettings::default(), 0);
-    let tx = (0..queues).map(|_| MemoryTx::Sink(SinkTx::new())).collect();
     MemoryPort {
-        tx,
+        tx: (0..queues).map(|_| SinkTx::new()).collect(),
         rx,
         line_rate_bps: NOMINAL_RATE_BPS,
     }
 }
 
-/// The ports of a server: one a description, with `queues` transmit queues each. Ports 0 and 1
-/// are a pair, 2 and 3, and so on; an odd last one is a sink. Each description's settings are
-/// those of the direction that leaves its port.
-pub fn ports(descriptions: &[LinkSettings], queues: usize) -> Vec<MemoryPort> {
-    let each = descriptions.iter().map(|leaving| (*leaving, queues));
-    ports_each(&each.collect::<Vec<_>>())
-}
-
-/// The same, for ports that each have their own number of transmit queues.
-pub fn ports_each(descriptions: &[(LinkSettings, usize)]) -> Vec<MemoryPort> {
-    let mut ports = Vec::with_capacity(descriptions.len());
-    for two in descriptions.chunks(2) {
-        match two {
-            [(leaving_a, queues_a), (leaving_b, queues_b)] => {
-                let (a, b) = pair_with(*queues_a, *queues_b, leaving_a, leaving_b);
-                ports.extend([a, b]);
-            }
-            rest => ports.extend(rest.iter().map(|(_, queues)| sink(*queues))),
-        }
-    }
-    ports
-}
-
-fn direction(queues: usize, settings: &LinkSettings, number: u64) -> (Vec<MemoryTx>, MemoryRx) {
+fn direction(queues: usize, settings: &LinkSettings, number: u64) -> (Vec<RingTx>, MemoryRx) {
     let bytes = ring_bytes(settings, queues);
     let (producers, consumers): (Vec<_>, Vec<_>) = (0..queues).map(|_| ring::ring(bytes)).unzip();
-    let tx = producers.into_iter().map(RingTx::new).map(MemoryTx::Ring);
+    let tx = producers.into_iter().map(RingTx::new);
     (tx.collect(), MemoryRx::new(consumers, settings, number))
 }
 

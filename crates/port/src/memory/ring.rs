@@ -93,7 +93,7 @@ pub(crate) fn ring(bytes: usize) -> (Producer, Consumer) {
 
 /// How full a ring is, seen from any thread.
 #[derive(Debug)]
-pub(super) struct RingGauge {
+struct RingGauge {
     shared: Arc<Shared>,
     capacity: u64,
 }
@@ -174,8 +174,11 @@ impl RingTx {
     }
 
     /// How full it is, for others to look at.
-    pub(super) fn gauge(&self) -> RingGauge {
-        self.ring.gauge()
+    pub(crate) fn gauge(&self) -> Arc<dyn Gauge> {
+        Arc::new(RingGauge {
+            shared: Arc::clone(&self.ring.shared),
+            capacity: self.ring.capacity,
+        })
     }
 }
 
@@ -277,14 +280,6 @@ pub(crate) struct Producer {
 unsafe impl Send for Producer {}
 
 impl Producer {
-    /// How full it is, for others to look at.
-    pub(super) fn gauge(&self) -> RingGauge {
-        RingGauge {
-            shared: Arc::clone(&self.shared),
-            capacity: self.capacity,
-        }
-    }
-
     /// Room for a frame of `len` bytes that is sent at `now_ns`; `None` when the ring is full.
     /// The frame is published by the next [`flush`](Producer::flush).
     #[inline(always)]

@@ -1,5 +1,7 @@
 //! The transmit queue of a port without a peer: frames are counted and forgotten.
 
+use std::sync::Arc;
+
 use super::ring::FRAME_BYTES_MAX;
 use crate::buffers::{BufferSpace, Gauge};
 use crate::registered::Registered;
@@ -23,7 +25,7 @@ pub struct SinkTx {
 
 /// What a sink could hold: nothing waits in it.
 #[derive(Debug)]
-pub(super) struct SinkGauge;
+struct SinkGauge;
 
 impl Gauge for SinkGauge {
     fn space(&self, frame_bytes: usize) -> BufferSpace {
@@ -40,6 +42,11 @@ impl SinkTx {
             sent_packets: 0,
             registered: Registered::new(),
         }
+    }
+
+    /// How full it is, for others to look at.
+    pub(crate) fn gauge(&self) -> Arc<dyn Gauge> {
+        Arc::new(SinkGauge)
     }
 
     /// Frames that were sent here.

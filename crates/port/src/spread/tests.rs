@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::TxQueue;
-use crate::memory::{self, LinkSettings, MemoryRx, MemoryTx};
+use crate::memory::{self, LinkSettings, MemoryRx, RingTx};
 
 /// A packet of a flow.
 #[derive(Clone, Debug)]
@@ -120,7 +120,7 @@ fn packets() -> impl Strategy<Value = Packet> {
     )
 }
 
-fn send(tx: &mut MemoryTx, now_ns: u64, frame: &[u8]) {
+fn send(tx: &mut RingTx, now_ns: u64, frame: &[u8]) {
     let slot = tx.slot(now_ns, frame.len());
     slot.expect("the ring has room").copy_from_slice(frame);
     tx.flush();

@@ -117,7 +117,8 @@ pub(super) fn flow_thread(
         seed: 1,
     };
     let (mut tx_queues, mut rx_queues) = (Vec::new(), Vec::new());
-    let mut ports = memory::ports(&[link, link], 1);
+    let (a, b) = memory::pair(1, 1, &link);
+    let mut ports = [a, b];
     touch(&mut ports, clock);
     for mut port in ports {
         tx_queues.push(PortTx::Memory(port.tx.remove(0)));

@@ -17,7 +17,7 @@ use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::Checksums;
 use allosaur_port::description::PortDescription;
 use allosaur_port::kind::{self, PortTx};
-use allosaur_port::memory::{self, LinkSettings, NOMINAL_RATE_BPS};
+use allosaur_port::memory::{LinkSettings, NOMINAL_RATE_BPS};
 use allosaur_port::{PortError, QueueCounts};
 use serde::Serialize;
 use thiserror::Error;
@@ -58,17 +58,16 @@ pub struct Measured {
 /// second port that a second thread reads; without, they go to a sink.
 pub fn run(case: Case, receive: bool, seconds: f64) -> Result<Measured, CompileError> {
     let clock = Clock::start();
-    let settings = LinkSettings::default();
-    let mut ports = match receive {
-        true => memory::ports(&[settings, settings], 1),
-        false => memory::ports(&[settings], 1),
-    };
+    let description = PortDescription::Memory(LinkSettings::default());
+    let descriptions = vec![description; if receive { 2 } else { 1 }];
+    let ports = kind::open(&descriptions, QueueCounts::ONE);
+    let mut ports = ports.expect("ports in memory can always be opened");
     let counters = Counters::new(ports.len(), 1);
-    let tx_queues = ports.iter_mut().map(|port| port.tx.remove(0).into());
+    let tx_queues = ports.iter_mut().map(|port| port.tx.remove(0));
     let (mut control, thread) = data_thread(tx_queues, &counters, &clock);
     control.send(start(case, 0, clock.now_ns())?);
     let stop = AtomicBool::new(false);
-    let receivers = ports.into_iter().map(|port| Some(port.rx.into()));
+    let receivers = ports.into_iter().map(|mut port| port.rx.pop());
     let receiver = Receiver::new(receivers, counters.receive.clone(), clock.clone());
     let measured = thread::scope(|scope| {
         let stop = &stop;

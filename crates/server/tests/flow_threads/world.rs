@@ -75,9 +75,9 @@ impl World {
         let (waker, control_notify) = (new_waker(), Notify::new().expect("a file"));
         let (asking, answering) = asking::asking(waker.clone());
         let wakers: Vec<_> = (0..cores).map(|_| new_waker()).collect();
-        let ports = memory::ports(&[link, link], cores + 1);
+        let (a, b) = memory::pair(cores + 1, cores + 1, &link);
         let (mut tx, mut own, mut rx) = (per_core(cores), Vec::new(), per_core(cores));
-        for (number, mut port) in ports.into_iter().enumerate() {
+        for (number, mut port) in [a, b].into_iter().enumerate() {
             own.push(PortTx::from(
                 port.tx.pop().expect("one for the receive thread"),
             ));

@@ -19,9 +19,8 @@ use allosaur_engine::time::{Due, Gap, Nanos};
 use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
 use allosaur_packet::offload::TxChecksumOffload;
 use allosaur_port::kind::PortTx;
-use allosaur_port::memory::MemoryTx;
 use allosaur_port::tap::{TapIn, TapSwitch, Tapped};
-use allosaur_port::{FrameId, TxQueue};
+use allosaur_port::{FrameId, TxQueue, by_kind};
 
 use super::idle::{self, BusyTime, Turn};
 use crate::config::polling::Poll;
@@ -255,19 +254,6 @@ impl Turn for DataThread {
     fn files(&self, _is_quiet: bool) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.flows.iter().flat_map(|flows| flows.files())
     }
-}
-
-/// Does something with a queue, by the type of its kind: what it does compiles once for each.
-macro_rules! by_kind {
-    ($any:expr, $queue:ident => $does:expr) => {
-        match $any {
-            PortTx::Memory(MemoryTx::Ring($queue)) => $does,
-            PortTx::Memory(MemoryTx::Sink($queue)) => $does,
-            PortTx::AfPacket($queue) => $does,
-            PortTx::AfXdp($queue) => $does,
-            PortTx::Dpdk($queue) => $does,
-        }
-    };
 }
 
 /// The transmit queues of one thread, one of each port that it serves, and the time of the turn.
