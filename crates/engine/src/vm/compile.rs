@@ -6,14 +6,13 @@
 use std::cmp::Reverse;
 
 use super::checksum::Field;
-use super::cycle::{Counter, Cycle};
 use super::header::ipv4_header_bytes;
 use super::instruction::{
     Checksums, Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width,
 };
 use super::program::{
-    self, Action, Digit, Draw, FieldProgram, LINE_BYTES, Mapping, Source, Variable, Walk, Write,
-    draws_of,
+    self, Action, Counter, Cycle, Digit, Draw, FieldProgram, LINE_BYTES, Mapping, Source, Variable,
+    Walk, Write, draws_of,
 };
 use super::verify::{self, InstructionError};
 

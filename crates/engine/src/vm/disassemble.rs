@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Write as _};
 
-use super::cycle::Cycle;
 use super::instruction::Width;
 use super::program::{
-    Action, Bits, Checksum, Digit, Draw, FieldProgram, Mapping, Sequence, Variable, Walk, Write,
+    Action, Bits, Checksum, Cycle, Digit, Draw, FieldProgram, Mapping, Sequence, Variable, Walk,
+    Write,
 };
 
 impl FieldProgram {

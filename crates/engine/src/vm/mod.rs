@@ -2,10 +2,9 @@
 //!
 //! Five parts: the instruction set ([`instruction`]), the compiler (`compile`), the verifier
 //! (`verify`), the runner (`run`) and the disassembler (`disassemble`). Between them stand the
-//! compiled `program` and the `state` of a stream on a core. What single instructions need stands
-//! beside them, the compiler's part and the runner's: `checksum`, and `masked` for writes of some
-//! bits; `cycle` is the arithmetic of counters, `odometer` that of counters that follow one another,
-//! `digit` that of tuples, `sequence` reads random values that repeat.
+//! compiled `program` and the `state` of a stream on a core, with the arithmetic of counters. What single
+//! instructions need stands beside them, the compiler's part and the runner's: `checksum`, and `masked`
+//! for writes of some bits; `sequence` reads random values that repeat.
 //!
 //! How it is driven: [`FieldProgram::compile`] once for each stream, [`State::new`] once for each
 //! stream and core, one [`Stage`] for each core. Then, for each burst: [`Stage::run`] with the
@@ -16,13 +15,10 @@
 
 mod checksum;
 mod compile;
-mod cycle;
-mod digit;
 mod disassemble;
 mod header;
 pub mod instruction;
 mod masked;
-mod odometer;
 mod offload;
 mod program;
 mod run;

@@ -8,14 +8,14 @@
 //! over them have no branch and no division inside, so that they compile to vector instructions.
 //! Those of checksums are in `checksum`, those of single bits in `masked`.
 
-use super::digit::count_digits;
 use super::instruction::Width;
-use super::odometer::{Turns, count_chained};
 use super::program::{
     Action, Draw, FieldProgram, LINE_BYTES, Mapping, Sequence, Source, Variable, Walk,
 };
 use super::sequence::Reader;
-use super::state::{CounterState, State};
+use super::state::{
+    CounterState, State, Turns, count, count_chained, count_digits, count_straight,
+};
 use super::{BURST, low8, low16, low32};
 use crate::rng::{Jump, draw15};
 
@@ -344,58 +344,6 @@ fn walk_wide(feed: Feed<'_>, values: &mut [u64], mut value: impl FnMut(u64) -> u
         Walk::Cycle(_) if in_chain => count_chained(feed.counter, feed.turns, values, value),
         Walk::Cycle(_) => count(feed.counter, values, value),
     }
-}
-
-impl CounterState {
-    /// Whether a whole burst passes the end of the cycle once at most, and 32 bits suffice.
-    #[inline(always)]
-    fn wraps_once_at_most(&self) -> bool {
-        self.last <= u64::from(u32::MAX) && self.hop <= self.last / BURST as u64
-    }
-}
-
-/// Positions of a counter, when [`CounterState::wraps_once_at_most`].
-#[inline(always)]
-fn count_straight(
-    counter: &mut CounterState,
-    values: &mut [u32],
-    mut value: impl FnMut(u32) -> u32,
-) {
-    let (start, hop, last) = (
-        low32(counter.position),
-        low32(counter.hop),
-        low32(counter.last),
-    );
-    let length = last.wrapping_add(1);
-    let mut offset = 0u32;
-    for slot in values.iter_mut() {
-        let around = if start > last - offset { length } else { 0 };
-        *slot = value(start.wrapping_add(offset).wrapping_sub(around));
-        offset = offset.wrapping_add(hop);
-    }
-    let next = u64::from(start) + u64::from(offset);
-    counter.position = if next > counter.last {
-        next - counter.last - 1
-    } else {
-        next
-    };
-}
-
-/// Positions of any counter.
-#[inline(always)]
-fn count<T>(counter: &mut CounterState, values: &mut [T], mut value: impl FnMut(u64) -> T) {
-    let CounterState { hop, last, .. } = *counter;
-    let mut position = counter.position;
-    for slot in values {
-        *slot = value(position);
-        let room = last - position;
-        position = if hop > room {
-            hop - room - 1
-        } else {
-            position + hop
-        };
-    }
-    counter.position = position;
 }
 
 /// Random positions; the seeds move on by the draws.

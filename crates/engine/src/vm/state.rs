@@ -1,9 +1,11 @@
-//! Where a stream's variables stand on one core.
+//! Where a stream's variables stand on one core, and how they move from packet to packet: counters alone,
+//! counters that follow one another as the digits of an odometer do, and the digits of one counter that
+//! are a tuple.
 
 use crate::rng::{Lcg, Leapfrog};
 
-use super::cycle::{Cycle, turn, turn_back};
-use super::program::{FieldProgram, Walk};
+use super::program::{Cycle, Digit, FieldProgram, Walk};
+use super::{BURST, low32};
 
 /// The variables of one stream on one core.
 ///
@@ -112,5 +114,210 @@ impl State {
                 (position, n.wrapping_mul(turns).wrapping_add(more))
             };
         }
+    }
+}
+
+/// The position after `n` hops forwards, and how often they passed the end; that is right as
+/// long as hops are no longer than the cycle.
+fn turn(position: u64, n: u64, hop: u64, last: u64) -> (u64, u64) {
+    let length = u128::from(last) + 1;
+    let distance = u128::from(position) + u128::from(n) * u128::from(hop);
+    (low64(distance % length), low64(distance / length))
+}
+
+/// The position from which `n` hops lead to `position`, and how often they passed the end.
+fn turn_back(position: u64, n: u64, hop: u64, last: u64) -> (u64, u64) {
+    let length = u128::from(last) + 1;
+    let (position, distance) = (u128::from(position), u128::from(n) * u128::from(hop));
+    let turns = distance.saturating_sub(position).div_ceil(length);
+    // Modulo 2^128, as the middle of this may be above it.
+    let back = position
+        .wrapping_add(turns.wrapping_mul(length))
+        .wrapping_sub(distance);
+    (low64(back), low64(turns))
+}
+
+/// The lower 64 bits: positions are below 2^64, as the longest cycle has that length.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "positions fit, and turns that do not fit belong to no chain"
+)]
+fn low64(value: u128) -> u64 {
+    value as u64
+}
+
+/// How often the counter before passed its end with each packet of a burst, beyond what the
+/// followers' hops account for.
+pub(super) type Turns = [u32; BURST];
+
+impl CounterState {
+    /// Whether a whole burst passes the end of the cycle once at most, and 32 bits suffice.
+    #[inline(always)]
+    pub(super) fn wraps_once_at_most(&self) -> bool {
+        self.last <= u64::from(u32::MAX) && self.hop <= self.last / BURST as u64
+    }
+}
+
+/// Positions of a counter, when [`CounterState::wraps_once_at_most`].
+#[inline(always)]
+pub(super) fn count_straight(
+    counter: &mut CounterState,
+    values: &mut [u32],
+    mut value: impl FnMut(u32) -> u32,
+) {
+    let (start, hop, last) = (
+        low32(counter.position),
+        low32(counter.hop),
+        low32(counter.last),
+    );
+    let length = last.wrapping_add(1);
+    let mut offset = 0u32;
+    for slot in values.iter_mut() {
+        let around = if start > last - offset { length } else { 0 };
+        *slot = value(start.wrapping_add(offset).wrapping_sub(around));
+        offset = offset.wrapping_add(hop);
+    }
+    let next = u64::from(start) + u64::from(offset);
+    counter.position = if next > counter.last {
+        next - counter.last - 1
+    } else {
+        next
+    };
+}
+
+/// Positions of any counter.
+#[inline(always)]
+pub(super) fn count<T>(
+    counter: &mut CounterState,
+    values: &mut [T],
+    mut value: impl FnMut(u64) -> T,
+) {
+    let CounterState { hop, last, .. } = *counter;
+    let mut position = counter.position;
+    for slot in values {
+        *slot = value(position);
+        let room = last - position;
+        position = if hop > room {
+            hop - room - 1
+        } else {
+            position + hop
+        };
+    }
+    counter.position = position;
+}
+
+/// Positions of a counter in a chain. Takes the turns of the counter before from `turns`, and
+/// leaves its own there.
+#[inline(always)]
+pub(super) fn count_chained<T>(
+    counter: &mut CounterState,
+    turns: &mut [u32],
+    values: &mut [T],
+    mut value: impl FnMut(u64) -> T,
+) {
+    let CounterState {
+        hop, last, step, ..
+    } = *counter;
+    let mut position = counter.position;
+    for (slot, turns) in values.iter_mut().zip(turns) {
+        *slot = value(position);
+        let mut passed = 0;
+        let mut go = |distance: u64| {
+            let room = last - position;
+            if distance > room {
+                position = distance - room - 1;
+                passed += 1;
+            } else {
+                position += distance;
+            }
+        };
+        go(hop);
+        for _ in 0..*turns {
+            go(step);
+        }
+        *turns = passed;
+    }
+    counter.position = position;
+}
+
+/// The digits of the counter's positions, as distances from the smallest value.
+#[inline(always)]
+pub(super) fn count_digits<T>(
+    counter: &mut CounterState,
+    digit: Digit,
+    values: &mut [T],
+    value: impl Fn(u64) -> T,
+) {
+    let CounterState { hop, last, .. } = *counter;
+    let Digit {
+        divisor, modulus, ..
+    } = digit;
+    let mut position = counter.position;
+    let (mut below, mut at) = split(position, digit);
+    let (hop_below, hop_at) = split(hop, digit);
+    for slot in values {
+        *slot = value(at);
+        let room = last - position;
+        if hop > room {
+            position = hop - room - 1;
+            (below, at) = split(position, digit);
+            continue;
+        }
+        position += hop;
+        below += hop_below;
+        at += hop_at;
+        if below >= divisor {
+            below -= divisor;
+            at += 1;
+        }
+        if at >= modulus {
+            at -= modulus;
+        }
+    }
+    counter.position = position;
+}
+
+/// A position as what is below the digit, and the digit.
+fn split(position: u64, digit: Digit) -> (u64, u64) {
+    let Digit {
+        divisor, modulus, ..
+    } = digit;
+    (position % divisor, position / divisor % modulus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vm::instruction::{Operation, Range, Width};
+    use crate::vm::program::Counter;
+
+    fn range(operation: Operation, init: u64, min: u64, max: u64, step: u64) -> Range {
+        Range {
+            operation,
+            init,
+            min,
+            max,
+            step,
+        }
+    }
+
+    #[test]
+    fn the_widest_cycle_has_no_overflow() {
+        let full = range(Operation::Increment, 7, 0, u64::MAX, 1);
+        let full = Counter::of_range(&full, Width::Eight).unwrap();
+        let Cycle { start, step, last } = full.cycle;
+        assert_eq!(turn(start, u64::MAX, step, last).0, 6);
+        assert_eq!(turn(0, u64::MAX, step, last).0, u64::MAX);
+        assert_eq!(full.bounds(), (0, u64::MAX));
+    }
+
+    #[test]
+    fn an_initial_value_off_the_grid_keeps_its_own_grid() {
+        let up = range(Operation::Increment, 3, 0, 9, 5);
+        let up = Counter::of_range(&up, Width::One).unwrap();
+        let Cycle { start, step, last } = up.cycle;
+        let positions: Vec<u64> = (0..4).map(|g| turn(start, g, step, last).0).collect();
+        assert_eq!(positions, [3, 8, 3, 8]);
+        assert_eq!(up.bounds(), (3, 8));
     }
 }
