@@ -51,15 +51,7 @@ impl<'a> PcapReader<'a> {
     pub fn new(bytes: &'a [u8]) -> Result<Self, CaptureError> {
         let (resolution, big_endian) =
             magic(bytes).ok_or_else(|| CaptureError::not_a_capture(bytes))?;
-        if bytes.len() < FILE_HEADER_BYTES {
-            return Err(CaptureError::Truncated {
-                what: "the file header",
-                record: 0,
-                offset: 0,
-                needed: FILE_HEADER_BYTES as u64,
-                available: bytes.len() as u64,
-            });
-        }
+        CaptureError::check_length("the file header", 0, 0, FILE_HEADER_BYTES, bytes.len())?;
         let mut reader = PcapReader {
             bytes,
             at: FILE_HEADER_BYTES,
@@ -106,12 +98,15 @@ impl<'a> PcapReader<'a> {
 
     fn read(&mut self) -> Result<Record<'a>, CaptureError> {
         let rest = self.bytes.len() - self.at;
-        self.check_length("the header of a record", RECORD_HEADER_BYTES, rest)?;
+        let (record, at) = (self.records, self.at);
+        let what = "the header of a record";
+        CaptureError::check_length(what, record, at, RECORD_HEADER_BYTES, rest)?;
         let seconds = u64::from(self.u32_at(self.at));
         let fraction = u64::from(self.u32_at(self.at + 4));
         let captured = self.u32_at(self.at + 8) as usize;
         let original_len = self.u32_at(self.at + 12);
-        self.check_length("the data of a record", captured, rest - RECORD_HEADER_BYTES)?;
+        let data = rest - RECORD_HEADER_BYTES;
+        CaptureError::check_length("the data of a record", record, at, captured, data)?;
         let start = self.at + RECORD_HEADER_BYTES;
         self.at = start + captured;
         self.records += 1;
@@ -119,24 +114,6 @@ impl<'a> PcapReader<'a> {
             time_ns: seconds * 1_000_000_000 + fraction * self.resolution.unit_ns(),
             original_len,
             data: &self.bytes[start..self.at],
-        })
-    }
-
-    fn check_length(
-        &self,
-        what: &'static str,
-        needed: usize,
-        available: usize,
-    ) -> Result<(), CaptureError> {
-        if needed <= available {
-            return Ok(());
-        }
-        Err(CaptureError::Truncated {
-            what,
-            record: self.records,
-            offset: self.at as u64,
-            needed: needed as u64,
-            available: available as u64,
         })
     }
 }

@@ -190,4 +190,25 @@ impl CaptureError {
         };
         CaptureError::NotACapture { found, remedy }
     }
+
+    /// Checks that a part of a file, which takes `needed` bytes, is there as a whole. It begins at
+    /// `offset`, after so many records.
+    pub(crate) fn check_length(
+        what: &'static str,
+        record: u64,
+        offset: usize,
+        needed: usize,
+        available: usize,
+    ) -> Result<(), CaptureError> {
+        if needed <= available {
+            return Ok(());
+        }
+        Err(CaptureError::Truncated {
+            what,
+            record,
+            offset: offset as u64,
+            needed: needed as u64,
+            available: available as u64,
+        })
+    }
 }

@@ -4,25 +4,9 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use crate::bytes;
 use crate::error::HeaderError;
 use crate::network::checksum;
-use crate::view::view;
-
-mod field {
-    use crate::bytes::Field;
-
-    pub(super) const KIND: usize = 0;
-    pub(super) const CODE: usize = 1;
-    pub(super) const CHECKSUM: Field = 2..4;
-    /// What these four bytes mean depends on the kind.
-    pub(super) const REST: Field = 4..8;
-}
-
-/// Bytes of the header.
-pub const HEADER_BYTES: usize = field::REST.end;
-/// Where the checksum lies in the header.
-pub const CHECKSUM_OFFSET: usize = field::CHECKSUM.start;
+use crate::network::icmp::icmp_view;
 
 const ECHO_REPLY: u8 = 0;
 const DESTINATION_UNREACHABLE: u8 = 3;
@@ -31,37 +15,12 @@ const ECHO_REQUEST: u8 = 8;
 const TIME_EXCEEDED: u8 = 11;
 const PARAMETER_PROBLEM: u8 = 12;
 
-view! {
+icmp_view! {
     /// A view over an ICMP message.
-    Icmpv4View of Icmpv4Header, "icmpv4", HEADER_BYTES
+    Icmpv4View of Icmpv4Header, "icmpv4"
 }
 
 impl<B: AsRef<[u8]>> Icmpv4View<B> {
-    /// What kind of message it is (the type field).
-    pub fn kind(&self) -> u8 {
-        self.bytes.as_ref()[field::KIND]
-    }
-
-    /// Which of its kind.
-    pub fn code(&self) -> u8 {
-        self.bytes.as_ref()[field::CODE]
-    }
-
-    /// The checksum over the message.
-    pub fn checksum(&self) -> u16 {
-        bytes::u16_at(self.bytes.as_ref(), field::CHECKSUM)
-    }
-
-    /// The four bytes that mean something else in each kind.
-    pub fn rest(&self) -> [u8; 4] {
-        bytes::array(self.bytes.as_ref(), field::REST)
-    }
-
-    /// What follows.
-    pub fn payload(&self) -> &[u8] {
-        &self.bytes.as_ref()[HEADER_BYTES..]
-    }
-
     /// Whether the message is intact.
     pub fn has_right_checksum(&self) -> bool {
         checksum::checksum(self.bytes.as_ref()) == 0
@@ -69,32 +28,11 @@ impl<B: AsRef<[u8]>> Icmpv4View<B> {
 }
 
 impl<B: AsRef<[u8]> + AsMut<[u8]>> Icmpv4View<B> {
-    /// Sets what kind of message it is, and which of its kind.
-    pub fn set_kind(&mut self, kind: u8, code: u8) {
-        self.bytes.as_mut()[field::KIND] = kind;
-        self.bytes.as_mut()[field::CODE] = code;
-    }
-
-    /// Sets the checksum.
-    pub fn set_checksum(&mut self, checksum: u16) {
-        bytes::set_u16(self.bytes.as_mut(), field::CHECKSUM, checksum);
-    }
-
-    /// Sets the four bytes that mean something else in each kind.
-    pub fn set_rest(&mut self, rest: [u8; 4]) {
-        self.bytes.as_mut()[field::REST].copy_from_slice(&rest);
-    }
-
     /// Computes and sets the checksum over all of the bytes.
     pub fn fill_checksum(&mut self) {
         self.set_checksum(0);
         let checksum = checksum::checksum(self.bytes.as_ref());
         self.set_checksum(checksum);
-    }
-
-    /// What follows, to write.
-    pub fn payload_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes.as_mut()[HEADER_BYTES..]
     }
 }
 

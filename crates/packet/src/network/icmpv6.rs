@@ -7,28 +7,18 @@ use std::net::Ipv6Addr;
 use crate::bytes;
 use crate::error::{HeaderError, check_length};
 use crate::network::checksum::Sum;
+use crate::network::icmp::icmp_view;
 use crate::network::neighbor::NeighborOptions;
-use crate::view::view;
 
 mod field {
     use crate::bytes::Field;
 
-    pub(super) const KIND: usize = 0;
-    pub(super) const CODE: usize = 1;
-    pub(super) const CHECKSUM: Field = 2..4;
-    /// What these four bytes mean depends on the kind.
-    pub(super) const REST: Field = 4..8;
     /// The target of a neighbor solicitation or advertisement.
     pub(super) const TARGET: Field = 8..24;
     /// The timers of a router advertisement.
     pub(super) const REACHABLE: Field = 8..12;
     pub(super) const RETRANSMIT: Field = 12..16;
 }
-
-/// Bytes that every message begins with.
-pub const HEADER_BYTES: usize = field::REST.end;
-/// Where the checksum lies in the header.
-pub const CHECKSUM_OFFSET: usize = field::CHECKSUM.start;
 
 const DESTINATION_UNREACHABLE: u8 = 1;
 const PACKET_TOO_BIG: u8 = 2;
@@ -47,37 +37,12 @@ const OVERRIDE: u8 = 0x20;
 const MANAGED: u8 = 0x80;
 const OTHER_CONFIGURATION: u8 = 0x40;
 
-view! {
+icmp_view! {
     /// A view over an ICMPv6 message.
-    Icmpv6View of Icmpv6Header, "icmpv6", HEADER_BYTES
+    Icmpv6View of Icmpv6Header, "icmpv6"
 }
 
 impl<B: AsRef<[u8]>> Icmpv6View<B> {
-    /// What kind of message it is (the type field); below 128 it is an error.
-    pub fn kind(&self) -> u8 {
-        self.bytes.as_ref()[field::KIND]
-    }
-
-    /// Which of its kind.
-    pub fn code(&self) -> u8 {
-        self.bytes.as_ref()[field::CODE]
-    }
-
-    /// The checksum over pseudo header and message.
-    pub fn checksum(&self) -> u16 {
-        bytes::u16_at(self.bytes.as_ref(), field::CHECKSUM)
-    }
-
-    /// The four bytes that mean something else in each kind.
-    pub fn rest(&self) -> [u8; 4] {
-        bytes::array(self.bytes.as_ref(), field::REST)
-    }
-
-    /// What follows the first eight bytes.
-    pub fn payload(&self) -> &[u8] {
-        &self.bytes.as_ref()[HEADER_BYTES..]
-    }
-
     /// Whether the message is intact, given the sum over its pseudo header.
     pub fn has_right_checksum(&self, pseudo_header: Sum) -> bool {
         pseudo_header.and(self.bytes.as_ref()).checksum() == 0
@@ -85,33 +50,12 @@ impl<B: AsRef<[u8]>> Icmpv6View<B> {
 }
 
 impl<B: AsRef<[u8]> + AsMut<[u8]>> Icmpv6View<B> {
-    /// Sets what kind of message it is, and which of its kind.
-    pub fn set_kind(&mut self, kind: u8, code: u8) {
-        self.bytes.as_mut()[field::KIND] = kind;
-        self.bytes.as_mut()[field::CODE] = code;
-    }
-
-    /// Sets the checksum.
-    pub fn set_checksum(&mut self, checksum: u16) {
-        bytes::set_u16(self.bytes.as_mut(), field::CHECKSUM, checksum);
-    }
-
-    /// Sets the four bytes that mean something else in each kind.
-    pub fn set_rest(&mut self, rest: [u8; 4]) {
-        self.bytes.as_mut()[field::REST].copy_from_slice(&rest);
-    }
-
     /// Computes and sets the checksum over all of the bytes, given the sum over the pseudo header
     /// ([`crate::network::checksum::pseudo_header_v6`]).
     pub fn fill_checksum(&mut self, pseudo_header: Sum) {
         self.set_checksum(0);
         let checksum = pseudo_header.and(self.bytes.as_ref()).checksum();
         self.set_checksum(checksum);
-    }
-
-    /// What follows the first eight bytes, to write.
-    pub fn payload_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes.as_mut()[HEADER_BYTES..]
     }
 }
 

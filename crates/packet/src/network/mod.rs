@@ -2,6 +2,7 @@
 //! the internet checksum with its pseudo headers.
 
 pub mod checksum;
+mod icmp;
 pub mod icmpv4;
 pub mod icmpv6;
 pub mod ip_protocol;

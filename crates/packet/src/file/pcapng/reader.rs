@@ -130,7 +130,7 @@ impl<'a> PcapngReader<'a> {
     fn read_block(&mut self) -> Result<Block<'a>, CaptureError> {
         let offset = self.at;
         let rest = &self.bytes[offset..];
-        self.check_length(offset, "a block", BLOCK_BYTES_MIN, rest.len())?;
+        CaptureError::check_length("a block", self.records, offset, BLOCK_BYTES_MIN, rest.len())?;
         // The kind of a section header reads the same in both orders; what follows tells which.
         if rest[..4] == SECTION_HEADER.to_be_bytes() {
             self.big_endian = self.read_byte_order(rest)?;
@@ -145,7 +145,7 @@ impl<'a> PcapngReader<'a> {
             let expected = "a multiple of 4 and at least 12";
             return Err(self.malformed(offset, "the length of a block", total, expected));
         }
-        self.check_length(offset, "a block", length, rest.len())?;
+        CaptureError::check_length("a block", self.records, offset, length, rest.len())?;
         let again = head.u32_at(length - 4);
         if again != total {
             let expected = "the length at its start";
@@ -327,25 +327,6 @@ impl<'a> PcapngReader<'a> {
             length,
             "as many bytes as its fields take",
         ))
-    }
-
-    fn check_length(
-        &self,
-        offset: usize,
-        what: &'static str,
-        needed: usize,
-        available: usize,
-    ) -> Result<(), CaptureError> {
-        if needed <= available {
-            return Ok(());
-        }
-        Err(CaptureError::Truncated {
-            what,
-            record: self.records,
-            offset: offset as u64,
-            needed: needed as u64,
-            available: available as u64,
-        })
     }
 
     fn malformed(
