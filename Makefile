@@ -37,7 +37,7 @@ demo: .build/install.stamp ## start a server on two in-memory ports, run traffic
 install: .build/install.stamp ## build the wheel and install it into .venv
 	@printf 'Installed. Try: %s/allosaur --help\n' $(BIN)
 
-test: lint .build/install.stamp ## lint, then all tests: Rust, Python, the real binary, TRex's official client
+test: .build/tests.stamp lint .build/install.stamp ## lint, then all tests: Rust, Python, the real binary, TRex's official client
 	@$(STEP) --show cargo-test 'Rust tests' cargo test --workspace --locked --quiet
 ifeq ($(DPDK),yes)
 	@$(STEP) --show cargo-test-dpdk 'Rust tests of DPDK ports' cargo test -p allosaur-port --locked --quiet --features dpdk dpdk
@@ -77,8 +77,8 @@ deb: dist/wheel.stamp .build/dev.stamp ## make Debian packages of the wheel: dis
 	@scripts/deb.sh
 
 test-packages: dist/wheel.stamp .build/dev.stamp ## install the Debian packages in bare systems, use and remove them (minutes; root, mmdebstrap)
-	@$(STEP) --show packages 'Debian packages in bare systems' \
-		env PYTHONPATH=$(CURDIR)/python $(BIN)/python -m pytest tests/packaging/debian.py -v
+	@$(STEP) --show packages 'Debian packages in bare systems' env PYTHONPATH=$(CURDIR)/python \
+		$(BIN)/python -m pytest tests/packaging/debian.py tests/packaging/booted.py -v
 
 clean: ## remove everything that was built
 	rm -rf .build .venv target fuzz/target fuzz/corpus fuzz/artifacts dist report.html .mypy_cache .ruff_cache .pytest_cache
@@ -88,6 +88,11 @@ clean: ## remove everything that was built
 
 .build/setup.stamp: scripts/setup.sh scripts/common.sh
 	@scripts/setup.sh
+	@touch $@
+
+# The routers, servers and daemons of tests: who only wants to use Allosaur needs none of them.
+.build/tests.stamp: .build/setup.stamp
+	@scripts/setup.sh --tests
 	@touch $@
 
 .build/venv.stamp: .build/setup.stamp scripts/venv.sh

@@ -1,9 +1,17 @@
 #!/usr/bin/env bash
-# Checks that this machine has what Allosaur needs to build, and installs from the distribution what is missing
-# (as root, or with sudo that asks no password). Where it may not install, it says what to type. It changes nothing
-# when all is there. What it found goes to .build/env.sh, which scripts/common.sh reads.
+# setup.sh [--tests]: checks that this machine has what Allosaur needs to build, and installs from the distribution what
+# is missing (as root, or with sudo that asks no password). Where it may not install, it says what to type. It changes
+# nothing when all is there. What it found goes to .build/env.sh, which scripts/common.sh reads. With --tests the same for
+# what tests put in front of it: routers, servers, clients, daemons. Tests are skipped without.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+for_tests=no
+case "$*" in
+    '') ;;
+    --tests) for_tests=yes ;;
+    *) fail "setup.sh takes only --tests, not '$*'" ;;
+esac
 
 RUST_NEEDED=1.85 # `rust-version` in Cargo.toml
 PYTHON_NEEDED=3.10 # `requires-python` in pyproject.toml
@@ -273,7 +281,8 @@ if [ -n "$missing" ]; then
             "Python must be $PYTHON_NEEDED or newer; set PYTHON=/path/to/python3 if yours is elsewhere."
     fi
 fi
-wished="$(wished_packages | tr '\n' ' ')"
+wished=
+if [ "$for_tests" = yes ]; then wished="$(wished_packages | tr '\n' ' ')"; fi
 if [ -n "$wished" ]; then
     # shellcheck disable=SC2086 # one word for each package
     if [ "$can_install" = no ] || ! install_wished $wished; then

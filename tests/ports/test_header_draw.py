@@ -88,7 +88,7 @@ class Nginx:
 @pytest.fixture
 def nginx(network: Any, tmp_path: Path) -> Iterator[Nginx]:
     if shutil.which("nginx") is None:
-        pytest.skip("there is no nginx: scripts/setup.sh installs it")
+        pytest.skip("there is no nginx: scripts/setup.sh --tests installs it")
     web = Nginx(network, tmp_path)
     with web.serving():
         yield web
