@@ -6,29 +6,22 @@ It takes minutes, root, mmdebstrap and a mirror of Debian, so it is no part of `
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROOTS = ROOT / ".build" / "chroots"
 SUITES = ("bookworm", "trixie")
 NAMES = ("allosaur-server", "allosaur")
 TIMEOUT_S = 900
 NAMESPACE = "allosaur_packages"
 #: A busy machine may be late to send; what is tested here is whether it can.
 TRIES = 5
-#: In a namespace of its own, so that nothing stays mounted.
-ENTER = (
-    'root=$1; shift; mount -t proc proc "$root/proc"; mount --bind /dev "$root/dev"; '
-    'mount -o ro --rbind /sys "$root/sys"; exec chroot "$root" "$@"'
-)
 #: As its unit does: an ordinary user with the one capability.
 AS_UNIT = (
     "setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --bounding-set -all,+net_raw "
@@ -36,20 +29,6 @@ AS_UNIT = (
 )
 
 pytestmark = pytest.mark.timeout(2 * TIMEOUT_S)
-
-
-@pytest.fixture(scope="session")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The packages of the newest wheel of `dist/`, by name."""
-    if not list((ROOT / "dist").glob("allosaur-*.whl")):
-        pytest.skip("there is no wheel in dist/: `make wheel` builds one")
-    for tool in ("dpkg-deb", "dpkg-shlibdeps"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"{tool} is not installed")
-    folder = tmp_path_factory.mktemp("packages")
-    (wheel,) = sorted((ROOT / "dist").glob("allosaur-*.whl"), key=lambda path: path.stat().st_mtime)[-1:]
-    subprocess.run([ROOT / "scripts" / "deb.sh", wheel, folder], check=True)
-    return {path.name.partition("_")[0]: path for path in folder.glob("*.deb")}
 
 
 def test_lintian_finds_nothing(packages: dict[str, Path]) -> None:
@@ -78,69 +57,20 @@ def test_the_unit_is_right_and_exposes_little(packages: dict[str, Path], tmp_pat
     assert match is not None and float(match[1]) <= 2.0, told
 
 
-@dataclass(frozen=True)
-class System:
-    """A bare system, and how to run commands in it."""
-
-    root: Path
-
-    def run(self, command: str, *, code: int = 0, inside: Sequence[str] = ()) -> str:
-        """Run a line of shell; what it printed. It ends with this exit code, or the test fails."""
-        done = self.tried(command, inside)
-        assert done.returncode == code, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
-        return done.stdout
-
-    def tried(self, command: str, inside: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*inside, "unshare", "--mount", "sh", "-ec", ENTER, "sh", self.root, "sh", "-c", command],
-            env={
-                "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-                "DEBIAN_FRONTEND": "noninteractive",
-                "HOME": "/root",
-            },
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-
-
-def tarball(suite: str) -> Path:
-    """A bare system of Debian, made the first time."""
-    if os.geteuid() != 0:
-        pytest.skip("bare systems need root")
-    file = CHROOTS / f"{suite}.tar"
-    if not file.is_file():
-        if shutil.which("mmdebstrap") is None:
-            pytest.skip("mmdebstrap is not installed: sudo apt-get install mmdebstrap")
-        CHROOTS.mkdir(parents=True, exist_ok=True)
-        # By its name alone it would become a folder.
-        words = ["mmdebstrap", "--variant=apt", "--mode=root", "--format=tar", suite, f"{file}.new"]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            pytest.skip(f"no bare system of {suite} can be had: {done.stderr.strip().splitlines()[-1:]}")
-        Path(f"{file}.new").rename(file)
-    return file
-
-
 @pytest.fixture(scope="module", params=SUITES)
 def system(
-    request: pytest.FixtureRequest, packages: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[System]:
+    request: pytest.FixtureRequest, packages: dict[str, Path], bare_system: Callable[[str], Any]
+) -> Any:
     """A bare system, in which the packages are installed with what they need and nothing more."""
-    root = tmp_path_factory.mktemp(request.param)
-    subprocess.run(["tar", "-xf", tarball(request.param), "-C", root], check=True)
-    shutil.copy("/etc/resolv.conf", root / "etc" / "resolv.conf")
+    system = bare_system(request.param)
     for path in packages.values():
-        shutil.copy(path, root / path.name)
-    bare = System(root)
-    bare.run("apt-get update -q")
-    bare.run("apt-get install -qy --no-install-recommends /allosaur*.deb")
-    yield bare
-    shutil.rmtree(root)
+        shutil.copy(path, system.root / path.name)
+    system.run("apt-get update -q")
+    system.run("apt-get install -qy --no-install-recommends /allosaur*.deb")
+    return system
 
 
-def test_commands_find_each_other(system: System) -> None:
+def test_commands_find_each_other(system: Any) -> None:
     told = system.run("allosaur version")
     assert "server binary: /usr/bin/allosaur-server" in told
     for command in ("t-rex-64", "trex-console", "astf-sim", "emu-sim", "ndr", "allosaur-server"):
@@ -150,7 +80,7 @@ def test_commands_find_each_other(system: System) -> None:
 
 
 @pytest.mark.parametrize("profile", ["imix -m 100pps", "http -m 10"])
-def test_traffic_runs(system: System, profile: str) -> None:
+def test_traffic_runs(system: Any, profile: str) -> None:
     for _ in range(TRIES):
         done = system.tried(f"allosaur run {profile} --local -d 1")
         if done.returncode == 0:
@@ -159,14 +89,14 @@ def test_traffic_runs(system: System, profile: str) -> None:
     assert "OK:" in done.stdout
 
 
-def test_the_server_runs_as_its_unit_starts_it(system: System) -> None:
+def test_the_server_runs_as_its_unit_starts_it(system: Any) -> None:
     system.run("allosaur-server config check /etc/allosaur/allosaur.yaml")
     serve = "allosaur-server serve --config /etc/allosaur/allosaur.yaml --rpc-port 0 --pub-port 0"
     # `timeout` ends it as systemd does, and says so by this code.
     assert system.run(f"{AS_UNIT} timeout 5 {serve}", code=124).startswith("ready ")
 
 
-def test_a_port_needs_no_more_than_the_capability(system: System) -> None:
+def test_a_port_needs_no_more_than_the_capability(system: Any) -> None:
     """On a veth pair in a network namespace of its own."""
     subprocess.run(["ip", "netns", "add", NAMESPACE], check=True)
     try:
@@ -180,7 +110,7 @@ def test_a_port_needs_no_more_than_the_capability(system: System) -> None:
     assert told.startswith("ready ") and "ports=2" in told
 
 
-def test_bash_completes(system: System) -> None:
+def test_bash_completes(system: Any) -> None:
     script = (
         ". /usr/share/bash-completion/completions/allosaur; "
         'COMP_LINE="allosaur statu" COMP_POINT=14; _python_argcomplete allosaur; echo "${COMPREPLY[*]}"'
@@ -188,7 +118,7 @@ def test_bash_completes(system: System) -> None:
     assert system.run(f"bash --norc -c '{script}'").strip() == "status"
 
 
-def test_pages_and_lists_are_there(system: System) -> None:
+def test_pages_and_lists_are_there(system: Any) -> None:
     folder = system.root / "usr/share"
     assert (folder / "man/man1/allosaur-run.1.gz").is_file()
     assert (folder / "man/man8/allosaur-server.8.gz").is_file()
@@ -197,7 +127,7 @@ def test_pages_and_lists_are_there(system: System) -> None:
     assert "rich" in (folder / "doc/allosaur/bundled.txt").read_text()
 
 
-def test_nothing_is_left_when_it_is_removed(system: System) -> None:
+def test_nothing_is_left_when_it_is_removed(system: Any) -> None:
     """The last test: what was installed is as the package has it, and goes."""
     assert system.run(f"dpkg --verify {' '.join(NAMES)}") == ""
     system.run(f"apt-get purge -qy {' '.join(NAMES)}")
@@ -207,9 +137,7 @@ def test_nothing_is_left_when_it_is_removed(system: System) -> None:
     assert left == ""
 
 
-def test_the_image_builds_without_a_network(
-    system: System, packages: dict[str, Path], tmp_path: Path
-) -> None:
+def test_the_image_builds_without_a_network(system: Any, packages: dict[str, Path], tmp_path: Path) -> None:
     """On a base that has what the packages need, as the system has it after they were removed."""
     if shutil.which("buildah") is None:
         pytest.skip("buildah is not installed: sudo apt-get install buildah")
