@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use allosaur_packet::MacAddress;
 use allosaur_packet::transport::udp::HEADER_BYTES;
 
-use crate::client::ClientId;
+use crate::client::{Client, ClientId};
+use crate::namespace::Namespace;
 use crate::plugin::Context;
 use crate::udp::{Macs, TIME_TO_LIVE};
 
@@ -32,14 +33,19 @@ pub(crate) enum SendError {
 
 /// The address that a client sends from to others of a family.
 pub(crate) fn source(context: &Context<'_>, client: ClientId, to: IpAddr) -> Option<IpAddr> {
-    let found = context.client(client)?;
-    if to.is_ipv4() {
-        return (!found.ipv4.is_unspecified()).then_some(IpAddr::V4(found.ipv4));
+    source_of(context.namespace, context.client(client)?, to.is_ipv6())
+}
+
+/// The address that a client of a namespace sends from: of IPv6 the leased one, else the given one,
+/// else that of the router's prefix.
+pub(crate) fn source_of(namespace: &Namespace, client: &Client, is_ipv6: bool) -> Option<IpAddr> {
+    if !is_ipv6 {
+        return (!client.ipv4.is_unspecified()).then_some(IpAddr::V4(client.ipv4));
     }
-    let prefix = context.namespace.router.and_then(|router| router.prefix);
+    let prefix = namespace.router.and_then(|router| router.prefix);
     let slaac = prefix.filter(|(_, length)| *length == 64);
-    let slaac = slaac.map_or(Ipv6Addr::UNSPECIFIED, |(prefix, _)| found.eui64(prefix));
-    let addresses = [found.dhcp_ipv6, found.ipv6, slaac];
+    let slaac = slaac.map_or(Ipv6Addr::UNSPECIFIED, |(prefix, _)| client.eui64(prefix));
+    let addresses = [client.dhcp_ipv6, client.ipv6, slaac];
     let address = addresses
         .into_iter()
         .find(|address| !address.is_unspecified());
@@ -64,14 +70,21 @@ pub(crate) fn packet_bytes_max(context: &Context<'_>, client: ClientId, ipv6: bo
 /// The MAC addresses of a packet of a client to others: its own, and the gateway's if that is known.
 pub(crate) fn way(context: &Context<'_>, client: ClientId, to: IpAddr) -> Option<[MacAddress; 2]> {
     let found = context.client(client)?;
-    let gateway = match to {
-        IpAddr::V4(_) => found.gateway_mac_ipv4,
-        IpAddr::V6(_) => {
-            let learned = context.namespace.router.and_then(|router| router.mac);
-            found.gateway_mac_ipv6.or(learned)
-        }
-    };
+    let gateway = gateway_of(context.namespace, found, to.is_ipv6());
     Some([found.mac, gateway?])
+}
+
+/// The MAC address of a client's gateway, if it is known.
+pub(crate) fn gateway_of(
+    namespace: &Namespace,
+    client: &Client,
+    is_ipv6: bool,
+) -> Option<MacAddress> {
+    if !is_ipv6 {
+        return client.gateway_mac_ipv4;
+    }
+    let learned = namespace.router.and_then(|router| router.mac);
+    client.gateway_mac_ipv6.or(learned)
 }
 
 /// Sends a datagram of a client from a port of its own, by way of its gateway or to a multicast

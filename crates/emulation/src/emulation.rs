@@ -508,7 +508,7 @@ fn not_created(name: &str, error: &PluginError) -> RpcError {
 const NOBODY: PluginId = PluginId(u8::MAX);
 
 /// The plugins of a set, in the order of the list.
-fn ids(set: u32) -> impl Iterator<Item = PluginId> {
+pub(crate) fn ids(set: u32) -> impl Iterator<Item = PluginId> {
     let all = 0..PLUGINS.len() as u8;
     all.filter(move |id| set & 1 << id != 0).map(PluginId)
 }

@@ -9,7 +9,7 @@
 //! The modules stand in an order, each imports only from those before it: `params`, `counters`,
 //! `iter`, `slab`, `chap`, `client`, `exports`, `sockets`, `namespace`, `frame`, `timers`, `transmit`, `plugin`,
 //! `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`, `multicast`, `plugins`,
-//! `emulation`, `rpc`.
+//! `emulation`, `ready`, `rpc`.
 
 pub mod chap;
 pub mod client;
@@ -29,6 +29,7 @@ pub mod params;
 pub mod ping;
 pub mod plugin;
 pub mod plugins;
+pub mod ready;
 pub mod rpc;
 mod slab;
 mod sockets;

@@ -220,6 +220,13 @@ pub trait Plugin: Any + Send {
         Err(RpcError::new(format!("no method {}", call.method)))
     }
 
+    /// What a client still lacks, by this protocol, before it can send packets of a family through
+    /// its gateway: a noun for the user. `None` when it lacks nothing.
+    fn missing(&self, client: ClientId, is_ipv6: bool) -> Option<&'static str> {
+        let _ = (client, is_ipv6);
+        None
+    }
+
     /// The namespace shall make no more clients by itself.
     fn stop_auto_trigger(&mut self) {}
 
@@ -239,6 +246,11 @@ pub(crate) struct PluginSlots(Vec<Option<Box<dyn Plugin>>>, u32);
 impl PluginSlots {
     pub(crate) fn take(&mut self, id: PluginId) -> Option<Box<dyn Plugin>> {
         self.0.get_mut(usize::from(id.0))?.take()
+    }
+
+    /// One of them, to look at.
+    pub(crate) fn get(&self, id: PluginId) -> Option<&dyn Plugin> {
+        self.0.get(usize::from(id.0))?.as_deref()
     }
 
     /// Puts a plugin to its place.

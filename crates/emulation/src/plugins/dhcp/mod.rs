@@ -203,6 +203,11 @@ impl Plugin for Dhcp {
         counters::report(call.params, &mut [&mut client.counters])
     }
 
+    fn missing(&self, client: ClientId, is_ipv6: bool) -> Option<&'static str> {
+        let client = self.clients.get(client).filter(|_| !is_ipv6)?;
+        (!client.state.has_lease()).then_some("a DHCP lease")
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

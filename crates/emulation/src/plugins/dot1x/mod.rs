@@ -18,7 +18,7 @@ use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Ti
 use crate::timers::TimerId;
 
 use eap::Message;
-use supplicant::{Identity, Supplicant};
+use supplicant::{Identity, State, Supplicant};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -137,6 +137,11 @@ impl Plugin for Dot1x {
         let client = call.client.and_then(|client| self.clients.get_mut(client));
         let client = client.ok_or_else(no_plugin)?;
         counters::report(call.params, &mut [&mut client.supplicant.counters])
+    }
+
+    fn missing(&self, client: ClientId, _is_ipv6: bool) -> Option<&'static str> {
+        let supplicant = &self.clients.get(client)?.supplicant;
+        (supplicant.state() != State::Authenticated).then_some("a login by 802.1X")
     }
 
     fn as_any_mut(&mut self) -> &mut dyn Any {

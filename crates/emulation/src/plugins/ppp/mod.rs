@@ -108,6 +108,11 @@ impl Plugin for Ppp {
         })
     }
 
+    fn missing(&self, client: ClientId, _is_ipv6: bool) -> Option<&'static str> {
+        // No packets of others travel over its session.
+        self.clients.get(client).map(|_| "a way that is not PPPoE")
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }
