@@ -1,11 +1,15 @@
 //! Who begins flows, and from which port: the clients of one template.
 
+use std::sync::Arc;
+
+use super::client_pool::{ClientPool, Drawn};
 use super::filters::DisabledClients;
 use super::pace::{Pace, Ramp};
 use crate::template::{
-    AddressRange, AddressSequence, ClientTemplate, CompiledProfile, PoolShare, TemplateIndex,
+    AddressSequence, ClientTemplate, CompiledProfile, HostTable, PoolHost, PoolShare, TemplateIndex,
 };
 use crate::time::{Due, MILLISECOND, Nanos};
+use crate::transmit::PortIndex;
 
 /// The first port of clients; those below are for services.
 const PORT_MIN: u16 = 1024;
@@ -14,8 +18,6 @@ const PORT_MIN: u16 = 1024;
 const PORTS_APART: u32 = 0x9e37_79b9;
 /// Clients with a port counter of their own; those of larger pools share some.
 const COUNTERS_MAX: u64 = 1 << 20;
-/// Clients drawn one after another before those that rest are passed in one step.
-const CLIENT_TRIES: u32 = 4;
 /// Flows that are later than this are given up and counted.
 pub(super) const LATE_MAX: Nanos = 100 * MILLISECOND;
 
@@ -23,7 +25,7 @@ pub(super) const LATE_MAX: Nanos = 100 * MILLISECOND;
 #[derive(Debug)]
 pub(super) struct Clients {
     pub(super) template: TemplateIndex,
-    clients: AddressSequence,
+    pool: ClientPool,
     servers: AddressSequence,
     /// The next port of each client.
     ports: Vec<u16>,
@@ -40,7 +42,7 @@ pub(super) struct Clients {
 /// The two ends of a new flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tuple {
-    pub(super) client: u32,
+    pub(super) client: Drawn,
     pub(super) server: u32,
     pub(super) client_port: u16,
 }
@@ -56,14 +58,31 @@ pub(super) struct Terms {
     pub(super) seed: u32,
 }
 
+impl Terms {
+    /// Those of a template: hosts are behind one port, whose cores share them alone.
+    fn of(&self, client: &ClientTemplate) -> Terms {
+        let share = match &client.hosts {
+            Some(_) => PoolShare {
+                pair: 0,
+                pairs: 1,
+                ..self.share
+            },
+            None => self.share,
+        };
+        Terms { share, ..*self }
+    }
+}
+
 impl Clients {
-    /// `None` when this core has none of this template's flows.
+    /// Those on a port. `None` when this core has none of this template's flows.
     pub(super) fn new(
         profile: &CompiledProfile,
         template: TemplateIndex,
+        port: PortIndex,
         terms: &Terms,
     ) -> Option<Clients> {
         let client = &profile.template(template).client;
+        let terms = &terms.of(client);
         let share = terms.share;
         let left = client
             .limit
@@ -73,22 +92,33 @@ impl Clients {
             return None;
         }
         let seed = terms.seed ^ (u32::from(template.0) << 8) ^ share.thread();
-        let sequence = |pool: usize, salt| {
+        let distribution = |pool: usize| profile.pools()[pool].distribution;
+        let sequence = |pool: usize, seed| {
             let range = profile.addresses(pool, share);
-            AddressSequence::new(range, profile.pools()[pool].distribution, seed ^ salt)
+            AddressSequence::new(range, distribution(pool), seed)
         };
-        let clients = sequence(client.client_pool, 0x5a5a);
-        let counters = clients.range().count().min(COUNTERS_MAX);
+        let (number, own_seed) = (client.client_pool, seed ^ 0x5a5a);
+        let pool = match &client.hosts {
+            Some(hosts) if hosts.port() != port => return None,
+            Some(hosts) => {
+                let hosts = Arc::clone(hosts);
+                ClientPool::of_hosts(hosts, share, distribution(number), own_seed)
+            }
+            // Who they are was never said.
+            None if profile.pools()[number].hosts.is_some() => return None,
+            None => ClientPool::Range(sequence(number, own_seed)),
+        };
+        let counters = pool.count().min(COUNTERS_MAX);
         // Cores begin one after another, so that all together are even.
         let pace = Pace::new(rate_cps(client, terms), terms.ramp);
         let phase = f64::from(share.thread()) / f64::from(share.threads());
         let own_ports = OwnPorts::of(share.rank, share.cores);
         Some(Clients {
             template,
-            servers: sequence(client.server_pool, 0xa5a5),
+            servers: sequence(client.server_pool, seed ^ 0xa5a5),
             ports: vec![own_ports.beginning(template); counters as usize],
             own_ports,
-            clients,
+            pool,
             next: pace.after(terms.start_at, phase),
             pace,
             left,
@@ -99,7 +129,7 @@ impl Clients {
     /// From now on at another rate. What is left of the time to the next flow shrinks or grows with
     /// the gaps, so cores stay one after another.
     pub(super) fn set_rate(&mut self, now: Nanos, client: &ClientTemplate, terms: &Terms) {
-        let pace = self.pace.at_rate(rate_cps(client, terms));
+        let pace = self.pace.at_rate(rate_cps(client, &terms.of(client)));
         if self.next.at > now {
             let left = self.pace.flows_between(now, self.next.at);
             self.next = pace.after(now, left);
@@ -161,7 +191,7 @@ impl Clients {
     /// The ends of the next flow, before its port is known to be free; `None` when all clients
     /// rest.
     pub(super) fn draw(&mut self, disabled: &DisabledClients) -> Option<Tuple> {
-        let client = self.draw_client(disabled)?;
+        let client = self.pool.draw(disabled)?;
         Some(Tuple {
             client,
             server: self.servers.next_address(),
@@ -169,18 +199,14 @@ impl Clients {
         })
     }
 
-    fn draw_client(&mut self, disabled: &DisabledClients) -> Option<u32> {
-        for _ in 0..CLIENT_TRIES {
-            let client = self.clients.next_address();
-            if !disabled.has(client) {
-                return Some(client);
-            }
-        }
-        // Many rest: the next one that does not, and from there on.
-        let client = self.clients.next_address();
-        let client = disabled.next_awake(client, self.clients.range())?;
-        self.clients.go_on_after(client);
-        Some(client)
+    /// The host that a client is, and its table.
+    pub(super) fn host(&self, client: Drawn) -> Option<(&HostTable, &PoolHost)> {
+        self.pool.host(client.host?)
+    }
+
+    /// The table of the hosts that these clients are, where they are hosts.
+    pub(super) fn hosts(&self) -> Option<&HostTable> {
+        self.pool.table()
     }
 
     /// Another port for the same ends.
@@ -191,9 +217,8 @@ impl Clients {
         }
     }
 
-    fn next_port(&mut self, client: u32) -> u16 {
-        let range: AddressRange = self.clients.range();
-        let place = client.wrapping_sub(range.first) as usize % self.ports.len();
+    fn next_port(&mut self, client: Drawn) -> u16 {
+        let place = self.pool.place_of(client) % self.ports.len();
         let counter = &mut self.ports[place];
         let port = self.own_ports.port(*counter);
         *counter = (*counter + 1) % self.own_ports.count;

@@ -8,12 +8,15 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use allosaur_packet::MacAddress;
+
+use super::client_pool::Drawn;
 use super::clients::Tuple;
 use super::dispatch::FlowFlags;
 use super::open::FlowOpener;
 use super::{RunIndex, StatefulEngine};
-use crate::flow::FlowIndex;
-use crate::template::{Side, TemplateIndex};
+use crate::flow::{FlowIndex, FlowKey};
+use crate::template::{PoolHost, Side, TemplateIndex};
 use crate::time::Nanos;
 use crate::transmit::TxQueues;
 
@@ -103,7 +106,7 @@ impl StatefulEngine {
         let (run, clients, key) = (entry.run, entry.clients(), *entry.session.key());
         let template = self.template_of(run, group)?;
         let tuple = Tuple {
-            client: key.local,
+            client: self.client_of(run, clients, &key)?,
             server: key.remote,
             client_port: 0,
         };
@@ -115,6 +118,21 @@ impl StatefulEngine {
             is_executed: true,
         };
         self.make_client(now, who, tuple)
+    }
+
+    /// The client of a flow.
+    fn client_of(&self, run: RunIndex, clients: u32, key: &FlowKey) -> Option<Drawn> {
+        let run = self.runs[usize::from(run.0)].as_ref()?;
+        let hosts = run.clients_at(clients).hosts();
+        let prefix = key.prefixes.and_then(|number| {
+            let prefixes = &self.pools.prefixes;
+            let (local, _) = prefixes.addresses(number, key.local, key.remote)?;
+            Some(PoolHost::new(local.into(), MacAddress::ZERO, MacAddress::ZERO).prefix)
+        });
+        Some(Drawn {
+            address: key.local,
+            host: hosts.and_then(|hosts| hosts.find(key.local, prefix.unwrap_or_default())),
+        })
     }
 
     /// The template of a group whose turn it is.

@@ -100,6 +100,11 @@ impl DisabledClients {
         found.or_else(|| awake(pool.first).filter(|client| pool.contains(*client)))
     }
 
+    /// The last of the clients in a row that rest with this one; `None` when it does not rest.
+    pub(super) fn rests_until(&self, client: u32) -> Option<u32> {
+        self.range_of(client).map(|range| range.last)
+    }
+
     fn range_of(&self, client: u32) -> Option<AddressRange> {
         if self.ranges.is_empty() {
             return None;

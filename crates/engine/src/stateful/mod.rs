@@ -5,7 +5,7 @@
 //! | the verbs | here |
 //! | the words between control and a core | `messages` |
 //! | a profile that runs | `run` |
-//! | who begins flows, from which port | `clients` |
+//! | who begins flows, from which port | `clients`, `client_pool` |
 //! | how fast | `pace` |
 //! | frames that arrive, and whose they are | `rx` |
 //! | those of no flow: who serves them | `accept` |
@@ -24,6 +24,7 @@
 
 mod accept;
 mod audit;
+mod client_pool;
 mod clients;
 mod close;
 mod counters;

@@ -3,13 +3,14 @@
 
 use std::net::Ipv6Addr;
 
+use super::client_pool::Drawn;
 use super::clients::Tuple;
 use super::dispatch::{FlowEntry, FlowFlags, context};
 use super::run::place;
 use super::{RunIndex, StatefulEngine};
 use crate::app::Transport;
 use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, PrefixIndex, Protocol};
-use crate::session::{FlowContext, LinkAddresses, Session};
+use crate::session::{Encapsulation, FlowContext, LinkAddresses, Session};
 use crate::template::{Ipv6Prefixes, Side, TemplateIndex};
 use crate::time::Nanos;
 use crate::transmit::{PortIndex, TxQueues};
@@ -100,7 +101,8 @@ impl StatefulEngine {
         tuple: Tuple,
     ) -> Option<FlowIndex> {
         let link = self.link_of(who, tuple.client)?;
-        let key = self.free_key(who, tuple, link.encapsulation.space())?;
+        let network = self.network_of(who, tuple.client);
+        let key = self.free_key(who, tuple, network, link.encapsulation.space())?;
         let first = self.first_number(now);
         let new = FlowSpec {
             run: who.run,
@@ -109,7 +111,7 @@ impl StatefulEngine {
             clients: who.clients,
             is_executed: who.is_executed,
             key,
-            network: self.network_of(who.run, who.template),
+            network,
         };
         let index = self.make(now, new, |cx, key| Session::connect(cx, key, link, first))?;
         let entry = self.flows.at(index).expect("it was just made");
@@ -120,16 +122,23 @@ impl StatefulEngine {
     }
 
     /// Where the frames of a client go.
-    fn link_of(&mut self, who: FlowOpener, client: u32) -> Option<LinkAddresses> {
+    fn link_of(&mut self, who: FlowOpener, client: Drawn) -> Option<LinkAddresses> {
         let run = self.runs[usize::from(who.run.0)].as_mut()?;
-        let port: PortIndex = run.clients(who.clients).0;
+        let (port, clients) = run.clients(who.clients);
+        if let Some((hosts, host)) = clients.host(client) {
+            return Some(LinkAddresses {
+                own: host.mac,
+                peer: host.gateway,
+                encapsulation: Encapsulation::of_tags(hosts.tags()),
+            });
+        }
         let info = self.ports[usize::from(port)].as_ref()?;
         let link = LinkAddresses {
             own: info.own_mac,
             peer: info.peer_mac,
             encapsulation: info.encapsulation.clone(),
         };
-        Some(self.topology.link(port, client, link))
+        Some(self.topology.link(port, client.address, link))
     }
 
     /// A key that no flow has.
@@ -137,9 +146,9 @@ impl StatefulEngine {
         &mut self,
         who: FlowOpener,
         mut tuple: Tuple,
+        network: Option<(Ipv6Addr, Ipv6Addr)>,
         space: AddressSpace,
     ) -> Option<FlowKey> {
-        let network = self.network_of(who.run, who.template);
         let prefixes = network.map(|(ours, others)| {
             let known = self.pools.prefixes.find(ours, others);
             known.unwrap_or(PrefixIndex::UNKNOWN)
@@ -155,7 +164,7 @@ impl StatefulEngine {
         let scope = FlowScope::new(protocol, space);
         for _ in 0..PORT_TRIES {
             let key = FlowKey {
-                local: tuple.client,
+                local: tuple.client.address,
                 remote: tuple.server,
                 local_port: tuple.client_port,
                 remote_port,
@@ -173,11 +182,18 @@ impl StatefulEngine {
         None
     }
 
-    /// The addresses whose prefixes the flows of a template have: the client's, and the server's.
-    fn network_of(&self, run: RunIndex, template: TemplateIndex) -> Option<(Ipv6Addr, Ipv6Addr)> {
-        let run = self.runs[usize::from(run.0)].as_ref()?;
-        let tunables = &run.profile.template(template).client.tunables;
-        tunables.ipv6.then(|| ends(&tunables.prefixes))
+    /// The addresses whose prefixes the flows of a client have: its own, and the server's. Those of
+    /// the template, where the client is no host with an IPv6 address.
+    fn network_of(&self, who: FlowOpener, client: Drawn) -> Option<(Ipv6Addr, Ipv6Addr)> {
+        let run = self.runs[usize::from(who.run.0)].as_ref()?;
+        let tunables = &run.profile.template(who.template).client.tunables;
+        let host = run.clients_at(who.clients).host(client);
+        let host = host.filter(|(hosts, _)| hosts.is_ipv6());
+        let prefixes = Ipv6Prefixes {
+            client: host.map_or(tunables.prefixes.client, |(_, host)| host.prefix),
+            ..tunables.prefixes
+        };
+        tunables.ipv6.then(|| ends(&prefixes))
     }
 
     /// Makes a flow by `make`, and a place for it; `None` when there are too many.

@@ -89,7 +89,7 @@ impl Run {
         for (port, terms) in ports {
             for number in 0..profile.templates().len() {
                 let template = TemplateIndex(number as u16);
-                let made = Clients::new(&profile, template, terms);
+                let made = Clients::new(&profile, template, *port, terms);
                 clients.extend(made.map(|made| (*port, made)));
             }
         }
@@ -266,6 +266,11 @@ impl Run {
             Side::Client => &template.client.tunables,
             Side::Server => &template.server.tunables,
         }
+    }
+
+    /// Those clients, to look at.
+    pub(super) fn clients_at(&self, place: u32) -> &Clients {
+        &self.clients[place as usize].1
     }
 
     /// Those clients, and their port.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::error::{PoolProblem, ProfileError, TemplateProblem};
+use super::hosts::{HostNetwork, HostTable};
 use super::pool::{AddressRange, PoolShare};
 use super::servers::{PayloadKey, Servers, TemplateIndex, value_at};
 use super::spec::{
@@ -93,6 +94,8 @@ pub struct ClientTemplate {
     pub core_base: u32,
     /// How it behaves.
     pub tunables: SideTunables,
+    /// The hosts of its pool, where that is one of hosts; see [`CompiledProfile::with_hosts`].
+    pub hosts: Option<Arc<HostTable>>,
 }
 
 /// The server's side of a template.
@@ -179,6 +182,66 @@ impl CompiledProfile {
         self
     }
 
+    /// The networks whose hosts the clients of templates are, each once, and whether their
+    /// addresses are IPv6.
+    pub fn host_networks(&self) -> Vec<(HostNetwork, bool)> {
+        let mut networks = Vec::new();
+        for template in &self.templates {
+            let wanted = self.network_of(template);
+            if let Some(wanted) = wanted.filter(|wanted| !networks.contains(wanted)) {
+                networks.push(wanted);
+            }
+        }
+        networks
+    }
+
+    fn network_of(&self, template: &Template) -> Option<(HostNetwork, bool)> {
+        let client = &template.client;
+        let network = self.pools[client.client_pool].hosts?;
+        Some((network, client.tunables.ipv6))
+    }
+
+    /// The same, with the hosts of a network for the templates whose clients they are. Until they
+    /// are given, such templates begin no flows.
+    #[must_use]
+    pub fn with_hosts(
+        mut self,
+        network: HostNetwork,
+        is_ipv6: bool,
+        hosts: &Arc<HostTable>,
+    ) -> CompiledProfile {
+        for number in 0..self.templates.len() {
+            if self.network_of(&self.templates[number]) == Some((network, is_ipv6)) {
+                self.templates[number].client.hosts = Some(Arc::clone(hosts));
+            }
+        }
+        self
+    }
+
+    /// How many hosts were given for networks, those of each network once.
+    pub fn host_count(&self) -> usize {
+        let mut known: Vec<(HostNetwork, bool)> = Vec::new();
+        let mut count = 0;
+        for template in &self.templates {
+            if let (Some(network), Some(hosts)) =
+                (self.network_of(template), &template.client.hosts)
+            {
+                let network = (
+                    HostNetwork {
+                        hosts_min: 0,
+                        ..network.0
+                    },
+                    network.1,
+                );
+                if !known.contains(&network) {
+                    known.push(network);
+                    count += hosts.hosts().len();
+                }
+            }
+        }
+        count
+    }
+
     /// All pools.
     pub fn pools(&self) -> &[PoolSpec] {
         &self.pools
@@ -245,6 +308,17 @@ impl CompiledProfile {
         rates.sum()
     }
 
+    /// The same when only a share of the pairs of ports takes part, 0 to 1. Hosts are behind one
+    /// port: flows of theirs are not shared out.
+    pub fn rate_cps_of(&self, share: f64) -> f64 {
+        let templates = self.templates.iter();
+        let rates = templates.map(|template| match &template.client.hosts {
+            Some(_) => template.client.rate_cps,
+            None => template.client.rate_cps * share,
+        });
+        rates.sum()
+    }
+
     /// Bits per second that all programs send, at a multiplier of 1, without headers.
     pub fn rate_bps(&self) -> f64 {
         let bits = |template: &Template| template.client.rate_cps * template.bytes as f64 * 8.0;
@@ -293,6 +367,12 @@ fn check_groups(groups: &[String]) -> Result<(), ProfileError> {
 }
 
 fn check_pool(pool: &PoolSpec, layout: Layout) -> Result<(), PoolProblem> {
+    if pool.hosts.is_some() {
+        return match pool.side {
+            Side::Client => Ok(()),
+            Side::Server => Err(PoolProblem::HostsOfServers),
+        };
+    }
     let Layout { cores, pairs } = layout;
     let addresses = pool.count();
     if addresses == 0 {
@@ -421,6 +501,7 @@ fn compile_template(
             continuous: client.continuous,
             core_base: client.core_base,
             tunables: SideTunables::resolve(&spec.client, &client.tunables),
+            hosts: None,
         },
         server: ServerTemplate {
             program: server_program,

@@ -126,6 +126,11 @@ pub enum PoolProblem {
         /// How many pairs there are.
         pairs: u32,
     },
+    /// Hosts as servers.
+    #[error(
+        "emulation: emulated clients begin flows, they do not serve: give the servers a range of addresses (ip_start, ip_end)"
+    )]
+    HostsOfServers,
     /// Addresses beyond the last.
     #[error(
         "ip_offset leads beyond 255.255.255.255 on {pairs} pairs of ports: use smaller addresses"

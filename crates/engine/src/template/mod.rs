@@ -5,11 +5,13 @@
 //! | what the user asks for | `spec` |
 //! | how TCP and IP behave, by names and ranges | `tunables` |
 //! | which addresses a core has, and in which order | `pool` |
+//! | pools of hosts with MAC addresses of their own | `hosts` |
 //! | which template serves a client that comes | `servers` |
 //! | all of it, checked and resolved | `compile`, with its errors in `error` |
 
 mod compile;
 mod error;
+mod hosts;
 mod pool;
 mod servers;
 mod spec;
@@ -20,6 +22,7 @@ pub use compile::{
     TEMPLATES_MAX, Template,
 };
 pub use error::{PoolProblem, ProfileError, TemplateProblem};
+pub use hosts::{HostNetwork, HostPrefix, HostTable, HostTag, PoolHost};
 pub use pool::{AddressRange, AddressSequence, PoolShare};
 pub use servers::{Server, Servers, TemplateIndex};
 pub use spec::{

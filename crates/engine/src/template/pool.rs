@@ -162,6 +162,7 @@ mod tests {
             side: Side::Client,
             offset,
             per_core,
+            hosts: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::hosts::HostNetwork;
 use super::tunables::TunablesSpec;
 use crate::app::{BufferSpec, ProgramCommand, ProgramSpec, Transport};
 
@@ -132,6 +133,9 @@ pub struct PoolSpec {
     pub offset: u32,
     /// How cores share them.
     pub per_core: PerCore,
+    /// Its addresses are those of the hosts of a network, who are known when the profile starts; then
+    /// `first`, `last`, `offset` and `per_core` say nothing.
+    pub hosts: Option<HostNetwork>,
 }
 
 impl PoolSpec {
@@ -144,6 +148,7 @@ impl PoolSpec {
             side,
             offset: 0,
             per_core: PerCore::Default,
+            hosts: None,
         }
     }
 }

@@ -10,6 +10,7 @@ mod ends;
 mod executions;
 mod floods;
 mod fuzz;
+mod hosts;
 mod links;
 mod many;
 mod memory;

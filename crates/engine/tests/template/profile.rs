@@ -67,6 +67,7 @@ pub(crate) fn pool(first: u32, last: u32, side: Side) -> PoolSpec {
         side,
         offset: 0x0100_0000,
         per_core: PerCore::Default,
+        hosts: None,
     }
 }
 

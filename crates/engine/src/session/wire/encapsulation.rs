@@ -67,7 +67,12 @@ pub struct Stripped {
 impl Encapsulation {
     /// The tags of a frame that arrived, for what is sent back.
     pub fn of(layout: &Layout) -> Encapsulation {
-        match *layout.vlans() {
+        Encapsulation::of_tags(layout.vlans())
+    }
+
+    /// What has these tags, by their tag control information, the outer first.
+    pub fn of_tags(tags: &[u16]) -> Encapsulation {
+        match *tags {
             [] => Encapsulation::Ethernet,
             [tag] => Encapsulation::Vlan(tag),
             [outer, inner, ..] => Encapsulation::QinQ { outer, inner },
