@@ -27,6 +27,7 @@ from allosaur import (
     ASTFTCPClientTemplate,
     ASTFTCPServerTemplate,
     ASTFTemplate,
+    EMUNamespaceKey,
     STLProfileError,
 )
 
@@ -311,6 +312,24 @@ REFUSED_AT_ONCE: dict[str, tuple[Callable[[], object], str]] = {
     "address": (lambda: ASTFIPGenDist(["16.0.0", "16.0.0.1"]), "IPv4 address"),
     "distribution": (lambda: ASTFIPGenDist(["1.0.0.0", "1.0.0.1"], "all"), "give 'seq' or 'rand'"),
     "per core": (lambda: ASTFIPGenDist(["1.0.0.0", "1.0.0.1"], "seq", "x"), "per_core_distribution"),
+    "no pool": (ASTFIPGenDist, "ip_range is missing, give it, or emulation"),
+    "emulation": (lambda: ASTFIPGenDist(emulation=7), "give an EMUNamespaceKey, or a dictionary"),
+    "no port": (lambda: ASTFIPGenDist(emulation={"tci": [5]}), "emulation has no 'vport'"),
+    "odd key": (lambda: ASTFIPGenDist(emulation={"vport": 0, "vlan": 5}), "give vport, tci, tpid only"),
+    "port's number": (lambda: ASTFIPGenDist(emulation={"vport": "0"}), "is '0', give a whole number"),
+    "three tags": (lambda: ASTFIPGenDist(emulation={"vport": 0, "tci": [1, 2, 3]}), "a list of up to 2"),
+    "tag": (lambda: ASTFIPGenDist(emulation={"vport": 0, "tci": 4096}), "is 4096, give 0 to 4095"),
+    "ready": (lambda: ASTFIPGenDist(emulation={"vport": 0}, ready_min=0), "ready_min is 0, give 1 to"),
+    "two pools": (
+        lambda: ASTFIPGenDist(["1.0.0.0", "1.0.0.1"], emulation={"vport": 0}),
+        "leave one of the two out",
+    ),
+    "emulated servers": (
+        lambda: ASTFIPGen(
+            ASTFIPGenDist(["1.0.0.0", "1.0.0.1"]), ASTFIPGenDist(emulation={"vport": 0, "tci": 3})
+        ),
+        "emulated clients of port 0 cannot be dist_server",
+    ),
     "port": (lambda: ASTFAssociationRule(port=0), "port is 0, give 1 to 65535"),
     "half a range": (lambda: ASTFAssociationRule(ip_start="1.1.1.1"), "both ip_start and ip_end"),
     "offsets": (lambda: ASTFAssociationRule(l7_map=[1, 1]), "growing order"),
@@ -355,6 +374,20 @@ def test_pools_of_clients_must_not_overlap() -> None:
         ASTFError, match=r"templates\[1\]: the pool of clients 16.0.0.100 to 16.0.1.0 overlaps"
     ):
         profile(template(*exchange()), template(*exchange(), other, port=81)).to_json()
+
+
+def test_pools_of_emulated_clients_name_their_namespace_and_have_no_range() -> None:
+    servers = ASTFIPGenDist(["48.0.0.1", "48.0.0.9"])
+    keys = [EMUNamespaceKey(0, tci=[100]), {"vport": 0, "tci": 200, "tpid": 0x8100}]
+    generators = [ASTFIPGen(ASTFIPGenDist(emulation=key, ready_min=9), servers) for key in keys]
+    templates = [template(*exchange(), one, port=80 + at) for at, one in enumerate(generators)]
+    first, _, second = profile(*templates).to_json()["ip_gen_dist_list"]
+    assert first == {
+        "emulation": {"vport": 0, "tci": [100], "tpid": [0], "ready_min": 9},
+        "distribution": "seq",
+        "dir": "c",
+    }
+    assert second["emulation"] == {"vport": 0, "tci": [200], "tpid": [0x8100], "ready_min": 9}
 
 
 def test_a_pool_is_for_one_side() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ._arguments import as_number, ipv4, ipv4_range, of_kind
-from ._errors import ASTFError, ASTFErrorOverlapIP
+from ._arguments import U32_MAX, as_number, ipv4, ipv4_range, of_kind, whole
+from ._emulated import NamespaceKey, namespace_fields
+from ._errors import ASTFError, ASTFErrorMissingParam, ASTFErrorOverlapIP
 
 _DISTRIBUTIONS = ("seq", "rand")
 _PER_CORE = ("default", "seq")
@@ -18,16 +19,33 @@ class ASTFIPGenDist:
 
     ``distribution`` is "seq" (one after the other) or "rand". With ``per_core_distribution="seq"`` each
     core has a range of its own; with "default" the cores may take turns. A pool is for clients or for
-    servers, not both. Raises ``ASTFError``.
+    servers, not both.
+
+    With ``emulation`` in the place of ``ip_range`` the clients are emulated ones: those of a namespace
+    (an ``EMUNamespaceKey``, or a dictionary of its ``vport``, ``tci`` and ``tpid``) that are ready when
+    the profile starts. A client is ready when it has its lease and its login, where it has such plugins,
+    an address of the template's family, and the MAC address of its gateway. It keeps its address, its MAC
+    address, its gateway and its VLAN tags. The start is refused unless ``ready_min`` of them are ready.
+    TRex's servers know no such pools. Raises ``ASTFError``.
     """
 
     def __init__(
         self,
-        ip_range: Sequence[str],
+        ip_range: Sequence[str] | None = None,
         distribution: str = "seq",
         per_core_distribution: str | None = None,
+        emulation: NamespaceKey | Mapping[str, Any] | None = None,
+        ready_min: int = 1,
     ) -> None:
-        self.ip_start, self.ip_end = ipv4_range("ASTFIPGenDist", "ip_range", ip_range)
+        #: The fields of the pool's namespace, or None for a pool of a range.
+        self.emulation: dict[str, Any] | None = None
+        self.ip_start = self.ip_end = "0.0.0.0"
+        if emulation is None:
+            if ip_range is None:
+                raise ASTFErrorMissingParam("ASTFIPGenDist: ip_range is missing, give it, or emulation")
+            self.ip_start, self.ip_end = ipv4_range("ASTFIPGenDist", "ip_range", ip_range)
+        else:
+            self._take_emulation(ip_range, per_core_distribution, emulation, ready_min)
         if distribution not in _DISTRIBUTIONS:
             raise ASTFError(f"ASTFIPGenDist: distribution is {distribution!r}, give 'seq' or 'rand'")
         if per_core_distribution and per_core_distribution not in _PER_CORE:
@@ -40,8 +58,23 @@ class ASTFIPGenDist:
         self.direction: str | None = None
         self.ip_offset = "0.0.0.0"
 
+    def _take_emulation(
+        self, ip_range: object, per_core_distribution: object, emulation: object, ready_min: int
+    ) -> None:
+        """Be a pool of emulated clients. Raises ``ASTFError``."""
+        for name, value in (("ip_range", ip_range), ("per_core_distribution", per_core_distribution)):
+            if value is not None:
+                raise ASTFError(
+                    f"ASTFIPGenDist: {name} is {value!r} beside emulation, whose clients have their own "
+                    "addresses: leave one of the two out"
+                )
+        fields = namespace_fields(emulation)
+        self.emulation = {**fields, "ready_min": whole("ASTFIPGenDist", "ready_min", ready_min, 1, U32_MAX)}
+
     def to_json(self) -> dict[str, Any]:
         """An entry of the ``ip_gen_dist_list`` of the protocol."""
+        if self.emulation is not None:
+            return {"emulation": self.emulation, "distribution": self.distribution, "dir": self.direction}
         fields = {
             "ip_start": self.ip_start,
             "ip_end": self.ip_end,
@@ -55,13 +88,25 @@ class ASTFIPGenDist:
         """Be a pool of clients ("c") or servers ("s"). Raises ``ASTFError`` when it is one of the others."""
         if self.direction not in (None, direction):
             raise ASTFError(
-                f"the pool {self.ip_start} to {self.ip_end} is for {_DIRECTIONS[str(self.direction)]}: "
+                f"the pool {self._name()} is for {_DIRECTIONS[str(self.direction)]}: "
                 f"make another ASTFIPGenDist for the {_DIRECTIONS[direction]}"
+            )
+        if self.emulation is not None and direction == "s":
+            raise ASTFError(
+                f"the pool {self._name()} cannot be dist_server: emulated clients begin flows, they do not "
+                "serve; give the servers an ip_range"
             )
         self.direction, self.ip_offset = direction, ip_offset
 
+    def _name(self) -> str:
+        if self.emulation is None:
+            return f"{self.ip_start} to {self.ip_end}"
+        return f"of emulated clients of port {self.emulation['vport']}"
+
     def overlaps(self, other: ASTFIPGenDist) -> bool:
-        """Whether two pools share addresses."""
+        """Whether two pools share addresses, as far as that is known: those of emulated clients are not."""
+        if self.emulation is not None or other.emulation is not None:
+            return False
         return as_number(self.ip_start) <= as_number(other.ip_end) and as_number(self.ip_end) >= as_number(
             other.ip_start
         )

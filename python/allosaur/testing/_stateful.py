@@ -212,7 +212,7 @@ class MockStatefulTransport(MockTransport):
         established = client.get("tcps_connects", 0) + client.get("udps_connects", 0)
         rates = {"offered_cps": 0.0, "begun_cps": 0.0, "achieved_cps": 0.0}
         counted = {"begun": begun, "established": established, "missed": self.missed_flows}
-        return {**rates, **counted, "duration_s": client.get("m_traffic_duration", 0.0)}
+        return {**rates, **counted, "duration_s": client.get("m_traffic_duration", 0.0), "hosts": 0}
 
     def _do_get_dynamic_counter_desc(self, _params: dict[str, Any]) -> Any:
         return {"name": "counter desc", "epoch": self.epoch, "data": []}

@@ -265,6 +265,7 @@ impl Control {
         self.give_up_waiting(view);
         self.finish_clears(now_ns);
         self.abort_slow_runs(now_ns);
+        self.give_up_starts(now_ns);
         self.ring_doorbell();
     }
 

@@ -166,6 +166,28 @@ impl Control {
         Ok(Value::Null)
     }
 
+    /// Asks the receive thread; no request waits for what `then` does with the answer.
+    pub(super) fn ask_aside(
+        &mut self,
+        request: Request,
+        then: impl FnOnce(&mut Control, Answer, &View<'_>) + 'static,
+    ) -> QuestionId {
+        let question = QuestionId(self.pendings.next_id());
+        let then = move |control: &mut Control, answer: Answer, view: &View<'_>| {
+            then(control, answer, view);
+            Ok(Value::Null)
+        };
+        let then = Then(Box::new(then));
+        self.pendings.answers.insert(question, then);
+        self.actions.push_back(Action::Ask { question, request });
+        question
+    }
+
+    /// Nobody wants any more what was asked or begun aside.
+    pub(super) fn forget_wait(&mut self, wait: Wait) {
+        self.pendings.forget(&[wait]);
+    }
+
     fn send_question(&mut self, request: Request) -> QuestionId {
         let question = QuestionId(self.pendings.next_id());
         self.pendings.waits.push(Wait::Question(question));

@@ -21,7 +21,9 @@ mod socket;
 use std::fmt;
 use std::sync::Arc;
 
+use allosaur_emulation::namespace::NamespaceKey;
 use allosaur_emulation::params::RpcError;
+use allosaur_emulation::ready::ReadyClients;
 use allosaur_emulation::rpc::call::RpcCall;
 use allosaur_engine::capture::{CaptureSettings, Captured, Overflow};
 use allosaur_engine::echo::{EchoReadout, EchoTerms};
@@ -142,6 +144,13 @@ pub enum Request {
         /// What the process has used, where the answer tells of it.
         usage: Option<ProcessUsage>,
     },
+    /// Tell which emulated clients could send through their gateway now.
+    ReadyClients {
+        /// Of which namespace.
+        namespace: NamespaceKey,
+        /// By IPv6, else by IPv4.
+        is_ipv6: bool,
+    },
 }
 
 impl Request {
@@ -226,6 +235,8 @@ pub enum Answer {
     Echo(Vec<EchoReadout>),
     /// What comes of a request to emulated clients.
     Emulated(Result<Value, RpcError>),
+    /// The emulated clients of a namespace; nothing when there is no such namespace.
+    ReadyClients(Option<ReadyClients>),
 }
 
 /// Where the packets of a capture go, as text.

@@ -23,7 +23,7 @@ use allosaur_server::control::{
 };
 use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
 use allosaur_server::rpc::Exchange;
-use allosaur_server::rx_taps::{Answer, Endpoint, Endpoints, PacketSink, RxTaps, Wire};
+use allosaur_server::rx_taps::{Answer, Endpoint, Endpoints, PacketSink, Request, RxTaps, Wire};
 use allosaur_server::transport::Codec;
 use serde_json::{Value, json};
 
@@ -71,6 +71,9 @@ pub(crate) struct World {
     /// Jobs are done at once; else they are kept here.
     pub(crate) has_jobs_done: bool,
     pub(crate) jobs: Vec<(JobId, Job)>,
+    /// The receive thread answers at once; else its questions are kept here.
+    pub(crate) has_answers: bool,
+    pub(crate) questions: Vec<(QuestionId, Request)>,
     next_id: u64,
 }
 
@@ -254,6 +257,8 @@ impl World {
             replies: HashMap::new(),
             has_jobs_done: true,
             jobs: Vec::new(),
+            has_answers: true,
+            questions: Vec::new(),
             receive: Vec::new(),
             shut_down: false,
             port_modes: Vec::new(),
@@ -357,6 +362,9 @@ impl World {
                 Action::Shutdown => self.shut_down = true,
                 Action::Command { core, command } => self.note(core, command),
                 Action::Reply { pending, reply } => _ = self.replies.insert(pending, reply),
+                Action::Ask { question, request } if !self.has_answers => {
+                    self.questions.push((question, request));
+                }
                 Action::Ask { question, request } => {
                     let answer = self.watchers.0.borrow_mut().handle(request, 5 * SECOND);
                     self.hear(question, answer);

@@ -9,6 +9,7 @@ mod both_modes;
 mod compiling;
 mod counters;
 mod fuzz;
+mod hosts;
 mod latency;
 mod leases;
 mod life;

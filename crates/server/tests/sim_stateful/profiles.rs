@@ -159,6 +159,7 @@ fn pools(chance: &mut SimRng) -> Vec<PoolSpec> {
         side,
         offset: 0x0100_0000,
         per_core: PerCore::Default,
+        hosts: None,
     };
     vec![
         pool(0x1000_0001, 4, Side::Client),

@@ -123,6 +123,7 @@ class Counters:
         ``offered_cps``, ``begun_cps`` and ``achieved_cps`` are connections a second that are asked for,
         that begin, and that are established; ``begun``, ``established`` and ``missed`` how many since the
         start: missed are those that were due and not opened in time. ``duration_s`` is since the start.
+        ``hosts`` is how many emulated clients were ready when it began, where its clients are emulated.
         Raises ``STLError`` when the server does not count them.
         """
         if "get_flow_rates" not in self._connection.session().supported_commands:

@@ -78,6 +78,21 @@ pub struct Pool {
     pub is_client: bool,
     /// `per_core_distribution` is `seq`.
     pub is_sequential_per_core: bool,
+    /// `emulation`: its clients are the emulated ones of a namespace that are ready when the profile
+    /// starts, in the place of a range (`ip_start`, `ip_end`, `ip_offset`). Allosaur's own.
+    pub emulation: Option<PoolEmulation>,
+}
+
+/// Which emulated clients a pool has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolEmulation {
+    /// `vport`: their port.
+    pub port: u16,
+    /// `tpid` and `tci`: the type and the number of each VLAN tag of theirs, outer first; 0 is no
+    /// tag.
+    pub tags: [(u16, u16); 2],
+    /// `ready_min`: how many must be ready.
+    pub ready_min: u32,
 }
 
 /// A program.
@@ -218,14 +233,77 @@ fn address(fields: &Fields<'_>, name: &str) -> Result<Ipv4Addr, FieldError> {
 fn pool(fields: &Fields<'_>) -> Result<Pool, FieldError> {
     let per_core = |fields: &Fields<'_>, name: &str| fields.one_of(name, &["default", "seq"]);
     let per_core = fields.optional("per_core_distribution", per_core)?;
+    let emulation = fields.optional("emulation", emulation)?;
+    let address = |name: &str| match emulation {
+        None => address(fields, name),
+        Some(_) if fields.is_missing(name) => Ok(Ipv4Addr::UNSPECIFIED),
+        Some(_) => {
+            let problem = "stands beside emulation: the addresses of emulated clients are their own, \
+                           so leave one of the two out";
+            Err(fields.bad(name, problem))
+        }
+    };
     Ok(Pool {
-        start: address(fields, "ip_start")?,
-        end: address(fields, "ip_end")?,
-        offset: address(fields, "ip_offset")?,
+        start: address("ip_start")?,
+        end: address("ip_end")?,
+        offset: address("ip_offset")?,
         is_random: fields.one_of("distribution", &["seq", "rand"])? == "rand",
         is_client: fields.one_of("dir", &["c", "s"])? == "c",
         is_sequential_per_core: per_core == Some("seq"),
+        emulation,
     })
+}
+
+/// The type of a VLAN tag that is given without one.
+const USUAL_TPID: u16 = 0x8100;
+const VLAN_MAX: u64 = 4095;
+
+fn emulation(fields: &Fields<'_>, name: &str) -> Result<PoolEmulation, FieldError> {
+    let fields = fields.object(name)?;
+    let tpids = two(&fields, "tpid", u16::MAX.into())?;
+    let vlans = two(&fields, "tci", VLAN_MAX)?;
+    let tag = |at: usize| match (tpids[at], vlans[at]) {
+        (_, 0) => (0, 0),
+        (0, vlan) => (USUAL_TPID, vlan),
+        tag => tag,
+    };
+    if vlans[0] == 0 && vlans[1] != 0 {
+        return Err(fields.bad(
+            "tci",
+            "has an inner tag without an outer one: exchange them",
+        ));
+    }
+    let ready_min = fields.optional("ready_min", number32)?.unwrap_or(1);
+    if ready_min == 0 {
+        return Err(fields.bad(
+            "ready_min",
+            "is 0; a start needs one client that is ready: give 1 or more",
+        ));
+    }
+    Ok(PoolEmulation {
+        port: fields.uint16("vport")?,
+        tags: [tag(0), tag(1)],
+        ready_min,
+    })
+}
+
+/// Up to two numbers; those that are not given are 0.
+fn two(fields: &Fields<'_>, name: &str, max: u64) -> Result<[u16; 2], FieldError> {
+    if fields.is_missing(name) {
+        return Ok([0; 2]);
+    }
+    let given = fields.uint_array(name, max, "number of a VLAN tag")?;
+    if given.len() > 2 {
+        return Err(fields.bad(
+            name,
+            format!("has {} entries; a frame has two tags at most", given.len()),
+        ));
+    }
+    let mut numbers = [0; 2];
+    for (one, given) in numbers.iter_mut().zip(given) {
+        *one = given as u16;
+    }
+    Ok(numbers)
 }
 
 fn programs<'a>(fields: &Fields<'a>) -> Result<Vec<Program<'a>>, FieldError> {

@@ -92,7 +92,10 @@ pub const COMMANDS: &[Command] = &[
               is loaded (event 60 with state 1). A name that is new is known from then on, also when its text \
               is refused. It is read when it is started. The JSON has \
               `buf_list`, `ip_gen_dist_list`, `program_list`, `templates`, and may have `tg_names`, \
-              `c_glob_info` and `s_glob_info`.",
+              `c_glob_info` and `s_glob_info`. A pool (`ip_gen_dist_list`) of clients may have, in the \
+              place of `ip_start`, `ip_end` and `ip_offset`, `emulation`: the clients are emulated ones, of \
+              the namespace at `vport` with the VLAN tags `tci` (of types `tpid`), those that are ready when it \
+              is started; fewer than `ready_min` (1) are an error.",
         params: &FRAGMENT,
         reply: "`null`; after the first part `{\"matches_loaded\": true}` when the profile has this \
                 very text already, and the other parts need not be sent.",

@@ -248,11 +248,12 @@ pub const COMMANDS: &[Command] = &[
                 `achieved_cps`: those that began and those that were established over the last \
                 second. `begun`, `established`, `missed`: how many since the start. \
                 `duration_s`: since the start, or until the end. \
-                `ended_by`: `done`, `stopped` or `not established`; `null` while it runs.",
+                `ended_by`: `done`, `stopped` or `not established`; `null` while it runs. `hosts`: \
+                how many emulated clients were ready when it began, of all its pools of such.",
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_"}"#,
-            result: r#"{"offered_cps": 100.0, "begun_cps": 99.0, "achieved_cps": 98.0, "begun": 500, "established": 490, "missed": 0, "duration_s": 5.0, "ended_by": null}"#,
+            result: r#"{"offered_cps": 100.0, "begun_cps": 99.0, "achieved_cps": 98.0, "begun": 500, "established": 490, "missed": 0, "duration_s": 5.0, "ended_by": null, "hosts": 0}"#,
         },
         check: |f| profile_id(f).map(drop),
     },

@@ -10,7 +10,7 @@ use allosaur_api::limits::{CLIENTS_ASKED_MAX, DISABLED_RANGES_MAX};
 use allosaur_api::{Error, Fields};
 use allosaur_engine::stateful::{Blocklist, StatefulCommand};
 use allosaur_engine::template::{
-    AddressRange, CompiledProfile, Distribution, PerCore, PoolShare, PoolSpec, Side,
+    AddressRange, CompiledProfile, Distribution, HostTable, PerCore, PoolShare, PoolSpec, Side,
 };
 use allosaur_packet::MacAddress;
 use serde_json::{Map, Value, json};
@@ -108,8 +108,11 @@ impl Control {
             ));
         };
         let ranges = self.clients_that_run();
+        let tables = self.hosts_that_run();
         let info = |client: u32| {
-            if !ranges.iter().any(|range| range.contains(client)) {
+            let runs = ranges.iter().any(|range| range.contains(client))
+                || tables.iter().any(|hosts| hosts.has_address(client));
+            if !runs {
                 return json!({"Found": 0});
             }
             let state = match self.room.clients.is_disabled(client) {
@@ -138,6 +141,21 @@ impl Control {
         ranges
     }
 
+    /// The hosts that are clients of profiles that run.
+    fn hosts_that_run(&self) -> Vec<Arc<HostTable>> {
+        let profiles = self.room.profiles.values();
+        let runs = profiles.filter_map(|profile| profile.run.as_ref());
+        let runs = runs.filter(|run| run.ended_at.is_none());
+        let templates = runs.flat_map(|run| run.profile.templates());
+        let mut tables: Vec<Arc<HostTable>> = Vec::new();
+        for table in templates.filter_map(|template| template.client.hosts.as_ref()) {
+            if !tables.iter().any(|known| Arc::ptr_eq(known, table)) {
+                tables.push(Arc::clone(table));
+            }
+        }
+        tables
+    }
+
     pub(super) fn traffic_distribution(&self, fields: &Fields<'_>) -> Reply {
         let params = TrafficDistribution::parse(fields)?;
         let pool = PoolSpec {
@@ -150,6 +168,7 @@ impl Control {
                 true => PerCore::Sequence,
                 false => PerCore::Default,
             },
+            hosts: None,
         };
         let layout = self.flow_layout();
         let threads = match pool.per_core {
@@ -232,6 +251,7 @@ impl Control {
 /// The clients of a profile on all pairs of ports.
 fn client_ranges(profile: &CompiledProfile, pairs: u32) -> Vec<AddressRange> {
     let templates = profile.templates().iter();
+    let templates = templates.filter(|template| template.client.hosts.is_none());
     let mut pools: Vec<usize> = templates.map(|t| t.client.client_pool).collect();
     pools.sort_unstable();
     pools.dedup();

@@ -143,6 +143,14 @@ impl Control {
         }
         let text = |error: Error| error.specific.unwrap_or(error.message);
         self.check_no_echo(view.now_ns).map_err(text)?;
+        if profile.templates()[0].client.hosts.is_some() {
+            return Err(
+                "field 'latency_pps': the clients of the first template are emulated, and latency is \
+                 measured between addresses of ports: start_latency with such addresses, and start \
+                 without latency_pps"
+                    .to_owned(),
+            );
+        }
         let ends = Ends::of_profile(profile);
         let ports = self.echo_ports(ends, params.client_mask, u32::MAX);
         let ports = ports.map_err(text)?;

@@ -9,6 +9,7 @@
 //! | profiles: loaded, cleared, listed, and what is told of them | `profiles` |
 //! | starting and stopping | `start`, `run` |
 //! | the 140 rows, and their values | `rows`, `figures`, `counters`, `groups` |
+//! | emulated clients as the clients of a profile | `hosts` |
 //! | asked for against achieved | `offered` |
 //! | latency: echo streams beside, and what the add-on of programs counts | `latency`, `app_latency` |
 //! | records of flows | `records` |
@@ -20,6 +21,7 @@ mod context;
 mod counters;
 mod figures;
 mod groups;
+mod hosts;
 mod latency;
 mod links;
 mod offered;
@@ -173,6 +175,7 @@ impl Control {
             [
                 clearing.map(|clearing| clearing.next_look_at),
                 run.and_then(|run| run.abort_at),
+                profile.starting.and_then(|starting| starting.until),
             ]
         });
         due.flatten().min()

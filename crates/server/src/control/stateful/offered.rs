@@ -23,7 +23,7 @@ impl Run {
             Some(span_s) => (passed_s / f64::from(span_s)).min(1.0),
             None => 1.0,
         };
-        self.profile.rate_cps() * self.factor * self.share * ramp
+        self.profile.rate_cps_of(self.share) * self.factor * ramp
     }
 }
 
@@ -34,6 +34,7 @@ impl Control {
             return Ok(json!({
                 "offered_cps": 0.0, "begun_cps": 0.0, "achieved_cps": 0.0, "begun": 0,
                 "established": 0, "missed": 0, "duration_s": 0.0, "ended_by": Value::Null,
+                "hosts": 0,
             }));
         };
         let [clients, _] = run.totals().0;
@@ -52,6 +53,7 @@ impl Control {
             "missed": clients.missed,
             "duration_s": run.duration_s(view.now_ns),
             "ended_by": ended_by,
+            "hosts": run.profile.host_count(),
         }))
     }
 

@@ -14,8 +14,9 @@ use allosaur_engine::app::{
     DrawsSpec, ProgramCommand, ProgramSpec, TICK, Transport,
 };
 use allosaur_engine::template::{
-    AssociationSpec, ClientSpec, CompiledProfile, Distribution, L7Map, Layout, PerCore, PoolSpec,
-    ProfileError, ProfileSpec, ServerSpec, Side, TUNABLES, TemplateSpec, Tunable, TunablesSpec,
+    AssociationSpec, ClientSpec, CompiledProfile, Distribution, HostNetwork, HostTag, L7Map,
+    Layout, PerCore, PoolSpec, ProfileError, ProfileSpec, ServerSpec, Side, TUNABLES, TemplateSpec,
+    Tunable, TunablesSpec,
 };
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use base64::Engine as _;
@@ -52,6 +53,11 @@ pub enum StatefulError {
         /// What is known instead.
         known: String,
     },
+    /// Emulated clients, where there are none.
+    #[error(
+        "ip_gen_dist_list[{0}].emulation: the simulator has no emulated clients: give the pool a range of addresses (ip_start, ip_end), or run the profile on a server"
+    )]
+    NotEmulated(usize),
     /// What the fields say together.
     #[error(transparent)]
     Profile(#[from] ProfileError),
@@ -145,6 +151,11 @@ fn pool(pool: &json::Pool) -> PoolSpec {
             true => PerCore::Sequence,
             false => PerCore::Default,
         },
+        hosts: pool.emulation.map(|emulation| HostNetwork {
+            port: emulation.port,
+            tags: emulation.tags.map(|(tpid, vlan)| HostTag { tpid, vlan }),
+            hosts_min: emulation.ready_min,
+        }),
     }
 }
 

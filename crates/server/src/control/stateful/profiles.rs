@@ -24,9 +24,10 @@ use serde_json::{Map, Value, json};
 use super::StatefulState;
 use super::run::Run;
 use super::upload::{Text, Upload, not_begun};
+use crate::control::pending::Wait;
 use crate::control::ports::port::{ALL_PROFILES, DEFAULT_PROFILE, Port};
 use crate::control::server::status::seconds_since;
-use crate::control::{Control, JobId, Reply, View};
+use crate::control::{Control, Reply, View};
 
 /// How often it is looked whether a profile may go.
 const LOOK_INTERVAL: Nanos = 10 * MILLISECOND;
@@ -46,8 +47,8 @@ pub(super) struct Profile {
     upload: Option<Upload>,
     /// What its text means, once it was read: plainly, and with all addresses IPv6.
     pub(super) compiled: [Option<(Layout, Arc<CompiledProfile>)>; 2],
-    /// Its text is being understood, to be started then.
-    pub(super) compiling: Option<Compiling>,
+    /// What is waited for, to start it then.
+    pub(super) starting: Option<Starting>,
     /// How often it was started.
     pub(super) epoch: u64,
     /// What runs, or ran last.
@@ -56,12 +57,15 @@ pub(super) struct Profile {
     pub(super) clearing: Option<Clearing>,
 }
 
-/// A profile whose text is being understood.
+/// A profile that shall start, once its text is understood and its hosts are known.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Compiling {
-    pub(super) job: JobId,
+pub(super) struct Starting {
+    /// The job that reads its text, or the question about its hosts.
+    pub(super) wait: Wait,
     /// Who starts it.
     pub(super) session: u32,
+    /// How long the answer may take.
+    pub(super) until: Option<Nanos>,
 }
 
 /// A profile that is about to go.
@@ -82,8 +86,8 @@ impl Profile {
     /// Whether it has flows, or may begin some, because this session has started it.
     pub(super) fn is_sending_for(&self, session: u32) -> bool {
         let run = self.run.as_ref().filter(|_| self.is_busy());
-        let starter = match self.compiling {
-            Some(compiling) => Some(compiling.session),
+        let starter = match self.starting {
+            Some(starting) => Some(starting.session),
             None => run.map(|run| run.session),
         };
         starter == Some(session)

@@ -14,12 +14,14 @@ use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::Value;
 
 use super::figures::{Both, Readings, TableTotals};
-use super::profiles::{Compiling, wrong_state};
+use super::hosts::{HostSearch, are_all_hosts};
+use super::profiles::{Starting, wrong_state};
 use super::records::Records;
 use super::run::Run;
+use crate::control::pending::Wait;
 use crate::control::stateless::start::START_LEAD;
 use crate::control::worker_command::FlowCommand;
-use crate::control::{Control, Job, JobId, JobResult, Reply, View};
+use crate::control::{Control, Job, JobResult, Reply, View};
 use crate::counters::RunBlock;
 
 // A start finds a number as long as not all of them are taken.
@@ -70,7 +72,11 @@ impl Control {
         });
         let session = self.room.owner.as_ref().map_or(0, |owner| owner.session);
         let profile = self.room.profiles.get_mut(&name).expect("it was there");
-        profile.compiling = Some(Compiling { job, session });
+        profile.starting = Some(Starting {
+            wait: Wait::Job(job),
+            session,
+            until: None,
+        });
     }
 
     fn note_compiled(&mut self, params: &StartProfile, result: JobResult, view: &View<'_>) {
@@ -84,7 +90,7 @@ impl Control {
         let Some(profile) = self.room.profiles.get_mut(name) else {
             return;
         };
-        profile.compiling = None;
+        profile.starting = None;
         match compiled {
             Ok(compiled) => {
                 profile.compiled[usize::from(params.ipv6)] = Some((layout, Arc::clone(&compiled)));
@@ -110,9 +116,27 @@ impl Control {
     fn build(&mut self, params: &StartProfile, profile: Arc<CompiledProfile>, view: &View<'_>) {
         let name = &params.profile;
         self.set_phase(name, StatefulPhase::Build, view.now_ns);
+        match HostSearch::of(params, &profile) {
+            Some(search) => self.search_hosts(search, view),
+            None => self.launch_checked(params, profile, view),
+        }
+    }
+
+    /// Starts what is whole, or tells why not.
+    pub(super) fn launch_checked(
+        &mut self,
+        params: &StartProfile,
+        profile: Arc<CompiledProfile>,
+        view: &View<'_>,
+    ) {
+        let name = &params.profile;
+        let links = match are_all_hosts(&profile) {
+            true => Ok(()),
+            false => self.check_links(params.client_mask),
+        };
         let checked = self
             .check_live_cores()
-            .and_then(|()| self.check_links(params.client_mask))
+            .and(links)
             .and_then(|()| self.start_latency_with(view, params, &profile));
         match checked {
             Ok(()) => self.launch_flows(params, profile, view),
@@ -269,8 +293,8 @@ impl Control {
         let Some(profile) = self.room.profiles.get(name) else {
             return;
         };
-        if let Some(compiling) = profile.compiling {
-            self.stop_compiling(name, compiling.job, view.now_ns);
+        if let Some(starting) = profile.starting {
+            self.stop_starting(name, starting.wait, view.now_ns);
             return;
         }
         let Some(run) = profile.run.as_ref().filter(|_| profile.is_busy()) else {
@@ -289,10 +313,10 @@ impl Control {
     }
 
     /// A profile that would have started shall not; clients expect the states of one that ends.
-    fn stop_compiling(&mut self, name: &str, job: JobId, now_ns: Nanos) {
-        self.cancel_job(job, Error::execution("stopped"));
+    fn stop_starting(&mut self, name: &str, wait: Wait, now_ns: Nanos) {
+        self.forget_wait(wait);
         if let Some(profile) = self.room.profiles.get_mut(name) {
-            profile.compiling = None;
+            profile.starting = None;
         }
         self.set_phase(name, StatefulPhase::Cleanup, now_ns);
         self.set_phase(name, StatefulPhase::Loaded, now_ns);

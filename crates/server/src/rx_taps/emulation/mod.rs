@@ -93,6 +93,11 @@ impl EmulatedClients {
 
 impl RxTap for EmulatedClients {
     fn handle_request(&mut self, request: Request, now: Nanos) -> ControlFlow<Answer, Request> {
+        if let Request::ReadyClients { namespace, is_ipv6 } = request {
+            self.advance(now);
+            let found = self.emulation.ready_clients(&namespace, is_ipv6);
+            return ControlFlow::Break(Answer::ReadyClients(found));
+        }
         let Request::Emulate {
             call,
             is_rest,

@@ -84,6 +84,9 @@ pub struct Prepared {
 /// What is wrong with the profile.
 pub fn compile(text: &str, plan: &Plan) -> Result<Prepared, StatefulError> {
     let (mut spec, draws) = profile::read(text)?;
+    if let Some(pool) = spec.pools.iter().position(|pool| pool.hosts.is_some()) {
+        return Err(StatefulError::NotEmulated(pool));
+    }
     prepare(&mut spec, plan);
     let layout = Layout {
         cores: plan.settings.cores,
