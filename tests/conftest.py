@@ -147,6 +147,12 @@ def daemons(networks_work: None) -> Iterator[Any]:
         yield module
 
 
+@pytest.fixture
+def access(networks_work: None, daemons: Any) -> Any:
+    """The module with routers that emulated clients send flows through (see emulation/access.py)."""
+    return _module("access", "emulation")
+
+
 @pytest.fixture(scope="session")
 def bad_link() -> Any:
     """A bad link between two interfaces of a namespace (see bad_link.py)."""

@@ -103,7 +103,7 @@ def answers(request_bytes: int, response: bytes, again: bool = False) -> ASTFPro
 def profile(
     client: ASTFProgram,
     server: ASTFProgram,
-    clients: Sequence[str] = ("16.0.0.1", "16.0.0.254"),
+    clients: Sequence[str] | ASTFIPGenDist = ("16.0.0.1", "16.0.0.254"),
     servers: Sequence[str] = ("48.0.0.1", "48.0.0.1"),
     cps: float = 1000,
     limit: int | None = None,
@@ -113,7 +113,7 @@ def profile(
 ) -> ASTFProfile:
     """A profile with one template; ``prefixes`` are those of IPv6: clients, servers."""
     ip_gen = ASTFIPGen(
-        dist_client=ASTFIPGenDist(list(clients)),
+        dist_client=clients if isinstance(clients, ASTFIPGenDist) else ASTFIPGenDist(list(clients)),
         dist_server=ASTFIPGenDist(list(servers)),
     )
     sides = [ASTFGlobalInfo(), ASTFGlobalInfo()]
