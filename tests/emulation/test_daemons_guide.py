@@ -1,4 +1,4 @@
-"""The guide about real daemons: its commands run them, and its scripts emulate clients in front of them."""
+"""Guides about real daemons: their commands run them, and their scripts emulate clients in front of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-GUIDE = ROOT / "docs" / "guide" / "emulation" / "daemons.md"
+GUIDES = ROOT / "docs" / "guide" / "emulation"
 # The headings of the examples, the daemon and what it brings, and the words that must come out.
 EXAMPLES = {
     "Leases of dnsmasq": (
@@ -49,16 +49,17 @@ ip link set lo up
 PATH="$BIN:$PATH:/usr/sbin:/sbin"
 cd "$FOLDER"
 serve() {
-    allosaur server --ports af_packet:tg0 --emu > server.log 2>&1 &
+    allosaur server "$@" > server.log 2>&1 &
     server=$!
     for _ in $(seq 100); do grep -q . server.log && break; sleep 0.1; done
 }
 """
 
 
-def sections() -> dict[str, str]:
-    """The parts of the guide by their headings."""
-    parts = re.split(r"^## (.*)\n", GUIDE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+def sections(guide: str) -> dict[str, str]:
+    """The parts of a guide by their headings."""
+    text = (GUIDES / guide).read_text(encoding="utf-8")
+    parts = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
@@ -73,17 +74,36 @@ def test_an_example_of_the_guide_works(
     tools, expected = EXAMPLES[example]
     for tool in tools:
         daemons.path(tool)
-    found = sections()
+    found = sections("daemons.md")
     shared = found.pop(next(iter(found)))
     (text,) = [text for heading, text in found.items() if heading.startswith(example)]
     (tmp_path / "hosts.py").write_text(blocks(shared, "python")[0], encoding="utf-8")
     for name, script in zip(re.findall(r"`(\w+\.py)`", text), blocks(text, "python"), strict=True):
         (tmp_path / name).write_text(script, encoding="utf-8")
-    parts = [*blocks(shared, "bash"), "serve", *blocks(text, "bash"), "kill $server", "wait $server || true"]
-    script = SHELL + "\n".join(parts).replace("sudo ", "")
+    serve = "serve --ports af_packet:tg0 --emu"
+    assert_prints([*blocks(shared, "bash"), serve, *blocks(text, "bash")], tmp_path, expected)
+
+
+def test_the_guide_about_flows_works(
+    networks_work: None, devices: ModuleType, daemons: ModuleType, tmp_path: Path
+) -> None:
+    del devices  # They skip where there is no NAT.
+    daemons.path("dnsmasq")
+    (text,) = [text for heading, text in sections("flows.md").items() if "step by step" in heading]
+    (tmp_path / "ports.yaml").write_text(blocks(text, "yaml")[0], encoding="utf-8")
+    (tmp_path / "leased.py").write_text(blocks(text, "python")[0], encoding="utf-8")
+    network, *rest = blocks(text, "bash")
+    words = ["OK: all flows that were offered began and were answered", "200"]
+    lines = assert_prints([network, "serve --config ports.yaml", *rest], tmp_path, words)
+    assert lines.count("200") == 2, "leases, and sources in the NAT's table"
+
+
+def assert_prints(commands: list[str], folder: Path, expected: list[str]) -> list[str]:
+    """Run commands of a guide in a shell, with a server; gives the lines that they print."""
+    script = SHELL + "\n".join([*commands, "kill $server", "wait $server || true"]).replace("sudo ", "")
     environment = {
         **os.environ,
-        "FOLDER": str(tmp_path),
+        "FOLDER": str(folder),
         "BIN": str(Path(sys.executable).parent),
     }
     command = ["unshare", "--net", "--mount", "--pid", "--kill-child", "--fork", "--mount-proc"]
@@ -100,3 +120,4 @@ def test_an_example_of_the_guide_works(
     for words in expected:
         whole = words.isdigit()
         assert any(words == line if whole else words in line for line in lines), f"{words}: {done.stdout}"
+    return lines
