@@ -24,7 +24,7 @@ ONE_TEST := test_the_demo_passes_and_writes_its_report
 RUST_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml $(shell find crates -type f \( -name '*.rs' -o -name '*.c' -o -name '*.toml' \) 2>/dev/null)
 PYTHON_SOURCES := $(shell find python scripts/wheel-data -type f ! -name '*.py[co]' 2>/dev/null)
 
-.PHONY: help demo test check bench docs fuzz lint install wheel deb test-packages clean
+.PHONY: help demo test check bench docs fuzz lint advisories install wheel deb test-packages clean
 
 help: ## list the targets
 	@printf 'Allosaur. Type "make TARGET":\n\n'
@@ -60,6 +60,9 @@ check: .build/dev.stamp ## lint, unit tests and one end-to-end test, in two minu
 
 lint: .build/dev.stamp ## rustfmt, clippy, ruff, mypy, shellcheck, licences
 	@scripts/lint.sh
+
+advisories: .build/dev.stamp ## look up known faults of crates and Python packages (needs the network)
+	@scripts/advisories.sh
 
 bench: .build/install.stamp ## measure packets per second on in-memory ports (ARGS=--quick for a short run)
 	@$(STEP) --show bench 'Benchmarks' $(BIN)/python bench/run.py $(ARGS)
