@@ -16,10 +16,16 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "console.md"
 PROMPT = re.compile(r"allosaur\((?P<mode>\w+), [^)]*\)> (?P<line>.*)")
 
 
+def blocks(kind: str) -> list[str]:
+    """The blocks of the page of a kind, without their fences."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return [block for name, block in found if name == kind]
+
+
 def sessions() -> list[tuple[str, str, list[str]]]:
     """The lines of the page with their mode and the output that it shows, without `...`."""
     found: list[tuple[str, str, list[str]]] = []
-    for block in re.findall(r"```\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+    for block in blocks(""):
         for text in block.splitlines():
             typed = PROMPT.fullmatch(text)
             if typed is not None:
@@ -29,7 +35,12 @@ def sessions() -> list[tuple[str, str, list[str]]]:
     return found
 
 
-def test_the_page_shows_what_happens(server: LocalServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_shows_what_happens(
+    server: LocalServer, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (plugin,) = blocks("python")
+    Path("plugin_hello.py").write_text(plugin)
     target = Target(server.host, server.rpc_port, server.pub_port)
     typed = sessions()
     assert len(typed) > 15

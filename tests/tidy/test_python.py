@@ -68,7 +68,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.cli.metrics": {"allosaur.cli"},
     "allosaur.cli.emulation": {"allosaur", "allosaur.packets", "allosaur.server", "allosaur.cli"},
     "allosaur.cli.console": {
-        *("allosaur", "allosaur.api", "allosaur.emulation"),
+        *("allosaur", "allosaur._errors", "allosaur.api", "allosaur.compat", "allosaur.emulation"),
+        "allosaur.streams",
         *("allosaur.cli", "allosaur.cli.top", "allosaur.cli.emulation"),
     },
     "allosaur.cli.commands": {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from allosaur.cli import _shipped
 from allosaur.cli._command import Command
-from allosaur.cli.console import _line
+from allosaur.cli.console import _line, _plugins
 from allosaur.cli.console._command import ConsoleCommand
 from allosaur.cli.console._session import Session
 
@@ -76,6 +76,7 @@ def _values(session: Session, action: argparse.Action, last: str) -> list[str]:
         "PORT": lambda: _ports(session, with_profiles=action.type is None),
         "ID": lambda: _streams(session),
         "NAME": lambda: _profiles(session),
+        "PLUGIN": lambda: [*_plugins.found(), *_files(last)],
         "FILE": lambda: [*_files(last), *_shipped.files()],
         "FILE.py": lambda: _files(last),
     }

@@ -19,6 +19,7 @@ from allosaur.cli.emulation import _access as _emulation_access
 if TYPE_CHECKING:
     from allosaur import ASTFClient, EMUClient, STLClient
     from allosaur.cli.console._monitor import Monitor
+    from allosaur.cli.console._plugins import PlugIn
 
 STATELESS, STATEFUL = "STL", "ASTF"
 MODE_NAMES = {STATELESS: "stateless", STATEFUL: "stateful"}
@@ -80,6 +81,8 @@ class Session:
     monitor: Monitor | None = None
     ignored: dict[str, list[str]] | None = None
     """The addresses that flows ignore, as this console would have them; `None` until it asked."""
+    plugins: dict[str, PlugIn] = field(default_factory=dict)
+    """Plug-ins that are loaded, by name."""
     _client: STLClient | None = None
     _emulation: EMUClient | None = None
     _warnings_shown: int = 0
@@ -146,6 +149,12 @@ class Session:
 
     def close(self) -> None:
         """Release what is owned and disconnect; traffic goes on, as TRex's console leaves it."""
+        while self.plugins:
+            _, plugin = self.plugins.popitem()
+            try:
+                plugin.unload()
+            except Exception as error:
+                print(f"warning: {error}", file=sys.stderr)
         self._disconnect()
         if self._emulation is not None:
             self._emulation.disconnect()

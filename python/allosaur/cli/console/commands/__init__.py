@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from allosaur.cli.console._command import ConsoleCommand
+from allosaur.cli.console._plugins import PlugIn
 from allosaur.cli.console._session import STATEFUL, Session
 from allosaur.cli.console.commands import (
     _capture,
@@ -16,6 +17,7 @@ from allosaur.cli.console.commands import (
     _flows,
     _neighbors,
     _not_yet,
+    _plugins,
     _ports,
     _stats,
     _streams,
@@ -101,15 +103,15 @@ _ALIASES = {"quit": ("q", "exit", "EOF"), "history": ("h",)}
 def of_session(session: Session) -> dict[str, ConsoleCommand]:
     """Return what may be typed in a console as it is now."""
     if session.settings.only_emulation:
-        return _with_aliases([*_OF_CONSOLE, *_EMULATION.values()])
+        return _with_aliases([*_OF_CONSOLE, _plugins.Plugins(session.plugins), *_EMULATION.values()])
     emulation = _EMULATION if session.settings.emulation is not None else {}
-    return {**of_mode(session.mode), **emulation}
+    return {**of_mode(session.mode, session.plugins), **emulation}
 
 
-def of_mode(mode: str | None) -> dict[str, ConsoleCommand]:
+def of_mode(mode: str | None, loaded: Mapping[str, PlugIn] | None = None) -> dict[str, ConsoleCommand]:
     """Return what may be typed while the console is in a mode, aliases last."""
     own = _STATEFUL if mode == STATEFUL else (*_STATELESS, *_not_yet.of_streams())
-    listed = [*_OF_CONSOLE, *_OF_BOTH, *own, *_not_yet.of_both()]
+    listed = [*_OF_CONSOLE, _plugins.Plugins(loaded), *_OF_BOTH, *own, *_not_yet.of_both()]
     return _with_aliases(listed)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from allosaur.cli.console._command import ConsoleCommand, NotYet
 
-_PLUGINS = "emulated clients are the commands emu_* of a console with --emu"
 _NODES = "emulated clients (`allosaur emu`) are hosts without a network namespace"
 _NO_FOLDERS = "clients export what their generators make"
 _IPFIX_PROFILES = "write it in Python, with trex.emu.trex_emu_ipfix_profile"
@@ -40,6 +39,5 @@ def of_emulation() -> list[ConsoleCommand]:
 def of_both() -> list[ConsoleCommand]:
     """Return those of all consoles."""
     return [
-        NotYet("plugins", "plug-ins of the console", _PLUGINS),
         NotYet("ns", "nodes in network namespaces", _NODES),
     ]

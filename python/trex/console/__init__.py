@@ -1,0 +1,1 @@
+"""``trex.console`` of existing scripts: what plug-ins of the console import."""
