@@ -17,19 +17,23 @@ from typing import Any
 
 import pytest
 from allosaur.cli import _parser
+from allosaur.cli._errors import CommandError
 from allosaur.cli.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
+GUIDES = ("quick-start", "thresholds", "coming-from-others", "access")
 PAGES = [
-    *(DOCS / "guide" / f"{name}.md" for name in ("quick-start", "thresholds", "coming-from-others")),
+    *(DOCS / "guide" / f"{name}.md" for name in GUIDES),
     DOCS / "guide" / "emulation" / "index.md",
     *HOW_TO,
 ]
+ALL_PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 BLOCK = re.compile(
     r"^(?:```(?P<kind>bash|sh)\n(?P<text>.*?)^```$|<!-- before: (?P<before>.*?) -->$)", re.M | re.S
 )
+SHOWN = re.compile(r"(?:\w*\$ )?(?:sudo )?(?:env \"PATH=\$PATH\" )?allosaur ([a-z-].*)$")
 SERVER = re.compile(r"^(?:sudo )?(?:ip netns exec \w+ )?(?:env \"PATH=\$PATH\" )?allosaur server .*$")
 NEEDS = {"nginx": "nginx", "nft": "nft", "conntrack": "conntrack"}
 #: What a page's names mean is for this test only: networks of its own, and commands that are as on a page.
@@ -120,6 +124,32 @@ def commands(text: str) -> list[str]:
 def test_what_is_not_run_is_at_least_a_command(page: Path) -> None:
     for line in commands(page.read_text(encoding="utf-8")):
         _parser.build(COMMANDS).parse_args(shlex.split(line))
+
+
+def shown(page: Path) -> list[str]:
+    """All lines of a page's blocks that are commands of ours, without prompts and comments."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    lines = [
+        line
+        for kind, block in blocks
+        if kind in ("", "bash", "sh", "console", "text")
+        for line in block.replace("\\\n", " ").splitlines()
+    ]
+    found = [SHOWN.match(line) for line in lines]
+    commands = [re.split(r" +(?:#|\|\|?|&&?|2?>) ", f"{one[1]} ")[0] for one in found if one]
+    # How a command is written in general.
+    return [one for one in commands if not re.search(r"[\[\]]|\.\.\.|\w\|\w", one)]
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_that_a_page_shows_has_words_that_there_are(page: Path) -> None:
+    for line in shown(page):
+        try:
+            _parser.build(COMMANDS).parse_args(shlex.split(line))
+        except SystemExit as end:
+            assert end.code == 0, line
+        except CommandError as error:
+            raise AssertionError(f"{page.name}: allosaur {line}: {error}") from error
 
 
 def test_blocks_are_told_apart() -> None:
