@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from .._errors import STLArgumentError
+from .._errors import STLArgumentError, STLError
 from . import _check
 from ._plugin import NamespacePlugin
 from ._profile import EMUNamespaceKey
@@ -27,6 +28,36 @@ class GroupsPlugin(NamespacePlugin):
         """Set the MTU, and the MAC address of the client that speaks for the namespace."""
         _check.within("mtu", mtu, _check.MTU_MIN, _check.MTU_MAX)
         return self._to_ns(f"{self.METHODS}_set_cfg", ns_key, mtu=mtu, dmac=Mac(dmac).V())
+
+    def add_gen_mc_sg(
+        self,
+        ns_key: EMUNamespaceKey,
+        g_start: object,
+        g_count: int = 1,
+        s_start: object = None,
+        s_count: int = 1,
+    ) -> Any:
+        """Join ``g_count`` groups from ``g_start`` on, each for ``s_count`` sources from ``s_start`` on."""
+        return self._change_sources(ns_key, "add", *self._pairs(g_start, g_count, s_start, s_count))
+
+    def remove_gen_mc_sg(
+        self,
+        ns_key: EMUNamespaceKey,
+        g_start: object,
+        g_count: int = 1,
+        s_start: object = None,
+        s_count: int = 1,
+    ) -> Any:
+        """Leave ``g_count`` groups from ``g_start`` on, each for ``s_count`` sources from ``s_start`` on."""
+        return self._change_sources(ns_key, "remove", *self._pairs(g_start, g_count, s_start, s_count))
+
+    def tear_down_ns(self, ns_key: EMUNamespaceKey) -> None:
+        """Leave all groups, so that the namespace can go; it may not have the plugin."""
+        with contextlib.suppress(STLError):
+            self._leave_all(ns_key)
+
+    def _leave_all(self, ns_key: EMUNamespaceKey) -> Any:
+        raise NotImplementedError
 
     def _change(self, ns_key: EMUNamespaceKey, what: str, groups: Sequence[object]) -> Any:
         vec = [self.ADDRESS(group, mc=True).V() for group in groups]

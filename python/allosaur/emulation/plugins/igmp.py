@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..._errors import STLError
 from .. import _check
 from .._groups import GroupsPlugin
 from .._plugin import Init
@@ -50,28 +48,6 @@ class IGMPPlugin(GroupsPlugin):
         """Leave each group of ``g_vec`` for the source at the same place of ``s_vec``."""
         return self._change_sources(ns_key, "remove", g_vec, s_vec)
 
-    def add_gen_mc_sg(
-        self,
-        ns_key: EMUNamespaceKey,
-        g_start: object,
-        g_count: int = 1,
-        s_start: object = None,
-        s_count: int = 1,
-    ) -> Any:
-        """Join ``g_count`` groups from ``g_start`` on, each for ``s_count`` sources from ``s_start`` on."""
-        return self.add_mc_sg(ns_key, *self._pairs(g_start, g_count, s_start, s_count))
-
-    def remove_gen_mc_sg(
-        self,
-        ns_key: EMUNamespaceKey,
-        g_start: object,
-        g_count: int = 1,
-        s_start: object = None,
-        s_count: int = 1,
-    ) -> Any:
-        """Leave ``g_count`` groups from ``g_start`` on, each for ``s_count`` sources from ``s_start`` on."""
-        return self.remove_mc_sg(ns_key, *self._pairs(g_start, g_count, s_start, s_count))
-
     def iter_mc(self, ns_key: EMUNamespaceKey, ipv4_amount: int | None = None) -> list[dict[str, Any]]:
         """The groups of a namespace, read ``ipv4_amount`` at a time: `g`, `mode`, and `sv` (sources)."""
         _check.optional("ipv4_amount", ipv4_amount, int)
@@ -82,7 +58,5 @@ class IGMPPlugin(GroupsPlugin):
         groups = self.iter_mc(ns_key)
         return self._to_ns("igmp_ns_remove", ns_key, vec=[one["g"] for one in groups]) if groups else False
 
-    def tear_down_ns(self, ns_key: EMUNamespaceKey) -> None:
-        """Leave all groups, so that the namespace can go; it may not have the plugin."""
-        with contextlib.suppress(STLError):
-            self.remove_all_mc(ns_key)
+    def _leave_all(self, ns_key: EMUNamespaceKey) -> Any:
+        return self.remove_all_mc(ns_key)
