@@ -79,9 +79,9 @@ wheel: dist/wheel.stamp ## build the wheel into dist/ (DPDK=no: without DPDK's p
 deb: dist/wheel.stamp .build/dev.stamp ## make Debian packages of the wheel: dist/allosaur-server_*.deb, dist/allosaur_*.deb
 	@scripts/deb.sh
 
-test-packages: dist/wheel.stamp .build/dev.stamp ## install the Debian packages in bare systems, use and remove them (minutes; root, mmdebstrap)
-	@$(STEP) --show packages 'Debian packages in bare systems' env PYTHONPATH=$(CURDIR)/python \
-		$(BIN)/python -m pytest tests/packaging/debian.py tests/packaging/booted.py -v
+test-packages: dist/wheel.stamp .build/dev.stamp ## install packages and the wheel in bare systems, use and remove them (minutes; root, mmdebstrap)
+	@$(STEP) --show packages 'packages and the wheel in bare systems' env PYTHONPATH=$(CURDIR)/python \
+		$(BIN)/python -m pytest tests/packaging/debian.py tests/packaging/booted.py tests/packaging/pythons.py -v
 
 clean: ## remove everything that was built
 	rm -rf .build .venv target fuzz/target fuzz/corpus fuzz/artifacts dist report.html .mypy_cache .ruff_cache .pytest_cache

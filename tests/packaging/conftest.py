@@ -74,8 +74,10 @@ def tarball(suite: str) -> Path:
         if shutil.which("mmdebstrap") is None:
             pytest.skip("mmdebstrap is not installed: sudo apt-get install mmdebstrap")
         CHROOTS.mkdir(parents=True, exist_ok=True)
-        # By its name alone it would become a folder.
-        words = ["mmdebstrap", "--variant=apt", "--mode=root", "--format=tar", suite, f"{file}.new"]
+        # A mirror may be weeks behind: its signature counts, not its age. By its name alone the archive would
+        # become a folder.
+        words = ["mmdebstrap", "--variant=apt", "--mode=root", "--format=tar"]
+        words += ['--aptopt=Acquire::Check-Valid-Until "false"', suite, f"{file}.new"]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             pytest.skip(f"no bare system of {suite} can be had: {done.stderr.strip().splitlines()[-1:]}")
