@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,9 @@ from allosaur.rpc._credentials import Credentials
 from allosaur.rpc._transport import ZmqTransport
 from allosaur.server import LocalServer, ServerStartError, find_binary
 
-OURS, THEIRS = "10.98.7.2", "10.98.7.1"
+# One end is in the network of the machine, where tests of other processes have theirs.
+NETWORK = f"10.{64 + os.getpid() // 256 % 64}.{os.getpid() % 256}"
+OURS, THEIRS = f"{NETWORK}.2", f"{NETWORK}.1"
 TOKEN = "0123456789abcdef"
 
 
