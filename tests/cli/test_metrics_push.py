@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -195,6 +196,21 @@ def test_it_goes_on_when_the_collector_is_away_and_comes_back(page: str, collect
     first, last = (next(points_of(one)) for one in (collector.requests[0], collector.requests[-1]))
     assert first.start_time_unix_nano == last.start_time_unix_nano
     assert first.time_unix_nano < last.time_unix_nano
+
+
+def test_ctrl_c_ends_it_while_the_collector_does_not_answer(page: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        words = ["--otlp", f"http://127.0.0.1:{silent.getsockname()[1]}", "--from", page]
+        command = [sys.executable, "-m", "allosaur.cli", "metrics", "push", *words]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            connection, _ = silent.accept()
+            with connection:
+                connection.recv(1)
+                process.send_signal(signal.SIGINT)
+                assert process.wait(60) == 130
+            assert process.stderr is not None
+            # It would have said so, had it waited for an answer.
+            assert process.stderr.read() == ""
 
 
 def test_the_environment_gives_further_headers(

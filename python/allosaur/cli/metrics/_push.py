@@ -17,10 +17,9 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
-from allosaur.cli._errors import EXIT_OK, CommandError, bad_input, brief
-from allosaur.cli._interrupt import Interrupt
+from allosaur.cli._errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, bad_input, brief
 from allosaur.cli.metrics import _otlp, _text
 
 HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
@@ -105,20 +104,26 @@ def run(exporter: Exporter, interval_s: float | None) -> int:
         except Unreachable as error:
             raise CommandError(str(error)) from error
         return EXIT_OK
+    try:
+        _go_on(exporter, interval_s)
+    except KeyboardInterrupt:  # nothing is to be tidied up, so it ends at once, whatever it waits for
+        return EXIT_INTERRUPTED
+
+
+def _go_on(exporter: Exporter, interval_s: float) -> NoReturn:
+    """Send again and again, and say when that does not work, once, and when it works again."""
     trouble = ""
-    with Interrupt() as interrupt:
-        due_s = time.monotonic()
-        while not interrupt:
-            before, trouble = trouble, ""
-            try:
-                exporter.send()
-            except Unreachable as error:
-                trouble = str(error)
-            if trouble != before:
-                print(f"warning: {trouble}" if trouble else "It goes on.", file=sys.stderr, flush=True)
-            due_s = max(due_s + interval_s, time.monotonic())
-            interrupt.sleep(due_s - time.monotonic())
-    return interrupt.exit_code or EXIT_OK
+    due_s = time.monotonic()
+    while True:
+        before, trouble = trouble, ""
+        try:
+            exporter.send()
+        except Unreachable as error:
+            trouble = str(error)
+        if trouble != before:
+            print(f"warning: {trouble}" if trouble else "It goes on.", file=sys.stderr, flush=True)
+        due_s = max(due_s + interval_s, time.monotonic())
+        time.sleep(max(0.0, due_s - time.monotonic()))
 
 
 def source_url(text: str) -> str:
