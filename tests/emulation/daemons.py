@@ -58,6 +58,7 @@ PACKAGES = {
     "nft": "nftables",
     "pppoe-server": "pppoe",
     "radvd": "radvd",
+    "smcrouted": "smcroute",
     "unbound": "unbound",
     "unbound-control": "unbound",
 }
