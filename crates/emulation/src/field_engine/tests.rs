@@ -368,3 +368,68 @@ const KINDS: [&str; 21] = [
     "histogram_url",
     "histogram_string",
 ];
+
+/// The examples of the guide: the engines of a block, and the values of the line behind it.
+fn examples() -> Vec<(Value, String)> {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/guide/emulation/record-engines.md"
+    );
+    let guide = std::fs::read_to_string(path).expect("the guide is there");
+    let blocks = guide.split("```json\n").skip(1);
+    blocks
+        .map(|block| {
+            let (engines, rest) = block.split_once("```\n\n").expect("a block ends");
+            let line = rest.lines().next().expect("a line follows").to_owned();
+            let engines: Value = serde_json::from_str(engines).expect("an example is JSON");
+            let list = if engines.is_array() {
+                engines
+            } else {
+                json!([engines])
+            };
+            (list, line)
+        })
+        .collect()
+}
+
+#[test]
+fn the_guide_has_an_example_of_each_type_and_says_what_it_gives() {
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let mut types = BTreeSet::new();
+    for (list, line) in examples() {
+        let mut engines = FieldEngines::parse(&list).expect(&line);
+        let mut random = SplitMix64(7);
+        let gives: Vec<Vec<&str>> = line
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .map(|values| values.split(' ').collect())
+            .collect();
+        assert_eq!(gives.len(), engines.len(), "{line}");
+        let is_any = line.starts_with("Gives any of");
+        let rounds = if is_any { 500 } else { gives[0].len() };
+        let mut found = vec![Vec::new(); engines.len()];
+        for _ in 0..rounds {
+            for (engine, found) in found.iter_mut().enumerate() {
+                let mut out = vec![0; engines.place(engine).1];
+                let length = engines.next(engine, &mut random, &mut out);
+                found.push(hex(&out[..length]));
+            }
+        }
+        for (engine, (found, gives)) in found.iter().zip(&gives).enumerate() {
+            types.insert(
+                list[engine]["engine_type"]
+                    .as_str()
+                    .expect("a text")
+                    .to_owned(),
+            );
+            if is_any {
+                let found: BTreeSet<&str> = found.iter().map(String::as_str).collect();
+                assert_eq!(found, gives.iter().copied().collect(), "{line}");
+            } else {
+                assert_eq!(found, gives, "{line}");
+            }
+        }
+    }
+    assert_eq!(types.len(), 23, "{types:?}");
+}
