@@ -211,7 +211,7 @@ missing_packages() {
 DAEMONS=(
     dnsmasq:dnsmasq-base kea-dhcp4:kea-dhcp4-server kea-dhcp6:kea-dhcp6-server dhcrelay:isc-dhcp-relay radvd:radvd
     hostapd:hostapd freeradius:freeradius lldpd:lldpd avahi-daemon:avahi-daemon avahi-resolve:avahi-utils dbus-daemon:dbus-daemon
-    unbound:unbound pppoe-server:pppoe nfcapd:nfdump smcrouted:smcroute
+    unbound:unbound pppoe-server:pppoe pppd:ppp nfcapd:nfdump smcrouted:smcroute
 )
 
 # The same for what only some tests need: routers, NATs and bridges under test, the servers and clients that our TCP

@@ -56,6 +56,7 @@ PACKAGES = {
     "nfcapd": "nfdump",
     "nfdump": "nfdump",
     "nft": "nftables",
+    "pppd": "ppp",
     "pppoe-server": "pppoe",
     "radvd": "radvd",
     "smcrouted": "smcroute",
