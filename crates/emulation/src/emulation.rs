@@ -318,7 +318,8 @@ impl Emulation {
             index,
             plugin: id,
         };
-        let made = (spec.create)(&mut context, init);
+        let made = spec.keys.check(init);
+        let made = made.and_then(|()| (spec.create)(&mut context, init));
         let plugin = made.map_err(|error| not_created(spec.name, &error))?;
         entry.plugins.put(id, plugin);
         Ok(())
@@ -400,6 +401,7 @@ impl Emulation {
         let spec = PLUGINS[usize::from(plugin.0)];
         self.set_plugin(index, id, plugin, true);
         let added = self.run_quietly(now, index, plugin, |plugin, context| {
+            spec.keys.check(init)?;
             plugin.add_client(context, id, init)
         });
         match added {

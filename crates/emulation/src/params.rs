@@ -133,9 +133,9 @@ impl<'v> Params<'v> {
     pub fn only(self, known: &[&str]) -> Result<(), RpcError> {
         let names = self.0.as_object().into_iter().flat_map(Map::keys);
         let mut unknown = names.filter(|name| !known.contains(&name.as_str()));
-        unknown.next().map_or(Ok(()), |name| {
-            Err(RpcError::new(format!("json: unknown field \"{name}\"")))
-        })
+        unknown
+            .next()
+            .map_or(Ok(()), |name| Err(unknown_field(name, known)))
     }
 
     /// A field that is a number, of a type such as `float32`; absent it is `default`.
@@ -252,6 +252,21 @@ impl<'v> Params<'v> {
         let parse = |value| bytes::<16>(value, "core.Ipv6Key").map(Ipv6Addr::from);
         value.map(parse).transpose()
     }
+}
+
+/// The error of a field that nobody knows: the one that was meant, as far as a few wrong letters tell, or all.
+fn unknown_field(name: &str, known: &[&str]) -> RpcError {
+    let far = name.chars().count().div_ceil(3);
+    let near = known
+        .iter()
+        .map(|other| (strsim::osa_distance(name, other), other));
+    let near = near.min().filter(|(distance, _)| *distance <= far);
+    let remedy = match near {
+        Some((_, near)) => format!("is it \"{near}\"?"),
+        None if known.is_empty() => "leave it out, there are none here".to_owned(),
+        None => format!("there are {}", known.join(", ")),
+    };
+    RpcError::new(format!("json: unknown field \"{name}\": {remedy}"))
 }
 
 /// A list of `N` bytes. As in the reference, a shorter list is filled up with zeros, a longer one is cut.

@@ -22,7 +22,7 @@ use crate::client::{Client, ClientId};
 use crate::exports::{ExportReport, Exports};
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
-use crate::params::RpcError;
+use crate::params::{Params, RpcError};
 use crate::timers::{Owner, TimerId, Timers};
 use crate::transmit::TxQueue;
 
@@ -95,8 +95,32 @@ pub struct Spec {
     pub frames: &'static [FrameKind],
     /// Its methods.
     pub methods: &'static [Method],
+    /// What its init JSON may have, in a client or in a namespace.
+    pub keys: Keys,
     /// Makes it for a namespace, from the namespace's init JSON (null when it was not given).
     pub create: Create,
+}
+
+/// What the init JSON of a plugin may have.
+#[derive(Clone, Copy, Debug)]
+pub enum Keys {
+    /// These; others are refused. A namespace's may stand in a client's, as defaults of both have them.
+    Only(&'static [&'static str]),
+    /// The plugin looks itself.
+    Own,
+}
+
+impl Keys {
+    /// Refuses a key that is not known.
+    ///
+    /// # Errors
+    /// When there is one.
+    pub(crate) fn check(self, init: &Value) -> Result<(), PluginError> {
+        match self {
+            Keys::Only(known) => Ok(Params::new(init).only(known)?),
+            Keys::Own => Ok(()),
+        }
+    }
 }
 
 /// What happened to a client, told to those of its plugins that did not cause it.

@@ -115,6 +115,62 @@ fn what_is_taken_or_unknown_is_refused_by_name() {
 }
 
 #[test]
+fn keys_that_nobody_knows_are_refused_with_what_was_meant() {
+    let mut hosts = Hosts::new(1);
+    let mut other = client(9);
+    other["ipv4_gw"] = json!([10, 0, 0, 1]);
+    hosts.refused(
+        "ctx_client_add",
+        add(other),
+        "\"ipv4_gw\": is it \"ipv4_dg\"?",
+    );
+    let mut other = client(9);
+    other["color"] = json!(1);
+    hosts.refused(
+        "ctx_client_add",
+        add(other),
+        "\"color\": there are mac, ipv4,",
+    );
+    let tunnel = json!({"vport": 1, "vlan": 5});
+    hosts.refused(
+        "ctx_add",
+        json!({"tunnels": [tunnel]}),
+        "unknown field \"vlan\"",
+    );
+    let tunnel = json!({"vport": 1, "tsi": [5, 0]});
+    hosts.refused("ctx_client_iter", json!({"tun": tunnel}), "is it \"tci\"?");
+    let of_namespace =
+        |name: &str, init: Value| json!({"tunnels": [{"vport": 2, "plugs": {name: init}}]});
+    for (name, init, words) in [
+        (
+            "igmp",
+            json!({"mt": 1500}),
+            "plugin 'igmp', error: json: unknown field \"mt\": is it \"mtu\"?",
+        ),
+        ("arp", json!({"timers": 5}), "is it \"timer\"?"),
+        ("icmp", json!({"a": 5}), "leave it out, there are none here"),
+        ("dhcpv6", json!({"timer": 5}), "is it \"timerd\"?"),
+        ("dns", json!({"autoplay": true}), "is it \"auto_play\"?"),
+        ("transport", json!({"ms": 5}), "is it \"mss\"?"),
+    ] {
+        let error = hosts
+            .ask("ctx_add", of_namespace(name, init.clone()))
+            .expect_err(words);
+        assert!(error.contains(words), "{error}");
+        hosts.done("ctx_remove", json!({"tunnels": [{"vport": 2}]}));
+        let mut other = client(9);
+        other["plugs"] = json!({name: init});
+        let error = hosts.ask("ctx_client_add", add(other)).expect_err(words);
+        assert!(error.contains(words), "{error}");
+        let macs = json!([[2, 0, 0, 0, 1, 9]]);
+        hosts.done(
+            "ctx_client_remove",
+            json!({"tun": {"vport": 1}, "macs": macs}),
+        );
+    }
+}
+
+#[test]
 fn a_plugin_that_is_refused_leaves_its_client_without_it() {
     let mut hosts = Hosts::new(0);
     let mut wrong = client(1);

@@ -107,6 +107,21 @@ impl RpcCall {
     }
 }
 
+/// What a client may have.
+const CLIENT_KEYS: &[&str] = &[
+    "mac",
+    "ipv4",
+    "ipv4_dg",
+    "ipv4_mtu",
+    "ipv6",
+    "dg_ipv6",
+    "ipv4_force_dg",
+    "ipv6_force_dg",
+    "ipv4_force_mac",
+    "ipv6_force_mac",
+    "plugs",
+];
+
 /// The parameters of `ctx_client_add` where nothing is odd in them. Each field once, with its type.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -212,6 +227,7 @@ pub(super) fn macs(params: &Value) -> Result<Option<Vec<MacAddress>>, RpcError> 
 
 fn client(given: &Value) -> Result<NewClient, RpcError> {
     let fields = Params::object(given, "core.CClientCmd")?;
+    fields.only(CLIENT_KEYS)?;
     let mut client = Client::new(fields.mac("mac")?.unwrap_or_default());
     let v4 = |name| {
         let address = fields.ipv4(name);

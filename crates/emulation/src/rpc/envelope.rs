@@ -303,6 +303,8 @@ mod tests {
             "{\"method\":5}",
             "\u{feff}{}",
             "\0\u{1}",
+            // An init JSON whose text does not end.
+            "{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":{\"dst\":\"48, 0, 0, 0\n\"domain_id\":7}}",
         ] {
             assert_eq!(reply(text.as_bytes()), parse, "{text}");
         }

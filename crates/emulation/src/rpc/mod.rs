@@ -209,8 +209,12 @@ fn plugin_method(name: &str) -> Option<(PluginId, &'static Method)> {
 
 /// The key in a tunnel: port, tag types and VLANs. As in the reference, priority bits are cut off a
 /// tag (one of nothing else is a tag of VLAN 0), and a tag without a type has that of 802.1Q.
+/// What names a namespace, and what its request may have beside.
+const TUNNEL_KEYS: &[&str] = &["vport", "tci", "tpid", "plugs", "def_c_plugs"];
+
 fn key(tunnel: &Value) -> Result<NamespaceKey, RpcError> {
     let fields = Params::object(tunnel, "core.CTunnelDataJson")?;
+    fields.only(TUNNEL_KEYS)?;
     let port = fields.number_or("vport", 0)?;
     let (tpids, vlans) = (two(fields, "tpid")?, two(fields, "tci")?);
     let tags = [0, 1].map(|at| match vlans[at] {

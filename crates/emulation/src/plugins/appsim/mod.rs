@@ -21,7 +21,8 @@ use crate::client::{ClientId, ClientMap};
 use crate::counters;
 use crate::params::RpcError;
 use crate::plugin::{
-    Call, Context, Event, Method, Plugin, PluginError, SocketEvent, SocketId, Spec, Target, Timeout,
+    Call, Context, Event, Keys, Method, Plugin, PluginError, SocketEvent, SocketId, Spec, Target,
+    Timeout,
 };
 use crate::plugins::transport::{ConnectError, Owned, with_connections};
 use crate::slab::Slab;
@@ -36,6 +37,13 @@ pub static SPEC: Spec = Spec {
         // The reference takes it for the one before.
         Method::new("appsim_ns_cnt", Target::Client, true),
     ],
+    keys: Keys::Only(&[
+        "buf_list",
+        "program_list",
+        "tunable_list",
+        "templates",
+        "data",
+    ]),
     create: |_, init| Ok(Box::new(AppSim::new(init)?)),
 };
 

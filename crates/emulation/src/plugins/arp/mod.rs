@@ -16,7 +16,9 @@ use crate::counters;
 use crate::frame::{Frame, FrameKind};
 use crate::neighbor_cache::{Neighbor, NeighborCache, NeighborState, Wanted};
 use crate::params::{Params, RpcError};
-use crate::plugin::{Call, Context, Event, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{
+    Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
+};
 use crate::timers::TimerId;
 
 /// The description of the plugin.
@@ -30,6 +32,7 @@ pub static SPEC: Spec = Spec {
         Method::new("arp_ns_iter", Target::Namespace, false),
         Method::new("arp_c_cmd_query", Target::Client, false),
     ],
+    keys: Keys::Only(&["timer", "timer_disable", "enable"]),
     create: |_, _| Ok(Box::new(Arp::new())),
 };
 

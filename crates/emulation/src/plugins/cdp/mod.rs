@@ -7,13 +7,14 @@ use allosaur_packet::network::checksum::Sum;
 
 use super::announcement::{self, Announcement, Announcers, PAYLOAD_BYTES_MAX, Protocol};
 use crate::params::Params;
-use crate::plugin::{Method, PluginError, Spec, Target};
+use crate::plugin::{Keys, Method, PluginError, Spec, Target};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "cdp",
     frames: &[],
     methods: &[Method::new("cdp_client_cnt", Target::Client, true)],
+    keys: Keys::Only(&["timer", "ver", "cs", "options"]),
     create: |_, _| Ok(Box::<Announcers<Cdp>>::default()),
 };
 

@@ -18,13 +18,21 @@ use crate::client::{ClientId, ClientMap};
 use crate::counters;
 use crate::frame::{Frame, FrameKind};
 use crate::params::RpcError;
-use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "dhcpsrv",
     frames: &[FrameKind::DhcpServer],
     methods: &[Method::new("dhcpsrv_c_cnt", Target::Client, false)],
+    keys: Keys::Only(&[
+        "default_lease",
+        "min_lease",
+        "max_lease",
+        "next_server_ip",
+        "pools",
+        "options",
+    ]),
     create: |_, _| Ok(Box::<DhcpServers>::default()),
 };
 

@@ -25,7 +25,7 @@ use crate::client::{ClientId, ClientMap};
 use crate::counters;
 use crate::frame::{Frame, FrameKind};
 use crate::params::RpcError;
-use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 use crate::plugins::lease::{INFINITE_S, Recent, retry_delay};
 use crate::timers::TimerId;
 use crate::udp::Macs;
@@ -35,6 +35,7 @@ pub static SPEC: Spec = Spec {
     name: "dhcpv6",
     frames: &[FrameKind::Dhcpv6],
     methods: &[Method::new("dhcpv6_client_cnt", Target::Client, true)],
+    keys: Keys::Only(&["timerd", "timero", "options"]),
     create: |_, _| Ok(Box::<Dhcpv6>::default()),
 };
 

@@ -18,7 +18,9 @@ use crate::dns::cache;
 use crate::dns::message::{AUTHORITATIVE, Builder, FORMAT_ERROR, Message, NAME_ERROR, RESPONSE};
 use crate::dns::query::{self, Query};
 use crate::params::{INVALID_PARAMS, Params, RpcError, mismatch};
-use crate::plugin::{Call, Context, Event, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{
+    Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
+};
 use crate::sockets::Datagram;
 
 /// The description of the plugin.
@@ -35,6 +37,13 @@ pub static SPEC: Spec = Spec {
         Method::new("dns_c_cache_flush", Target::Client, true),
         Method::new("dns_ns_cnt", Target::Namespace, false),
     ],
+    keys: Keys::Only(&[
+        "dns_server_ip",
+        "name_server",
+        "database",
+        "auto_play",
+        "auto_play_params",
+    ]),
     create: |context, init| Ok(Box::new(Dns::new(context, init)?)),
 };
 

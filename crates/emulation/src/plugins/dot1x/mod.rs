@@ -14,7 +14,7 @@ use crate::client::{ClientId, ClientMap};
 use crate::counters;
 use crate::frame::{Frame, FrameKind};
 use crate::params::{Params, RpcError, bytes, failed_check};
-use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 use crate::timers::TimerId;
 
 use eap::Message;
@@ -36,6 +36,7 @@ pub static SPEC: Spec = Spec {
             needs_api: true,
         },
     ],
+    keys: Keys::Own,
     create: |_, _| Ok(Box::<Dot1x>::default()),
 };
 

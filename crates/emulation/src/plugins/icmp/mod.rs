@@ -16,7 +16,7 @@ use crate::counters;
 use crate::frame::{Frame, FrameKind};
 use crate::params::{Params, RpcError};
 use crate::ping::{EchoRequest, PingRequest, Pings, write_payload};
-use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -28,6 +28,7 @@ pub static SPEC: Spec = Spec {
         Method::new("icmp_c_stop_ping", Target::Client, false),
         Method::new("icmp_c_get_ping_stats", Target::Client, false),
     ],
+    keys: Keys::Only(&[]),
     create: |_, _| Ok(Box::new(Icmp::new())),
 };
 

@@ -20,7 +20,7 @@ use crate::multicast::membership::{Membership, Protocol, Refusal, Verb, text};
 use crate::multicast::report::Message;
 use crate::multicast::{Count, Family, Mute, count_table};
 use crate::params::{RpcError, bytes};
-use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -36,6 +36,7 @@ pub static SPEC: Spec = Spec {
         Method::new("igmp_ns_get_cfg", Target::Namespace, true),
         Method::new("igmp_ns_set_cfg", Target::Namespace, true),
     ],
+    keys: Keys::Only(&["mtu", "dmac", "vec", "version"]),
     create: |_, init| {
         Ok(Box::new(Igmp {
             membership: Membership::new(init, 0)?,

@@ -23,7 +23,9 @@ use crate::client::{Client, ClientId, ClientMap};
 use crate::counters as tables;
 use crate::counters::Counters;
 use crate::params::{Params, RpcError, mismatch};
-use crate::plugin::{Call, Context, Event, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{
+    Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
+};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -37,6 +39,7 @@ pub static SPEC: Spec = Spec {
         Method::new("ipfix_c_get_exp_info", Target::Client, true),
         Method::new("ipfix_ns_cnt", Target::Namespace, false),
     ],
+    keys: Keys::Own,
     create: |context, init| Ok(Box::new(Ipfix::new(context, init)?)),
 };
 

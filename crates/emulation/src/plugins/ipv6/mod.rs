@@ -22,7 +22,9 @@ use crate::multicast::Count;
 use crate::multicast::membership::{Membership, Verb};
 use crate::params::{Params, RpcError};
 use crate::ping::{EchoRequest, PingRequest, Pings, write_payload};
-use crate::plugin::{Call, Context, Event, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{
+    Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
+};
 use mld::Ipv6;
 use nd::NeighborDiscovery;
 
@@ -44,6 +46,14 @@ pub static SPEC: Spec = Spec {
         Method::new("ipv6_stop_ping", Target::Client, false),
         Method::new("ipv6_get_ping_stats", Target::Client, false),
     ],
+    keys: Keys::Only(&[
+        "mtu",
+        "dmac",
+        "vec",
+        "version",
+        "nd_timer",
+        "nd_timer_disable",
+    ]),
     create: |_, init| {
         Ok(Box::new(Ipv6Plugin {
             counters: PingCounters::default(),

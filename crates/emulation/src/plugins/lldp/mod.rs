@@ -5,13 +5,14 @@ use allosaur_packet::link::ethernet::EtherType;
 
 use super::announcement::{self, Announcement, Announcers, PAYLOAD_BYTES_MAX, Protocol};
 use crate::params::Params;
-use crate::plugin::{Method, PluginError, Spec, Target};
+use crate::plugin::{Keys, Method, PluginError, Spec, Target};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "lldp",
     frames: &[],
     methods: &[Method::new("lldp_client_cnt", Target::Client, true)],
+    keys: Keys::Only(&["timer", "options"]),
     create: |_, _| Ok(Box::<Announcers<Lldp>>::default()),
 };
 

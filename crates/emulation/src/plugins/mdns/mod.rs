@@ -25,7 +25,7 @@ use crate::dns::message::{AUTHORITATIVE, Builder, Message, Question, RESPONSE};
 use crate::dns::query::{self, Query};
 use crate::frame::{Frame, FrameKind};
 use crate::params::{Params, RpcError};
-use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -40,6 +40,14 @@ pub static SPEC: Spec = Spec {
         Method::new("mdns_ns_cache_iter", Target::Namespace, true),
         Method::new("mdns_ns_cache_flush", Target::Namespace, true),
     ],
+    keys: Keys::Only(&[
+        "hosts",
+        "domain_name",
+        "txt",
+        "ttl",
+        "auto_play",
+        "auto_play_params",
+    ]),
     create: |context, init| Ok(Box::new(Mdns::new(context, init)?)),
 };
 

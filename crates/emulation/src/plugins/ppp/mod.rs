@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::client::{ClientId, ClientMap};
 use crate::frame::{Frame, FrameKind};
 use crate::params::{Params, RpcError};
-use crate::plugin::{Call, Context, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 use crate::timers::TimerId;
 
 use session::{Credentials, SECRET_BYTES_MAX, Session, Sink};
@@ -29,6 +29,7 @@ pub static SPEC: Spec = Spec {
         Method::new("ppp_c_client_ip", Target::Client, true),
         Method::new("ppp_c_server_mac", Target::Client, true),
     ],
+    keys: Keys::Only(&["user", "password", "timeout"]),
     create: |_, _| Ok(Box::<Ppp>::default()),
 };
 

@@ -19,13 +19,25 @@ use crate::datagrams;
 use crate::field_engine::{FieldEngines, SplitMix};
 use crate::pace::Pace;
 use crate::params::{Params, RpcError, failed_check};
-use crate::plugin::{Call, Context, Event, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{
+    Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
+};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "tdl",
     frames: &[],
     methods: &[Method::new("tdl_c_cnt", Target::Client, true)],
+    keys: Keys::Only(&[
+        "dst",
+        "rate_pps",
+        "udp_debug",
+        "header",
+        "meta_data",
+        "object",
+        "init_values",
+        "engines",
+    ]),
     create: |_, init| match init {
         Value::Null => Ok(Box::new(Tdl::default())),
         // A namespace has nothing to say, as in the reference.

@@ -11,7 +11,7 @@ use crate::client::{ClientId, ClientMap};
 use crate::counters;
 use crate::params::{Params, RpcError};
 use crate::plugin::{
-    Call, Context, Event, Method, Plugin, PluginError, SocketEvent, SocketId, Spec, Target,
+    Call, Context, Event, Keys, Method, Plugin, PluginError, SocketEvent, SocketId, Spec, Target,
 };
 use crate::plugins::transport::{Owned, with_connections};
 
@@ -20,6 +20,7 @@ pub static SPEC: Spec = Spec {
     name: "transe",
     frames: &[],
     methods: &[Method::new("transe_ns_cnt", Target::Namespace, true)],
+    keys: Keys::Only(&["addr", "size", "loops"]),
     create: |_, _| Ok(Box::new(Transe::default())),
 };
 

@@ -24,7 +24,9 @@ use crate::client::ClientId;
 use crate::counters;
 use crate::frame::{Frame, FrameKind};
 use crate::params::RpcError;
-use crate::plugin::{Call, Context, Method, Plugin, PluginError, PluginId, Spec, Target, Timeout};
+use crate::plugin::{
+    Call, Context, Keys, Method, Plugin, PluginError, PluginId, Spec, Target, Timeout,
+};
 use crate::sockets::Datagram;
 
 pub(crate) use self::connections::{ConnectError, Connections};
@@ -35,6 +37,17 @@ pub static SPEC: Spec = Spec {
     name: "transport",
     frames: &[FrameKind::Transport],
     methods: &[Method::new("transport_client_cnt", Target::Client, true)],
+    keys: Keys::Only(&[
+        "tcp_fasttick_msec",
+        "tcp_keepalive",
+        "tcp_no_delay",
+        "tcp_no_delay_counter",
+        "initwnd",
+        "rxbufsize",
+        "txbufsize",
+        "do_rfc1323",
+        "mss",
+    ]),
     create: |_, _| Ok(Box::new(Transport::default())),
 };
 

@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use crate::client::{ClientId, ClientMap};
 use crate::datagrams;
-use crate::plugin::{Context, Event, Plugin, PluginError, SocketEvent, SocketId, Spec, Timeout};
+use crate::plugin::{
+    Context, Event, Keys, Plugin, PluginError, SocketEvent, SocketId, Spec, Timeout,
+};
 use crate::plugins::transport::{Owned, with_connections};
 use crate::sockets::Datagram;
 
@@ -18,6 +20,7 @@ pub(crate) static SPEC: Spec = Spec {
     name: "endpoint",
     frames: &[],
     methods: &[],
+    keys: Keys::Own,
     create: |_, _| Ok(Box::new(Endpoints::default())),
 };
 
