@@ -159,8 +159,9 @@ TRANSCRIPT: list[tuple[str, int, list[str]]] = [
             ("dhcpsrv", "dhcp_server", SERVER),
         )
     ),
-    ("emu_ipfix_push --dst-url udp://10.0.0.1:4739 --dir /tmp", 3, ["not here yet", "generators"]),
-    ("emu_ipfix_load_profile_cfg --profile-cfg-file x", 3, ["not here yet", "trex_emu_ipfix_profile"]),
+    ("emu_ipfix_push --dst-url udp://10.0.0.1:4739 --dir /tmp", 3, ["not kernel mode"]),
+    ("emu_ipfix_push --dst-url file:///tmp/x --dir /tmp", 2, ["--dst-url", "udp or http"]),
+    ("emu_ipfix_load_profile_cfg --profile-cfg-file x", 2, ["cannot be read", "JSON file"]),
     ("emu_remove_profile -m 100000", 0, ["[SUCCESS]"]),
     ("emu_show_ns_info -p 0", 3, ["can't find a valid namespace"]),
 ]

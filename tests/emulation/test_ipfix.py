@@ -224,3 +224,97 @@ def test_files_are_posted(door: Any, doors: Any) -> None:
     codes = [file["http_status_code"] for file in info["files"]]
     assert sorted(codes) == ["200 OK", "200 OK", "500 Internal Server Error"]
     assert {file["http_response_msg"] for file in info["files"]} == {"thanks"}
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    """One on loopback."""
+    with Collector() as collector:
+        yield collector
+
+
+def _file_of_messages(door: Any, doors: Any) -> bytes:
+    """What a client sends, as a file."""
+    tunnel = door.add_namespace(1)
+    with Collector() as collector:
+        door.add_clients(tunnel, [9], ipfix=init(collector.address))
+        sent = b"".join(collector.socket.recvfrom(2000)[0] for _ in range(4))
+        door.call("ctx_client_remove", tun=tunnel, macs=[doors.mac(9)])
+    return sent
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_files_are_sent_as_datagrams(
+    door: Any, doors: Any, collector: Collector, tmp_path: Path, compress: bool
+) -> None:
+    content = _file_of_messages(door, doors)
+    for name in ("a.20261123100000.ipfix", "b.20261123100005.ipfix"):
+        path = tmp_path / (name + (".gz" if compress else ""))
+        path.write_bytes(gzip.compress(content) if compress else content)
+    (tmp_path / "c.ipfix").write_bytes(b"no messages")
+    params = {"dir": str(tmp_path), "dir_scans_num": 2, "files_wait_time_speedup": 100}
+    exporter = {"export_from_dir": True, "export_from_dir_params": params}
+    tunnel = door.add_namespace(0)
+    client = {"dst": collector.address, "exporter_params": exporter}
+    door.add_clients(tunnel, [1], ipfix=client)
+    sent = b"".join(collector.socket.recvfrom(2000)[0] for _ in range(16))
+    assert sent == 4 * content
+    counters = door.await_counter("txWritesFailed", 2, "ipfix_c_cnt", tun=tunnel, mac=doors.mac(1))
+    assert (counters["txPackets"], counters["txBytes"]) == (16, len(sent))
+
+
+def test_a_folder_that_is_not_there_is_counted(
+    door: Any, doors: Any, collector: Collector, tmp_path: Path
+) -> None:
+    exporter = {"export_from_dir": True, "export_from_dir_params": {"dir": str(tmp_path / "none")}}
+    tunnel = door.add_namespace(0)
+    door.add_clients(tunnel, [1], ipfix={"dst": collector.address, "exporter_params": exporter})
+    door.await_counter("txWritesFailed", 1, "ipfix_c_cnt", tun=tunnel, mac=doors.mac(1))
+
+
+def test_files_of_a_folder_are_posted(door: Any, doors: Any, tmp_path: Path) -> None:
+    posted: list[bytes] = []
+
+    class Web(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            posted.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_text(f"file {name}", encoding="utf-8")
+    exporter = {
+        "export_from_dir": True,
+        "export_from_dir_params": {"dir": str(tmp_path), "files_wait_time": "1ms"},
+        "repeats_num": 1,
+        "max_posts": 2,
+    }
+    tunnel = door.add_namespace(0)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Web) as web:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{web.server_port}/post"
+        door.add_clients(tunnel, [1], ipfix={"dst": url, "exporter_params": exporter})
+        door.await_counter("httpStatus2xx", 4, "ipfix_c_cnt", tun=tunnel, mac=doors.mac(1))
+        web.shutdown()
+    assert [body.split(b"\r\n\r\n")[1].split(b"\r\n")[0] for body in posted] == [
+        b"file a",
+        b"file a",
+        b"file b",
+        b"file b",
+    ]
+
+
+def test_datagrams_come_from_the_address_of_the_client(door: Any, doors: Any, collector: Collector) -> None:
+    tunnel = door.add_namespace(0)
+    exporter = {"use_emu_client_ip_addr": True, "raw_socket_interface_name": "lo"}
+    given = init(collector.address, exporter_params=exporter)
+    door.call(
+        "ctx_client_add",
+        tun=tunnel,
+        clients=[{"mac": doors.mac(1), "ipv4": [127, 9, 8, 7], "plugs": {"ipfix": given}}],
+    )
+    data, (host, _) = collector.socket.recvfrom(2000)
+    assert (host, next(messages(data))[0]) == ("127.9.8.7", 7)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur import EMUProfile, STLError
+from allosaur import EMUProfile, STLError, STLProfileError
 from trex.emu.trex_emu_ipfix_fields import AvcIpfixFields
 from trex.emu.trex_emu_ipfix_generators import IpfixGenerators
+from trex.emu.trex_emu_ipfix_json_config import IpfixProfileJsonConfig
 from trex.emu.trex_emu_ipfix_profile import (
     IpfixDevicesAutoTriggerListProfile,
     IpfixDevicesAutoTriggerProfile,
@@ -183,3 +185,90 @@ def test_devices_come_by_themselves() -> None:
     profile = several.get_profile()
     assert isinstance(profile, EMUProfile) and [ns.key.vport for ns in profile.ns_list] == [0, 1]
     assert json.loads(several.dump_json()) == several.get_json()
+
+
+GROUP: dict[str, Any] = {
+    "device_mac": "00:00:00:70:00:01",
+    "device_ipv4": "128.1.1.1",
+    "devices_num": 10,
+    "rampup_time": "10s",
+    "client_ipv4": "20.0.0.1",
+    "clients_per_device": 5,
+    "apps_per_client": 3,
+    "exporter_params": {"dst_url": "udp://16.0.0.254:4739", "use_emu_client_ip_addr": True},
+    "generators_params": {
+        "generators": [{"name": "flows", "template_id": 260, "fields": []}, "dns"],
+        "data_rate": 5,
+        "template_rate": None,
+    },
+    "plugin_params": {"domain_id": 7, "auto_start": False},
+}
+DNS = {"dns": {"name": "dns", "template_id": 261, "fields": []}}
+
+
+def config(tmp_path: Path, *groups: Any) -> Path:
+    path = tmp_path / "devices.json"
+    path.write_text(json.dumps({"device_groups": list(groups)}), encoding="utf-8")
+    return path
+
+
+def test_a_profile_of_a_json_file(tmp_path: Path) -> None:
+    http = {
+        "dst_url": "http://10.0.0.1:80/api/ipfixfilecollector/t/s/d/post_file",
+        "max_posts": 3,
+        "repeats_num": 2,
+    }
+    second = {**{name: GROUP[name] for name in ("plugin_params",)}, "exporter_params": http}
+    second["generators_params"] = {"generators": ["dns"]}
+    made = IpfixProfileJsonConfig(config(tmp_path, GROUP, second), generators=DNS)
+    first, other = made.get_profile().ns_list
+    assert (first.key.vport, other.key.vport) == (0, 1)
+    trigger = first.plugs["ipfix"]["devices_auto_trigger"]
+    assert (trigger["devices_num"], trigger["rampup_time"]) == (10, "10s")
+    assert trigger["clients_generator"]["data_records_per_client"] == 3
+    init = trigger["device_init"]
+    assert init["exporter_params"] == {"use_emu_client_ip_addr": True}
+    assert [(one["name"], one["rate_pps"]) for one in init["generators"]] == [("flows", 5), ("dns", 5)]
+    assert "template_rate_pps" not in init["generators"][0] and init["auto_start"] is False
+    assert "rate_pps" not in DNS["dns"], "what is known stays as it is"
+    init = other.plugs["ipfix"]["devices_auto_trigger"]["device_init"]
+    assert init["exporter_params"] == {"max_posts": 3, "repeats_num": 2}
+    assert json.loads(made.dump_profile_json()) == made.get_profile_json()
+    assert len(made.get_config_json()["device_groups"]) == 2
+
+
+def _without(name: str) -> dict[str, Any]:
+    return {key: value for key, value in GROUP.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        (_without("exporter_params"), r"device_groups\[0\] needs exporter_params"),
+        (_without("clients_per_device"), "needs clients_per_device beside"),
+        ({**GROUP, "device_num": 3}, "'device_num' is not known: is it 'devices_num'"),
+        ({**GROUP, "device_mac": "x"}, r"device_groups\[0\]: .*mac"),
+        ({**GROUP, "exporter_params": {"dst_url": "file:///tmp/x"}}, "write one of udp or http"),
+        ({**GROUP, "exporter_params": {}}, "needs dst_url"),
+        ({**GROUP, "exporter_params": {"dst_url": "udp://10.0.0.1:1", "max_posts": 1}}, "'max_posts' is not"),
+        ({**GROUP, "generators_params": {}}, "needs generators, a list"),
+        ({**GROUP, "generators_params": {"generators": ["266"]}}, "'266' is not here.*template_id"),
+        ({**GROUP, "plugin_params": 5}, "plugin_params must be an object, not int"),
+        (5, r"device_groups\[0\] must be an object"),
+    ],
+)
+def test_a_json_file_that_is_wrong(tmp_path: Path, group: Any, words: str) -> None:
+    with pytest.raises(STLProfileError, match=words):
+        IpfixProfileJsonConfig(config(tmp_path, group), generators=DNS)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [(None, "cannot be read"), ("{", "no JSON"), ("{}", "needs device_groups"), ("[]", "object")],
+)
+def test_a_file_that_is_none(tmp_path: Path, text: str | None, words: str) -> None:
+    path = tmp_path / "devices.json"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    with pytest.raises(STLProfileError, match=words):
+        IpfixProfileJsonConfig(path)

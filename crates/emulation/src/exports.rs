@@ -5,6 +5,7 @@
 //! in [`ExportReport`]s.
 
 use std::collections::VecDeque;
+use std::net::Ipv4Addr;
 
 use rustc_hash::FxHashMap;
 
@@ -48,15 +49,45 @@ pub struct Post {
     pub repeat_wait_ns: u64,
 }
 
+/// Where datagrams go, by a socket of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Udp {
+    /// `host:port`.
+    pub to: String,
+    /// The address that they come from, though the server's machine has another; none is its own.
+    pub from: Option<Ipv4Addr>,
+    /// The interface that they leave by; none is that of the route.
+    pub interface: Option<String>,
+}
+
+/// Files that are there already, and are sent as they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    /// A folder, whose files are taken in the order of their names; or one file.
+    pub path: String,
+    /// How often they are read.
+    pub scans: u32,
+    /// How long to wait after a file; none is as long as the times in their names are apart.
+    pub file_wait_ns: Option<u64>,
+    /// By how many hundredths the times in names go faster.
+    pub speedup_percent: u32,
+    /// How long to wait after each datagram of a file.
+    pub packet_wait_ns: u64,
+}
+
 /// Where messages go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// By a socket of the server, to `host:port`.
-    Udp(String),
+    /// By a socket of the server.
+    Udp(Udp),
     /// Into files.
     Files(Files),
     /// Into files that are posted.
     Post(Files, Post),
+    /// Nowhere: messages of files go by a socket of the server.
+    FolderUdp(Folder, Udp),
+    /// Nowhere: files are posted.
+    FolderPost(Folder, Post),
 }
 
 /// Something to do.

@@ -424,4 +424,8 @@ class IpfixDevicesAutoTriggerListProfile(_Profile):
 
     def get_profile(self) -> EMUProfile:
         """The profile."""
-        return EMUProfile([ns for part in self._parts for ns in part.get_profile().ns_list])
+        namespaces = [
+            EMUNamespaceObj(EMUNamespaceKey(port), plugs={"ipfix": part.get_ns_ipfix_plugin_json()})
+            for port, part in enumerate(self._parts)
+        ]
+        return EMUProfile(namespaces)

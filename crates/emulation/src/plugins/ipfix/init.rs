@@ -5,11 +5,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::Value;
 
-use super::duration;
 use super::generator::Generator;
 use super::link::Watermarks;
 use super::record::Version;
-use crate::exports::{Destination, Files, Post};
+use super::{duration, folder};
+use crate::exports::{Destination, Files, Post, Udp};
 use crate::field_engine::{Random, SplitMix};
 use crate::params::{Params, RpcError, failed_check};
 
@@ -27,6 +27,42 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 /// Most messages that may wait for a file.
 const FILE_MESSAGES_MAX: u64 = 1_000_000;
 
+/// Bytes of the name of an interface (`IFNAMSIZ`, with its end).
+const INTERFACE_NAME_MAX: usize = 15;
+/// What the init JSON of a client may have.
+const CLIENT_KEYS: &[&str] = &[
+    "netflow_version",
+    "dst",
+    "domain_id",
+    "max_data_records",
+    "max_template_records",
+    "max_time",
+    "auto_start",
+    "exporter_params",
+    "generators",
+];
+/// What `exporter_params` may have, whatever the destination.
+const EXPORTER_KEYS: &[&str] = &[
+    "compress",
+    "dir",
+    "export_from_dir",
+    "export_from_dir_params",
+    "header_fields",
+    "input_channel_capacity",
+    "max_files",
+    "max_interval",
+    "max_posts",
+    "max_size",
+    "name",
+    "raw_socket_interface_name",
+    "repeats_num",
+    "repeats_wait_time",
+    "store_exported_files_on_disk",
+    "tls_cert_file",
+    "tls_key_file",
+    "use_emu_client_ip_addr",
+];
+
 /// Numbers of a device that a namespace made by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DeviceNumbers {
@@ -40,6 +76,8 @@ pub(super) struct DeviceNumbers {
 pub(super) struct Identity {
     /// Its MAC address in hexadecimal.
     pub(super) mac: String,
+    /// Unspecified when it has none.
+    pub(super) ipv4: Ipv4Addr,
     pub(super) device: Option<DeviceNumbers>,
     /// Of what is unique to it.
     pub(super) seed: u64,
@@ -79,17 +117,7 @@ impl ClientInit {
         outside_is_allowed: bool,
     ) -> Result<ClientInit, RpcError> {
         let params = Params::object(init, "ipfix.IPFixClientParams")?;
-        params.only(&[
-            "netflow_version",
-            "dst",
-            "domain_id",
-            "max_data_records",
-            "max_template_records",
-            "max_time",
-            "auto_start",
-            "exporter_params",
-            "generators",
-        ])?;
+        params.only(CLIENT_KEYS)?;
         // As in the reference, versions that are not there are IPFIX.
         let version = match params.number_or("netflow_version", 10)? {
             NETFLOW_9 => Version::Netflow9,
@@ -97,11 +125,15 @@ impl ClientInit {
         };
         let destination = params.string_or("dst", "")?;
         let list = params.list("generators", "[]*json.RawMessage")?;
+        let exporter = params.get("exporter_params").unwrap_or(&Value::Null);
+        let exporter = Params::object(exporter, "map[string]interface {}")?;
+        exporter.only(EXPORTER_KEYS)?;
+        let is_from_folder = exporter.bool_or("export_from_dir", false)?;
         let mut missing = Vec::new();
         if destination.is_empty() {
             missing.push(failed_check("IPFixClientParams", "Dst", "required").message);
         }
-        if list.is_none() {
+        if list.is_none() && !is_from_folder {
             missing.push(failed_check("IPFixClientParams", "Generators", "required").message);
         }
         if !missing.is_empty() {
@@ -112,15 +144,20 @@ impl ClientInit {
             "" => None,
             text => Some(duration::parse(text)?).filter(|time| *time != 0),
         };
-        let exporter = params.get("exporter_params").unwrap_or(&Value::Null);
-        let exporter = Params::object(exporter, "map[string]interface {}")?;
         let target = target(destination, exporter, who)?;
+        let target = match is_from_folder {
+            true => from_folder(target, exporter)?,
+            false => target,
+        };
         if matches!(target, Target::Outside(..)) && !outside_is_allowed {
             let message = "Failed to create exporter - wrong kernel mode";
             return Err(RpcError::new(message));
         }
         let capacity = exporter.number_or("input_channel_capacity", FILE_MESSAGES)?;
-        let is_udp = matches!(target, Target::Outside(_, Destination::Udp(_)));
+        let is_udp = matches!(
+            target,
+            Target::Outside(_, Destination::Udp(_) | Destination::FolderUdp(..))
+        );
         let init = ClientInit {
             version,
             target,
@@ -133,7 +170,11 @@ impl ClientInit {
             template_records_max: params.number_or("max_template_records", 0)?,
             time_max,
             auto_start: params.bool_or("auto_start", true)?,
-            generators: generators(list.map_or(&[][..], Vec::as_slice), version)?,
+            // Files are sent as they are: nothing is made.
+            generators: match list {
+                Some(list) if !is_from_folder => generators(list, version)?,
+                _ => Vec::new(),
+            },
         };
         Ok(init)
     }
@@ -175,7 +216,7 @@ fn target(text: &str, params: Params<'_>, who: &Identity) -> Result<Target, RpcE
     let (scheme, rest) = text.split_once("://").unwrap_or(("", &text));
     match scheme {
         "emu-udp" => address(rest.trim_end_matches('/')),
-        "udp" => udp(rest.trim_end_matches('/'), params),
+        "udp" => udp(rest.trim_end_matches('/'), params, who),
         "file" => Ok(Target::Outside(
             "file",
             Destination::Files(files(params, Some(rest), who, true)?),
@@ -190,12 +231,7 @@ fn target(text: &str, params: Params<'_>, who: &Identity) -> Result<Target, RpcE
     }
 }
 
-fn udp(address: &str, params: Params<'_>) -> Result<Target, RpcError> {
-    if params.bool_or("use_emu_client_ip_addr", false)? {
-        let message = "use_emu_client_ip_addr is for sockets that lie about their address: leave it out, \
-                       or use emu-udp, which sends from the client's own";
-        return Err(RpcError::new(message));
-    }
+fn udp(address: &str, params: Params<'_>, who: &Identity) -> Result<Target, RpcError> {
     let port = address
         .rsplit_once(':')
         .and_then(|(_, port)| port.parse::<u16>().ok());
@@ -203,7 +239,43 @@ fn udp(address: &str, params: Params<'_>) -> Result<Target, RpcError> {
         let message = format!("Invalid dst 'udp://{address}': write a host and a port");
         return Err(RpcError::new(message));
     }
-    Ok(Target::Outside("udp", Destination::Udp(address.to_owned())))
+    let from = params.bool_or("use_emu_client_ip_addr", false)?;
+    let from = from.then_some(who.ipv4);
+    if from.is_some_and(|ipv4| ipv4.is_unspecified()) {
+        return Err(RpcError::new(
+            "use_emu_client_ip_addr needs a client with an IPv4 address: give it ipv4",
+        ));
+    }
+    let interface = params.string_or("raw_socket_interface_name", "")?;
+    if interface.len() > INTERFACE_NAME_MAX {
+        let message = format!(
+            "raw_socket_interface_name '{interface}' is too long: write the name of an interface, \
+             {INTERFACE_NAME_MAX} bytes at most"
+        );
+        return Err(RpcError::new(message));
+    }
+    let udp = Udp {
+        to: address.to_owned(),
+        from,
+        interface: (!interface.is_empty()).then(|| interface.to_owned()),
+    };
+    Ok(Target::Outside("udp", Destination::Udp(udp)))
+}
+
+/// The same destination, of files that are there already.
+fn from_folder(target: Target, params: Params<'_>) -> Result<Target, RpcError> {
+    let given = folder::read(params)?;
+    match target {
+        Target::Outside(scheme, Destination::Udp(to)) => {
+            Ok(Target::Outside(scheme, Destination::FolderUdp(given, to)))
+        }
+        Target::Outside(scheme, Destination::Post(_, to)) => {
+            Ok(Target::Outside(scheme, Destination::FolderPost(given, to)))
+        }
+        _ => Err(RpcError::new(
+            "export_from_dir needs a dst of udp or http: write udp://HOST:PORT or http://HOST/PATH",
+        )),
+    }
 }
 
 /// Reads how files are made. `path` is what stands in a URL of a file.

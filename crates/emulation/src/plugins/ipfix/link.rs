@@ -107,9 +107,10 @@ impl Link {
             plugin: context.this().0,
         };
         let (files, http) = match &destination {
-            Destination::Udp(_) => (None, None),
+            Destination::Udp(_) | Destination::FolderUdp(..) => (None, None),
             Destination::Files(files) => (Some(files), None),
             Destination::Post(files, post) => (Some(files), Some(post)),
+            Destination::FolderPost(_, post) => (None, Some(post)),
         };
         let bytes_max = files.map(|files| files.bytes_max.min(MESSAGE_BYTES_MAX) as usize);
         let outside = Outside {
@@ -118,7 +119,7 @@ impl Link {
             marks: marks.unwrap_or(DATAGRAMS),
             waiting: 0,
             is_paused: false,
-            udp: files.is_none().then(Box::default),
+            udp: (files.is_none() && http.is_none()).then(Box::default),
             files: files.map(|_| Box::default()),
             http: http.map(|post| {
                 Box::new(HttpCounters {

@@ -4,6 +4,7 @@
 mod counters;
 mod duration;
 mod exporter;
+mod folder;
 mod generator;
 mod init;
 mod link;
@@ -13,7 +14,9 @@ mod tests;
 mod trigger;
 
 use std::any::Any;
+use std::net::Ipv4Addr;
 
+use allosaur_packet::MacAddress;
 use serde_json::Value;
 
 use self::exporter::FlowExporter;
@@ -192,10 +195,10 @@ fn identity(
     client: ClientId,
     device: Option<init::DeviceNumbers>,
 ) -> Identity {
-    let mac = context
-        .client(client)
-        .map(|client| client.mac)
-        .unwrap_or_default();
+    let found = context.client(client);
+    let (mac, ipv4) = found.map_or((MacAddress::default(), Ipv4Addr::UNSPECIFIED), |client| {
+        (client.mac, client.ipv4)
+    });
     let seed = [context.draw("ipfix seed"), context.draw("ipfix seed")];
     Identity {
         mac: mac
@@ -203,6 +206,7 @@ fn identity(
             .iter()
             .map(|octet| format!("{octet:02x}"))
             .collect(),
+        ipv4,
         device,
         seed: u64::from(seed[0]) << 32 | u64::from(seed[1]),
     }

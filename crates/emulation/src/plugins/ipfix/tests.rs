@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::Settings;
-use crate::exports::{Destination, Export, ExportCounts, ExportReport, ExporterId, PostReport};
+use crate::exports::{
+    Destination, Export, ExportCounts, ExportReport, ExporterId, Folder, PostReport, Udp,
+};
 use crate::test_net::Net;
 
 const MAC: MacAddress = MacAddress([0, 0, 0, 0x70, 1, 1]);
@@ -173,7 +175,11 @@ fn a_socket_of_the_server_is_given_packets_until_too_many_wait() {
     add(&mut net, init("udp://127.0.0.1:9", &[fast])).expect("it is right");
     net.wait(5 * SECOND);
     let done = exports(&mut net);
-    let address = Destination::Udp("127.0.0.1:9".to_owned());
+    let address = Destination::Udp(Udp {
+        to: "127.0.0.1:9".to_owned(),
+        from: None,
+        interface: None,
+    });
     assert_eq!(done[0], Export::Open(ExporterId(1), address));
     assert_eq!(done.len(), 1 + 1600);
     let params = json!({"mac": MAC.octets()});
@@ -401,6 +407,88 @@ fn no_more_devices_come_when_they_are_stopped_or_taken() {
 }
 
 #[test]
+fn files_that_are_there_need_no_generators() {
+    let mut net = net();
+    let params = json!({"dir": "/flows", "dir_scans_num": 2, "files_wait_time_speedup": 1.5});
+    let mut given = json!({"dst": "udp://127.0.0.1:9/"});
+    given["exporter_params"] = json!({
+        "export_from_dir": true, "export_from_dir_params": params, "use_emu_client_ip_addr": true,
+        "raw_socket_interface_name": "lo",
+    });
+    add(&mut net, given).expect("it is right");
+    let folder = Folder {
+        path: "/flows".to_owned(),
+        scans: 2,
+        file_wait_ns: None,
+        speedup_percent: 150,
+        packet_wait_ns: 0,
+    };
+    let udp = Udp {
+        to: "127.0.0.1:9".to_owned(),
+        from: Some(std::net::Ipv4Addr::new(16, 0, 0, 1)),
+        interface: Some("lo".to_owned()),
+    };
+    let opened = Export::Open(ExporterId(1), Destination::FolderUdp(folder, udp));
+    assert_eq!(net.emulation.poll_export(), Some(opened));
+    net.wait(5 * SECOND);
+    assert_eq!(net.emulation.poll_export(), None);
+}
+
+#[test]
+fn an_address_of_its_own_needs_an_address() {
+    let mut net = net();
+    let mut given = init("udp://127.0.0.1:9", &[]);
+    given["exporter_params"] = json!({"use_emu_client_ip_addr": true});
+    let plugs = json!({"ipfix": given});
+    let error = net.add(MAC, json!({}), plugs).expect_err("it has none");
+    assert!(
+        error.contains("needs a client with an IPv4 address"),
+        "{error}"
+    );
+}
+
+#[test]
+fn errors_of_files_that_are_there_name_what_is_wrong() {
+    let mut net = net();
+    for (destination, params, words) in [
+        (
+            "udp://127.0.0.1:9",
+            json!({}),
+            "dir of export_from_dir_params is missing",
+        ),
+        ("udp://127.0.0.1:9", json!({"dir": 5}), "number"),
+        (
+            "udp://127.0.0.1:9",
+            json!({"dir": "/x", "files_wait_time": "9"}),
+            "missing unit in duration",
+        ),
+        (
+            "udp://127.0.0.1:9",
+            json!({"dir": "/x", "files_wait_time_speedup": 0}),
+            "out of range",
+        ),
+        (
+            "udp://127.0.0.1:9",
+            json!({"dir": "/x", "scans": 1}),
+            "unknown field \"scans\"",
+        ),
+        (
+            "file:///tmp/x",
+            json!({"dir": "/x"}),
+            "needs a dst of udp or http",
+        ),
+        (SERVER, json!({"dir": "/x"}), "needs a dst of udp or http"),
+    ] {
+        let mut wrong = init(destination, &[]);
+        wrong["exporter_params"] =
+            json!({"export_from_dir": true, "export_from_dir_params": params});
+        let error = add(&mut net, wrong).expect_err(words);
+        assert!(error.contains(words), "{error}");
+        net.remove(MAC);
+    }
+}
+
+#[test]
 fn errors_name_what_is_wrong() {
     let mut net = net();
     let refused = |net: &mut Net, init: Value, words: &str| {
@@ -429,8 +517,14 @@ fn errors_name_what_is_wrong() {
     );
     refused(&mut net, init(SERVER, &[scope]), "invalid scope count 2");
     let mut with_address = init("udp://127.0.0.1:9", std::slice::from_ref(&good));
-    with_address["exporter_params"] = json!({"use_emu_client_ip_addr": true});
-    refused(&mut net, with_address, "use_emu_client_ip_addr");
+    with_address["exporter_params"] = json!({"use_emu_client_ip": true});
+    refused(
+        &mut net,
+        with_address.clone(),
+        "\"use_emu_client_ip\": is it \"use_emu_client_ip_addr\"?",
+    );
+    with_address["exporter_params"] = json!({"raw_socket_interface_name": "0123456789abcdef"});
+    refused(&mut net, with_address, "raw_socket_interface_name");
     let mut with_folder = init("file:///tmp/x", &[good]);
     with_folder["exporter_params"] = json!({"name": "../../etc/x"});
     refused(&mut net, with_folder, "must be the name of a file");

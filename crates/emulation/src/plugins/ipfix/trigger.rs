@@ -128,12 +128,14 @@ impl Trigger {
             init,
         };
         // Better known now than when the first device is made.
+        let first = trigger.device(0);
         let who = Identity {
             mac: String::new(),
+            ipv4: first.ipv4,
             device: None,
             seed: 0,
         };
-        ClientInit::parse(&trigger.device(0).init, &who, true)?;
+        ClientInit::parse(&first.init, &who, true)?;
         Ok(trigger)
     }
 

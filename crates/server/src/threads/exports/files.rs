@@ -12,7 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 /// Times in names of files.
-const NAME_TIME: &str = "%Y%m%d%H%M%S";
+pub(super) const NAME_TIME: &str = "%Y%m%d%H%M%S";
 
 /// Why a file ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,11 @@
 
 mod files;
 mod post;
+mod push;
+mod socket;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::mpsc::Sender as ReportSender;
 use std::thread::{self, JoinHandle};
@@ -18,6 +20,7 @@ use allosaur_emulation::exports::{
 };
 use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::AbortHandle;
 
 use self::files::{FileSet, Finished, Reason};
 use crate::rx_taps::emulation::exports::{ExportChannel, ExportJob, TellExports};
@@ -34,6 +37,8 @@ enum Job {
     Clients(ExportJob),
     /// A post was made, of an exporter of the emulation with this number.
     Posted(u32, ExporterId, PostReport, bool),
+    /// Something was sent, likewise.
+    Sent(u32, ExporterId, ExportCounts),
     /// The server ends.
     End,
 }
@@ -114,6 +119,17 @@ enum Sink {
     Socket(Option<(UdpSocket, SocketAddr)>),
     /// Files, posted or not.
     Files(Box<FileSet>, Option<Arc<Post>>),
+    /// Nowhere: files that are there already are sent.
+    Folder { _task: Pushing },
+}
+
+/// A task that sends files; it ends when this is dropped.
+struct Pushing(AbortHandle);
+
+impl Drop for Pushing {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// One exporter.
@@ -145,7 +161,7 @@ impl Exporters {
             .values()
             .filter_map(|exporter| match &exporter.sink {
                 Sink::Files(files, _) => Some(files.due()),
-                Sink::Socket(_) => None,
+                Sink::Socket(_) | Sink::Folder { .. } => None,
             });
         let due = files.min();
         due.map_or(WAIT_MAX, |due| {
@@ -167,15 +183,28 @@ impl Exporters {
                     self.touched.insert(id);
                 }
             }
+            Job::Sent(number, id, counts) if number == self.number => {
+                if let Some(exporter) = self.open.get_mut(&id) {
+                    exporter.counts.writes += counts.writes;
+                    exporter.counts.writes_failed += counts.writes_failed;
+                    exporter.counts.bytes += counts.bytes;
+                    self.touched.insert(id);
+                }
+            }
             // Nobody wants to know any more.
-            Job::Posted(..) | Job::End => {}
+            Job::Posted(..) | Job::Sent(..) | Job::End => {}
         }
     }
 
     fn export(&mut self, export: Export) {
         match export {
             Export::Open(id, destination) => {
-                let exporter = Exporter::open(destination);
+                let tell = Tell {
+                    jobs: self.jobs.clone(),
+                    number: self.number,
+                    id,
+                };
+                let exporter = Exporter::open(destination, tell);
                 self.open.insert(id, exporter);
             }
             Export::Message {
@@ -213,7 +242,7 @@ impl Exporters {
     fn end_files(&mut self, now: Instant) {
         let is_due = |exporter: &Exporter| match &exporter.sink {
             Sink::Files(files, _) => files.due() <= now,
-            Sink::Socket(_) => false,
+            Sink::Socket(_) | Sink::Folder { .. } => false,
         };
         let due = self.open.iter().filter(|(_, exporter)| is_due(exporter));
         let due: Vec<ExporterId> = due.map(|(id, _)| *id).collect();
@@ -236,24 +265,12 @@ impl Exporters {
         }
         exporter.begun += 1;
         let (to, file) = (Arc::clone(to), Arc::new(file));
-        let (jobs, number) = (self.jobs.clone(), self.number);
-        tokio::spawn(async move {
-            for time in 0..=to.repeats {
-                if time > 0 {
-                    tokio::time::sleep(Duration::from_nanos(to.repeat_wait_ns)).await;
-                }
-                let mut report = post::post(Arc::clone(&to), Arc::clone(&file), true).await;
-                if report.will_retry {
-                    // Fails when the server ends, as below.
-                    let _ = jobs.send(Job::Posted(number, id, report, false));
-                    tokio::time::sleep(post::RETRY_WAIT).await;
-                    report = post::post(Arc::clone(&to), Arc::clone(&file), false).await;
-                    let _ = jobs.send(Job::Posted(number, id, report, true));
-                } else {
-                    let _ = jobs.send(Job::Posted(number, id, report, false));
-                }
-            }
-        });
+        let tell = Tell {
+            jobs: self.jobs.clone(),
+            number: self.number,
+            id,
+        };
+        tokio::spawn(async move { tell.posts(&to, &file).await });
     }
 
     /// Ends all exporters.
@@ -281,20 +298,66 @@ impl Exporters {
     }
 }
 
-impl Exporter {
-    fn open(destination: Destination) -> Exporter {
-        let sink = match destination {
-            Destination::Udp(address) => {
-                let socket = open_socket(&address).inspect_err(|error| {
-                    tracing::warn!("an exporter cannot send to {address}: {error}");
-                });
-                Sink::Socket(socket.ok())
+/// How a task tells what came of what it did for an exporter.
+struct Tell {
+    jobs: UnboundedSender<Job>,
+    number: u32,
+    id: ExporterId,
+}
+
+impl Tell {
+    /// A post was made, and whether it was one that was made again.
+    fn posted(&self, report: PostReport, is_again: bool) {
+        // Fails when the server ends, as below.
+        let _ = self
+            .jobs
+            .send(Job::Posted(self.number, self.id, report, is_again));
+    }
+
+    fn sent(&self, counts: ExportCounts) {
+        let _ = self.jobs.send(Job::Sent(self.number, self.id, counts));
+    }
+
+    /// Posts a file as often as the user wants it.
+    async fn posts(&self, to: &Arc<Post>, file: &Arc<Finished>) {
+        for time in 0..=to.repeats {
+            if time > 0 {
+                tokio::time::sleep(Duration::from_nanos(to.repeat_wait_ns)).await;
             }
+            let report = post::post(Arc::clone(to), Arc::clone(file), true).await;
+            let will_retry = report.will_retry;
+            self.posted(report, false);
+            if will_retry {
+                tokio::time::sleep(post::RETRY_WAIT).await;
+                let report = post::post(Arc::clone(to), Arc::clone(file), false).await;
+                self.posted(report, true);
+            }
+        }
+    }
+}
+
+impl Exporter {
+    fn open(destination: Destination, tell: Tell) -> Exporter {
+        let sink = match destination {
+            Destination::Udp(udp) => Sink::Socket(socket::open(&udp).ok()),
             Destination::Files(settings) => {
                 Sink::Files(Box::new(FileSet::new(settings, false)), None)
             }
             Destination::Post(settings, to) => {
                 Sink::Files(Box::new(FileSet::new(settings, true)), Some(Arc::new(to)))
+            }
+            Destination::FolderUdp(folder, to) => {
+                let task = tokio::spawn(async move { push::by_udp(&folder, &to, &tell).await });
+                Sink::Folder {
+                    _task: Pushing(task.abort_handle()),
+                }
+            }
+            Destination::FolderPost(folder, to) => {
+                let to = Arc::new(to);
+                let task = tokio::spawn(async move { push::by_post(&folder, &to, &tell).await });
+                Sink::Folder {
+                    _task: Pushing(task.abort_handle()),
+                }
             }
         };
         Exporter {
@@ -310,6 +373,8 @@ impl Exporter {
         counts.handled += 1;
         match &mut self.sink {
             Sink::Files(files, _) => files.write(bytes, records, counts),
+            // Its client has no generators.
+            Sink::Folder { .. } => None,
             Sink::Socket(socket) => {
                 let sent = socket
                     .as_ref()
@@ -326,17 +391,4 @@ impl Exporter {
             }
         }
     }
-}
-
-/// A socket of its own for each exporter, so that a collector tells them apart by their ports.
-fn open_socket(address: &str) -> std::io::Result<(UdpSocket, SocketAddr)> {
-    let none = || std::io::Error::other("the host has no address");
-    let to = address.to_socket_addrs()?.next().ok_or_else(none)?;
-    let own = match to {
-        SocketAddr::V4(_) => "0.0.0.0:0",
-        SocketAddr::V6(_) => "[::]:0",
-    };
-    let socket = UdpSocket::bind(own)?;
-    socket.set_nonblocking(true)?;
-    Ok((socket, to))
 }

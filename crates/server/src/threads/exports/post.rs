@@ -53,6 +53,20 @@ pub(super) async fn post(to: Arc<Post>, file: Arc<Finished>, may_retry: bool) ->
     }
 }
 
+/// What is told of a file that could not be read.
+pub(super) fn unread(name: String, error: &std::io::Error) -> PostReport {
+    PostReport {
+        name,
+        time: Local::now().format(TIME).to_string(),
+        will_retry: false,
+        reply: Err(error.to_string()),
+        message: String::new(),
+        bytes: 0,
+        templates: 0,
+        records: 0,
+    }
+}
+
 async fn exchange(to: &Post, file: &Finished) -> Result<(StatusCode, String), String> {
     let uri: Uri = to
         .url

@@ -93,10 +93,7 @@ _STATEFUL = (
     _flows.StatsStl(),
     _streams.Streams(),
 )
-_EMULATION: dict[str, ConsoleCommand] = {
-    **_emulation_list.all_commands(),
-    **{one.name: one for one in _not_yet.of_emulation()},
-}
+_EMULATION: dict[str, ConsoleCommand] = {**_emulation_list.all_commands()}
 _ALIASES = {"quit": ("q", "exit", "EOF"), "history": ("h",)}
 
 

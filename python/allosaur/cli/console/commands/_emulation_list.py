@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from allosaur.cli.console import _arguments
-from allosaur.cli.console.commands import _emulation
+from allosaur.cli.console.commands import _emulation, _emulation_ipfix
 from allosaur.cli.console.commands._emulation import EmulationCommand
 from allosaur.cli.console.commands._emulation_plugins import (
     Ask,
@@ -41,6 +41,7 @@ def all_commands() -> dict[str, EmulationCommand]:
     """Return the commands by name."""
     plugins = [*_counters(), *_arp(), *_names(), *_dot1x(), *_pings(), *_neighbors()]
     plugins += [*_groups("igmp", 4), *_groups("ipv6", 6), *_ipfix()]
+    plugins += [_emulation_ipfix.IpfixPush(), _emulation_ipfix.IpfixLoadConfig()]
     found = [*_emulation.COMMANDS, *sorted(plugins, key=lambda one: one.name)]
     return {one.name: one for one in found}
 

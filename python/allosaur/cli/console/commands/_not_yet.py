@@ -5,8 +5,6 @@ from __future__ import annotations
 from allosaur.cli.console._command import ConsoleCommand, NotYet
 
 _NODES = "emulated clients (`allosaur emu`) are hosts without a network namespace"
-_NO_FOLDERS = "clients export what their generators make"
-_IPFIX_PROFILES = "write it in Python, with trex.emu.trex_emu_ipfix_profile"
 _GROUPS = "packet groups (flow_stats of streams) count what is tagged"
 
 
@@ -26,14 +24,6 @@ def of_streams() -> list[ConsoleCommand]:
         "tpg_clear_unknown_tags": "clear the unknown tags of Tagged Packet Group",
     }
     return [NotYet(name, summary, _GROUPS) for name, summary in names.items()]
-
-
-def of_emulation() -> list[ConsoleCommand]:
-    """Return those of emulated clients."""
-    return [
-        NotYet("emu_ipfix_push", "push files of IPFIX that are there already", _NO_FOLDERS),
-        NotYet("emu_ipfix_load_profile_cfg", "an IPFIX profile from a JSON file of TRex's", _IPFIX_PROFILES),
-    ]
 
 
 def of_both() -> list[ConsoleCommand]:
