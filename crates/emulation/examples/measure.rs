@@ -6,6 +6,7 @@
 use std::net::Ipv4Addr;
 
 use allosaur_emulation::{Emulation, Settings};
+use allosaur_engine::rng::Lcg;
 use allosaur_packet::MacAddress;
 use allosaur_packet::application::dhcpv4::{DhcpHeader, HEADER_BYTES, MessageType, REPLY, code};
 use allosaur_packet::network::checksum::checksum;
@@ -45,8 +46,11 @@ const SERVER_MAC: [u8; 6] = [2, 0, 0xff, 0, 0, 1];
 /// Where a frame of a client has its transaction id, its MAC address and the type of its message.
 const XID: std::ops::Range<usize> = 46..50;
 const CHADDR: std::ops::Range<usize> = 70..76;
-/// Frames that are answered for a measurement.
-const FRAMES: u32 = 5_000_000;
+/// Frames that are answered for a measurement; how many are made before some are answered, and how
+/// many of these are given to the emulation before their answers are taken.
+const FRAMES: usize = 2_000_000;
+const BURST: usize = 10_000;
+const FRAMES_AT_ONCE: usize = 64;
 
 fn address(number: u32) -> [u8; 4] {
     (0x1000_0001 + number).to_be_bytes()
@@ -105,19 +109,39 @@ fn echo_request(number: u32) -> Vec<u8> {
     frame
 }
 
-/// Answers a second to frames for many clients, one after the other.
-fn answers_per_second(emulation: &mut Emulation, frames: &[Vec<u8>]) -> f64 {
-    let mut answers = 0_u32;
-    let begun = ran_s();
-    for frame in frames.iter().cycle().take(FRAMES as usize) {
-        emulation.handle_frame(2_000_000, 0, frame);
-        while emulation.poll_transmit().is_some() {
-            answers += 1;
+/// Answers a second to requests for all clients: in the order of their addresses, or in a random one.
+fn answers_per_second(
+    emulation: &mut Emulation,
+    clients: u32,
+    is_random: bool,
+    request: impl Fn(u32) -> Vec<u8>,
+) -> f64 {
+    let (mut answers, mut ran) = (0_usize, 0.0);
+    let (mut rng, mut next) = (Lcg::new(1), 0);
+    for _ in 0..FRAMES / BURST {
+        let frames: Vec<Vec<u8>> = (0..BURST)
+            .map(|_| {
+                next = if is_random {
+                    rng.next31() % clients
+                } else {
+                    (next + 1) % clients
+                };
+                request(next)
+            })
+            .collect();
+        let begun = ran_s();
+        for frames in frames.chunks(FRAMES_AT_ONCE) {
+            for frame in frames {
+                emulation.handle_frame(2_000_000, 0, frame);
+            }
+            while emulation.poll_transmit().is_some() {
+                answers += 1;
+            }
         }
+        ran += ran_s() - begun;
     }
-    let elapsed = ran_s() - begun;
-    assert_eq!(answers, FRAMES, "every frame is answered");
-    f64::from(answers) / elapsed
+    assert_eq!(answers, FRAMES / BURST * BURST, "every frame is answered");
+    answers as f64 / ran
 }
 
 /// The transaction id and the number of the client of a frame, if it asks for a lease.
@@ -286,18 +310,16 @@ fn main() {
         "bytes_per_client": memory as f64 / f64::from(clients),
         "frames_while_adding": frames_sent,
     });
-    let asked_of: Vec<u32> = (0..clients.min(4096))
-        .map(|at| at * (clients / 4096).max(1))
-        .collect();
-    if has("arp") {
-        let frames: Vec<_> = asked_of.iter().copied().map(arp_request).collect();
-        let rate = answers_per_second(&mut emulation, &frames);
-        report["arp_answers_per_second"] = json!(rate.round());
-    }
-    if has("icmp") {
-        let frames: Vec<_> = asked_of.iter().copied().map(echo_request).collect();
-        let rate = answers_per_second(&mut emulation, &frames);
-        report["echo_answers_per_second"] = json!(rate.round());
+    let requests_of = [
+        ("arp", arp_request as fn(u32) -> Vec<u8>),
+        ("icmp", echo_request),
+    ];
+    for (name, request) in requests_of.into_iter().filter(|(name, _)| has(name)) {
+        let what = if name == "arp" { "arp" } else { "echo" };
+        for (order, is_random) in [("", false), ("_in_random_order", true)] {
+            let rate = answers_per_second(&mut emulation, clients, is_random, request);
+            report[format!("{what}_answers_per_second{order}")] = json!(rate.round());
+        }
     }
     if has("dhcp") {
         let at_once = leases_per_second(&mut emulation, &asked);

@@ -7,10 +7,11 @@
 //! when to call again. There is no clock, socket or thread here.
 //!
 //! The modules stand in an order, each imports only from those before it: `params`, `counters`,
-//! `iter`, `slab`, `chap`, `client`, `exports`, `sockets`, `namespace`, `frame`, `timers`, `transmit`, `plugin`,
-//! `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`, `multicast`, `plugins`,
-//! `emulation`, `ready`, `rpc`.
+//! `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`, `frame`, `timers`,
+//! `transmit`, `plugin`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`,
+//! `multicast`, `plugins`, `emulation`, `ready`, `rpc`.
 
+mod address_hash;
 pub mod chap;
 pub mod client;
 pub mod counters;

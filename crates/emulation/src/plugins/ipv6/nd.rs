@@ -142,10 +142,7 @@ pub(super) fn global_addresses(
 pub(super) fn owner(context: &Context<'_>, address: Ipv6Addr) -> Option<ClientId> {
     let clients = &context.namespace.clients;
     let by_mac = || {
-        let [.., a, b, c, 0xff, 0xfe, d, e, f] = address.octets() else {
-            return None;
-        };
-        let id = clients.by_mac(MacAddress([a ^ 2, b, c, d, e, f]))?;
+        let id = clients.by_eui64(address)?;
         let client = clients.get(id)?;
         let is_own =
             client.link_local() == address || slaac(context.namespace, client) == Some(address);
