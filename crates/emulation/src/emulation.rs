@@ -60,6 +60,8 @@ pub(crate) struct Entry {
 pub struct Emulation {
     pub(crate) namespaces: Slab<Box<Entry>>,
     pub(crate) by_key: FxHashMap<NamespaceKey, u32>,
+    /// The namespace of the last frame, which is mostly that of the next.
+    recent: Option<(NamespaceKey, u32)>,
     pub(crate) namespace_defaults: Option<Map<String, Value>>,
     pub(crate) shared: Shared,
     pub(crate) counters: NamespaceCounters,
@@ -86,6 +88,7 @@ impl Emulation {
         Emulation {
             namespaces: Slab::default(),
             by_key: FxHashMap::default(),
+            recent: None,
             namespace_defaults: None,
             shared: Shared {
                 timers: Timers::new(now),
@@ -133,8 +136,9 @@ impl Emulation {
             return;
         };
         let key = frame::key(port, bytes, &layout);
-        let index = self.by_key.get(&key).copied();
+        let index = self.namespace_index(&key);
         if let (Some(index), Some(plugin)) = (index, self.takers[kind as usize]) {
+            self.recent = Some((key, index));
             let frame = Frame {
                 bytes,
                 layout: &layout,
@@ -143,6 +147,15 @@ impl Emulation {
             self.run(now, index, plugin, |plugin, context| {
                 plugin.handle_frame(context, &frame);
             });
+        }
+    }
+
+    /// The number of a namespace.
+    #[inline]
+    pub(crate) fn namespace_index(&self, key: &NamespaceKey) -> Option<u32> {
+        match self.recent {
+            Some((recent, index)) if recent == *key => Some(index),
+            _ => self.by_key.get(key).copied(),
         }
     }
 
@@ -287,6 +300,7 @@ impl Emulation {
             self.run(now, index, id, |plugin, context| plugin.remove(context));
         }
         self.by_key.remove(key);
+        self.recent = None;
         self.namespaces.remove(index);
         self.counters.removed += 1;
         self.counters.active = self.counters.active.saturating_sub(1);

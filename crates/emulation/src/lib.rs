@@ -9,7 +9,7 @@
 //! The modules stand in an order, each imports only from those before it: `params`, `counters`,
 //! `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`, `frame`, `timers`,
 //! `transmit`, `plugin`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`,
-//! `multicast`, `plugins`, `emulation`, `ready`, `rpc`.
+//! `multicast`, `plugins`, `emulation`, `look_ahead`, `ready`, `rpc`.
 
 mod address_hash;
 pub mod chap;
@@ -22,6 +22,7 @@ pub mod exports;
 pub mod field_engine;
 pub mod frame;
 pub mod iter;
+mod look_ahead;
 mod multicast;
 pub mod namespace;
 pub mod neighbor_cache;

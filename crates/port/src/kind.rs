@@ -15,7 +15,7 @@ use crate::buffers::{Buffers, Gauge};
 use crate::description::{DpdkDevice, PortDescription};
 use crate::dpdk::{DpdkControl, DpdkPort, DpdkRx, DpdkTx};
 use crate::memory::{self, FRAME_BYTES_MAX, LinkSettings, MemoryPort, MemoryRx, RingTx, SinkTx};
-use crate::{Capabilities, FrameId, Port, PortError, QueueCounts, RxQueue, TxQueue};
+use crate::{Capabilities, FrameId, Port, PortError, QueueCounts, RxFrame, RxQueue, TxQueue};
 
 /// A transmit queue of any kind of port.
 #[derive(Debug)]
@@ -401,6 +401,21 @@ impl RxQueue for PortRx {
             PortRx::AfPacket(queue) => queue.receive(now_ns, budget, each),
             PortRx::AfXdp(queue) => queue.receive(now_ns, budget, each),
             PortRx::Dpdk(queue) => queue.receive(now_ns, budget, each),
+        }
+    }
+
+    #[inline]
+    fn receive_bursts(
+        &mut self,
+        now_ns: u64,
+        budget: usize,
+        each: impl FnMut(&[RxFrame<'_>]),
+    ) -> usize {
+        match self {
+            PortRx::Memory(queue) => queue.receive_bursts(now_ns, budget, each),
+            PortRx::AfPacket(queue) => queue.receive_bursts(now_ns, budget, each),
+            PortRx::AfXdp(queue) => queue.receive_bursts(now_ns, budget, each),
+            PortRx::Dpdk(queue) => queue.receive_bursts(now_ns, budget, each),
         }
     }
 }

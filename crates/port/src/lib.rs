@@ -151,6 +151,27 @@ pub trait RxQueue: Send {
     /// Hands up to `budget` frames that have arrived by `now_ns` to `each`, in order, as
     /// (arrival time, bytes without FCS). Returns how many.
     fn receive(&mut self, now_ns: u64, budget: usize, each: impl FnMut(u64, &[u8])) -> usize;
+
+    /// The same in bursts, of one frame where the queue does not have several at once. None is empty.
+    fn receive_bursts(
+        &mut self,
+        now_ns: u64,
+        budget: usize,
+        mut each: impl FnMut(&[RxFrame<'_>]),
+    ) -> usize {
+        self.receive(now_ns, budget, |at_ns, bytes| {
+            each(&[RxFrame { at_ns, bytes }]);
+        })
+    }
+}
+
+/// A frame that has arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RxFrame<'f> {
+    /// When it arrived.
+    pub at_ns: u64,
+    /// Without FCS.
+    pub bytes: &'f [u8],
 }
 
 /// What may go wrong with a port, with the remedy.

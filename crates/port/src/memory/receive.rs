@@ -4,7 +4,7 @@ use super::link::{Link, Loss, Passage};
 use super::police::Police;
 use super::ring::Consumer;
 use super::settings::LinkSettings;
-use crate::RxQueue;
+use crate::{RxFrame, RxQueue};
 
 /// Frames that the receive side takes from one ring before it looks at the next.
 const FRAMES_PER_VISIT: usize = 64;
@@ -149,13 +149,18 @@ impl MemoryRx {
         }
     }
 
-    /// The way of frames on a link that neither delays nor loses.
-    fn receive_at_once(&mut self, budget: usize, each: &mut impl FnMut(u64, &[u8])) -> usize {
+    /// The way of frames on a link that neither delays nor loses. `drain` takes frames of a ring, as
+    /// many as it is told, and says how many.
+    fn receive_at_once(
+        &mut self,
+        budget: usize,
+        mut drain: impl FnMut(&mut Consumer, usize) -> usize,
+    ) -> usize {
         let mut taken = 0;
         let mut idle_rings = 0;
         while taken < budget && idle_rings < self.rings.len() {
-            let ring = &mut self.rings[self.next_inlet];
-            let visit = ring.ring.drain(FRAMES_PER_VISIT.min(budget - taken), each);
+            let ring = &mut self.rings[self.next_inlet].ring;
+            let visit = drain(ring, FRAMES_PER_VISIT.min(budget - taken));
             taken += visit;
             idle_rings = if visit == 0 { idle_rings + 1 } else { 0 };
             self.next_inlet = (self.next_inlet + 1) % self.rings.len();
@@ -207,9 +212,24 @@ impl RxQueue for MemoryRx {
             return 0;
         }
         if self.unlimited {
-            self.receive_at_once(budget, &mut each)
+            self.receive_at_once(budget, |ring, frames| ring.drain(frames, &mut each))
         } else {
             self.receive_over_link(now_ns, budget, &mut each)
         }
+    }
+
+    fn receive_bursts(
+        &mut self,
+        now_ns: u64,
+        budget: usize,
+        mut each: impl FnMut(&[RxFrame<'_>]),
+    ) -> usize {
+        if self.up && self.unlimited {
+            return self
+                .receive_at_once(budget, |ring, frames| ring.drain_bursts(frames, &mut each));
+        }
+        self.receive(now_ns, budget, |at_ns, bytes| {
+            each(&[RxFrame { at_ns, bytes }]);
+        })
     }
 }

@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::buffers::{BufferSpace, Gauge};
 use crate::registered::{Registered, RegisteredFrame};
-use crate::{FrameId, TxQueue};
+use crate::{FrameId, RxFrame, TxQueue};
 
 /// Bytes of a line.
 pub(super) const LINE_BYTES: usize = 64;
@@ -44,6 +44,8 @@ const SKIP: u32 = 1 << 30;
 const TIME_OFFSET: usize = 8;
 /// The consumer gives lines back when it has read this share of the ring, or all there is.
 const RELEASE_SHARE: u64 = 16;
+/// Frames that are handed over together at most: their lines stay in the cache of the first level.
+const BURST: usize = 32;
 
 /// Longest frame that a ring takes, in bytes without FCS.
 pub const FRAME_BYTES_MAX: usize = 9238;
@@ -81,10 +83,9 @@ pub(crate) fn ring(bytes: usize) -> (Producer, Consumer) {
     let consumer = Consumer {
         base: shared.memory.base,
         capacity: lines as u64,
-        position: 0,
+        cursor: Cursor::default(),
         visible: 0,
         released: 0,
-        time_ns: 0,
         front_lines: 0,
         shared,
     };
@@ -413,14 +414,12 @@ impl Producer {
 pub(crate) struct Consumer {
     base: NonNull<Line>,
     capacity: u64,
-    /// The next record to read.
-    position: u64,
-    /// Lines from `position` to here may be read.
+    /// Where it reads.
+    cursor: Cursor,
+    /// Lines from there to here may be read.
     visible: u64,
     /// What the producer was told last.
     released: u64,
-    /// The last time record's time.
-    time_ns: u64,
     /// Lines of the frame that `peek` found; zero before.
     front_lines: u64,
     shared: Arc<Shared>,
@@ -428,6 +427,15 @@ pub(crate) struct Consumer {
 
 // SAFETY: the only consumer of its ring; the memory that `base` points to is kept by `shared`.
 unsafe impl Send for Consumer {}
+
+/// A place in a ring to read at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cursor {
+    /// The next record to read.
+    position: u64,
+    /// The last time record's time.
+    time_ns: u64,
+}
 
 /// A frame at the front of a ring.
 pub(crate) struct Front<'a> {
@@ -460,11 +468,47 @@ impl Consumer {
         taken
     }
 
+    /// The same in bursts of up to [`BURST`] frames.
+    pub(crate) fn drain_bursts(
+        &mut self,
+        budget: usize,
+        each: &mut impl FnMut(&[RxFrame<'_>]),
+    ) -> usize {
+        let mut taken = 0;
+        let mut looked = false;
+        while taken < budget {
+            let mut cursor = self.cursor;
+            let mut burst = [RxFrame::default(); BURST];
+            let mut frames = 0;
+            for place in &mut burst[..BURST.min(budget - taken)] {
+                let Some(frame) = self.next_frame(&mut cursor) else {
+                    break;
+                };
+                *place = frame;
+                frames += 1;
+            }
+            if frames > 0 {
+                each(&burst[..frames]);
+            }
+            (self.cursor, self.front_lines) = (cursor, 0);
+            taken += frames;
+            if frames > 0 {
+                continue;
+            }
+            if looked || !self.refresh() {
+                break;
+            }
+            looked = true;
+        }
+        self.release();
+        taken
+    }
+
     /// Looks once at what the producer has published; true if there is something to read.
     #[inline]
     pub(crate) fn refresh(&mut self) -> bool {
         self.visible = self.shared.published.0.load(Ordering::Acquire);
-        self.visible != self.position
+        self.visible != self.cursor.position
     }
 
     /// The oldest frame of those seen by the last [`refresh`](Consumer::refresh).
@@ -476,73 +520,99 @@ impl Consumer {
     /// Leaves the frame that was peeked at behind.
     #[inline(always)]
     pub(crate) fn pop(&mut self) {
-        self.position += self.front_lines;
+        self.cursor.position += self.front_lines;
         self.front_lines = 0;
     }
 
     /// Gives lines that were read back to the producer, when they are many or all.
     #[inline]
     pub(crate) fn release(&mut self) {
-        let read = self.position - self.released;
-        let due = read >= self.capacity / RELEASE_SHARE || self.position == self.visible;
+        let read = self.cursor.position - self.released;
+        let due = read >= self.capacity / RELEASE_SHARE || self.cursor.position == self.visible;
         if read > 0 && due {
-            self.released = self.position;
+            self.released = self.cursor.position;
             let released = &self.shared.released.0;
-            released.store(self.position, Ordering::Release);
+            released.store(self.cursor.position, Ordering::Release);
         }
     }
 
     /// Goes to the next frame, over what is not one; false when no frame is visible.
     #[inline(always)]
     fn find_frame(&mut self) -> bool {
-        while self.position != self.visible {
-            let header = self.header();
+        while self.cursor.position != self.visible {
+            let header = self.header(self.cursor.position);
             if header < SKIP {
                 self.front_lines = lines_of(header as usize);
                 return true;
             }
-            self.step_over(header);
+            self.cursor = self.behind(self.cursor, header);
         }
         false
     }
 
-    #[inline]
-    fn step_over(&mut self, header: u32) {
-        if header == SKIP {
-            self.position += self.capacity - self.position % self.capacity;
-            return;
+    /// The next frame from a place on, which moves behind it; none when no frame is visible.
+    #[inline(always)]
+    fn next_frame(&self, cursor: &mut Cursor) -> Option<RxFrame<'_>> {
+        while cursor.position != self.visible {
+            let header = self.header(cursor.position);
+            if header < SKIP {
+                let bytes = self.bytes(cursor.position, header as usize);
+                cursor.position += lines_of(header as usize);
+                let at_ns = cursor.time_ns;
+                return Some(RxFrame { at_ns, bytes });
+            }
+            *cursor = self.behind(*cursor, header);
         }
-        let record = line_of(self.base, self.position, self.capacity);
+        None
+    }
+
+    /// The place behind a record that is no frame.
+    #[inline]
+    fn behind(&self, cursor: Cursor, header: u32) -> Cursor {
+        let position = cursor.position;
+        if header == SKIP {
+            let position = position + self.capacity - position % self.capacity;
+            return Cursor { position, ..cursor };
+        }
+        let record = line_of(self.base, position, self.capacity);
         // SAFETY: the line is published and not released: the producer does not write it. A
         // time record's time is aligned and was written before the record was published.
-        self.time_ns = unsafe { record.byte_add(TIME_OFFSET).cast::<u64>().read() };
-        self.position += 1;
+        let time_ns = unsafe { record.byte_add(TIME_OFFSET).cast::<u64>().read() };
+        Cursor {
+            position: position + 1,
+            time_ns,
+        }
     }
 
     /// The first bytes of the record at `position`, which is visible.
     #[inline(always)]
-    fn header(&self) -> u32 {
-        let record = line_of(self.base, self.position, self.capacity);
+    fn header(&self, position: u64) -> u32 {
+        let record = line_of(self.base, position, self.capacity);
         // SAFETY: the line is inside the memory, published and not released, so the producer
         // does not write it; lines are aligned for u32.
         unsafe { record.cast::<u32>().read() }
     }
 
-    /// The frame at `position`, which [`find_frame`](Consumer::find_frame) found there.
+    /// The `len` bytes of the frame at `position`, which is visible and whose header says so.
     #[inline(always)]
-    fn front(&self) -> Front<'_> {
-        let len = self.header() as usize;
-        let record = line_of(self.base, self.position, self.capacity);
+    fn bytes(&self, position: u64, len: usize) -> &[u8] {
+        let record = line_of(self.base, position, self.capacity);
         // SAFETY: the producer wrote `len` bytes behind the header of this frame, contiguous,
         // and published all of them at once; they stay untouched until `release`, which needs
         // `&mut self` and so cannot run while the slice lives.
-        let bytes = unsafe {
+        unsafe {
             let start = record.cast::<u8>().add(HEADER_BYTES);
             slice::from_raw_parts(start.as_ptr(), len)
-        };
+        }
+    }
+
+    /// The frame at the front, which [`find_frame`](Consumer::find_frame) found there.
+    #[inline(always)]
+    fn front(&self) -> Front<'_> {
+        let position = self.cursor.position;
         Front {
-            sent_ns: self.time_ns,
-            bytes,
+            sent_ns: self.cursor.time_ns,
+            bytes: self.bytes(position, self.header(position) as usize),
         }
     }
 }

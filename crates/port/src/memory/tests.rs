@@ -35,6 +35,49 @@ fn receive(rx: &mut MemoryRx, now_ns: u64) -> Vec<(u64, u16)> {
     got
 }
 
+/// The same in bursts.
+fn receive_bursts(rx: &mut MemoryRx, now_ns: u64, budget: usize) -> Vec<(u64, u16)> {
+    let mut got = Vec::new();
+    let count = rx.receive_bursts(now_ns, budget, |burst| {
+        assert!(!burst.is_empty());
+        for frame in burst {
+            let number = frame.bytes.last_chunk().expect("a number in each");
+            got.push((frame.at_ns, u16::from_be_bytes(*number)));
+        }
+    });
+    assert_eq!(count, got.len());
+    got
+}
+
+#[test]
+fn bursts_bring_the_same_frames_on_any_link() {
+    for text in ["", "delay=1ms", "rate=10gbps", "loss=10%"] {
+        let [one_by_one, bursts] = [false, true].map(|in_bursts| {
+            let (mut a, mut b) = pair(2, 1, &settings(text));
+            send(&mut a.tx[0], 5, 60, 0, 150);
+            send(&mut a.tx[1], 6, 400, 1000, 100);
+            match in_bursts {
+                true => receive_bursts(&mut b.rx, 10_000_000, usize::MAX),
+                false => receive(&mut b.rx, 10_000_000),
+            }
+        });
+        assert!(one_by_one.len() > 150, "{text}");
+        assert_eq!(one_by_one, bursts, "{text}");
+    }
+}
+
+#[test]
+fn bursts_keep_to_the_budget_and_to_the_link_being_up() {
+    let (mut a, mut b) = pair(1, 1, &LinkSettings::default());
+    send(&mut a.tx[0], 5, 60, 0, 100);
+    assert_eq!(receive_bursts(&mut b.rx, 10, 70).len(), 70);
+    assert_eq!(receive_bursts(&mut b.rx, 10, 0).len(), 0);
+    b.rx.set_up(false);
+    send(&mut a.tx[0], 5, 60, 100, 100);
+    assert_eq!(receive_bursts(&mut b.rx, 10, 70).len(), 0);
+    assert_eq!(b.rx.lost_packets(), 130);
+}
+
 fn numbers(frames: &[(u64, u16)]) -> Vec<u16> {
     frames.iter().map(|&(_, number)| number).collect()
 }

@@ -186,6 +186,16 @@ impl RxTaps {
         self.taps.iter().all(|entry| entry.tap.is_idle())
     }
 
+    /// Has taps look at a burst of frames that a port received, before each is shown.
+    #[inline]
+    pub fn look_ahead<'f>(&self, port: PortIndex, frames: impl Iterator<Item = &'f [u8]> + Clone) {
+        for entry in &self.taps {
+            if entry.received & bit(port.into()) != 0 {
+                entry.tap.look_ahead(port, &mut frames.clone());
+            }
+        }
+    }
+
     /// Shows a frame that a port received.
     pub fn handle_received(&mut self, at: Nanos, port: PortIndex, frame: &[u8]) {
         let is_shown = self.receptions[usize::from(port)].service.shows(frame);

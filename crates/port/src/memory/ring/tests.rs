@@ -14,6 +14,7 @@ enum Step {
     Repeat { now_ns: u64, len: usize, count: u32 },
     Flush,
     Drain { budget: usize },
+    DrainBursts { budget: usize },
     PeekAndPop,
 }
 
@@ -31,6 +32,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(now_ns, len, count)| Step::Repeat { now_ns, len, count }),
         2 => Just(Step::Flush),
         2 => (0..200usize).prop_map(|budget| Step::Drain { budget }),
+        2 => (0..200usize).prop_map(|budget| Step::DrainBursts { budget }),
         1 => Just(Step::PeekAndPop),
     ];
     prop::collection::vec(step, 1..if cfg!(miri) { 20 } else { 300 })
@@ -68,7 +70,20 @@ impl Model {
                 self.producer.flush();
                 self.visible.extend(self.hidden.drain(..));
             }
-            Step::Drain { budget } => self.drain(budget),
+            Step::Drain { budget } => self.drain(budget, |ring, got| {
+                ring.drain(budget, &mut |sent_ns, bytes: &[u8]| {
+                    got.push((sent_ns, bytes.to_vec()));
+                })
+            }),
+            Step::DrainBursts { budget } => self.drain(budget, |ring, got| {
+                ring.drain_bursts(budget, &mut |burst: &[RxFrame<'_>]| {
+                    assert!((1..=BURST).contains(&burst.len()));
+                    let frames = burst
+                        .iter()
+                        .map(|frame| (frame.at_ns, frame.bytes.to_vec()));
+                    got.extend(frames);
+                })
+            }),
             Step::PeekAndPop => self.peek_and_pop(),
         }
     }
@@ -111,15 +126,17 @@ impl Model {
         assert!(self.producer.capacity - used < 2 * (lines + 1));
     }
 
-    fn drain(&mut self, budget: usize) {
+    fn drain(
+        &mut self,
+        budget: usize,
+        drain: impl FnOnce(&mut Consumer, &mut Vec<Frame>) -> usize,
+    ) {
         let expected: Vec<Frame> = self
             .visible
             .drain(..budget.min(self.visible.len()))
             .collect();
         let mut got = Vec::new();
-        let taken = self.consumer.drain(budget, &mut |sent_ns, bytes: &[u8]| {
-            got.push((sent_ns, bytes.to_vec()));
-        });
+        let taken = drain(&mut self.consumer, &mut got);
         assert_eq!(taken, got.len());
         assert_eq!(got, expected);
     }
@@ -148,7 +165,7 @@ proptest! {
             model.take(step);
         }
         model.take(Step::Flush);
-        model.drain(usize::MAX);
+        model.take(Step::Drain { budget: usize::MAX });
         // Nothing is left, so the longest frame fits again wherever the end of the memory is.
         prop_assert!(model.producer.slot(9, FRAME_BYTES_MAX).is_some());
     }

@@ -139,6 +139,10 @@ impl RxTap for EmulatedClients {
         false
     }
 
+    fn look_ahead(&self, port: PortIndex, frames: &mut dyn Iterator<Item = &[u8]>) {
+        self.emulation.look_ahead(port.into(), frames);
+    }
+
     fn poll_transmit(&mut self, now: Nanos, send: &mut dyn FnMut(PortIndex, &[u8]) -> bool) {
         if self.due().is_some_and(|at| at <= now) {
             self.advance(now);

@@ -16,6 +16,7 @@ use allosaur_engine::capture::Origin;
 use allosaur_engine::flow_stats::receive::{FlowTag, flow_tag_of};
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
+use allosaur_port::RxFrame;
 use allosaur_port::kind::PortRx;
 
 use super::arrivals::Arrivals;
@@ -217,21 +218,26 @@ fn receive(
     let measures =
         |(observer, port): &(&mut RxTaps, PortIndex)| observer.measured_ports() >> port & 1 == 1;
     let is_timed = !knows_arrivals && watch.as_ref().is_some_and(measures);
-    port.receive(now, |arrivals: &mut Arrivals, at, frame| {
-        // First of all what is measured by the clock.
-        let group = match flow_tag_of(frame, &arrivals.vxlan) {
-            None => None,
-            Some(FlowTag::Flow(group)) => Some(group),
-            Some(FlowTag::Latency) if knows_arrivals => meters.measure_at(at, frame),
-            Some(FlowTag::Latency) => meters.measure(frame),
-        };
-        if let Some(group) = group {
-            arrivals.count_group(group, frame);
+    port.receive_bursts(now, |arrivals: &mut Arrivals, frames| {
+        if let Some((observer, port)) = watch.as_ref().filter(|_| frames.len() > 1) {
+            observer.look_ahead(*port, frames.iter().map(|frame| frame.bytes));
         }
-        arrivals.count(frame);
-        if let Some((observer, port)) = &mut watch {
-            let at = if is_timed { meters.now_ns() } else { at };
-            observer.handle_received(at, *port, frame);
+        for RxFrame { at_ns, bytes } in frames {
+            // First of all what is measured by the clock.
+            let group = match flow_tag_of(bytes, &arrivals.vxlan) {
+                None => None,
+                Some(FlowTag::Flow(group)) => Some(group),
+                Some(FlowTag::Latency) if knows_arrivals => meters.measure_at(*at_ns, bytes),
+                Some(FlowTag::Latency) => meters.measure(bytes),
+            };
+            if let Some(group) = group {
+                arrivals.count_group(group, bytes);
+            }
+            arrivals.count(bytes);
+            if let Some((observer, port)) = &mut watch {
+                let at = if is_timed { meters.now_ns() } else { *at_ns };
+                observer.handle_received(at, *port, bytes);
+            }
         }
     })
 }

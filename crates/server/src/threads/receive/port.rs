@@ -4,8 +4,8 @@ use std::os::fd::BorrowedFd;
 
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
-use allosaur_port::RxQueue;
 use allosaur_port::kind::PortRx;
+use allosaur_port::{RxFrame, RxQueue};
 
 use crate::rx_taps::Reception;
 use crate::threads::arrivals::Arrivals;
@@ -95,6 +95,20 @@ impl RxPort {
             return 0;
         };
         queue.receive(now, BUDGET, |at, frame| each(arrivals, at, frame))
+    }
+
+    /// The same in bursts of frames.
+    #[inline]
+    pub(super) fn receive_bursts(
+        &mut self,
+        now: Nanos,
+        mut each: impl FnMut(&mut Arrivals, &[RxFrame<'_>]),
+    ) -> usize {
+        let arrivals = &mut self.arrivals;
+        let Some(queue) = &mut self.queue else {
+            return 0;
+        };
+        queue.receive_bursts(now, BUDGET, |frames| each(arrivals, frames))
     }
 
     /// Whether there is something to publish when so many frames have arrived.
