@@ -138,6 +138,9 @@ def _added(options: argparse.Namespace, count: int) -> Result:
             door.send(message)
         result = {"clients": count, "added": ran.rates(count)}
         result["memory_bytes"] = (_memory_bytes(server.pid) - memory) / count
+        result["memory_bytes_by_own_account"] = (
+            door.call("ctx_resource_monitor_get")["memory"]["tableBytes"] / count
+        )
         time.sleep(2.0)
         progress(f"{count:,} clients wait")
         seconds = 2 * options.seconds
@@ -377,6 +380,8 @@ def _rows(table: Table, name: str, found: list[Result]) -> None:
         elif name == "clients":
             _rate(table, f"{many}: added a second", "clients added a second", result["added"])
             _plain(table, f"{many}: memory each, bytes", "memory a client, bytes", result["memory_bytes"])
+            own = "memory by the server's own account, bytes"
+            _plain(table, f"{many}: {own}", own, result["memory_bytes_by_own_account"])
             _plain(table, f"{many}: idle share of a core", "idle share of a core", result["idle_share"])
         elif name == "python":
             what = "clients of a profile added a second"
@@ -395,9 +400,13 @@ def _crate_rows(table: Table, many: str, result: Result) -> None:
     names = {
         "clients_per_second": "clients added a second",
         "bytes_per_client": "memory a client, bytes",
+        "bytes_per_client_by_own_account": "memory by its own account, bytes",
         "bytes_per_client_with_lease": "memory a client, bytes",
+        "bytes_per_client_with_lease_by_own_account": "memory by its own account, bytes",
         "arp_answers_per_second": "ARP answers a second",
+        "arp_answers_per_second_in_random_order": "ARP answers a second",
         "echo_answers_per_second": "echo answers a second",
+        "echo_answers_per_second_in_random_order": "echo answers a second",
         "leases_per_second_at_once": "leases a second, all offers at once",
         "leases_per_second_while_adding": "leases a second while adding",
         "idle_share_of_core": "idle share of a core",

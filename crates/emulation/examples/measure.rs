@@ -61,6 +61,12 @@ fn mac(number: u32) -> [u8; 6] {
     [2, 0, 0, b, c, d]
 }
 
+/// What the emulation says that a client takes, in bytes.
+fn own_account(emulation: &mut Emulation) -> Value {
+    let reply = emulation.handle_request(0, "ctx_resource_monitor_get", &json!({}));
+    reply.expect("counters")["memory"]["bytesPerClient"].take()
+}
+
 /// The texts of the requests that add clients.
 fn requests(clients: u32, plugins: &Map<String, Value>) -> Vec<String> {
     let client = |number: u32| {
@@ -309,6 +315,7 @@ fn main() {
         "plugins": names,
         "clients_per_second": (f64::from(clients) / elapsed).round(),
         "bytes_per_client": memory as f64 / f64::from(clients),
+        "bytes_per_client_by_own_account": own_account(&mut emulation),
         "frames_while_adding": frames_sent,
     });
     let requests_of = [
@@ -327,6 +334,7 @@ fn main() {
         report["leases_per_second_at_once"] = json!(at_once.round());
         let memory = resident_bytes() - before - 8 * asked.len() as u64;
         report["bytes_per_client_with_lease"] = json!(memory as f64 / f64::from(clients));
+        report["bytes_per_client_with_lease_by_own_account"] = own_account(&mut emulation);
     }
     let (share, frames) = idle(&mut emulation);
     report["idle_share_of_core"] = json!(share);

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use allosaur_packet::MacAddress;
 
 use crate::address_hash::AddressMap;
+use crate::memory;
 use crate::slab::Slab;
 
 /// A client, as its namespace numbers it. The number of a removed one is used again.
@@ -172,6 +173,14 @@ impl Clients {
         self.len() == 0
     }
 
+    /// Bytes of clients and of the tables of their addresses.
+    pub(crate) fn table_bytes(&self) -> usize {
+        let addresses = memory::table(&self.by_mac)
+            + memory::table(&self.by_ipv4)
+            + memory::table(&self.by_ipv6);
+        self.items.table_bytes() + addresses
+    }
+
     pub(crate) fn get_mut(&mut self, id: ClientId) -> Option<&mut Client> {
         self.items.get_mut(id.0)
     }
@@ -271,6 +280,11 @@ impl<T> ClientMap<T> {
         self.items.get_mut(id.0 as usize)?.take()
     }
 
+    /// Bytes of the places of all clients.
+    pub(crate) fn table_bytes(&self) -> usize {
+        memory::list::<Option<T>>(self.items.len())
+    }
+
     /// Whether there may be any from a number on.
     pub fn has_behind(&self, first: ClientId) -> bool {
         self.items.len() > first.0 as usize
@@ -280,5 +294,13 @@ impl<T> ClientMap<T> {
     pub fn iter(&self) -> impl Iterator<Item = (ClientId, &T)> {
         let items = (0..).zip(&self.items);
         items.filter_map(|(index, item)| Some((ClientId(index), item.as_ref()?)))
+    }
+}
+
+impl<T> ClientMap<Box<T>> {
+    /// Bytes of the places of all clients, and of what they hold.
+    pub(crate) fn boxed_bytes(&self) -> usize {
+        let held = self.items.iter().flatten().count();
+        self.table_bytes() + held * memory::block(size_of::<T>())
     }
 }

@@ -11,6 +11,7 @@ use crate::client::{Client, ClientId};
 use crate::exports::{Export, ExportReport, Exports};
 use crate::frame::{self, Frame, KINDS, ParserCounters};
 use crate::iter::Cursor;
+use crate::memory::MemoryCounters;
 use crate::namespace::{Namespace, NamespaceKey};
 use crate::params::RpcError;
 use crate::plugin::{
@@ -553,6 +554,24 @@ fn takers() -> [Option<PluginId>; KINDS] {
 }
 
 impl Emulation {
+    /// What the tables of all namespaces have in memory.
+    pub(crate) fn memory(&self) -> MemoryCounters {
+        let mut counters = MemoryCounters {
+            timer_bytes: self.shared.timers.table_bytes() as u64,
+            queue_bytes: self.shared.tx.table_bytes() as u64,
+            ..MemoryCounters::default()
+        };
+        let indices = self.namespaces.indices();
+        for entry in indices.filter_map(|index| self.namespaces.get(index)) {
+            let clients = &entry.namespace.clients;
+            counters.clients += clients.len() as u64;
+            counters.client_bytes += clients.table_bytes() as u64;
+            counters.plugin_bytes += entry.plugins.table_bytes() as u64;
+        }
+        counters.sum_up();
+        counters
+    }
+
     /// Brings counters up to date that are kept elsewhere.
     pub(crate) fn refresh_counters(&mut self, now: Nanos) {
         let tx = &mut self.shared.tx;

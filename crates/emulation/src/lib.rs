@@ -7,7 +7,7 @@
 //! when to call again. There is no clock, socket or thread here.
 //!
 //! The modules stand in an order, each imports only from those before it: `params`, `counters`,
-//! `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`, `frame`, `timers`,
+//! `memory`, `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`, `frame`, `timers`,
 //! `transmit`, `plugin`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`,
 //! `multicast`, `plugins`, `emulation`, `look_ahead`, `ready`, `rpc`.
 
@@ -23,6 +23,7 @@ pub mod field_engine;
 pub mod frame;
 pub mod iter;
 mod look_ahead;
+mod memory;
 mod multicast;
 pub mod namespace;
 pub mod neighbor_cache;

@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use crate::client::ClientId;
 use crate::iter::{Cursor, page};
+use crate::memory;
 use crate::params::RpcError;
 use crate::plugin::Context;
 use crate::slab::Slab;
@@ -267,6 +268,16 @@ impl<A: Copy + Eq + Hash> NeighborCache<A> {
     /// What is known of a neighbor.
     pub fn get(&self, address: A) -> Option<&Neighbor<A>> {
         self.entries.get(*self.slots.get(&address)?)
+    }
+
+    /// Bytes of its tables.
+    pub(crate) fn table_bytes(&self) -> usize {
+        let entries = self
+            .entries
+            .indices()
+            .filter_map(|slot| self.entries.get(slot));
+        let users: usize = entries.map(|entry| memory::set(&entry.users)).sum();
+        self.entries.table_bytes() + memory::table(&self.slots) + users
     }
 
     /// The MAC address of a neighbor.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::client::ClientId;
 use crate::counters::{self, Counters};
+use crate::memory;
 use crate::params::{Params, RpcError, failed_check, mismatch};
 use crate::plugin::Context;
 use crate::timers::TimerId;
@@ -125,6 +126,11 @@ impl<T: Copy> Pings<T> {
             pings: FxHashMap::default(),
             tag,
         }
+    }
+
+    /// Bytes of the table of pings.
+    pub(crate) fn table_bytes(&self) -> usize {
+        memory::table(&self.pings)
     }
 
     /// Begins a ping; returns the first request.

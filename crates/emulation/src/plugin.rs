@@ -259,6 +259,10 @@ pub trait Plugin: Any + Send {
         let _ = context;
     }
 
+    /// Bytes of its tables: of a place for each client, of what it learnt. What the items of tables
+    /// point to, such as texts and buffers, does not count.
+    fn table_bytes(&self) -> usize;
+
     /// Itself, for [`Context::with_plugin`]: `self`.
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
@@ -295,6 +299,12 @@ impl PluginSlots {
         };
         let place = self.0.iter_mut().position(is_it);
         place.map(|place| PluginId(place as u8))
+    }
+
+    /// Bytes of the tables of all of them but the one that runs.
+    pub(crate) fn table_bytes(&self) -> usize {
+        let plugins = self.0.iter().flatten();
+        plugins.map(|plugin| plugin.table_bytes()).sum()
     }
 
     /// Which there are, a bit each; the one that runs too.

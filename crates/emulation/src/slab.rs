@@ -1,5 +1,7 @@
 //! Items by a small number, in the order in which they were inserted.
 
+use crate::memory;
+
 /// The end of a list of slots.
 const NONE: u32 = u32::MAX;
 
@@ -129,9 +131,21 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Bytes of all slots.
+    pub(crate) fn table_bytes(&self) -> usize {
+        memory::list::<Slot<T>>(self.slots.len())
+    }
+
     /// How many items there are.
     pub(crate) fn len(&self) -> usize {
         self.len as usize
+    }
+}
+
+impl<T> Slab<Box<T>> {
+    /// Bytes of all slots, and of what they hold.
+    pub(crate) fn boxed_bytes(&self) -> usize {
+        self.table_bytes() + self.len() * memory::block(size_of::<T>())
     }
 }
 

@@ -3,6 +3,8 @@
 use allosaur_engine::time::Nanos;
 use allosaur_engine::wheel::Scheduler;
 
+use crate::memory;
+
 /// A timer that was set, to cancel it by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerId {
@@ -135,6 +137,11 @@ impl Timers {
     /// When to look again.
     pub(crate) fn next_due(&self) -> Option<Nanos> {
         self.due.next_due()
+    }
+
+    /// Bytes of timers that are set, or were at one time.
+    pub(crate) fn table_bytes(&self) -> usize {
+        memory::list::<Slot>(self.slots.len()) + self.due.memory_bytes()
     }
 
     /// How many are set.

@@ -1,5 +1,7 @@
 //! Frames on their way out.
 
+use crate::memory;
+
 /// A frame to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit<'q> {
@@ -61,6 +63,11 @@ impl TxQueue {
         let taken = self.at as u32;
         self.frames.iter_mut().for_each(|(_, end)| *end -= taken);
         (self.next, self.at) = (0, 0);
+    }
+
+    /// Bytes of memory for frames: of most of them that waited at one time.
+    pub(crate) fn table_bytes(&self) -> usize {
+        self.bytes.capacity() + memory::list::<(u16, u32)>(self.frames.capacity())
     }
 
     /// Whether frames wait.

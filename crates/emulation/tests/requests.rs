@@ -529,6 +529,40 @@ fn a_ping_that_no_packet_holds_is_refused() {
 }
 
 /// Any JSON, with names that requests have.
+/// What the emulation says that its tables have, by the names of counters.
+fn memory(hosts: &mut Hosts) -> impl Fn(&str) -> u64 + use<> {
+    let reply = hosts.ask("ctx_resource_monitor_get", json!({"zero": true}));
+    let table = reply.expect("counters")["memory"].take();
+    move |name| table[name].as_u64().unwrap_or_else(|| panic!("{name}"))
+}
+
+#[test]
+fn tables_say_what_they_have() {
+    let mut hosts = Hosts::new(0);
+    let empty = memory(&mut hosts);
+    assert_eq!((empty("clients"), empty("clientBytes")), (0, 0));
+    for number in 1..=200 {
+        hosts.done("ctx_client_add", add(client(number)));
+    }
+    hosts.frames();
+    let full = memory(&mut hosts);
+    assert_eq!(full("clients"), 200);
+    let parts = ["clientBytes", "pluginBytes", "timerBytes", "queueBytes"];
+    assert_eq!(full("tableBytes"), parts.map(&full).iter().sum::<u64>());
+    assert_eq!(full("bytesPerClient"), full("tableBytes") / 200);
+    // A record, and its places by MAC and IPv4 address.
+    assert!(
+        full("clientBytes") >= 200 * (96 + 13 + 9),
+        "{}",
+        full("clientBytes")
+    );
+    assert!(full("pluginBytes") > empty("pluginBytes"));
+    assert!(full("timerBytes") > 0);
+    let mask = json!({"mask": ["Resource monitor"]});
+    let masked = hosts.ask("ctx_resource_monitor_get", mask);
+    assert_eq!(masked.expect("counters").get("memory"), None);
+}
+
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

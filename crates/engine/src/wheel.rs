@@ -208,6 +208,13 @@ impl<T: Copy + Ord> Scheduler<T> {
         self.queue.len() + self.fine.len + self.coarse.len + self.far.len
     }
 
+    /// Bytes of memory for items: of most of them that waited at one time.
+    pub fn memory_bytes(&self) -> usize {
+        let wheels = [&self.fine, &self.coarse, &self.far];
+        let nodes: usize = wheels.map(|wheel| wheel.nodes.len()).iter().sum();
+        nodes * size_of::<Node<T>>() + self.queue.capacity() * size_of::<Entry<T>>()
+    }
+
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -4,6 +4,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
+use crate::memory;
 use crate::slab::Slab;
 
 /// Groups of one namespace at most: a million clients with IPv6 are in two each.
@@ -105,6 +106,11 @@ impl<A: Copy + Eq + Ord + Hash> Groups<A> {
         let group = self.insert(address)?;
         group.managed = true;
         Ok(true)
+    }
+
+    /// Bytes of the tables of groups, without their sources.
+    pub(crate) fn table_bytes(&self) -> usize {
+        self.slab.table_bytes() + memory::table(&self.slots)
     }
 
     /// Takes a group from a user. Says whether it is gone: one that clients have stays.

@@ -108,6 +108,10 @@ impl<P: Protocol> Plugin for Announcers<P> {
         counters::report(call.params, &mut counters.into_iter().collect::<Vec<_>>())
     }
 
+    fn table_bytes(&self) -> usize {
+        self.clients.boxed_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

@@ -97,8 +97,8 @@ impl Emulation {
         now: Nanos,
         params: &Value,
     ) -> Result<Value, RpcError> {
-        let mut table = self.usage.counters(now);
-        counters::report(params, &mut [&mut table])
+        let (mut usage, mut memory) = (self.usage.counters(now), self.memory());
+        counters::report(params, &mut [&mut usage, &mut memory])
     }
 }
 

@@ -19,6 +19,7 @@ use self::program::{Programs, Side};
 use self::streams::{Role, Stream};
 use crate::client::{ClientId, ClientMap};
 use crate::counters;
+use crate::memory;
 use crate::params::RpcError;
 use crate::plugin::{
     Call, Context, Event, Keys, Method, Plugin, PluginError, SocketEvent, SocketId, Spec, Target,
@@ -150,6 +151,10 @@ impl Plugin for AppSim {
         let state = call.client.and_then(|client| self.clients.get_mut(client));
         let state = state.ok_or_else(|| RpcError::new("the client has no programs"))?;
         counters::report(call.params, &mut [&mut state.counters])
+    }
+
+    fn table_bytes(&self) -> usize {
+        self.clients.boxed_bytes() + self.flows.boxed_bytes() + memory::table(&self.by_peer)
     }
 
     fn as_any_mut(&mut self) -> &mut dyn Any {

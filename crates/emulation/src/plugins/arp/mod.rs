@@ -208,6 +208,10 @@ impl Plugin for Arp {
         }
     }
 
+    fn table_bytes(&self) -> usize {
+        self.clients.table_bytes() + self.cache.table_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

@@ -209,6 +209,10 @@ impl Plugin for Dhcp {
         (!client.state.has_lease()).then_some("a DHCP lease")
     }
 
+    fn table_bytes(&self) -> usize {
+        self.clients.table_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

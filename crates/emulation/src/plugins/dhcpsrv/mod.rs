@@ -90,6 +90,10 @@ impl Plugin for DhcpServers {
         counters::report(call.params, &mut [&mut server.counters])
     }
 
+    fn table_bytes(&self) -> usize {
+        self.servers.table_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

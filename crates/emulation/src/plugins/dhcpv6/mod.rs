@@ -216,6 +216,10 @@ impl Plugin for Dhcpv6 {
         (!client.state.has_lease()).then_some("a DHCPv6 lease")
     }
 
+    fn table_bytes(&self) -> usize {
+        self.clients.table_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

@@ -145,6 +145,10 @@ impl Plugin for Dot1x {
         (supplicant.state() != State::Authenticated).then_some("a login by 802.1X")
     }
 
+    fn table_bytes(&self) -> usize {
+        self.clients.boxed_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

@@ -112,6 +112,10 @@ impl Plugin for Icmp {
         }
     }
 
+    fn table_bytes(&self) -> usize {
+        self.pings.table_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

@@ -266,6 +266,10 @@ impl Plugin for Igmp {
         self.membership.call(context, verb, call.params)
     }
 
+    fn table_bytes(&self) -> usize {
+        self.membership.host.groups().table_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

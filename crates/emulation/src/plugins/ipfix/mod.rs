@@ -129,6 +129,10 @@ impl Plugin for Ipfix {
         self.trigger = None;
     }
 
+    fn table_bytes(&self) -> usize {
+        self.clients.boxed_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

@@ -187,6 +187,12 @@ impl Plugin for Ipv6Plugin {
         self.membership.call(context, verb, call.params)
     }
 
+    fn table_bytes(&self) -> usize {
+        self.discovery.table_bytes()
+            + self.membership.host.groups().table_bytes()
+            + self.pings.table_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

@@ -221,6 +221,11 @@ impl NeighborDiscovery {
         }
     }
 
+    /// Bytes of its tables.
+    pub(super) fn table_bytes(&self) -> usize {
+        self.clients.table_bytes() + self.cache.table_bytes()
+    }
+
     /// Another plugin, or the user, changed an address of a client.
     pub(super) fn handle_event(
         &mut self,

@@ -114,6 +114,10 @@ impl Plugin for Ppp {
         self.clients.get(client).map(|_| "a way that is not PPPoE")
     }
 
+    fn table_bytes(&self) -> usize {
+        self.clients.boxed_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

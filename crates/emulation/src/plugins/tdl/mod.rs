@@ -152,6 +152,10 @@ impl Plugin for Tdl {
         counters::report(call.params, &mut [&mut sender.counters])
     }
 
+    fn table_bytes(&self) -> usize {
+        self.clients.boxed_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

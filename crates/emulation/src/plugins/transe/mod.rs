@@ -112,6 +112,10 @@ impl Plugin for Transe {
         counters::report(call.params, &mut [&mut self.counters])
     }
 
+    fn table_bytes(&self) -> usize {
+        self.clients.boxed_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

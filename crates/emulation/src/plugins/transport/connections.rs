@@ -61,6 +61,12 @@ type Slots = crate::slab::Slab<Box<Socket>>;
 
 /// For the plugin itself.
 impl Connections {
+    /// Bytes of the tables of connections, without what waits to be sent or read.
+    pub(super) fn table_bytes(&self) -> usize {
+        let by_client = self.counted.boxed_bytes() + self.settings.boxed_bytes();
+        self.sockets.boxed_bytes() + by_client + self.listening.table_bytes()
+    }
+
     pub(super) fn add_client(&mut self, client: ClientId, init: &Value) {
         let settings = Settings::of_client(init);
         if settings != Settings::default() {

@@ -122,6 +122,10 @@ impl Plugin for Transport {
         )
     }
 
+    fn table_bytes(&self) -> usize {
+        self.connections.table_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

@@ -127,6 +127,10 @@ impl Plugin for Endpoints {
         }
     }
 
+    fn table_bytes(&self) -> usize {
+        self.clients.table_bytes()
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }
