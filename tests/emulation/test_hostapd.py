@@ -1,22 +1,27 @@
-"""A thousand emulated clients log in at hostapd: the switch of 802.1X, with its own EAP server."""
+"""Emulated clients log in at hostapd: the switch of 802.1X, with its own EAP server or with FreeRADIUS."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-MD5, MSCHAPV2 = 4, 26
+MD5, TLS, TTLS, PEAP, MSCHAPV2 = 4, 13, 21, 25, 26
 IN, OUT = 4, 5
 COUNTERS = "dot1x_client_cnt"
 USERS = """
 "alice" MD5,MSCHAPV2 "secret"
 "bob" MSCHAPV2,MD5 "hunter2"
 "eve" MD5 "guess"
+"certified" TLS
+"peaps" PEAP
+"ttlss" TTLS
+"carol" MSCHAPV2 "tunnel" [2]
+"dave" TTLS-PAP,TTLS-MSCHAPV2 "tunnel" [2]
 """
 RADIUS = """
 prefix = /usr
@@ -52,7 +57,106 @@ mschap
 }}
 }}
 """
+RADIUS_TLS = """
+prefix = /usr
+libdir = /usr/lib/freeradius
+logdir = {folder}
+max_requests = 4096
+log {{ destination = stdout
+auth = yes }}
+security {{ reject_delay = 0 }}
+client switch {{ ipaddr = 127.0.0.1
+secret = testing }}
+modules {{
+eap {{ default_eap_type = peap
+max_sessions = 4096
+tls-config common {{
+private_key_file = {tls}/server-rsa.key
+certificate_file = {tls}/server-rsa.pem
+ca_file = {tls}/ca.pem
+tls_min_version = "{version}"
+tls_max_version = "{version}"
+fragment_size = 512
+include_length = yes
+cache {{ enable = no }} }}
+tls {{ tls = common }}
+ttls {{ tls = common
+default_eap_type = mschapv2
+virtual_server = inner }}
+peap {{ tls = common
+default_eap_type = mschapv2
+virtual_server = inner }}
+mschapv2 {{ }} }}
+mschap {{ }}
+pap {{ }}
+files {{ usersfile = {folder}/accounts }}
+}}
+server default {{
+listen {{ type = auth
+ipaddr = 127.0.0.1
+port = 1812 }}
+authorize {{
+eap
+}}
+authenticate {{
+eap
+}}
+}}
+server inner {{
+authorize {{
+files
+mschap
+pap
+eap
+}}
+authenticate {{
+eap
+Auth-Type PAP {{
+pap
+}}
+Auth-Type MS-CHAP {{
+mschap
+}}
+}}
+}}
+"""
+CERTIFICATES = Path(__file__).parents[1] / "data" / "tls"
+VERSIONS = ["1.2", "1.3"]
+RADIUS_CLIENT = {
+    "eap_server": 0,
+    "own_ip_addr": "127.0.0.1",
+    "auth_server_addr": "127.0.0.1",
+    "auth_server_port": 1812,
+    "auth_server_shared_secret": "testing",
+}
 PATIENT = {"timeo_idle": 5, "max_start": 20}
+
+
+def pem(name: str) -> str:
+    """The text of a certificate or key."""
+    return (CERTIFICATES / name).read_text(encoding="ascii")
+
+
+OWN = {"client_cert": pem("client.pem"), "private_key": pem("client.key")}
+STRANGE = {"client_cert": pem("stranger.pem"), "private_key": pem("stranger.key")}
+# Each method, and the name that is said outside of its tunnel.
+BY_TLS: list[tuple[int, dict[str, Any]]] = [
+    (TLS, {"method": ["tls"], "user": "certified", **OWN}),
+    (PEAP, {"method": ["peap", "md5"], "user": "carol", "anonymous_identity": "peaps"}),
+    (TTLS, {"method": "ttls", "phase2": "pap", "user": "dave", "anonymous_identity": "ttlss"}),
+    (TTLS, {"method": "ttls", "user": "dave", "anonymous_identity": "ttlss", "fragment_size": 200}),
+]
+COMMON = {"dot1x": {"ca_cert": pem("ca.pem"), "password": "tunnel", "timeo_idle": 5, "max_start": 20}}
+"""Init JSON of a namespace, for all its clients."""
+
+
+def by_tls(number: int, **more: Any) -> dict[str, Any]:
+    """The methods over TLS in turn."""
+    return {"dot1x": {**BY_TLS[number % len(BY_TLS)][1], **more}}
+
+
+def method_of(number: int) -> int:
+    return BY_TLS[number % len(BY_TLS)][0]
 
 
 @pytest.fixture
@@ -171,17 +275,25 @@ def test_who_does_not_know_the_password_stays_out(
         segment.agree(lambda: inside(host, tmp_path, daemons), {daemons.text(doors.mac(5))})
 
 
+@pytest.mark.parametrize(("plugins", "count"), [(login, 1000), (by_tls, 200)])
 def test_a_twentieth_of_all_frames_may_be_lost(
-    network: Any, host: Any, doors: Any, daemons: ModuleType, bad_link: Any, tmp_path: Path
+    network: Any,
+    host: Any,
+    doors: Any,
+    daemons: ModuleType,
+    bad_link: Any,
+    tmp_path: Path,
+    plugins: Callable[[int], dict[str, Any]],
+    count: int,
 ) -> None:
-    numbers = daemons.numbers()
+    numbers = daemons.numbers(count)
     near, wire, ends = daemons.across(network, host)
     with (
-        hostapd(host, tmp_path) as switch,
+        hostapd(host, tmp_path, **with_tls("1.3")) as switch,
         bad_link(wire, ends, loss=50) as link,
-        daemons.segment(doors, near) as segment,
+        daemons.segment(doors, near, **COMMON) as segment,
     ):
-        segment.add(numbers, login)
+        segment.add(numbers, plugins)
         found = segment.await_each(numbers, lambda some: ended(segment, some))
         assert {state for state, _ in found.values()} == {IN}
         # Its log, because it forgets, ten seconds later, who had to begin four times.
@@ -190,31 +302,24 @@ def test_a_twentieth_of_all_frames_may_be_lost(
     assert link.passed["lost"] > 0
 
 
-def freeradius(host: Any, folder: Path) -> Any:
+def freeradius(host: Any, folder: Path, config: str = RADIUS, **words: Any) -> Any:
     """FreeRADIUS on a host's loopback, with the users of the other tests."""
     (folder / "dictionary").write_text("")
-    (folder / "accounts").write_text(
-        'alice Cleartext-Password := "secret"\nbob Cleartext-Password := "hunter2"\n'
-    )
-    (folder / "radiusd.conf").write_text(RADIUS.format(folder=folder))
-    words = ["-f", "-l", "stdout", "-d", str(folder)]
-    return host.daemon(folder, "Ready to process requests", "freeradius", *words)
+    accounts = {"alice": "secret", "bob": "hunter2", "carol": "tunnel", "dave": "tunnel"}
+    lines = (f'{user} Cleartext-Password := "{password}"\n' for user, password in accounts.items())
+    (folder / "accounts").write_text("".join(lines))
+    (folder / "radiusd.conf").write_text(config.format(folder=folder, **words))
+    options = ["-f", "-l", "stdout", "-d", str(folder)]
+    return host.daemon(folder, "Ready to process requests", "freeradius", *options)
 
 
 def test_a_switch_may_ask_freeradius(host: Any, doors: Any, daemons: ModuleType, tmp_path: Path) -> None:
     # hostapd forgets the oldest when more than thirty requests wait for their answers.
     numbers = daemons.numbers(100)
-    radius = {
-        "eap_server": 0,
-        "own_ip_addr": "127.0.0.1",
-        "auth_server_addr": "127.0.0.1",
-        "auth_server_port": 1812,
-        "auth_server_shared_secret": "testing",
-    }
     wrong = {"user": "alice", "password": "wrong", **PATIENT}
     with (
         freeradius(host, tmp_path) as server,
-        hostapd(host, tmp_path, **radius),
+        hostapd(host, tmp_path, **RADIUS_CLIENT),
         daemons.segment(doors, host.near) as segment,
     ):
         segment.add(numbers, lambda number: {"dot1x": wrong} if number > 90 else login(number))
@@ -225,3 +330,117 @@ def test_a_switch_may_ask_freeradius(host: Any, doors: Any, daemons: ModuleType,
         expected = {daemons.text(mac) for mac in segment.macs(numbers[:90])}
         assert {mac.replace("-", ":").lower() for mac in logged_in} == expected
         assert {method for _, method in found.values()} == {MD5, MSCHAPV2}
+
+
+def with_tls(version: str, cert: str = "server") -> dict[str, Any]:
+    """What hostapd's EAP server needs for methods over TLS."""
+    flags = "[ENABLE-TLSv1.3]" if version == "1.3" else "[DISABLE-TLSv1.3]"
+    return {
+        "ca_cert": CERTIFICATES / "ca.pem",
+        "server_cert": CERTIFICATES / f"{cert}.pem",
+        "private_key": CERTIFICATES / "server.key",
+        "tls_flags": flags,
+    }
+
+
+def tls_infos(segment: Any, numbers: Sequence[int]) -> list[dict[str, Any]]:
+    """All that is known of the logins of clients."""
+    infos: list[dict[str, Any]] = segment.door.call(
+        "dot1x_client_info", tun=segment.tunnel, macs=segment.macs(numbers)
+    )
+    return infos
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_hundred_log_in_by_each_method_over_tls(
+    host: Any, doors: Any, daemons: ModuleType, tmp_path: Path, version: str
+) -> None:
+    numbers = daemons.numbers(100 * len(BY_TLS))
+    settings = with_tls(version)
+    with (
+        hostapd(host, tmp_path, **settings),
+        daemons.segment(doors, host.near, **COMMON) as segment,
+    ):
+        segment.add(numbers, by_tls)
+        found = segment.await_each(numbers, lambda some: ended(segment, some))
+        assert found == {number: (IN, method_of(number)) for number in numbers}
+        assert {info["tls_version"] for info in tls_infos(segment, numbers)} == {version}
+        everybody = {daemons.text(mac) for mac in segment.macs(numbers)}
+        segment.agree(lambda: inside(host, tmp_path, daemons), everybody)
+        known = stations(host, tmp_path, daemons)
+        for number in numbers:
+            facts = known[daemons.text(doors.mac(number))]
+            said = by_tls(number)["dot1x"]
+            assert facts["last_eap_type_sta"].split()[0] == str(method_of(number))
+            assert facts["dot1xAuthSessionUserName"] in {said["user"], said.get("anonymous_identity")}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_who_may_not_log_in_over_tls_stays_out_and_knows_why(
+    host: Any, doors: Any, daemons: ModuleType, tmp_path: Path, version: str
+) -> None:
+    out: dict[int, dict[str, Any]] = {
+        # Wrong passwords, a certificate of another authority, another authority of the server's.
+        1: by_tls(1, password="wrong"),
+        2: by_tls(2, password="wrong"),
+        3: by_tls(3, password="wrong"),
+        4: by_tls(4, **STRANGE),
+        **{number: by_tls(number, ca_cert=pem("other-ca.pem")) for number in range(5, 9)},
+        9: by_tls(9, server_name="other.example.org"),
+    }
+    reasons = [*["refuses"] * 4, *["UnknownIssuer"] * 4, "not valid for name"]
+    right = by_tls(1, server_name="radius.example.org")
+    with (
+        hostapd(host, tmp_path, **with_tls(version)),
+        daemons.segment(doors, host.near, **COMMON) as segment,
+    ):
+        segment.add([*out, 10], lambda number: out.get(number, right))
+        found = segment.await_each([*out, 10], lambda some: ended(segment, some))
+        assert [state for state, _ in found.values()] == [OUT] * len(out) + [IN]
+        assert inside(host, tmp_path, daemons) == {daemons.text(doors.mac(10))}
+        for info, reason in zip(tls_infos(segment, list(out)), reasons, strict=True):
+            assert reason in info["reason"], info
+
+
+def test_an_expired_certificate_is_refused_unless_nothing_is_verified(
+    host: Any, doors: Any, daemons: ModuleType, tmp_path: Path
+) -> None:
+    numbers = range(1, 9)
+    with (
+        hostapd(host, tmp_path, **with_tls("1.3", "expired")),
+        daemons.segment(doors, host.near, **COMMON) as segment,
+    ):
+        segment.add(numbers, lambda number: by_tls(number, verify=number > 4))
+        found = segment.await_each(numbers, lambda some: ended(segment, some))
+        assert [state for state, _ in found.values()] == [IN] * 4 + [OUT] * 4
+        assert all("xpired" in info["reason"] for info in tls_infos(segment, numbers[4:]))
+        refused = segment.counters(COUNTERS, numbers[4:])
+        assert all(one["tlsErrCertificate"] >= 1 for one in refused)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_freeradius_lets_in_by_each_method_over_tls(
+    host: Any, doors: Any, daemons: ModuleType, tmp_path: Path, version: str
+) -> None:
+    # No more at once than hostapd keeps requests of, and a tenth of them do not know the password.
+    numbers = daemons.numbers(100 * len(BY_TLS))
+    wrong = {number for number in numbers if number % 40 in {1, 2, 3}}
+    radius = freeradius(host, tmp_path, RADIUS_TLS, tls=CERTIFICATES, version=version)
+    with (
+        radius as server,
+        hostapd(host, tmp_path, **RADIUS_CLIENT),
+        daemons.segment(doors, host.near, **COMMON) as segment,
+    ):
+        for first in range(0, len(numbers), 20):
+            some = numbers[first : first + 20]
+            segment.add(
+                some, lambda number: by_tls(number, **({"password": "wrong"} if number in wrong else {}))
+            )
+            found = segment.await_each(some, lambda some: ended(segment, some))
+            expected = {number: (OUT if number in wrong else IN, method_of(number)) for number in some}
+            assert found == expected, server.log()[-4000:]
+        assert {info["tls_version"] for info in tls_infos(segment, numbers)} == {version}
+        logged_in = set(re.findall(r"Login OK: \[\w+\].* cli ([0-9A-F-]+)\)", server.log()))
+        everybody = {daemons.text(doors.mac(number)) for number in numbers if number not in wrong}
+        assert {mac.replace("-", ":").lower() for mac in logged_in} == everybody
+        assert inside(host, tmp_path, daemons) == everybody

@@ -20,6 +20,7 @@ use crate::plugin::{
 use crate::plugins::PLUGINS;
 use crate::slab::Slab;
 use crate::timers::Timers;
+use crate::tls::{MakeTlsClient, TlsClients};
 use crate::transmit::{Transmit, TxQueue};
 
 /// What an emulation begins with.
@@ -36,6 +37,8 @@ pub struct Settings {
     pub timer_due: Option<fn(now: Nanos, delay: Nanos) -> Nanos>,
     /// Whether clients may write files, send by sockets of the server and post to web servers.
     pub exports: bool,
+    /// What makes the TLS of clients; methods that need it are refused if there is none.
+    pub tls: Option<MakeTlsClient>,
 }
 
 crate::counters! {
@@ -96,6 +99,7 @@ impl Emulation {
                 tx: TxQueue::default(),
                 events: VecDeque::new(),
                 exports: Exports::new(settings.exports),
+                tls: TlsClients::new(settings.tls),
                 rng: Lcg::new(settings.seed),
                 pinned: settings.pinned,
                 timer_due: settings.timer_due,

@@ -8,7 +8,7 @@
 //!
 //! The modules stand in an order, each imports only from those before it: `params`, `counters`,
 //! `memory`, `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`, `frame`, `timers`,
-//! `transmit`, `plugin`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`,
+//! `transmit`, `tls`, `plugin`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`,
 //! `multicast`, `plugins`, `emulation`, `look_ahead`, `ready`, `rpc`.
 
 mod address_hash;
@@ -39,6 +39,7 @@ mod sockets;
 #[cfg(test)]
 mod test_net;
 pub mod timers;
+pub mod tls;
 pub mod transmit;
 mod udp;
 

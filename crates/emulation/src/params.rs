@@ -97,6 +97,11 @@ impl<'v> Params<'v> {
         }
     }
 
+    /// All fields, if it is an object.
+    pub fn fields(self) -> Option<&'v Map<String, Value>> {
+        self.0.as_object()
+    }
+
     /// A field that is an object of plugins by name.
     ///
     /// # Errors

@@ -8,6 +8,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use allosaur_engine::rng::Lcg;
 use allosaur_engine::tcp::End;
@@ -24,6 +25,7 @@ use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
 use crate::params::{Params, RpcError};
 use crate::timers::{Owner, TimerId, Timers};
+use crate::tls::{TlsClient, TlsClients, TlsSettings, TlsSettingsError};
 use crate::transmit::TxQueue;
 
 /// A plugin, by its place in the list of plugins.
@@ -331,6 +333,7 @@ pub(crate) struct Shared {
     pub(crate) tx: TxQueue,
     pub(crate) events: VecDeque<Pending>,
     pub(crate) exports: Exports,
+    pub(crate) tls: TlsClients,
     pub(crate) rng: Lcg,
     /// Draws that a test wants to be what they were in a recording.
     pub(crate) pinned: Vec<(&'static str, u64)>,
@@ -491,6 +494,21 @@ impl Context<'_> {
     /// The time since 1970.
     pub fn unix_time(&self) -> Nanos {
         self.now.wrapping_add(self.shared.unix_offset)
+    }
+}
+
+/// TLS.
+impl Context<'_> {
+    /// What begins TLS sessions with these settings. Clients with equal settings share it; keep it
+    /// while sessions are to begin.
+    ///
+    /// # Errors
+    /// When a setting is wrong; the error names it.
+    pub fn tls_client(
+        &mut self,
+        settings: TlsSettings,
+    ) -> Result<Arc<dyn TlsClient>, TlsSettingsError> {
+        self.shared.tls.client(settings)
     }
 }
 

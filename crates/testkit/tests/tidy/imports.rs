@@ -5,16 +5,25 @@ use crate::paths::paths;
 use crate::source::{RustFile, rust_files};
 
 /// Which crate may import which.
-const MAY_IMPORT: [(&str, &[&str]); 8] = [
+const MAY_IMPORT: [(&str, &[&str]); 9] = [
     ("packet", &[]),
     ("engine", &["packet"]),
     ("emulation", &["packet", "engine"]),
+    ("l7", &["packet", "engine", "emulation"]),
     ("netdev", &[]),
     ("port", &["packet", "netdev"]),
     ("api", &[]),
     (
         "server",
-        &["packet", "engine", "emulation", "netdev", "port", "api"],
+        &[
+            "packet",
+            "engine",
+            "emulation",
+            "l7",
+            "netdev",
+            "port",
+            "api",
+        ],
     ),
     ("testkit", &["packet", "engine", "netdev"]),
 ];

@@ -15,7 +15,13 @@ STATES = {
     4: "EAP_DONE_OK",
     5: "EAP_DONE_FAIL",
 }
-METHODS = {4: "EAP_TYPE_MD5", 26: "EAP_TYPE_MSCHAPV2"}
+METHODS = {
+    4: "EAP_TYPE_MD5",
+    13: "EAP_TYPE_TLS",
+    21: "EAP_TYPE_TTLS",
+    25: "EAP_TYPE_PEAP",
+    26: "EAP_TYPE_MSCHAPV2",
+}
 
 
 class DOT1XPlugin(ClientPlugin):
@@ -29,7 +35,10 @@ class DOT1XPlugin(ClientPlugin):
     }
 
     def get_clients_info(self, c_keys: EMUClientKey | list[EMUClientKey]) -> list[dict[str, Any]]:
-        """How far clients of a namespace are: `state`, `method`, `eap_version` of each, in their order."""
+        """How far clients of a namespace are: `state`, `method`, `eap_version` of each, in their order.
+
+        Those with methods over TLS also have `tls_version` and `reason`, why the last login failed.
+        """
         keys = _check.several("c_keys", c_keys, EMUClientKey)
         if not keys:
             return []

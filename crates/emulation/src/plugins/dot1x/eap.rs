@@ -22,6 +22,9 @@ pub(super) mod method {
     pub(in super::super) const NOTIFICATION: u8 = 2;
     pub(in super::super) const NAK: u8 = 3;
     pub(in super::super) const MD5: u8 = 4;
+    pub(in super::super) const TLS: u8 = 13;
+    pub(in super::super) const TTLS: u8 = 21;
+    pub(in super::super) const PEAP: u8 = 25;
     pub(in super::super) const MSCHAPV2: u8 = 26;
 }
 
@@ -123,8 +126,52 @@ pub(super) fn mschapv2_challenge(rest: &[u8]) -> Option<&[u8; CHALLENGE_BYTES]> 
     (usize::from(size) == CHALLENGE_BYTES).then_some(challenge)
 }
 
-/// What a supplicant says. The name of the user is not in it; it is given when it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How many methods there are.
+const METHODS_MAX: usize = 5;
+
+/// Methods in order of preference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Methods {
+    list: [u8; METHODS_MAX],
+    count: u8,
+}
+
+impl Methods {
+    /// Adds one, behind those that are there. Whether it was not among them.
+    pub(super) fn add(&mut self, method: u8) -> bool {
+        let is_new = !self.as_slice().contains(&method) && self.as_slice().len() < METHODS_MAX;
+        if is_new {
+            self.list[usize::from(self.count)] = method;
+            self.count += 1;
+        }
+        is_new
+    }
+
+    pub(super) fn as_slice(&self) -> &[u8] {
+        &self.list[..usize::from(self.count)]
+    }
+
+    /// What a refusal says that is wanted: a zero for none (RFC 3748 section 5.3.1).
+    fn wanted(&self) -> &[u8] {
+        match self.count {
+            0 => &[0],
+            _ => self.as_slice(),
+        }
+    }
+}
+
+impl FromIterator<u8> for Methods {
+    fn from_iter<I: IntoIterator<Item = u8>>(methods: I) -> Methods {
+        let mut all = Methods::default();
+        for method in methods {
+            all.add(method);
+        }
+        all
+    }
+}
+
+/// What a supplicant says. The name is not in it; it is given when it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
     /// Asks the authenticator to begin.
     Start,
@@ -133,20 +180,28 @@ pub(super) enum Message {
 }
 
 /// What is in a response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// The name of the user.
     Identity,
     /// A text for people was received.
     Notification,
-    /// The method is not wanted, this one would be; 0 for none (RFC 3748 section 5.3.1).
-    Nak(u8),
+    /// The method is not wanted, these would be.
+    Nak(Methods),
     /// Answers the challenge of EAP-MD5.
     Md5([u8; MD5_BYTES]),
     /// Answers the challenge of MS-CHAPv2 that has this identifier.
     MsChapV2(u8, [u8; RESPONSE_BYTES]),
     /// Confirms how MS-CHAPv2 ended, by its operation.
     MsChapV2End(u8),
+    /// A fragment of a method over TLS: its flags, the length of the message where that is said,
+    /// and bytes of it.
+    Tls {
+        method: u8,
+        flags: u8,
+        total: Option<u32>,
+        data: Box<[u8]>,
+    },
 }
 
 impl Message {
@@ -158,7 +213,9 @@ impl Message {
         let data = match answer {
             Answer::Identity => user.len(),
             Answer::Notification => 0,
-            Answer::Nak(_) | Answer::MsChapV2End(_) => 1,
+            Answer::Nak(methods) => methods.wanted().len(),
+            Answer::MsChapV2End(_) => 1,
+            Answer::Tls { total, data, .. } => 1 + total.map_or(0, |_| 4) + data.len(),
             Answer::Md5(_) => 1 + MD5_BYTES,
             Answer::MsChapV2(..) => MSCHAPV2_HEADER_BYTES + 1 + RESPONSE_BYTES + user.len(),
         };
@@ -185,7 +242,21 @@ impl Message {
         match answer {
             Answer::Identity => data.copy_from_slice(user.as_bytes()),
             Answer::Notification => {}
-            Answer::Nak(byte) | Answer::MsChapV2End(byte) => data[0] = *byte,
+            Answer::Nak(methods) => data.copy_from_slice(methods.wanted()),
+            Answer::MsChapV2End(operation) => data[0] = *operation,
+            Answer::Tls {
+                flags,
+                total,
+                data: fragment,
+                ..
+            } => {
+                data[0] = *flags;
+                let (length, rest) = data[1..].split_at_mut(total.map_or(0, |_| 4));
+                if let Some(total) = total {
+                    length.copy_from_slice(&total.to_be_bytes());
+                }
+                rest.copy_from_slice(fragment);
+            }
             Answer::Md5(value) => {
                 data[0] = MD5_BYTES as u8;
                 data[1..].copy_from_slice(value);
@@ -210,6 +281,7 @@ impl Answer {
             Answer::Nak(_) => method::NAK,
             Answer::Md5(_) => method::MD5,
             Answer::MsChapV2(..) | Answer::MsChapV2End(_) => method::MSCHAPV2,
+            Answer::Tls { method, .. } => *method,
         }
     }
 }

@@ -1,14 +1,21 @@
-//! 802.1X: clients are supplicants, which a switch lets in by EAP-MD5 or MS-CHAPv2.
+//! 802.1X: clients are supplicants, which a switch lets in by EAP-MD5, MS-CHAPv2, EAP-TLS, PEAP or
+//! EAP-TTLS.
 
 mod eap;
+mod fragments;
+mod init;
+mod mschapv2;
+mod peap;
+mod phase2;
 mod supplicant;
+mod ttls;
+mod tunnel;
 
 use std::any::Any;
 
-use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EtherType;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::client::{ClientId, ClientMap};
 use crate::counters;
@@ -18,7 +25,7 @@ use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Targ
 use crate::timers::TimerId;
 
 use eap::Message;
-use supplicant::{Identity, State, Supplicant};
+use supplicant::{State, Supplicant};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -36,8 +43,14 @@ pub static SPEC: Spec = Spec {
             needs_api: true,
         },
     ],
-    keys: Keys::Own,
-    create: |_, _| Ok(Box::<Dot1x>::default()),
+    keys: Keys::Only(&init::KEYS),
+    create: |_, init| {
+        let init = Params::object(init, "dot1x.Dot1xCfg")?;
+        Ok(Box::new(Dot1x {
+            defaults: init.fields().cloned().unwrap_or_default(),
+            clients: ClientMap::default(),
+        }))
+    },
 };
 
 crate::counters! {
@@ -64,16 +77,6 @@ crate::counters! {
 const PAE_GROUP: MacAddress = MacAddress([0x01, 0x80, 0xc2, 0, 0, 0x03]);
 const EAPOL: EtherType = EtherType(0x888e);
 
-/// Bytes of a name at most (RFC 7542 section 2.3), and of a password (RFC 2759 section 2).
-const USER_BYTES_MAX: usize = 253;
-const PASSWORD_BYTES_MAX: usize = 256;
-
-const IDLE_S: u32 = 10;
-const STARTS_MAX: u32 = 3;
-/// Bits of `flags` in the init JSON.
-const NO_MD5: u32 = 1;
-const NO_MSCHAPV2: u32 = 2;
-
 /// A client, and the timer by which it is called.
 struct Entry {
     supplicant: Supplicant,
@@ -81,8 +84,9 @@ struct Entry {
 }
 
 /// 802.1X in a namespace.
-#[derive(Default)]
 struct Dot1x {
+    /// Fields of the init JSON of clients that do not have them.
+    defaults: Map<String, Value>,
     clients: ClientMap<Box<Entry>>,
 }
 
@@ -93,7 +97,7 @@ impl Plugin for Dot1x {
         client: ClientId,
         init: &Value,
     ) -> Result<(), PluginError> {
-        let supplicant = Supplicant::new(context.now, identity(init)?);
+        let supplicant = init::supplicant(context, &self.defaults, init)?;
         let timer = TimerId::NONE;
         self.clients
             .insert(client, Box::new(Entry { supplicant, timer }));
@@ -137,7 +141,14 @@ impl Plugin for Dot1x {
         }
         let client = call.client.and_then(|client| self.clients.get_mut(client));
         let client = client.ok_or_else(no_plugin)?;
-        counters::report(call.params, &mut [&mut client.supplicant.counters])
+        let supplicant = &mut client.supplicant;
+        match &mut supplicant.tunnels {
+            Some(tunnels) => counters::report(
+                call.params,
+                &mut [&mut supplicant.counters, &mut tunnels.counters],
+            ),
+            None => counters::report(call.params, &mut [&mut supplicant.counters]),
+        }
     }
 
     fn missing(&self, client: ClientId, _is_ipv6: bool) -> Option<&'static str> {
@@ -157,7 +168,8 @@ impl Plugin for Dot1x {
 impl Dot1x {
     fn hear(&mut self, context: &mut Context<'_>, client: ClientId, frame: &Frame<'_>) {
         self.run(context, client, |supplicant, context| {
-            supplicant.handle_frame(context.now, frame.packet(), || peer_challenge(context))
+            let times = (context.now, context.unix_time());
+            supplicant.handle_frame(times, frame.packet(), || peer_challenge(context))
         });
     }
 
@@ -178,9 +190,9 @@ impl Dot1x {
         let before = supplicant.timeout();
         let message = run(supplicant, context);
         if let Some(message) = message {
-            let user = &supplicant.identity.user;
-            let bytes = context.send(mac, PAE_GROUP, EAPOL, message.buffer_len(user));
-            message.emit(supplicant.version(), user, bytes);
+            let name = supplicant.name(&message);
+            let bytes = context.send(mac, PAE_GROUP, EAPOL, message.buffer_len(name));
+            message.emit(supplicant.version(), name, bytes);
         }
         let is_armed = *timer != TimerId::NONE && supplicant.timeout() == before;
         if !is_armed {
@@ -204,11 +216,16 @@ impl Dot1x {
                 ))
             })?;
             let supplicant = &self.clients.get(client).ok_or_else(no_plugin)?.supplicant;
-            Ok(json!({
+            let mut info = json!({
                 "state": supplicant.state() as u8,
                 "method": supplicant.method(),
                 "eap_version": supplicant.version(),
-            }))
+            });
+            if let Some(tunnels) = &supplicant.tunnels {
+                info["tls_version"] = json!(tunnels.version.map(|version| version.to_string()));
+                info["reason"] = json!(tunnels.reason);
+            }
+            Ok(info)
         });
         infos.collect()
     }
@@ -226,34 +243,4 @@ fn peer_challenge(context: &mut Context<'_>) -> [u8; 16] {
         word.copy_from_slice(&context.draw(name).to_be_bytes());
     }
     challenge
-}
-
-/// Reads the init JSON of a client.
-fn identity(init: &Value) -> Result<Identity, PluginError> {
-    let init = Params::object(init, "dot1x.Dot1xCfg")?;
-    let text = |name: &str, bytes_max: usize| {
-        let text = init.string_or(name, "")?;
-        if text.len() > bytes_max {
-            let bytes = text.len();
-            return Err(PluginError(format!(
-                "{name} has {bytes} bytes; it may have {bytes_max}"
-            )));
-        }
-        Ok(text.into())
-    };
-    let flags: u32 = init.number_or("flags", 0)?;
-    // Read so that a wrong type is an error; the reference does nothing with it either.
-    init.string_or("nthash", "")?;
-    let or = |name: &str, default: u32| match init.number_or(name, 0) {
-        Ok(0) => Ok(default),
-        given => given,
-    };
-    Ok(Identity {
-        user: text("user", USER_BYTES_MAX)?,
-        password: text("password", PASSWORD_BYTES_MAX)?,
-        md5: flags & NO_MD5 == 0,
-        mschapv2: flags & NO_MSCHAPV2 == 0,
-        idle: Nanos::from(or("timeo_idle", IDLE_S)?) * SECOND,
-        starts_max: or("max_start", STARTS_MAX)?,
-    })
 }

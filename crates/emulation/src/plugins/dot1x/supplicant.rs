@@ -6,8 +6,11 @@
 use allosaur_engine::time::Nanos;
 
 use super::Dot1xCounters;
-use super::eap::{self, Answer, Message, Packet, Unreadable, method, operation};
-use crate::chap::{self, CHALLENGE_BYTES, MsChapV2};
+use super::eap::{self, Answer, Message, Methods, Packet, Unreadable, method};
+use super::mschapv2::{self, Step};
+use super::phase2::Login;
+use super::tunnel::{LoginContext, Tunnels, Verdict};
+use crate::chap::{self, CHALLENGE_BYTES};
 
 /// Where an authentication stands. The numbers are those of the RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +34,8 @@ pub(super) struct Identity {
     pub(super) user: Box<str>,
     /// The password; empty for none.
     pub(super) password: Box<str>,
-    /// Whether EAP-MD5 is accepted.
-    pub(super) md5: bool,
-    /// Whether MS-CHAPv2 is.
-    pub(super) mschapv2: bool,
+    /// The methods that it accepts.
+    pub(super) methods: Methods,
     /// Time after which it asks to begin once more.
     pub(super) idle: Nanos,
     /// How often it asks at most.
@@ -43,10 +44,11 @@ pub(super) struct Identity {
 
 /// A supplicant. After [`Supplicant::handle_frame`] and [`Supplicant::handle_timeout`] the message
 /// is to be sent, and [`Supplicant::timeout`] says when to call next.
-#[derive(Clone, Debug)]
 pub(super) struct Supplicant {
     pub(super) identity: Identity,
     pub(super) counters: Dot1xCounters,
+    /// What methods over TLS need, if it has any.
+    pub(super) tunnels: Option<Box<Tunnels>>,
     state: State,
     /// The method that was last carried out; 0 for none.
     method: u8,
@@ -56,23 +58,36 @@ pub(super) struct Supplicant {
     timeout: Option<Nanos>,
     /// Identifier and method of the request that brought it to [`State::WaitResult`].
     last: (u8, u8),
-    /// What the authenticator of MS-CHAPv2 must prove; `None` before its challenge.
-    proof: Option<[u8; 20]>,
+    mschapv2: mschapv2::Peer,
 }
 
 impl Supplicant {
     /// A supplicant that asks to begin as soon as its timeout is handled.
-    pub(super) fn new(now: Nanos, identity: Identity) -> Supplicant {
+    pub(super) fn new(now: Nanos, identity: Identity, tunnels: Option<Box<Tunnels>>) -> Supplicant {
         Supplicant {
             identity,
             counters: Dot1xCounters::default(),
+            tunnels,
             state: State::WaitIdentity,
             method: 0,
             version: *eap::VERSIONS.end(),
             starts: 0,
             timeout: Some(now),
             last: (0, 0),
-            proof: None,
+            mschapv2: mschapv2::Peer::default(),
+        }
+    }
+
+    /// The name in a message: outside a tunnel it may be another than the user's.
+    pub(super) fn name(&self, message: &Message) -> &str {
+        let tunnels = self.tunnels.as_ref();
+        let anonymous = tunnels.map_or("", |tunnels| &tunnels.anonymous);
+        match message {
+            Message::Response {
+                answer: Answer::Identity,
+                ..
+            } if !anonymous.is_empty() => anonymous,
+            _ => &self.identity.user,
         }
     }
 
@@ -111,10 +126,11 @@ impl Supplicant {
         Some(Message::Start)
     }
 
-    /// Takes what follows the Ethernet header. `peer_challenge` gives random bytes.
+    /// Takes what follows the Ethernet header. `unix_time` is the time since 1970, `peer_challenge`
+    /// gives random bytes.
     pub(super) fn handle_frame(
         &mut self,
-        now: Nanos,
+        (now, unix_time): (Nanos, Nanos),
         bytes: &[u8],
         peer_challenge: impl FnOnce() -> [u8; CHALLENGE_BYTES],
     ) -> Option<Message> {
@@ -137,7 +153,10 @@ impl Supplicant {
                 let answer = match method {
                     method::IDENTITY => self.tell_identity(now),
                     method::NOTIFICATION => Some(Answer::Notification),
-                    _ => self.answer((identifier, method), data, peer_challenge),
+                    _ => {
+                        let request = (identifier, method);
+                        self.answer(request, data, (now, unix_time), peer_challenge)
+                    }
                 }?;
                 Some(Message::Response { identifier, answer })
             }
@@ -156,7 +175,10 @@ impl Supplicant {
     fn await_identity(&mut self) {
         self.state = State::WaitIdentity;
         self.method = 0;
-        self.proof = None;
+        self.mschapv2 = mschapv2::Peer::default();
+        if let Some(tunnels) = &mut self.tunnels {
+            tunnels.end();
+        }
     }
 
     /// Says the name, in any state: an authenticator may begin anew whenever it likes.
@@ -180,44 +202,73 @@ impl Supplicant {
         &mut self,
         request: (u8, u8),
         data: &[u8],
+        times: (Nanos, Nanos),
         peer_challenge: impl FnOnce() -> [u8; CHALLENGE_BYTES],
     ) -> Option<Answer> {
+        let (identifier, method) = request;
         // RFC 3748 section 4.1: a request that comes again, because the answer was lost, has the
-        // same answer.
-        let again = self.state == State::WaitResult && request == self.last;
+        // same answer. Over TLS, the end of a method may take several more.
+        let is_over_tls = [method::TLS, method::TTLS, method::PEAP].contains(&method);
+        let is_result = self.state == State::WaitResult;
+        let again = is_result && (request == self.last || is_over_tls && method == self.method);
         if self.state != State::WaitMethod && !again {
             self.counters.method_wrong_state += 1;
             return None;
         }
-        let (identifier, method) = request;
-        let wanted = match method {
-            method::MD5 => self.identity.md5,
-            method::MSCHAPV2 => self.identity.mschapv2,
-            _ => false,
-        };
-        if !wanted {
+        let wanted = self.identity.methods;
+        if !wanted.as_slice().contains(&method) {
             self.counters.tx_nak += 1;
-            return Some(Answer::Nak(self.alternative()));
+            return Some(Answer::Nak(self.alternatives()));
         }
-        if self.identity.password.is_empty() {
+        let needs_password = method != method::TLS;
+        if needs_password && self.identity.password.is_empty() {
             self.counters.method_no_password += 1;
             return None;
         }
         self.method = method;
         let answer = match method {
             method::MD5 => self.answer_md5(identifier, data),
-            _ => self.answer_mschapv2(data, peer_challenge),
+            method::MSCHAPV2 => self.answer_mschapv2(data, peer_challenge),
+            _ => self.answer_over_tls(request, data, times, peer_challenge()),
         }?;
         self.last = request;
         Some(answer)
     }
 
-    fn alternative(&self) -> u8 {
-        match (self.identity.md5, self.identity.mschapv2) {
-            (true, _) => method::MD5,
-            (false, true) => method::MSCHAPV2,
-            (false, false) => 0,
+    /// Methods that a refusal names: as in the reference only the first, unless some are over TLS.
+    fn alternatives(&self) -> Methods {
+        let all = self.identity.methods;
+        let count = match self.tunnels {
+            Some(_) => all.as_slice().len(),
+            None => 1,
+        };
+        all.as_slice().iter().copied().take(count).collect()
+    }
+
+    fn answer_over_tls(
+        &mut self,
+        request: (u8, u8),
+        data: &[u8],
+        (now, unix_time): (Nanos, Nanos),
+        challenge: [u8; CHALLENGE_BYTES],
+    ) -> Option<Answer> {
+        let tunnels = self.tunnels.as_mut()?;
+        let login = Login {
+            user: &self.identity.user,
+            password: &self.identity.password,
+            challenge,
+        };
+        let context = LoginContext { login, unix_time };
+        let answer = tunnels.handle_request(request, data, &context);
+        self.state = match tunnels.verdict() {
+            Some(Verdict::Passed | Verdict::Failed) => State::WaitResult,
+            Some(Verdict::Open) | None => State::WaitMethod,
+        };
+        if answer.is_some() {
+            // Such a login takes many packets: as long as they come, it need not begin anew.
+            self.timeout = Some(now.saturating_add(self.identity.idle));
         }
+        answer
     }
 
     fn answer_md5(&mut self, identifier: u8, data: &[u8]) -> Option<Answer> {
@@ -237,51 +288,40 @@ impl Supplicant {
         data: &[u8],
         peer_challenge: impl FnOnce() -> [u8; CHALLENGE_BYTES],
     ) -> Option<Answer> {
-        let Some((operation, identifier, rest)) = eap::mschapv2(data) else {
-            self.counters.method_wrong_length += 1;
-            return None;
-        };
-        match operation {
-            operation::CHALLENGE => {
-                let Some(challenge) = eap::mschapv2_challenge(rest) else {
-                    self.counters.method_wrong_length += 1;
-                    return None;
-                };
-                let Identity { user, password, .. } = &self.identity;
-                let answer = MsChapV2::answer(user, password, challenge, &peer_challenge());
-                self.proof = Some(answer.authenticator);
-                Some(Answer::MsChapV2(identifier, answer.value))
-            }
-            operation::SUCCESS => {
-                let proven = self
-                    .proof
-                    .is_some_and(|proof| MsChapV2::proves(&proof, rest));
-                if !proven {
-                    self.counters.method_failed += 1;
-                    return None;
-                }
-                self.state = State::WaitResult;
-                Some(Answer::MsChapV2End(operation::SUCCESS))
-            }
-            // The reason is in a text for people; the failure of EAP follows the confirmation.
-            operation::FAILURE => {
-                self.state = State::WaitResult;
-                Some(Answer::MsChapV2End(operation::FAILURE))
-            }
-            _ => {
-                self.counters.rx_parser_error += 1;
-                None
-            }
+        let names = (&*self.identity.user, &*self.identity.password);
+        let step = self.mschapv2.handle_request(data, names, peer_challenge);
+        match step {
+            Step::Answered(..) => {}
+            // The failure of EAP follows the confirmation.
+            Step::Accepted | Step::Refused => self.state = State::WaitResult,
+            Step::NotProven => self.counters.method_failed += 1,
+            Step::WrongLength => self.counters.method_wrong_length += 1,
+            Step::UnknownOperation => self.counters.rx_parser_error += 1,
         }
+        step.answer()
     }
 
     /// Ends the authentication, if a method was carried out (RFC 3748 section 4.2: a success that
     /// nobody worked for may be forged). Failure in the wrong state counts as success does there,
-    /// as in the reference.
+    /// as in the reference. A method over TLS may fail at any time, and succeeds only when it is
+    /// through.
     fn end(&mut self, result: State) {
-        if self.state != State::WaitResult {
+        let tunnels = self.tunnels.as_mut();
+        let verdict = tunnels.as_ref().and_then(|tunnels| tunnels.verdict());
+        let may_end = match verdict {
+            Some(Verdict::Passed) => true,
+            Some(Verdict::Open | Verdict::Failed) => result == State::Failed,
+            None => self.state == State::WaitResult,
+        };
+        if !may_end {
             self.counters.success_wrong_state += 1;
             return;
+        }
+        if let Some(tunnels) = tunnels {
+            if result == State::Failed && tunnels.reason.is_none() {
+                tunnels.reason = Some("the authenticator refuses".into());
+            }
+            tunnels.end();
         }
         self.state = result;
         self.timeout = None;
@@ -319,12 +359,14 @@ mod tests {
         let identity = Identity {
             user: "hhaim".into(),
             password: "432768ec1d".into(),
-            md5: flags & 1 == 0,
-            mschapv2: flags & 2 == 0,
+            methods: [method::MD5, method::MSCHAPV2]
+                .into_iter()
+                .filter(|&method| flags & if method == method::MD5 { 1 } else { 2 } == 0)
+                .collect(),
             idle: 10 * SECOND,
             starts_max: 3,
         };
-        let mut supplicant = Supplicant::new(0, identity);
+        let mut supplicant = Supplicant::new(0, identity, None);
         assert_eq!(supplicant.handle_timeout(0), Some(Message::Start));
         supplicant
     }
@@ -332,7 +374,7 @@ mod tests {
     impl Supplicant {
         /// What it answers, as hexadecimal text; empty for nothing.
         fn answer_to(&mut self, frame: &str) -> String {
-            let message = self.handle_frame(0, &hex(frame), || PEER_CHALLENGE);
+            let message = self.handle_frame((0, 0), &hex(frame), || PEER_CHALLENGE);
             let Some(message) = message else {
                 return String::new();
             };
@@ -529,7 +571,7 @@ mod tests {
                     continue;
                 }
                 if kind == 0 {
-                    supplicant.handle_frame(now, &data, || PEER_CHALLENGE);
+                    supplicant.handle_frame((now, now), &data, || PEER_CHALLENGE);
                     continue;
                 }
                 if method == method::MSCHAPV2 && data.len() > 5 {
@@ -539,7 +581,7 @@ mod tests {
                 let [high, low] = (5 + data.len() as u16).to_be_bytes();
                 let header = [2, 0, high, low, kind, identifier, high, low, method];
                 let frame = [&header[..], &data].concat();
-                let message = supplicant.handle_frame(now, &frame, || PEER_CHALLENGE);
+                let message = supplicant.handle_frame((now, now), &frame, || PEER_CHALLENGE);
                 if let Some(message) = message {
                     prop_assert_eq!(kind, 1);
                     let mut bytes = vec![0; message.buffer_len("hhaim")];
