@@ -6,9 +6,9 @@ It tests an authenticator and its RADIUS server. What must hold: every host is i
 Run it:  allosaur emu load dot1x_supplicants -t clients=24,password=secret
          allosaur emu load dot1x_supplicants -t method=peap,ca=ca.pem,anonymous=anonymous
 Tunables: clients (hosts), user (their name; a number follows it unless there is one host), password (of all),
-method (md5, mschapv2, tls, peap, ttls, ttls-pap, or any: md5 or mschapv2, as the switch asks). Of methods
-over TLS also anonymous (the name outside the tunnel), ca, cert and key (PEM files; without ca any server is
-trusted, and tls needs cert and key).
+method (md5, mschapv2, tls, peap, ttls, ttls-pap, or any: md5 or mschapv2, as the switch asks), anonymous (the
+name outside of a tunnel), ca (a PEM file: whom to trust, all without), cert (a PEM file: the certificate
+of all, which tls needs), key (a PEM file: the key of cert).
 """
 
 import argparse
