@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import re
@@ -177,12 +178,26 @@ def points_of(message: Any) -> Iterator[Any]:
         yield from getattr(metric, metric.WhichOneof("data")).data_points
 
 
+@contextlib.contextmanager
+def pushing(*options: str) -> Iterator[subprocess.Popen[str]]:
+    """The command; Ctrl-C ends it also where a shell started the tests in the background."""
+    command = [sys.executable, "-m", "allosaur.cli", "metrics", "push", *options]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def test_it_goes_on_when_the_collector_is_away_and_comes_back(page: str, collector: Collector) -> None:
     partial = {"partialSuccess": {"rejectedDataPoints": "3", "errorMessage": "old"}}
     collector.answers = [(503, {}), (200, partial)]
-    words = ["metrics", "push", "--otlp", collector.url, "--from", page, "--interval", "100ms"]
-    command = [sys.executable, "-m", "allosaur.cli", *words]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with pushing("--otlp", collector.url, "--from", page, "--interval", "100ms") as process:
         collector.wait_for(4)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
@@ -200,9 +215,8 @@ def test_it_goes_on_when_the_collector_is_away_and_comes_back(page: str, collect
 
 def test_ctrl_c_ends_it_while_the_collector_does_not_answer(page: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        words = ["--otlp", f"http://127.0.0.1:{silent.getsockname()[1]}", "--from", page]
-        command = [sys.executable, "-m", "allosaur.cli", "metrics", "push", *words]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pushing("--otlp", url, "--from", page) as process:
             connection, _ = silent.accept()
             with connection:
                 connection.recv(1)
