@@ -30,7 +30,7 @@ BATCH = 100
 STOP_S = 10.0
 PAUSE_S = 0.2
 PATIENCE_S = 60.0
-NEIGHBORS = 16_384
+NEIGHBORS = 65_536
 NEIGHBOR_LIMITS = [
     Path(f"/proc/sys/net/{family}/neigh/default/gc_thresh{number}")
     for family in ("ipv4", "ipv6")
