@@ -23,7 +23,7 @@ USERS = """
 "carol" MSCHAPV2 "tunnel" [2]
 "dave" TTLS-PAP,TTLS-MSCHAPV2 "tunnel" [2]
 """
-RADIUS = """
+RADIUS_HEAD = """
 prefix = /usr
 libdir = /usr/lib/freeradius
 logdir = {folder}
@@ -34,7 +34,10 @@ security {{ reject_delay = 0 }}
 client switch {{ ipaddr = 127.0.0.1
 secret = testing }}
 modules {{
-eap {{ default_eap_type = md5
+"""
+RADIUS = (
+    RADIUS_HEAD
+    + """eap {{ default_eap_type = md5
 max_sessions = 4096
 md5 {{ }}
 mschapv2 {{ }} }}
@@ -57,18 +60,10 @@ mschap
 }}
 }}
 """
-RADIUS_TLS = """
-prefix = /usr
-libdir = /usr/lib/freeradius
-logdir = {folder}
-max_requests = 4096
-log {{ destination = stdout
-auth = yes }}
-security {{ reject_delay = 0 }}
-client switch {{ ipaddr = 127.0.0.1
-secret = testing }}
-modules {{
-eap {{ default_eap_type = peap
+)
+RADIUS_TLS = (
+    RADIUS_HEAD
+    + """eap {{ default_eap_type = peap
 max_sessions = 4096
 tls-config common {{
 private_key_file = {tls}/server-rsa.key
@@ -120,6 +115,7 @@ mschap
 }}
 }}
 """
+)
 CERTIFICATES = Path(__file__).parents[1] / "data" / "tls"
 VERSIONS = ["1.2", "1.3"]
 RADIUS_CLIENT = {
