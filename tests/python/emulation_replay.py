@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from allosaur.rpc import _framing
+from allosaur.rpc._rpc import decode, encode
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "emu" / "rpc"
 
@@ -46,9 +46,9 @@ class Replay:
 
     def request(self, payload: bytes, timeout_s: float) -> bytes:
         """Answer one message."""
-        body = _framing.decode(payload)
+        body = decode(payload)
         answers = [self._answer(one) for one in (body if isinstance(body, list) else [body])]
-        return _framing.encode(answers if isinstance(body, list) else answers[0])
+        return encode(answers if isinstance(body, list) else answers[0])
 
     def subscribe(self) -> Any:
         """Nothing is published by such a server."""

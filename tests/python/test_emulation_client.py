@@ -27,7 +27,7 @@ from allosaur import (
     STLProfileError,
     STLRpcError,
 )
-from allosaur.rpc import _framing
+from allosaur.rpc._rpc import decode, encode
 
 KEY = EMUNamespaceKey(vport=1, tci=7)
 PROFILE = """
@@ -74,12 +74,12 @@ class Server:
 
     def request(self, payload: bytes, timeout_s: float) -> bytes:
         """Answer one message."""
-        body = _framing.decode(payload)
+        body = decode(payload)
         message = body if isinstance(body, list) else [body]
         self.messages.append(message)
         first = len(self.requests) - len(message)
         answers = [self._answer(first + at, request) for at, request in enumerate(message)]
-        return _framing.encode(answers if isinstance(body, list) else answers[0])
+        return encode(answers if isinstance(body, list) else answers[0])
 
     def _answer(self, number: int, request: dict[str, Any]) -> dict[str, Any]:
         if number in self.refused:

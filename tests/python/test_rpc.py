@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 import zmq
 from allosaur import STLClient, STLConnectionError, STLRpcError, STLTimeoutError
-from allosaur.rpc import _framing
-from allosaur.rpc._rpc import BATCH_BYTES_MAX, ZIP_BYTES_MIN, Rpc
+from allosaur.rpc._rpc import BATCH_BYTES_MAX, ZIP_BYTES_MIN, Rpc, pack, unpack
 from allosaur.rpc._transport import Signal, ZmqTransport
 
 
@@ -28,7 +27,7 @@ class Script:
         self._answer = answer
 
     def request(self, payload: bytes, _timeout_s: float) -> bytes:
-        text = _framing.unpack(payload)
+        text = unpack(payload)
         assert (text != payload) == (len(text) >= ZIP_BYTES_MIN), "large requests are zipped"
         self.requests.append(json.loads(text))
         self.sizes.append(len(text))
@@ -54,26 +53,26 @@ def rpc(answer: Callable[[Any], Any], **settings: float) -> tuple[Rpc, Script]:
 
 def test_zipped_messages_come_back() -> None:
     text = b'{"a": 1}' * 100
-    frame = _framing.pack(text)
+    frame = pack(text)
     assert struct.unpack(">II", frame[:8]) == (0xABE85CEA, len(text))
     assert zlib.decompress(frame[8:]) == text
-    assert _framing.unpack(frame) == text
-    assert _framing.unpack(b"{}") == b"{}", "plain text passes"
-    assert _framing.unpack(text) == text
+    assert unpack(frame) == text
+    assert unpack(b"{}") == b"{}", "plain text passes"
+    assert unpack(text) == text
 
 
 @pytest.mark.parametrize(
     "frame",
     [
-        _framing.pack(b"hello")[:-3],
-        _framing.pack(b"hello")[:8] + b"garbage",
+        pack(b"hello")[:-3],
+        pack(b"hello")[:8] + b"garbage",
         struct.pack(">II", 0xABE85CEA, 4) + zlib.compress(b"hello"),
         struct.pack(">II", 0xABE85CEA, 0xFFFFFFFF) + zlib.compress(b"hello"),
     ],
 )
 def test_damaged_envelopes_are_refused(frame: bytes) -> None:
     with pytest.raises(ValueError, match="message"):
-        _framing.unpack(frame)
+        unpack(frame)
 
 
 def test_a_call_carries_the_api_handle() -> None:
@@ -246,7 +245,7 @@ def test_a_silent_publisher_is_reported(sockets: Any, monkeypatch: pytest.Monkey
     def serve() -> None:
         while not stop.is_set():
             if rep.poll(20):
-                request = json.loads(_framing.unpack(rep.recv()))
+                request = json.loads(unpack(rep.recv()))
                 rep.send_json({"jsonrpc": "2.0", "id": request["id"], "result": {"api_h": "x"}})
 
     server = threading.Thread(target=serve)

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from .._errors import STLArgumentError, STLConnectionError, STLError, STLRpcError
-from ..rpc import _framing
 from ..rpc._credentials import credentials_for
 from ..rpc._events import Event
-from ..rpc._rpc import Call
+from ..rpc._rpc import Call, decode
 from ..rpc._transport import Transport, ZmqTransport
 from ._places import ALL_PROFILES, PortProfileID, Ports, numbers, place, places
 from ._port import Port, PortProfile
@@ -114,7 +113,7 @@ class Connection:
             return
         title = "Sending Request To Server:" if kind == "request" else "Server Response:"
         try:
-            text = json.dumps(_framing.decode(frame), indent=4, separators=(",", ": "), sort_keys=True)
+            text = json.dumps(decode(frame), indent=4, separators=(",", ": "), sort_keys=True)
         except ValueError:  # the call itself will say what is wrong with it
             text = repr(frame)
         self.say(logging.DEBUG, f"\n\n[verbose] {title}\n\n{text}\n")

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from .._errors import STLArgumentError, STLConnectionError, STLError, STLRpcError
-from ..rpc import _framing
 from ..rpc._credentials import credentials_for
-from ..rpc._rpc import Rpc
+from ..rpc._rpc import Rpc, encode, unpack
 from ..rpc._transport import Transport, ZmqTransport
 from ._profile import EMUClientKey, EMUNamespaceKey
 
@@ -240,7 +239,7 @@ class Requests:
 
     def _trace(self, kind: str, frame: bytes) -> None:
         if _LEVELS[self.verbose_level] <= logging.DEBUG:
-            text = _framing.unpack(frame).decode("utf-8", "replace")
+            text = unpack(frame).decode("utf-8", "replace")
             self.say(logging.DEBUG, f"{kind}: {text}")
 
 
@@ -279,7 +278,7 @@ def _unwrapped(results: list[Any]) -> Any:
 def _with(members: dict[str, Any] | bytes, params: dict[str, Any]) -> dict[str, Any] | bytes:
     if isinstance(members, dict):
         return {**members, **params}
-    return members + b"," + _framing.encode(params)[1:-1]
+    return members + b"," + encode(params)[1:-1]
 
 
 def _placed(error: STLRpcError, begin: int, size: int, length: int) -> STLRpcError:

@@ -1,4 +1,7 @@
-"""JSON-RPC 2.0 over a transport: one call, or a batch in order.
+"""JSON-RPC 2.0 over a transport: one call, or a batch in order, and the bytes of a message.
+
+A message is JSON text, plain or in the zipped envelope: a magic number and the length of the text (4 bytes
+each, big endian), then a zlib stream.
 
 Two answers of a server mean "ask again", and are not shown to the caller. One lock lets the user's thread
 and the event thread share it.
@@ -7,14 +10,16 @@ and the event thread share it.
 from __future__ import annotations
 
 import itertools
+import json
+import struct
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .._errors import STLConnectionError, STLRpcError, STLTimeoutError
-from . import _framing
 from ._transport import Transport
 
 #: A batch is split so that no request is larger: the server refuses 999,999 bytes.
@@ -22,6 +27,12 @@ BATCH_BYTES_MAX = 500_000
 
 #: Smaller requests travel plain: zipping them (and so their answers) costs more time than it saves.
 ZIP_BYTES_MIN = 1_024
+
+_MAGIC = 0xABE85CEA
+_HEADER = struct.Struct(">II")
+
+#: The most bytes of text that one message may unpack to: a guard, not a limit of the protocol.
+MESSAGE_BYTES_MAX = 256 * 1024 * 1024
 
 _TRY_AGAIN = -32001
 _IN_PROGRESS = -32002
@@ -97,23 +108,23 @@ class Rpc:
     def _request(self, method: str, params: dict[str, Any] | bytes) -> _Request:
         number = f"a{next(self._ids)}"
         if isinstance(params, bytes):
-            head = _framing.encode({"jsonrpc": "2.0", "method": method, "id": number})
+            head = encode({"jsonrpc": "2.0", "method": method, "id": number})
             members = [params, self._own_member()] if params else [self._own_member()]
             text = head[:-1] + b',"params":{' + b",".join(member for member in members if member) + b"}}"
             return _Request(method, number, text)
         if self.api_handle is not None:
             params = {**params, "api_h": self.api_handle}
         body = {"jsonrpc": "2.0", "method": method, "id": number, "params": params}
-        return _Request(method, number, _framing.encode(body))
+        return _Request(method, number, encode(body))
 
     def _own_member(self) -> bytes:
-        return b"" if self.api_handle is None else b'"api_h":' + _framing.encode(self.api_handle)
+        return b"" if self.api_handle is None else b'"api_h":' + encode(self.api_handle)
 
     def _exchange(self, requests: Sequence[_Request]) -> list[Reply]:
         texts = [request.text for request in requests]
         frame = self._send(texts[0] if len(texts) == 1 else b"[" + b",".join(texts) + b"]")
         try:
-            answer = _framing.decode(frame)
+            answer = decode(frame)
         except ValueError as error:
             raise STLConnectionError(
                 f"what answers at {self._transport.address} does not speak JSON-RPC ({error}): "
@@ -127,7 +138,7 @@ class Rpc:
 
     def _send(self, text: bytes) -> bytes:
         is_zipped = self.zip_bytes_min is not None and len(text) >= self.zip_bytes_min
-        frame = _framing.pack(text) if is_zipped else text
+        frame = pack(text) if is_zipped else text
         with self._lock:
             self.trace("request", text)
             answer = self._transport.request(frame, self._timeout_s)
@@ -148,7 +159,7 @@ class Rpc:
         return reply
 
     def _ask_again(self, request: _Request) -> Reply:
-        answer = _framing.decode(self._send(request.text))
+        answer = decode(self._send(request.text))
         return self._reply(request, answer[0] if isinstance(answer, list) and answer else answer)
 
     def _reply(self, request: _Request, answer: Any) -> Reply:
@@ -188,3 +199,40 @@ def _split(requests: Iterable[_Request]) -> Iterable[list[_Request]]:
         chunk_bytes += request_bytes
     if chunk:
         yield chunk
+
+
+def pack(text: bytes) -> bytes:
+    """Put a text into the zipped envelope."""
+    return _HEADER.pack(_MAGIC, len(text)) + zlib.compress(text, 1)
+
+
+def unpack(frame: bytes) -> bytes:
+    """Take the text out of a frame, zipped or plain.
+
+    Raises ``ValueError`` when the envelope is damaged.
+    """
+    if len(frame) < _HEADER.size:
+        return frame
+    magic, text_bytes = _HEADER.unpack_from(frame)
+    if magic != _MAGIC:
+        return frame
+    if text_bytes > MESSAGE_BYTES_MAX:
+        raise ValueError(f"the message says that it unpacks to {text_bytes} bytes")
+    inflater = zlib.decompressobj()
+    try:
+        text = inflater.decompress(frame[_HEADER.size :], text_bytes + 1)
+    except zlib.error as error:
+        raise ValueError(f"the zipped message is damaged: {error}") from error
+    if len(text) != text_bytes or not inflater.eof:
+        raise ValueError(f"the zipped message is cut off, or is not of {text_bytes} bytes as its header says")
+    return text
+
+
+def encode(value: Any) -> bytes:
+    """JSON text of a value, without spaces."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def decode(frame: bytes) -> Any:
+    """The JSON value of a frame. Raises ``ValueError`` when it is damaged or not JSON."""
+    return json.loads(unpack(frame))

@@ -9,8 +9,8 @@ from typing import Any
 
 from .._errors import STLConnectionError, STLRpcError
 from ..client._places import ALL_PROFILES, DEFAULT_PROFILE
-from ..rpc import _framing
 from ..rpc._events import EventType
+from ..rpc._rpc import decode, encode, pack
 from ..rpc._transport import Signal, Subscription
 from ._packets import MockPackets
 
@@ -112,9 +112,9 @@ class MockTransport(MockPackets):
         """Answer one message (the client calls it)."""
         if self._silent:
             raise STLConnectionError(f"no answer from {self.address} within {timeout_s:g} s")
-        body = _framing.decode(payload)
+        body = decode(payload)
         answer = [self._one(item) for item in body] if isinstance(body, list) else self._one(body)
-        return _framing.pack(_framing.encode(answer))
+        return pack(encode(answer))
 
     def subscribe(self) -> Subscription:
         """Begin to publish (the client calls it)."""
