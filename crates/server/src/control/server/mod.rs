@@ -1,8 +1,7 @@
 //! Commands about the server itself, and about its asynchronous channel.
 
-pub(super) mod rates;
 pub(super) mod session;
-mod statistics;
+pub(super) mod statistics;
 pub(super) mod status;
 
 use std::collections::BTreeMap;

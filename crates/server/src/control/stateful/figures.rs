@@ -1,6 +1,6 @@
 //! Figures of flows that change with time: rates over the last second, and sums over runs.
 //!
-//! Readings are taken about every half second, as those of ports are (`control::server::rates`): a rate is
+//! Readings are taken about every half second, as those of ports are (`control::server::statistics`): a rate is
 //! the difference of the newest reading and the one two before it.
 
 use std::collections::VecDeque;
