@@ -4,9 +4,8 @@ use super::header::{
     ICMPV6_CHECKSUM_OFFSET, IPV4_CHECKSUM_OFFSET, IPV6_HEADER_BYTES, TCP_CHECKSUM_OFFSET,
     UDP_CHECKSUM_OFFSET, ipv4_header_bytes,
 };
-use super::instruction::Width;
 use super::low32;
-use super::program::{Action, Checksum, Ending, Part, Source, Varying, Write, fold};
+use super::program::{Action, Checksum, Ending, Part, Source, Varying, Width, Write, fold};
 use super::run::{Columns, Stage};
 
 /// Where the addresses are in an IPv4 header, and their bytes (RFC 791 §3.1).

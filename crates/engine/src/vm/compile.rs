@@ -8,11 +8,11 @@ use std::cmp::Reverse;
 use super::checksum::Field;
 use super::header::ipv4_header_bytes;
 use super::instruction::{
-    Checksums, Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width,
+    Checksums, Counter, Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width,
 };
 use super::program::{
-    self, Action, Counter, Cycle, Digit, Draw, FieldProgram, LINE_BYTES, Mapping, Source, Variable,
-    Walk, Write, draws_of,
+    self, Action, Cycle, Digit, Draw, FieldProgram, LINE_BYTES, Mapping, Source, Variable, Walk,
+    Write, draws_of,
 };
 use super::verify::{self, InstructionError};
 

@@ -2,7 +2,7 @@
 //!
 //! Five parts: the instruction set ([`instruction`]), the compiler (`compile`), the verifier
 //! (`verify`), the runner (`run`) and the disassembler (`disassemble`). Between them stand the
-//! compiled `program` and the `state` of a stream on a core, with the arithmetic of counters. What single
+//! compiled `program`, which is all that the runner reads, and the `state` of a stream on a core, with the arithmetic of counters. What single
 //! instructions need stands beside them, the compiler's part and the runner's: `checksum`, and `masked`
 //! for writes of some bits; `sequence` reads random values that repeat.
 //!

@@ -6,7 +6,7 @@
 //! it put in is a part of the sum that is made from their columns (RFC 1624 §3, with the sum of
 //! the constant words in the place of the old checksum).
 
-use super::instruction::{Operation, Range, Width};
+use std::fmt;
 
 /// Bytes of a cache line: staged packet headers are a multiple of this long.
 pub(super) const LINE_BYTES: usize = 64;
@@ -53,6 +53,53 @@ pub(super) struct Variable {
     pub(super) each_core: bool,
     /// The value at a position.
     pub(super) values: Mapping,
+}
+
+/// The size of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// 1 byte.
+    One,
+    /// 2 bytes.
+    Two,
+    /// 4 bytes.
+    Four,
+    /// 8 bytes.
+    Eight,
+}
+
+impl Width {
+    /// The width of so many bytes; `None` unless it is 1, 2, 4 or 8.
+    pub fn from_bytes(bytes: u64) -> Option<Width> {
+        match bytes {
+            1 => Some(Width::One),
+            2 => Some(Width::Two),
+            4 => Some(Width::Four),
+            8 => Some(Width::Eight),
+            _ => None,
+        }
+    }
+
+    /// In bytes.
+    pub fn bytes(self) -> usize {
+        match self {
+            Width::One => 1,
+            Width::Two => 2,
+            Width::Four => 4,
+            Width::Eight => 8,
+        }
+    }
+
+    /// The largest value that fits.
+    pub fn max_value(self) -> u64 {
+        u64::MAX >> (64 - 8 * self.bytes())
+    }
+}
+
+impl fmt::Display for Width {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "u{}", 8 * self.bytes())
+    }
 }
 
 /// How a variable's position moves.
@@ -283,58 +330,6 @@ impl Action {
     }
 }
 
-/// What a counter over a range walks: a cycle and the value at its position 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Counter {
-    /// The positions.
-    pub(super) cycle: Cycle,
-    /// The value at position 0.
-    pub(super) base: u64,
-    /// Values fall as positions rise.
-    pub(super) downwards: bool,
-}
-
-impl Counter {
-    /// The counter of a range that was checked, padded so that its length is a multiple of the
-    /// step: upwards the maximum is raised, downwards the minimum is lowered. `None` when that
-    /// leaves the width. Random ranges are not for counters.
-    pub(super) fn of_range(range: &Range, width: Width) -> Option<Counter> {
-        let downwards = range.operation == Operation::Decrement;
-        let length = u128::from(range.max - range.min) + 1;
-        let last = length.next_multiple_of(u128::from(range.step)) - 1;
-        let last = u64::try_from(last).ok()?;
-        let (base, start) = if downwards {
-            range.max.checked_sub(last)?;
-            (range.max, range.max - range.init)
-        } else {
-            range
-                .min
-                .checked_add(last)
-                .filter(|&max| max <= width.max_value())?;
-            (range.min, range.init - range.min)
-        };
-        let step = range.step;
-        let cycle = Cycle { last, start, step };
-        Some(Counter {
-            cycle,
-            base,
-            downwards,
-        })
-    }
-
-    /// The smallest and the largest value that any packet has.
-    pub(super) fn bounds(&self) -> (u64, u64) {
-        let Cycle { last, start, step } = self.cycle;
-        let first = start % step;
-        let distance = first + (last - (step - 1));
-        if self.downwards {
-            (self.base - distance, self.base - first)
-        } else {
-            (self.base + first, self.base + distance)
-        }
-    }
-}
-
 impl Draw {
     /// One of `positions` (0 stands for 2⁶⁴) at random, from a number of 15 or of 31 bits.
     pub(super) fn new(draws: u8, positions: u64) -> Draw {
@@ -363,42 +358,4 @@ pub(super) fn draws_of(width: Width) -> u8 {
 pub(super) fn fold(sum: u32) -> u32 {
     let sum = (sum & 0xffff) + (sum >> 16);
     (sum & 0xffff) + (sum >> 16)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn range(operation: Operation, init: u64, min: u64, max: u64, step: u64) -> Range {
-        Range {
-            operation,
-            init,
-            min,
-            max,
-            step,
-        }
-    }
-
-    #[test]
-    fn a_range_is_padded_in_the_direction_of_travel() {
-        let up = range(Operation::Increment, 5, 5, 11, 3);
-        let up = Counter::of_range(&up, Width::One).unwrap();
-        assert_eq!((up.base, up.cycle.last), (5, 8));
-        assert_eq!(up.bounds(), (5, 11));
-        let down = range(Operation::Decrement, 11, 5, 11, 3);
-        let down = Counter::of_range(&down, Width::One).unwrap();
-        assert_eq!((down.base, down.cycle.last), (11, 8));
-        assert_eq!(down.bounds(), (5, 11));
-    }
-
-    #[test]
-    fn padding_must_stay_within_the_width() {
-        let up = range(Operation::Increment, 250, 250, 255, 4);
-        assert_eq!(Counter::of_range(&up, Width::One), None);
-        assert!(Counter::of_range(&up, Width::Two).is_some());
-        let down = range(Operation::Decrement, 5, 0, 5, 4);
-        assert_eq!(Counter::of_range(&down, Width::One), None);
-        let full = range(Operation::Increment, 0, 0, u64::MAX, 3);
-        assert_eq!(Counter::of_range(&full, Width::Eight), None);
-    }
 }

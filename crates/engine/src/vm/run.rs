@@ -8,9 +8,8 @@
 //! over them have no branch and no division inside, so that they compile to vector instructions.
 //! Those of checksums are in `checksum`, those of single bits in `masked`.
 
-use super::instruction::Width;
 use super::program::{
-    Action, Draw, FieldProgram, LINE_BYTES, Mapping, Sequence, Source, Variable, Walk,
+    Action, Draw, FieldProgram, LINE_BYTES, Mapping, Sequence, Source, Variable, Walk, Width,
 };
 use super::sequence::Reader;
 use super::state::{

@@ -288,18 +288,8 @@ fn split(position: u64, digit: Digit) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vm::instruction::{Operation, Range, Width};
-    use crate::vm::program::Counter;
-
-    fn range(operation: Operation, init: u64, min: u64, max: u64, step: u64) -> Range {
-        Range {
-            operation,
-            init,
-            min,
-            max,
-            step,
-        }
-    }
+    use crate::vm::instruction::tests::range;
+    use crate::vm::instruction::{Counter, Operation, Width};
 
     #[test]
     fn the_widest_cycle_has_no_overflow() {

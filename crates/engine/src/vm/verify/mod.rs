@@ -10,9 +10,8 @@ use thiserror::Error;
 
 use super::header::{IPV4_CHECKSUM_OFFSET, ipv4_header_bytes};
 use super::instruction::{
-    Instruction, Operation, Range, VARIABLE_BYTES_MAX, Values, WRITE_OFFSET_MAX, Width,
+    Counter, Instruction, Operation, Range, VARIABLE_BYTES_MAX, Values, WRITE_OFFSET_MAX, Width,
 };
-use super::program::Counter;
 
 /// A program that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -2,11 +2,10 @@
 //! single bits, and for lengths of packets.
 
 use super::{InstructionError, Verifier};
-use crate::vm::instruction::Instruction;
 use crate::vm::instruction::{
-    Flows, LENGTH_MIN, Operation, Range, SHIFT_MAX, Sequence, VALUE_LIST_MAX, Values, Width,
+    Counter, Flows, Instruction, LENGTH_MIN, Operation, Range, SHIFT_MAX, Sequence, VALUE_LIST_MAX,
+    Values, Width,
 };
-use crate::vm::program::Counter;
 
 impl Verifier<'_> {
     pub(super) fn check_sequence(
