@@ -155,12 +155,14 @@ impl ProgramRun {
     }
 
     /// The connection is there.
+    #[inline]
     pub fn handle_connected(&mut self) {
         self.is_connected = true;
         self.go_on_from(Wait::Connected);
     }
 
     /// TCP: bytes arrived in order.
+    #[inline]
     pub fn handle_delivered(&mut self, bytes: u32) {
         self.received = Tight::new(self.received.get() + u64::from(bytes));
         self.go_on_from(Wait::Received);
@@ -190,6 +192,7 @@ impl ProgramRun {
     }
 
     /// TCP: all that was sent is acknowledged.
+    #[inline]
     pub fn handle_acknowledged(&mut self) {
         self.go_on_from(Wait::Acknowledged);
         self.go_on_from(Wait::Room);
@@ -202,6 +205,7 @@ impl ProgramRun {
     }
 
     /// The other side will send no more. What arrived before must have been said before.
+    #[inline]
     pub fn handle_peer_closed(&mut self) {
         self.is_peer_closed = true;
         self.go_on_from(Wait::PeerClosed);
@@ -246,6 +250,7 @@ impl ProgramRun {
     }
 
     /// Whether it has said its last: no event brings another action.
+    #[inline]
     pub fn is_over(&self) -> bool {
         self.wait == Wait::Over
     }
@@ -256,6 +261,7 @@ impl ProgramRun {
     }
 
     /// What the flow shall do next; `None` when the program waits or is over.
+    #[inline]
     pub fn poll_action(&mut self, cx: &mut ProgramContext<'_>) -> Option<Action> {
         while self.wait == Wait::No {
             if self.taken == TURN_COMMANDS_MAX {
@@ -289,6 +295,7 @@ impl ProgramRun {
     }
 
     /// Takes a step. A step that is not finished leaves `step` where it is.
+    #[inline]
     fn take(&mut self, step: ProgramCommand, cx: &mut ProgramContext<'_>) -> Option<Action> {
         match step {
             ProgramCommand::Receive { bytes, clear } => return self.receive(bytes, clear, cx),
@@ -357,6 +364,7 @@ impl ProgramRun {
         }
     }
 
+    #[inline]
     fn send(&mut self, buffer: BufferIndex) -> Action {
         self.wait = if self.is_blocking {
             Wait::Acknowledged

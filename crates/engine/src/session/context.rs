@@ -55,12 +55,53 @@ pub struct Pools {
     pub connections: Connections,
     /// What TCP's clock said at the engine's time 0, in milliseconds.
     pub tcp_began_ms: u32,
+    /// The time that was asked for last.
+    pub clock: Clock,
 }
 
 impl Pools {
     /// TCP's clock: milliseconds that go round.
     pub fn tcp_ms(&self, now: Nanos) -> u32 {
         ((now / MILLISECOND) as u32).wrapping_add(self.tcp_began_ms)
+    }
+
+    /// The time in other units. It is the same for all that happens in a turn, so that it is mostly
+    /// known.
+    #[inline]
+    pub fn clock(&mut self, now: Nanos) -> Clock {
+        if self.clock.at != now {
+            self.clock = Clock {
+                at: now,
+                ms: now / MILLISECOND,
+                us: (now / MICROSECOND) as u32,
+                tcp_ms: self.tcp_ms(now),
+            };
+        }
+        self.clock
+    }
+}
+
+/// A time in other units than nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    at: Nanos,
+    /// Whole milliseconds.
+    pub ms: u64,
+    /// Whole microseconds; they go round.
+    pub us: u32,
+    /// TCP's clock: milliseconds that go round.
+    pub tcp_ms: u32,
+}
+
+impl Default for Clock {
+    /// Of no time that is ever asked for.
+    fn default() -> Clock {
+        Clock {
+            at: Nanos::MAX,
+            ms: 0,
+            us: 0,
+            tcp_ms: 0,
+        }
     }
 }
 
@@ -69,6 +110,8 @@ impl Pools {
 pub struct FlowContext<'a> {
     /// The time.
     pub now: Nanos,
+    /// The same in other units.
+    pub clock: Clock,
     /// What it runs.
     pub program: &'a Program,
     /// What it sends.
@@ -89,8 +132,8 @@ impl FlowContext<'_> {
     /// What its TCP connection works with.
     pub(super) fn tcp(&mut self) -> tcp::TcpContext<'_> {
         tcp::TcpContext {
-            now_ms: self.pools.tcp_ms(self.now),
-            now_us: (self.now / MICROSECOND) as u32,
+            now_ms: self.clock.tcp_ms,
+            now_us: self.clock.us,
             tunables: self.tunables,
             unread_bytes: 0,
             counters: &mut self.counters.tcp,

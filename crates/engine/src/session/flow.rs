@@ -13,7 +13,7 @@ use super::context::{FlowContext, FlowStatus, FrameTx, HeaderDefaults};
 use super::links::{LinkAddresses, LinkIndex, segment_bytes_max};
 use super::outbox::Outbox;
 use super::udp::Udp;
-use super::wire::{Addresses, Content, Envelope};
+use super::wire::{Addresses, Content, Encapsulation, Envelope};
 use crate::app::Action;
 use crate::flow::{FlowKey, Prefixes};
 use crate::tcp::{self, Connection, Outcome, Progress, Segment, TcpState};
@@ -185,6 +185,7 @@ impl Session {
     }
 
     /// What happened to the connection, told to the program.
+    #[inline(always)]
     pub(super) fn note_outcome(&mut self, cx: &mut FlowContext<'_>, outcome: Outcome) {
         let program = match &mut self.application {
             FlowApplication::Program(program) => program,
@@ -301,14 +302,25 @@ impl Session {
             if progress == Progress::Blocked {
                 return FlowStatus::Blocked(self.due(cx));
             }
-            if !acted {
+            if !acted || self.rests() {
                 return FlowStatus::Open(self.due(cx));
             }
         }
         FlowStatus::Open(Some(cx.now + LATER))
     }
 
+    /// Whether its program waits for something that only comes from outside. It was sent what could
+    /// be sent, so another round would do nothing.
+    #[inline]
+    fn rests(&self) -> bool {
+        match &self.application {
+            FlowApplication::Program(program) => program.is_waiting(),
+            FlowApplication::Bytes(_) => false,
+        }
+    }
+
     /// Runs the program until it waits. Returns whether it did anything.
+    #[inline]
     fn run_application(&mut self, cx: &mut FlowContext<'_>) -> bool {
         let mut acted = false;
         let program = match &mut self.application {
@@ -350,6 +362,7 @@ impl Session {
     }
 
     /// Does what its program or application asks for.
+    #[inline]
     pub(super) fn act(&mut self, cx: &mut FlowContext<'_>, action: Action) {
         match (action, &mut self.transport) {
             (Action::Send { buffer }, FlowTransport::Tcp(_)) => {
@@ -391,6 +404,7 @@ impl Session {
     }
 
     /// Sends what TCP may send.
+    #[inline]
     fn transmit_segments(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> Progress {
         let FlowTransport::Tcp(connection) = &mut self.transport else {
             return Progress::Done;
@@ -412,12 +426,14 @@ impl Session {
         }
         let (links, prefixes) = (&cx.pools.links, &cx.pools.prefixes);
         let (link, headers) = (links.at(self.link), cx.headers);
-        let mut envelope = envelope(&self.key, link, prefixes, headers, self.identification);
+        let mut identification = self.identification;
+        let is_plain =
+            self.key.prefixes.is_none() && matches!(link.encapsulation, Encapsulation::Ethernet);
         let (key, outbox, buffers) = (&self.key, &self.outbox, cx.buffers);
         let outboxes = &cx.pools.outboxes;
         let mut inner = tcp::TcpContext {
-            now_ms: cx.pools.tcp_ms(cx.now),
-            now_us: (cx.now / MICROSECOND) as u32,
+            now_ms: cx.clock.tcp_ms,
+            now_us: cx.clock.us,
             tunables: cx.tunables,
             unread_bytes: match self.application {
                 FlowApplication::Program(_) => 0,
@@ -428,24 +444,25 @@ impl Session {
         };
         let mut outcome = Outcome::default();
         let progress = connection.poll_transmit(&mut inner, &mut outcome, |segment| {
-            envelope.identification = envelope.identification.wrapping_add(1);
-            let asking;
-            let segment = if segment.mss.is_some() {
-                let most = segment_bytes_max(key, link, headers.frame_bytes_max);
-                asking = segment.clamped(most);
-                &asking
-            } else {
-                segment
+            identification = identification.wrapping_add(1);
+            let Some(places) = Envelope::usual_places(is_plain, segment) else {
+                let envelope = envelope(key, link, prefixes, headers, identification);
+                let most = || segment_bytes_max(key, link, headers.frame_bytes_max);
+                return send_unusual(&envelope, most, segment, tx, |segment, data| {
+                    outbox.copy_to(segment.offset, data, buffers, outboxes)
+                });
             };
-            let content = Content::Tcp(segment);
-            let places = envelope.places(&content);
+            let envelope = Envelope {
+                encapsulation: &ETHERNET,
+                ..envelope_of(key, link, headers, identification)
+            };
             tx.send(places.frame_bytes(), |frame| {
-                envelope.write_at(places, &content, frame, |data| {
+                envelope.write_at(places, &Content::Tcp(segment), frame, |data| {
                     outbox.copy_to(segment.offset, data, buffers, outboxes)
                 });
             })
         });
-        self.identification = envelope.identification;
+        self.identification = identification;
         if outcome.ended.is_some() {
             self.note_outcome(cx, outcome);
         }
@@ -460,12 +477,12 @@ impl Session {
     }
 
     /// When it wants to be called again.
+    #[inline]
     fn due(&self, cx: &FlowContext<'_>) -> Option<Nanos> {
         let transport = match &self.transport {
             FlowTransport::Tcp(connection) => {
-                let left_ms = connection.poll_timeout(cx.pools.tcp_ms(cx.now));
-                let now_ms = cx.now / MILLISECOND;
-                left_ms.map(|left_ms| (now_ms + u64::from(left_ms)) * MILLISECOND)
+                let left_ms = connection.poll_timeout(cx.clock.tcp_ms);
+                left_ms.map(|left_ms| (cx.clock.ms + u64::from(left_ms)) * MILLISECOND)
             }
             FlowTransport::Udp(udp) => udp.due(),
         };
@@ -474,7 +491,34 @@ impl Session {
     }
 }
 
+/// In most frames.
+static ETHERNET: Encapsulation = Encapsulation::Ethernet;
+
+/// Sends a segment in any frame. A SYN tells how much the port takes.
+#[inline(never)]
+fn send_unusual(
+    envelope: &Envelope<'_>,
+    segment_bytes_max: impl FnOnce() -> u16,
+    segment: &Segment,
+    tx: &mut impl FrameTx,
+    data: impl FnOnce(&Segment, &mut [u8]) -> Sum,
+) -> bool {
+    let asking;
+    let segment = if segment.mss.is_some() {
+        asking = segment.clamped(segment_bytes_max());
+        &asking
+    } else {
+        segment
+    };
+    let content = Content::Tcp(segment);
+    let places = envelope.places(&content);
+    tx.send(places.frame_bytes(), |frame| {
+        envelope.write_at(places, &content, frame, |bytes| data(segment, bytes));
+    })
+}
+
 /// What surrounds the segments and messages of a flow.
+#[inline]
 pub(super) fn envelope<'a>(
     key: &FlowKey,
     link: &'a LinkAddresses,
@@ -489,9 +533,23 @@ pub(super) fn envelope<'a>(
         None => Addresses::V4(Ipv4Addr::from(key.local), Ipv4Addr::from(key.remote)),
     };
     Envelope {
+        addresses,
+        ..envelope_of(key, link, headers, identification)
+    }
+}
+
+/// The same between addresses of IPv4.
+#[inline(always)]
+fn envelope_of<'a>(
+    key: &FlowKey,
+    link: &'a LinkAddresses,
+    headers: HeaderDefaults,
+    identification: u16,
+) -> Envelope<'a> {
+    Envelope {
         macs: (link.peer, link.own),
         encapsulation: &link.encapsulation,
-        addresses,
+        addresses: Addresses::V4(Ipv4Addr::from(key.local), Ipv4Addr::from(key.remote)),
         ports: (key.local_port, key.remote_port),
         type_of_service: headers.type_of_service,
         time_to_live: headers.time_to_live,

@@ -30,7 +30,7 @@ pub mod wire;
 
 pub use app_latency::LatencyCounters;
 pub use application::ApplicationPool;
-pub use context::{FlowContext, FlowStatus, FrameTx, HeaderDefaults, Pools, SideCounters};
+pub use context::{Clock, FlowContext, FlowStatus, FrameTx, HeaderDefaults, Pools, SideCounters};
 pub use flow::Session;
 pub use links::{LinkAddresses, Links};
 pub use outbox::{Outbox, OutboxPool};

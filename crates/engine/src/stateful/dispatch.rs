@@ -213,6 +213,7 @@ fn header_defaults(tunables: &SideTunables, info: &FlowPortInfo) -> HeaderDefaul
 }
 
 /// What a flow is called with.
+#[inline(always)]
 pub(super) fn context<'a>(
     now: Nanos,
     run: &'a mut Run,
@@ -231,6 +232,7 @@ pub(super) fn context<'a>(
     let counters: &mut SideCounters = &mut group.flows;
     FlowContext {
         now,
+        clock: pools.clock(now),
         program: profile.program(program),
         buffers: profile.buffers(),
         tunables: &tunables.tcp,
@@ -297,6 +299,7 @@ impl StatefulEngine {
         self.settle(now, index, status);
     }
 
+    #[inline]
     fn settle(&mut self, now: Nanos, index: FlowIndex, status: FlowStatus) {
         let due = match status {
             FlowStatus::Open(due) => due,

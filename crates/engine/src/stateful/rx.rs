@@ -12,6 +12,7 @@ use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, PrefixIndex, Prot
 use crate::session::Encapsulation;
 use crate::session::app_latency::Header;
 use crate::session::wire::{self, Addresses, Arrival, Received};
+use crate::tcp::Connection;
 use crate::template::Side;
 use crate::time::Nanos;
 use crate::transmit::{PortIndex, TxQueues};
@@ -22,6 +23,37 @@ pub(super) type Arrived = (PortIndex, AddressSpace);
 impl StatefulEngine {
     /// A frame arrived at a port. Returns whose it was.
     pub fn handle_frame(
+        &mut self,
+        now: Nanos,
+        port: PortIndex,
+        bytes: &[u8],
+        tx_queues: &mut impl TxQueues,
+    ) -> Disposition {
+        let Some(Some(info)) = self.ports.get(usize::from(port)) else {
+            return Disposition::Other;
+        };
+        let side = info.side;
+        let is_tunnel = matches!(info.encapsulation, Encapsulation::Tunnel(_));
+        let usual = if is_tunnel {
+            None
+        } else {
+            wire::read_usual(bytes)
+        };
+        let Some((layout, received)) = usual else {
+            return self.handle_unusual(now, port, bytes, tx_queues);
+        };
+        let frame = Frame {
+            bytes,
+            layout: &layout,
+            received: &received,
+            tunnel: None,
+        };
+        self.handle_read(now, (port, AddressSpace::default()), side, frame, tx_queues)
+    }
+
+    /// A frame that is read step by step: in a tunnel or tags, with options, or damaged.
+    #[inline(never)]
+    fn handle_unusual(
         &mut self,
         now: Nanos,
         port: PortIndex,
@@ -48,7 +80,20 @@ impl StatefulEngine {
             received: &received,
             tunnel: tunnel.as_ref(),
         };
-        let key = self.key_of((port, space), &received);
+        self.handle_read(now, (port, space), side, frame, tx_queues)
+    }
+
+    /// A frame of TCP or UDP that is whole.
+    #[inline]
+    fn handle_read(
+        &mut self,
+        now: Nanos,
+        arrived: Arrived,
+        side: Side,
+        frame: Frame<'_>,
+        tx_queues: &mut impl TxQueues,
+    ) -> Disposition {
+        let key = self.key_of(arrived, frame.received);
         let found = self.find(&key);
         match found.or_else(|| self.find_by_connection(side, &frame)) {
             Some(index) if index.is_in_fifo() => {
@@ -64,6 +109,7 @@ impl StatefulEngine {
     }
 
     /// The key of a frame's flow.
+    #[inline]
     fn key_of(&self, arrived: Arrived, received: &Received) -> FlowKey {
         let protocol = match received.arrival {
             Arrival::Tcp(_) => Protocol::Tcp,
@@ -73,6 +119,7 @@ impl StatefulEngine {
     }
 
     /// The same from its ends: source, destination.
+    #[inline]
     pub(super) fn key_between(
         &self,
         (port, space): Arrived,
@@ -103,6 +150,7 @@ impl StatefulEngine {
     }
 
     /// The flow with this key.
+    #[inline]
     pub(super) fn find(&self, key: &FlowKey) -> Option<FlowIndex> {
         let is_it = |index: FlowIndex| {
             if index.is_in_fifo() {
@@ -150,6 +198,7 @@ impl StatefulEngine {
         }
     }
 
+    #[inline]
     fn handle_known(
         &mut self,
         now: Nanos,
@@ -160,27 +209,13 @@ impl StatefulEngine {
         tx_queues: &mut impl TxQueues,
     ) {
         let entry = self.flows.at(index).expect("what the table has is held");
-        if let Arrival::Tcp(segment) = &frame.received.arrival {
-            let gives_way = entry.is(FlowFlags::Lingering) && frame.is_new_connection()
-                || entry
-                    .session
-                    .connection()
-                    .is_some_and(|c| c.gives_way_to(segment));
-            if gives_way && side == Side::Server {
-                self.give_way(now, index, tx_queues);
-                self.handle_unknown(now, key, side, frame, tx_queues);
-                return;
-            }
-        }
-        if entry.is(FlowFlags::Lingering) {
+        let connection = entry.session.connection();
+        let asks = entry.is(FlowFlags::Lingering)
+            || entry.is(FlowFlags::Deferred)
+            || frame.is_new_connection()
+            || connection.is_some_and(Connection::is_closed);
+        if asks && !self.admit(now, index, key, side, frame, tx_queues) {
             return;
-        }
-        let decides =
-            entry.is(FlowFlags::Deferred) && !frame.data().is_empty() && begins(entry, &frame);
-        if decides && !self.decide(now, index, key, frame.data()) {
-            return self.with_flow(now, index, tx_queues, |session, cx, tx| {
-                session.abort(cx, tx)
-            });
         }
         match &frame.received.arrival {
             Arrival::Tcp(segment) => self.with_flow(now, index, tx_queues, |session, cx, tx| {
@@ -190,6 +225,45 @@ impl StatefulEngine {
                 session.handle_datagram(cx, tx, frame.message(*bytes))
             }),
         }
+    }
+
+    /// Whether a frame is for the flow that was found, and not for one that takes its place, nor for
+    /// nobody; else what there was to do for it has been done.
+    #[cold]
+    fn admit(
+        &mut self,
+        now: Nanos,
+        index: FlowIndex,
+        key: &FlowKey,
+        side: Side,
+        frame: Frame<'_>,
+        tx_queues: &mut impl TxQueues,
+    ) -> bool {
+        let entry = self.flows.at(index).expect("the caller has it");
+        if let Arrival::Tcp(segment) = &frame.received.arrival {
+            let gives_way = entry.is(FlowFlags::Lingering) && frame.is_new_connection()
+                || entry
+                    .session
+                    .connection()
+                    .is_some_and(|c| c.gives_way_to(segment));
+            if gives_way && side == Side::Server {
+                self.give_way(now, index, tx_queues);
+                self.handle_unknown(now, key, side, frame, tx_queues);
+                return false;
+            }
+        }
+        if entry.is(FlowFlags::Lingering) {
+            return false;
+        }
+        let decides =
+            entry.is(FlowFlags::Deferred) && !frame.data().is_empty() && begins(entry, &frame);
+        if decides && !self.decide(now, index, key, frame.data()) {
+            self.with_flow(now, index, tx_queues, |session, cx, tx| {
+                session.abort(cx, tx)
+            });
+            return false;
+        }
+        true
     }
 
     /// A flow in TIME-WAIT, or less, makes room for a new one with the same ends.

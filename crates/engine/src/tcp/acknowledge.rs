@@ -18,6 +18,7 @@ const BACKOFF_UNMEASURED_MAX: u8 = 2;
 
 impl Connection {
     /// Returns whether the rest of the segment is looked at.
+    #[inline(always)]
     pub(super) fn acknowledge(
         &mut self,
         cx: &mut TcpContext<'_>,
@@ -51,6 +52,7 @@ impl Connection {
     }
 
     /// Something new was acknowledged.
+    #[inline]
     fn advance(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, outcome: &mut Outcome) {
         let after_timeout = self.has(Flag::HELD) && self.una.is_before(self.recover(cx));
         let (flight, bytes) = (self.una.until(self.high), self.una.until(segment.ack));
@@ -104,6 +106,7 @@ impl Connection {
     }
 
     /// Moves on to `ack`.
+    #[inline]
     fn move_on(&mut self, cx: &mut TcpContext<'_>, ack: Seq, outcome: &mut Outcome) {
         let bytes = self.oldest_byte().until(ack.min(self.end));
         cx.counters.rcvackpack += 1;
@@ -120,6 +123,7 @@ impl Connection {
 
     /// Measures the round trip: of the one segment that is timed, or by timestamps (RFC 7323,
     /// section 4). Karn: not of what was sent again. Returns whether it did.
+    #[inline]
     fn measure(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> bool {
         if self.has(Flag::TIMING) {
             if segment.ack.is_before(self.timed) {
@@ -151,6 +155,7 @@ impl Connection {
     }
 
     /// What was lost below `recover` is over.
+    #[cold]
     fn pass_recover(&mut self, cx: &TcpContext<'_>) {
         let recover = self.recover(cx);
         if self.una.is_before(recover) {
@@ -183,6 +188,7 @@ impl Connection {
 
     /// An acknowledgment of nothing new: a duplicate when it says nothing else either (RFC 5681,
     /// section 2), or when it says what arrived (RFC 6675, section 2).
+    #[cold]
     fn note_duplicate(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, sacked_more: bool) {
         let says_nothing = segment.len == 0
             && !segment.has(TcpFlags::FIN)
@@ -216,6 +222,7 @@ impl Connection {
     }
 
     /// Fast retransmit: what is oldest is lost.
+    #[cold]
     fn repair(&mut self, cx: &mut TcpContext<'_>) {
         // What limited transmit sent does not count (RFC 5681, section 3.2, step 2).
         let flight = self.una.until(self.high).min(self.congestion.window_bytes);
@@ -241,6 +248,7 @@ impl Connection {
     }
 
     /// Something new was acknowledged during a repair.
+    #[cold]
     fn repair_further(&mut self, cx: &mut TcpContext<'_>, bytes: u32) {
         let mss = u32::from(self.mss);
         if !self.una.is_before(self.recover(cx)) {
@@ -273,6 +281,7 @@ impl Connection {
 
     /// The other side saw congestion: as slow as after a loss, once a round trip (RFC 3168,
     /// section 6.1.2).
+    #[cold]
     pub(super) fn slow_down(&mut self, cx: &mut TcpContext<'_>) {
         if self.has(Flag::RECOVERY.or(Flag::HELD).or(Flag::SLOWED)) {
             return;
@@ -288,6 +297,7 @@ impl Connection {
     }
 
     /// Whether the other side now has our FIN. Returns whether the connection goes on.
+    #[inline]
     fn note_own_fin(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) -> bool {
         if !self.has(Flag::FIN_SENT) || !self.una.is_after(self.end) {
             return true;

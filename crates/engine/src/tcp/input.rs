@@ -135,6 +135,7 @@ impl Connection {
     }
 
     /// PAWS (RFC 7323, section 5): what has an old timestamp is an old segment.
+    #[inline]
     fn check_timestamp(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> bool {
         if !self.has(Flag::TIMESTAMPS) || segment.has(TcpFlags::RST) {
             return true;
@@ -159,6 +160,7 @@ impl Connection {
 
     /// A reset counts when it has exactly the number that is expected; near it, the other side
     /// is asked again (RFC 5961, section 3.2).
+    #[inline]
     fn check_reset(
         &mut self,
         cx: &mut TcpContext<'_>,
@@ -183,6 +185,7 @@ impl Connection {
     }
 
     /// Cuts what lies outside of the window (RFC 9293, section 3.10.7.4, first).
+    #[inline]
     fn check_sequence(
         &mut self,
         cx: &mut TcpContext<'_>,
@@ -247,6 +250,7 @@ impl Connection {
 
     /// All but the first segment acknowledge (fifth step); in SYN-RECEIVED that makes the
     /// connection.
+    #[inline]
     fn check_acknowledgment(
         &mut self,
         cx: &mut TcpContext<'_>,
@@ -280,6 +284,7 @@ impl Connection {
     }
 
     /// Data and the end of data: the seventh and the eighth step.
+    #[inline(always)]
     pub(super) fn take_text(&mut self, cx: &mut TcpContext<'_>, part: Part, outcome: &mut Outcome) {
         if part.len > 0 {
             self.take_data(cx, part, outcome);
@@ -384,6 +389,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn take_fin(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
         self.clear(Flag::EARLY_FIN);
         self.set(Flag::PEER_CLOSED.or(Flag::ACK_NOW));

@@ -165,6 +165,7 @@ impl Connection {
 
     /// RFC 9293, section 3.10.5: before the other side answered, and after it said that it is
     /// done and so did we, nobody waits for a reset.
+    #[inline(always)]
     fn is_reset_of_use(&self) -> bool {
         !matches!(
             self.state,
@@ -187,6 +188,7 @@ impl Connection {
 
     /// After a rest longer than a timeout, the window begins anew: "if the TCP has not sent data
     /// in an interval exceeding the retransmission timeout" (RFC 5681, section 4.1).
+    #[inline(always)]
     fn rest(&mut self, cx: &mut TcpContext<'_>) {
         let has_new = self.una == self.high && self.next.is_before(self.end);
         if !has_new || !self.is_synchronized() {
@@ -202,7 +204,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_piece(&self, cx: &TcpContext<'_>) -> Option<Piece> {
         if self.is_closed() {
             return None;
@@ -231,6 +233,7 @@ impl Connection {
         self.has(Flag::KEEP_PROBE).then_some(Piece::KeepProbe)
     }
 
+    #[cold]
     fn next_in_recovery(&self, cx: &TcpContext<'_>) -> Option<Piece> {
         let span_max = self.segment_bytes(cx);
         let must = self.has(Flag::RESEND);
@@ -288,6 +291,7 @@ impl Connection {
     }
 
     /// What follows `next`: new data, or old data again after a timeout.
+    #[inline(always)]
     fn next_in_order(&self, cx: &TcpContext<'_>) -> Option<Piece> {
         let (seq, gap) = if self.side.is_some() && self.next.is_before(self.high) {
             self.skip_sacked(cx)
@@ -316,7 +320,7 @@ impl Connection {
     }
 
     /// How much more both windows allow from `seq` on.
-    #[inline]
+    #[inline(always)]
     fn usable_window(&self, cx: &TcpContext<'_>, seq: Seq) -> u32 {
         let under_way = self.una.until(seq);
         if self.has(Flag::RECOVERY) && self.has(Flag::SACK) {
@@ -337,6 +341,7 @@ impl Connection {
     }
 
     /// Nagle, and no silly windows (RFC 9293, sections 3.7.4 and 3.8.6.2.1).
+    #[inline(always)]
     fn may_send_short(&self, cx: &TcpContext<'_>, len: u32, waiting: u32) -> bool {
         if self.next.is_before(self.high) {
             return true;
@@ -365,6 +370,7 @@ impl Connection {
         }
     }
 
+    #[inline(always)]
     fn segment_of(&self, cx: &TcpContext<'_>, piece: Piece) -> Segment {
         match piece {
             Piece::Reset => Segment {
@@ -389,6 +395,7 @@ impl Connection {
     }
 
     /// The header of any segment after the SYN.
+    #[inline(always)]
     fn header(&self, cx: &TcpContext<'_>, seq: Seq) -> Segment {
         let mut flags = TcpFlags::ACK;
         if self.has(Flag::ECN_ECHO) {
@@ -441,6 +448,7 @@ impl Connection {
         }
     }
 
+    #[inline(always)]
     fn data_segment(&self, cx: &TcpContext<'_>, seq: Seq, len: u32, fin: bool) -> Segment {
         let mut segment = Segment {
             len,
@@ -466,6 +474,7 @@ impl Connection {
     }
 
     /// The segment left.
+    #[inline(always)]
     fn note_sent(
         &mut self,
         cx: &mut TcpContext<'_>,
@@ -505,6 +514,7 @@ impl Connection {
     }
 
     /// An acknowledgment left, alone or with data.
+    #[inline(always)]
     fn note_acknowledged(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
         if !segment.sack.as_slice().is_empty() {
             cx.counters.sack_send_blocks += 1;
@@ -520,6 +530,7 @@ impl Connection {
         self.offered = self.offered.max(edge);
     }
 
+    #[inline(always)]
     fn note_data_sent(
         &mut self,
         cx: &mut TcpContext<'_>,
@@ -595,6 +606,7 @@ impl Connection {
     }
 
     /// Begins to measure a round trip, if none is being measured.
+    #[inline(always)]
     fn time(&mut self, cx: &mut TcpContext<'_>, end: Seq) {
         if !self.has(Flag::TIMING) {
             self.set(Flag::TIMING);
@@ -605,6 +617,7 @@ impl Connection {
     }
 
     /// RFC 6298, rule 5.1.
+    #[inline(always)]
     fn start_retransmission(&mut self, cx: &TcpContext<'_>) {
         if self.has(Flag::PERSIST) {
             self.clear(Flag::PERSIST);
@@ -620,6 +633,7 @@ impl Connection {
 
     /// Data waits, nothing is under way that could be acknowledged, and the window has no room:
     /// it will be asked for.
+    #[inline(always)]
     fn wait_for_window(&mut self, cx: &mut TcpContext<'_>) {
         let waits = self.next.is_before(self.end) && self.is_synchronized();
         let is_quiet = self.una == self.next && !self.timers.is_set(Timer::Retransmit);

@@ -13,6 +13,7 @@ use super::seq::Seq;
 use super::timers::Timer;
 
 impl Connection {
+    #[inline]
     pub(super) fn take_data(&mut self, cx: &mut TcpContext<'_>, part: Part, outcome: &mut Outcome) {
         if self.has(Flag::PEER_CLOSED) {
             return;
@@ -30,6 +31,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn take_in_order(&mut self, cx: &mut TcpContext<'_>, part: Part, outcome: &mut Outcome) {
         let mut delivered = part.len;
         let has_missed = self.has_missed(cx);

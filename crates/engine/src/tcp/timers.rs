@@ -84,13 +84,20 @@ impl Timers {
     }
 
     /// In how many milliseconds from `now_ms` the first is due; 0 when it is late.
+    #[inline]
     pub(super) fn first_ms(&self, now_ms: u32) -> Option<u32> {
-        let set = TIMERS.iter().filter(|timer| self.is_set(**timer));
-        let left = set.map(|timer| left_ms(self.deadlines_ms[timer.place()], now_ms));
-        left.min().map(|left| left.max(0) as u32)
+        let mut first: Option<i32> = None;
+        for timer in TIMERS {
+            if self.is_set(timer) {
+                let left = left_ms(self.deadlines_ms[timer.place()], now_ms);
+                first = Some(first.map_or(left, |first| first.min(left)));
+            }
+        }
+        first.map(|left| left.max(0) as u32)
     }
 }
 
+#[inline]
 fn left_ms(deadline_ms: u32, now_ms: u32) -> i32 {
     deadline_ms.wrapping_sub(now_ms) as i32
 }

@@ -77,6 +77,7 @@ impl End {
     ) {
         let mut cx = FlowContext {
             now,
+            clock: self.pools.clock(now),
             program: &self.program,
             buffers: &self.buffers,
             tunables: &self.tunables,

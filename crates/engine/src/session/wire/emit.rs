@@ -1,5 +1,7 @@
 //! Writing a frame of TCP or UDP around data that somebody else writes.
 
+use std::net::Ipv4Addr;
+
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EtherType;
 use allosaur_packet::network::checksum::{self, Sum};
@@ -15,6 +17,8 @@ use crate::tcp::Segment;
 const MACS_BYTES: usize = 12;
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
+/// Ethernet without tags, and IPv4.
+const PLAIN_BYTES: usize = MACS_BYTES + 2 + IPV4_BYTES;
 /// Of a frame without FCS; what is shorter is padded with zeros.
 const FRAME_BYTES_MIN: usize = 60;
 /// A packet that routers may mark (RFC 3168, section 5).
@@ -92,6 +96,12 @@ impl Places {
     pub fn frame_bytes(self) -> usize {
         self.end.max(FRAME_BYTES_MIN)
     }
+
+    /// How many bytes stand in front of the data.
+    #[inline]
+    pub fn head_bytes(self) -> usize {
+        self.payload
+    }
 }
 
 impl Envelope<'_> {
@@ -130,8 +140,27 @@ impl Envelope<'_> {
         }
     }
 
-    /// Writes the frame around `content`. `data` writes the data and returns its sum; it is called
-    /// also when there is none.
+    /// The same for a frame as most are: IPv4 without tags, and TCP with timestamps and nothing
+    /// else; `None` for others. But for its length all is known when the program is compiled. Its
+    /// envelope has [`Encapsulation::Ethernet`].
+    #[inline(always)]
+    pub fn usual_places(is_plain: bool, segment: &Segment) -> Option<Places> {
+        const PAYLOAD: usize = PLAIN_BYTES + tcp_header::HEADER_BYTES_MIN + USUAL_OPTIONS_BYTES;
+        let is_usual = segment.timestamps.is_some()
+            && segment.mss.is_none()
+            && segment.window_scale.is_none()
+            && !segment.sack_permitted
+            && segment.sack.as_slice().is_empty();
+        (is_plain && is_usual).then_some(Places {
+            network: PLAIN_BYTES - IPV4_BYTES,
+            transport: PLAIN_BYTES,
+            payload: PAYLOAD,
+            end: PAYLOAD + segment.len as usize,
+        })
+    }
+
+    /// Writes the frame around `content`. `data` writes the data and returns its sum, where there is
+    /// any.
     ///
     /// # Panics
     ///
@@ -146,7 +175,7 @@ impl Envelope<'_> {
     }
 
     /// The same, where the parts have their [`places`](Envelope::places).
-    #[inline]
+    #[inline(always)]
     pub fn write_at(
         &self,
         places: Places,
@@ -154,21 +183,47 @@ impl Envelope<'_> {
         frame: &mut [u8],
         data: impl FnOnce(&mut [u8]) -> Sum,
     ) {
+        let (head, rest) = frame.split_at_mut(places.payload);
+        let (place, padding) = rest.split_at_mut(places.end - places.payload);
+        let data_sum = if place.is_empty() {
+            Sum::default()
+        } else {
+            data(place)
+        };
+        if !padding.is_empty() {
+            padding.fill(0);
+        }
+        self.write_head_at(places, content, head, data_sum);
+    }
+
+    /// Writes only what stands in front of the data, which has this sum.
+    #[inline(always)]
+    pub fn write_head_at(
+        &self,
+        places: Places,
+        content: &Content<'_>,
+        head: &mut [u8],
+        data_sum: Sum,
+    ) {
         let Places {
             network,
             transport,
-            payload,
+            payload: _,
             end,
         } = places;
         let segment_bytes = end - transport;
-        self.write_link(network, end - network, frame);
-        self.write_network(content, segment_bytes, &mut frame[network..transport]);
-        let data_sum = data(&mut frame[payload..end]);
-        if end < frame.len() {
-            frame[end..].fill(0);
-        }
-        let header = &mut frame[transport..payload];
-        let sum = pseudo_header(self.addresses, content.protocol(), segment_bytes);
+        let link = self.encapsulation;
+        let (front, header) = head.split_at_mut(transport);
+        let sum = match (link, self.addresses, front.first_chunk_mut()) {
+            (Encapsulation::Ethernet, Addresses::V4(from, to), Some(front)) => {
+                self.write_plain((from, to), content, segment_bytes, front)
+            }
+            _ => {
+                self.write_link(network, end - network, front);
+                self.write_network(content, segment_bytes, &mut front[network..]);
+                pseudo_header(self.addresses, content.protocol(), segment_bytes)
+            }
+        };
         let sum = sum.and_sum(data_sum);
         match content {
             Content::Tcp(segment) => write_segment(segment, self.ports, sum, header),
@@ -176,18 +231,48 @@ impl Envelope<'_> {
         }
     }
 
-    /// What stands in front of the IP packet at `network`, which has `packet_bytes`.
+    /// The header of Ethernet and that of IPv4, as most frames have them. Returns the sum over the
+    /// pseudo header.
+    #[inline(always)]
+    fn write_plain(
+        &self,
+        (from, to): (Ipv4Addr, Ipv4Addr),
+        content: &Content<'_>,
+        segment_bytes: usize,
+        front: &mut [u8; PLAIN_BYTES],
+    ) -> Sum {
+        let ([t0, t1, t2, t3, t4, t5], [f0, f1, f2, f3, f4, f5]) = (self.macs.0.0, self.macs.1.0);
+        let link = [t0, t1, t2, t3, t4, t5, f0, f1, f2, f3, f4, f5, 8, 0];
+        front[..link.len()].copy_from_slice(&link);
+        let protocol = content.protocol();
+        let total = (IPV4_BYTES + segment_bytes) as u16;
+        // Do not fragment: our segments have the size that the way allows.
+        let identification = u32::from(self.identification) << 16 | 0x4000;
+        let mut words = [
+            word([0x45, self.class(content)], total),
+            identification,
+            word([self.time_to_live, protocol.0], 0),
+            from.to_bits(),
+            to.to_bits(),
+        ];
+        let sum = words.into_iter().fold(Sum::default(), Sum::and_u32);
+        words[2] |= u32::from(sum.checksum());
+        put_words(words, &mut front[link.len()..]);
+        checksum::pseudo_header_v4(from, to, protocol, segment_bytes as u16)
+    }
+
+    /// The type of service, or traffic class, with ECN.
     #[inline]
+    fn class(&self, content: &Content<'_>) -> u8 {
+        let ecn = match content {
+            Content::Tcp(segment) if segment.ecn => ECT_0,
+            _ => 0,
+        };
+        self.type_of_service & !CE | ecn
+    }
+
+    /// What stands in front of the IP packet at `network`, which has `packet_bytes`.
     fn write_link(&self, network: usize, packet_bytes: usize, frame: &mut [u8]) {
-        if let (Encapsulation::Ethernet, Addresses::V4(..), Some(link)) =
-            (self.encapsulation, self.addresses, frame.first_chunk_mut())
-        {
-            let ([t0, t1, t2, t3, t4, t5], [f0, f1, f2, f3, f4, f5]) =
-                (self.macs.0.0, self.macs.1.0);
-            let link: &mut [u8; MACS_BYTES + 2] = link;
-            *link = [t0, t1, t2, t3, t4, t5, f0, f1, f2, f3, f4, f5, 8, 0];
-            return;
-        }
         let ether_type = match self.addresses {
             Addresses::V4(..) => EtherType::IPV4,
             Addresses::V6(..) => EtherType::IPV6,
@@ -199,11 +284,7 @@ impl Envelope<'_> {
     }
 
     fn write_network(&self, content: &Content<'_>, segment_bytes: usize, header: &mut [u8]) {
-        let ecn = match content {
-            Content::Tcp(segment) if segment.ecn => ECT_0,
-            _ => 0,
-        };
-        let class = self.type_of_service & !CE | ecn;
+        let class = self.class(content);
         let protocol = content.protocol().0;
         match self.addresses {
             Addresses::V4(from, to) => {
@@ -241,6 +322,7 @@ fn word([first, second]: [u8; 2], third: u16) -> u32 {
 #[inline]
 fn put_words<const N: usize>(words: [u32; N], to: &mut [u8]) -> Sum {
     let mut sum = Sum::default();
+    let to = &mut to[..4 * N];
     for (word, place) in words.into_iter().zip(to.chunks_exact_mut(4)) {
         place.copy_from_slice(&word.to_be_bytes());
         sum = sum.and_u32(word);
@@ -249,17 +331,18 @@ fn put_words<const N: usize>(words: [u32; N], to: &mut [u8]) -> Sum {
 }
 
 fn write_datagram(ports: (u16, u16), bytes: usize, sum: Sum, header: &mut [u8]) {
-    header[..2].copy_from_slice(&ports.0.to_be_bytes());
-    header[2..4].copy_from_slice(&ports.1.to_be_bytes());
-    header[4..6].copy_from_slice(&(bytes as u16).to_be_bytes());
-    header[6..8].fill(0);
-    let sum = checksum::for_udp(sum.and(header).checksum());
-    header[6..8].copy_from_slice(&sum.to_be_bytes());
+    let ports = u32::from(ports.0) << 16 | u32::from(ports.1);
+    let length = (bytes as u32) << 16;
+    let sum = checksum::for_udp(sum.and_u32(ports).and_u32(length).checksum());
+    put_words([ports, length | u32::from(sum)], header);
 }
 
+#[inline]
 fn write_segment(segment: &Segment, ports: (u16, u16), sum: Sum, header: &mut [u8]) {
     let offset = (header.len() / 4) << 4;
-    let words = [
+    let (fixed, options) = header.split_at_mut(tcp_header::HEADER_BYTES_MIN);
+    let sum = sum.and_sum(write_all_options(segment, options));
+    let mut words = [
         u32::from(ports.0) << 16 | u32::from(ports.1),
         segment.seq.0,
         segment.ack.0,
@@ -267,10 +350,9 @@ fn write_segment(segment: &Segment, ports: (u16, u16), sum: Sum, header: &mut [u
         // The checksum, and nothing urgent.
         0,
     ];
-    let (fixed, options) = header.split_at_mut(tcp_header::HEADER_BYTES_MIN);
-    let sum = sum.and_sum(put_words(words, fixed));
-    let sum = sum.and_sum(write_all_options(segment, options));
-    fixed[16..18].copy_from_slice(&sum.checksum().to_be_bytes());
+    let sum = words.into_iter().fold(sum, Sum::and_u32);
+    words[4] = u32::from(sum.checksum()) << 16;
+    put_words(words, fixed);
 }
 
 /// Writes the options, and returns their sum.

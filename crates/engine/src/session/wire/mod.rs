@@ -1,9 +1,11 @@
-//! Between frames and what they mean to a flow: `parse` reads one of TCP or UDP, `emit` writes one
-//! around data that somebody else writes, and `encapsulation` is what stands in front of its IP packet.
+//! Between frames and what they mean to a flow: `parse` reads one of TCP or UDP, those that come most
+//! `usual` reads sooner; `emit` writes one around data that somebody else writes, and `encapsulation`
+//! is what stands in front of its IP packet.
 
 mod emit;
 mod encapsulation;
 mod parse;
+mod usual;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -13,6 +15,7 @@ use allosaur_packet::network::ip_protocol::IpProtocol;
 pub use emit::{Content, Envelope, Places, header_bytes};
 pub use encapsulation::{Encapsulation, Stripped, Tunnel};
 pub use parse::{Arrival, Damage, Received, Refusal, read, read_damaged};
+pub use usual::read_usual;
 
 /// The ECN field of the IP header (RFC 3168, section 5) of a packet that a router marked.
 const CE: u8 = 0b11;
@@ -31,6 +34,7 @@ pub enum Addresses {
     V6(Ipv6Addr, Ipv6Addr),
 }
 
+#[inline]
 fn pseudo_header(addresses: Addresses, protocol: IpProtocol, bytes: usize) -> Sum {
     match addresses {
         Addresses::V4(from, to) => checksum::pseudo_header_v4(from, to, protocol, bytes as u16),
@@ -144,6 +148,51 @@ mod tests {
             // A packet that may be marked was not marked yet.
             let expected = Segment { ecn: false, ..segment };
             prop_assert_eq!(format!("{read:?}"), format!("{expected:?}"));
+        }
+
+        #[test]
+        fn what_is_read_sooner_is_read_the_same(
+            envelope in some_envelope(),
+            segment in some_segment(),
+            offers_all in any::<bool>(),
+            datagram in prop::option::of(0..3000u16),
+            damage in prop::option::of((any::<prop::sample::Index>(), 1..=255u8)),
+        ) {
+            let segment = if offers_all {
+                Segment {
+                    mss: Some(1460),
+                    window_scale: Some(7),
+                    sack_permitted: true,
+                    timestamps: Some((1, 2)),
+                    sack: SackBlocks::default(),
+                    ..segment
+                }
+            } else {
+                segment
+            };
+            let content = datagram.map_or(Content::Tcp(&segment), Content::Udp);
+            let mut frame = written(&envelope, &content);
+            if let Some((place, bits)) = damage {
+                let at = place.index(frame.len());
+                frame[at] ^= bits;
+            }
+            let layout = frame::parse(&frame);
+            if let Some((sooner, received)) = read_usual(&frame) {
+                prop_assert_eq!(sooner, layout);
+                let read = read(&frame, &layout).expect("it is right");
+                prop_assert_eq!(format!("{received:?}"), format!("{read:?}"));
+            }
+            let is_plain = matches!(envelope.encapsulation, Encapsulation::Ethernet)
+                && matches!(envelope.addresses, Addresses::V4(..));
+            let is_usual = datagram.is_some()
+                || offers_all
+                || segment.mss.is_none()
+                    && segment.window_scale.is_none()
+                    && !segment.sack_permitted
+                    && segment.sack.as_slice().is_empty();
+            if is_plain && is_usual && damage.is_none() {
+                prop_assert!(read_usual(&frame).is_some());
+            }
         }
 
         #[test]

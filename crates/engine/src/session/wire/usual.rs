@@ -1,0 +1,203 @@
+//! Reading the frames that flows mostly exchange, at once: TCP or UDP over IPv4 without IP options
+//! or tags, and of TCP the headers that our own segments have. What differs in anything, or is wrong,
+//! is read again by `parse`, which knows why.
+
+use std::net::Ipv4Addr;
+
+use allosaur_packet::frame::{Layout, Link, Network, Transport};
+use allosaur_packet::link::ethernet::{self, EtherType};
+use allosaur_packet::network::checksum::{self, Sum};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::transport::tcp::{self as tcp_header, TcpFlags};
+use allosaur_packet::transport::udp as udp_header;
+
+use super::parse::{Arrival, Received};
+use super::{Addresses, CE, USUAL_OPTIONS, USUAL_OPTIONS_BYTES};
+use crate::tcp::{Segment, Seq};
+
+const NETWORK: usize = ethernet::HEADER_BYTES;
+const IPV4_BYTES: usize = 20;
+const TRANSPORT: usize = NETWORK + IPV4_BYTES;
+/// Of a frame, what is there in any: an Ethernet header, IPv4 and TCP without options.
+const HEADERS_BYTES: usize = TRANSPORT + tcp_header::HEADER_BYTES_MIN;
+const TCP_BYTES: usize = tcp_header::HEADER_BYTES_MIN;
+/// A TCP header with timestamps and nothing else.
+const TIMED_BYTES: usize = TCP_BYTES + USUAL_OPTIONS_BYTES;
+/// That of a SYN that offers all that we know, as `emit` writes it.
+const SYN_BYTES: usize = TIMED_BYTES + 12;
+/// The head of the option that tells the largest segment.
+const MSS: u32 = 0x0204;
+/// Two bytes of padding, and the option that allows SACK.
+const SACK_PERMITTED: u32 = 0x0101_0402;
+/// A byte of padding, and the head of the option that scales windows.
+const WINDOW_SCALE: u32 = 0x01_0303;
+
+/// Reads such a frame; `None` when it is none, or wrong: see `parse`.
+#[inline(always)]
+pub fn read_usual(frame: &[u8]) -> Option<(Layout, Received)> {
+    let headers: &[u8; HEADERS_BYTES] = frame.first_chunk()?;
+    // IPv4 with 20 bytes, which is no part of a larger packet.
+    let is_plain = half(headers, 12) == EtherType::IPV4.0
+        && headers[NETWORK] == 0x45
+        && half(headers, NETWORK + 6) & 0x3fff == 0;
+    if !is_plain || frame.len() > usize::from(u16::MAX) {
+        return None;
+    }
+    let network: &[u8; IPV4_BYTES] = headers[NETWORK..].first_chunk()?;
+    if Sum::of_header(network).checksum() != 0 {
+        return None;
+    }
+    let end = NETWORK + usize::from(half(headers, NETWORK + 2));
+    let segment = frame.get(TRANSPORT..end)?;
+    if network[9] != IpProtocol::TCP.0 {
+        return read_datagram(network, segment);
+    }
+    let fixed: &[u8; TCP_BYTES] = segment.first_chunk()?;
+    let header_bytes = 4 * usize::from(fixed[12] >> 4);
+    let data = segment.get(header_bytes..)?;
+    let pseudo_header = pseudo_header(network, IpProtocol::TCP, segment.len());
+    let (header_sum, timestamps) = match header_bytes {
+        TIMED_BYTES => {
+            let header: &[u8; TIMED_BYTES] = segment.first_chunk()?;
+            if word(header, TCP_BYTES) != USUAL_OPTIONS {
+                return None;
+            }
+            (Sum::of_header(header), Some(header))
+        }
+        TCP_BYTES => (Sum::of_header(fixed), None),
+        SYN_BYTES => return read_syn(network, segment, pseudo_header),
+        _ => return None,
+    };
+    let sum = pseudo_header.and_sum(header_sum);
+    let sum = if data.is_empty() { sum } else { sum.and(data) };
+    if sum.checksum() != 0 {
+        return None;
+    }
+    let timestamps = timestamps.map(|header| (word(header, 24), word(header, 28)));
+    let read = Segment {
+        timestamps,
+        ..fixed_fields(network, fixed, data.len())
+    };
+    Some(whole(network, segment, header_bytes, Arrival::Tcp(read)))
+}
+
+/// What is read of a packet whose segment or datagram brought this.
+#[inline(always)]
+fn whole(
+    network: &[u8; IPV4_BYTES],
+    segment: &[u8],
+    header_bytes: usize,
+    arrival: Arrival,
+) -> (Layout, Received) {
+    let (transport, protocol) = match arrival {
+        Arrival::Tcp(_) => (Transport::Tcp, IpProtocol::TCP),
+        Arrival::Udp(_) => (Transport::Udp, IpProtocol::UDP),
+    };
+    let layout = Layout {
+        link: Link::Ethernet,
+        network: Network::Ipv4,
+        transport,
+        ether_type: EtherType::IPV4,
+        protocol,
+        network_offset: NETWORK as u16,
+        transport_offset: TRANSPORT as u16,
+        payload_offset: (TRANSPORT + header_bytes) as u16,
+        end_offset: (TRANSPORT + segment.len()) as u16,
+        ..Layout::default()
+    };
+    let (source, destination) = addresses(network);
+    let port = |at: usize| u16::from_be_bytes([segment[at], segment[at + 1]]);
+    let received = Received {
+        addresses: Addresses::V4(source, destination),
+        ports: (port(0), port(2)),
+        arrival,
+    };
+    (layout, received)
+}
+
+/// What a segment says without its options.
+#[inline(always)]
+fn fixed_fields(network: &[u8; IPV4_BYTES], fixed: &[u8; TCP_BYTES], data_bytes: usize) -> Segment {
+    Segment {
+        seq: Seq(word(fixed, 4)),
+        ack: Seq(word(fixed, 8)),
+        flags: TcpFlags(fixed[13]),
+        window: half(fixed, 14),
+        len: data_bytes as u32,
+        ecn: network[1] & CE == CE,
+        ..Segment::default()
+    }
+}
+
+/// A SYN, or the answer to one, that offers all that we know.
+#[inline(never)]
+fn read_syn(
+    network: &[u8; IPV4_BYTES],
+    segment: &[u8],
+    pseudo_header: Sum,
+) -> Option<(Layout, Received)> {
+    let header: &[u8; SYN_BYTES] = segment.first_chunk()?;
+    let fixed: &[u8; TCP_BYTES] = header.first_chunk()?;
+    let (mss, scale) = (word(header, 20), word(header, 40));
+    let is_usual = mss >> 16 == MSS
+        && word(header, 24) == SACK_PERMITTED
+        && word(header, 28) == USUAL_OPTIONS
+        && scale >> 8 == WINDOW_SCALE;
+    let data = &segment[SYN_BYTES..];
+    let sum = pseudo_header.and_sum(Sum::of_header(header)).and(data);
+    if !is_usual || sum.checksum() != 0 {
+        return None;
+    }
+    let read = Segment {
+        mss: Some(mss as u16),
+        sack_permitted: true,
+        timestamps: Some((word(header, 32), word(header, 36))),
+        window_scale: Some(scale as u8),
+        ..fixed_fields(network, fixed, data.len())
+    };
+    Some(whole(network, segment, SYN_BYTES, Arrival::Tcp(read)))
+}
+
+/// A datagram that fills its packet, and has a checksum.
+#[inline(never)]
+fn read_datagram(network: &[u8; IPV4_BYTES], datagram: &[u8]) -> Option<(Layout, Received)> {
+    let header: &[u8; udp_header::HEADER_BYTES] = datagram.first_chunk()?;
+    let is_whole = usize::from(half(header, 4)) == datagram.len();
+    let has_checksum = half(header, 6) != 0;
+    if network[9] != IpProtocol::UDP.0 || !is_whole || !has_checksum {
+        return None;
+    }
+    let data = &datagram[header.len()..];
+    let sum = pseudo_header(network, IpProtocol::UDP, datagram.len());
+    let sum = sum.and_sum(Sum::of_header(header)).and(data);
+    let arrival = Arrival::Udp(data.len() as u16);
+    let is_right = sum.checksum() == 0;
+    is_right.then(|| whole(network, datagram, header.len(), arrival))
+}
+
+/// Source, destination.
+#[inline(always)]
+fn addresses(network: &[u8; IPV4_BYTES]) -> (Ipv4Addr, Ipv4Addr) {
+    (
+        Ipv4Addr::from_bits(word(network, 12)),
+        Ipv4Addr::from_bits(word(network, 16)),
+    )
+}
+
+#[inline(always)]
+fn pseudo_header(network: &[u8; IPV4_BYTES], protocol: IpProtocol, bytes: usize) -> Sum {
+    let (source, destination) = addresses(network);
+    checksum::pseudo_header_v4(source, destination, protocol, bytes as u16)
+}
+
+/// The 16-bit number at `at`, in the order of the wire.
+#[inline(always)]
+fn half<const BYTES: usize>(bytes: &[u8; BYTES], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// The 32-bit number at `at`, in the order of the wire.
+#[inline(always)]
+fn word<const BYTES: usize>(bytes: &[u8; BYTES], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
