@@ -6,6 +6,7 @@ A command still has a process, a working folder, an environment and standard str
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -115,7 +116,28 @@ def _import_all() -> None:
     gc.freeze()
 
 
+def _end(stop: SystemExit) -> None:
+    """Do what Python does at the end of a program, but for freeing all objects.
+
+    They are those of all modules that were imported before the fork: to free them would copy their memory
+    first, and take three quarters of the time that a command takes.
+    """
+    if not isinstance(stop.code, int | None):
+        raise stop
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        raise stop from None
+    os._exit((stop.code or 0) & 0xFF)
+
+
 if __name__ == "__main__":
     _import_all()
     _serve(socket.socket(fileno=int(sys.argv[1])))
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    except SystemExit as stop:
+        _end(stop)
