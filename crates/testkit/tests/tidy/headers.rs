@@ -3,7 +3,7 @@
 
 use syn::visit::{self, Visit};
 
-use crate::source::{RustFile, rust_files, text_files};
+use crate::source::{RustFile, text_files, with_rust_files};
 
 /// A Rust file opens with `//!`.
 fn opens_with_documentation(rust: &str) -> bool {
@@ -44,18 +44,13 @@ fn getters(file: &RustFile) -> Vec<String> {
 
 #[test]
 fn every_rust_file_says_what_it_is_about() {
-    let files = rust_files();
-    let silent = files
-        .iter()
-        .filter(|file| !opens_with_documentation(&file.text));
-    let violations: Vec<String> = silent
-        .map(|file| {
-            format!(
-                "{}: open with //! and say in a sentence what it is about",
-                file.path
-            )
-        })
-        .collect();
+    let silent = |file: &&RustFile| !opens_with_documentation(&file.text);
+    let say = |file: &RustFile| {
+        let remedy = "open with //! and say in a sentence what it is about";
+        format!("{}: {remedy}", file.path)
+    };
+    let violations: Vec<String> =
+        with_rust_files(move |files| files.iter().filter(silent).map(say).collect());
     crate::assert_none(&violations);
 }
 
@@ -79,7 +74,7 @@ fn every_python_file_says_what_it_is_about() {
 
 #[test]
 fn no_function_is_named_for_getting() {
-    let violations: Vec<String> = rust_files().iter().flat_map(getters).collect();
+    let violations: Vec<String> = with_rust_files(|files| files.iter().flat_map(getters).collect());
     crate::assert_none(&violations);
 }
 

@@ -1,7 +1,11 @@
 //! The project's files as rules see them, with what is a test taken out where a rule asks for that.
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
 
 use allosaur_testkit::data::workspace_root;
 use syn::spanned::Spanned;
@@ -127,8 +131,38 @@ pub(crate) fn is_test_only(item: &syn::Item) -> bool {
     })
 }
 
-/// All Rust files of the project.
-pub(crate) fn rust_files() -> Vec<RustFile> {
+/// A rule that waits for the thread that has the files.
+type Job = Box<dyn FnOnce(&[RustFile]) + Send>;
+
+/// Runs a rule over all Rust files of the project. They are parsed once for all rules, by a thread
+/// that keeps them, since syntax trees cannot be shared between threads; a panic is the caller's.
+pub(crate) fn with_rust_files<T: Send + 'static>(
+    rule: impl FnOnce(&[RustFile]) -> T + Send + 'static,
+) -> T {
+    static JOBS: OnceLock<Sender<Job>> = OnceLock::new();
+    let (result, done) = channel();
+    let job = move |files: &[RustFile]| {
+        let found = catch_unwind(AssertUnwindSafe(|| rule(files)));
+        result.send(found).expect("the rule's test waits");
+    };
+    let jobs = JOBS.get_or_init(start_parser);
+    jobs.send(Box::new(job)).expect("a thread has the files");
+    let found = done.recv().expect("the files can be parsed");
+    found.unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+fn start_parser() -> Sender<Job> {
+    let (jobs, waiting) = channel::<Job>();
+    thread::spawn(move || {
+        let files = rust_files();
+        for job in waiting {
+            job(&files);
+        }
+    });
+    jobs
+}
+
+fn rust_files() -> Vec<RustFile> {
     let files = text_files("rs");
     assert!(
         files.len() > 20,

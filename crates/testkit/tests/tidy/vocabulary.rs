@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use syn::visit::{self, Visit};
 
-use crate::source::{RustFile, is_test_only, rust_files};
+use crate::source::{RustFile, is_test_only, with_rust_files};
 
 /// Words of our own, which may not be a part of the name of a module or a type.
 const PRIVATE: [&str; 32] = [
@@ -154,18 +154,16 @@ fn check_twice(files: &[RustFile]) -> Vec<String> {
 
 #[test]
 fn modules_and_types_speak_the_fields_language() {
-    let files = rust_files();
-    let violations: Vec<String> = files
-        .iter()
-        .filter(|file| file.is_product())
-        .flat_map(check_words)
-        .collect();
+    let violations: Vec<String> = with_rust_files(|files| {
+        let product = files.iter().filter(|file| file.is_product());
+        product.flat_map(check_words).collect()
+    });
     crate::assert_none(&violations);
 }
 
 #[test]
 fn public_types_of_a_crate_have_different_names() {
-    crate::assert_none(&check_twice(&rust_files()));
+    crate::assert_none(&with_rust_files(check_twice));
 }
 
 #[test]
