@@ -2,7 +2,10 @@
 //!
 //! Alone in its file: the count is of the whole process.
 
-#[path = "flow_threads/world.rs"]
+#[path = "threads/asking.rs"]
+#[allow(dead_code)] // The other tests use more of it.
+mod asking;
+#[path = "threads/flow_threads/world.rs"]
 #[allow(dead_code)] // The other tests use more of it.
 mod world;
 

@@ -1,0 +1,4 @@
+//! The parts of guides that are written from what the server knows.
+
+mod configuration;
+mod metrics;
