@@ -115,12 +115,8 @@ impl Stage {
             self.slots.resize(BURST * self.slot_bytes, 0);
         }
         if self.staged < n {
-            for slot in self.slots[..n * self.slot_bytes]
-                .chunks_exact_mut(self.slot_bytes)
-                .skip(self.staged)
-            {
-                slot[..header.len()].copy_from_slice(header);
-            }
+            let fresh = &mut self.slots[self.staged * self.slot_bytes..n * self.slot_bytes];
+            stage_header(header, self.slot_bytes, fresh);
             self.staged = n;
         }
     }
@@ -160,6 +156,22 @@ impl Stage {
         let values = &self.columns.narrow[program.variables[variable].column];
         for (length, &value) in lengths.iter_mut().zip(values) {
             *length = low16(value).min(template_bytes);
+        }
+    }
+}
+
+/// Writes the beginning of the template into slots, each `slot_bytes` long. Streams that take turns
+/// write it for each burst, and most beginnings fit a line: these are copied by a constant size.
+#[inline(never)]
+fn stage_header(header: &[u8], slot_bytes: usize, slots: &mut [u8]) {
+    let mut line = [0; LINE_BYTES];
+    if slot_bytes == LINE_BYTES {
+        line[..header.len()].copy_from_slice(header);
+    }
+    for slot in slots.chunks_exact_mut(slot_bytes) {
+        match slot.first_chunk_mut() {
+            Some(slot) if slot_bytes == LINE_BYTES => *slot = line,
+            _ => slot[..header.len()].copy_from_slice(header),
         }
     }
 }
