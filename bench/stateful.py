@@ -5,6 +5,7 @@
                server on one core: over the memory link, and over ports of DPDK
     sizes      the same with responses of 1 B, 1 KB, 32 KB and 1 MB, and UDP question and answer, all
                at more than one core can do
+    overload   what is delivered when 0.5 to 4 times as much is offered as fits on a core
     open       flows that are held open while others come and go: what they take of memory and of a core
     client     our client, `wrk` and `ab` in front of nginx (one worker) over veth, a connection each
     server     `wrk` in front of our server and of nginx
@@ -41,7 +42,7 @@ from allosaur.cli.flows._measured import Generator, Window
 from allosaur.server import find_binary
 from common import Result, machine, progress, wide_console
 from scaling import separate_cpus
-from stateful_report import CORES, OPEN, PAPER, SIZES, WEB, YARDSTICK, Columns
+from stateful_report import CORES, OPEN, OVERLOAD, PAPER, SIZES, WEB, YARDSTICK, Columns
 
 ROOT = Path(__file__).resolve().parent.parent
 PROFILES = ROOT / "profiles" / "stateful"
@@ -58,6 +59,9 @@ RESPONSES = {"1 B": (1, 600_000), "1 KB": (1024, 500_000), "32 KB": (32 * 1024, 
 UDP_FLOWS = 1_000_000
 #: Connections at a time of a size of which more would only wait for each other.
 LONG_BYTES, LONG_AT_ONCE = 1_000_000, 20
+#: Of what fits on a core, for responses of `OVERLOAD_BYTES`.
+OFFERED = (0.5, 0.9, 1.1, 1.5, 2.0, 4.0)
+OVERLOAD_BYTES = 1024
 COMING_CPS = 10_000
 OPENING_CPS = 50_000
 OPENING_S_MAX = 600
@@ -240,6 +244,28 @@ def sizes(options: argparse.Namespace) -> Iterator[Result]:
         yield _row("UDP, request and answer", generator.measure(options.seconds, WARM_S))
 
 
+def overload(options: argparse.Namespace) -> Iterator[Result]:
+    """What is delivered of more than a core can do, beside the best of all rows."""
+    progress("what fits")
+    fits = _overloaded(RESPONSES["1 KB"][1], options).cps_running
+    windows = {}
+    for share in OFFERED:
+        progress(f"{share:g} times what fits")
+        windows[share] = _overloaded(share * fits, options)
+    # A thread that has time to spare does more of them in a second that it runs: it is not compared.
+    best = max(window.cps_running for share, window in windows.items() if share > 1)
+    for share, window in windows.items():
+        row = _row(f"{share:g} times what fits", window)
+        of_best = window.cps_running / best if share > 1 else None
+        yield {**row, "offered_cps": window.offered / window.seconds, "of_best": of_best}
+
+
+def _overloaded(multiplier: float, options: argparse.Namespace) -> Window:
+    with Generator(cpus=[options.core], binary=options.server) as generator:
+        generator.start(str(PROFILES / "http.py"), multiplier, response=OVERLOAD_BYTES)
+        return generator.measure(options.seconds, WARM_S)
+
+
 def held_open(options: argparse.Namespace) -> Iterator[Result]:
     """Flows that do nothing, and then the same while others come and go."""
     for flows in options.open:
@@ -361,6 +387,7 @@ CASES = (
     ),
     Case("paper, DPDK", "the same over ports of DPDK", PAPER, _paper_on_dpdk, _no_dpdk),
     Case("sizes", "more than one core can do, over the memory link", SIZES, sizes),
+    Case("overload", "responses of 1 KB, more and more than one core can do", OVERLOAD, overload),
     Case("open", "open flows on one core, both ends of each", OPEN, held_open),
     Case(
         "client",

@@ -84,6 +84,14 @@ _ACTIVE = (
 YARDSTICK: Columns = (Column("Mpps", "mpps", _one),)
 PAPER: Columns = (*_FLOWS, *_LOAD, *_ACTIVE, *_ENDS)
 SIZES: Columns = PAPER
+OVERLOAD: Columns = (
+    Column("offered/s", "offered_cps", _whole),
+    Column("flows/s", "cps", _whole),
+    Column("a s that ran", "cps_running", _whole),
+    Column("of the best", "of_best", _percent),
+    *(Column("CPU", "cpu", _percent), Column("active", "active_flows", _whole)),
+    *_ENDS,
+)
 OPEN: Columns = (
     *_ACTIVE,
     Column("B/end", "bytes_per_end", _one),

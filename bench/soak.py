@@ -1,0 +1,253 @@
+"""Flows that come and go for long: `python bench/soak.py [--minutes 20] [--share 0.7]`.
+
+First what fits on a core is measured: HTTP, a connection each. Then that share of it runs, over a clean
+link in memory and over one that loses 1 % of the frames in both directions, one after the other or, with
+`--together`, at the same time. Every few seconds the counters and the server's memory are read; at the end
+nothing new begins, and what is open may end. These must hold, and the exit code is 1 when one does not:
+
+    flows     opened = closed + active at each reading and each end; none is active at the end; those that the
+              server accepted are those that connected, and none is missed
+    counters  none goes back; without loss the bytes that applications sent all arrive and no error is
+              counted; with loss flows still end, but for those that TCP gives up by its own rules, counted
+    memory    the median of the last quarter is at most 1 % above that of the second quarter
+    rate      connections of the last quarter are within 2 % of those of the second quarter
+
+What is missed while others have the CPUs is told, and counts only where the data thread did not wait.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from allosaur.cli.flows._measured import Generator, Sample
+from allosaur.server import find_binary
+from common import Result, machine, progress, wide_console
+from rich.table import Table
+
+PROFILE = Path(__file__).resolve().parent.parent / "profiles" / "stateful" / "http.py"
+LINKS = {
+    "clean": ("memory", "memory"),
+    "1 % loss": ("memory:loss=1%:seed=7", "memory:loss=1%:seed=8"),
+}
+#: More than a core does.
+FULL_CPS = 600_000
+FITS_S = 3.0
+WARM_S = 2.0
+MEMORY_GROWTH_MAX = 0.01
+RATE_DRIFT_MAX = 0.02
+#: Of the time; while others had more of the CPU than that, load may be missed for their sake.
+WAITED_MAX = 0.02
+#: Flows that lost their last ACK wait for so many retransmissions at the most.
+END_S_MAX = 600.0
+#: Of a lossy link: what TCP counts there by its rules. The names are BSD's.
+EXPECTED_OF_LOSS = ("rexm", "persist", "keep", "dup", "oo", "after", "drop", "timeout", "dsack", "sack")
+
+
+@dataclass
+class Soak:
+    """One server, what was read of it, and what did not hold."""
+
+    link: str
+    cps: float
+    samples: list[Sample] = field(default_factory=list)
+    memory: list[int] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def quarter(self, number: int) -> slice:
+        """The readings of a quarter of the time, counted from 0."""
+        size = len(self.samples) // 4
+        return slice(number * size, (number + 1) * size)
+
+    def rate(self, number: int) -> float:
+        """Connections a second of a quarter."""
+        part = self.samples[self.quarter(number)]
+        closed = part[-1].counters.server.closed_flows - part[0].counters.server.closed_flows
+        return closed / (part[-1].at_s - part[0].at_s)
+
+    def growth(self) -> float:
+        """How much more memory the server takes in the last quarter than in the second."""
+        second, last = (statistics.median(self.memory[self.quarter(number)]) for number in (1, 3))
+        return last / second - 1
+
+    def to_json(self) -> Result:
+        """The numbers, the readings in short."""
+        first, last = self.samples[0], self.samples[-1]
+        return {
+            "link": self.link,
+            "cps": self.cps,
+            "seconds": last.at_s - first.at_s,
+            "rates": [self.rate(number) for number in range(4)],
+            "memory_mb": [round(memory / 1e6, 2) for memory in self.memory],
+            "memory_growth": self.growth(),
+            "cpu": (last.ran_s - first.ran_s) / (last.at_s - first.at_s),
+            "waited": (last.waited_s - first.waited_s) / (last.at_s - first.at_s),
+            "counters": last.counters.to_json(),
+            "problems": self.problems,
+        }
+
+
+def main() -> int:
+    """Run the soaks, print their table, and keep the numbers."""
+    options = _options()
+    cps = options.cps or options.share * _fits(options)
+    soaks = [Soak(link, cps) for link in LINKS if options.only in link]
+    if options.together:
+        threads = [threading.Thread(target=_run, args=(soak, options)) for soak in soaks]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    else:
+        for soak in soaks:
+            _run(soak, options)
+    progress("")
+    _show(soaks)
+    if options.json:
+        numbers = {"machine": machine(), "soaks": [soak.to_json() for soak in soaks]}
+        options.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+    return int(any(soak.problems for soak in soaks))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=20, help="how long each one runs (20)")
+    parser.add_argument("--share", type=float, default=0.7, help="of what fits on a core (0.7)")
+    parser.add_argument("--cps", type=float, help="connections a second, in the place of a share")
+    parser.add_argument("--response", type=int, default=1024, help="bytes of a response (1024)")
+    parser.add_argument("--every", type=float, default=5.0, help="seconds between two readings (5)")
+    parser.add_argument("--only", choices=LINKS, default="", help="one link (both)")
+    parser.add_argument("--together", action="store_true", help="both links at the same time")
+    parser.add_argument("--json", type=Path, help="file for the numbers")
+    parser.add_argument("--server", type=Path, default=find_binary(), help="the binary")
+    options = parser.parse_args()
+    if options.minutes * 60 < 16 * options.every:
+        parser.error("--minutes: a soak has 16 readings at least: run it for longer, or read it more often")
+    return options
+
+
+def _fits(options: argparse.Namespace) -> float:
+    """Connections a second that a core does."""
+    progress("what fits on a core")
+    with Generator(binary=options.server) as generator:
+        generator.start(str(PROFILE), FULL_CPS, response=options.response)
+        return generator.measure(FITS_S, WARM_S).cps
+
+
+def _run(soak: Soak, options: argparse.Namespace) -> None:
+    with Generator(LINKS[soak.link], binary=options.server) as generator:
+        client = generator.client
+        client.load_profile(str(PROFILE), tunables={"response": options.response})
+        client.clear_stats()
+        client.start(mult=soak.cps, nc=False)
+        time.sleep(WARM_S)
+        until_s = time.monotonic() + options.minutes * 60
+        while (left_s := until_s - time.monotonic()) > 0:
+            progress(f"{soak.link}: {left_s / 60:.1f} minutes left")
+            _read(soak, generator)
+            time.sleep(min(options.every, left_s))
+        client.stop(block=False)
+        end_s = time.monotonic() + END_S_MAX
+        while _read(soak, generator, is_kept=False).counters.client.active_flows and time.monotonic() < end_s:
+            time.sleep(1.0)
+        last = _read(soak, generator, is_kept=False)
+    _check(soak, last)
+
+
+def _read(soak: Soak, generator: Generator, is_kept: bool = True) -> Sample:
+    """Read everything once, and look whether the flows of each end add up."""
+    sample = generator.sample()
+    for name in ("client", "server"):
+        side = sample.counters.side(name)
+        if side.begun_flows != side.closed_flows + side.active_flows:
+            counts = f"{side.closed_flows:,} closed, {side.active_flows:,} active"
+            soak.problems.append(f"{name}: {side.begun_flows:,} opened, {counts}")
+    if is_kept:
+        soak.samples.append(sample)
+        soak.memory.append(generator.memory_bytes)
+    return sample
+
+
+def _check(soak: Soak, last: Sample) -> None:
+    """Write down what does not hold over the whole time."""
+    client, server = last.counters.client, last.counters.server
+    for name, side in (("client", client), ("server", server)):
+        if side.active_flows:
+            soak.problems.append(
+                f"{name}: {side.active_flows:,} flows are left {END_S_MAX:.0f} s after the end"
+            )
+    for before, after in zip(soak.samples, soak.samples[1:], strict=False):
+        for name in ("client", "server"):
+            old, new = before.counters.side(name).to_json(), after.counters.side(name).to_json()
+            gone = [
+                key for key in old if "active" not in key and "established" not in key and new[key] < old[key]
+            ]
+            soak.problems.extend(f"{name}: {key} went from {old[key]:,} to {new[key]:,}" for key in gone)
+    waited = (soak.samples[-1].waited_s - soak.samples[0].waited_s) / (last.at_s - soak.samples[0].at_s)
+    if last.counters.missed_flows and waited < WAITED_MAX:
+        soak.problems.append(f"{last.counters.missed_flows:,} flows were missed")
+    if soak.growth() > MEMORY_GROWTH_MAX:
+        soak.problems.append(f"memory grew by {soak.growth():.1%}")
+    if waited < WAITED_MAX and abs(soak.rate(3) / soak.rate(1) - 1) > RATE_DRIFT_MAX:
+        soak.problems.append(f"the rate went from {soak.rate(1):,.0f} to {soak.rate(3):,.0f}")
+    _check_errors(soak, last)
+
+
+def _check_errors(soak: Soak, last: Sample) -> None:
+    client, server = last.counters.client, last.counters.server
+    if soak.link == "clean":
+        soak.problems.extend(f"{side}: {name} {count:,}" for side, name, count in last.counters.error_list())
+        if client.begun_flows != server.begun_flows:
+            soak.problems.append(f"{client.begun_flows:,} opened, {server.begun_flows:,} came")
+        for sent, came in ((client, server), (server, client)):
+            if sent.tx_data_bytes != came.rx_data_bytes:
+                soak.problems.append(f"{sent.tx_data_bytes:,} bytes sent, {came.rx_data_bytes:,} arrived")
+        return
+    for side, name, count in last.counters.error_list():
+        if not any(part in name for part in EXPECTED_OF_LOSS):
+            soak.problems.append(f"{side}: {name} {count:,}")
+
+
+def _show(soaks: Sequence[Soak]) -> None:
+    columns = [
+        "link",
+        "offered cps",
+        "minutes",
+        "flows",
+        "cps by quarters",
+        "memory MB",
+        "grew",
+        "missed",
+        "CPU",
+    ]
+    table = Table(*columns, "holds", title="HTTP, a connection each, on one core")
+    for soak in soaks:
+        numbers = soak.to_json()
+        counters = soak.samples[-1].counters
+        table.add_row(
+            soak.link,
+            f"{soak.cps:,.0f}",
+            f"{numbers['seconds'] / 60:.1f}",
+            f"{counters.client.begun_flows:,}",
+            " ".join(f"{rate:,.0f}" for rate in numbers["rates"]),
+            f"{soak.memory[0] / 1e6:.1f} to {soak.memory[-1] / 1e6:.1f}",
+            f"{soak.growth():+.2%}",
+            f"{counters.missed_flows or 0:,}",
+            f"{numbers['cpu']:.0%}",
+            "no" if soak.problems else "yes",
+        )
+    wide_console().print(table)
+    for soak in soaks:
+        for problem in soak.problems[:20]:
+            print(f"{soak.link}: {problem}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
