@@ -110,6 +110,8 @@ fn turns(
         *now += rings.turn;
         for port in 0..2 {
             let mut arrived = rings.take(1 - port);
+            let all = (0..arrived.len).map(|place| arrived.frame(place));
+            engine.fetch_asked(port as PortIndex, all);
             for place in 0..arrived.len {
                 engine.handle_frame(*now, port as PortIndex, arrived.frame(place), rings);
             }

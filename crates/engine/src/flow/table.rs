@@ -5,6 +5,8 @@
 //! alone follows where a search for its flow begins, so taking one out looks at no other flow, and
 //! nearly every look at a flow that is searched for is at the right one.
 
+use std::hint::black_box;
+
 use super::prefixes::PrefixIndex;
 use super::slab::FlowIndex;
 
@@ -125,6 +127,8 @@ struct Place {
     flow: u32,
 }
 
+/// From so many places on a table is large: 2 MB.
+const LARGE: usize = 1 << 18;
 /// A place without a flow.
 const EMPTY: u64 = 0;
 
@@ -184,9 +188,18 @@ impl Table {
         }
     }
 
-    /// The flow that probably has this key, if one has: its tag is right.
-    pub fn find_likely(&self, key: u128) -> Option<FlowIndex> {
-        self.find(key, |_| true)
+    /// Whether it is larger than the caches that are near a core, so that a new flow's place is in
+    /// none of them.
+    #[inline]
+    pub fn is_large(&self) -> bool {
+        self.places.len() >= LARGE
+    }
+
+    /// Reads the place where a search for this key begins, so that it is in the cache soon; what
+    /// follows mostly lies in the same line.
+    #[inline]
+    pub fn fetch(&self, key: u128) {
+        black_box(self.places[self.home(self.tag(key))]);
     }
 
     /// Adds a flow that is not there; `false` when the table is full.
@@ -399,11 +412,11 @@ mod tests {
             assert!(table.insert(key_of(number), FlowIndex(number)));
         }
         let is_wrong =
-            |number: &u32| table.find_likely(key_of(*number)) != Some(FlowIndex(*number));
+            |number: &u32| table.find(key_of(*number), |_| true) != Some(FlowIndex(*number));
         let wrong = (0..100_000).filter(is_wrong).count();
         assert!(wrong < 10, "{wrong} of 100000");
         let strangers = 100_000..200_000;
-        let found = strangers.filter(|number| table.find_likely(key_of(*number)).is_some());
+        let found = strangers.filter(|number| table.find(key_of(*number), |_| true).is_some());
         assert!(found.count() < 10);
     }
 

@@ -64,7 +64,7 @@ use exec_template::Executions;
 use filters::DisabledClients;
 pub use filters::{Blocklist, IGNORED_MAX};
 use half_open::HalfOpen;
-use look_ahead::WOKEN_AHEAD;
+use look_ahead::{BEGUN_AHEAD, Beginner, WOKEN_AHEAD};
 pub use messages::{
     Config, Disposition, EndCause, Event, FlowPortInfo, RUNS_MAX, RunIndex, RunLimits,
     StatefulCommand,
@@ -115,6 +115,8 @@ pub struct StatefulEngine {
     /// Clients, servers.
     counters: [FlowTableCounters; 2],
     events: VecDeque<Event>,
+    /// Empty between calls.
+    beginners: Vec<Beginner>,
     executions: Executions,
     /// Clients that begin no flows.
     disabled: DisabledClients,
@@ -153,6 +155,7 @@ impl StatefulEngine {
             seed: config.seed,
             counters: Default::default(),
             events: VecDeque::new(),
+            beginners: Vec::new(),
             executions: Executions::default(),
             disabled: DisabledClients::default(),
             ignored: Arc::default(),
@@ -368,12 +371,18 @@ impl StatefulEngine {
             self.finish(index);
         }
         self.cut_off_some(now, index, CUT_OFF_PER_TURN, tx_queues);
-        for _ in 0..begun_max {
-            let run = self.runs[number].as_mut().expect("it was there");
-            let Some(clients) = run.pop_due(now) else {
+        let together = if self.table.is_large() {
+            BEGUN_AHEAD
+        } else {
+            1
+        };
+        let mut left = begun_max as usize;
+        while left > 0 {
+            let count = self.begin_some(now, index, left.min(together), tx_queues);
+            if count == 0 {
                 break;
-            };
-            self.begin_next(now, index, clients, tx_queues);
+            }
+            left -= count;
         }
         let run = self.runs[number].as_mut().expect("it was there");
         if let Some(cause) = run.take_end() {

@@ -6,14 +6,14 @@ use std::net::Ipv6Addr;
 use super::client_pool::Drawn;
 use super::clients::Tuple;
 use super::dispatch::{FlowEntry, FlowFlags, context};
-use super::run::place;
+use super::run::{Run, place};
 use super::{RunIndex, StatefulEngine};
 use crate::app::Transport;
 use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, PrefixIndex, Protocol};
 use crate::session::{Encapsulation, FlowContext, LinkAddresses, Session};
 use crate::template::{Ipv6Prefixes, Side, TemplateIndex};
 use crate::time::Nanos;
-use crate::transmit::{PortIndex, TxQueues};
+use crate::transmit::TxQueues;
 
 /// Tries to find a free port for a flow that begins.
 const PORT_TRIES: u32 = 64;
@@ -44,30 +44,82 @@ pub(super) struct FlowSpec {
     pub(super) network: Option<(Ipv6Addr, Ipv6Addr)>,
 }
 
+impl Run {
+    /// The key of a client's flow between two ends.
+    #[inline]
+    pub(super) fn key_between(
+        &self,
+        who: FlowOpener,
+        tuple: Tuple,
+        prefixes: Option<PrefixIndex>,
+        space: AddressSpace,
+    ) -> FlowKey {
+        let template = self.profile.template(who.template);
+        let protocol = match template.transport {
+            Transport::Stream => Protocol::Tcp,
+            Transport::Datagram => Protocol::Udp,
+        };
+        FlowKey {
+            local: tuple.client.address,
+            remote: tuple.server,
+            local_port: tuple.client_port,
+            remote_port: template.client.port,
+            prefixes,
+            scope: FlowScope::new(protocol, space),
+            port: self.port_of(who.clients),
+        }
+    }
+}
+
 impl StatefulEngine {
-    /// A client begins a flow that is due.
-    pub(super) fn begin_next(
+    /// Clients begin flows that are due, `count_max` at most. Returns how many there were.
+    pub(super) fn begin_some(
+        &mut self,
+        now: Nanos,
+        run_index: RunIndex,
+        count_max: usize,
+        tx_queues: &mut impl TxQueues,
+    ) -> usize {
+        let run = self.runs[usize::from(run_index.0)].as_mut();
+        let run = run.expect("it was there");
+        let mut beginners = std::mem::take(&mut self.beginners);
+        for _ in 0..count_max {
+            let Some(place) = run.pop_due(now) else {
+                break;
+            };
+            run.note_begun(now);
+            // When all rest, none begins.
+            beginners.push((place, run.clients(place).1.draw(&self.disabled)));
+        }
+        if beginners.len() > 1 {
+            self.fetch_beginners(run_index, &beginners);
+        }
+        let count = beginners.len();
+        for (place, tuple) in beginners.drain(..) {
+            self.begin(now, run_index, place, tuple, tx_queues);
+        }
+        self.beginners = beginners;
+        count
+    }
+
+    /// A client begins a flow between these ends.
+    fn begin(
         &mut self,
         now: Nanos,
         run_index: RunIndex,
         place: u32,
+        tuple: Option<Tuple>,
         tx_queues: &mut impl TxQueues,
     ) {
-        let Some(run) = self.run_mut(run_index) else {
+        let Some(run) = self.run(run_index) else {
             return;
         };
-        run.note_begun(now);
-        let (_, clients) = run.clients(place);
         let who = FlowOpener {
             run: run_index,
             clients: place,
-            template: clients.template,
+            template: run.template_of(place),
             is_executed: false,
         };
-        let run = self.runs[usize::from(run_index.0)].as_mut();
-        let run = run.expect("it was there");
-        // When all rest, none begins.
-        let tuple = run.clients(place).1.draw(&self.disabled);
         match tuple.and_then(|tuple| self.make_client(now, who, tuple)) {
             Some(index) => self.say_first(now, index, tx_queues),
             None => self.give_back(now, who),
@@ -154,29 +206,14 @@ impl StatefulEngine {
             known.unwrap_or(PrefixIndex::UNKNOWN)
         });
         let run = self.runs[usize::from(who.run.0)].as_mut()?;
-        let template = run.profile.template(who.template);
-        let remote_port = template.client.port;
-        let protocol = match template.transport {
-            Transport::Stream => Protocol::Tcp,
-            Transport::Datagram => Protocol::Udp,
-        };
-        let port: PortIndex = run.clients(who.clients).0;
-        let scope = FlowScope::new(protocol, space);
+        let mut key = run.key_between(who, tuple, prefixes, space);
         for _ in 0..PORT_TRIES {
-            let key = FlowKey {
-                local: tuple.client.address,
-                remote: tuple.server,
-                local_port: tuple.client_port,
-                remote_port,
-                prefixes,
-                scope,
-                port,
-            };
             if self.find(&key).is_none() {
                 return Some(key);
             }
             let run = self.runs[usize::from(who.run.0)].as_mut()?;
             tuple = run.clients(who.clients).1.draw_port(tuple);
+            key.local_port = tuple.client_port;
         }
         self.counters[0].err_c_tuple_err += 1;
         None

@@ -268,6 +268,11 @@ impl Run {
         }
     }
 
+    /// Their port.
+    pub(super) fn port_of(&self, place: u32) -> PortIndex {
+        self.clients[place as usize].0
+    }
+
     /// Those clients, to look at.
     pub(super) fn clients_at(&self, place: u32) -> &Clients {
         &self.clients[place as usize].1

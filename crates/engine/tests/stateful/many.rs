@@ -86,3 +86,21 @@ fn a_thousand_profiles_run_side_by_side() {
     assert_eq!(world.engine.flows(), 0);
     assert_eq!(world.engine.poll_timeout(), None);
 }
+
+/// With a table so large that what begins next is looked up beforehand, some at a time.
+#[test]
+fn many_that_begin_together_all_talk_and_end() {
+    let mut world = World::new(200_000);
+    world.start(&http(1, 2_000_000.0), 1.0, Some(10 * MS));
+    world.run_for(10 * MS);
+    assert!(world.engine.flows() > 1 << 14);
+    world.run_for(3 * SECOND);
+    let groups = world.engine.groups(RUN).expect("it is known");
+    for side in &groups[0] {
+        let tcp = &side.flows.tcp;
+        assert_eq!((tcp.connects, tcp.closed, tcp.drops), (20_000, 20_000, 0));
+        assert_eq!((side.missed, side.active), (0, 0));
+    }
+    assert_eq!(world.engine.counters()[0].err_c_tuple_err, 0);
+    assert_eq!(world.engine.flows(), 0);
+}

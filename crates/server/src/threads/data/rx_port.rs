@@ -7,9 +7,9 @@ use allosaur_engine::stateful::{Disposition, FlowTableCounters, StatefulEngine};
 use allosaur_engine::template::Side;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::{PortIndex, TxQueues};
-use allosaur_port::RxQueue;
 use allosaur_port::kind::PortRx;
 use allosaur_port::spread::{Sharing, SpreadEnd, SpreadReader, spread_by};
+use allosaur_port::{RxFrame, RxQueue};
 
 use crate::counters::ArrivalBlock;
 use crate::rx_taps::{MacFilter, Reception, ServiceMode};
@@ -151,25 +151,28 @@ impl FlowRxPort {
         let (service, redirected) = (self.service, &mut self.redirected);
         let mac_filter = self.mac_filter;
         let (mut is_measured, mut others) = (false, 0usize);
-        let arrived = queue.receive(now, BUDGET, |at, frame| {
-            if !mac_filter.takes(frame) {
-                return;
-            }
-            if service.redirects(frame) {
-                (others, *redirected) = (others + 1, *redirected + 1);
-                is_measured |= arrivals.handle_frame(at, frame, &mut forward);
-                return;
-            }
-            match engine.handle_frame(now, port, frame, tx_queues) {
-                Disposition::Flow => {
-                    arrivals.count(frame);
-                    if is_wanted_whole {
-                        forward.show(at, frame);
-                    }
+        let arrived = queue.receive_bursts(now, BUDGET, |frames| {
+            engine.fetch_asked(port, frames.iter().map(|frame| frame.bytes));
+            for &RxFrame { at_ns, bytes } in frames {
+                if !mac_filter.takes(bytes) {
+                    continue;
                 }
-                Disposition::Unmatched | Disposition::Other => {
-                    others += 1;
-                    is_measured |= arrivals.handle_frame(at, frame, &mut forward);
+                if service.redirects(bytes) {
+                    (others, *redirected) = (others + 1, *redirected + 1);
+                    is_measured |= arrivals.handle_frame(at_ns, bytes, &mut forward);
+                    continue;
+                }
+                match engine.handle_frame(now, port, bytes, tx_queues) {
+                    Disposition::Flow => {
+                        arrivals.count(bytes);
+                        if is_wanted_whole {
+                            forward.show(at_ns, bytes);
+                        }
+                    }
+                    Disposition::Unmatched | Disposition::Other => {
+                        others += 1;
+                        is_measured |= arrivals.handle_frame(at_ns, bytes, &mut forward);
+                    }
                 }
             }
         });
@@ -285,6 +288,21 @@ impl RxQueue for RxQueues {
         // Who was not asked this time is the first the next time.
         self.0.rotate_left(usize::from(taken == budget));
         taken
+    }
+
+    #[inline]
+    fn receive_bursts(
+        &mut self,
+        now_ns: u64,
+        budget: usize,
+        mut each: impl FnMut(&[RxFrame<'_>]),
+    ) -> usize {
+        if let [queue] = &mut self.0[..] {
+            return queue.receive_bursts(now_ns, budget, each);
+        }
+        self.receive(now_ns, budget, |at_ns, bytes| {
+            each(&[RxFrame { at_ns, bytes }]);
+        })
     }
 }
 
@@ -416,6 +434,20 @@ impl RxQueue for FlowRx {
             FlowRx::Whole(queue) => queue.receive(now_ns, budget, each),
             FlowRx::Reader { queue, .. } => queue.receive(now_ns, budget, each),
             FlowRx::Share { queue, .. } => queue.receive(now_ns, budget, each),
+        }
+    }
+
+    #[inline]
+    fn receive_bursts(
+        &mut self,
+        now_ns: u64,
+        budget: usize,
+        each: impl FnMut(&[RxFrame<'_>]),
+    ) -> usize {
+        match self {
+            FlowRx::Whole(queue) => queue.receive_bursts(now_ns, budget, each),
+            FlowRx::Reader { queue, .. } => queue.receive_bursts(now_ns, budget, each),
+            FlowRx::Share { queue, .. } => queue.receive_bursts(now_ns, budget, each),
         }
     }
 }
