@@ -17,6 +17,8 @@ import pytest
 from allosaur import STLClient
 from allosaur.server import LocalServer
 
+from .conftest import Ended
+
 ROOT = Path(__file__).resolve().parents[2]
 IMIX = ROOT / "profiles" / "imix.py"
 HTTP = ROOT / "profiles" / "stateful" / "http.py"
@@ -60,6 +62,12 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Any]]:
 def stateful() -> Iterator[LocalServer]:
     with LocalServer(stateful=True) as server:
         yield server
+
+
+def ended_of(running: subprocess.Popen[str]) -> Ended:
+    """What a command that was started printed, when it has ended."""
+    out, err = running.communicate(timeout=PATIENCE_S)
+    return Ended(running.returncode, out, err)
 
 
 def where(server: LocalServer) -> list[str]:
@@ -227,30 +235,36 @@ def test_the_launcher_waits_for_gateways(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["streams", "flows"])
-def test_a_gateway_that_does_not_answer_is_named(allosaur: Any, tmp_path: Path, kind: str) -> None:
+def test_a_gateway_that_does_not_answer_is_named(
+    allosaur: Any, start: Any, tmp_path: Path, kind: str
+) -> None:
     config = tmp_path / "allosaur.yaml"
     config.write_text(
         "version: 1\nports:\n  - {port: memory, ip: 1.1.1.1, default_gateway: 1.1.1.9}\n  - {port: memory}\n",
         encoding="utf-8",
     )
     is_stateful = kind == "flows"
-    with LocalServer(config=config, stateful=is_stateful) as server:
-        for command in ("run", "start"):
-            ended = allosaur(command, HTTP if is_stateful else IMIX, "-d", "1", *where(server))
+    profile = (HTTP if is_stateful else IMIX, "-d", "1")
+    with (
+        LocalServer(config=config, stateful=is_stateful) as one,
+        LocalServer(config=config, stateful=is_stateful) as other,
+    ):
+        running = start("run", *profile, *where(one))
+        for ended in (allosaur("start", *profile, *where(other)), ended_of(running)):
             ended.failed(3, "port 0: gateway 1.1.1.9 did not answer ARP for 10 s", "allosaur arp --port 0")
 
 
-def test_push_waits_for_the_gateway_that_its_frames_go_to(allosaur: Any, tmp_path: Path) -> None:
+def test_push_waits_for_the_gateway_that_its_frames_go_to(allosaur: Any, start: Any, tmp_path: Path) -> None:
     config, capture = tmp_path / "allosaur.yaml", tmp_path / "send.pcap"
     assert allosaur("sim", IMIX, "-o", capture, "--limit", "5").code == 0
     config.write_text(
         "version: 1\nports:\n  - {port: memory, ip: 1.1.1.1, default_gateway: 1.1.1.9}\n  - {port: memory}\n",
         encoding="utf-8",
     )
-    with LocalServer(config=config) as server:
+    with LocalServer(config=config) as server, LocalServer(config=config) as other:
         push = ("push", capture, *where(server))
-        for remote in ((), ("--remote",)):
-            ended = allosaur(*push, *remote)
+        running = start("push", capture, *where(other), "--remote")
+        for ended in (allosaur(*push), ended_of(running)):
             ended.failed(3, "port 0: gateway 1.1.1.9 did not answer ARP for 10 s", "allosaur arp --port 0")
         # With the addresses of the capture there is nothing to wait for.
         ended = allosaur(*push, "--dst-mac-pcap")
