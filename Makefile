@@ -16,6 +16,8 @@ FEATURES := $(if $(filter yes,$(DPDK)),--features dpdk)
 
 # Tests mostly wait: more at once than there are CPUs, but not so many that they keep each other waiting.
 TESTS_AT_ONCE ?= $(shell expr $$(nproc) + 1)
+# Rust's, a program at a time: those against the kernel's TCP wait most of their time, the others do not mind.
+RUST_TESTS := env RUST_TEST_THREADS=$(shell expr 2 \* $$(nproc)) cargo test --locked --quiet
 
 # The test from end to end of `make check`.
 ONE_TEST := test_the_demo_passes_and_writes_its_report
@@ -38,9 +40,9 @@ install: .build/install.stamp ## build the wheel and install it into .venv
 	@printf 'Installed. Try: %s/allosaur --help\n' $(BIN)
 
 test: .build/tests.stamp lint .build/install.stamp ## lint, then all tests: Rust, Python, the real binary, TRex's official client
-	@$(STEP) --show cargo-test 'Rust tests' cargo test --workspace --locked --quiet
+	@$(STEP) --show cargo-test 'Rust tests' $(RUST_TESTS) --workspace
 ifeq ($(DPDK),yes)
-	@$(STEP) --show cargo-test-dpdk 'Rust tests of DPDK ports' cargo test -p allosaur-port --locked --quiet --features dpdk dpdk
+	@$(STEP) --show cargo-test-dpdk 'Rust tests of DPDK ports' $(RUST_TESTS) -p allosaur-port --features dpdk dpdk
 endif
 ifdef ARGS
 	@$(STEP) --show pytest 'Python and end-to-end tests' $(BIN)/python -m pytest tests $(ARGS)
@@ -52,7 +54,7 @@ endif
 check: .build/dev.stamp ## lint, unit tests and one end-to-end test, in two minutes: before each commit
 	@scripts/lint.sh
 	@$(STEP) check-rust 'Rust unit tests and rules' \
-		cargo test --locked --quiet --workspace --lib --test tidy
+		$(RUST_TESTS) --workspace --lib --test tidy
 	@$(STEP) check-server 'server, not optimised' cargo build --locked --quiet -p allosaur-server
 	@$(STEP) --show check-python 'Python unit tests, and one from end to end' env PYTHONPATH=$(CURDIR)/python \
 		ALLOSAUR_SERVER=$(CURDIR)/target/debug/allosaur-server $(BIN)/python -m pytest -q -n $(TESTS_AT_ONCE) \
