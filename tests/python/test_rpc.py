@@ -7,6 +7,7 @@ import struct
 import threading
 import zlib
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -186,8 +187,8 @@ def sockets() -> Iterator[tuple[zmq.Socket[bytes], zmq.Socket[bytes], ZmqTranspo
 
 def test_requests_travel_and_recover_after_silence(sockets: Any) -> None:
     rep, _pub, transport = sockets
-    with pytest.raises(STLConnectionError, match=r"no answer from tcp://127\.0\.0\.1:\d+ within 0\.05 s"):
-        transport.request(b"lost", timeout_s=0.05)
+    with pytest.raises(STLConnectionError, match=r"no answer from tcp://127\.0\.0\.1:\d+ within 0\.5 s"):
+        transport.request(b"lost", timeout_s=0.5)
 
     def answer() -> None:
         # The first message still waits; its answer finds nobody and is dropped.
@@ -198,6 +199,30 @@ def test_requests_travel_and_recover_after_silence(sockets: Any) -> None:
     server.start()
     assert transport.request(b"found", timeout_s=10) == b"re: found"
     server.join()
+
+
+def test_the_way_to_the_server_is_a_part_of_the_time_that_a_request_has(
+    sockets: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _rep, _pub, transport = sockets
+    waits: list[int] = []
+
+    class Silent:
+        def send(self, payload: bytes) -> None: ...
+
+        def close(self, linger: int) -> None: ...
+
+        def poll(self, timeout_ms: int) -> int:
+            waits.append(timeout_ms)
+            return 0
+
+    for admitted_s, left_ms in ((2.0, 1000), (3.5, 0)):
+        times = SimpleNamespace(monotonic=iter([10.0, 10.0 + admitted_s]).__next__)
+        monkeypatch.setattr("allosaur.rpc._transport.time", times)
+        monkeypatch.setattr(transport, "_admitted_socket", lambda timeout_s: Silent())
+        with pytest.raises(STLConnectionError, match="within 3 s"):
+            transport.request(b"lost", timeout_s=3.0)
+        assert waits.pop() == left_ms
 
 
 def test_frames_ring_and_a_lost_server_is_noticed(sockets: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import socket as tcp
+import time
 import weakref
 from typing import Any, Protocol
 
@@ -103,14 +104,15 @@ class ZmqTransport:
         weakref.finalize(self, self._sockets.close)
 
     def request(self, payload: bytes, timeout_s: float) -> bytes:
-        """Send one message and wait for its answer."""
+        """Send one message and wait for its answer, for so long with the way to the server."""
+        deadline = time.monotonic() + timeout_s
         socket = self._socket or self._admitted_socket(timeout_s)
         # A REQ socket that waits for an answer cannot send again: it is kept only once it has one,
         # so that after a timeout or an interruption the next request takes a fresh socket.
         self._socket = None
         try:
             socket.send(payload)
-            if not socket.poll(int(timeout_s * 1000)):
+            if not socket.poll(max(0, int((deadline - time.monotonic()) * 1000))):
                 raise STLConnectionError(
                     f"no answer from {self.address} within {timeout_s:g} s: see whether the server "
                     f"still runs, or give a longer sync_timeout"
