@@ -132,6 +132,7 @@ def server() -> Iterator[LocalServer]:
             wait_until(lambda: streams.get_stats()["total"]["ipackets"] >= 4 * PACKETS)
             # Answers are under way for a while after the last request.
             wait_until(lambda: all_came(flows.get_latency_stats()))
+            wait_until(lambda: all_counted(flows))
             yield running
 
 
@@ -139,6 +140,17 @@ def all_came(latency: Mapping[int, Any]) -> bool:
     """Whether each port of flows has received what the other sent."""
     ends = [latency[port]["stats"] for port in (2, 3)]
     return ends[0]["m_tx_pkt_ok"] == ends[1]["m_pkt_ok"] and ends[1]["m_tx_pkt_ok"] == ends[0]["m_pkt_ok"]
+
+
+def all_counted(flows: ASTFClient) -> bool:
+    """Whether data threads have published all that came: ports count frames, and flows what is of none."""
+    ports, sides = flows.get_stats_stl(), flows.get_stats()["traffic"]
+    latency = flows.get_latency_stats()
+    echoes = [latency[port]["stats"]["m_pkt_ok"] for port in (2, 3)]
+    strangers = [sides[side].get("err_no_tcp_udp", 0) for side in SIDES]
+    frames = [ports[port]["ipackets"] for port in (2, 3)]
+    sent = [ports[port]["opackets"] for port in (3, 2)]
+    return (strangers, frames) == (echoes, sent)
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
