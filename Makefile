@@ -15,7 +15,7 @@ endif
 FEATURES := $(if $(filter yes,$(DPDK)),--features dpdk)
 
 # Tests mostly wait: more at once than there are CPUs, but not so many that they keep each other waiting.
-TESTS_AT_ONCE ?= $(shell expr $$(nproc) + 1)
+TESTS_AT_ONCE ?= $(shell expr $$(nproc) + 2)
 # Rust's, a program at a time: those against the kernel's TCP wait most of their time, the others do not mind.
 RUST_TESTS := env RUST_TEST_THREADS=$(shell expr 2 \* $$(nproc)) cargo test --locked --quiet
 
