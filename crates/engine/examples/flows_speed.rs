@@ -2,7 +2,8 @@
 //! checksums, the table of flows and the timers. 100 bytes are asked, 32,000 answered, or as many
 //! as the second argument says; the third is the rate at which they begin, 100,000 a second (where
 //! it is given, there are as many flows in TIME-WAIT before the first is measured), the fourth how
-//! long a turn is in microseconds, 20.
+//! long a turn is in microseconds, 20. With `udp` for the second, each is a question and an answer in
+//! a datagram.
 //!
 //! A client port and a server port of one core, rings between, virtual time. Instructions are the
 //! same on every run; count them with
@@ -16,6 +17,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use allosaur_engine::app::{ProgramCommand, Transport};
 use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::{
     Config, FlowPortInfo, RunIndex, RunLimits, StatefulCommand, StatefulEngine,
@@ -39,15 +41,22 @@ const FLOWS_MAX: usize = 1 << 20;
 const TURN_US: u64 = 20;
 
 fn main() {
+    let is_udp = std::env::args().any(|argument| argument == "udp");
     let arguments = std::env::args().skip(1);
     let mut numbers = arguments.filter_map(|text| text.parse::<u64>().ok());
     let connections = numbers.next().unwrap_or(100_000);
-    let response_bytes = numbers.next().unwrap_or(32_000);
+    let response_bytes = match is_udp {
+        true => 64,
+        false => numbers.next().unwrap_or(32_000),
+    };
     let rate_given = numbers.next();
     let rate_cps = rate_given.unwrap_or(RATE_CPS);
     let turn = numbers.next().unwrap_or(TURN_US) * MICROSECOND;
     let (mut engine, mut rings) = (engine(), Rings::new(turn));
-    let profile = profile(response_bytes, rate_cps as f64);
+    let mut profile = profile(response_bytes, rate_cps as f64);
+    if is_udp {
+        exchange_messages(&mut profile);
+    }
     let compiled = CompiledProfile::compile(&profile, Layout::SMALLEST);
     let command = StatefulCommand::Start {
         run: RUN,
@@ -78,7 +87,8 @@ fn main() {
 /// Connections that servers have closed.
 fn closed(engine: &StatefulEngine) -> u64 {
     let groups = engine.groups(RUN).expect("it runs");
-    groups[0][1].flows.tcp.closed
+    let flows = &groups[0][1].flows;
+    flows.tcp.closed + flows.udp.closed
 }
 
 #[inline(never)]
@@ -235,4 +245,20 @@ fn profile(response_bytes: u64, rate_cps: f64) -> ProfileSpec {
         tunables.set(Tunable::InitialWindow, 2);
     }
     profile
+}
+
+/// Has its flows ask and answer by a message each.
+fn exchange_messages(profile: &mut ProfileSpec) {
+    let receive = ProgramCommand::ReceiveMessages {
+        messages: 1,
+        clear: false,
+    };
+    let send = |buffer| ProgramCommand::SendMessage { buffer };
+    let programs = [
+        vec![send(0), receive, ProgramCommand::CloseMessage],
+        vec![receive, send(1)],
+    ];
+    for (program, commands) in profile.programs.iter_mut().zip(programs) {
+        (program.transport, program.commands) = (Transport::Datagram, commands);
+    }
 }

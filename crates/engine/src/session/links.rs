@@ -59,30 +59,36 @@ pub struct Links {
     /// Numbers without a flow.
     free: Vec<u32>,
     /// The two numbers that were asked for last, the newer first: where clients and servers take
-    /// turns, it is mostly one of these.
-    recent: [usize; 2],
+    /// turns, it is mostly one of these. They are kept when no flow has them any more, as the next
+    /// one will.
+    recent: [Option<u32>; 2],
 }
 
 impl Links {
     /// The number of these addresses for one more flow. Give it back by `release`.
     pub(super) fn hold(&mut self, link: LinkAddresses) -> LinkIndex {
-        let is_it = |number: usize| {
-            let known = self.known.get(number);
-            known.is_some_and(|known| known.users > 0 && known.link == link)
+        let is_it = |number: &u32| self.known[*number as usize].link == link;
+        let number = match self.recent {
+            [Some(newer), _] if is_it(&newer) => newer,
+            [newer, Some(older)] if is_it(&older) => {
+                self.recent = [Some(older), newer];
+                older
+            }
+            [newer, older] => {
+                self.recent = [None, newer];
+                if let Some(older) = older {
+                    self.forget_unused(older);
+                }
+                let number = self.find_or_add(link);
+                self.recent[0] = Some(number);
+                number
+            }
         };
-        let [newer, older] = self.recent;
-        if !is_it(newer) {
-            let number = match is_it(older) {
-                true => older,
-                false => self.find_or_add(link) as usize,
-            };
-            self.recent = [number, newer];
-        }
-        let number = self.recent[0];
-        self.known[number].users += 1;
-        LinkIndex::of(number)
+        self.known[number as usize].users += 1;
+        LinkIndex::of(number as usize)
     }
 
+    #[cold]
     fn find_or_add(&mut self, link: LinkAddresses) -> u32 {
         if let Some(number) = self.numbers.get(&link) {
             return *number;
@@ -116,14 +122,25 @@ impl Links {
         let known = &mut self.known[index.place()];
         known.users -= 1;
         if known.users == 0 {
-            self.numbers.remove(&known.link);
-            self.free.push(index.0.get() - 1);
+            self.forget_unused(index.0.get() - 1);
         }
     }
 
-    /// How many there are.
+    /// Forgets addresses that no flow has, and that were not asked for last.
+    #[inline]
+    fn forget_unused(&mut self, number: u32) {
+        let known = &self.known[number as usize];
+        if known.users == 0 && !self.recent.contains(&Some(number)) {
+            self.numbers.remove(&known.link);
+            self.free.push(number);
+        }
+    }
+
+    /// How many flows have.
     pub fn in_use(&self) -> usize {
-        self.numbers.len()
+        let recent = self.recent.iter().flatten();
+        let unused = recent.filter(|number| self.known[**number as usize].users == 0);
+        self.numbers.len() - unused.count()
     }
 }
 

@@ -53,13 +53,13 @@ impl Session {
         cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
     ) -> Progress {
-        let link = cx.pools.links.at(self.link);
-        let (prefixes, identification) = (&cx.pools.prefixes, self.identification);
-        let envelope = envelope(&self.key, link, prefixes, cx.headers, identification);
         let FlowTransport::Udp(udp) = &mut self.transport else {
             return Progress::Done;
         };
         if let Some(buffer) = udp.message() {
+            let link = cx.pools.links.at(self.link);
+            let (prefixes, identification) = (&cx.pools.prefixes, self.identification);
+            let envelope = envelope(&self.key, link, prefixes, cx.headers, identification);
             let header = udp.stamp.map(|stamp| {
                 let now_us = (cx.now / MICROSECOND) as u32;
                 stamp.header(now_us).to_bytes()
@@ -70,14 +70,15 @@ impl Session {
                 .len(buffer, cx.buffers)
                 .saturating_add(header.len() as u32);
             let content = Content::Udp(bytes.min(0xffff) as u16);
-            if bytes > 0xffff || envelope.frame_bytes(&content) > cx.headers.frame_bytes_max {
+            let places = envelope.places(&content);
+            if bytes > 0xffff || places.frame_bytes() > cx.headers.frame_bytes_max {
                 cx.counters.udp.pkt_toobig += 1;
                 udp.note_sent(cx.now);
                 cx.pools.outboxes.free(buffer);
                 return Progress::Done;
             }
-            let sent = tx.send(envelope.frame_bytes(&content), |frame| {
-                envelope.write(&content, frame, |data| {
+            let sent = tx.send(places.frame_bytes(), |frame| {
+                envelope.write_at(places, &content, frame, |data| {
                     let (front, data) = data.split_at_mut(header.len());
                     front.copy_from_slice(header);
                     // Headers have whole words, so sums add up.

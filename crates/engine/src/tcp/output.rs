@@ -1,6 +1,7 @@
 //! What a connection sends, and when.
 
 use allosaur_packet::transport::tcp::TcpFlags;
+use allosaur_packet::transport::tcp_options::SackBlocks;
 
 use super::connection::{Connection, Flag, TcpContext, TcpState};
 use super::outcome::{End, Outcome};
@@ -414,7 +415,11 @@ impl Connection {
             timestamps: self
                 .has(Flag::TIMESTAMPS)
                 .then_some((cx.now_ms, self.timestamp)),
-            sack: self.sack_blocks(cx, self.sack_blocks_max()),
+            sack: if self.side.is_some() {
+                self.sack_blocks(cx, self.sack_blocks_max())
+            } else {
+                SackBlocks::default()
+            },
             ..Segment::default()
         }
     }
