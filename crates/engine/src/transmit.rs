@@ -5,6 +5,7 @@
 //! them for its recorder.
 
 use allosaur_packet::offload::TxChecksumOffload;
+use allosaur_packet::shared_payload::SharedPayload;
 
 use crate::time::{Due, Gap, Nanos};
 
@@ -24,6 +25,25 @@ pub trait Transmit {
     /// full. The bytes are those of an older frame: the caller writes every one of them. The
     /// frame counts as sent from the next call on.
     fn slot(&mut self, at: Nanos, len: usize) -> Option<&mut [u8]>;
+
+    /// Room for the first `head_bytes` of the next frame, as [`Transmit::slot`] gives; `payload`
+    /// follows them. A queue may keep what it is a slice of, until
+    /// [`Transmit::forget_payloads`], instead of copying it.
+    #[inline]
+    fn slot_sharing(
+        &mut self,
+        at: Nanos,
+        head_bytes: usize,
+        payload: SharedPayload<'_>,
+    ) -> Option<&mut [u8]> {
+        let slot = self.slot(at, head_bytes + payload.len)?;
+        let (head, place) = slot.split_at_mut(head_bytes);
+        place.copy_from_slice(payload.slice());
+        Some(head)
+    }
+
+    /// Lets go of the payloads that frames shared: they may have been the last.
+    fn forget_payloads(&mut self) {}
 
     /// Sends up to `count` copies of a registered frame, due from `first` on, one each `gap`.
     /// Returns how many the queue took; fewer than `count` means that it is full.

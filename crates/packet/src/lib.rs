@@ -1,8 +1,8 @@
 //! Headers, checksums, the frame parser and capture files: bytes to meaning and back.
 //!
 //! A folder for each layer, with a file per protocol: [`link`], [`network`], [`transport`], [`application`]. Across them
-//! stand the one-pass parser of whole frames ([`frame`]), their [`builder`], and checksums that are left to a card
-//! ([`offload`]); beside them capture files over byte slices ([`file`]).
+//! stand the one-pass parser of whole frames ([`frame`]), their [`builder`], checksums that are left to a card
+//! ([`offload`]), and payloads that frames share ([`shared_payload`]); beside them capture files over byte slices ([`file`]).
 //!
 //! Everybody above may call this crate; it calls nobody.
 //!
@@ -26,6 +26,7 @@ pub mod link;
 pub mod network;
 pub mod offload;
 mod options;
+pub mod shared_payload;
 pub mod transport;
 mod view;
 

@@ -15,6 +15,8 @@ use crate::buffers::{Buffers, Gauge};
 use crate::description::{DpdkDevice, PortDescription};
 use crate::dpdk::{DpdkControl, DpdkPort, DpdkRx, DpdkTx};
 use crate::memory::{self, FRAME_BYTES_MAX, LinkSettings, MemoryPort, MemoryRx, RingTx, SinkTx};
+use allosaur_packet::shared_payload::{SharedPayload, SplitFrame};
+
 use crate::{Capabilities, FrameId, Port, PortError, QueueCounts, RxFrame, RxQueue, TxQueue};
 
 /// A transmit queue of any kind of port.
@@ -301,6 +303,19 @@ impl TxQueue for PortTx {
         by_kind!(self, queue => queue.slot(now_ns, len))
     }
 
+    fn slot_sharing(
+        &mut self,
+        now_ns: u64,
+        head_bytes: usize,
+        payload: SharedPayload<'_>,
+    ) -> Option<&mut [u8]> {
+        by_kind!(self, queue => queue.slot_sharing(now_ns, head_bytes, payload))
+    }
+
+    fn forget_payloads(&mut self) {
+        by_kind!(self, queue => queue.forget_payloads())
+    }
+
     fn has_room(&mut self, now_ns: u64, len: usize) -> bool {
         by_kind!(self, queue => queue.has_room(now_ns, len))
     }
@@ -416,6 +431,21 @@ impl RxQueue for PortRx {
             PortRx::AfPacket(queue) => queue.receive_bursts(now_ns, budget, each),
             PortRx::AfXdp(queue) => queue.receive_bursts(now_ns, budget, each),
             PortRx::Dpdk(queue) => queue.receive_bursts(now_ns, budget, each),
+        }
+    }
+
+    #[inline]
+    fn receive_split(
+        &mut self,
+        now_ns: u64,
+        budget: usize,
+        each: impl FnMut(&[SplitFrame<'_>]),
+    ) -> usize {
+        match self {
+            PortRx::Memory(queue) => queue.receive_split(now_ns, budget, each),
+            PortRx::AfPacket(queue) => queue.receive_split(now_ns, budget, each),
+            PortRx::AfXdp(queue) => queue.receive_split(now_ns, budget, each),
+            PortRx::Dpdk(queue) => queue.receive_split(now_ns, budget, each),
         }
     }
 }

@@ -24,6 +24,7 @@ pub mod tap;
 
 use allosaur_netdev::InterfaceError;
 use allosaur_packet::offload::TxChecksumOffload;
+use allosaur_packet::shared_payload::{SharedPayload, SplitFrame};
 use thiserror::Error;
 
 /// A port: what it can do, and its queues for the threads that will own them.
@@ -84,6 +85,27 @@ pub trait TxQueue: Send {
     /// When `len` is more than the port's [`frame_bytes_max`](Capabilities::frame_bytes_max), on an
     /// interface with 4 bytes more, which are for a VLAN tag.
     fn slot(&mut self, now_ns: u64, len: usize) -> Option<&mut [u8]>;
+
+    /// Room for the first `head_bytes` of the next frame, as [`slot`](TxQueue::slot) gives; the payload
+    /// follows them. Where that saves work it is not copied, and is kept alive until
+    /// [`forget_payloads`](TxQueue::forget_payloads) and until all frames that have it were received.
+    ///
+    /// # Panics
+    ///
+    /// As [`slot`](TxQueue::slot), of both parts; and when the payload reaches beyond what it is a
+    /// slice of.
+    #[inline]
+    fn slot_sharing(
+        &mut self,
+        now_ns: u64,
+        head_bytes: usize,
+        payload: SharedPayload<'_>,
+    ) -> Option<&mut [u8]> {
+        copy_payload(self, now_ns, head_bytes, payload)
+    }
+
+    /// Lets go of payloads that frames shared: they may have been the last.
+    fn forget_payloads(&mut self) {}
 
     /// Whether the next [`slot`](TxQueue::slot) of these arguments gives room, if nothing else
     /// comes between.
@@ -146,6 +168,20 @@ pub trait TxQueue: Send {
     }
 }
 
+/// Room for the head of a frame, in front of a copy of its payload.
+#[inline]
+fn copy_payload<'q, Q: TxQueue + ?Sized>(
+    queue: &'q mut Q,
+    now_ns: u64,
+    head_bytes: usize,
+    payload: SharedPayload<'_>,
+) -> Option<&'q mut [u8]> {
+    let slot = queue.slot(now_ns, head_bytes + payload.len)?;
+    let (head, place) = slot.split_at_mut(head_bytes);
+    place.copy_from_slice(payload.slice());
+    Some(head)
+}
+
 /// One receive queue of a port, owned by one thread.
 pub trait RxQueue: Send {
     /// Hands up to `budget` frames that have arrived by `now_ns` to `each`, in order, as
@@ -161,6 +197,19 @@ pub trait RxQueue: Send {
     ) -> usize {
         self.receive(now_ns, budget, |at_ns, bytes| {
             each(&[RxFrame { at_ns, bytes }]);
+        })
+    }
+
+    /// The same, with the payload apart where the sender shared it
+    /// ([`slot_sharing`](TxQueue::slot_sharing)) and the queue has it so.
+    fn receive_split(
+        &mut self,
+        now_ns: u64,
+        budget: usize,
+        mut each: impl FnMut(&[SplitFrame<'_>]),
+    ) -> usize {
+        self.receive(now_ns, budget, |at_ns, bytes| {
+            each(&[SplitFrame::whole(at_ns, bytes)]);
         })
     }
 }

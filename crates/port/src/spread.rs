@@ -145,7 +145,7 @@ impl SpreadEnd {
     /// When the frame in front arrived; `None` when there is none.
     pub fn next_arrival_ns(&mut self) -> Option<u64> {
         self.0.refresh();
-        self.0.peek().map(|front| front.sent_ns)
+        self.0.peek().map(|front| front.at_ns)
     }
 }
 
@@ -157,10 +157,11 @@ impl RxQueue for SpreadEnd {
         self.0.refresh();
         let mut taken = 0;
         while taken < budget {
-            let Some(front) = self.0.peek().filter(|front| front.sent_ns <= now_ns) else {
+            let Some(front) = self.0.peek().filter(|front| front.at_ns <= now_ns) else {
                 break;
             };
-            each(front.sent_ns, front.bytes);
+            // What the reader passes on, it copies whole.
+            each(front.at_ns, front.head);
             self.0.pop();
             taken += 1;
         }

@@ -172,6 +172,11 @@ impl<Q: TxQueue> TxQueue for Tapped<'_, Q> {
         Some(&mut self.tap.frame)
     }
 
+    fn forget_payloads(&mut self) {
+        self.commit();
+        self.queue.forget_payloads();
+    }
+
     fn has_room(&mut self, now_ns: u64, len: usize) -> bool {
         self.commit();
         self.queue.has_room(now_ns, len)

@@ -1,13 +1,14 @@
 //! Constant bytes that programs send: kept once, however many flows send them, and described
 //! where they repeat.
 //!
-//! Sums: each piece of memory keeps the sum of all before every 64th byte, so a slice costs two
-//! of these and at most 2 × 63 bytes at its edges.
+//! Sums: each piece of memory keeps the sum of all before every 16th byte, so a slice costs two
+//! of these and at most 2 × 15 bytes at its edges.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::shared_payload::SharedPayload;
 use thiserror::Error;
 
 use super::substitution::{DrawError, DrawList, DrawProblem, Drawn, DrawsSpec};
@@ -23,6 +24,9 @@ pub const BUFFERS_BYTES_MAX: u64 = 256 << 20;
 const STEP: usize = 16;
 /// What repeats is kept so often that copying goes by long pieces.
 const FILL_BYTES: usize = 4096;
+/// And so much longer that each slice that a frame has room for is in one piece, wherever in what
+/// repeats it begins.
+const FILL_OVERLAP_BYTES: usize = 9216;
 /// Short buffers are kept whole though they repeat, as that is quicker, up to so many bytes each.
 const WHOLE_BYTES_MAX: u64 = 64 << 10;
 /// And up to so many bytes of all.
@@ -102,7 +106,10 @@ struct Buffer {
 /// Bytes in memory, with sums.
 #[derive(Clone, Debug)]
 struct Piece {
-    bytes: Box<[u8]>,
+    /// Frames may share them.
+    bytes: Arc<[u8]>,
+    /// After so many bytes they repeat; what does not repeat has no more.
+    period: usize,
     /// `sums[i]` is the sum of the first `i * STEP` bytes.
     sums: Box<[u16]>,
 }
@@ -230,6 +237,27 @@ impl Buffers {
         }
     }
 
+    /// The slice that [`copy_to`](Buffers::copy_to) copies, with its sum, where it is kept in one piece.
+    ///
+    /// # Panics
+    /// When the buffer ends before.
+    #[inline]
+    pub fn shared(
+        &self,
+        buffer: BufferIndex,
+        offset: u32,
+        bytes: u32,
+    ) -> Option<SharedPayload<'_>> {
+        let buffer = self.buffers.get(buffer.0 as usize)?;
+        let (kept, at) = buffer.place_of(offset as usize, bytes as usize)?;
+        Some(SharedPayload {
+            bytes: kept,
+            offset: at,
+            len: bytes as usize,
+            sum: buffer.sum(offset, bytes).folded(),
+        })
+    }
+
     /// The same for a variant, whose bytes are read.
     fn sum_drawn(&self, variant: BufferIndex, offset: u32, bytes: u32) -> Sum {
         let mut sum = Sum::default();
@@ -257,14 +285,28 @@ impl Buffer {
         if rest.is_empty() {
             return;
         }
-        let fill = &self.fill().bytes;
-        at = (at + from_base - base.len()) % fill.len();
+        let fill = self.fill();
+        let period = fill.period;
+        let fill = &fill.bytes;
+        at = (at + from_base - base.len()) % period;
         while !rest.is_empty() {
             let count = rest.len().min(fill.len() - at);
             let (now, later) = rest.split_at_mut(count);
             now.copy_from_slice(&fill[at..][..count]);
-            (at, rest) = (0, later);
+            (at, rest) = ((at + count) % period, later);
         }
+    }
+
+    /// Where a slice is in one piece, if it is.
+    #[inline]
+    fn place_of(&self, offset: usize, bytes: usize) -> Option<(&Arc<[u8]>, usize)> {
+        let base = &self.base.bytes;
+        if offset + bytes <= base.len() {
+            return Some((base, offset));
+        }
+        let fill = self.fill.as_deref()?;
+        let at = offset.checked_sub(base.len())? % fill.period;
+        (at + bytes <= fill.bytes.len()).then_some((&fill.bytes, at))
     }
 
     fn sum(&self, offset: u32, bytes: u32) -> Sum {
@@ -306,7 +348,8 @@ impl Piece {
             sums.push(sum);
         }
         Piece {
-            bytes: bytes.into_boxed_slice(),
+            period: bytes.len(),
+            bytes: bytes.into(),
             sums: sums.into_boxed_slice(),
         }
     }
@@ -316,7 +359,12 @@ impl Piece {
         let counting: Vec<u8> = (0..=u8::MAX).collect();
         let fill = if fill.is_empty() { &counting } else { fill };
         let times = FILL_BYTES.div_ceil(fill.len()).next_multiple_of(2);
-        Piece::new(fill.repeat(times))
+        let period = fill.len() * times;
+        let more = FILL_OVERLAP_BYTES.div_ceil(fill.len());
+        Piece {
+            period,
+            ..Piece::new(fill.repeat(times + more))
+        }
     }
 
     /// The sum of the first `n` bytes.
@@ -328,8 +376,8 @@ impl Piece {
 
     /// The sum of the first `n` bytes of this over and over.
     fn prefix_repeated(&self, n: usize) -> u16 {
-        let (whole, rest) = (n / self.bytes.len(), n % self.bytes.len());
-        let all = u64::from(self.prefix(self.bytes.len()));
+        let (whole, rest) = (n / self.period, n % self.period);
+        let all = u64::from(self.prefix(self.period));
         // Sums of ones' complement are numbers modulo 2^16 - 1.
         let sum = all * (whole as u64 % 0xffff) % 0xffff;
         add(sum as u16, self.prefix(rest))

@@ -1,5 +1,7 @@
 //! What a flow works with in each call, and what it leaves behind.
 
+use allosaur_packet::shared_payload::SharedPayload;
+
 use super::app_latency::{Connections, LatencyCounters};
 use super::application::{ApplicationIndex, ApplicationPool, ByteApplication};
 use super::links::Links;
@@ -168,6 +170,20 @@ pub trait FrameTx {
     /// Has a frame of so many bytes written by `write`, and sends it; `false`, and nothing
     /// happens, when there is no room.
     fn send(&mut self, bytes: usize, write: impl FnOnce(&mut [u8])) -> bool;
+
+    /// The same for a frame that ends with `payload`; `write` writes the `head_bytes` before it.
+    fn send_sharing(
+        &mut self,
+        head_bytes: usize,
+        payload: SharedPayload<'_>,
+        write: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        self.send(head_bytes + payload.len, |frame| {
+            let (head, place) = frame.split_at_mut(head_bytes);
+            place.copy_from_slice(payload.slice());
+            write(head);
+        })
+    }
 }
 
 /// How a flow stands after it was called.

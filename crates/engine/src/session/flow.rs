@@ -5,6 +5,7 @@ use std::hint::black_box;
 use std::net::Ipv4Addr;
 
 use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::shared_payload::SharedPayload;
 use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::app_latency::Stamp;
@@ -14,7 +15,7 @@ use super::links::{LinkAddresses, LinkIndex, segment_bytes_max};
 use super::outbox::Outbox;
 use super::udp::Udp;
 use super::wire::{Addresses, Content, Encapsulation, Envelope};
-use crate::app::Action;
+use crate::app::{Action, Buffers};
 use crate::flow::{FlowKey, Prefixes};
 use crate::tcp::{self, Connection, Outcome, Progress, Segment, TcpState};
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, Tight};
@@ -24,6 +25,10 @@ const ROUNDS_MAX: u32 = 64;
 
 /// How much later.
 const LATER: Nanos = 20 * MICROSECOND;
+
+/// Data of fewer bytes is copied into its frame, which is no more work than to say where it is, and
+/// leaves no frame to be padded.
+const SHARED_BYTES_MIN: u32 = 128;
 
 /// What carries the data of a flow.
 #[derive(Clone, Debug)]
@@ -445,8 +450,12 @@ impl Session {
         let mut outcome = Outcome::default();
         let progress = connection.poll_transmit(&mut inner, &mut outcome, |segment| {
             identification = identification.wrapping_add(1);
+            let shared = shared_data(outbox, segment, buffers);
             let Some(places) = Envelope::usual_places(is_plain, segment) else {
                 let envelope = envelope(key, link, prefixes, headers, identification);
+                if let Some(payload) = shared {
+                    return send_shared(&envelope, segment, payload, tx);
+                }
                 let most = || segment_bytes_max(key, link, headers.frame_bytes_max);
                 return send_unusual(&envelope, most, segment, tx, |segment, data| {
                     outbox.copy_to(segment.offset, data, buffers, outboxes)
@@ -456,6 +465,9 @@ impl Session {
                 encapsulation: &ETHERNET,
                 ..envelope_of(key, link, headers, identification)
             };
+            if let Some(payload) = shared {
+                return send_shared(&envelope, segment, payload, tx);
+            }
             tx.send(places.frame_bytes(), |frame| {
                 envelope.write_at(places, &Content::Tcp(segment), frame, |data| {
                     outbox.copy_to(segment.offset, data, buffers, outboxes)
@@ -489,6 +501,35 @@ impl Session {
         let wake_at = Some(self.wake_at.get()).filter(|at| *at != Nanos::MAX);
         [transport, wake_at].into_iter().flatten().min()
     }
+}
+
+/// The data of a segment, where it is constant and worth sharing.
+#[inline]
+fn shared_data<'b>(
+    outbox: &Outbox,
+    segment: &Segment,
+    buffers: &'b Buffers,
+) -> Option<SharedPayload<'b>> {
+    if segment.len < SHARED_BYTES_MIN {
+        return None;
+    }
+    outbox.shared(segment.offset, segment.len, buffers)
+}
+
+/// Sends a segment whose data is constant.
+#[inline]
+fn send_shared(
+    envelope: &Envelope<'_>,
+    segment: &Segment,
+    payload: SharedPayload<'_>,
+    tx: &mut impl FrameTx,
+) -> bool {
+    let content = Content::Tcp(segment);
+    let places = envelope.places(&content);
+    tx.send_sharing(places.head_bytes(), payload, |head| {
+        let sum = Sum::default().and_u16(payload.sum);
+        envelope.write_head_at(places, &content, head, sum);
+    })
 }
 
 /// In most frames.

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::shared_payload::SharedPayload;
 
 use crate::app::{BufferIndex, Buffers};
 
@@ -189,6 +190,22 @@ impl Outbox {
             self.more = 0;
         }
         next
+    }
+
+    /// The bytes that [`copy_to`](Outbox::copy_to) copies, where they are constant and in one piece.
+    #[inline]
+    pub fn shared<'b>(
+        &self,
+        offset: u32,
+        bytes: u32,
+        buffers: &'b Buffers,
+    ) -> Option<SharedPayload<'b>> {
+        let front = self.front.get().filter(|front| !is_owned(*front))?;
+        let offset = self.front_done + offset;
+        if self.more != 0 && u64::from(offset) + u64::from(bytes) > u64::from(buffers.len(front)) {
+            return None;
+        }
+        buffers.shared(front, offset, bytes)
     }
 
     /// Copies the bytes from `offset` behind the oldest on, as many as `data` has, and returns

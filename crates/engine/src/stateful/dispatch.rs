@@ -1,6 +1,8 @@
 //! Flows at work: what a core keeps of each in as little memory as may be, calling it with all it
 //! needs, and seeing to what follows.
 
+use allosaur_packet::shared_payload::SharedPayload;
+
 use super::run::{Run, place};
 use super::{FlowPortInfo, RunIndex, StatefulEngine};
 use crate::flow::FlowIndex;
@@ -155,6 +157,39 @@ impl<F: FnOnce(&mut [u8])> QueueOp for WriteFrame<F> {
     }
 }
 
+/// A frame for a queue whose payload others share.
+struct WriteHead<'a, F> {
+    now: Nanos,
+    head_bytes: usize,
+    payload: SharedPayload<'a>,
+    write: F,
+}
+
+impl<F: FnOnce(&mut [u8])> QueueOp for WriteHead<'_, F> {
+    type Output = bool;
+
+    #[inline]
+    fn run<T: Transmit>(self, queue: &mut T) -> bool {
+        let slot = queue.slot_sharing(self.now, self.head_bytes, self.payload);
+        let Some(head) = slot else {
+            return false;
+        };
+        (self.write)(head);
+        true
+    }
+}
+
+/// The payloads of a profile that is gone are let go.
+pub(super) struct ForgetPayloads;
+
+impl QueueOp for ForgetPayloads {
+    type Output = ();
+
+    fn run<T: Transmit>(self, queue: &mut T) {
+        queue.forget_payloads();
+    }
+}
+
 /// What was sent.
 #[derive(Debug)]
 pub(super) struct Sent {
@@ -199,6 +234,23 @@ impl<O: TxQueues> FrameTx for PortFrameTx<'_, O> {
         let job = WriteFrame { now, bytes, write };
         let sent = self.tx_queues.with_queue(self.port, job);
         self.sent.note(self.port, bytes, sent);
+        sent
+    }
+
+    fn send_sharing(
+        &mut self,
+        head_bytes: usize,
+        payload: SharedPayload<'_>,
+        write: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let job = WriteHead {
+            now: self.now,
+            head_bytes,
+            payload,
+            write,
+        };
+        let sent = self.tx_queues.with_queue(self.port, job);
+        self.sent.note(self.port, head_bytes + payload.len, sent);
         sent
     }
 }

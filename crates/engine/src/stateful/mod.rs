@@ -8,6 +8,7 @@
 //! | who begins flows, from which port | `clients`, `client_pool` |
 //! | how fast | `pace` |
 //! | frames that arrive, and whose they are | `rx` |
+//! | bursts of them, and those with their data apart | `burst` |
 //! | those of no flow: who serves them | `accept` |
 //! | what they will need, read beforehand | `look_ahead` |
 //! | flows that only wait | `time_wait` |
@@ -24,6 +25,7 @@
 
 mod accept;
 mod audit;
+mod burst;
 mod client_pool;
 mod clients;
 mod close;
@@ -59,7 +61,7 @@ use crate::transmit::{PortIndex, TxQueues};
 pub use audit::Holdings;
 use clients::Terms;
 pub use counters::FlowTableCounters;
-use dispatch::{FlowEntry, Sent};
+use dispatch::{FlowEntry, ForgetPayloads, Sent};
 use exec_template::Executions;
 use filters::DisabledClients;
 pub use filters::{Blocklist, IGNORED_MAX};
@@ -87,7 +89,7 @@ const WOKEN_PER_TURN: u32 = 1024;
 
 /// The stateful engine of a core. Drive it like this, once a turn: any commands by
 /// [`handle_command`](StatefulEngine::handle_command), all frames by
-/// [`handle_frame`](StatefulEngine::handle_frame), one
+/// [`handle_frames`](StatefulEngine::handle_frames), one
 /// [`poll_transmit`](StatefulEngine::poll_transmit), then [`poll_event`](StatefulEngine::poll_event) until
 /// there is none; [`poll_timeout`](StatefulEngine::poll_timeout) says when the next turn has something
 /// to do.
@@ -125,6 +127,8 @@ pub struct StatefulEngine {
     passes_unmatched: u64,
     topology: Arc<Topology>,
     sent: Sent,
+    /// A split frame in one piece.
+    scratch: Vec<u8>,
 }
 
 impl StatefulEngine {
@@ -162,6 +166,7 @@ impl StatefulEngine {
             passes_unmatched: 0,
             topology: Arc::default(),
             sent,
+            scratch: Vec::new(),
         }
     }
 
@@ -233,6 +238,7 @@ impl StatefulEngine {
                 if let Some(place) = self.runs.get_mut(usize::from(run.0)) {
                     *place = None;
                 }
+                self.forget_payloads(tx_queues);
             }
             StatefulCommand::SetLink { .. }
             | StatefulCommand::SetShare { .. }
@@ -278,6 +284,15 @@ impl StatefulEngine {
     #[inline]
     pub fn pass_unmatched(&mut self, ports: u64) {
         self.passes_unmatched = ports;
+    }
+
+    /// Lets the queues go of the payloads of a profile; those of others they meet again.
+    fn forget_payloads(&self, tx_queues: &mut impl TxQueues) {
+        for (info, port) in self.ports.iter().zip(0u8..) {
+            if info.is_some() {
+                tx_queues.with_queue(port, ForgetPayloads);
+            }
+        }
     }
 
     /// A run serves nobody any more, and has nothing to do.

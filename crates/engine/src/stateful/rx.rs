@@ -44,6 +44,7 @@ impl StatefulEngine {
         };
         let frame = Frame {
             bytes,
+            shared: &[],
             layout: &layout,
             received: &received,
             tunnel: None,
@@ -76,6 +77,7 @@ impl StatefulEngine {
         };
         let frame = Frame {
             bytes,
+            shared: &[],
             layout: &layout,
             received: &received,
             tunnel: tunnel.as_ref(),
@@ -85,7 +87,7 @@ impl StatefulEngine {
 
     /// A frame of TCP or UDP that is whole.
     #[inline]
-    fn handle_read(
+    pub(super) fn handle_read(
         &mut self,
         now: Nanos,
         arrived: Arrived,
@@ -286,7 +288,10 @@ fn begins(entry: &FlowEntry, frame: &Frame<'_>) -> bool {
 /// A frame, and what was read from it.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
+    /// All of it, or its headers.
     pub(super) bytes: &'a [u8],
+    /// Its data, where that is apart.
+    pub(super) shared: &'a [u8],
     pub(super) layout: &'a Layout,
     pub(super) received: &'a Received,
     /// What it came in, and is answered in, if that is a tunnel.
@@ -295,7 +300,11 @@ pub(super) struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     pub(super) fn data(&self) -> &'a [u8] {
-        self.layout.payload(self.bytes)
+        if self.shared.is_empty() {
+            self.layout.payload(self.bytes)
+        } else {
+            self.shared
+        }
     }
 
     /// The data of a datagram, without what a frame is padded with.

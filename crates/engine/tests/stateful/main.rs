@@ -4,6 +4,7 @@ mod again;
 mod anything;
 mod applications;
 mod beginners;
+mod bursts;
 mod captures;
 mod damage;
 mod ends;

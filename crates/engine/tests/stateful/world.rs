@@ -17,15 +17,49 @@ use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQue
 use allosaur_packet::MacAddress;
 use allosaur_packet::frame;
 use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::shared_payload::{SharedPayload, SplitFrame};
 use allosaur_packet::transport::tcp::{TcpFlags, TcpView};
 
 pub(crate) const RUN: RunIndex = RunIndex(0);
 pub(crate) const START: Nanos = 5 * SECOND;
 
+/// A frame, in one part or two.
+#[derive(Clone)]
+struct Frame {
+    head: Vec<u8>,
+    payload: Vec<u8>,
+    payload_sum: u16,
+}
+
+impl Frame {
+    fn whole(bytes: Vec<u8>) -> Frame {
+        Frame {
+            head: bytes,
+            payload: Vec::new(),
+            payload_sum: 0,
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        [self.head.as_slice(), &self.payload].concat()
+    }
+
+    fn arrived(&self, at_ns: Nanos) -> SplitFrame<'_> {
+        SplitFrame {
+            at_ns,
+            head: &self.head,
+            payload: &self.payload,
+            payload_sum: self.payload_sum,
+        }
+    }
+}
+
 /// A queue that takes so many frames a turn.
 pub(crate) struct Queue {
-    frames: Vec<Vec<u8>>,
+    frames: Vec<Frame>,
     room: usize,
+    /// Whether it leaves shared payloads apart.
+    splits: bool,
 }
 
 impl Transmit for Queue {
@@ -35,8 +69,27 @@ impl Transmit for Queue {
         if self.frames.len() == self.room {
             return None;
         }
-        self.frames.push(vec![0xcc; len]);
-        self.frames.last_mut().map(Vec::as_mut_slice)
+        self.frames.push(Frame::whole(vec![0xcc; len]));
+        let frame = self.frames.last_mut();
+        frame.map(|frame| frame.head.as_mut_slice())
+    }
+
+    fn slot_sharing(
+        &mut self,
+        at: Nanos,
+        head_bytes: usize,
+        payload: SharedPayload<'_>,
+    ) -> Option<&mut [u8]> {
+        let (bytes, sum) = (payload.slice(), Sum::of(payload.slice()));
+        assert_eq!(payload.sum % 0xffff, sum.folded() % 0xffff);
+        self.slot(at, head_bytes + bytes.len())?;
+        let frame = self.frames.last_mut()?;
+        frame.head[head_bytes..].copy_from_slice(bytes);
+        if self.splits {
+            frame.payload = frame.head.split_off(head_bytes);
+            frame.payload_sum = payload.sum;
+        }
+        Some(&mut frame.head[..head_bytes])
     }
 
     fn repeat(&mut self, _: FrameHandle, _: Due, _: Gap, _: u32) -> u32 {
@@ -67,7 +120,9 @@ pub(crate) struct World {
     pub(crate) now: Nanos,
     pub(crate) engine: StatefulEngine,
     pub(crate) queues: Queues,
-    under_way: BTreeMap<(Nanos, u64), (PortIndex, Vec<u8>)>,
+    under_way: BTreeMap<(Nanos, u64), (PortIndex, Frame)>,
+    /// Frames that arrive together are handed over together.
+    pub(crate) in_bursts: bool,
     pub(crate) delay: Nanos,
     /// Of a million frames: lost, sent twice, and overtaken by others.
     pub(crate) lost_ppm: u64,
@@ -112,12 +167,14 @@ impl World {
         let queue = || Queue {
             frames: Vec::new(),
             room: usize::MAX,
+            splits: false,
         };
         World {
             now: START,
             engine: StatefulEngine::new(config, START),
             queues: Queues([queue(), queue()]),
             under_way: BTreeMap::new(),
+            in_bursts: false,
             delay: 100 * MICROSECOND,
             lost_ppm: 0,
             doubled_ppm: 0,
@@ -137,6 +194,14 @@ impl World {
             .0
             .iter_mut()
             .for_each(|queue| queue.room = frames);
+    }
+
+    /// Payloads that frames share are apart from now on.
+    pub(crate) fn split_frames(&mut self) {
+        self.queues
+            .0
+            .iter_mut()
+            .for_each(|queue| queue.splits = true);
     }
 
     pub(crate) fn start(&mut self, profile: &ProfileSpec, factor: f64, duration: Option<Nanos>) {
@@ -231,8 +296,20 @@ impl World {
                 break;
             }
             let (port, frame) = first.remove();
+            let mut burst = vec![frame];
+            while let (true, Some(next)) = (self.in_bursts, self.under_way.first_entry()) {
+                if next.key().0 > self.now || next.get().0 != port {
+                    break;
+                }
+                burst.push(next.remove().1);
+            }
+            let arrived: Vec<_> = burst.iter().map(|frame| frame.arrived(self.now)).collect();
+            let mut told = Vec::new();
             self.engine
-                .handle_frame(self.now, port, &frame, &mut self.queues);
+                .handle_frames(self.now, port, &arrived, &mut self.queues, |frame, _| {
+                    told.push(*frame);
+                });
+            assert_eq!(told, arrived);
         }
         self.engine.poll_transmit(self.now, false, &mut self.queues);
         while let Some(event) = self.engine.poll_event() {
@@ -246,9 +323,9 @@ impl World {
         for port in 0..2 {
             for frame in std::mem::take(&mut self.queues.0[port].frames) {
                 if let Some(heard) = &mut self.heard {
-                    heard.push((port as PortIndex, frame.clone()));
+                    heard.push((port as PortIndex, frame.bytes()));
                 }
-                if self.happens(self.lost_ppm) || (self.loses)(&frame) {
+                if self.happens(self.lost_ppm) || (self.loses)(&frame.bytes()) {
                     continue;
                 }
                 let to = 1 - port as PortIndex;
@@ -292,6 +369,7 @@ impl World {
     /// A frame from outside.
     pub(crate) fn inject(&mut self, port: PortIndex, frame: Vec<u8>) {
         self.sent += 1;
+        let frame = Frame::whole(frame);
         self.under_way.insert((self.now, self.sent), (port, frame));
     }
 }

@@ -1,5 +1,7 @@
 //! The receive queue of a memory port: the rings of the peer, and the link on the way.
 
+use allosaur_packet::shared_payload::SplitFrame;
+
 use super::link::{Link, Loss, Passage};
 use super::police::Police;
 use super::ring::Consumer;
@@ -20,6 +22,8 @@ pub struct MemoryRx {
     next_inlet: usize,
     lost_packets: u64,
     up: bool,
+    /// A split frame in one piece, for who wants it so.
+    scratch: Vec<u8>,
 }
 
 /// One ring of the peer.
@@ -48,6 +52,7 @@ impl MemoryRx {
             next_inlet: 0,
             lost_packets: 0,
             up: true,
+            scratch: Vec::new(),
         }
     }
 
@@ -68,6 +73,7 @@ impl MemoryRx {
             link: self.link.clone(),
             police: self.police.clone(),
             lost_packets: std::mem::take(&mut self.lost_packets),
+            scratch: Vec::new(),
             ..self
         };
         shares.into_iter().map(queue).collect()
@@ -126,7 +132,7 @@ impl MemoryRx {
             let Some(front) = self.rings[index].ring.peek() else {
                 continue;
             };
-            let passage = self.link.offer(front.sent_ns, front.bytes.len());
+            let passage = self.link.offer(front.at_ns, front.frame_bytes());
             if next.is_none_or(|(_, earlier)| passage.starts_before(earlier)) {
                 next = Some((index, passage));
             }
@@ -174,7 +180,7 @@ impl MemoryRx {
         &mut self,
         now_ns: u64,
         budget: usize,
-        each: &mut impl FnMut(u64, &[u8]),
+        each: &mut impl FnMut(SplitFrame<'_>),
     ) -> usize {
         self.refresh();
         let mut taken = 0;
@@ -193,7 +199,10 @@ impl MemoryRx {
             if self.police.drops(passage.end, drawn) {
                 self.lost_packets += 1;
             } else if let Some(front) = ring.ring.peek() {
-                each(passage.arrival_ns, front.bytes);
+                each(SplitFrame {
+                    at_ns: passage.arrival_ns,
+                    ..front
+                });
                 taken += 1;
             }
             ring.ring.pop();
@@ -214,7 +223,12 @@ impl RxQueue for MemoryRx {
         if self.unlimited {
             self.receive_at_once(budget, |ring, frames| ring.drain(frames, &mut each))
         } else {
-            self.receive_over_link(now_ns, budget, &mut each)
+            let mut scratch = std::mem::take(&mut self.scratch);
+            let taken = self.receive_over_link(now_ns, budget, &mut |frame| {
+                each(frame.at_ns, frame.bytes(&mut scratch));
+            });
+            self.scratch = scratch;
+            taken
         }
     }
 
@@ -231,5 +245,22 @@ impl RxQueue for MemoryRx {
         self.receive(now_ns, budget, |at_ns, bytes| {
             each(&[RxFrame { at_ns, bytes }]);
         })
+    }
+
+    fn receive_split(
+        &mut self,
+        now_ns: u64,
+        budget: usize,
+        mut each: impl FnMut(&[SplitFrame<'_>]),
+    ) -> usize {
+        if !self.up {
+            self.lose_all();
+            return 0;
+        }
+        if self.unlimited {
+            self.receive_at_once(budget, |ring, frames| ring.drain_split(frames, &mut each))
+        } else {
+            self.receive_over_link(now_ns, budget, &mut |frame| each(&[frame]))
+        }
     }
 }

@@ -10,11 +10,14 @@
 //! | record | first 4 bytes | then |
 //! |---|---|---|
 //! | frame | its length | its bytes, padded to whole lines |
+//! | split frame | [`SPLIT`], and the length of its head | its head, padding, and in the last 16 bytes the [`Reference`] to its payload |
+//! | message | [`MESSAGE`] | nothing; the consumer takes one from the queue of `payloads` |
 //! | time  | [`TIME`] | 4 bytes unused, 8 bytes: the time at which the frames behind it were sent |
 //! | skip  | [`SKIP`] | nothing; the next record is at the start of the memory |
 //!
 //! So a frame of 60 bytes, the shortest there is without FCS, is exactly one line, and a burst
-//! that was sent at one time pays for that time once.
+//! that was sent at one time pays for that time once. Of a frame whose payload others share only the
+//! headers are in the ring: 2 lines of TCP over IPv4 or IPv6, however long it is.
 //!
 //! # Who may touch what
 //!
@@ -23,14 +26,21 @@
 //! side owns one index and publishes it with Release; the other side reads it with Acquire, and
 //! only when the copy that it keeps no longer says enough.
 
+mod consumer;
+mod payloads;
+
 use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use allosaur_packet::shared_payload::SharedPayload;
+
 use crate::buffers::{BufferSpace, Gauge};
 use crate::registered::{Registered, RegisteredFrame};
-use crate::{FrameId, RxFrame, TxQueue};
+use crate::{FrameId, TxQueue, copy_payload};
+pub(crate) use consumer::Consumer;
+use payloads::{Messages, SentPayloads};
 
 /// Bytes of a line.
 pub(super) const LINE_BYTES: usize = 64;
@@ -40,12 +50,12 @@ const HEADER_BYTES: usize = 4;
 const TIME: u32 = 1 << 31;
 /// Header of a record that says: go on at the start of the memory. Frames are shorter than this.
 const SKIP: u32 = 1 << 30;
+/// Header of a record that stands for a message of `payloads`.
+const MESSAGE: u32 = SKIP | 1;
+/// In the header of a frame whose payload is elsewhere: the rest is the length of its head.
+const SPLIT: u32 = 1 << 29;
 /// Where a time record keeps its time.
 const TIME_OFFSET: usize = 8;
-/// The consumer gives lines back when it has read this share of the ring, or all there is.
-const RELEASE_SHARE: u64 = 16;
-/// Frames that are handed over together at most: their lines stay in the cache of the first level.
-const BURST: usize = 32;
 
 /// Longest frame that a ring takes, in bytes without FCS.
 pub const FRAME_BYTES_MAX: usize = 9238;
@@ -56,6 +66,19 @@ const SLOT_BYTES_MAX: usize = FRAME_BYTES_MAX + 1;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Line([u8; LINE_BYTES]);
+
+/// Where the payload of a split frame is.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Reference {
+    /// Its number, see `payloads`.
+    number: u32,
+    offset: u32,
+    len: u32,
+    sum: u32,
+}
+
+const REFERENCE_BYTES: usize = size_of::<Reference>();
 
 /// A number on cache lines of its own, so that its writer disturbs nobody else.
 #[derive(Debug)]
@@ -70,6 +93,7 @@ pub(crate) fn ring(bytes: usize) -> (Producer, Consumer) {
         published: Padded(AtomicU64::new(0)),
         released: Padded(AtomicU64::new(0)),
         memory: Memory::new(lines),
+        messages: Messages::default(),
     });
     let producer = Producer {
         base: shared.memory.base,
@@ -78,18 +102,10 @@ pub(crate) fn ring(bytes: usize) -> (Producer, Consumer) {
         end: lines as u64,
         published: 0,
         time_ns: 0,
+        payloads: SentPayloads::default(),
         shared: Arc::clone(&shared),
     };
-    let consumer = Consumer {
-        base: shared.memory.base,
-        capacity: lines as u64,
-        cursor: Cursor::default(),
-        visible: 0,
-        released: 0,
-        front_lines: 0,
-        shared,
-    };
-    (producer, consumer)
+    (producer, Consumer::new(shared, lines as u64))
 }
 
 /// How full a ring is, seen from any thread.
@@ -121,6 +137,8 @@ struct Shared {
     /// Up to here the consumer has read: the producer may write again.
     released: Padded,
     memory: Memory,
+    /// What the producer tells of payloads.
+    messages: Messages,
 }
 
 /// The lines, zeroed by the operating system when they are first touched.
@@ -193,6 +211,25 @@ impl TxQueue for RingTx {
     fn has_room(&mut self, now_ns: u64, len: usize) -> bool {
         assert!(len <= FRAME_BYTES_MAX, "frame too long for a port");
         self.ring.has_room(now_ns, len)
+    }
+
+    #[inline]
+    fn slot_sharing(
+        &mut self,
+        now_ns: u64,
+        head_bytes: usize,
+        payload: SharedPayload<'_>,
+    ) -> Option<&mut [u8]> {
+        let len = head_bytes + payload.len;
+        assert!(len <= FRAME_BYTES_MAX, "frame too long for a port");
+        match self.ring.payload_number(payload.bytes) {
+            Some(number) => self.ring.slot_split(now_ns, head_bytes, number, payload),
+            None => copy_payload(self, now_ns, head_bytes, payload),
+        }
+    }
+
+    fn forget_payloads(&mut self) {
+        self.ring.payloads.forget();
     }
 
     #[inline]
@@ -274,6 +311,7 @@ pub(crate) struct Producer {
     published: u64,
     /// The time that the consumer will take the next frame to be sent at.
     time_ns: u64,
+    payloads: SentPayloads,
     shared: Arc<Shared>,
 }
 
@@ -302,6 +340,84 @@ impl Producer {
         }
     }
 
+    /// The same for a frame of `head_bytes` and a payload, which the consumer knows by `number`: room
+    /// for the head.
+    ///
+    /// # Panics
+    ///
+    /// When the payload reaches beyond what it is a slice of.
+    #[inline(always)]
+    fn slot_split(
+        &mut self,
+        now_ns: u64,
+        head_bytes: usize,
+        number: u32,
+        payload: SharedPayload<'_>,
+    ) -> Option<&mut [u8]> {
+        let len = payload.slice().len();
+        let lines = split_lines_of(head_bytes);
+        if !self.prepare(now_ns, lines) {
+            return None;
+        }
+        let record = self.line(self.position);
+        self.position += lines;
+        // Both fit: a payload is numbered only if all of it can be counted in 32 bits.
+        let reference = Reference {
+            number,
+            offset: payload.offset as u32,
+            len: len as u32,
+            sum: payload.sum.into(),
+        };
+        // SAFETY: as in `slot`; the lines have room for the header, the head and the reference,
+        // which ends with the last of them and so is aligned to its 16 bytes.
+        unsafe {
+            record.cast::<u32>().write(SPLIT | head_bytes as u32);
+            let end = record.add(lines as usize).cast::<Reference>();
+            end.sub(1).write(reference);
+            let bytes = record.cast::<u8>().add(HEADER_BYTES);
+            Some(slice::from_raw_parts_mut(bytes.as_ptr(), head_bytes))
+        }
+    }
+
+    /// The number by which the consumer knows a payload, or will when it comes to the frames that are
+    /// written next; `None` when there is no room for another one.
+    #[inline]
+    fn payload_number(&mut self, bytes: &Arc<[u8]>) -> Option<u32> {
+        match self.payloads.number(bytes) {
+            Some(number) => Some(number),
+            None => self.keep_payload(bytes),
+        }
+    }
+
+    #[cold]
+    fn keep_payload(&mut self, bytes: &Arc<[u8]>) -> Option<u32> {
+        self.tell_forgotten();
+        let can_keep = self.payloads.has_room(bytes) && !self.payloads.has_forgotten;
+        if !can_keep || !self.put_message() {
+            return None;
+        }
+        Some(self.payloads.keep(bytes, &self.shared.messages))
+    }
+
+    /// Has the consumer forget payloads, if they are to be forgotten and there is room to say so.
+    fn tell_forgotten(&mut self) {
+        if self.payloads.has_forgotten && self.put_message() {
+            self.payloads.tell_forgotten(&self.shared.messages);
+        }
+    }
+
+    /// Writes a record for a message, which the caller sends before the next flush; false when the
+    /// ring is full.
+    fn put_message(&mut self) -> bool {
+        if self.position == self.end && !self.make_room(1) {
+            return false;
+        }
+        // SAFETY: the line at `position` is before `end`: inside the memory and the producer's.
+        unsafe { self.line(self.position).cast::<u32>().write(MESSAGE) };
+        self.position += 1;
+        true
+    }
+
     /// Whether the next `slot` of these arguments finds room.
     pub(super) fn has_room(&mut self, now_ns: u64, len: usize) -> bool {
         assert!(len <= SLOT_BYTES_MAX, "frame too long for a ring");
@@ -326,6 +442,9 @@ impl Producer {
     /// Makes what was written visible to the consumer.
     #[inline]
     pub(crate) fn flush(&mut self) {
+        if self.payloads.has_forgotten {
+            self.tell_forgotten();
+        }
         if self.published != self.position {
             self.published = self.position;
             let published = &self.shared.published.0;
@@ -409,214 +528,6 @@ impl Producer {
     }
 }
 
-/// The reading side.
-#[derive(Debug)]
-pub(crate) struct Consumer {
-    base: NonNull<Line>,
-    capacity: u64,
-    /// Where it reads.
-    cursor: Cursor,
-    /// Lines from there to here may be read.
-    visible: u64,
-    /// What the producer was told last.
-    released: u64,
-    /// Lines of the frame that `peek` found; zero before.
-    front_lines: u64,
-    shared: Arc<Shared>,
-}
-
-// SAFETY: the only consumer of its ring; the memory that `base` points to is kept by `shared`.
-unsafe impl Send for Consumer {}
-
-/// A place in a ring to read at.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cursor {
-    /// The next record to read.
-    position: u64,
-    /// The last time record's time.
-    time_ns: u64,
-}
-
-/// A frame at the front of a ring.
-pub(crate) struct Front<'a> {
-    /// When it was sent.
-    pub(crate) sent_ns: u64,
-    /// Without FCS.
-    pub(crate) bytes: &'a [u8],
-}
-
-impl Consumer {
-    /// Hands up to `budget` frames to `each`, as (time sent, bytes); returns how many.
-    #[inline]
-    pub(crate) fn drain(&mut self, budget: usize, each: &mut impl FnMut(u64, &[u8])) -> usize {
-        let mut taken = 0;
-        let mut looked = false;
-        while taken < budget {
-            if !self.find_frame() {
-                if looked || !self.refresh() {
-                    break;
-                }
-                looked = true;
-                continue;
-            }
-            let front = self.front();
-            each(front.sent_ns, front.bytes);
-            self.pop();
-            taken += 1;
-        }
-        self.release();
-        taken
-    }
-
-    /// The same in bursts of up to [`BURST`] frames.
-    pub(crate) fn drain_bursts(
-        &mut self,
-        budget: usize,
-        each: &mut impl FnMut(&[RxFrame<'_>]),
-    ) -> usize {
-        let mut taken = 0;
-        let mut looked = false;
-        while taken < budget {
-            let mut cursor = self.cursor;
-            let mut burst = [RxFrame::default(); BURST];
-            let mut frames = 0;
-            for place in &mut burst[..BURST.min(budget - taken)] {
-                let Some(frame) = self.next_frame(&mut cursor) else {
-                    break;
-                };
-                *place = frame;
-                frames += 1;
-            }
-            if frames > 0 {
-                each(&burst[..frames]);
-            }
-            (self.cursor, self.front_lines) = (cursor, 0);
-            taken += frames;
-            if frames > 0 {
-                continue;
-            }
-            if looked || !self.refresh() {
-                break;
-            }
-            looked = true;
-        }
-        self.release();
-        taken
-    }
-
-    /// Looks once at what the producer has published; true if there is something to read.
-    #[inline]
-    pub(crate) fn refresh(&mut self) -> bool {
-        self.visible = self.shared.published.0.load(Ordering::Acquire);
-        self.visible != self.cursor.position
-    }
-
-    /// The oldest frame of those seen by the last [`refresh`](Consumer::refresh).
-    #[inline]
-    pub(crate) fn peek(&mut self) -> Option<Front<'_>> {
-        self.find_frame().then(|| self.front())
-    }
-
-    /// Leaves the frame that was peeked at behind.
-    #[inline(always)]
-    pub(crate) fn pop(&mut self) {
-        self.cursor.position += self.front_lines;
-        self.front_lines = 0;
-    }
-
-    /// Gives lines that were read back to the producer, when they are many or all.
-    #[inline]
-    pub(crate) fn release(&mut self) {
-        let read = self.cursor.position - self.released;
-        let due = read >= self.capacity / RELEASE_SHARE || self.cursor.position == self.visible;
-        if read > 0 && due {
-            self.released = self.cursor.position;
-            let released = &self.shared.released.0;
-            released.store(self.cursor.position, Ordering::Release);
-        }
-    }
-
-    /// Goes to the next frame, over what is not one; false when no frame is visible.
-    #[inline(always)]
-    fn find_frame(&mut self) -> bool {
-        while self.cursor.position != self.visible {
-            let header = self.header(self.cursor.position);
-            if header < SKIP {
-                self.front_lines = lines_of(header as usize);
-                return true;
-            }
-            self.cursor = self.behind(self.cursor, header);
-        }
-        false
-    }
-
-    /// The next frame from a place on, which moves behind it; none when no frame is visible.
-    #[inline(always)]
-    fn next_frame(&self, cursor: &mut Cursor) -> Option<RxFrame<'_>> {
-        while cursor.position != self.visible {
-            let header = self.header(cursor.position);
-            if header < SKIP {
-                let bytes = self.bytes(cursor.position, header as usize);
-                cursor.position += lines_of(header as usize);
-                let at_ns = cursor.time_ns;
-                return Some(RxFrame { at_ns, bytes });
-            }
-            *cursor = self.behind(*cursor, header);
-        }
-        None
-    }
-
-    /// The place behind a record that is no frame.
-    #[inline]
-    fn behind(&self, cursor: Cursor, header: u32) -> Cursor {
-        let position = cursor.position;
-        if header == SKIP {
-            let position = position + self.capacity - position % self.capacity;
-            return Cursor { position, ..cursor };
-        }
-        let record = line_of(self.base, position, self.capacity);
-        // SAFETY: the line is published and not released: the producer does not write it. A
-        // time record's time is aligned and was written before the record was published.
-        let time_ns = unsafe { record.byte_add(TIME_OFFSET).cast::<u64>().read() };
-        Cursor {
-            position: position + 1,
-            time_ns,
-        }
-    }
-
-    /// The first bytes of the record at `position`, which is visible.
-    #[inline(always)]
-    fn header(&self, position: u64) -> u32 {
-        let record = line_of(self.base, position, self.capacity);
-        // SAFETY: the line is inside the memory, published and not released, so the producer
-        // does not write it; lines are aligned for u32.
-        unsafe { record.cast::<u32>().read() }
-    }
-
-    /// The `len` bytes of the frame at `position`, which is visible and whose header says so.
-    #[inline(always)]
-    fn bytes(&self, position: u64, len: usize) -> &[u8] {
-        let record = line_of(self.base, position, self.capacity);
-        // SAFETY: the producer wrote `len` bytes behind the header of this frame, contiguous,
-        // and published all of them at once; they stay untouched until `release`, which needs
-        // `&mut self` and so cannot run while the slice lives.
-        unsafe {
-            let start = record.cast::<u8>().add(HEADER_BYTES);
-            slice::from_raw_parts(start.as_ptr(), len)
-        }
-    }
-
-    /// The frame at the front, which [`find_frame`](Consumer::find_frame) found there.
-    #[inline(always)]
-    fn front(&self) -> Front<'_> {
-        let position = self.cursor.position;
-        Front {
-            sent_ns: self.cursor.time_ns,
-            bytes: self.bytes(position, self.header(position) as usize),
-        }
-    }
-}
-
 /// The line of a position: the capacity is a power of two and `base` has as many lines.
 #[inline(always)]
 fn line_of(base: NonNull<Line>, position: u64, capacity: u64) -> NonNull<Line> {
@@ -629,6 +540,22 @@ fn line_of(base: NonNull<Line>, position: u64, capacity: u64) -> NonNull<Line> {
 #[inline(always)]
 fn lines_of(len: usize) -> u64 {
     (len + HEADER_BYTES).div_ceil(LINE_BYTES) as u64
+}
+
+/// Lines that a split frame takes with its header and the reference to its payload.
+#[inline(always)]
+fn split_lines_of(head_bytes: usize) -> u64 {
+    (HEADER_BYTES + head_bytes + REFERENCE_BYTES).div_ceil(LINE_BYTES) as u64
+}
+
+/// Lines of a frame with this header.
+#[inline(always)]
+fn frame_lines_of(header: u32) -> u64 {
+    if header < SPLIT {
+        lines_of(header as usize)
+    } else {
+        split_lines_of((header & !SPLIT) as usize)
+    }
 }
 
 /// Writes `copies` of `LINES` lines; the constant size keeps them in registers.

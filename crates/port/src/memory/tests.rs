@@ -1,5 +1,10 @@
 //! Tests of memory ports: links, queues and rings together, in virtual time.
 
+use std::sync::Arc;
+
+use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::shared_payload::SharedPayload;
+
 use super::*;
 use crate::registered::REGISTERED_BYTES_MAX;
 use crate::{FrameId, Port as _, RxQueue, TxQueue};
@@ -484,4 +489,103 @@ fn queues_that_are_joined_read_what_their_parts_would_and_keep_their_losses() {
         read.collect::<Vec<_>>(),
         [vec![11, 41], vec![21, 51], vec![31]]
     );
+}
+
+/// How a test receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    OneByOne,
+    Bursts,
+    Split,
+}
+
+/// Receives everything that has arrived by `now_ns`, whole.
+fn receive_whole(rx: &mut MemoryRx, now_ns: u64, way: Way) -> Vec<(u64, Vec<u8>)> {
+    let mut got = Vec::new();
+    match way {
+        Way::OneByOne => rx.receive(now_ns, usize::MAX, |at, bytes| {
+            got.push((at, bytes.to_vec()))
+        }),
+        Way::Bursts => rx.receive_bursts(now_ns, usize::MAX, |burst| {
+            got.extend(
+                burst
+                    .iter()
+                    .map(|frame| (frame.at_ns, frame.bytes.to_vec())),
+            );
+        }),
+        Way::Split => rx.receive_split(now_ns, usize::MAX, |burst| {
+            let frames = burst.iter();
+            got.extend(frames.map(|frame| (frame.at_ns, frame.bytes(&mut Vec::new()).to_vec())));
+        }),
+    };
+    got
+}
+
+#[test]
+fn a_shared_payload_is_that_of_its_frame_on_any_link_and_however_it_is_read() {
+    let bytes: Arc<[u8]> = (0..5000).map(|i| (i * 7) as u8).collect();
+    let links = [
+        "",
+        "delay=1ms",
+        "rate=10gbps",
+        "loss=10%",
+        "police=100kpps:burst=50",
+    ];
+    for text in links {
+        let run = |is_shared: bool, way: Way| {
+            let (mut a, mut b) = pair(1, 1, &settings(text));
+            let tx = &mut a.tx[0];
+            for number in 0..200 {
+                let (head, offset, len) = ([number as u8; 54], number * 7, 200 + number);
+                let slice = &bytes[offset..offset + len];
+                if is_shared && number % 5 != 0 {
+                    let payload = SharedPayload {
+                        bytes: &bytes,
+                        offset,
+                        len,
+                        sum: Sum::of(slice).folded(),
+                    };
+                    let slot = tx.slot_sharing(5, head.len(), payload);
+                    slot.expect("there is room").copy_from_slice(&head);
+                } else {
+                    let slot = tx.slot(5, head.len() + len).expect("there is room");
+                    slot.copy_from_slice(&[&head, slice].concat());
+                }
+            }
+            tx.flush();
+            let got = receive_whole(&mut b.rx, 10_000_000, way);
+            (got, b.rx.lost_packets())
+        };
+        let expected = run(false, Way::OneByOne);
+        assert!(expected.0.len() > 40, "{text}");
+        for way in [Way::OneByOne, Way::Bursts, Way::Split] {
+            assert_eq!(run(true, way), expected, "{text}, {way:?}");
+        }
+    }
+}
+
+#[test]
+fn a_link_that_is_down_loses_frames_and_learns_of_payloads() {
+    let (mut a, mut b) = pair(1, 1, &settings(""));
+    let bytes: Arc<[u8]> = vec![3; 500].into();
+    let payload = SharedPayload {
+        bytes: &bytes,
+        offset: 100,
+        len: 300,
+        sum: Sum::of(&bytes[100..400]).folded(),
+    };
+    let send = |tx: &mut RingTx| {
+        let head = tx.slot_sharing(0, 54, payload).expect("there is room");
+        head.fill(9);
+        tx.flush();
+    };
+    b.rx.set_up(false);
+    send(&mut a.tx[0]);
+    assert_eq!(receive_whole(&mut b.rx, 1, Way::Split), []);
+    assert_eq!(b.rx.lost_packets(), 1);
+    b.rx.set_up(true);
+    // This one only has the number of what the lost one told of.
+    send(&mut a.tx[0]);
+    let got = receive_whole(&mut b.rx, 1, Way::Split);
+    assert_eq!(got, [(0, [vec![9; 54], vec![3; 300]].concat())]);
 }

@@ -79,6 +79,11 @@ impl ServiceMode {
         }
     }
 
+    /// Whether only some classes of frames are for watchers.
+    pub fn is_filtered(self) -> bool {
+        matches!(self, ServiceMode::Filtered(_))
+    }
+
     /// Whether it is on, filtered or not.
     pub fn is_on(self) -> bool {
         self != ServiceMode::Off

@@ -42,10 +42,10 @@ impl Default for Arrivals {
 }
 
 impl Arrivals {
-    /// Counts a frame.
+    /// Counts a frame of so many bytes, without FCS.
     #[inline]
-    pub(super) fn count(&mut self, frame: &[u8]) {
-        self.received.count(1, frame.len());
+    pub(super) fn count(&mut self, frame_bytes: usize) {
+        self.received.count(1, frame_bytes);
     }
 
     /// Counts a frame of a group.
@@ -102,7 +102,7 @@ impl Arrivals {
                 }
             }
         }
-        self.count(frame);
+        self.count(frame.len());
         if forward.is_watched {
             forward.show(at, frame);
         }

@@ -1,10 +1,11 @@
 //! Between frames and what they mean to a flow: `parse` reads one of TCP or UDP, those that come most
-//! `usual` reads sooner; `emit` writes one around data that somebody else writes, and `encapsulation`
-//! is what stands in front of its IP packet.
+//! `usual` reads sooner, one whose data is apart `split`; `emit` writes one around data that somebody
+//! else writes, and `encapsulation` is what stands in front of its IP packet.
 
 mod emit;
 mod encapsulation;
 mod parse;
+mod split;
 mod usual;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -15,6 +16,7 @@ use allosaur_packet::network::ip_protocol::IpProtocol;
 pub use emit::{Content, Envelope, Places, header_bytes};
 pub use encapsulation::{Encapsulation, Stripped, Tunnel};
 pub use parse::{Arrival, Damage, Received, Refusal, read, read_damaged};
+pub use split::read_split;
 pub use usual::read_usual;
 
 /// The ECN field of the IP header (RFC 3168, section 5) of a packet that a router marked.

@@ -194,7 +194,7 @@ pub fn read_damaged(frame: &[u8], layout: &Layout) -> Option<(Damage, Addresses,
 }
 
 /// The addresses, and whether a router marked the packet.
-fn read_network(frame: &[u8], layout: &Layout) -> Result<(Addresses, bool), Refusal> {
+pub(super) fn read_network(frame: &[u8], layout: &Layout) -> Result<(Addresses, bool), Refusal> {
     let network = &frame[usize::from(layout.network_offset)..];
     match layout.network {
         Network::Ipv4 => {
@@ -215,7 +215,7 @@ fn read_network(frame: &[u8], layout: &Layout) -> Result<(Addresses, bool), Refu
 }
 
 #[inline]
-fn read_segment(view: &TcpView<&[u8]>, segment_bytes: usize, marked: bool) -> Segment {
+pub(super) fn read_segment(view: &TcpView<&[u8]>, segment_bytes: usize, marked: bool) -> Segment {
     let mut segment = Segment {
         seq: Seq(view.sequence()),
         ack: Seq(view.acknowledgment()),

@@ -18,6 +18,7 @@ use allosaur_engine::stateful::StatefulEngine;
 use allosaur_engine::time::{Due, Gap, Nanos};
 use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
 use allosaur_packet::offload::TxChecksumOffload;
+use allosaur_packet::shared_payload::SharedPayload;
 use allosaur_port::kind::PortTx;
 use allosaur_port::tap::{TapIn, TapSwitch, Tapped};
 use allosaur_port::{FrameId, TxQueue, by_kind};
@@ -338,6 +339,20 @@ impl<Q: TxQueue> Transmit for Adapter<'_, Q> {
     #[inline(always)]
     fn slot(&mut self, _at: Nanos, len: usize) -> Option<&mut [u8]> {
         self.queue.slot(self.now, len)
+    }
+
+    #[inline(always)]
+    fn slot_sharing(
+        &mut self,
+        _at: Nanos,
+        head_bytes: usize,
+        payload: SharedPayload<'_>,
+    ) -> Option<&mut [u8]> {
+        self.queue.slot_sharing(self.now, head_bytes, payload)
+    }
+
+    fn forget_payloads(&mut self) {
+        self.queue.forget_payloads();
     }
 
     #[inline(always)]

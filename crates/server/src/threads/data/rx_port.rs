@@ -7,9 +7,10 @@ use allosaur_engine::stateful::{Disposition, FlowTableCounters, StatefulEngine};
 use allosaur_engine::template::Side;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::{PortIndex, TxQueues};
+use allosaur_packet::shared_payload::SplitFrame;
+use allosaur_port::RxQueue;
 use allosaur_port::kind::PortRx;
 use allosaur_port::spread::{Sharing, SpreadEnd, SpreadReader, spread_by};
-use allosaur_port::{RxFrame, RxQueue};
 
 use crate::counters::ArrivalBlock;
 use crate::rx_taps::{MacFilter, Reception, ServiceMode};
@@ -44,6 +45,8 @@ pub(super) struct FlowRxPort {
     arrived_before: u64,
     /// What was passed between threads by queues that are gone.
     passed: PassedFrames,
+    /// A split frame in one piece.
+    scratch: Vec<u8>,
 }
 
 /// Frames that went from the thread that reads a queue to the others that share it.
@@ -81,6 +84,7 @@ impl FlowRxPort {
             told_ever: 0,
             arrived_before: 0,
             passed: PassedFrames::default(),
+            scratch: Vec::new(),
         }
     }
 
@@ -150,30 +154,39 @@ impl FlowRxPort {
         };
         let (service, redirected) = (self.service, &mut self.redirected);
         let mac_filter = self.mac_filter;
+        let passes_all = matches!(mac_filter, MacFilter::Any) && !service.is_filtered();
         let (mut is_measured, mut others) = (false, 0usize);
-        let arrived = queue.receive_bursts(now, BUDGET, |frames| {
-            engine.fetch_asked(port, frames.iter().map(|frame| frame.bytes));
-            for &RxFrame { at_ns, bytes } in frames {
-                if !mac_filter.takes(bytes) {
-                    continue;
-                }
-                if service.redirects(bytes) {
-                    (others, *redirected) = (others + 1, *redirected + 1);
-                    is_measured |= arrivals.handle_frame(at_ns, bytes, &mut forward);
-                    continue;
-                }
-                match engine.handle_frame(now, port, bytes, tx_queues) {
-                    Disposition::Flow => {
-                        arrivals.count(bytes);
-                        if is_wanted_whole {
-                            forward.show(at_ns, bytes);
-                        }
-                    }
-                    Disposition::Unmatched | Disposition::Other => {
-                        others += 1;
-                        is_measured |= arrivals.handle_frame(at_ns, bytes, &mut forward);
+        let scratch = &mut self.scratch;
+        let arrived = queue.receive_split(now, BUDGET, |frames| {
+            engine.fetch_asked(port, frames.iter().map(|frame| frame.head));
+            let mut told = |frame: &SplitFrame<'_>, disposition| match disposition {
+                Disposition::Flow => {
+                    arrivals.count(frame.frame_bytes());
+                    if is_wanted_whole {
+                        forward.show(frame.at_ns, frame.bytes(scratch));
                     }
                 }
+                Disposition::Unmatched | Disposition::Other => {
+                    others += 1;
+                    let bytes = frame.bytes(scratch);
+                    is_measured |= arrivals.handle_frame(frame.at_ns, bytes, &mut forward);
+                }
+            };
+            if passes_all && !is_wanted_whole {
+                engine.handle_frames(now, port, frames, tx_queues, told);
+                return;
+            }
+            for frame in frames {
+                if !mac_filter.takes(frame.head) {
+                    continue;
+                }
+                if service.redirects(frame.head) {
+                    *redirected += 1;
+                    told(frame, Disposition::Other);
+                    continue;
+                }
+                let one = std::slice::from_ref(frame);
+                engine.handle_frames(now, port, one, tx_queues, &mut told);
             }
         });
         self.arrived_ever += arrived as u64;
@@ -291,17 +304,17 @@ impl RxQueue for RxQueues {
     }
 
     #[inline]
-    fn receive_bursts(
+    fn receive_split(
         &mut self,
         now_ns: u64,
         budget: usize,
-        mut each: impl FnMut(&[RxFrame<'_>]),
+        mut each: impl FnMut(&[SplitFrame<'_>]),
     ) -> usize {
         if let [queue] = &mut self.0[..] {
-            return queue.receive_bursts(now_ns, budget, each);
+            return queue.receive_split(now_ns, budget, each);
         }
         self.receive(now_ns, budget, |at_ns, bytes| {
-            each(&[RxFrame { at_ns, bytes }]);
+            each(&[SplitFrame::whole(at_ns, bytes)]);
         })
     }
 }
@@ -438,16 +451,16 @@ impl RxQueue for FlowRx {
     }
 
     #[inline]
-    fn receive_bursts(
+    fn receive_split(
         &mut self,
         now_ns: u64,
         budget: usize,
-        each: impl FnMut(&[RxFrame<'_>]),
+        each: impl FnMut(&[SplitFrame<'_>]),
     ) -> usize {
         match self {
-            FlowRx::Whole(queue) => queue.receive_bursts(now_ns, budget, each),
-            FlowRx::Reader { queue, .. } => queue.receive_bursts(now_ns, budget, each),
-            FlowRx::Share { queue, .. } => queue.receive_bursts(now_ns, budget, each),
+            FlowRx::Whole(queue) => queue.receive_split(now_ns, budget, each),
+            FlowRx::Reader { queue, .. } => queue.receive_split(now_ns, budget, each),
+            FlowRx::Share { queue, .. } => queue.receive_split(now_ns, budget, each),
         }
     }
 }
