@@ -136,11 +136,24 @@ impl<'v> Params<'v> {
     /// # Errors
     /// When there is one.
     pub fn only(self, known: &[&str]) -> Result<(), RpcError> {
-        let names = self.0.as_object().into_iter().flat_map(Map::keys);
-        let mut unknown = names.filter(|name| !known.contains(&name.as_str()));
-        unknown
-            .next()
-            .map_or(Ok(()), |name| Err(unknown_field(name, known)))
+        let unknown = self.unknown(known);
+        unknown.map_or(Ok(()), |name| Err(unknown_field(name, "", known)))
+    }
+
+    /// The same within an init JSON: the error names the `place`, such as `options`.
+    ///
+    /// # Errors
+    /// When there is one.
+    pub fn only_in(self, place: &str, known: &[&str]) -> Result<(), RpcError> {
+        let unknown = self.unknown(known);
+        unknown.map_or(Ok(()), |name| {
+            Err(unknown_field(name, &format!(" in {place}"), known))
+        })
+    }
+
+    fn unknown(self, known: &[&str]) -> Option<&'v str> {
+        let mut names = self.0.as_object()?.keys().map(String::as_str);
+        names.find(|name| !known.contains(name))
     }
 
     /// A field that is a number, of a type such as `float32`; absent it is `default`.
@@ -190,14 +203,16 @@ impl<'v> Params<'v> {
         })
     }
 
-    /// The field `options` of an init JSON, none when it is absent; `wanted` is the reference's name
-    /// of its type.
+    /// The field `options` of an init JSON, which may have fields that are `known`, none when it is
+    /// absent; `wanted` is the reference's name of its type.
     ///
     /// # Errors
-    /// When it is no object.
-    pub fn options(self, wanted: &str) -> Result<Params<'v>, RpcError> {
+    /// When it is no object, or has another field.
+    pub fn options(self, wanted: &str, known: &[&str]) -> Result<Params<'v>, RpcError> {
         const NONE: &Value = &Value::Null;
-        Params::object(self.get("options").unwrap_or(NONE), wanted)
+        let options = Params::object(self.get("options").unwrap_or(NONE), wanted)?;
+        options.only_in("options", known)?;
+        Ok(options)
     }
 
     /// A field that is a list of texts.
@@ -260,7 +275,8 @@ impl<'v> Params<'v> {
 }
 
 /// The error of a field that nobody knows: the one that was meant, as far as a few wrong letters tell, or all.
-fn unknown_field(name: &str, known: &[&str]) -> RpcError {
+/// `place` is where it stands, if that is to be said.
+fn unknown_field(name: &str, place: &str, known: &[&str]) -> RpcError {
     let far = name.chars().count().div_ceil(3);
     let near = known
         .iter()
@@ -271,7 +287,7 @@ fn unknown_field(name: &str, known: &[&str]) -> RpcError {
         None if known.is_empty() => "leave it out, there are none here".to_owned(),
         None => format!("there are {}", known.join(", ")),
     };
-    RpcError::new(format!("json: unknown field \"{name}\": {remedy}"))
+    RpcError::new(format!("json: unknown field \"{name}\"{place}: {remedy}"))
 }
 
 /// A list of `N` bytes. As in the reference, a shorter list is filled up with zeros, a longer one is cut.

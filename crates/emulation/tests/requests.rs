@@ -170,6 +170,123 @@ fn keys_that_nobody_knows_are_refused_with_what_was_meant() {
     }
 }
 
+/// An exporter with one generator, whose only engine has a type and parameters.
+fn with_engine(engine_type: &str, params: &Value) -> Value {
+    let field = json!({"name": "f", "type": 1, "length": 4, "data": [0, 0, 0, 0]});
+    let engine = json!({"engine_name": "f", "engine_type": engine_type, "params": params});
+    let generator =
+        json!({"name": "g", "template_id": 256, "fields": [field], "engines": [engine]});
+    json!({"dst": "10.0.0.1:4739", "generators": [generator]})
+}
+
+/// A client is refused a plugin, with these words.
+fn refused_plugin(hosts: &mut Hosts, number: u8, name: &str, init: &Value, words: &str) {
+    let mut other = client(number);
+    other["plugs"] = json!({name: init});
+    let error = hosts.ask("ctx_client_add", add(other)).expect_err(words);
+    assert!(error.contains(&format!("plugin '{name}'")), "{error}");
+    assert!(error.contains(words), "{error}");
+}
+
+#[test]
+fn keys_that_nobody_knows_are_refused_in_objects_of_an_init_json_too() {
+    let pool = json!({"min": "10.0.0.2", "max": "10.0.0.9", "prefix": 24, "excluded": []});
+    let mut hosts = Hosts::new(0);
+    for (number, (name, init, words)) in (1..).zip([
+        (
+            "dhcp",
+            json!({"options": {"diss": [[60, 1]]}}),
+            "\"diss\" in options: is it \"dis\"?",
+        ),
+        (
+            "dhcpv6",
+            json!({"options": {"rm_oc": true}}),
+            "\"rm_oc\" in options: is it \"rm_or\"?",
+        ),
+        (
+            "dhcpsrv",
+            json!({"pools": [], "options": {"offers": []}}),
+            "\"offers\" in options: is it \"offer\"?",
+        ),
+        (
+            "dhcpsrv",
+            json!({"pools": [], "options": {"ack": [{"type": 6, "dat": [8, 8, 8, 8]}]}}),
+            "\"dat\" in options.ack[0]: is it \"data\"?",
+        ),
+        (
+            "dhcpsrv",
+            json!({"pools": [pool]}),
+            "\"excluded\" in pools[0]: is it \"exclude\"?",
+        ),
+        (
+            "lldp",
+            json!({"options": {"row": []}}),
+            "\"row\" in options: is it \"raw\"?",
+        ),
+        (
+            "cdp",
+            json!({"options": {"ttl": 5}}),
+            "\"ttl\" in options: there are raw",
+        ),
+        (
+            "appsim",
+            json!({"data": {"s-1": {"cpss": 1.0, "t": "c"}}}),
+            "\"cpss\" in data.s-1: is it \"cps\"?",
+        ),
+        (
+            "dns",
+            json!({"name_server": true, "database": {"a.b": [{"answers": "10.0.0.1"}]}}),
+            "\"answers\" in an entry of a domain: is it \"answer\"?",
+        ),
+    ]) {
+        refused_plugin(&mut hosts, number, name, &init, words);
+    }
+}
+
+#[test]
+fn keys_that_nobody_knows_are_refused_in_engines_of_fields_and_messages() {
+    let uint = json!({"size": 4, "min": 0, "max": 9, "op": "inc", "repeats": 2});
+    let entry = json!({"v": 1, "probe": 2});
+    let tdl = |header: Value, kind: Value| {
+        json!({"dst": "10.0.0.1:9", "header": header, "meta_data": [], "init_values": [],
+            "object": kind})
+    };
+    let whole = json!({"name": "o", "type": "uint8"});
+    let mut hosts = Hosts::new(0);
+    for (number, (name, init, words)) in (1..).zip([
+        (
+            "ipfix",
+            with_engine("uint", &uint),
+            "\"repeats\" in params: is it \"repeat\"?",
+        ),
+        (
+            "ipfix",
+            with_engine("histogram_uint", &json!({"size": 4, "entries": [entry]})),
+            "\"probe\" in entries[0]: is it \"prob\"?",
+        ),
+        (
+            "ipfix",
+            with_engine("time_end", &json!({"size": 4, "duration_mix": 1})),
+            "\"duration_mix\" in params: is it \"duration_max\"?",
+        ),
+        (
+            "tdl",
+            tdl(
+                json!({"uuid": 1, "luid": []}),
+                json!({"name": "o", "type": "uint8", "kind": 1}),
+            ),
+            "\"kind\" in object: there are name, type",
+        ),
+        (
+            "tdl",
+            tdl(json!({"uuid": 1, "luid": [], "tenant": 7}), whole),
+            "\"tenant\" in header: ",
+        ),
+    ]) {
+        refused_plugin(&mut hosts, number, name, &init, words);
+    }
+}
+
 #[test]
 fn a_plugin_that_is_refused_leaves_its_client_without_it() {
     let mut hosts = Hosts::new(0);

@@ -11,6 +11,24 @@ use crate::params::{Params, RpcError, mismatch};
 /// Most queries a second.
 const RATE_MAX: f64 = 1e6;
 
+/// What `auto_play_params` may have.
+const KEYS: [&str; 14] = [
+    "rate",
+    "query_amount",
+    "min_client",
+    "max_client",
+    "client_step",
+    "hostname_template",
+    "min_hostname",
+    "max_hostname",
+    "init_hostname",
+    "hostname_step",
+    "type",
+    "class",
+    "ipv6",
+    "program",
+];
+
 /// Numbers from `min` to `max` in steps, round and round; the wrap itself counts one.
 #[derive(Clone, Copy, Debug)]
 struct Counter {
@@ -75,6 +93,7 @@ impl AutoPlay {
             return Ok(None);
         }
         let params = Params::new(init.get("auto_play_params").unwrap_or(&Value::Null));
+        params.only_in("auto_play_params", &KEYS)?;
         check_required(params, naming)?;
         let parsed = AutoPlay::read(params).map_err(|error| {
             RpcError::new(format!(
@@ -201,6 +220,8 @@ fn program(value: Option<&Value>) -> Result<BTreeMap<MacAddress, Vec<Query>>, Rp
         let parsed: Result<MacAddress, _> = mac.parse();
         let parsed = parsed.map_err(|_| RpcError::new(format!("Couldn't parse MAC {mac}!")))?;
         let entry = Params::new(entry);
+        let place = format!("program of {mac}");
+        entry.only_in(&place, &["hostnames", "type", "class", "ipv6"])?;
         let (kind, class) = (entry.string_or("type", "")?, entry.string_or("class", "")?);
         let ipv6 = entry.bool_or("ipv6", false)?;
         let names = entry.strings("hostnames")?.into_iter();
@@ -306,6 +327,15 @@ mod tests {
         refused(
             params(json!({"rate": 0})),
             "0 < Rate <= 1000000 doesn't hold",
+        );
+        refused(
+            params(json!({"qery_amount": 5})),
+            "\"qery_amount\" in auto_play_params: is it \"query_amount\"?",
+        );
+        let program = json!({"00:00:00:00:00:02": {"hostname": ["x"]}});
+        refused(
+            params(json!({ "program": program })),
+            "\"hostname\" in program of 00:00:00:00:00:02: is it \"hostnames\"?",
         );
         refused(
             params(json!({"hostname_template": "a..b"})),

@@ -26,9 +26,11 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
-    /// Reads `entries`, each by `read`, and their weights.
+    /// Reads `entries`, each by `read`, and their weights. An entry has what is `known`, beside its
+    /// weight.
     fn parse(
         params: &Params<'_>,
+        known: &[&str],
         read: impl Fn(usize, &Params<'_>) -> Result<Entry, EngineError>,
     ) -> Result<Histogram, EngineError> {
         let list = params.list("entries")?;
@@ -42,6 +44,7 @@ impl Histogram {
         let mut sum = 0_u32;
         for (index, value) in list.iter().enumerate() {
             let entry = Params::new(value).map_err(|_| wrong("entries", "a list of objects"))?;
+            entry.only(&format!("entries[{index}]"), &[known, &["prob"]].concat())?;
             histogram.entries.push(read(index, &entry)?);
             let weight = entry.u64("prob")?.unwrap_or(0);
             sum = u32::try_from(weight)
@@ -120,7 +123,12 @@ impl Numbers<'_> {
 pub(super) fn numbers(params: &Params<'_>, numbers: Numbers<'_>) -> Result<Histogram, EngineError> {
     let size = params.size_of(if numbers.wide { &[8] } else { &[1, 2, 4] })?;
     let Numbers { signed, form, .. } = numbers;
-    Histogram::parse(params, |index, entry| match form {
+    let known: &[&str] = match form {
+        "" => &["v"],
+        "_range" => &["min", "max"],
+        _ => &["list"],
+    };
+    Histogram::parse(params, known, |index, entry| match form {
         "" => value(entry, size, signed),
         "_range" => range(entry, size, signed, index),
         _ => list(entry, size, signed),
@@ -200,7 +208,8 @@ fn unrepresentable(name: &str, bits: u64, size: u16, signed: bool) -> EngineErro
 /// A histogram of URLs.
 pub(super) fn urls(params: &Params<'_>) -> Result<Histogram, EngineError> {
     let size = params.size()?;
-    Histogram::parse(params, |_, entry| {
+    let known = ["schemes", "hosts", "paths", "queries", "random_queries"];
+    Histogram::parse(params, &known, |_, entry| {
         Ok(Entry::Url(Box::new(Url::parse(entry, size)?)))
     })
 }
@@ -209,7 +218,7 @@ pub(super) fn urls(params: &Params<'_>) -> Result<Histogram, EngineError> {
 pub(super) fn strings(params: &Params<'_>) -> Result<Histogram, EngineError> {
     let size = params.size()?;
     let pad = params.flag("should_pad")?.unwrap_or(false);
-    Histogram::parse(params, |_, entry| {
+    Histogram::parse(params, &["str", "padding_value"], |_, entry| {
         let text = entry.text("str")?.unwrap_or_default();
         let mut bytes = Vec::new();
         push_padded(&mut bytes, text, size, entry.padding()?)?;

@@ -164,6 +164,11 @@ impl FieldEngines {
     ) -> Result<Engine, EngineError> {
         let engine_type = item["engine_type"].as_str().unwrap_or_default();
         let params = Params::new(&item["params"])?;
+        if let Some(known) = known_params(engine_type) {
+            let item = Params::new(item)?;
+            item.only("an engine", &["engine_name", "engine_type", "params"])?;
+            params.only("params", &[known, &["size", "offset"]].concat())?;
+        }
         let kind = match engine_type {
             "uint" | "int" => Kind::Range(range::Range::parse(&params, engine_type == "int")?),
             "float" => Kind::Float(range::Float::parse(&params)?),
@@ -197,6 +202,29 @@ impl FieldEngines {
             kind,
         })
     }
+}
+
+/// The parameters of a type of engines, beside its place; nothing for a type that is not there.
+fn known_params(engine_type: &str) -> Option<&'static [&'static str]> {
+    Some(match engine_type {
+        "uint" | "int" => &["min", "max", "op", "step", "init", "repeat"],
+        "float" => &["min", "max"],
+        "uint_list" | "int_list" | "float_list" => &["list", "op", "step", "init_index"],
+        // Examples of TRex say `padding`, which does nothing there either.
+        "string_list" => &[
+            "list",
+            "op",
+            "step",
+            "init_index",
+            "padding_value",
+            "padding",
+        ],
+        "histogram_string" => &["entries", "should_pad"],
+        "histogram_url" => &["entries"],
+        "time_start" => &["time_offset", "ipg_min", "ipg_max", "time_end_engine_name"],
+        "time_end" => &["duration_min", "duration_max", "time_start_engine_name"],
+        _ => histogram::Numbers::of_type(engine_type).map(|_| &["entries"][..])?,
+    })
 }
 
 /// Writes the low bytes of `bits`, big endian, over all of `out`.

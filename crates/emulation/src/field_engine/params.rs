@@ -3,6 +3,8 @@
 use serde_json::Value;
 use std::fmt;
 
+use crate::params;
+
 /// Why a list of engines is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineError(String);
@@ -33,7 +35,7 @@ pub(super) enum Operation {
     Random,
 }
 
-/// An object of parameters. Names that no engine knows are passed over, as the reference does.
+/// An object of parameters.
 pub(super) struct Params<'a>(&'a Value);
 
 impl<'a> Params<'a> {
@@ -42,6 +44,12 @@ impl<'a> Params<'a> {
             Value::Object(_) => Ok(Params(value)),
             _ => Err(EngineError::new("params must be an object")),
         }
+    }
+
+    /// Refuses parameters that are not `known`; `place` is where the object stands.
+    pub(super) fn only(&self, place: &str, known: &[&str]) -> Result<(), EngineError> {
+        let only = params::Params::new(self.0).only_in(place, known);
+        only.map_err(|error| EngineError(error.message))
     }
 
     /// The bytes that an engine writes; missing or 0 is refused.

@@ -9,6 +9,9 @@ use crate::params::{Params, RpcError, mismatch};
 use crate::plugin::PluginError;
 use crate::timers::TimerId;
 
+/// What a stream may have.
+const KEYS: [&str; 7] = ["cps", "t", "tid", "ipv6", "stream", "dst", "limit"];
+
 /// Which side of a template a stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -45,14 +48,15 @@ pub(super) fn parse(init: &Value) -> Result<Vec<Stream>, PluginError> {
     let wanted = "map[string]appsim.AppsimRec";
     let data = data.as_object().ok_or_else(|| mismatch(data, wanted))?;
     let mut streams = Vec::new();
-    for record in data.values() {
-        streams.extend(stream(record)?);
+    for (name, record) in data {
+        streams.extend(stream(name, record)?);
     }
     Ok(streams)
 }
 
-fn stream(record: &Value) -> Result<Option<Stream>, RpcError> {
+fn stream(name: &str, record: &Value) -> Result<Option<Stream>, RpcError> {
     let params = Params::object(record, "appsim.AppsimRec")?;
+    params.only_in(&format!("data.{name}"), &KEYS)?;
     let rate = match params.get("cps") {
         None => 0.0,
         Some(value) => value.as_f64().ok_or_else(|| mismatch(value, "float64"))?,

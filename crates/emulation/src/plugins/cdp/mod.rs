@@ -43,7 +43,7 @@ impl Protocol for Cdp {
     const INIT_TYPE: &'static str = "cdp.CdpInit";
 
     fn announcement(init: Params<'_>, _client: MacAddress) -> Result<Announcement, PluginError> {
-        let options = init.options("cdp.CdpOptionsT")?;
+        let options = init.options("cdp.CdpOptionsT", &["raw"])?;
         let version = init.nonzero_or("ver", VERSION)?;
         let wrong_checksum: u16 = init.number_or("cs", 0)?;
         let room = PAYLOAD_BYTES_MAX - LLC_SNAP.len() - HEADER_BYTES;

@@ -13,6 +13,15 @@ const NAME: &[u8] = b"host-trexs";
 /// Subnet mask, router, domain name, name server, time server, NTP server.
 const WANTED: &[u8] = &[1, 3, 15, 6, 26, 42];
 
+/// What `options` may have.
+const OPTIONS: [&str; 5] = [
+    "discoverDhcpClassIdOption",
+    "requestDhcpClassIdOption",
+    "dis",
+    "req",
+    "ren",
+];
+
 /// A message without what differs from client to client.
 #[derive(Debug)]
 pub(super) struct Template {
@@ -75,7 +84,7 @@ pub(super) struct Messages {
 impl FromInit for Messages {
     fn parse(init: &Value) -> Result<Messages, RpcError> {
         let params = Params::object(init, "dhcp.DhcpInit")?;
-        let options = params.options("dhcp.DhcpOptionsT")?;
+        let options = params.options("dhcp.DhcpOptionsT", &OPTIONS)?;
         let discover_class = options.string_or("discoverDhcpClassIdOption", "")?;
         let request_class = options.string_or("requestDhcpClassIdOption", "")?;
         let discover = Builder::new(MessageType::DISCOVER)

@@ -67,7 +67,7 @@ impl Init {
             .nonzero_or("max_lease", MAX_LEASE_S)?
             .max(default_lease_s);
         let next_server = params.string_or("next_server_ip", "")?;
-        let options = params.options("dhcpsrv.DhcpSrvOptions")?;
+        let options = params.options("dhcpsrv.DhcpSrvOptions", &["offer", "ack", "nak"])?;
         let offer = given_options(options, "offer")?;
         let ack = given_options(options, "ack")?;
         let nak = given_options(options, "nak")?;
@@ -117,6 +117,8 @@ impl<'v> RawPool<'v> {
         let mut missing = Vec::new();
         for (at, item) in items.iter().enumerate() {
             let fields = Params::object(item, "dhcpsrv.Ipv4PoolParams")?;
+            let place = format!("pools[{at}]");
+            fields.only_in(&place, &["min", "max", "prefix", "exclude"])?;
             let pool = RawPool {
                 min: fields.string_or("min", "")?,
                 max: fields.string_or("max", "")?,
@@ -171,6 +173,7 @@ fn given_options(options: Params<'_>, name: &str) -> Result<Vec<GivenOption>, Rp
     let mut given = Vec::new();
     for (at, item) in items.into_iter().flatten().enumerate() {
         let fields = Params::object(item, "dhcpsrv.DhcpOption")?;
+        fields.only_in(&format!("options.{name}[{at}]"), &["type", "data"])?;
         let code: u8 = fields.number_or("type", 0)?;
         let data = fields.get("data").map_or(Ok(Vec::new()), byte_list)?;
         if matches!(code, code::PAD | code::END) || data.len() > 255 {

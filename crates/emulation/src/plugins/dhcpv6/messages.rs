@@ -97,7 +97,8 @@ pub(super) struct Messages {
 impl FromInit for Messages {
     fn parse(init: &Value) -> Result<Messages, RpcError> {
         let params = Params::object(init, "dhcpv6.DhcpInit")?;
-        let options = params.options("dhcpv6.DhcpOptionsT")?;
+        let known = ["sol", "req", "ren", "reb", "rel", "rm_or", "rm_vc"];
+        let options = params.options("dhcpv6.DhcpOptionsT", &known)?;
         let without_request = options.bool_or("rm_or", false)?;
         let without_class = options.bool_or("rm_vc", false)?;
         let message = |message_type, name| {

@@ -24,6 +24,7 @@ pub(super) struct Entry {
 impl Entry {
     fn parse(value: &Value) -> Result<Entry, RpcError> {
         let params = Params::new(value);
+        params.only_in("an entry of a domain", &["type", "class", "answer"])?;
         Ok(Entry {
             kind: params.string_or("type", "A")?.to_owned(),
             class: params.string_or("class", "IN")?.to_owned(),

@@ -39,7 +39,7 @@ impl Protocol for Lldp {
     const INIT_TYPE: &'static str = "lldp.LldpInit";
 
     fn announcement(init: Params<'_>, client: MacAddress) -> Result<Announcement, PluginError> {
-        let options = init.options("lldp.LldpOptionsT")?;
+        let options = init.options("lldp.LldpOptionsT", &["raw", "remove_default"])?;
         let mut payload = Vec::new();
         if !options.bool_or("remove_default", false)? {
             // The chassis, told by its MAC address (subtype 4); a port by its interface's name (5).

@@ -74,9 +74,15 @@ impl Types {
         for entry in list {
             let params = Params::object(entry, "tdl.TdlMetaEntry")?;
             let name = params.string_or("name", "")?;
+            params.only_in(
+                &format!("type {name} of meta_data"),
+                &["name", "type", "data"],
+            )?;
             let kind = params.string_or("type", "")?;
             let data = params.get("data").unwrap_or(&Value::Null);
             let data = Params::object(data, "tdl.TdlMetaData")?;
+            let place = format!("data of type {name} of meta_data");
+            data.only_in(&place, &["luid", "entries"])?;
             let identifier = luid(data)?;
             let definition = definition(kind, data)
                 .map_err(|error| RpcError::new(format!("type {name} of meta_data: {error}")))?;

@@ -166,6 +166,7 @@ impl Sender {
         let params = Params::object(init, "tdl.TdlClientParams")?;
         let [header, object] = ["header", "object"].map(|name| Params::new(&init[name]));
         check_required(params, header, object)?;
+        object.only_in("object", &["name", "type"])?;
         let meta = params.list("meta_data", "[]tdl.TdlMetaEntry")?;
         let values = params.list("init_values", "[]tdl.TdlInitValue")?;
         let remote = address(params.string_or("dst", "")?)?;
@@ -174,6 +175,7 @@ impl Sender {
             types.object(object.string_or("name", "")?, object.string_or("type", "")?)?;
         for value in values.into_iter().flatten() {
             let entry = Params::object(value, "tdl.TdlInitValue")?;
+            entry.only_in("an entry of init_values", &["path", "value"])?;
             let variable = built.variable(entry.string_or("path", "")?)?;
             built.set(variable, entry.get("value").unwrap_or(&Value::Null))?;
         }
@@ -279,8 +281,7 @@ fn address(text: &str) -> Result<SocketAddr, RpcError> {
 
 /// The header of a message: the user's numbers, one after the other.
 fn write_header(params: Params<'_>) -> Result<Vec<u8>, RpcError> {
-    let mut header = Vec::new();
-    for name in [
+    const BYTES: [&str; 9] = [
         "magic",
         "fru",
         "src_chassis",
@@ -290,10 +291,15 @@ fn write_header(params: Params<'_>) -> Result<Vec<u8>, RpcError> {
         "bay",
         "state_tracking",
         "flag",
-    ] {
+    ];
+    const WORDS: [&str; 2] = ["domain_hash", "len"];
+    let known = [&BYTES[..], &WORDS, &["uuid", "tenant_id", "luid"]].concat();
+    params.only_in("header", &known)?;
+    let mut header = Vec::new();
+    for name in BYTES {
         header.push(params.number_or::<u8>(name, 0)?);
     }
-    for name in ["domain_hash", "len"] {
+    for name in WORDS {
         header.extend(params.number_or::<u32>(name, 0)?.to_be_bytes());
     }
     header.extend(params.number_or::<u64>("uuid", 0)?.to_be_bytes());
