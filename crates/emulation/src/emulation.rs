@@ -166,7 +166,15 @@ impl Emulation {
 
     /// Does what is due by `now`.
     pub fn handle_timeout(&mut self, now: Nanos) {
-        while let Some((timer, owner)) = self.shared.timers.pop_due(now) {
+        while self.shared.timers.gather(now) {
+            self.look_ahead_of_timers();
+            self.handle_gathered(now);
+        }
+    }
+
+    /// Gives the timers that were gathered to their plugins.
+    fn handle_gathered(&mut self, now: Nanos) {
+        while let Some((timer, owner)) = self.shared.timers.pop() {
             let client = (owner.client != u32::MAX).then_some(ClientId(owner.client));
             let Some(entry) = self.namespaces.get(owner.namespace) else {
                 continue;
@@ -198,6 +206,11 @@ impl Emulation {
             return Some(0);
         }
         self.shared.timers.next_due()
+    }
+
+    /// How many timers are set.
+    pub fn timers(&self) -> usize {
+        self.shared.timers.len()
     }
 
     /// The ports that have namespaces, each once.

@@ -1,8 +1,9 @@
-//! A look at the clients of a burst of frames before they are handled one after the other.
+//! A look at the clients of a burst of frames, or of timers, before they are handled one after the other.
 //!
 //! Of a million clients few are in the caches of a core: each answer waits for the memory two or three
 //! times. Here the same is looked up for all frames in a short loop, in which the core asks the memory
-//! for the next while it waits for the last. Nothing changes by it but how long the frames take.
+//! for the next while it waits for the last. Nothing changes by it but how long the frames take. So it is
+//! with timers, for most of which nobody has looked at the client since it set them.
 
 use std::hint::black_box;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -13,9 +14,13 @@ use allosaur_packet::network::ip_protocol::IpProtocol;
 use crate::client::{ClientId, Clients};
 use crate::emulation::Emulation;
 use crate::namespace::{NamespaceKey, Tag};
+use crate::plugin::PluginId;
+use crate::timers::Owner;
 
 /// Frames that are looked at together: what they need stays in the cache of the first level.
 const FRAMES_MAX: usize = 32;
+/// With fewer timers, all that they need is in the caches anyway.
+const TIMERS_MIN: usize = 16_384;
 
 /// Whom a frame is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +49,28 @@ impl Emulation {
                 return;
             }
         }
+    }
+
+    /// Takes a look at whose the timers are that were gathered.
+    pub(crate) fn look_ahead_of_timers(&self) {
+        let timers = &self.shared.timers;
+        if timers.len() < TIMERS_MIN {
+            return;
+        }
+        let client = |owner: &Owner| {
+            let entry = self.namespaces.get(owner.namespace)?;
+            let (clients, id) = (&entry.namespace.clients, ClientId(owner.client));
+            Some(clients.get(id)?.plugins ^ clients.generation(id))
+        };
+        let state = |owner: &Owner| {
+            let entry = self.namespaces.get(owner.namespace)?;
+            let plugin = entry.plugins.get(PluginId(owner.plugin))?;
+            Some(plugin.look_ahead(ClientId(owner.client)))
+        };
+        let clients = timers.gathered().filter_map(|owner| client(&owner));
+        black_box(clients.fold(0, |all, read| all ^ read));
+        let states = timers.gathered().filter_map(|owner| state(&owner));
+        black_box(states.fold(0, |all, read| all ^ read));
     }
 
     /// The client that a frame asks for, if the frame is one of the plain kinds.
@@ -199,5 +226,37 @@ mod tests {
             answered += 1;
         }
         assert_eq!(answered, 100);
+    }
+
+    /// Times at which clients whose DISCOVER nobody answers send again, by their number.
+    fn repeats(clients: u32) -> Vec<(u64, u32)> {
+        let mut emulation = Emulation::new(Settings::default(), 0);
+        let mut ask = |now, method, params| emulation.handle_request(now, method, &params);
+        ask(0, "ctx_add", json!({"tunnels": [{"vport": 0}]})).expect("a namespace");
+        for number in 0..clients {
+            let [a, b, c, d] = number.to_be_bytes();
+            let client = json!({"mac": [2, 0, a, b, c, d], "plugs": {"dhcp": {}}});
+            let params = json!({"tun": {"vport": 0}, "clients": [client]});
+            ask(u64::from(number) * 1_000, "ctx_client_add", params).expect("a client");
+        }
+        while emulation.poll_transmit().is_some() {}
+        let mut sent = Vec::new();
+        while let Some(at) = emulation.poll_timeout().filter(|at| *at < 6_000_000_000) {
+            emulation.handle_timeout(at);
+            while let Some(transmit) = emulation.poll_transmit() {
+                let number = transmit.frame[8..12].try_into().expect("four bytes");
+                sent.push((at, u32::from_be_bytes(number)));
+            }
+        }
+        sent
+    }
+
+    #[test]
+    fn timers_of_many_come_as_those_of_few() {
+        let many = TIMERS_MIN as u32 + 100;
+        let sent = repeats(many);
+        let expected = (0..many).map(|number| (5_000_000_000 + u64::from(number) * 1_000, number));
+        assert!(sent.iter().copied().eq(expected));
+        assert_eq!(sent[..100], repeats(100));
     }
 }

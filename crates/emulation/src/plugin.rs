@@ -232,6 +232,14 @@ pub trait Plugin: Any + Send {
         let _ = (context, timeout);
     }
 
+    /// Reads what [`handle_timeout`](Plugin::handle_timeout) will need of a client, and makes a number
+    /// of it that nobody uses: whoever does so for many clients at once waits less for the memory. A
+    /// plugin that keeps little, or has few timers at once, need not.
+    fn look_ahead(&self, client: ClientId) -> u64 {
+        let _ = client;
+        0
+    }
+
     /// Something happened to a client that has this plugin.
     fn handle_event(&mut self, context: &mut Context<'_>, client: ClientId, event: &Event) {
         let _ = (context, client, event);

@@ -48,10 +48,15 @@ struct Slot {
 /// Ends the list of free slots.
 const NONE: u32 = u32::MAX;
 
+/// Timers that are due, taken together: what the clients need stays in the cache of the first level.
+const GATHERED_MAX: usize = 32;
+
 /// All timers of an emulation.
 #[derive(Debug)]
 pub(crate) struct Timers {
     due: Scheduler<u64>,
+    /// Entries that were due, the earliest last; some may have been cancelled since.
+    gathered: Vec<u64>,
     slots: Vec<Slot>,
     free: u32,
     active: usize,
@@ -61,6 +66,7 @@ impl Timers {
     pub(crate) fn new(now: Nanos) -> Timers {
         Timers {
             due: Scheduler::new(now),
+            gathered: Vec::with_capacity(GATHERED_MAX),
             slots: Vec::new(),
             free: NONE,
             active: 0,
@@ -119,10 +125,26 @@ impl Timers {
         Some(owner)
     }
 
-    /// Takes the earliest timer that is due by `now`.
-    pub(crate) fn pop_due(&mut self, now: Nanos) -> Option<(TimerId, Owner)> {
+    /// Takes the earliest timers that are due by `now`, some of them: [`pop`](Timers::pop) gives them
+    /// out. False when there is none.
+    pub(crate) fn gather(&mut self, now: Nanos) -> bool {
         self.due.advance(now);
-        while let Some((_, entry)) = self.due.pop_due(now) {
+        let due = std::iter::from_fn(|| self.due.pop_due(now));
+        self.gathered
+            .extend(due.take(GATHERED_MAX).map(|(_, entry)| entry));
+        self.gathered.reverse();
+        !self.gathered.is_empty()
+    }
+
+    /// Whose the gathered timers are. One that was cancelled may have another's, or nobody's.
+    pub(crate) fn gathered(&self) -> impl Iterator<Item = Owner> {
+        let entries = self.gathered.iter();
+        entries.filter_map(|entry| Some(self.slots.get(*entry as u32 as usize)?.owner))
+    }
+
+    /// Takes the earliest timer of those that were gathered.
+    pub(crate) fn pop(&mut self) -> Option<(TimerId, Owner)> {
+        while let Some(entry) = self.gathered.pop() {
             let timer = TimerId {
                 slot: entry as u32,
                 generation: (entry >> 32) as u32,
@@ -157,4 +179,55 @@ fn entry(slot: u32, generation: u32) -> u64 {
 fn is_live(slots: &[Slot], entry: u64) -> bool {
     let slot = slots.get(entry as u32 as usize);
     slot.is_some_and(|slot| slot.is_set && slot.generation == (entry >> 32) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(tag: u32) -> Owner {
+        Owner {
+            namespace: 0,
+            client: tag,
+            client_generation: 0,
+            plugin: 0,
+            tag,
+        }
+    }
+
+    #[test]
+    fn timers_come_in_order_some_at_a_time() {
+        let mut timers = Timers::new(0);
+        for tag in 0..100 {
+            timers.set(1_000 - u64::from(tag), owner(tag));
+        }
+        let mut tags = Vec::new();
+        while timers.gather(990) {
+            let gathered: Vec<u32> = timers.gathered().map(|owner| owner.tag).collect();
+            assert!(gathered.len() <= GATHERED_MAX);
+            let popped = std::iter::from_fn(|| timers.pop());
+            let popped: Vec<u32> = popped.map(|(_, owner)| owner.tag).collect();
+            assert!(popped.iter().rev().eq(&gathered));
+            tags.extend(popped);
+        }
+        assert!(tags.iter().copied().eq((10..100).rev()));
+        assert_eq!(timers.len(), 10);
+    }
+
+    #[test]
+    fn one_that_is_cancelled_after_it_was_gathered_does_not_come() {
+        let mut timers = Timers::new(0);
+        let set: Vec<TimerId> = (0..3).map(|tag| timers.set(5, owner(tag))).collect();
+        assert!(timers.gather(10));
+        let (first, _) = timers.pop().expect("three are due");
+        assert_eq!(first, set[0]);
+        assert!(timers.cancel(set[1]) && !timers.cancel(first));
+        // It takes the slot of the one that was cancelled.
+        let later = timers.set(10, owner(7));
+        assert_eq!(timers.pop().map(|(timer, _)| timer), Some(set[2]));
+        assert_eq!(timers.pop(), None);
+        assert!(timers.gather(10));
+        assert_eq!(timers.pop(), Some((later, owner(7))));
+        assert!(!timers.gather(10) && timers.len() == 0);
+    }
 }

@@ -398,6 +398,11 @@ impl PortRx {
         matches!(self, PortRx::AfPacket(_))
     }
 
+    /// Whether only threads of this process send to it.
+    pub fn is_memory(&self) -> bool {
+        matches!(self, PortRx::Memory(_))
+    }
+
     /// What becomes readable when a frame arrives, where the kernel tells.
     pub fn file(&self) -> Option<BorrowedFd<'_>> {
         match self {

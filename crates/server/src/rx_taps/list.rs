@@ -165,6 +165,12 @@ impl RxTaps {
             .min()
     }
 
+    /// The same of taps whose timeouts may not even be a little late.
+    pub fn poll_urgent_timeout(&self) -> Option<Nanos> {
+        let urgent = self.taps.iter().filter(|entry| !entry.tap.is_deferrable());
+        urgent.filter_map(|entry| entry.tap.poll_timeout()).min()
+    }
+
     /// The ports of which frames are measured here by the time of their arrival, as bits: a sleep
     /// would be measured too.
     #[inline]

@@ -41,6 +41,11 @@ pub trait RxTap: Send + fmt::Debug {
         None
     }
 
+    /// Whether its timeouts may be a little late: no thread stays awake shortly before them.
+    fn is_deferrable(&self) -> bool {
+        false
+    }
+
     /// Whether it takes part in the network: it then sees all frames, whatever the port's service
     /// mode shows, until a tap before it has one of its own. The others watch.
     fn answers(&self) -> bool {

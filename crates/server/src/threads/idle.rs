@@ -37,6 +37,12 @@ pub(super) trait Turn {
     /// One turn of the loop. Returns how much there was to do, in frames and commands.
     fn turn(&mut self) -> u64;
 
+    /// Whether the last turn only did what was due by itself, and what came of that: more is no
+    /// likelier than before.
+    fn was_routine(&self) -> bool {
+        false
+    }
+
     /// There was nothing to do in this turn.
     fn note_idle(&mut self) {}
 
@@ -46,9 +52,15 @@ pub(super) trait Turn {
     /// Whether frames wait that a port did not take.
     fn is_blocked(&self) -> bool;
 
+    /// Whether all that may come wakes it, also frames of a link in memory once it
+    /// [wants them](Waker::want_frames).
+    fn is_woken_by_frames(&self) -> bool {
+        false
+    }
+
     /// The longest sleep while something may come that wakes nobody; none where there is no such
-    /// thing.
-    fn sleep_max(&mut self, now: Nanos) -> Option<Nanos>;
+    /// thing. It `wants_frames` when each frame wakes it.
+    fn sleep_max(&mut self, now: Nanos, wants_frames: bool) -> Option<Nanos>;
 
     /// Whether a sleep would be measured.
     fn must_stay_awake(&mut self, now: Nanos) -> bool;
@@ -71,7 +83,9 @@ pub(super) fn run<T: Turn>(
     let mut policy = IdlePolicy::new(clock);
     while !is_over(&thread) {
         if thread.turn() > 0 {
-            policy.interval = SLEEP_MIN;
+            if !thread.was_routine() {
+                policy.expect_more();
+            }
             policy.retry = SLEEP_MIN;
             continue;
         }
@@ -92,7 +106,8 @@ pub(super) fn run<T: Turn>(
 ///
 /// Once it has slept for the sake of a time, it stays awake for what is left until then. Who has
 /// something to do all the time sleeps whole, and then does all that is due by then together. Where
-/// something may come at any time, each sleep is twice as long as the one before.
+/// something may come at any time, each sleep is twice as long as the one before; when they are long,
+/// the next frame wakes the thread, where that can be.
 #[derive(Debug)]
 struct IdlePolicy {
     clock: Clock,
@@ -102,6 +117,8 @@ struct IdlePolicy {
     slept_for: Option<Nanos>,
     /// How long the next sleep is at most, where something may come that wakes nobody.
     interval: Nanos,
+    /// The next frame on a link in memory wakes the thread.
+    wants_frames: bool,
     /// How long to wait before what a port did not take is offered again.
     retry: Nanos,
 }
@@ -113,17 +130,30 @@ impl IdlePolicy {
             late: 0,
             slept_for: None,
             interval: SLEEP_MIN,
+            wants_frames: false,
             retry: SLEEP_MIN,
         }
     }
 
+    /// Something came: more may follow soon.
+    fn expect_more(&mut self) {
+        self.interval = SLEEP_MIN;
+        self.wants_frames = false;
+    }
+
     fn sleep<T: Turn>(&mut self, now: Nanos, thread: &mut T, waker: &Waker) {
+        let is_long = self.interval >= SLEEP_EXPECTING;
+        if is_long && !self.wants_frames && thread.is_woken_by_frames() {
+            self.wants_frames = true;
+            // What came before is looked for once more: it wakes nobody.
+            return waker.want_frames();
+        }
         let due = self.next_due(now, thread);
         let Some(sleep) = self.sleep_until(now, due) else {
             // So short that others need not go first: who does may come back milliseconds late.
             return std::hint::spin_loop();
         };
-        let sleep = match thread.sleep_max(now) {
+        let sleep = match thread.sleep_max(now, self.wants_frames) {
             Some(max) => sleep.min(self.interval.min(max).max(SLEEP_MIN)),
             None => sleep,
         };
@@ -131,11 +161,10 @@ impl IdlePolicy {
         let is_woken = !waker.park() || wait(waker, thread.files(is_quiet), sleep);
         waker.unpark();
         self.slept_for = due;
-        self.interval = match is_woken {
-            // Who was woken shall expect more.
-            true => SLEEP_MIN,
-            false => (self.interval * 2).min(SLEEP_MAX),
-        };
+        match is_woken {
+            true => self.expect_more(),
+            false => self.interval = (self.interval * 2).min(SLEEP_MAX),
+        }
         // Who was woken before the time learns nothing.
         if let Some(late) = self.clock.now_ns().checked_sub(now + sleep) {
             let late = late.saturating_sub(sleep / SLACK);
@@ -304,6 +333,77 @@ mod tests {
         assert!(sleep(Some(5 * MILLISECOND), AWAKE_MAX + 1).is_some());
         assert!(sleep(Some(6 * MILLISECOND), AWAKE_MAX).is_some());
         assert!(sleep(None, 0).is_some());
+    }
+
+    /// A thread with nothing to do, which frames wake or not.
+    struct Idle {
+        is_woken_by_frames: bool,
+        /// What it was told of the last sleep.
+        wanted_frames: Option<bool>,
+    }
+
+    impl Turn for Idle {
+        fn turn(&mut self) -> u64 {
+            0
+        }
+
+        fn is_woken_by_frames(&self) -> bool {
+            self.is_woken_by_frames
+        }
+
+        fn next_due(&mut self) -> Option<Nanos> {
+            None
+        }
+
+        fn is_blocked(&self) -> bool {
+            false
+        }
+
+        fn sleep_max(&mut self, _: Nanos, wants_frames: bool) -> Option<Nanos> {
+            self.wanted_frames = Some(wants_frames);
+            Some(SLEEP_MIN)
+        }
+
+        fn must_stay_awake(&mut self, _: Nanos) -> bool {
+            false
+        }
+
+        fn files(&self, _: bool) -> impl Iterator<Item = BorrowedFd<'_>> {
+            std::iter::empty()
+        }
+    }
+
+    /// Whether each of some sleeps was of a thread that frames wake; none where it looks once more
+    /// instead.
+    fn sleeps(is_woken_by_frames: bool, wake: bool) -> Vec<Option<bool>> {
+        let waker = Waker::new().expect("a file descriptor");
+        let mut policy = IdlePolicy::new(Clock::start());
+        let mut thread = Idle {
+            is_woken_by_frames,
+            wanted_frames: None,
+        };
+        let mut sleep = |policy: &mut IdlePolicy| {
+            thread.wanted_frames = None;
+            policy.sleep(policy.clock.now_ns(), &mut thread, &waker);
+            thread.wanted_frames
+        };
+        let mut all: Vec<_> = (0..8).map(|_| sleep(&mut policy)).collect();
+        if wake {
+            waker.wake_for_frames();
+            all.extend((0..2).map(|_| sleep(&mut policy)));
+        }
+        all
+    }
+
+    #[test]
+    fn who_slept_long_wants_to_be_woken_by_frames_and_looks_once_more_before() {
+        // 50 µs, 100, 200, 400, 800, then long.
+        let short = [Some(false); 5];
+        let long = [None, Some(true), Some(true)];
+        // The wake ends the next sleep, or has it left out; then all begins anew.
+        let again = [Some(true), Some(false)];
+        assert_eq!(sleeps(true, true), [&short[..], &long, &again].concat());
+        assert_eq!(sleeps(false, true), [Some(false); 10]);
     }
 
     #[test]

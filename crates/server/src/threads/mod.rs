@@ -280,6 +280,7 @@ impl Threads {
         let block = Arc::clone(&counters.cores[core]);
         let mut thread = DataThread::new(queues.tx, mail, block, clock.clone());
         thread = thread.tapped_by(tap_in, switch.clone());
+        thread = thread.waking(self.receive_wakers[0].clone());
         let mut forward_rx = None;
         if let Some(config) = flows {
             let first = self.receive_wakers[0].clone();

@@ -147,6 +147,9 @@ fn timers_are_kept_without_frames_that_arrive() {
         (!all_sent(&mut taps, at).is_empty()).then_some(at)
     });
     assert!(until.is_some(), "no query was repeated");
+    // Nobody stays awake for it.
+    assert!(taps.poll_timeout().is_some());
+    assert_eq!(taps.poll_urgent_timeout(), None);
 }
 
 #[test]

@@ -205,6 +205,14 @@ impl Plugin for Dhcpv6 {
         }
     }
 
+    fn look_ahead(&self, client: ClientId) -> u64 {
+        // The first and the last that is used of it, which is longer than a line of the cache.
+        let state = self.clients.get(client);
+        state.map_or(0, |state| {
+            state.expires ^ u64::from(state.xid ^ state.counters.tx_solicit)
+        })
+    }
+
     fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
         let client = call.client.and_then(|id| self.clients.get_mut(id));
         let client = client.ok_or_else(|| RpcError::new("the client has no plugin dhcpv6"))?;

@@ -18,7 +18,11 @@ use super::{Answer, Request};
 /// Frames that are sent before what has arrived is looked at again.
 const FRAMES_PER_TURN: usize = 256;
 /// Who sleeps is woken for timers at most so often: a million clients have one every few microseconds.
-const TICK: Nanos = MILLISECOND;
+const TICK_MIN: Nanos = MILLISECOND;
+/// At least so often, however many there are.
+const TICK_MAX: Nanos = 10 * MILLISECOND;
+/// What each timer that is set adds to a tick, as far as these limits: a million wait 10 ms.
+const TICK_PER_TIMER: Nanos = 10;
 
 /// The emulated clients of all ports.
 pub struct EmulatedClients {
@@ -79,6 +83,11 @@ impl EmulatedClients {
         if let Some(exports) = &mut self.exports {
             exports.exchange(&mut self.emulation, now);
         }
+    }
+
+    /// How long timers wait for others at most.
+    fn tick(&self) -> Nanos {
+        tick_of(self.emulation.timers())
     }
 
     /// When something is due.
@@ -162,8 +171,12 @@ impl RxTap for EmulatedClients {
             true => Some(0),
             false => self
                 .due()
-                .map(|at| at.checked_next_multiple_of(TICK).unwrap_or(at)),
+                .map(|at| at.checked_next_multiple_of(self.tick()).unwrap_or(at)),
         }
+    }
+
+    fn is_deferrable(&self) -> bool {
+        true
     }
 
     fn answers(&self) -> bool {
@@ -171,10 +184,28 @@ impl RxTap for EmulatedClients {
     }
 }
 
+/// How long one of so many timers waits for others at most.
+fn tick_of(timers: usize) -> Nanos {
+    let tick = TICK_PER_TIMER.saturating_mul(timers as Nanos);
+    tick.clamp(TICK_MIN, TICK_MAX)
+}
+
 impl fmt::Debug for EmulatedClients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EmulatedClients")
             .field("inhabited", &self.inhabited)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_more_timers_there_are_the_longer_they_wait_within_limits() {
+        let ms = |timers| tick_of(timers) as f64 / MILLISECOND as f64;
+        assert_eq!([ms(0), ms(100_000), ms(450_000)], [1.0, 1.0, 4.5]);
+        assert_eq!([ms(1_000_000), ms(usize::MAX)], [10.0, 10.0]);
     }
 }

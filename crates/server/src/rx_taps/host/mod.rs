@@ -94,6 +94,18 @@ impl RxTap for Hosts {
         }
     }
 
+    fn poll_timeout(&self) -> Option<Nanos> {
+        if !self.replies.is_empty() {
+            return Some(0);
+        }
+        let hosts = self.ports.iter().flatten();
+        hosts.filter_map(Host::poll_timeout).min()
+    }
+
+    fn is_deferrable(&self) -> bool {
+        true
+    }
+
     fn answers(&self) -> bool {
         true
     }

@@ -28,6 +28,7 @@ use crate::config::polling::Poll;
 use crate::counters::CoreBlock;
 use crate::threads::clock::Clock;
 use crate::threads::mailbox::WorkerEnd;
+use crate::threads::waker::Waker;
 pub use flows::{FlowLinks, FlowState};
 pub use messages::{Report, WorkerCommand};
 pub use rx_port::{FlowRx, RxQueues};
@@ -47,6 +48,11 @@ pub struct DataThread {
     tx_queues: Queues,
     tap_switch: TapSwitch,
     mail: WorkerEnd<WorkerCommand, Report>,
+    /// Wakes the first receive thread, which sees on links in memory what is sent here, and in the
+    /// tap.
+    receive: Option<Waker>,
+    /// Something was sent since this thread last waited.
+    has_sent: bool,
     block: Arc<CoreBlock>,
     clock: Clock,
     time: BusyTime,
@@ -69,6 +75,8 @@ impl DataThread {
             tx_queues: Queues::new(tx_queues, now),
             tap_switch: TapSwitch::default(),
             mail,
+            receive: None,
+            has_sent: false,
             block,
             clock,
             time: BusyTime::new(now),
@@ -88,6 +96,13 @@ impl DataThread {
     pub fn tapped_by(mut self, tap: TapIn, switch: TapSwitch) -> DataThread {
         self.tx_queues.tap = Some(tap);
         self.tap_switch = switch;
+        self
+    }
+
+    /// The same, where `receive` wakes the thread that receives what is sent here on links in memory.
+    #[must_use]
+    pub fn waking(mut self, receive: Waker) -> DataThread {
+        self.receive = Some(receive);
         self
     }
 
@@ -114,6 +129,10 @@ impl DataThread {
             frames += flows.poll_transmit(now, &mut self.tx_queues);
         }
         self.tx_queues.flush();
+        if frames > 0 {
+            self.has_sent = true;
+            self.receive.as_ref().inspect(|w| w.wake_for_frames());
+        }
         self.time.end_turn(frames);
         self.publish_in_time(now, frames);
         self.report(now);
@@ -231,6 +250,9 @@ impl Turn for DataThread {
     }
 
     fn note_idle(&mut self) {
+        if std::mem::take(&mut self.has_sent) {
+            self.receive.as_ref().inspect(|w| w.wake_for_past_frames());
+        }
         self.publish_sent();
     }
 
@@ -243,7 +265,7 @@ impl Turn for DataThread {
         self.tx_queues.has_unsent() || flows.is_some_and(|flows| flows.engine().is_blocked())
     }
 
-    fn sleep_max(&mut self, _now: Nanos) -> Option<Nanos> {
+    fn sleep_max(&mut self, _now: Nanos, _wants_frames: bool) -> Option<Nanos> {
         self.flows.as_ref().map(|flows| flows.sleep_max())
     }
 

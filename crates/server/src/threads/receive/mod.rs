@@ -46,6 +46,11 @@ pub struct Receiver {
     watch: Option<Watch>,
     /// What other threads forward, where there are some.
     forwarded: Option<ForwardedFrames>,
+    /// Frames that watchers had sent since this thread last waited, and that have not arrived at
+    /// another port here.
+    own: usize,
+    /// The last turn did nothing but what such frames brought with them.
+    was_routine: bool,
     block: Arc<ReceiveBlock>,
     clock: Clock,
     time: BusyTime,
@@ -64,6 +69,8 @@ impl Receiver {
             meters: Meters::new(Arc::clone(&block), clock.clone()),
             watch: None,
             forwarded: None,
+            own: 0,
+            was_routine: false,
             block,
             time: BusyTime::new(clock.now_ns()),
             clock,
@@ -103,7 +110,12 @@ impl Receiver {
         let now = self.clock.now_ns();
         self.time.begin_turn(now);
         port::take_commands(&mut self.mail, &mut self.ports);
-        let frames = self.look_back() + self.answer(now) + self.take_frames() + self.send();
+        let answered = self.look_back() + self.answer(now);
+        let arrived = self.take_frames();
+        let sent = self.send();
+        self.was_routine = answered == 0 && arrived <= self.own;
+        self.own = self.own.saturating_sub(arrived) + sent;
+        let frames = answered + arrived + sent;
         if frames > 0 {
             self.meters.publish();
         }
@@ -137,8 +149,9 @@ impl Receiver {
     fn send(&mut self) -> usize {
         // The time is read again: what is measured carries it.
         let now = || self.clock.now_ns();
+        let others_read = !self.ports.iter().all(RxPort::is_read_here);
         let watch = self.watch.as_mut();
-        watch.map_or(0, |watch| watch.send(now(), &self.block))
+        watch.map_or(0, |watch| watch.send(now(), &self.block, others_read))
     }
 
     /// When control asks about frames of the past: takes what is there now. Returns how many frames.
@@ -247,20 +260,37 @@ impl Turn for Receiver {
         Receiver::turn(self) as u64
     }
 
+    /// Timers of emulated clients and answers to what they ask keep nobody awake, where frames wake
+    /// this thread.
+    fn was_routine(&self) -> bool {
+        self.was_routine && self.is_woken_by_frames()
+    }
+
+    fn note_idle(&mut self) {
+        self.own = 0;
+    }
+
     fn next_due(&mut self) -> Option<Nanos> {
         let watch = self.watch.as_ref();
-        watch.and_then(|watch| watch.observer.poll_timeout())
+        watch.and_then(|watch| watch.observer.poll_urgent_timeout())
     }
 
     fn is_blocked(&self) -> bool {
         self.watch.as_ref().is_some_and(Watch::has_unsent)
     }
 
-    fn sleep_max(&mut self, now: Nanos) -> Option<Nanos> {
-        let max = match &self.watch {
-            Some(watch) if !watch.observer.is_idle() => SLEEP_EXPECTING,
+    fn is_woken_by_frames(&self) -> bool {
+        self.ports.iter().all(RxPort::wakes)
+    }
+
+    fn sleep_max(&mut self, now: Nanos, wants_frames: bool) -> Option<Nanos> {
+        let observer = self.watch.as_ref().map(|watch| &watch.observer);
+        let max = match observer {
+            Some(observer) if !wants_frames && !observer.is_idle() => SLEEP_EXPECTING,
             _ => SLEEP_IDLE,
         };
+        let timeout = observer.and_then(RxTaps::poll_timeout);
+        let max = timeout.map_or(max, |at| max.min(at.saturating_sub(now)));
         Some(port::sleep_max(self.ports.iter_mut(), now, max))
     }
 
@@ -273,5 +303,88 @@ impl Turn for Receiver {
 
     fn files(&self, is_quiet: bool) -> impl Iterator<Item = BorrowedFd<'_>> {
         port::files(self.ports.iter(), is_quiet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use allosaur_port::TxQueue;
+    use allosaur_port::kind::PortTx;
+    use allosaur_port::memory::{self, LinkSettings};
+    use allosaur_port::tap::TapSwitch;
+
+    use super::*;
+    use crate::control::QuestionId;
+    use crate::counters::Counters;
+    use crate::rx_taps::{Answer, Request, RxTap};
+    use crate::threads::request_channel::request_channel;
+    use crate::threads::waker::Notify;
+
+    const FRAME: [u8; 60] = [2; 60];
+
+    /// Sends frames by port 0 as soon as it may.
+    #[derive(Debug)]
+    struct Sender(usize);
+
+    impl RxTap for Sender {
+        fn handle_request(&mut self, request: Request, _: Nanos) -> ControlFlow<Answer, Request> {
+            ControlFlow::Continue(request)
+        }
+
+        fn wants(&self, _: Origin) -> u64 {
+            0
+        }
+
+        fn handle_frame(&mut self, _: Nanos, _: PortIndex, _: Origin, _: &[u8]) -> bool {
+            false
+        }
+
+        fn poll_transmit(&mut self, _: Nanos, send: &mut dyn FnMut(PortIndex, &[u8]) -> bool) {
+            for _ in 0..std::mem::take(&mut self.0) {
+                assert!(send(0, &FRAME), "there is room");
+            }
+        }
+    }
+
+    #[test]
+    fn what_its_own_frames_bring_is_routine_and_all_else_is_not() {
+        let clock = Clock::start();
+        let counters = Counters::new(2, 1);
+        let waker = Waker::new().expect("an eventfd");
+        let (mut asking, answering) =
+            request_channel(waker.clone(), Notify::new().expect("an eventfd"));
+        let (mut a, b) = memory::pair(2, 1, &LinkSettings::default());
+        let mut other = PortTx::from(a.tx.remove(1));
+        let own = [
+            a.tx.remove(0).into(),
+            b.tx.into_iter().next().expect("one").into(),
+        ];
+        let watch = Watch::new(own.into(), Vec::new(), TapSwitch::default(), answering);
+        let watch = watch.tapped_by(Box::new(Sender(3)));
+        let queues = [a.rx, b.rx].map(|rx| Some(rx.into()));
+        let receiver = Receiver::new(queues, Arc::clone(&counters.receive), clock);
+        let mut receiver = receiver.watched_by(watch);
+        assert!(receiver.is_woken_by_frames());
+        let mut turn = |frames| {
+            assert_eq!(Turn::turn(&mut receiver), frames);
+            if frames == 0 {
+                receiver.note_idle();
+            }
+            receiver.was_routine()
+        };
+        assert!(turn(3), "three leave");
+        assert!(turn(3), "they arrive");
+        turn(0);
+        other
+            .slot(0, FRAME.len())
+            .expect("room")
+            .copy_from_slice(&FRAME);
+        other.flush();
+        assert!(!turn(1), "it came from elsewhere");
+        turn(0);
+        asking.send(QuestionId(1), Request::ListCaptures);
+        assert!(!turn(1), "control asked");
     }
 }

@@ -83,6 +83,11 @@ impl RxPort {
         self.arrivals.vxlan = reception.vxlan;
     }
 
+    /// Whether the port has a queue here; else data threads have it.
+    pub(super) fn is_read_here(&self) -> bool {
+        self.queue.is_some()
+    }
+
     /// Hands what has arrived to `each`. Returns how many frames.
     #[inline]
     pub(super) fn receive(
@@ -126,6 +131,14 @@ impl RxPort {
     /// who sleeps.
     pub(super) fn is_timed_here(&self) -> bool {
         !self.knows_arrivals()
+    }
+
+    /// Whether a frame that arrives can wake this thread: the kernel tells, or who sends it in this
+    /// process.
+    pub(super) fn wakes(&self) -> bool {
+        self.queue
+            .as_ref()
+            .is_none_or(|queue| queue.is_memory() || queue.file().is_some())
     }
 
     pub(super) fn next_arrival_ns(&mut self) -> Option<Nanos> {

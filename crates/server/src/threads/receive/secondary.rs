@@ -118,7 +118,7 @@ impl Turn for SecondaryReceiver {
         false
     }
 
-    fn sleep_max(&mut self, now: Nanos) -> Option<Nanos> {
+    fn sleep_max(&mut self, now: Nanos, _wants_frames: bool) -> Option<Nanos> {
         let max = match self.forward.watched.any() {
             0 => SLEEP_IDLE,
             _ => SLEEP_EXPECTING,

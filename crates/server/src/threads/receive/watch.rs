@@ -133,8 +133,9 @@ impl Watch {
         self.ports.iter().any(|port| port.queue.has_unsent())
     }
 
-    /// Sends what watchers want sent. Returns how many frames.
-    pub(super) fn send(&mut self, now: Nanos, block: &ReceiveBlock) -> usize {
+    /// Sends what watchers want sent. Returns how many frames. Data threads are woken if `others_read`:
+    /// if they receive at a port.
+    pub(super) fn send(&mut self, now: Nanos, block: &ReceiveBlock, others_read: bool) -> usize {
         let ports = &mut self.ports;
         let send = |port: PortIndex, frame: &[u8]| ports[usize::from(port)].send(now, frame);
         let sent = self.observer.poll_transmit(now, send);
@@ -145,8 +146,8 @@ impl Watch {
             port.queue.flush();
             block.publish_sent(number, &port.counters);
         }
-        for waker in &self.wakers {
-            waker.wake();
+        if others_read {
+            self.wakers.iter().for_each(Waker::wake);
         }
         sent
     }
