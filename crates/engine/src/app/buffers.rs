@@ -22,10 +22,10 @@ pub const BUFFERS_BYTES_MAX: u64 = 256 << 20;
 
 /// Bytes between two sums that are kept.
 const STEP: usize = 16;
-/// What repeats is kept so often that copying goes by long pieces.
-const FILL_BYTES: usize = 4096;
+/// What repeats is kept so often that it has at least so many bytes.
+const FILL_BYTES: usize = 512;
 /// And so much longer that each slice that a frame has room for is in one piece, wherever in what
-/// repeats it begins.
+/// repeats it begins; copying goes by pieces as long.
 const FILL_OVERLAP_BYTES: usize = 9216;
 /// Short buffers are kept whole though they repeat, as that is quicker, up to so many bytes each.
 const WHOLE_BYTES_MAX: u64 = 64 << 10;
