@@ -33,10 +33,10 @@ PORTS = "vdev:net_null,vdev:net_null"
 TARGETS = {
     "constant": 1.9,
     "variable": 0.95,
-    "tuple": 0.9,
-    "random": 0.9,
-    "imix": 0.83,
-    "streams1000": 1.35,
+    "tuple": 0.95,
+    "random": 1.0,
+    "imix": 0.95,
+    "streams1000": 1.4,
     "statistics": 1.7,
     "statistics-variable": 0.9,
 }
