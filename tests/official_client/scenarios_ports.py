@@ -198,7 +198,8 @@ def events(connect):
     """What two users hear of each other: acquisitions, runs, attributes, the end."""
     first, second = connect("first"), connect("second")
     first.reset(ports=PORTS)
-    wait_until(lambda: any("Port 1 was" in text for text in texts(second)))
+    both = (first, second)
+    wait_until(lambda: all(any("Port 1 was" in text for text in texts(one)) for one in both))
     first.clear_events()
     second.clear_events()
     first.add_streams(STLStream(packet=packet(), mode=STLTXSingleBurst(total_pkts=10, pps=1000)), ports=[0])
@@ -213,7 +214,6 @@ def events(connect):
     second.acquire(ports=[1], force=True)
     second.release(ports=[1])
     first.release(ports=[0])
-    both = (first, second)
     wait_until(lambda: all(any("Port 0 was released" in text for text in texts(one)) for one in both))
     warnings = [event.msg for event in first.get_warnings()]
     return {"first": texts(first), "second": texts(second), "warnings": warnings}
