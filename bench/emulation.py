@@ -141,14 +141,19 @@ def _added(options: argparse.Namespace, count: int) -> Result:
         result["memory_bytes_by_own_account"] = (
             door.call("ctx_resource_monitor_get")["memory"]["tableBytes"] / count
         )
-        time.sleep(2.0)
         progress(f"{count:,} clients wait")
-        seconds = 2 * options.seconds
-        before = cpu_seconds(server.pid)
-        time.sleep(seconds)
-        result["idle_share"] = (cpu_seconds(server.pid) - before) / seconds
+        result["idle_share"] = _idle_share(server, options)
         result["counters"] = door.call("ctx_cnt", mask=["txq", "veth"])
         return result
+
+
+def _idle_share(server: LocalServer, options: argparse.Namespace) -> float:
+    """The share of a core that a server takes while nobody asks it anything."""
+    time.sleep(2.0)
+    seconds: float = 2 * options.seconds
+    before = cpu_seconds(server.pid)
+    time.sleep(seconds)
+    return (cpu_seconds(server.pid) - before) / seconds
 
 
 def python(options: argparse.Namespace) -> list[Result]:
@@ -281,7 +286,9 @@ def _leased(options: argparse.Namespace, count: int) -> Result:
             time.sleep(0.2)
             found = door.call("dhcpsrv_c_cnt", tun=tunnel, mac=mac)
             acks = found.get("dhcpsrv", {}).get("pktTxAck", 0)
-        return {"clients": count, "added": added, "leased": acks, "leases": ran.rates(acks)}
+        result = {"clients": count, "added": added, "leased": acks, "leases": ran.rates(acks)}
+        progress(f"{acks:,} clients hold leases")
+        return {**result, "idle_share": _idle_share(server, options)}
 
 
 def _messages(
@@ -393,7 +400,9 @@ def _rows(table: Table, name: str, found: list[Result]) -> None:
             _rate(table, f"{many}: {what}", what, result["best"])
         else:
             what = "leases a second while adding"
-            _rate(table, f"{many} ({result['leased']:,} leased): {what}", what, result["leases"])
+            leased = f"{many} ({result['leased']:,} leased)"
+            _rate(table, f"{leased}: {what}", what, result["leases"])
+            _plain(table, f"{leased}: idle share of a core", "idle share of a core", result["idle_share"])
 
 
 def _crate_rows(table: Table, many: str, result: Result) -> None:
