@@ -26,7 +26,7 @@ ONE_TEST := test_the_demo_passes_and_writes_its_report
 RUST_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml $(shell find crates -type f \( -name '*.rs' -o -name '*.c' -o -name '*.toml' \) 2>/dev/null)
 PYTHON_SOURCES := $(shell find python scripts/wheel-data -type f ! -name '*.py[co]' 2>/dev/null)
 
-.PHONY: help demo test check bench docs fuzz lint advisories install wheel deb test-packages clean
+.PHONY: help demo test check bench docs fuzz lint advisories install wheel wheels deb test-packages clean
 
 help: ## list the targets
 	@printf 'Allosaur. Type "make TARGET":\n\n'
@@ -78,12 +78,16 @@ fuzz: .build/setup.stamp ## look for inputs that break something, a while for ea
 
 wheel: dist/wheel.stamp ## build the wheel into dist/ (DPDK=no: without DPDK's ports, for any machine)
 
+wheels: ## manylinux wheels for x86-64 and aarch64, and the sdist, into dist/manylinux (ARCHES=x86_64 for one; root, mmdebstrap)
+	@scripts/wheels.sh $(ARCHES)
+
 deb: dist/wheel.stamp .build/dev.stamp ## make Debian packages of the wheel: dist/allosaur-server_*.deb, dist/allosaur_*.deb
 	@scripts/deb.sh
 
-test-packages: dist/wheel.stamp .build/dev.stamp ## install packages and the wheel in bare systems, use and remove them (minutes; root, mmdebstrap)
-	@$(STEP) --show packages 'packages and the wheel in bare systems' env PYTHONPATH=$(CURDIR)/python \
-		$(BIN)/python -m pytest tests/packaging/debian.py tests/packaging/booted.py tests/packaging/pythons.py -v
+test-packages: dist/wheel.stamp .build/dev.stamp ## install packages and wheels in bare systems, use and remove them (minutes; root, mmdebstrap)
+	@$(STEP) --show packages 'packages and wheels in bare systems' env PYTHONPATH=$(CURDIR)/python \
+		$(BIN)/python -m pytest tests/packaging/debian.py tests/packaging/booted.py tests/packaging/pythons.py \
+		tests/packaging/manylinux.py -v
 
 clean: ## remove everything that was built
 	rm -rf .build .venv target fuzz/target fuzz/corpus fuzz/artifacts dist report.html .mypy_cache .ruff_cache .pytest_cache

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$ROOT"
 python="$ROOT/.venv/bin/python"
 parts="$ROOT/scripts/deb"
-wheel=${1:-$(find dist -name 'allosaur-*.whl' -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d' ' -f2)}
+wheel=${1:-$(find dist -maxdepth 1 -name 'allosaur-*.whl' -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d' ' -f2)}
 [ -n "$wheel" ] || fail 'there is no wheel in dist/' 'build one: make wheel'
 out=${2:-dist}
 for tool in dpkg-deb dpkg-shlibdeps strip gzip; do

@@ -50,9 +50,13 @@ class System:
         assert done.returncode == code, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout
 
+    def words(self, *program: str) -> list[str]:
+        """The words that run a program in it."""
+        return ["unshare", "--mount", "sh", "-ec", ENTER, "sh", str(self.root), *program]
+
     def tried(self, command: str, inside: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*inside, "unshare", "--mount", "sh", "-ec", ENTER, "sh", self.root, "sh", "-c", command],
+            [*inside, *self.words("sh", "-c", command)],
             env={
                 "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
                 "DEBIAN_FRONTEND": "noninteractive",
@@ -65,18 +69,23 @@ class System:
         )
 
 
-def tarball(suite: str) -> Path:
-    """A bare system of Debian, made the first time."""
+def tarball(suite: str, foreign: str | None = None) -> Path:
+    """A bare system of Debian, made the first time; of a foreign architecture only unpacked, with Python."""
     if os.geteuid() != 0:
         pytest.skip("bare systems need root")
-    file = CHROOTS / f"{suite}.tar"
+    file = CHROOTS / (f"{suite}-{foreign}.tar" if foreign else f"{suite}.tar")
     if not file.is_file():
         if shutil.which("mmdebstrap") is None:
             pytest.skip("mmdebstrap is not installed: sudo apt-get install mmdebstrap")
         CHROOTS.mkdir(parents=True, exist_ok=True)
         # A mirror may be weeks behind: its signature counts, not its age. By its name alone the archive would
         # become a folder.
-        words = ["mmdebstrap", "--variant=apt", "--mode=root", "--format=tar"]
+        words = ["mmdebstrap", "--mode=root", "--format=tar"]
+        words += [f"--variant={'extract' if foreign else 'apt'}"]
+        if foreign:
+            # Wheels of others, such as pyzmq's, may expect the C++ library, which apt brings elsewhere.
+            words += [f"--architectures={foreign}", "--include=?essential"]
+            words += ["--include=python3-venv", "--include=libstdc++6"]
         words += ['--aptopt=Acquire::Check-Valid-Until "false"', suite, f"{file}.new"]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -86,12 +95,12 @@ def tarball(suite: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bare_system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], System]]:
-    """Unpacks a bare system of a suite, for the tests of one module."""
+def bare_system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., System]]:
+    """Unpacks a bare system of a suite, of this or a foreign architecture, for the tests of one module."""
     roots: list[Path] = []
 
-    def unpack(suite: str) -> System:
-        archive = tarball(suite)
+    def unpack(suite: str, foreign: str | None = None) -> System:
+        archive = tarball(suite, foreign)
         root = tmp_path_factory.mktemp(suite)
         roots.append(root)
         subprocess.run(["tar", "-xf", archive, "-C", root], check=True)
