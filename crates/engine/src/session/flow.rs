@@ -14,7 +14,7 @@ use super::context::{FlowContext, FlowStatus, FrameTx, HeaderDefaults};
 use super::links::{LinkAddresses, LinkIndex, segment_bytes_max};
 use super::outbox::Outbox;
 use super::udp::Udp;
-use super::wire::{Addresses, Content, Encapsulation, Envelope};
+use super::wire::{Addresses, Content, ETHERNET, Encapsulation, Envelope};
 use crate::app::{Action, Buffers};
 use crate::flow::{FlowKey, Prefixes};
 use crate::tcp::{self, Connection, Outcome, Progress, Segment, TcpState};
@@ -158,17 +158,16 @@ impl Session {
         self.attend(cx, tx)
     }
 
-    /// A segment arrived. `data` gives its bytes, and is asked only where the application reads
-    /// them.
-    pub fn handle_segment<'a>(
+    /// A segment arrived, with this data.
+    pub fn handle_segment(
         &mut self,
         cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
         segment: &Segment,
-        data: impl FnOnce() -> &'a [u8],
+        data: &[u8],
     ) -> FlowStatus {
         if let FlowApplication::Bytes(index) = self.application {
-            let outcome = self.read_segment(cx, index, segment, data());
+            let outcome = self.read_segment(cx, index, segment, data);
             if outcome.refused {
                 self.refuse(cx, tx, segment);
             }
@@ -531,9 +530,6 @@ fn send_shared(
         envelope.write_head_at(places, &content, head, sum);
     })
 }
-
-/// In most frames.
-static ETHERNET: Encapsulation = Encapsulation::Ethernet;
 
 /// Sends a segment in any frame. A SYN tells how much the port takes.
 #[inline(never)]

@@ -12,7 +12,7 @@ use super::{Disposition, FlowPortInfo, RunIndex, StatefulEngine};
 use crate::app::Transport;
 use crate::flow::{FlowIndex, FlowKey, Protocol};
 use crate::session::wire::{self, Addresses, Arrival, Content, Damage, Envelope, Refusal};
-use crate::session::{Encapsulation, FrameTx, LinkAddresses, Session};
+use crate::session::{FrameTx, LinkAddresses, Session};
 use crate::tcp::Segment;
 use crate::template::{Blackhole, Server, Side, TemplateIndex};
 use crate::time::Nanos;
@@ -59,7 +59,7 @@ impl StatefulEngine {
                 return Disposition::Unmatched;
             }
         }
-        let Some(host) = self.host(key, frame.data()) else {
+        let Some(host) = self.host(key, frame.data) else {
             if is_other {
                 return Disposition::Unmatched;
             }
@@ -346,10 +346,7 @@ impl Frame<'_> {
                 true => info.peer_mac,
                 false => self.source_mac(),
             },
-            encapsulation: match self.tunnel {
-                Some(tunnel) => tunnel.clone(),
-                None => Encapsulation::of(self.layout),
-            },
+            encapsulation: self.encapsulation.clone(),
         }
     }
 

@@ -7,8 +7,7 @@
 //! | a profile that runs | `run` |
 //! | who begins flows, from which port | `clients`, `client_pool` |
 //! | how fast | `pace` |
-//! | frames that arrive, and whose they are | `rx` |
-//! | bursts of them, and those with their data apart | `burst` |
+//! | frames that arrive, in bursts, and whose they are | `rx` |
 //! | those of no flow: who serves them | `accept` |
 //! | what they will need, read beforehand | `look_ahead` |
 //! | flows that only wait | `time_wait` |
@@ -25,7 +24,6 @@
 
 mod accept;
 mod audit;
-mod burst;
 mod client_pool;
 mod clients;
 mod close;

@@ -1,8 +1,8 @@
-//! Frames that arrive: which flow each belongs to.
+//! Frames that arrive, in bursts, some with their data apart: which flow each belongs to.
 
 use allosaur_packet::MacAddress;
-use allosaur_packet::frame::Layout;
 use allosaur_packet::link::ethernet::EthernetView;
+use allosaur_packet::shared_payload::SplitFrame;
 use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::dispatch::{FlowEntry, FlowFlags};
@@ -11,7 +11,7 @@ use super::{Disposition, StatefulEngine};
 use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, PrefixIndex, Protocol, host_of};
 use crate::session::Encapsulation;
 use crate::session::app_latency::Header;
-use crate::session::wire::{self, Addresses, Arrival, Received};
+use crate::session::wire::{self, Addresses, Arrival, ETHERNET, Received};
 use crate::tcp::Connection;
 use crate::template::Side;
 use crate::time::Nanos;
@@ -21,12 +21,39 @@ use crate::transmit::{PortIndex, TxQueues};
 pub(super) type Arrived = (PortIndex, AddressSpace);
 
 impl StatefulEngine {
+    /// Frames arrived at a port, in this order. `told` hears of each whose it was, in order too.
+    pub fn handle_frames<'f>(
+        &mut self,
+        now: Nanos,
+        port: PortIndex,
+        frames: &[SplitFrame<'f>],
+        tx_queues: &mut impl TxQueues,
+        mut told: impl FnMut(&SplitFrame<'f>, Disposition),
+    ) {
+        for frame in frames {
+            let disposition = self.handle_one(now, port, frame, tx_queues);
+            told(frame, disposition);
+        }
+    }
+
     /// A frame arrived at a port. Returns whose it was.
     pub fn handle_frame(
         &mut self,
         now: Nanos,
         port: PortIndex,
         bytes: &[u8],
+        tx_queues: &mut impl TxQueues,
+    ) -> Disposition {
+        self.handle_one(now, port, &SplitFrame::whole(now, bytes), tx_queues)
+    }
+
+    /// A frame that arrived, whole or with its data apart.
+    #[inline]
+    fn handle_one(
+        &mut self,
+        now: Nanos,
+        port: PortIndex,
+        frame: &SplitFrame<'_>,
         tx_queues: &mut impl TxQueues,
     ) -> Disposition {
         let Some(Some(info)) = self.ports.get(usize::from(port)) else {
@@ -37,17 +64,16 @@ impl StatefulEngine {
         let usual = if is_tunnel {
             None
         } else {
-            wire::read_usual(bytes)
+            wire::read_usual(frame)
         };
-        let Some((layout, received)) = usual else {
-            return self.handle_unusual(now, port, bytes, tx_queues);
+        let Some((received, data)) = usual else {
+            return self.handle_unusual(now, port, frame, tx_queues);
         };
         let frame = Frame {
-            bytes,
-            shared: &[],
-            layout: &layout,
+            bytes: frame.head,
+            data,
             received: &received,
-            tunnel: None,
+            encapsulation: &ETHERNET,
         };
         self.handle_read(now, (port, AddressSpace::default()), side, frame, tx_queues)
     }
@@ -55,6 +81,42 @@ impl StatefulEngine {
     /// A frame that is read step by step: in a tunnel or tags, with options, or damaged.
     #[inline(never)]
     fn handle_unusual(
+        &mut self,
+        now: Nanos,
+        port: PortIndex,
+        frame: &SplitFrame<'_>,
+        tx_queues: &mut impl TxQueues,
+    ) -> Disposition {
+        let Some(Some(info)) = self.ports.get(usize::from(port)) else {
+            return Disposition::Other;
+        };
+        if !frame.is_split() {
+            return self.handle_whole(now, port, frame.head, tx_queues);
+        }
+        let side = info.side;
+        let is_tunnel = matches!(info.encapsulation, Encapsulation::Tunnel(_));
+        let read = if is_tunnel {
+            None
+        } else {
+            wire::read_split(frame)
+        };
+        let Some((layout, received)) = read else {
+            let mut scratch = std::mem::take(&mut self.scratch);
+            let disposition = self.handle_whole(now, port, frame.bytes(&mut scratch), tx_queues);
+            self.scratch = scratch;
+            return disposition;
+        };
+        let frame = Frame {
+            bytes: frame.head,
+            data: frame.payload,
+            received: &received,
+            encapsulation: &Encapsulation::of(&layout),
+        };
+        self.handle_read(now, (port, AddressSpace::default()), side, frame, tx_queues)
+    }
+
+    /// The same for one in one part.
+    fn handle_whole(
         &mut self,
         now: Nanos,
         port: PortIndex,
@@ -77,10 +139,9 @@ impl StatefulEngine {
         };
         let frame = Frame {
             bytes,
-            shared: &[],
-            layout: &layout,
+            data: layout.payload(bytes),
             received: &received,
-            tunnel: tunnel.as_ref(),
+            encapsulation: &tunnel.unwrap_or_else(|| Encapsulation::of(&layout)),
         };
         self.handle_read(now, (port, space), side, frame, tx_queues)
     }
@@ -221,7 +282,7 @@ impl StatefulEngine {
         }
         match &frame.received.arrival {
             Arrival::Tcp(segment) => self.with_flow(now, index, tx_queues, |session, cx, tx| {
-                session.handle_segment(cx, tx, segment, || frame.data())
+                session.handle_segment(cx, tx, segment, frame.data)
             }),
             Arrival::Udp(bytes) => self.with_flow(now, index, tx_queues, |session, cx, tx| {
                 session.handle_datagram(cx, tx, frame.message(*bytes))
@@ -258,8 +319,8 @@ impl StatefulEngine {
             return false;
         }
         let decides =
-            entry.is(FlowFlags::Deferred) && !frame.data().is_empty() && begins(entry, &frame);
-        if decides && !self.decide(now, index, key, frame.data()) {
+            entry.is(FlowFlags::Deferred) && !frame.data.is_empty() && begins(entry, &frame);
+        if decides && !self.decide(now, index, key, frame.data) {
             self.with_flow(now, index, tx_queues, |session, cx, tx| {
                 session.abort(cx, tx)
             });
@@ -290,26 +351,17 @@ fn begins(entry: &FlowEntry, frame: &Frame<'_>) -> bool {
 pub(super) struct Frame<'a> {
     /// All of it, or its headers.
     pub(super) bytes: &'a [u8],
-    /// Its data, where that is apart.
-    pub(super) shared: &'a [u8],
-    pub(super) layout: &'a Layout,
+    /// What its packet has behind the headers, wherever that is.
+    pub(super) data: &'a [u8],
     pub(super) received: &'a Received,
-    /// What it came in, and is answered in, if that is a tunnel.
-    pub(super) tunnel: Option<&'a Encapsulation>,
+    /// What it came in, and is answered in.
+    pub(super) encapsulation: &'a Encapsulation,
 }
 
 impl<'a> Frame<'a> {
-    pub(super) fn data(&self) -> &'a [u8] {
-        if self.shared.is_empty() {
-            self.layout.payload(self.bytes)
-        } else {
-            self.shared
-        }
-    }
-
     /// The data of a datagram, without what a frame is padded with.
-    pub(super) fn message(&self, bytes: u16) -> &[u8] {
-        &self.data()[..usize::from(bytes)]
+    pub(super) fn message(&self, bytes: u16) -> &'a [u8] {
+        &self.data[..usize::from(bytes)]
     }
 
     /// Whether it asks for a new connection.

@@ -237,7 +237,7 @@ impl World {
             let known = session.as_mut().filter(|session| *session.key() == key);
             match (known, received.arrival) {
                 (Some(session), Arrival::Tcp(segment)) => {
-                    session.handle_segment(cx, queue, &segment, || message)
+                    session.handle_segment(cx, queue, &segment, message)
                 }
                 (Some(session), Arrival::Udp(_)) => session.handle_datagram(cx, queue, message),
                 (None, Arrival::Tcp(segment)) if end == 1 => {

@@ -34,6 +34,9 @@ pub enum Encapsulation {
     Tunnel(Arc<dyn Tunnel>),
 }
 
+/// That of most frames.
+pub static ETHERNET: Encapsulation = Encapsulation::Ethernet;
+
 /// A kind of encapsulation, with what one link or one client has of it: a label, an endpoint.
 pub trait Tunnel: Debug + Send + Sync {
     /// How many bytes there are between the MAC addresses and the IP packet, at most 128.

@@ -1,11 +1,10 @@
 //! Between frames and what they mean to a flow: `parse` reads one of TCP or UDP, those that come most
-//! `usual` reads sooner, one whose data is apart `split`; `emit` writes one around data that somebody
-//! else writes, and `encapsulation` is what stands in front of its IP packet.
+//! `usual` reads sooner; `emit` writes one around data that somebody else writes, and `encapsulation` is
+//! what stands in front of its IP packet.
 
 mod emit;
 mod encapsulation;
 mod parse;
-mod split;
 mod usual;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -14,9 +13,8 @@ use allosaur_packet::network::checksum::{self, Sum};
 use allosaur_packet::network::ip_protocol::IpProtocol;
 
 pub use emit::{Content, Envelope, Places, header_bytes};
-pub use encapsulation::{Encapsulation, Stripped, Tunnel};
-pub use parse::{Arrival, Damage, Received, Refusal, read, read_damaged};
-pub use split::read_split;
+pub use encapsulation::{ETHERNET, Encapsulation, Stripped, Tunnel};
+pub use parse::{Arrival, Damage, Received, Refusal, read, read_damaged, read_split};
 pub use usual::read_usual;
 
 /// The ECN field of the IP header (RFC 3168, section 5) of a packet that a router marked.
@@ -48,6 +46,7 @@ fn pseudo_header(addresses: Addresses, protocol: IpProtocol, bytes: usize) -> Su
 mod tests {
     use allosaur_packet::MacAddress;
     use allosaur_packet::frame;
+    use allosaur_packet::shared_payload::SplitFrame;
     use allosaur_packet::transport::tcp::TcpFlags;
     use allosaur_packet::transport::tcp_options::{SackBlock, SackBlocks};
     use proptest::prelude::*;
@@ -178,12 +177,6 @@ mod tests {
                 let at = place.index(frame.len());
                 frame[at] ^= bits;
             }
-            let layout = frame::parse(&frame);
-            if let Some((sooner, received)) = read_usual(&frame) {
-                prop_assert_eq!(sooner, layout);
-                let read = read(&frame, &layout).expect("it is right");
-                prop_assert_eq!(format!("{received:?}"), format!("{read:?}"));
-            }
             let is_plain = matches!(envelope.encapsulation, Encapsulation::Ethernet)
                 && matches!(envelope.addresses, Addresses::V4(..));
             let is_usual = datagram.is_some()
@@ -192,9 +185,33 @@ mod tests {
                     && segment.window_scale.is_none()
                     && !segment.sack_permitted
                     && segment.sack.as_slice().is_empty();
-            if is_plain && is_usual && damage.is_none() {
-                prop_assert!(read_usual(&frame).is_some());
+            let is_usual = is_plain && is_usual && damage.is_none();
+
+            let layout = frame::parse(&frame);
+            let usual = read_usual(&SplitFrame::whole(0, &frame));
+            if let Some((received, data)) = usual {
+                prop_assert_eq!(data, layout.payload(&frame));
+                let read = read(&frame, &layout).expect("it is right");
+                prop_assert_eq!(format!("{received:?}"), format!("{read:?}"));
             }
+            prop_assert!(usual.is_some() || !is_usual);
+
+            // A frame that is longer than the shortest has no padding.
+            let is_apart = datagram.is_none() && segment.len > 46;
+            let (head, payload) = frame.split_at(envelope.header_bytes(&content));
+            let split = SplitFrame {
+                at_ns: 0,
+                head,
+                payload: if is_apart { payload } else { &[] },
+                payload_sum: Sum::of(payload).folded(),
+            };
+            let usual = read_usual(&split);
+            if let Some((received, data)) = usual {
+                prop_assert_eq!(data, payload);
+                let (_, read) = read_split(&split).expect("it is right");
+                prop_assert_eq!(format!("{received:?}"), format!("{read:?}"));
+            }
+            prop_assert!(usual.is_some() || !is_usual || !is_apart);
         }
 
         #[test]

@@ -1,12 +1,13 @@
-//! Reading a frame of TCP or UDP.
+//! Reading a frame of TCP or UDP, or one whose data is apart and has a known sum.
 
 use std::net::Ipv4Addr;
 
-use allosaur_packet::frame::{Fragment, Health, Layout, Network, Transport};
+use allosaur_packet::frame::{self, Fragment, Health, Layout, Network, Transport};
 use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::network::ip_protocol::IpProtocol;
 use allosaur_packet::network::ipv4::Ipv4View;
 use allosaur_packet::network::ipv6::Ipv6View;
+use allosaur_packet::shared_payload::SplitFrame;
 use allosaur_packet::transport::tcp::{self as tcp_header, TcpFlags, TcpView};
 use allosaur_packet::transport::tcp_options::TcpOption;
 use allosaur_packet::transport::udp::UdpView;
@@ -15,6 +16,7 @@ use super::{Addresses, CE, USUAL_OPTIONS, USUAL_OPTIONS_BYTES, pseudo_header};
 use crate::tcp::{Segment, Seq};
 
 const IPV4_BYTES_MIN: usize = 20;
+const IPV6_BYTES: usize = 40;
 
 /// What a frame brought.
 #[derive(Clone, Copy, Debug)]
@@ -156,6 +158,45 @@ fn read_any(frame: &[u8], layout: &Layout) -> Result<Received, Refusal> {
     }
 }
 
+/// Reads a TCP segment whose data is apart; `None` for all else, which [`read`] reads when it is in
+/// one piece.
+pub fn read_split(frame: &SplitFrame<'_>) -> Option<(Layout, Received)> {
+    let head = frame.head;
+    let layout = frame::parse(head);
+    let is_segment = layout.transport == Transport::Tcp
+        && layout.fragment == Fragment::No
+        && usize::from(layout.payload_offset) == head.len();
+    if !is_segment || packet_end(head, &layout)? != frame.frame_bytes() {
+        return None;
+    }
+    let (addresses, marked) = read_network(head, &layout).ok()?;
+    let header = &head[usize::from(layout.transport_offset)..];
+    let segment_bytes = header.len() + frame.payload.len();
+    let sum = pseudo_header(addresses, IpProtocol::TCP, segment_bytes);
+    if sum.and_sum(frame.sum()).and(header).checksum() != 0 {
+        return None;
+    }
+    let view = TcpView::new_unchecked(header);
+    let received = Received {
+        addresses,
+        ports: (view.source_port(), view.destination_port()),
+        arrival: Arrival::Tcp(read_segment(&view, segment_bytes, marked)),
+    };
+    Some((layout, received))
+}
+
+/// Where the IP packet of a frame ends, as its header says.
+fn packet_end(head: &[u8], layout: &Layout) -> Option<usize> {
+    let network = usize::from(layout.network_offset);
+    let (at, before) = match layout.network {
+        Network::Ipv4 => (network + 2, network),
+        Network::Ipv6 => (network + 4, network + IPV6_BYTES),
+        Network::Arp | Network::None => return None,
+    };
+    let bytes = u16::from_be_bytes(*head.get(at..)?.first_chunk()?);
+    Some(before + usize::from(bytes))
+}
+
 /// What is wrong with a TCP segment whose packet is whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
@@ -194,7 +235,7 @@ pub fn read_damaged(frame: &[u8], layout: &Layout) -> Option<(Damage, Addresses,
 }
 
 /// The addresses, and whether a router marked the packet.
-pub(super) fn read_network(frame: &[u8], layout: &Layout) -> Result<(Addresses, bool), Refusal> {
+fn read_network(frame: &[u8], layout: &Layout) -> Result<(Addresses, bool), Refusal> {
     let network = &frame[usize::from(layout.network_offset)..];
     match layout.network {
         Network::Ipv4 => {
@@ -215,7 +256,7 @@ pub(super) fn read_network(frame: &[u8], layout: &Layout) -> Result<(Addresses, 
 }
 
 #[inline]
-pub(super) fn read_segment(view: &TcpView<&[u8]>, segment_bytes: usize, marked: bool) -> Segment {
+fn read_segment(view: &TcpView<&[u8]>, segment_bytes: usize, marked: bool) -> Segment {
     let mut segment = Segment {
         seq: Seq(view.sequence()),
         ack: Seq(view.acknowledgment()),

@@ -4,10 +4,10 @@
 
 use std::net::Ipv4Addr;
 
-use allosaur_packet::frame::{Layout, Link, Network, Transport};
 use allosaur_packet::link::ethernet::{self, EtherType};
 use allosaur_packet::network::checksum::{self, Sum};
 use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::shared_payload::SplitFrame;
 use allosaur_packet::transport::tcp::{self as tcp_header, TcpFlags};
 use allosaur_packet::transport::udp as udp_header;
 
@@ -32,15 +32,16 @@ const SACK_PERMITTED: u32 = 0x0101_0402;
 /// A byte of padding, and the head of the option that scales windows.
 const WINDOW_SCALE: u32 = 0x01_0303;
 
-/// Reads such a frame; `None` when it is none, or wrong: see `parse`.
+/// Reads such a frame, and finds its data; `None` when it is none, or wrong: see `parse`. Data that is
+/// apart is not looked at, as its sum is known.
 #[inline(always)]
-pub fn read_usual(frame: &[u8]) -> Option<(Layout, Received)> {
-    let headers: &[u8; HEADERS_BYTES] = frame.first_chunk()?;
+pub fn read_usual<'f>(frame: &SplitFrame<'f>) -> Option<(Received, &'f [u8])> {
+    let headers: &[u8; HEADERS_BYTES] = frame.head.first_chunk()?;
     // IPv4 with 20 bytes, which is no part of a larger packet.
     let is_plain = half(headers, 12) == EtherType::IPV4.0
         && headers[NETWORK] == 0x45
         && half(headers, NETWORK + 6) & 0x3fff == 0;
-    if !is_plain || frame.len() > usize::from(u16::MAX) {
+    if !is_plain || frame.frame_bytes() > usize::from(u16::MAX) {
         return None;
     }
     let network: &[u8; IPV4_BYTES] = headers[NETWORK..].first_chunk()?;
@@ -48,14 +49,14 @@ pub fn read_usual(frame: &[u8]) -> Option<(Layout, Received)> {
         return None;
     }
     let end = NETWORK + usize::from(half(headers, NETWORK + 2));
-    let segment = frame.get(TRANSPORT..end)?;
     if network[9] != IpProtocol::TCP.0 {
-        return read_datagram(network, segment);
+        return read_datagram(network, frame, end);
     }
-    let fixed: &[u8; TCP_BYTES] = segment.first_chunk()?;
+    let fixed: &[u8; TCP_BYTES] = headers[TRANSPORT..].first_chunk()?;
     let header_bytes = 4 * usize::from(fixed[12] >> 4);
-    let data = segment.get(header_bytes..)?;
-    let pseudo_header = pseudo_header(network, IpProtocol::TCP, segment.len());
+    let (data, data_sum) = data_of(frame, TRANSPORT + header_bytes, end)?;
+    let pseudo_header = pseudo_header(network, IpProtocol::TCP, header_bytes + data.len());
+    let segment = &frame.head[TRANSPORT..];
     let (header_sum, timestamps) = match header_bytes {
         TIMED_BYTES => {
             let header: &[u8; TIMED_BYTES] = segment.first_chunk()?;
@@ -65,12 +66,18 @@ pub fn read_usual(frame: &[u8]) -> Option<(Layout, Received)> {
             (Sum::of_header(header), Some(header))
         }
         TCP_BYTES => (Sum::of_header(fixed), None),
-        SYN_BYTES => return read_syn(network, segment, pseudo_header),
+        SYN_BYTES => {
+            let sum = pseudo_header.and_sum(data_sum);
+            return Some((read_syn(network, segment, data.len(), sum)?, data));
+        }
         _ => return None,
     };
-    let sum = pseudo_header.and_sum(header_sum);
-    let sum = if data.is_empty() { sum } else { sum.and(data) };
-    if sum.checksum() != 0 {
+    if pseudo_header
+        .and_sum(header_sum)
+        .and_sum(data_sum)
+        .checksum()
+        != 0
+    {
         return None;
     }
     let timestamps = timestamps.map(|header| (word(header, 24), word(header, 28)));
@@ -78,41 +85,37 @@ pub fn read_usual(frame: &[u8]) -> Option<(Layout, Received)> {
         timestamps,
         ..fixed_fields(network, fixed, data.len())
     };
-    Some(whole(network, segment, header_bytes, Arrival::Tcp(read)))
+    Some((received(network, fixed, Arrival::Tcp(read)), data))
 }
 
-/// What is read of a packet whose segment or datagram brought this.
+/// What stands behind the headers of a packet, and its sum: from `start` to `end` of a frame.
 #[inline(always)]
-fn whole(
+fn data_of<'f>(frame: &SplitFrame<'f>, start: usize, end: usize) -> Option<(&'f [u8], Sum)> {
+    if frame.is_split() {
+        let is_whole = frame.head.len() == start && frame.frame_bytes() == end;
+        return is_whole.then(|| (frame.payload, frame.sum()));
+    }
+    let data = frame.head.get(start..end)?;
+    let sum = match data {
+        [] => Sum::default(),
+        data => Sum::of(data),
+    };
+    Some((data, sum))
+}
+
+/// What is read of a packet that brought this; `transport` begins with the ports.
+#[inline(always)]
+fn received<const BYTES: usize>(
     network: &[u8; IPV4_BYTES],
-    segment: &[u8],
-    header_bytes: usize,
+    transport: &[u8; BYTES],
     arrival: Arrival,
-) -> (Layout, Received) {
-    let (transport, protocol) = match arrival {
-        Arrival::Tcp(_) => (Transport::Tcp, IpProtocol::TCP),
-        Arrival::Udp(_) => (Transport::Udp, IpProtocol::UDP),
-    };
-    let layout = Layout {
-        link: Link::Ethernet,
-        network: Network::Ipv4,
-        transport,
-        ether_type: EtherType::IPV4,
-        protocol,
-        network_offset: NETWORK as u16,
-        transport_offset: TRANSPORT as u16,
-        payload_offset: (TRANSPORT + header_bytes) as u16,
-        end_offset: (TRANSPORT + segment.len()) as u16,
-        ..Layout::default()
-    };
+) -> Received {
     let (source, destination) = addresses(network);
-    let port = |at: usize| u16::from_be_bytes([segment[at], segment[at + 1]]);
-    let received = Received {
+    Received {
         addresses: Addresses::V4(source, destination),
-        ports: (port(0), port(2)),
+        ports: (half(transport, 0), half(transport, 2)),
         arrival,
-    };
-    (layout, received)
+    }
 }
 
 /// What a segment says without its options.
@@ -129,13 +132,14 @@ fn fixed_fields(network: &[u8; IPV4_BYTES], fixed: &[u8; TCP_BYTES], data_bytes:
     }
 }
 
-/// A SYN, or the answer to one, that offers all that we know.
+/// A SYN, or the answer to one, that offers all that we know. `sum` is that of all but its header.
 #[inline(never)]
 fn read_syn(
     network: &[u8; IPV4_BYTES],
     segment: &[u8],
-    pseudo_header: Sum,
-) -> Option<(Layout, Received)> {
+    data_bytes: usize,
+    sum: Sum,
+) -> Option<Received> {
     let header: &[u8; SYN_BYTES] = segment.first_chunk()?;
     let fixed: &[u8; TCP_BYTES] = header.first_chunk()?;
     let (mss, scale) = (word(header, 20), word(header, 40));
@@ -143,8 +147,7 @@ fn read_syn(
         && word(header, 24) == SACK_PERMITTED
         && word(header, 28) == USUAL_OPTIONS
         && scale >> 8 == WINDOW_SCALE;
-    let data = &segment[SYN_BYTES..];
-    let sum = pseudo_header.and_sum(Sum::of_header(header)).and(data);
+    let sum = sum.and_sum(Sum::of_header(header));
     if !is_usual || sum.checksum() != 0 {
         return None;
     }
@@ -153,16 +156,21 @@ fn read_syn(
         sack_permitted: true,
         timestamps: Some((word(header, 32), word(header, 36))),
         window_scale: Some(scale as u8),
-        ..fixed_fields(network, fixed, data.len())
+        ..fixed_fields(network, fixed, data_bytes)
     };
-    Some(whole(network, segment, SYN_BYTES, Arrival::Tcp(read)))
+    Some(received(network, fixed, Arrival::Tcp(read)))
 }
 
-/// A datagram that fills its packet, and has a checksum.
+/// A datagram in one part that fills its packet, and has a checksum.
 #[inline(never)]
-fn read_datagram(network: &[u8; IPV4_BYTES], datagram: &[u8]) -> Option<(Layout, Received)> {
+fn read_datagram<'f>(
+    network: &[u8; IPV4_BYTES],
+    frame: &SplitFrame<'f>,
+    end: usize,
+) -> Option<(Received, &'f [u8])> {
+    let datagram = frame.head.get(TRANSPORT..end)?;
     let header: &[u8; udp_header::HEADER_BYTES] = datagram.first_chunk()?;
-    let is_whole = usize::from(half(header, 4)) == datagram.len();
+    let is_whole = !frame.is_split() && usize::from(half(header, 4)) == datagram.len();
     let has_checksum = half(header, 6) != 0;
     if network[9] != IpProtocol::UDP.0 || !is_whole || !has_checksum {
         return None;
@@ -172,7 +180,7 @@ fn read_datagram(network: &[u8; IPV4_BYTES], datagram: &[u8]) -> Option<(Layout,
     let sum = sum.and_sum(Sum::of_header(header)).and(data);
     let arrival = Arrival::Udp(data.len() as u16);
     let is_right = sum.checksum() == 0;
-    is_right.then(|| whole(network, datagram, header.len(), arrival))
+    is_right.then(|| (received(network, header, arrival), data))
 }
 
 /// Source, destination.
