@@ -224,6 +224,7 @@ fn engine() -> StatefulEngine {
             peer_mac: MacAddress([2, 0, 0, 0, 0, 1 - own]),
             encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: 1514,
+            rss: None,
             share: PoolShare::ONLY,
         })
     };

@@ -2,7 +2,8 @@
 //!
 //! A folder for each layer, with a file per protocol: [`link`], [`network`], [`transport`], [`application`]. Across them
 //! stand the one-pass parser of whole frames ([`frame`]), their [`builder`], checksums that are left to a card
-//! ([`offload`]), and payloads that frames share ([`shared_payload`]); beside them capture files over byte slices ([`file`]).
+//! ([`offload`]), which queue of a card a frame comes to ([`rss`]), and payloads that frames share ([`shared_payload`]); beside them
+//! capture files over byte slices ([`file`]).
 //!
 //! Everybody above may call this crate; it calls nobody.
 //!
@@ -26,6 +27,7 @@ pub mod link;
 pub mod network;
 pub mod offload;
 mod options;
+pub mod rss;
 pub mod shared_payload;
 pub mod transport;
 mod view;

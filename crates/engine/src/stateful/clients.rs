@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use allosaur_packet::rss::RssShare;
+
 use super::client_pool::{ClientPool, Drawn};
 use super::filters::DisabledClients;
 use super::pace::{Pace, Ramp};
+use super::rss_ports::RssPorts;
 use crate::template::{
     AddressSequence, ClientTemplate, CompiledProfile, HostTable, PoolHost, PoolShare, TemplateIndex,
 };
@@ -12,7 +15,7 @@ use crate::time::{Due, MILLISECOND, Nanos};
 use crate::transmit::PortIndex;
 
 /// The first port of clients; those below are for services.
-const PORT_MIN: u16 = 1024;
+pub const PORT_MIN: u16 = 1024;
 /// How far apart the first ports of templates are, in parts of 2^32 of all ports: the golden
 /// section, which spreads any number of templates evenly.
 const PORTS_APART: u32 = 0x9e37_79b9;
@@ -30,6 +33,8 @@ pub(super) struct Clients {
     /// The next port of each client.
     ports: Vec<u16>,
     own_ports: OwnPorts,
+    /// By which of them the answers come here, where the card decides that.
+    rss: Option<RssPorts>,
     /// When the next flow is due.
     next: Due,
     pace: Pace,
@@ -48,9 +53,11 @@ pub(super) struct Tuple {
 }
 
 /// Where and how fast clients begin.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Terms {
     pub(super) share: PoolShare,
+    /// What the card brings to this core.
+    pub(super) rss: Option<RssShare>,
     /// What rates are multiplied by.
     pub(super) factor: f64,
     pub(super) start_at: Nanos,
@@ -69,7 +76,10 @@ impl Terms {
             },
             None => self.share,
         };
-        Terms { share, ..*self }
+        Terms {
+            share,
+            ..self.clone()
+        }
     }
 }
 
@@ -112,12 +122,19 @@ impl Clients {
         // Cores begin one after another, so that all together are even.
         let pace = Pace::new(rate_cps(client, terms), terms.ramp);
         let phase = f64::from(share.thread()) / f64::from(share.threads());
-        let own_ports = OwnPorts::of(share.rank, share.cores);
+        let rss = terms.rss.clone();
+        let rss = rss.map(|rss| RssPorts::new(rss, client));
+        let own_ports = match rss {
+            // Other cores leave out those that this one takes.
+            Some(_) => OwnPorts::of(0, 1),
+            None => OwnPorts::of(share.rank, share.cores),
+        };
         Some(Clients {
             template,
             servers: sequence(client.server_pool, seed ^ 0xa5a5),
             ports: vec![own_ports.beginning(template); counters as usize],
             own_ports,
+            rss,
             pool,
             next: pace.after(terms.start_at, phase),
             pace,
@@ -192,10 +209,11 @@ impl Clients {
     /// rest.
     pub(super) fn draw(&mut self, disabled: &DisabledClients) -> Option<Tuple> {
         let client = self.pool.draw(disabled)?;
+        let server = self.servers.next_address();
         Some(Tuple {
             client,
-            server: self.servers.next_address(),
-            client_port: self.next_port(client),
+            server,
+            client_port: self.next_port(client, server, None),
         })
     }
 
@@ -209,20 +227,39 @@ impl Clients {
         self.pool.table()
     }
 
-    /// Another port for the same ends.
-    pub(super) fn draw_port(&mut self, tuple: Tuple) -> Tuple {
+    /// Another port for the same ends, for a flow of `template`, which may be that of other clients.
+    pub(super) fn draw_port(
+        &mut self,
+        tuple: Tuple,
+        template: TemplateIndex,
+        client: &ClientTemplate,
+    ) -> Tuple {
+        let other = self.rss.as_ref().filter(|_| template != self.template);
+        let other = other.map(|rss| rss.of(client));
         Tuple {
-            client_port: self.next_port(tuple.client),
+            client_port: self.next_port(tuple.client, tuple.server, other.as_ref()),
             ..tuple
         }
     }
 
-    fn next_port(&mut self, client: Drawn) -> u16 {
+    /// The next port of a client; `other_rss` is for flows of another template.
+    fn next_port(&mut self, client: Drawn, server: u32, other_rss: Option<&RssPorts>) -> u16 {
         let place = self.pool.place_of(client) % self.ports.len();
-        let counter = &mut self.ports[place];
-        let port = self.own_ports.port(*counter);
-        *counter = (*counter + 1) % self.own_ports.count;
-        port
+        let (own_ports, counter) = (self.own_ports, &mut self.ports[place]);
+        let mut next = || {
+            let port = own_ports.port(*counter);
+            *counter = (*counter + 1) % own_ports.count;
+            port
+        };
+        let Some(rss) = other_rss.or(self.rss.as_ref()) else {
+            return next();
+        };
+        let host = client.host.and_then(|place| self.pool.host(place));
+        let answers = rss.answers(client.address, server, host.map(|(_, host)| host));
+        let mut tried = (0..own_ports.count).map(|_| next());
+        let found = tried.find(|port| answers.come_here_by(*port));
+        // Who gave this core its share has made sure that there is one.
+        found.unwrap_or(own_ports.first)
     }
 }
 

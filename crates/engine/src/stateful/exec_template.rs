@@ -110,13 +110,13 @@ impl StatefulEngine {
             server: key.remote,
             client_port: 0,
         };
-        let tuple = self.run_mut(run)?.clients(clients).1.draw_port(tuple);
         let who = FlowOpener {
             run,
             clients,
             template,
             is_executed: true,
         };
+        let tuple = self.run_mut(run)?.draw_port(clients, template, tuple);
         self.make_client(now, who, tuple)
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use allosaur_packet::MacAddress;
+use allosaur_packet::rss::RssShare;
 
 use super::filters::Blocklist;
 use super::topology::Topology;
@@ -34,6 +35,9 @@ pub struct FlowPortInfo {
     pub frame_bytes_max: usize,
     /// For a client's port: which part of pools it has.
     pub share: PoolShare,
+    /// For a client's port: what its card brings to this core. Clients then begin flows from ports by
+    /// which the answers come here; without it, from those `p` with `p % cores == rank`.
+    pub rss: Option<RssShare>,
 }
 
 /// What control tells the engine of a core.

@@ -5,7 +5,7 @@
 //! | the verbs | here |
 //! | the words between control and a core | `messages` |
 //! | a profile that runs | `run` |
-//! | who begins flows, from which port | `clients`, `client_pool` |
+//! | who begins flows, from which port | `clients`, `client_pool`, `rss_ports` |
 //! | how fast | `pace` |
 //! | frames that arrive, in bursts, and whose they are | `rx` |
 //! | those of no flow: who serves them | `accept` |
@@ -38,6 +38,7 @@ mod messages;
 mod open;
 mod pace;
 mod records;
+mod rss_ports;
 mod run;
 mod rx;
 mod time_wait;
@@ -57,6 +58,7 @@ use crate::time::Nanos;
 use crate::transmit::{PortIndex, TxQueues};
 
 pub use audit::Holdings;
+pub use clients::PORT_MIN as CLIENT_PORT_MIN;
 use clients::Terms;
 pub use counters::FlowTableCounters;
 use dispatch::{FlowEntry, ForgetPayloads, Sent};
@@ -214,9 +216,8 @@ impl StatefulEngine {
             }
             StatefulCommand::Update { run, factor } => {
                 let ports = self.client_ports(u32::MAX, factor, now, None);
-                let terms = ports.first().map(|(_, terms)| *terms);
-                if let (Some(run), Some(terms)) = (self.run_mut(run), terms) {
-                    run.set_rates(now, &terms);
+                if let (Some(run), Some((_, terms))) = (self.run_mut(run), ports.first()) {
+                    run.set_rates(now, terms);
                 }
             }
             StatefulCommand::Stop { run, abort } => {
@@ -319,6 +320,7 @@ impl StatefulEngine {
             let info = info.as_ref().filter(|info| info.side == Side::Client)?;
             let terms = Terms {
                 share: info.share,
+                rss: info.rss.clone(),
                 factor,
                 start_at,
                 ramp,

@@ -212,7 +212,7 @@ impl StatefulEngine {
                 return Some(key);
             }
             let run = self.runs[usize::from(who.run.0)].as_mut()?;
-            tuple = run.clients(who.clients).1.draw_port(tuple);
+            tuple = run.draw_port(who.clients, who.template, tuple);
             key.local_port = tuple.client_port;
         }
         self.counters[0].err_c_tuple_err += 1;

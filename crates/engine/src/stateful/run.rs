@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use super::clients::{Clients, Terms};
+use super::clients::{Clients, Terms, Tuple};
 use super::{EndCause, RunLimits};
 use crate::flow::FlowIndex;
 use crate::session::SideCounters;
@@ -282,6 +282,12 @@ impl Run {
     pub(super) fn clients(&mut self, place: u32) -> (PortIndex, &mut Clients) {
         let (port, clients) = &mut self.clients[place as usize];
         (*port, clients)
+    }
+
+    /// Another port for a flow of a template between the same ends.
+    pub(super) fn draw_port(&mut self, place: u32, template: TemplateIndex, tuple: Tuple) -> Tuple {
+        let (_, clients) = &mut self.clients[place as usize];
+        clients.draw_port(tuple, template, &self.profile.template(template).client)
     }
 
     /// A flow of those clients is over.

@@ -18,7 +18,7 @@ fn choose(group: u32) -> Step {
 
 /// A profile with a template for each pair of programs, each a group with the numbers 1, 2, ... on
 /// the ports 81, 82, ...; only the first has a rate. The response has 1,000 bytes.
-fn chain(rate_cps: f64, pairs: Vec<[Vec<Step>; 2]>) -> ProfileSpec {
+pub(crate) fn chain(rate_cps: f64, pairs: Vec<[Vec<Step>; 2]>) -> ProfileSpec {
     let first = pairs[0].clone();
     let mut profile = profile(Transport::Stream, first, 1_000, rate_cps);
     let template = profile.templates[0].clone();

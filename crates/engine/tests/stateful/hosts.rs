@@ -25,8 +25,14 @@ const NETWORK: HostNetwork = HostNetwork {
 /// Who sends a frame, in which VLAN and to which gateway.
 type Sender = (IpAddr, [u8; 6], [u8; 6], Option<u16>);
 
-fn compiled(
+fn compiled(spec: ProfileSpec, addresses: &[&str], tags: &[u16], at: PortIndex) -> CompiledProfile {
+    with_hosts(spec, Layout::SMALLEST, addresses, tags, at)
+}
+
+/// A profile whose clients are hosts of these addresses.
+pub(crate) fn with_hosts(
     mut spec: ProfileSpec,
+    layout: Layout,
     addresses: &[&str],
     tags: &[u16],
     at: PortIndex,
@@ -39,7 +45,7 @@ fn compiled(
         hosts: Some(NETWORK),
         ..PoolSpec::new(Side::Client, 0, 0)
     };
-    let compiled = CompiledProfile::compile(&spec, Layout::SMALLEST);
+    let compiled = CompiledProfile::compile(&spec, layout);
     let compiled = compiled.expect("the profile is right");
     assert_eq!(compiled.host_networks(), [(NETWORK, is_ipv6)]);
     let hosts = addresses.iter().zip(101..).map(|(address, number)| {

@@ -109,6 +109,24 @@ impl Transmit for Queue {
 
 pub(crate) struct Queues([Queue; 2]);
 
+impl Queues {
+    /// Of two ports, with room for all.
+    pub(crate) fn new() -> Queues {
+        let queue = || Queue {
+            frames: Vec::new(),
+            room: usize::MAX,
+            splits: false,
+        };
+        Queues([queue(), queue()])
+    }
+
+    /// What was sent on a port since the last time.
+    pub(crate) fn take(&mut self, port: usize) -> Vec<Vec<u8>> {
+        let frames = std::mem::take(&mut self.0[port].frames);
+        frames.iter().map(Frame::bytes).collect()
+    }
+}
+
 impl TxQueues for Queues {
     fn with_queue<J: QueueOp>(&mut self, port: PortIndex, job: J) -> J::Output {
         job.run(&mut self.0[usize::from(port)])
@@ -156,6 +174,7 @@ impl World {
                 peer_mac: mac(peer),
                 encapsulation: Encapsulation::Ethernet,
                 frame_bytes_max: 1514,
+                rss: None,
                 share,
             })
         };
@@ -164,15 +183,10 @@ impl World {
             flows_max,
             seed: 42,
         };
-        let queue = || Queue {
-            frames: Vec::new(),
-            room: usize::MAX,
-            splits: false,
-        };
         World {
             now: START,
             engine: StatefulEngine::new(config, START),
-            queues: Queues([queue(), queue()]),
+            queues: Queues::new(),
             under_way: BTreeMap::new(),
             in_bursts: false,
             delay: 100 * MICROSECOND,

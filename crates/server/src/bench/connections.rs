@@ -108,6 +108,7 @@ pub(super) fn flow_thread(
             peer_mac: MacAddress([2, 0, 0, 0, 0, 1 - own]),
             encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: FRAME_BYTES_MAX,
+            rss: None,
             share: PoolShare::ONLY,
         })
     };

@@ -64,6 +64,7 @@ fn flow_config(core: usize, cores: usize) -> Config {
             peer_mac: MacAddress(mac(port ^ 1)),
             encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: FRAME_BYTES_MAX,
+            rss: None,
             share: PoolShare {
                 rank: core as u32,
                 cores: cores as u32,

@@ -127,6 +127,7 @@ impl Core {
             peer_mac: place.other().mac(),
             encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: 1514,
+            rss: None,
             share: PoolShare::ONLY,
         };
         let config = Config {

@@ -396,6 +396,7 @@ impl Host {
             peer_mac: [SERVER_MAC, CLIENT_MAC][place(side)],
             encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: ETHERNET_BYTES + usize::from(settings.mtu),
+            rss: None,
             share: PoolShare {
                 rank,
                 cores: settings.cores,

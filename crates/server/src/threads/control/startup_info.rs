@@ -103,6 +103,7 @@ pub(super) fn flow_configs(
                 peer_mac: MacAddress(own.destination_mac),
                 encapsulation: Encapsulation::Ethernet,
                 frame_bytes_max: own.frame_bytes_max,
+                rss: None,
                 share: PoolShare {
                     rank: rank as u32,
                     cores: own.cores.len() as u32,

@@ -272,6 +272,7 @@ fn config(core: usize, cores: usize) -> Config {
             peer_mac: MacAddress(mac(1 - own)),
             encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: FRAME_BYTES_MAX,
+            rss: None,
             share: PoolShare {
                 rank: core as u32,
                 cores: cores as u32,
