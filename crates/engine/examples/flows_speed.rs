@@ -14,30 +14,21 @@
 //!
 //! and divide by the connections (two sides each) or by the frames that are printed.
 
-use std::sync::Arc;
+mod loopback;
+
 use std::time::Instant;
 
 use allosaur_engine::app::{ProgramCommand, Transport};
-use allosaur_engine::session::Encapsulation;
-use allosaur_engine::stateful::{
-    Config, FlowPortInfo, RunIndex, RunLimits, StatefulCommand, StatefulEngine,
-};
-use allosaur_engine::template::{
-    CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side, Tunable,
-};
-use allosaur_engine::time::{Due, Gap, MICROSECOND, Nanos, SECOND};
-use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
-use allosaur_packet::MacAddress;
+use allosaur_engine::stateful::StatefulEngine;
+use allosaur_engine::template::ProfileSpec;
+use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
+use allosaur_engine::transmit::PortIndex;
+use loopback::{RUN, Rings, engine, profile, start};
 
-const RUN: RunIndex = RunIndex(0);
-const SLOT_BYTES: usize = 2048;
-const SLOTS: usize = 1024;
 /// Parts of a run that are measured by themselves, for who shares a machine with others.
 const PARTS: u64 = 20;
 /// Connections that begin in a second.
 const RATE_CPS: u64 = 100_000;
-/// Enough for a second of TIME-WAIT at a high rate.
-const FLOWS_MAX: usize = 1 << 20;
 const TURN_US: u64 = 20;
 
 fn main() {
@@ -57,17 +48,7 @@ fn main() {
     if is_udp {
         exchange_messages(&mut profile);
     }
-    let compiled = CompiledProfile::compile(&profile, Layout::SMALLEST);
-    let command = StatefulCommand::Start {
-        run: RUN,
-        profile: Arc::new(compiled.expect("the profile is right")),
-        factor: 1.0,
-        start_at: SECOND,
-        duration: None,
-        clients: u32::MAX,
-        limits: RunLimits::default(),
-    };
-    engine.handle_command(SECOND, command, &mut rings);
+    start(&mut engine, &profile, &mut rings);
     let mut now = SECOND;
     // The memory of flows fills up first.
     let warm = rate_given.unwrap_or_default() + 2_000;
@@ -132,120 +113,6 @@ fn turns(
         engine.poll_transmit(*now, false, rings);
     }
     (closed(engine) - before, frames)
-}
-
-/// Frames that a port sent.
-struct Ring {
-    bytes: Vec<u8>,
-    lens: Vec<usize>,
-    len: usize,
-}
-
-impl Ring {
-    fn new() -> Ring {
-        Ring {
-            bytes: vec![0; SLOTS * SLOT_BYTES],
-            lens: vec![0; SLOTS],
-            len: 0,
-        }
-    }
-
-    fn frame(&self, place: usize) -> &[u8] {
-        &self.bytes[place * SLOT_BYTES..][..self.lens[place]]
-    }
-}
-
-impl Transmit for Ring {
-    const REUSES: bool = false;
-
-    #[inline]
-    fn slot(&mut self, _at: Nanos, len: usize) -> Option<&mut [u8]> {
-        let place = self.len;
-        *self.lens.get_mut(place)? = len;
-        self.len += 1;
-        Some(&mut self.bytes[place * SLOT_BYTES..][..len])
-    }
-
-    fn repeat(&mut self, _: FrameHandle, _: Due, _: Gap, _: u32) -> u32 {
-        unreachable!("flows have no frame twice")
-    }
-
-    fn reuse(&mut self, _: Nanos, _: FrameHandle, _: usize) -> Option<&mut [u8]> {
-        unreachable!("flows have no frame twice")
-    }
-
-    fn register(&mut self, _: &[u8]) -> Option<FrameHandle> {
-        None
-    }
-
-    fn unregister(&mut self, _: FrameHandle) {}
-}
-
-/// What each port sent in this turn, and one that is being read.
-struct Rings {
-    turn: Nanos,
-    sent: [Ring; 2],
-    spare: Ring,
-}
-
-impl Rings {
-    fn new(turn: Nanos) -> Rings {
-        Rings {
-            turn,
-            sent: [Ring::new(), Ring::new()],
-            spare: Ring::new(),
-        }
-    }
-
-    /// What a port sent; put it back as the spare one.
-    fn take(&mut self, port: usize) -> Ring {
-        let empty = Ring {
-            bytes: Vec::new(),
-            lens: Vec::new(),
-            len: 0,
-        };
-        let spare = std::mem::replace(&mut self.spare, empty);
-        std::mem::replace(&mut self.sent[port], spare)
-    }
-}
-
-impl TxQueues for Rings {
-    #[inline]
-    fn with_queue<J: QueueOp>(&mut self, port: PortIndex, job: J) -> J::Output {
-        job.run(&mut self.sent[usize::from(port)])
-    }
-}
-
-fn engine() -> StatefulEngine {
-    let facts = |side, own: u8| {
-        Some(FlowPortInfo {
-            side,
-            own_mac: MacAddress([2, 0, 0, 0, 0, own]),
-            peer_mac: MacAddress([2, 0, 0, 0, 0, 1 - own]),
-            encapsulation: Encapsulation::Ethernet,
-            frame_bytes_max: 1514,
-            rss: None,
-            share: PoolShare::ONLY,
-        })
-    };
-    let config = Config {
-        ports: vec![facts(Side::Client, 0), facts(Side::Server, 1)],
-        flows_max: FLOWS_MAX,
-        seed: 1,
-    };
-    StatefulEngine::new(config, SECOND)
-}
-
-fn profile(response_bytes: u64, rate_cps: f64) -> ProfileSpec {
-    let pools = [
-        PoolSpec::new(Side::Client, 0x1000_0000, 0x1000_ffff),
-        PoolSpec::new(Side::Server, 0x3000_0000, 0x3000_ffff),
-    ];
-    let mut profile = ProfileSpec::request_response([100, response_bytes], pools, rate_cps);
-    for tunables in [&mut profile.client, &mut profile.server] {
-        tunables.set(Tunable::InitialWindow, 2);
-    }
-    profile
 }
 
 /// Has its flows ask and answer by a message each.

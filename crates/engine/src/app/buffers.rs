@@ -112,6 +112,8 @@ struct Piece {
     period: usize,
     /// `sums[i]` is the sum of the first `i * STEP` bytes.
     sums: Box<[u16]>,
+    /// The sum of all.
+    sum: u16,
 }
 
 impl Buffers {
@@ -224,6 +226,18 @@ impl Buffers {
                 drawn.write(&self.lists, buffer.0, offset, to);
             }
         }
+    }
+
+    /// Copies all bytes, where `to` has room for all and they are kept in one piece. Returns their
+    /// sum; else nothing happens.
+    #[inline]
+    pub fn copy_whole(&self, buffer: BufferIndex, offset: u32, to: &mut [u8]) -> Option<Sum> {
+        let base = &self.buffers.get(buffer.0 as usize)?.base;
+        if offset != 0 || to.len() != base.bytes.len() {
+            return None;
+        }
+        to.copy_from_slice(&base.bytes);
+        Some(Sum::default().and_u16(base.sum))
     }
 
     /// The sum of `bytes` bytes from `offset` on, as if the first stood at an even place.
@@ -348,6 +362,7 @@ impl Piece {
             sums.push(sum);
         }
         Piece {
+            sum: Sum::of(&bytes).folded(),
             period: bytes.len(),
             bytes: bytes.into(),
             sums: sums.into_boxed_slice(),

@@ -63,19 +63,16 @@ impl<T> Slab<T> {
         Ok(FlowIndex(number as u32))
     }
 
-    /// Takes a thing out; its place may be given to another.
-    pub fn remove(&mut self, index: FlowIndex) -> Option<T> {
+    /// Drops a thing where it is; its place may be given to another. Returns whether there was one.
+    pub fn remove(&mut self, index: FlowIndex) -> bool {
         let free = self.free;
-        let place = self.place(index)?;
-        if matches!(place, Place::Free(_)) {
-            return None;
+        match self.place(index) {
+            Some(place @ Place::Occupied(_)) => *place = Place::Free(free),
+            _ => return false,
         }
-        let Place::Occupied(thing) = std::mem::replace(place, Place::Free(free)) else {
-            return None;
-        };
         self.free = index;
         self.len -= 1;
-        Some(thing)
+        true
     }
 
     /// The thing at a place.
@@ -142,8 +139,8 @@ mod tests {
         let places: Vec<_> = ["a", "b", "c"].map(|thing| slab.insert(thing)).to_vec();
         assert_eq!(places, [0, 1, 2].map(|place| Ok(FlowIndex(place))));
         assert_eq!(slab.insert("d"), Err("d"), "full");
-        assert_eq!(slab.remove(FlowIndex(1)), Some("b"));
-        assert_eq!(slab.remove(FlowIndex(1)), None);
+        assert!(slab.remove(FlowIndex(1)));
+        assert!(!slab.remove(FlowIndex(1)));
         assert_eq!(slab.at(FlowIndex(1)), None);
         assert_eq!(
             slab.indices().collect::<Vec<_>>(),
@@ -163,7 +160,7 @@ mod tests {
         }
         assert!(slab.insert(0).is_err());
         for number in (0..most).step_by(3) {
-            assert_eq!(slab.remove(FlowIndex(number)), Some(number));
+            assert!(slab.remove(FlowIndex(number)));
         }
         assert_eq!(slab.indices().count(), slab.len());
         assert_eq!(slab.at(FlowIndex(most - 2)), Some(&(most - 2)));

@@ -67,23 +67,25 @@ impl From<Protocol> for FlowScope {
     }
 }
 
-/// The two ends of a flow, seen from ours.
+/// The two ends of a flow, seen from ours. In memory its parts stand as in
+/// [`packed`](FlowKey::packed), which then is two loads.
 #[derive(Clone, Copy, Debug, Eq)]
+#[repr(C)]
 pub struct FlowKey {
-    /// Our address, or its last 32 bits.
-    pub local: u32,
-    /// The other address, or its last 32 bits.
-    pub remote: u32,
-    /// Our port.
-    pub local_port: u16,
-    /// The other port.
-    pub remote_port: u16,
     /// The pair of IPv6 prefixes, see [`Prefixes`](super::Prefixes); `None` for IPv4.
     pub prefixes: Option<PrefixIndex>,
-    /// TCP or UDP, and in which address space.
-    pub scope: FlowScope,
     /// The interface that it is on.
     pub port: u8,
+    /// TCP or UDP, and in which address space.
+    pub scope: FlowScope,
+    /// The other port.
+    pub remote_port: u16,
+    /// Our port.
+    pub local_port: u16,
+    /// The other address, or its last 32 bits.
+    pub remote: u32,
+    /// Our address, or its last 32 bits.
+    pub local: u32,
 }
 
 /// Millions of them are held at once.
@@ -93,15 +95,7 @@ impl PartialEq for FlowKey {
     /// All parts at once: those that are compared are nearly always the same.
     #[inline]
     fn eq(&self, other: &FlowKey) -> bool {
-        let network = |key: &FlowKey| key.prefixes.map_or(0, PrefixIndex::number);
-        let differ = (self.local ^ other.local)
-            | (self.remote ^ other.remote)
-            | u32::from(self.local_port ^ other.local_port)
-            | u32::from(self.remote_port ^ other.remote_port)
-            | u32::from(network(self) ^ network(other))
-            | u32::from(self.scope.0 ^ other.scope.0)
-            | u32::from(self.port ^ other.port);
-        differ == 0
+        self.packed() == other.packed()
     }
 }
 

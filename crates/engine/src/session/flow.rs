@@ -548,6 +548,11 @@ fn send_unusual(
         segment
     };
     let content = Content::Tcp(segment);
+    if let Some(places) = envelope.syn_places(segment) {
+        return tx.send(places.frame_bytes(), |frame| {
+            envelope.write_at(places, &content, frame, |_| Sum::default());
+        });
+    }
     let places = envelope.places(&content);
     tx.send(places.frame_bytes(), |frame| {
         envelope.write_at(places, &content, frame, |bytes| data(segment, bytes));

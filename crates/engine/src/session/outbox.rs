@@ -79,6 +79,9 @@ impl OutboxPool {
             to.copy_from_slice(&self.bytes(buffer)[offset as usize..][..to.len()]);
             return Sum::of(to);
         }
+        if let Some(sum) = buffers.copy_whole(buffer, offset, to) {
+            return sum;
+        }
         buffers.copy_to(buffer, offset, to);
         buffers.sum(buffer, offset, to.len() as u32)
     }

@@ -111,28 +111,18 @@ impl Sum {
     }
 }
 
-/// Folds the carries in until 32 bits are left.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the second fold leaves 32 bits"
-)]
+/// Folds the carries in until 32 bits are left: in the upper half of the sum of both orders of the
+/// halves, the carry of the lower one is in its place.
+#[inline]
 const fn fold_to_32(sum: u64) -> u32 {
-    let sum = (sum >> 32) + (sum & 0xffff_ffff);
-    let sum = (sum >> 32) + (sum & 0xffff_ffff);
-    sum as u32
+    (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32
 }
 
-/// Folds the carries in until 16 bits are left.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the last fold leaves 16 bits"
-)]
+/// Folds the carries in until 16 bits are left, in the same way.
+#[inline]
 const fn fold(sum: u64) -> u16 {
-    let sum = (sum >> 32) + (sum & 0xffff_ffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    sum as u16
+    let sum = fold_to_32(sum);
+    (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
 
 /// The checksum over bytes whose own checksum field is zero.

@@ -11,7 +11,10 @@ use allosaur_packet::transport::tcp_options::SackBlocks;
 use allosaur_packet::transport::udp as udp_header;
 
 use super::encapsulation::Encapsulation;
-use super::{Addresses, CE, USUAL_OPTIONS, USUAL_OPTIONS_BYTES, pseudo_header};
+use super::{
+    Addresses, CE, MSS, SACK_PERMITTED, USUAL_OPTIONS, USUAL_OPTIONS_BYTES, WINDOW_SCALE,
+    pseudo_header,
+};
 use crate::tcp::Segment;
 
 const MACS_BYTES: usize = 12;
@@ -19,6 +22,12 @@ const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
 /// Ethernet without tags, and IPv4.
 const PLAIN_BYTES: usize = MACS_BYTES + 2 + IPV4_BYTES;
+/// What stands in front of the data of a segment with timestamps and nothing else.
+const TIMED_BYTES: usize = PLAIN_BYTES + tcp_header::HEADER_BYTES_MIN + USUAL_OPTIONS_BYTES;
+/// The options of a SYN that offers all that we know, in words.
+const SYN_OPTIONS: usize = 6;
+/// Such a SYN.
+const SYN_BYTES: usize = PLAIN_BYTES + tcp_header::HEADER_BYTES_MIN + 4 * SYN_OPTIONS;
 /// Of a frame without FCS; what is shorter is padded with zeros.
 const FRAME_BYTES_MIN: usize = 60;
 /// A packet that routers may mark (RFC 3168, section 5).
@@ -145,7 +154,6 @@ impl Envelope<'_> {
     /// envelope has [`Encapsulation::Ethernet`].
     #[inline(always)]
     pub fn usual_places(is_plain: bool, segment: &Segment) -> Option<Places> {
-        const PAYLOAD: usize = PLAIN_BYTES + tcp_header::HEADER_BYTES_MIN + USUAL_OPTIONS_BYTES;
         let is_usual = segment.timestamps.is_some()
             && segment.mss.is_none()
             && segment.window_scale.is_none()
@@ -154,8 +162,24 @@ impl Envelope<'_> {
         (is_plain && is_usual).then_some(Places {
             network: PLAIN_BYTES - IPV4_BYTES,
             transport: PLAIN_BYTES,
-            payload: PAYLOAD,
-            end: PAYLOAD + segment.len as usize,
+            payload: TIMED_BYTES,
+            end: TIMED_BYTES + segment.len as usize,
+        })
+    }
+
+    /// The same for a SYN, or the answer to one, that offers all that we know.
+    #[inline]
+    pub fn syn_places(&self, segment: &Segment) -> Option<Places> {
+        let is_plain = matches!(
+            (self.encapsulation, self.addresses),
+            (Encapsulation::Ethernet, Addresses::V4(..))
+        );
+        let is_usual = is_plain && segment.len == 0 && segment.sack.as_slice().is_empty();
+        (is_usual && syn_options(segment).is_some()).then_some(Places {
+            network: PLAIN_BYTES - IPV4_BYTES,
+            transport: PLAIN_BYTES,
+            payload: SYN_BYTES,
+            end: SYN_BYTES,
         })
     }
 
@@ -213,6 +237,17 @@ impl Envelope<'_> {
         } = places;
         let segment_bytes = end - transport;
         let link = self.encapsulation;
+        if let (Encapsulation::Ethernet, Addresses::V4(from, to), Content::Tcp(segment)) =
+            (link, self.addresses, content)
+        {
+            let ends = (from, to);
+            if let (Ok(head), Some(options)) = ((&mut *head).try_into(), timed_options(segment)) {
+                return self.write_usual::<_, TIMED_BYTES>(ends, segment, options, data_sum, head);
+            }
+            if let (Ok(head), Some(options)) = ((&mut *head).try_into(), syn_options(segment)) {
+                return self.write_usual::<_, SYN_BYTES>(ends, segment, options, data_sum, head);
+            }
+        }
         let (front, header) = head.split_at_mut(transport);
         let sum = match (link, self.addresses, front.first_chunk_mut()) {
             (Encapsulation::Ethernet, Addresses::V4(from, to), Some(front)) => {
@@ -229,6 +264,42 @@ impl Envelope<'_> {
             Content::Tcp(segment) => write_segment(segment, self.ports, sum, header),
             Content::Udp(_) => write_datagram(self.ports, segment_bytes, sum, header),
         }
+    }
+
+    /// All that stands in front of the data of a segment, where the length of each header is known
+    /// when the program is compiled.
+    #[inline(always)]
+    fn write_usual<const OPTIONS: usize, const HEAD: usize>(
+        &self,
+        (from, to): (Ipv4Addr, Ipv4Addr),
+        segment: &Segment,
+        options: [u32; OPTIONS],
+        data_sum: Sum,
+        head: &mut [u8; HEAD],
+    ) {
+        const { assert!(PLAIN_BYTES + tcp_header::HEADER_BYTES_MIN + 4 * OPTIONS == HEAD) };
+        let content = Content::Tcp(segment);
+        let header_bytes = tcp_header::HEADER_BYTES_MIN + 4 * OPTIONS;
+        let segment_bytes = header_bytes + segment.len as usize;
+        let (front, header) = head.split_at_mut(PLAIN_BYTES);
+        let Some(front) = front.first_chunk_mut() else {
+            return;
+        };
+        let sum = self.write_plain((from, to), &content, segment_bytes, front);
+        let mut words = [
+            u32::from(self.ports.0) << 16 | u32::from(self.ports.1),
+            segment.seq.0,
+            segment.ack.0,
+            word([(header_bytes * 4) as u8, segment.flags.0], segment.window),
+            // The checksum, and nothing urgent.
+            0,
+        ];
+        let sum = words.into_iter().fold(sum, Sum::and_u32);
+        let sum = options.into_iter().fold(sum, Sum::and_u32);
+        words[4] = u32::from(sum.and_sum(data_sum).checksum()) << 16;
+        let (fixed, rest) = header.split_at_mut(tcp_header::HEADER_BYTES_MIN);
+        put_words(words, fixed);
+        put_words(options, rest);
     }
 
     /// The header of Ethernet and that of IPv4, as most frames have them. Returns the sum over the
@@ -337,11 +408,11 @@ fn write_datagram(ports: (u16, u16), bytes: usize, sum: Sum, header: &mut [u8]) 
     put_words([ports, length | u32::from(sum)], header);
 }
 
-#[inline]
 fn write_segment(segment: &Segment, ports: (u16, u16), sum: Sum, header: &mut [u8]) {
     let offset = (header.len() / 4) << 4;
     let (fixed, options) = header.split_at_mut(tcp_header::HEADER_BYTES_MIN);
-    let sum = sum.and_sum(write_all_options(segment, options));
+    write_options(segment, options);
+    let sum = sum.and(options);
     let mut words = [
         u32::from(ports.0) << 16 | u32::from(ports.1),
         segment.seq.0,
@@ -355,18 +426,26 @@ fn write_segment(segment: &Segment, ports: (u16, u16), sum: Sum, header: &mut [u
     put_words(words, fixed);
 }
 
-/// Writes the options, and returns their sum.
-#[inline]
-fn write_all_options(segment: &Segment, options: &mut [u8]) -> Sum {
-    match segment.timestamps {
-        Some((value, echo)) if options.len() == USUAL_OPTIONS_BYTES => {
-            put_words([USUAL_OPTIONS, value, echo], options)
-        }
-        _ => {
-            write_options(segment, options);
-            Sum::of(options)
-        }
-    }
+/// The options of a segment with timestamps, where it has no others.
+#[inline(always)]
+fn timed_options(segment: &Segment) -> Option<[u32; USUAL_OPTIONS_BYTES / 4]> {
+    let (value, echo) = segment.timestamps?;
+    Some([USUAL_OPTIONS, value, echo])
+}
+
+/// The options of a SYN that offers all that we know, in the order of `write_options`.
+#[inline(always)]
+fn syn_options(segment: &Segment) -> Option<[u32; SYN_OPTIONS]> {
+    let (value, echo) = segment.timestamps?;
+    let (mss, shift) = (segment.mss?, segment.window_scale?);
+    segment.sack_permitted.then_some([
+        MSS << 16 | u32::from(mss),
+        SACK_PERMITTED,
+        USUAL_OPTIONS,
+        value,
+        echo,
+        WINDOW_SCALE << 8 | u32::from(shift),
+    ])
 }
 
 /// Bytes of the options with their padding to whole words.

@@ -24,6 +24,12 @@ const CE: u8 = 0b11;
 const USUAL_OPTIONS: u32 = 0x0101_080a;
 /// The bytes of these options, both times included.
 const USUAL_OPTIONS_BYTES: usize = 12;
+/// The head of the option that tells the largest segment.
+const MSS: u32 = 0x0204;
+/// Two bytes of padding, and the option that allows SACK.
+const SACK_PERMITTED: u32 = 0x0101_0402;
+/// A byte of padding, and the head of the option that scales windows.
+const WINDOW_SCALE: u32 = 0x01_0303;
 
 /// The addresses of a frame on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use allosaur_packet::transport::tcp::{self as tcp_header, TcpFlags};
 use allosaur_packet::transport::udp as udp_header;
 
 use super::parse::{Arrival, Received};
-use super::{Addresses, CE, USUAL_OPTIONS, USUAL_OPTIONS_BYTES};
+use super::{Addresses, CE, MSS, SACK_PERMITTED, USUAL_OPTIONS, USUAL_OPTIONS_BYTES, WINDOW_SCALE};
 use crate::tcp::{Segment, Seq};
 
 const NETWORK: usize = ethernet::HEADER_BYTES;
@@ -25,13 +25,6 @@ const TCP_BYTES: usize = tcp_header::HEADER_BYTES_MIN;
 const TIMED_BYTES: usize = TCP_BYTES + USUAL_OPTIONS_BYTES;
 /// That of a SYN that offers all that we know, as `emit` writes it.
 const SYN_BYTES: usize = TIMED_BYTES + 12;
-/// The head of the option that tells the largest segment.
-const MSS: u32 = 0x0204;
-/// Two bytes of padding, and the option that allows SACK.
-const SACK_PERMITTED: u32 = 0x0101_0402;
-/// A byte of padding, and the head of the option that scales windows.
-const WINDOW_SCALE: u32 = 0x01_0303;
-
 /// Reads such a frame, and finds its data; `None` when it is none, or wrong: see `parse`. Data that is
 /// apart is not looked at, as its sum is known.
 #[inline(always)]
