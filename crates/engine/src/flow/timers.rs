@@ -98,15 +98,18 @@ impl Timers {
 
     /// Wakes `flow` at `at`, and no more when it was to be woken.
     pub fn set(&mut self, flow: FlowIndex, at: Nanos) {
-        self.stop(flow);
         let place = flow.0 as usize;
-        if place >= self.nodes.len() {
-            self.nodes.resize(place + 1, IDLE);
+        match self.nodes.get(place) {
+            Some(node) if !node.is_idle() => self.unlink(*node),
+            Some(_) => self.len += 1,
+            None => {
+                self.nodes.resize(place + 1, IDLE);
+                self.len += 1;
+            }
         }
         // Never in what was handed out.
         let due_tick = at.div_ceil(FINE_TICK).max(self.fine_tick);
         let due_tick = due_tick.min(self.fine_tick + HORIZON_TICKS);
-        self.len += 1;
         self.link(flow.0, due_tick);
     }
 

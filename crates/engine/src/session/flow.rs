@@ -293,6 +293,37 @@ impl Session {
 
     /// Lets application and transport work until both wait.
     pub(super) fn attend(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+        match (&self.transport, &self.application) {
+            (FlowTransport::Tcp(_), FlowApplication::Program(_)) => self.attend_program(cx, tx),
+            _ => self.attend_any(cx, tx),
+        }
+    }
+
+    /// The same for a program over TCP, as most flows are.
+    #[inline(always)]
+    fn attend_program(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+        for _ in 0..ROUNDS_MAX {
+            let acted = !self.rests() && self.run_program(cx);
+            let progress = self.transmit_segments(cx, tx);
+            let FlowTransport::Tcp(connection) = &self.transport else {
+                break;
+            };
+            if connection.is_closed() {
+                return FlowStatus::Over;
+            }
+            if progress == Progress::Blocked {
+                return FlowStatus::Blocked(self.due(cx));
+            }
+            if !acted || self.rests() {
+                return FlowStatus::Open(self.due(cx));
+            }
+        }
+        FlowStatus::Open(Some(cx.now + LATER))
+    }
+
+    /// The same for all others.
+    #[inline(never)]
+    fn attend_any(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
         for _ in 0..ROUNDS_MAX {
             // A message that waited, and leaves now, lets the program go on.
             let acted = self.run_application(cx) || self.is_message_waiting();
@@ -326,17 +357,18 @@ impl Session {
     /// Runs the program until it waits. Returns whether it did anything.
     #[inline]
     fn run_application(&mut self, cx: &mut FlowContext<'_>) -> bool {
-        let mut acted = false;
-        let program = match &mut self.application {
-            FlowApplication::Program(program) => program,
+        match &self.application {
+            FlowApplication::Program(program) => !program.is_waiting() && self.run_program(cx),
             FlowApplication::Bytes(index) => {
                 let index = *index;
-                return self.run_bytes(cx, index);
+                self.run_bytes(cx, index)
             }
-        };
-        if program.is_waiting() {
-            return acted;
         }
+    }
+
+    /// The same for a program that does not wait.
+    fn run_program(&mut self, cx: &mut FlowContext<'_>) -> bool {
+        let mut acted = false;
         while !self.is_message_waiting() {
             let mut inner = crate::app::ProgramContext {
                 program: cx.program,
@@ -357,6 +389,9 @@ impl Session {
                 break;
             }
             self.act(cx, action);
+            if self.rests() {
+                break;
+            }
         }
         acted
     }
@@ -497,8 +532,8 @@ impl Session {
             }
             FlowTransport::Udp(udp) => udp.due(),
         };
-        let wake_at = Some(self.wake_at.get()).filter(|at| *at != Nanos::MAX);
-        [transport, wake_at].into_iter().flatten().min()
+        let due = transport.unwrap_or(Nanos::MAX).min(self.wake_at.get());
+        (due != Nanos::MAX).then_some(due)
     }
 }
 

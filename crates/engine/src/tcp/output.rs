@@ -42,6 +42,14 @@ enum Piece {
     KeepProbe,
 }
 
+/// The last segment of new data, see [`Connection::last_segment`].
+#[derive(Clone, Copy, Debug)]
+struct LastSegment {
+    len: u32,
+    /// The end follows the data.
+    fin: bool,
+}
+
 impl Piece {
     fn data(seq: Seq, len: u32, fin: bool) -> Piece {
         Piece::Data {
@@ -71,8 +79,13 @@ impl Connection {
             self.end(cx, how, outcome);
         }
         self.rest(cx);
-        if self.is_plain_output() && self.send_full(cx, &mut send) == Progress::Blocked {
-            return Progress::Blocked;
+        if self.is_plain_output() {
+            if let Some(last) = self.last_segment(cx) {
+                return self.send_last(cx, last, send);
+            }
+            if self.send_full(cx, &mut send) == Progress::Blocked {
+                return Progress::Blocked;
+            }
         }
         while let Some(piece) = self.next_piece(cx) {
             let segment = self.segment_of(cx, piece);
@@ -100,6 +113,63 @@ impl Connection {
             && self.next == self.high
             && !self.side.is_some()
             && !self.has(Flag::NOT_PLAIN_OUTPUT)
+    }
+
+    /// The segment that says all that there is to say, where one does, and nothing has to wait: the
+    /// rest of the data, the end, or an acknowledgment only.
+    #[inline(always)]
+    fn last_segment(&self, cx: &TcpContext<'_>) -> Option<LastSegment> {
+        let len = self.next.until(self.end);
+        let fin = self.has(Flag::FIN_WANTED) && !self.has(Flag::FIN_SENT);
+        if self.has(Flag::FIN_SENT.or(Flag::KEEP_PROBE)) {
+            let is_said = self.next == self.end + 1 && !self.has(Flag::KEEP_PROBE);
+            let acks = is_said && self.has(Flag::ACK_NOW);
+            return acks.then_some(LastSegment { len: 0, fin: false });
+        }
+        // Nagle, and both windows: else `next_in_order` knows.
+        let is_free = self.una == self.next || cx.tunables.no_delay;
+        let window = self.congestion.window_bytes.min(self.send_window);
+        let has_room = len <= window.saturating_sub(self.una.until(self.next));
+        let goes = len == 0 || len <= u32::from(self.mss) && is_free && has_room;
+        goes.then_some(LastSegment { len, fin })
+    }
+
+    /// Sends such a segment: what `next_piece`, `segment_of` and `note_sent` would do.
+    #[inline(always)]
+    fn send_last(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        last: LastSegment,
+        mut send: impl FnMut(&Segment) -> bool,
+    ) -> Progress {
+        let LastSegment { len, fin } = last;
+        let (seq, acks_only) = (self.next, len == 0 && !fin);
+        let segment = if acks_only {
+            self.header(cx, self.quiet_seq())
+        } else {
+            self.data_segment(cx, seq, len, fin)
+        };
+        if !send(&segment) {
+            return Progress::Blocked;
+        }
+        cx.counters.sndtotal += 1;
+        if acks_only {
+            cx.counters.sndacks += 1;
+        } else {
+            let end = seq + len + u32::from(fin);
+            cx.counters.sndbyte_ok += u64::from(len);
+            cx.counters.sndpack += u64::from(len > 0);
+            self.sent_ms = cx.now_ms;
+            self.time(cx, end);
+            if fin {
+                cx.counters.sndctrl += u64::from(len == 0);
+                self.note_fin_sent();
+            }
+            (self.next, self.high) = (end, end);
+            self.start_retransmission(cx);
+        }
+        self.note_acknowledged(cx, &segment);
+        Progress::Done
     }
 
     /// Sends as many full segments as there are and both windows allow, one like the other; but
