@@ -14,6 +14,14 @@ DPDK := $(shell pkg-config --exists 'libdpdk >= 22.11' 2>/dev/null && echo yes |
 endif
 FEATURES := $(if $(filter yes,$(DPDK)),--features dpdk)
 
+# PGO=yes: the compiler optimises by a profile of what the server does under load (bench/training.py). Three times the build.
+PGO ?= no
+PROFDATA := $(CURDIR)/.build/server-$(DPDK).profdata
+BUILD_ENV := env MATURIN_PEP517_ARGS="$(FEATURES)"
+ifeq ($(PGO),yes)
+BUILD_ENV += RUSTFLAGS="-Cprofile-use=$(PROFDATA)" CARGO_TARGET_DIR="$(CURDIR)/target/pgo"
+endif
+
 # Tests mostly wait: more at once than there are CPUs, but not so many that they keep each other waiting.
 TESTS_AT_ONCE ?= $(shell expr $$(nproc) + 2)
 # Rust's, a program at a time: those against the kernel's TCP wait most of their time, the others do not mind.
@@ -36,7 +44,7 @@ help: ## list the targets
 demo: .build/install.stamp ## start a server on two in-memory ports, run traffic, write report.html
 	@$(BIN)/allosaur demo $(ARGS)
 
-install: .build/install.stamp ## build the wheel and install it into .venv
+install: .build/install.stamp ## build the wheel and install it into .venv (PGO=yes: optimised by profile, faster flows)
 	@printf 'Installed. Try: %s/allosaur --help\n' $(BIN)
 
 test: .build/tests.stamp lint .build/install.stamp ## lint, then all tests: Rust, Python, the real binary, TRex's official client
@@ -76,7 +84,7 @@ docs: .build/docs.stamp ## build the documentation as a site into .build/site; l
 fuzz: .build/setup.stamp ## look for inputs that break something, a while for each target (ARGS="--time 300 stateful tcp")
 	@scripts/fuzz.sh $(ARGS)
 
-wheel: dist/wheel.stamp ## build the wheel into dist/ (DPDK=no: without DPDK's ports, for any machine)
+wheel: dist/wheel.stamp ## build the wheel into dist/ (DPDK=no: without DPDK's ports, for any machine; PGO=yes)
 
 wheels: ## manylinux wheels for x86-64 and aarch64, and the sdist, into dist/manylinux (ARCHES=x86_64 for one; root, mmdebstrap)
 	@scripts/wheels.sh $(ARCHES)
@@ -119,16 +127,20 @@ clean: ## remove everything that was built
 	@$(STEP) docs-packages 'Python packages of the documentation' .build/docs/bin/python -m pip install -r .build/docs-requirements.txt
 	@touch $@
 
-dist/wheel.stamp: .build/venv.stamp .build/dpdk-$(DPDK).stamp pyproject.toml README.md $(RUST_SOURCES) $(PYTHON_SOURCES)
+dist/wheel.stamp: .build/venv.stamp .build/build-$(DPDK)-$(PGO).stamp pyproject.toml README.md $(RUST_SOURCES) $(PYTHON_SOURCES)
 	@$(STEP) wheel 'the wheel (the first build takes minutes)' \
-		env MATURIN_PEP517_ARGS="$(FEATURES)" $(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
+		$(BUILD_ENV) $(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
 	@touch $@
 
-.build/dpdk-$(DPDK).stamp: .build/setup.stamp
-	@rm -f .build/dpdk-*.stamp
+# Another choice than the last time: build again.
+.build/build-$(DPDK)-$(PGO).stamp: .build/setup.stamp $(if $(filter yes,$(PGO)),$(PROFDATA))
+	@rm -f .build/build-*.stamp
 	@touch $@
 
-.build/install.stamp: .build/venv.stamp .build/dpdk-$(DPDK).stamp pyproject.toml README.md $(RUST_SOURCES) $(PYTHON_SOURCES)
+$(PROFDATA): .build/dev.stamp scripts/profile.sh bench/training.py $(RUST_SOURCES)
+	@$(STEP) profile 'a profile of the server under load (minutes)' scripts/profile.sh $@ $(FEATURES)
+
+.build/install.stamp: .build/venv.stamp .build/build-$(DPDK)-$(PGO).stamp pyproject.toml README.md $(RUST_SOURCES) $(PYTHON_SOURCES)
 	@$(STEP) install 'server and Python package (the first build takes minutes)' \
-		env MATURIN_PEP517_ARGS="$(FEATURES)" scripts/install.sh
+		$(BUILD_ENV) scripts/install.sh
 	@touch $@
