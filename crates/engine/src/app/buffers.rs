@@ -228,16 +228,12 @@ impl Buffers {
         }
     }
 
-    /// Copies all bytes, where `to` has room for all and they are kept in one piece. Returns their
-    /// sum; else nothing happens.
+    /// All bytes with their sum, where there are so many of them, kept in one piece.
     #[inline]
-    pub fn copy_whole(&self, buffer: BufferIndex, offset: u32, to: &mut [u8]) -> Option<Sum> {
+    pub fn whole(&self, buffer: BufferIndex, bytes: usize) -> Option<(&[u8], Sum)> {
         let base = &self.buffers.get(buffer.0 as usize)?.base;
-        if offset != 0 || to.len() != base.bytes.len() {
-            return None;
-        }
-        to.copy_from_slice(&base.bytes);
-        Some(Sum::default().and_u16(base.sum))
+        let is_whole = bytes == base.bytes.len();
+        is_whole.then(|| (&base.bytes[..], Sum::default().and_u16(base.sum)))
     }
 
     /// The sum of `bytes` bytes from `offset` on, as if the first stood at an even place.

@@ -304,7 +304,12 @@ impl Session {
     fn attend_program(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
         for _ in 0..ROUNDS_MAX {
             let acted = !self.rests() && self.run_program(cx);
-            let progress = self.transmit_segments(cx, tx);
+            let progress = if self.hand_over(cx) {
+                Progress::Done
+            } else {
+                self.transmit_last(cx, tx)
+                    .unwrap_or_else(|| self.transmit_segments(cx, tx))
+            };
             let FlowTransport::Tcp(connection) = &self.transport else {
                 break;
             };
@@ -436,17 +441,22 @@ impl Session {
 
     /// Sends what may be sent.
     fn transmit(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> Progress {
-        match &mut self.transport {
-            FlowTransport::Tcp(_) => self.transmit_segments(cx, tx),
-            FlowTransport::Udp(_) => self.transmit_message(cx, tx),
+        if matches!(self.transport, FlowTransport::Udp(_)) {
+            return self.transmit_message(cx, tx);
+        }
+        if self.hand_over(cx) {
+            Progress::Done
+        } else {
+            self.transmit_segments(cx, tx)
         }
     }
 
-    /// Sends what TCP may send.
-    #[inline]
-    fn transmit_segments(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> Progress {
+    /// Hands what the application wrote to TCP, as far as there is room. Returns whether there is
+    /// nothing to say.
+    #[inline(always)]
+    fn hand_over(&mut self, cx: &mut FlowContext<'_>) -> bool {
         let FlowTransport::Tcp(connection) = &mut self.transport else {
-            return Progress::Done;
+            return true;
         };
         let bytes = self.outbox.write(connection.room_bytes(cx.tunables));
         if bytes > 0 {
@@ -460,9 +470,14 @@ impl Session {
                 connection.close();
             }
         }
-        if connection.has_nothing_to_say() {
+        connection.has_nothing_to_say()
+    }
+
+    /// Sends what TCP may send, of what was handed over.
+    fn transmit_segments(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> Progress {
+        let FlowTransport::Tcp(connection) = &mut self.transport else {
             return Progress::Done;
-        }
+        };
         let (links, prefixes) = (&cx.pools.links, &cx.pools.prefixes);
         let (link, headers) = (links.at(self.link), cx.headers);
         let mut identification = self.identification;
@@ -539,7 +554,7 @@ impl Session {
 
 /// The data of a segment, where it is constant and worth sharing.
 #[inline]
-fn shared_data<'b>(
+pub(super) fn shared_data<'b>(
     outbox: &Outbox,
     segment: &Segment,
     buffers: &'b Buffers,

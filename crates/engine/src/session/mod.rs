@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | a flow with its program, and its segments | `flow`, with what each call is given in `context` |
+//! | a flow with its program, and its segments | `flow`, with what each call is given in `context`; those that say all at once `last_segment` |
 //! | how it begins, and how it is ended | `open`, `close` |
 //! | how messages travel | `udp_transport` with `udp` |
 //! | what runs on it | `application`: a program, or an application over bytes |
@@ -19,6 +19,7 @@ mod byte_flow;
 mod close;
 mod context;
 mod flow;
+mod last_segment;
 mod links;
 mod open;
 mod outbox;

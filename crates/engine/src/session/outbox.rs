@@ -79,9 +79,6 @@ impl OutboxPool {
             to.copy_from_slice(&self.bytes(buffer)[offset as usize..][..to.len()]);
             return Sum::of(to);
         }
-        if let Some(sum) = buffers.copy_whole(buffer, offset, to) {
-            return sum;
-        }
         buffers.copy_to(buffer, offset, to);
         buffers.sum(buffer, offset, to.len() as u32)
     }
@@ -193,6 +190,20 @@ impl Outbox {
             self.more = 0;
         }
         next
+    }
+
+    /// The bytes that [`copy_to`](Outbox::copy_to) copies, with their sum, where they are all of a
+    /// constant buffer.
+    #[inline]
+    pub fn whole<'b>(
+        &self,
+        offset: u32,
+        bytes: u32,
+        buffers: &'b Buffers,
+    ) -> Option<(&'b [u8], Sum)> {
+        let front = self.front.get().filter(|front| !is_owned(*front))?;
+        let is_first = self.front_done + offset == 0;
+        buffers.whole(front, bytes as usize).filter(|_| is_first)
     }
 
     /// The bytes that [`copy_to`](Outbox::copy_to) copies, where they are constant and in one piece.

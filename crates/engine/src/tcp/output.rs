@@ -42,14 +42,6 @@ enum Piece {
     KeepProbe,
 }
 
-/// The last segment of new data, see [`Connection::last_segment`].
-#[derive(Clone, Copy, Debug)]
-struct LastSegment {
-    len: u32,
-    /// The end follows the data.
-    fin: bool,
-}
-
 impl Piece {
     fn data(seq: Seq, len: u32, fin: bool) -> Piece {
         Piece::Data {
@@ -79,13 +71,8 @@ impl Connection {
             self.end(cx, how, outcome);
         }
         self.rest(cx);
-        if self.is_plain_output() {
-            if let Some(last) = self.last_segment(cx) {
-                return self.send_last(cx, last, send);
-            }
-            if self.send_full(cx, &mut send) == Progress::Blocked {
-                return Progress::Blocked;
-            }
+        if self.is_plain_output() && self.send_full(cx, &mut send) == Progress::Blocked {
+            return Progress::Blocked;
         }
         while let Some(piece) = self.next_piece(cx) {
             let segment = self.segment_of(cx, piece);
@@ -108,68 +95,11 @@ impl Connection {
 
     /// The short way: new data on a connection where nothing is lost.
     #[inline]
-    fn is_plain_output(&self) -> bool {
+    pub(super) fn is_plain_output(&self) -> bool {
         self.is_synchronized()
             && self.next == self.high
             && !self.side.is_some()
             && !self.has(Flag::NOT_PLAIN_OUTPUT)
-    }
-
-    /// The segment that says all that there is to say, where one does, and nothing has to wait: the
-    /// rest of the data, the end, or an acknowledgment only.
-    #[inline(always)]
-    fn last_segment(&self, cx: &TcpContext<'_>) -> Option<LastSegment> {
-        let len = self.next.until(self.end);
-        let fin = self.has(Flag::FIN_WANTED) && !self.has(Flag::FIN_SENT);
-        if self.has(Flag::FIN_SENT.or(Flag::KEEP_PROBE)) {
-            let is_said = self.next == self.end + 1 && !self.has(Flag::KEEP_PROBE);
-            let acks = is_said && self.has(Flag::ACK_NOW);
-            return acks.then_some(LastSegment { len: 0, fin: false });
-        }
-        // Nagle, and both windows: else `next_in_order` knows.
-        let is_free = self.una == self.next || cx.tunables.no_delay;
-        let window = self.congestion.window_bytes.min(self.send_window);
-        let has_room = len <= window.saturating_sub(self.una.until(self.next));
-        let goes = len == 0 || len <= u32::from(self.mss) && is_free && has_room;
-        goes.then_some(LastSegment { len, fin })
-    }
-
-    /// Sends such a segment: what `next_piece`, `segment_of` and `note_sent` would do.
-    #[inline(always)]
-    fn send_last(
-        &mut self,
-        cx: &mut TcpContext<'_>,
-        last: LastSegment,
-        mut send: impl FnMut(&Segment) -> bool,
-    ) -> Progress {
-        let LastSegment { len, fin } = last;
-        let (seq, acks_only) = (self.next, len == 0 && !fin);
-        let segment = if acks_only {
-            self.header(cx, self.quiet_seq())
-        } else {
-            self.data_segment(cx, seq, len, fin)
-        };
-        if !send(&segment) {
-            return Progress::Blocked;
-        }
-        cx.counters.sndtotal += 1;
-        if acks_only {
-            cx.counters.sndacks += 1;
-        } else {
-            let end = seq + len + u32::from(fin);
-            cx.counters.sndbyte_ok += u64::from(len);
-            cx.counters.sndpack += u64::from(len > 0);
-            self.sent_ms = cx.now_ms;
-            self.time(cx, end);
-            if fin {
-                cx.counters.sndctrl += u64::from(len == 0);
-                self.note_fin_sent();
-            }
-            (self.next, self.high) = (end, end);
-            self.start_retransmission(cx);
-        }
-        self.note_acknowledged(cx, &segment);
-        Progress::Done
     }
 
     /// Sends as many full segments as there are and both windows allow, one like the other; but
@@ -260,7 +190,7 @@ impl Connection {
     /// After a rest longer than a timeout, the window begins anew: "if the TCP has not sent data
     /// in an interval exceeding the retransmission timeout" (RFC 5681, section 4.1).
     #[inline(always)]
-    fn rest(&mut self, cx: &mut TcpContext<'_>) {
+    pub(super) fn rest(&mut self, cx: &mut TcpContext<'_>) {
         let has_new = self.una == self.high && self.next.is_before(self.end);
         if !has_new || !self.is_synchronized() {
             return;
@@ -461,13 +391,13 @@ impl Connection {
     /// The number of what has no data: after all that was sent, even when some of it is being
     /// sent again, for the other side may have it; but not beyond its window.
     #[inline]
-    fn quiet_seq(&self) -> Seq {
+    pub(super) fn quiet_seq(&self) -> Seq {
         self.high.min(self.una + self.send_window)
     }
 
     /// The header of any segment after the SYN.
     #[inline(always)]
-    fn header(&self, cx: &TcpContext<'_>, seq: Seq) -> Segment {
+    pub(super) fn header(&self, cx: &TcpContext<'_>, seq: Seq) -> Segment {
         let mut flags = TcpFlags::ACK;
         if self.has(Flag::ECN_ECHO) {
             flags |= TcpFlags::ECE;
@@ -524,7 +454,13 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn data_segment(&self, cx: &TcpContext<'_>, seq: Seq, len: u32, fin: bool) -> Segment {
+    pub(super) fn data_segment(
+        &self,
+        cx: &TcpContext<'_>,
+        seq: Seq,
+        len: u32,
+        fin: bool,
+    ) -> Segment {
         let mut segment = Segment {
             len,
             offset: self.oldest_byte().until(seq),
@@ -590,7 +526,7 @@ impl Connection {
 
     /// An acknowledgment left, alone or with data.
     #[inline(always)]
-    fn note_acknowledged(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
+    pub(super) fn note_acknowledged(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
         if !segment.sack.as_slice().is_empty() {
             cx.counters.sack_send_blocks += 1;
         }
@@ -663,7 +599,7 @@ impl Connection {
         }
     }
 
-    fn note_fin_sent(&mut self) {
+    pub(super) fn note_fin_sent(&mut self) {
         self.set(Flag::FIN_SENT);
         match self.state {
             TcpState::Established => self.state = TcpState::FinWait1,
@@ -682,7 +618,7 @@ impl Connection {
 
     /// Begins to measure a round trip, if none is being measured.
     #[inline(always)]
-    fn time(&mut self, cx: &mut TcpContext<'_>, end: Seq) {
+    pub(super) fn time(&mut self, cx: &mut TcpContext<'_>, end: Seq) {
         if !self.has(Flag::TIMING) {
             self.set(Flag::TIMING);
             self.timed = end;
@@ -693,7 +629,7 @@ impl Connection {
 
     /// RFC 6298, rule 5.1.
     #[inline(always)]
-    fn start_retransmission(&mut self, cx: &TcpContext<'_>) {
+    pub(super) fn start_retransmission(&mut self, cx: &TcpContext<'_>) {
         if self.has(Flag::PERSIST) {
             self.clear(Flag::PERSIST);
             self.backoff = 0;

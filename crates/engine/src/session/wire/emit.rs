@@ -23,7 +23,7 @@ const IPV6_BYTES: usize = 40;
 /// Ethernet without tags, and IPv4.
 const PLAIN_BYTES: usize = MACS_BYTES + 2 + IPV4_BYTES;
 /// What stands in front of the data of a segment with timestamps and nothing else.
-const TIMED_BYTES: usize = PLAIN_BYTES + tcp_header::HEADER_BYTES_MIN + USUAL_OPTIONS_BYTES;
+pub const TIMED_BYTES: usize = PLAIN_BYTES + tcp_header::HEADER_BYTES_MIN + USUAL_OPTIONS_BYTES;
 /// The options of a SYN that offers all that we know, in words.
 const SYN_OPTIONS: usize = 6;
 /// Such a SYN.

@@ -1,0 +1,59 @@
+//! The short way out: one segment that says all that there is to say, as most segments of short
+//! connections do. What it does, [`Connection::poll_transmit`] would do step by step.
+
+use allosaur_packet::transport::tcp::TcpFlags;
+
+use super::connection::{Connection, Flag, TcpContext};
+use super::segment::Segment;
+
+impl Connection {
+    /// The rest of the data, with the end where it follows, or an acknowledgment only, where nothing
+    /// is lost and nothing has to wait; `None` where that is not so, or where there is nothing to
+    /// send. Say [`note_last_sent`](Connection::note_last_sent) when it has left; it may be asked for
+    /// again.
+    #[inline(always)]
+    pub fn last_segment(&mut self, cx: &mut TcpContext<'_>) -> Option<Segment> {
+        if !self.is_plain_output() || self.has(Flag::KEEP_PROBE) {
+            return None;
+        }
+        self.rest(cx);
+        if self.has(Flag::FIN_SENT) {
+            let acks = self.next == self.end + 1 && self.has(Flag::ACK_NOW);
+            return acks.then(|| self.header(cx, self.quiet_seq()));
+        }
+        let (len, fin) = (self.next.until(self.end), self.has(Flag::FIN_WANTED));
+        if len == 0 && !fin {
+            let acks = self.has(Flag::ACK_NOW);
+            return acks.then(|| self.header(cx, self.quiet_seq()));
+        }
+        // Nagle, and both windows; an end alone needs no room.
+        let is_free = self.una == self.next || cx.tunables.no_delay;
+        let window = self.congestion.window_bytes.min(self.send_window);
+        let room = window.saturating_sub(self.una.until(self.next));
+        let goes = len == 0 || len <= u32::from(self.mss) && is_free && len <= room;
+        goes.then(|| self.data_segment(cx, self.next, len, fin))
+    }
+
+    /// Such a segment left.
+    #[inline(always)]
+    pub fn note_last_sent(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
+        let (len, fin) = (segment.len, segment.has(TcpFlags::FIN));
+        cx.counters.sndtotal += 1;
+        if len == 0 && !fin {
+            cx.counters.sndacks += 1;
+            return self.note_acknowledged(cx, segment);
+        }
+        let end = segment.seq + len + u32::from(fin);
+        cx.counters.sndbyte_ok += u64::from(len);
+        cx.counters.sndpack += u64::from(len > 0);
+        self.sent_ms = cx.now_ms;
+        self.time(cx, end);
+        if fin {
+            cx.counters.sndctrl += u64::from(len == 0);
+            self.note_fin_sent();
+        }
+        (self.next, self.high) = (end, end);
+        self.start_retransmission(cx);
+        self.note_acknowledged(cx, segment);
+    }
+}
