@@ -18,6 +18,8 @@ const LINK_BYTES: usize = 16;
 const ADDRESS_BYTES: usize = 8;
 /// `IFLA_XDP_PROG_ID` of `if_link.h`.
 const IFLA_XDP_PROG_ID: u16 = 4;
+/// `IFLA_LINK_NETNSID` of `if_link.h`.
+const IFLA_LINK_NETNSID: u16 = 37;
 /// `IFLA_INFO_KIND` of `if_link.h`.
 const IFLA_INFO_KIND: u16 = 1;
 /// The bits of an attribute's type that are its type (`NLA_TYPE_MASK`).
@@ -43,6 +45,8 @@ pub struct Link {
     pub kind: Option<String>,
     /// The number of its XDP program.
     pub xdp: Option<u32>,
+    /// The interface that it belongs to, of veth the other end; none in another network namespace.
+    pub peer: Option<i32>,
 }
 
 /// The addresses of all interfaces.
@@ -94,6 +98,7 @@ fn link(message: &[u8]) -> Option<Link> {
         index: i32::from_ne_bytes(head[4..8].try_into().ok()?),
         ..Link::default()
     };
+    let is_elsewhere = attributes(rest).any(|(kind, _)| kind == IFLA_LINK_NETNSID);
     for (kind, bytes) in attributes(rest) {
         let within = |wanted: u16| attributes(bytes).find(|(kind, _)| *kind == wanted);
         if kind == libc::IFLA_LINKINFO {
@@ -103,6 +108,8 @@ fn link(message: &[u8]) -> Option<Link> {
         } else if kind == libc::IFLA_XDP {
             let number = within(IFLA_XDP_PROG_ID).and_then(|(_, n)| n.try_into().ok());
             link.xdp = number.map(u32::from_ne_bytes).filter(|&number| number != 0);
+        } else if kind == libc::IFLA_LINK && !is_elsewhere {
+            link.peer = bytes.try_into().ok().map(i32::from_ne_bytes);
         }
     }
     Some(link)
@@ -216,12 +223,18 @@ mod tests {
             libc::IFLA_LINKINFO,
             &attribute(IFLA_INFO_KIND, b"veth\0"),
         ));
+        message.extend(attribute(libc::IFLA_LINK, &8i32.to_ne_bytes()));
         let expected = Link {
             index: 7,
             kind: Some("veth".to_owned()),
             xdp: Some(42),
+            peer: Some(8),
         };
-        assert_eq!(link(&message), Some(expected));
+        assert_eq!(link(&message), Some(expected.clone()));
+        let mut elsewhere = message.clone();
+        elsewhere.extend(attribute(IFLA_LINK_NETNSID, &0i32.to_ne_bytes()));
+        let peer = None;
+        assert_eq!(link(&elsewhere), Some(Link { peer, ..expected }));
         for cut in 0..message.len() {
             // What is cut off is left out, and nothing breaks.
             let _ = link(&message[..cut]);

@@ -13,6 +13,7 @@ use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx};
 use crate::af_xdp::{AfXdpPort, AfXdpRx, AfXdpTx};
 use crate::buffers::{Buffers, Gauge};
 use crate::description::{DpdkDevice, PortDescription};
+use crate::distribution::RxDistribution;
 use crate::dpdk::{DpdkControl, DpdkPort, DpdkRx, DpdkTx};
 use crate::memory::{self, FRAME_BYTES_MAX, LinkSettings, MemoryPort, MemoryRx, RingTx, SinkTx};
 use allosaur_packet::shared_payload::{SharedPayload, SplitFrame};
@@ -55,6 +56,8 @@ pub struct AnyPort {
     /// As many as were asked for, or fewer: one where the port cannot share out by flow what arrives.
     /// What one of them counts as lost, no other counts.
     pub rx: Vec<PortRx>,
+    /// Which of them a frame arrives at.
+    pub distribution: RxDistribution,
     /// What it can do.
     pub capabilities: Capabilities,
     /// The address of its hardware, when it has any.
@@ -101,6 +104,7 @@ pub fn open_each(
     let pci = descriptions.iter().filter_map(PortDescription::device);
     let pci: Vec<String> = pci.filter_map(DpdkDevice::pci).collect();
     let mut ports = Vec::with_capacity(descriptions.len());
+    let mut veths = Vec::new();
     for (number, (description, &queues)) in descriptions.iter().zip(queues).enumerate() {
         ports.push(match description {
             PortDescription::Memory(_) => {
@@ -111,12 +115,53 @@ pub fn open_each(
             PortDescription::Dummy => in_memory(memory::sink(queues.tx), queues),
             PortDescription::AfPacket(name) => on_interface(AfPacketPort::open(name, queues)?),
             PortDescription::AfXdp(name, settings) => {
-                on_hardware_queues(AfXdpPort::open(name, settings, queues)?)
+                let port = AfXdpPort::open(name, settings, queues)?;
+                veths.extend(VethEnd::of(number, &port));
+                on_hardware_queues(port)
             }
             PortDescription::Dpdk(device) => on_device(DpdkPort::open(device, &pci, queues)?),
         });
     }
+    for (one, other) in joined(&veths) {
+        for end in [one, other] {
+            ports[end.port].distribution = RxDistribution::ByTxQueue;
+        }
+    }
     Ok(ports)
+}
+
+/// A port by AF_XDP on a veth whose other end is in the same network namespace, and sends it frames that
+/// keep their queue.
+#[derive(Debug)]
+struct VethEnd {
+    port: usize,
+    index: i32,
+    peer: i32,
+    receivers: usize,
+}
+
+impl VethEnd {
+    fn of(number: usize, port: &AfXdpPort) -> Option<VethEnd> {
+        Some(VethEnd {
+            port: number,
+            index: port.interface.index,
+            peer: port.veth_peer?,
+            receivers: port.rx.len(),
+        })
+    }
+}
+
+/// The ends that are joined, and have as many receivers: the kernel hands what veth sends on a queue to
+/// the other end's queue of that number.
+fn joined(ends: &[VethEnd]) -> impl Iterator<Item = (&VethEnd, &VethEnd)> {
+    let pairs = ends.iter().enumerate().flat_map(|(place, one)| {
+        let later = ends[place + 1..].iter();
+        later.map(move |other| (one, other))
+    });
+    pairs.filter(|(one, other)| {
+        let are_joined = one.peer == other.index && other.peer == one.index;
+        are_joined && one.receivers == other.receivers
+    })
 }
 
 /// Memory ports, the first joined with the second and so on, an odd last one a sink. The settings of
@@ -144,6 +189,7 @@ fn in_memory<Tx: TxQueue + Into<PortTx>>(port: MemoryPort<Tx>, queues: QueueCoun
     AnyPort {
         tx: tx.into_iter().map(Into::into).collect(),
         rx: rx.into_iter().map(PortRx::Memory).collect(),
+        distribution: RxDistribution::ByTxQueue,
         capabilities,
         mac: None,
         peer: None,
@@ -157,6 +203,7 @@ fn on_interface(port: AfPacketPort) -> AnyPort {
         capabilities: port.capabilities(),
         tx: port.tx.into_iter().map(PortTx::AfPacket).collect(),
         rx: port.rx.into_iter().map(PortRx::AfPacket).collect(),
+        distribution: port.distribution,
         mac: Some(port.interface.mac),
         peer: None,
         control: Some(PortControl::Interface(port.control)),
@@ -169,6 +216,7 @@ fn on_hardware_queues(port: AfXdpPort) -> AnyPort {
         capabilities: port.capabilities(),
         tx: port.tx.into_iter().map(PortTx::AfXdp).collect(),
         rx: port.rx.into_iter().map(PortRx::AfXdp).collect(),
+        distribution: port.distribution,
         mac: Some(port.interface.mac),
         peer: None,
         control: Some(PortControl::Interface(port.control)),
@@ -181,6 +229,7 @@ fn on_device(port: DpdkPort) -> AnyPort {
         capabilities: port.capabilities(),
         tx: port.tx.into_iter().map(PortTx::Dpdk).collect(),
         rx: port.rx.into_iter().map(PortRx::Dpdk).collect(),
+        distribution: port.distribution,
         mac: port.mac,
         peer: None,
         control: Some(PortControl::Dpdk(port.control)),
@@ -463,7 +512,14 @@ mod tests {
     #[test]
     fn memory_ports_are_paired_and_an_odd_last_one_is_a_sink() {
         let descriptions = parse_ports("memory,memory:delay=3ns,memory").expect("well formed");
-        let mut ports = open(&descriptions, QueueCounts { tx: 2, rx: 1 }).expect("in memory");
+        let mut ports = open(
+            &descriptions,
+            QueueCounts {
+                tx: 2,
+                ..QueueCounts::ONE
+            },
+        )
+        .expect("in memory");
         assert!(ports.iter().all(|port| port.tx.len() == 2));
         let mut send = |port: usize, frames: u16| {
             let queue: &mut PortTx = &mut ports[port].tx[1];

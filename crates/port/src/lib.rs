@@ -2,8 +2,8 @@
 //!
 //! Each kind of port has a folder ([`memory`], [`af_packet`], [`af_xdp`], [`dpdk`]) and implements
 //! [`Port`], [`TxQueue`] and [`RxQueue`]; [`kind`] holds ports of any kind, [`description`] says how a
-//! user names them. [`tap`] copies what is sent, [`spread`] shares out one receive queue over several
-//! threads, [`buffers`] tells how full transmit queues are.
+//! user names them. [`distribution`] tells which receive queue a frame arrives at, and [`spread`] shares one out
+//! over several threads by the rules of [`sharing`]; [`tap`] copies what is sent, [`buffers`] tells how full transmit queues are.
 //!
 //! With `netdev` this crate is the home of `unsafe`: rings shared with other threads, the kernel and
 //! network cards.
@@ -12,6 +12,7 @@ pub mod af_packet;
 pub mod af_xdp;
 pub mod buffers;
 pub mod description;
+pub mod distribution;
 #[cfg_attr(not(feature = "dpdk"), path = "dpdk/absent.rs")]
 pub mod dpdk;
 pub mod kind;
@@ -19,12 +20,14 @@ pub mod kind_names;
 pub mod memory;
 mod registered;
 mod settings;
+pub mod sharing;
 pub mod spread;
 pub mod tap;
 
 use allosaur_netdev::InterfaceError;
 use allosaur_packet::offload::TxChecksumOffload;
 use allosaur_packet::shared_payload::{SharedPayload, SplitFrame};
+use sharing::Sharing;
 use thiserror::Error;
 
 /// A port: what it can do, and its queues for the threads that will own them.
@@ -48,11 +51,18 @@ pub struct QueueCounts {
     pub tx: usize,
     /// Receive queues, 1 or more. A port that cannot share out by flow what arrives has fewer.
     pub rx: usize,
+    /// By which rule what arrives shall be shared out over them. A port that cannot do that has its
+    /// own, see [`RxDistribution`](distribution::RxDistribution).
+    pub sharing: Sharing,
 }
 
 impl QueueCounts {
     /// One of each.
-    pub const ONE: QueueCounts = QueueCounts { tx: 1, rx: 1 };
+    pub const ONE: QueueCounts = QueueCounts {
+        tx: 1,
+        rx: 1,
+        sharing: Sharing::ByFlow,
+    };
 }
 
 /// What a port can do, as data.

@@ -3,7 +3,6 @@
 //! On a frame of 60 bytes, finding its share takes about 220 instructions, most of them the parser's;
 //! copying it into a ring takes about 100 more, and reading it there 20.
 
-mod flow;
 #[cfg(test)]
 mod tests;
 
@@ -11,7 +10,7 @@ use crate::RxQueue;
 use crate::memory::FRAME_BYTES_MAX;
 use crate::memory::ring::{Consumer, Producer, ring};
 
-pub use flow::{Sharing, flow_hash, share_of};
+pub use crate::sharing::{Sharing, flow_hash, share_of};
 
 /// What the ring of a share holds: 65,536 of the shortest frames, so that at 10 Mpps a thread may be
 /// away for 6 ms. Frames that do not fit are lost and counted.

@@ -3,6 +3,7 @@
 
 mod control;
 mod counters;
+mod rx_hash;
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,9 +11,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use libc::{c_char, c_int, c_ulong, ifreq};
 
 use crate::claim::Claim;
-use crate::{InterfaceError, names, socket};
+use crate::{InterfaceError, names, netlink, socket};
 
 pub use control::InterfaceControl;
+pub use rx_hash::{FUNCTION_TOEPLITZ, RxHash, TRANSFORMATION_XOR};
 
 /// The rate that an interface is said to have that does not say its own.
 pub const NOMINAL_RATE_BPS: f64 = 10e9;
@@ -137,6 +139,13 @@ impl Interface {
         let names: Vec<String> = names.collect();
         let count = |kind: &str| names.iter().filter(|name| name.starts_with(kind)).count();
         Some(count("rx-").min(count("tx-")).max(1))
+    }
+
+    /// The number of the other end of a veth, where that is in the same network namespace.
+    pub fn veth_peer(&self) -> Option<i32> {
+        let links = netlink::links().ok()?;
+        let link = links.into_iter().find(|link| link.index == self.index)?;
+        link.peer.filter(|_| link.kind.as_deref() == Some("veth"))
     }
 
     /// The longest frame without a VLAN tag, in bytes without FCS.
@@ -282,7 +291,7 @@ impl InterfaceQuery {
     /// # Safety
     ///
     /// The kernel reads and writes no more than a `T` at the command that `question` begins with.
-    unsafe fn ethtool<T>(&self, question: &mut T) -> io::Result<()> {
+    unsafe fn ethtool<T: ?Sized>(&self, question: &mut T) -> io::Result<()> {
         let mut request = self.request();
         request.ifr_ifru.ifru_data = std::ptr::from_mut(question).cast();
         let socket = self.socket.as_raw_fd();

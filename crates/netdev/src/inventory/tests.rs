@@ -211,6 +211,7 @@ fn the_users_of_an_interface_are_known() {
             index: 4,
             kind: Some("veth".to_owned()),
             xdp: Some(5),
+            peer: None,
         }],
         ssh_connection: None,
     };

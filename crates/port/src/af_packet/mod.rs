@@ -1,13 +1,14 @@
 //! Ports on the kernel's own interfaces, by packet sockets: network cards, veth, TAP devices, bridges.
 //!
-//! `transmit` and `receive` are the queues, `ring` their memory, `socket` the system calls, `offloads`
-//! and `gso` what is left to hardware.
+//! `transmit` and `receive` are the queues, `ring` their memory, `socket` the system calls, `fanout`
+//! how the kernel shares out what arrives, `offloads` and `gso` what is left to hardware.
 //!
 //! Each sending thread has a socket with a ring of its own, and each receiving thread another. All of
 //! it needs CAP_NET_RAW and no other privilege. The kernel's own traffic on the interface goes on: what it
 //! sends is not received here, and what arrives is seen by both.
 
 mod arrival;
+mod fanout;
 mod gso;
 mod offloads;
 mod receive;
@@ -22,8 +23,10 @@ use allosaur_netdev::interface::{Interface, InterfaceControl};
 use allosaur_packet::link::vlan;
 use libc::c_int;
 
+use crate::distribution::RxDistribution;
 use crate::kind_names::kind_like;
 use crate::memory::FRAME_BYTES_MAX;
+use crate::sharing::Sharing;
 use crate::{Capabilities, PortError, QueueCounts};
 use offloads::OFFLOAD_BYTES;
 use ring::{Geometry, HEADER_BYTES, Ring};
@@ -49,8 +52,10 @@ const RECEIVE_LEAD_BYTES: usize = 96;
 pub struct AfPacketPort {
     /// One for each thread that sends.
     pub tx: Vec<AfPacketTx>,
-    /// One for each thread that receives; the kernel shares out by flow what arrives.
+    /// One for each thread that receives; the kernel shares out what arrives.
     pub rx: Vec<AfPacketRx>,
+    /// By which rule.
+    pub distribution: RxDistribution,
     /// For who decides about the interface.
     pub control: InterfaceControl,
     /// The interface.
@@ -71,7 +76,11 @@ impl AfPacketPort {
         let transmit = |_| open_transmit(&interface).map_err(refused);
         Ok(AfPacketPort {
             tx: (0..queues.tx).map(transmit).collect::<Result<_, _>>()?,
-            rx: open_receivers(&interface, queues.rx).map_err(refused)?,
+            rx: open_receivers(&interface, queues).map_err(refused)?,
+            distribution: match queues.sharing {
+                Sharing::ByFlow => RxDistribution::ByFlow("its hash is the kernel's".to_owned()),
+                by_port => RxDistribution::ByPort(by_port),
+            },
             control: InterfaceControl::open(&interface, claim).map_err(refused)?,
             interface,
         })
@@ -115,7 +124,8 @@ fn open_transmit(interface: &Interface) -> io::Result<AfPacketTx> {
 
 /// So many queues. With several, what arrives before all are there is dropped: the kernel would give
 /// it to more than one of them.
-fn open_receivers(interface: &Interface, queues: usize) -> io::Result<Vec<AfPacketRx>> {
+fn open_receivers(interface: &Interface, counts: QueueCounts) -> io::Result<Vec<AfPacketRx>> {
+    let queues = counts.rx;
     let mut receivers = Vec::with_capacity(queues);
     let mut group = None;
     for _ in 0..queues.max(1) {
@@ -125,7 +135,10 @@ fn open_receivers(interface: &Interface, queues: usize) -> io::Result<Vec<AfPack
         }
         socket.bind(interface.index, libc::ETH_P_ALL)?;
         if queues > 1 {
-            group = Some(socket.join_fanout(group)?);
+            group = Some(match group {
+                Some(group) => socket.join_fanout(group)?,
+                None => socket.begin_fanout(counts.sharing)?,
+            });
         }
         receivers.push(AfPacketRx::new(socket, ring));
     }

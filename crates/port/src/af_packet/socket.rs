@@ -8,10 +8,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use allosaur_netdev::socket::{self, Plain, succeeded};
 use libc::{c_int, c_void, sockaddr_ll, socklen_t};
 
-/// Sockets that share out what arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FanoutGroup(u16);
-
 /// A raw packet socket.
 #[derive(Debug)]
 pub(super) struct PacketSocket(OwnedFd);
@@ -80,14 +76,14 @@ impl PacketSocket {
     /// Drops all that arrives from now on, until [`admit`](PacketSocket::admit). Nothing of it is
     /// counted.
     pub(super) fn block(&self) -> io::Result<()> {
-        self.filter(&mut [instruction(libc::BPF_RET | libc::BPF_K, 0, 0)])
+        self.filter(&[instruction(libc::BPF_RET | libc::BPF_K, 0, 0)])
     }
 
     /// Lets in what arrives, and not what leaves: sockets of a group do not heed
     /// PACKET_IGNORE_OUTGOING.
     pub(super) fn admit(&self) -> io::Result<()> {
         let packet_type = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE) as u32;
-        self.filter(&mut [
+        self.filter(&[
             instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, packet_type, 0),
             // One instruction further when it is another.
             instruction(
@@ -101,30 +97,12 @@ impl PacketSocket {
     }
 
     /// Puts a program in the place of what decided which frames come in.
-    fn filter(&self, instructions: &mut [libc::sock_filter]) -> io::Result<()> {
-        // The kernel copies the program before the call returns.
-        let program = libc::sock_fprog {
-            len: instructions.len() as u16,
-            filter: instructions.as_mut_ptr(),
-        };
-        self.set_at(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
-    }
-
-    /// Joins the sockets that share out by flow what arrives at an interface: those of a new group,
-    /// or of `group`. Both directions of a flow go to the same socket, and fragments by their
-    /// addresses. Returns the group. The socket must be bound.
-    pub(super) fn join_fanout(&self, group: Option<FanoutGroup>) -> io::Result<FanoutGroup> {
-        let kind = libc::PACKET_FANOUT_HASH;
-        let joined = match group {
-            Some(FanoutGroup(number)) => kind << 16 | u32::from(number),
-            // The kernel picks a number that nobody else has.
-            None => (kind | libc::PACKET_FANOUT_FLAG_UNIQUEID) << 16,
-        };
-        self.set(libc::PACKET_FANOUT, &joined)?;
-        let mut now = 0u32;
-        self.read(libc::SOL_PACKET, libc::PACKET_FANOUT, &mut now)?;
-        // The number stands in the lower half.
-        Ok(FanoutGroup(now as u16))
+    fn filter(&self, instructions: &[libc::sock_filter]) -> io::Result<()> {
+        self.set_at(
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            &program_of(instructions),
+        )
     }
 
     /// Tells the kernel to send what is ready in the ring, and does not wait for it.
@@ -163,8 +141,13 @@ impl PacketSocket {
         Ok((error != 0).then(|| io::Error::from_raw_os_error(error)))
     }
 
-    /// Reads an option.
-    fn read<T: Plain>(&self, level: c_int, option: c_int, value: &mut T) -> io::Result<()> {
+    /// Reads an option of any level.
+    pub(super) fn read<T: Plain>(
+        &self,
+        level: c_int,
+        option: c_int,
+        value: &mut T,
+    ) -> io::Result<()> {
         socket::read(&self.0, level, option, value)
     }
 }
@@ -175,10 +158,26 @@ impl AsFd for PacketSocket {
     }
 }
 
-fn instruction(code: u32, k: u32, if_not: u8) -> libc::sock_filter {
+/// A program as options take it: the kernel copies it before the call returns.
+pub(super) fn program_of(instructions: &[libc::sock_filter]) -> libc::sock_fprog {
+    libc::sock_fprog {
+        len: instructions.len() as u16,
+        // The kernel only reads it.
+        filter: instructions.as_ptr().cast_mut(),
+    }
+}
+
+/// An instruction of classic BPF; of a comparison, `if_not` is how many instructions are left out when
+/// it does not hold.
+pub(super) fn instruction(code: u32, k: u32, if_not: u8) -> libc::sock_filter {
+    jump(code, k, 0, if_not)
+}
+
+/// A comparison, with how many instructions are left out when it holds and when it does not.
+pub(super) fn jump(code: u32, k: u32, if_so: u8, if_not: u8) -> libc::sock_filter {
     libc::sock_filter {
         code: code as u16,
-        jt: 0,
+        jt: if_so,
         jf: if_not,
         k,
     }

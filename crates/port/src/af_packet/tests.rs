@@ -40,16 +40,23 @@ fn frame(flow: u8, back: bool, number: u8) -> Vec<u8> {
     frame
 }
 
-#[test]
-fn the_kernel_shares_flows_out_over_receive_queues() {
-    let counts = QueueCounts { tx: 1, rx: 2 };
-    let mut port = match AfPacketPort::open("lo", counts) {
-        Ok(port) => port,
+/// The loopback with so many receive queues; `None` without the privilege.
+fn loopback(rx: usize, sharing: Sharing) -> Option<AfPacketPort> {
+    let counts = QueueCounts { tx: 1, rx, sharing };
+    match AfPacketPort::open("lo", counts) {
+        Ok(port) => Some(port),
         Err(error) if error.to_string().contains("CAP_NET_RAW") => {
             eprintln!("skipped: {error}");
-            return;
+            None
         }
         Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn the_kernel_shares_flows_out_over_receive_queues() {
+    let Some(mut port) = loopback(2, Sharing::ByFlow) else {
+        return;
     };
     let (flows, numbers) = (64, 6);
     for number in 0..numbers {
@@ -81,4 +88,91 @@ fn the_kernel_shares_flows_out_over_receive_queues() {
     }
     let used = |queue| seen.values().filter(|got| got[0].0 == queue).count();
     assert!(used(0) > 5 && used(1) > 5, "{} and {}", used(0), used(1));
+}
+
+/// A frame with a number, of a kind that the number chooses: over IPv4, with options or a fragment,
+/// or IPv6; TCP, UDP or neither; in no VLAN, one or two.
+fn some_frame(number: u16) -> Vec<u8> {
+    let mut frame = vec![0; 12];
+    let tags: &[&[u8]] = &[&[], &[0x81, 0, 0, 7], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9]];
+    frame.extend(tags[usize::from(number) % 3]);
+    let protocol = [6, 17, 132][usize::from(number / 3) % 3];
+    let variant = number / 9 % 4;
+    let mark = [MARK.as_slice(), &number.to_be_bytes()].concat();
+    match variant {
+        3 => {
+            frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 40, protocol, 64]);
+            frame.extend([0x20; 32]);
+        }
+        _ => {
+            let (words, fragment) = [(5, 0), (8, 0), (5, 0x20)][usize::from(variant)];
+            let total = words * 4 + 40;
+            let header = frame.len() + 2;
+            frame.extend([
+                8,
+                0,
+                0x40 | words,
+                0,
+                0,
+                total,
+                0,
+                0,
+                fragment,
+                0,
+                64,
+                protocol,
+                0,
+                0,
+            ]);
+            frame.extend([198, 18, 0, 1, 198, 19, 0, 1]);
+            frame.resize(header + usize::from(words) * 4, 1);
+            let sum = allosaur_packet::network::checksum::checksum(&frame[header..]);
+            frame[header + 10..header + 12].copy_from_slice(&sum.to_be_bytes());
+        }
+    }
+    let ports = u32::from(number).wrapping_mul(0x9e37_79b9).to_be_bytes();
+    frame.extend(ports);
+    frame.extend([0, 40, 0, 0, 0, 0, 0, 0, 0x50, 0]);
+    frame.extend(&mark);
+    frame.resize(frame.len() + 40 - 14 - mark.len(), 0);
+    frame
+}
+
+#[test]
+fn the_kernel_shares_out_by_ports_as_software_does() {
+    const FRAMES: u16 = 720;
+    for sharing in [Sharing::BySourcePort, Sharing::ByDestinationPort] {
+        let Some(mut port) = loopback(3, sharing) else {
+            return;
+        };
+        for number in 0..FRAMES {
+            let frame = some_frame(number);
+            let slot = port.tx[0].slot(0, frame.len());
+            slot.expect("the ring has room").copy_from_slice(&frame);
+            port.tx[0].flush();
+        }
+        let mut left: Vec<bool> = vec![true; FRAMES.into()];
+        let give_up = Instant::now() + Duration::from_secs(20);
+        let mut used = [0; 3];
+        while left.contains(&true) {
+            assert!(Instant::now() < give_up, "not all arrived");
+            port.tx[0].flush();
+            for (queue, rx) in port.rx.iter_mut().enumerate() {
+                rx.receive(0, 64, |_, frame| {
+                    let mut marks = frame.windows(8).rev();
+                    let Some(from_end) = marks.position(|bytes| bytes == MARK) else {
+                        return;
+                    };
+                    let at = frame.len() - from_end;
+                    let number = u16::from_be_bytes([frame[at], frame[at + 1]]);
+                    assert_eq!(frame, some_frame(number), "frame {number}");
+                    let share = sharing.share_of(frame, 3);
+                    assert_eq!(queue, share, "{sharing:?}, frame {number}: {frame:x?}");
+                    assert!(std::mem::take(&mut left[usize::from(number)]), "once");
+                    used[queue] += 1;
+                });
+            }
+        }
+        assert!(used.iter().all(|frames| *frames > 60), "{used:?}");
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! `open` opens a hardware queue; `transmit`, `receive` and `completions` are the queues of threads;
 //! `mapping` and `ring` what is shared with the kernel; `socket`, `bpf` and `privileges` the system
-//! calls; `attachment` our program on the interface; `checksum` what is left to hardware.
+//! calls; `attachment` our program on the interface; `checksum` what is left to hardware; `distribution` which
+//! queue a frame arrives at.
 //!
 //! What arrives on a hardware queue goes to a socket of ours, by an XDP program that is on the
 //! interface as long as the port is there. Each sending thread has a socket of its own. Where there
@@ -12,6 +13,7 @@ mod attachment;
 mod bpf;
 mod checksum;
 mod completions;
+mod distribution;
 mod mapping;
 mod open;
 mod privileges;
@@ -28,6 +30,7 @@ use allosaur_netdev::InterfaceError;
 use allosaur_netdev::interface::{Interface, InterfaceControl};
 use allosaur_packet::link::{ethernet, vlan};
 
+use crate::distribution::RxDistribution;
 use crate::kind_names::kind_like;
 use crate::{Capabilities, PortError, QueueCounts};
 use attachment::Attachment;
@@ -52,6 +55,11 @@ pub struct AfXdpPort {
     pub tx: Vec<AfXdpTx>,
     /// As many as were asked for, or one for each hardware queue.
     pub rx: Vec<AfXdpRx>,
+    /// Which of them a frame arrives at.
+    pub distribution: RxDistribution,
+    /// The number of the interface whose frames keep their queue on the way here: the other end of a
+    /// veth, where the driver runs the program. The kernel's own code does not know the queue.
+    pub veth_peer: Option<i32>,
     /// For who decides about the interface.
     pub control: InterfaceControl,
     /// The interface.
@@ -98,6 +106,7 @@ impl AfXdpPort {
         let is_zero_copy = queues.iter().all(|queue| queue.is_zero_copy);
         let details = in_words(&plan, &attachment, is_zero_copy, settings.busy_poll);
         let (tx, groups) = share_out(queues, &plan);
+        let is_native = attachment.is_native;
         let attachment = Arc::new(attachment);
         let receiver = |queues| {
             let attachment = Arc::clone(&attachment);
@@ -107,6 +116,8 @@ impl AfXdpPort {
         Ok(AfXdpPort {
             tx,
             rx: rx.map_err(refused)?,
+            distribution: distribution::of_interface(&interface),
+            veth_peer: interface.veth_peer().filter(|_| is_native),
             control: InterfaceControl::open(&interface, claim).map_err(refused)?,
             frame_bytes_max: plan.tagged_bytes_max - vlan::HEADER_BYTES,
             interface,

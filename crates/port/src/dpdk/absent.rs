@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::buffers::Gauge;
 use crate::description::DpdkDevice;
+use crate::distribution::RxDistribution;
 use crate::{Capabilities, FrameId, PortError, QueueCounts, RxQueue, TxQueue};
 
 /// Whether this build has DPDK ports.
@@ -17,6 +18,8 @@ pub struct DpdkPort {
     pub tx: Vec<DpdkTx>,
     /// None.
     pub rx: Vec<DpdkRx>,
+    /// None.
+    pub distribution: RxDistribution,
     /// None.
     pub control: DpdkControl,
     /// None.

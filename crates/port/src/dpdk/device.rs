@@ -35,6 +35,7 @@ pub(super) struct Device {
     pub(super) rx_queues: u16,
     /// It shares out by flow what arrives: each of its queues may have a reader of its own.
     pub(super) shares_out: bool,
+    hash_key_bytes: u16,
     pub(super) tx_queues: u16,
     /// Of each transmit queue, held by who uses it, when there are not enough for all.
     tx_locks: Vec<Mutex<()>>,
@@ -97,6 +98,7 @@ impl Device {
             mtu: MTU_DEFAULT,
             rx_queues: 1,
             shares_out: false,
+            hash_key_bytes: 0,
             tx_queues: 1,
             tx_locks: Vec::new(),
             driver: String::new(),
@@ -115,6 +117,7 @@ impl Device {
         self.driver = driver.to_string_lossy().into_owned();
         self.tx_checksums = limits.tx_checksums;
         self.cuts_tcp = limits.cuts_tcp != 0;
+        self.hash_key_bytes = limits.hash_key_bytes;
         let longest = (FRAME_BYTES_MAX - ethernet::HEADER_BYTES) as u16;
         let longest = longest.min(limits.mtu_max);
         let mut refused = String::new();
@@ -189,6 +192,9 @@ impl Device {
             let (first, bytes) = (key.as_mut_ptr(), key.len() as u16);
             // SAFETY: the device is ours; it copies the key, which is as long as said.
             unsafe { ffi::allosaur_dpdk_set_hash(self.port, first, bytes, limits.hash_types) };
+            // Drivers fill the table so by themselves, but for a few.
+            // SAFETY: the device is ours, and has so many queues.
+            unsafe { ffi::allosaur_dpdk_set_reta(self.port, self.rx_queues) };
         }
     }
 
@@ -272,14 +278,24 @@ impl Device {
         Some(lock.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The hash key in use.
-    #[cfg(test)]
-    pub(super) fn hash_key(&self, bytes: usize) -> Option<Vec<u8>> {
-        let mut key = vec![0; bytes];
-        // SAFETY: the device runs, and there is room for as many bytes.
-        let result =
-            unsafe { ffi::allosaur_dpdk_hash_key(self.port, key.as_mut_ptr(), bytes as u16) };
-        (result == 0).then_some(key)
+    /// The hash key in use, and whether the hash of TCP and UDP is of addresses and ports.
+    pub(super) fn hash_key(&self) -> Option<(Vec<u8>, bool)> {
+        let mut key = vec![0; self.hash_key_bytes.into()];
+        let (first, mut has_ports) = (key.as_mut_ptr(), 0);
+        // SAFETY: the device runs, and there is room for as many bytes as it has.
+        let result = unsafe {
+            ffi::allosaur_dpdk_hash_key(self.port, first, self.hash_key_bytes, &mut has_ports)
+        };
+        (result == 0).then_some((key, has_ports != 0))
+    }
+
+    /// The queue of each entry of the table that the hash is looked up in.
+    pub(super) fn indirection_table(&self) -> Option<Vec<u16>> {
+        let mut queues = [0; ffi::RETA_ENTRIES_MAX];
+        // SAFETY: the device runs, and the shim writes at most as many.
+        let entries = unsafe { ffi::allosaur_dpdk_reta(self.port, &mut queues) };
+        let queues = queues.get(..usize::try_from(entries).ok()?)?;
+        Some(queues.to_vec())
     }
 
     /// The longest frame with a VLAN tag.

@@ -28,6 +28,9 @@ const _: () = {
     assert!(offset_of!(Mbuf, data_len) == 40);
 };
 
+/// Entries of the longest table of a hash that the shim asks for.
+pub(super) const RETA_ENTRIES_MAX: usize = 512;
+
 /// `struct rte_mempool`, which only DPDK looks into.
 #[repr(C)]
 pub(super) struct Mempool {
@@ -138,8 +141,14 @@ unsafe extern "C" {
         key_bytes: u16,
         hash_types: u64,
     ) -> c_int;
-    #[cfg(test)]
-    pub(super) fn allosaur_dpdk_hash_key(port: u16, key: *mut u8, key_bytes: u16) -> c_int;
+    pub(super) fn allosaur_dpdk_hash_key(
+        port: u16,
+        key: *mut u8,
+        key_bytes: u16,
+        has_ports: *mut c_int,
+    ) -> c_int;
+    pub(super) fn allosaur_dpdk_set_reta(port: u16, rx_queues: u16) -> c_int;
+    pub(super) fn allosaur_dpdk_reta(port: u16, queues: *mut [u16; RETA_ENTRIES_MAX]) -> c_int;
     pub(super) fn allosaur_dpdk_descriptors(port: u16, rx: *mut u16, tx: *mut u16) -> c_int;
     pub(super) fn allosaur_dpdk_rx_queue(
         port: u16,

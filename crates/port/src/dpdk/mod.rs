@@ -3,6 +3,7 @@
 //! Built only with the feature `dpdk`; `absent.rs` stands here without it.
 
 mod device;
+mod distribution;
 mod eal;
 mod ffi;
 mod leftover;
@@ -16,6 +17,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::description::DpdkDevice;
+use crate::distribution::RxDistribution;
 use crate::{Capabilities, PortError, QueueCounts};
 use device::Device;
 
@@ -35,6 +37,8 @@ pub struct DpdkPort {
     pub tx: Vec<DpdkTx>,
     /// One, or as many as wanted where the device shares out by flow what arrives.
     pub rx: Vec<DpdkRx>,
+    /// Which of them a frame arrives at.
+    pub distribution: RxDistribution,
     /// For who decides about the device.
     pub control: DpdkControl,
     /// Its address, if it has any.
@@ -70,6 +74,7 @@ impl DpdkPort {
         Ok(DpdkPort {
             tx: tx.ok_or_else(|| refused(device::no_memory()))?,
             rx: DpdkRx::all(&device),
+            distribution: distribution::of_device(&device),
             mac: device.mac(),
             details: device.in_words(),
             capabilities: Capabilities {

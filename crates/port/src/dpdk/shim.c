@@ -2,6 +2,7 @@
  * its own business: one thin function for each, without any decision; those
  * are in the Rust files beside this one, whose declarations are in ffi.rs. */
 
+#include <errno.h>
 #include <string.h>
 
 #include <rte_errno.h>
@@ -103,12 +104,76 @@ int allosaur_dpdk_set_hash(uint16_t port, uint8_t *key, uint16_t key_bytes, uint
 	return rte_eth_dev_rss_hash_update(port, &conf);
 }
 
-/* The key that the device hashes by. */
-int allosaur_dpdk_hash_key(uint16_t port, uint8_t *key, uint16_t key_bytes)
+/* The key that the device hashes by, and whether the hash of TCP and UDP is of addresses and ports. */
+int allosaur_dpdk_hash_key(uint16_t port, uint8_t *key, uint16_t key_bytes, int *has_ports)
 {
+	const uint64_t with_ports = RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV4_UDP |
+		RTE_ETH_RSS_NONFRAG_IPV6_TCP | RTE_ETH_RSS_NONFRAG_IPV6_UDP;
 	struct rte_eth_rss_conf conf = hash(key, key_bytes, 0);
+	int result = rte_eth_dev_rss_hash_conf_get(port, &conf);
 
-	return rte_eth_dev_rss_hash_conf_get(port, &conf);
+	*has_ports = (conf.rss_hf & with_ports) == with_ports;
+	return result;
+}
+
+#define RETA_ENTRIES_MAX RTE_ETH_RSS_RETA_SIZE_512
+
+/* The table that the hash is looked up in, 512 entries at most. */
+struct reta {
+	struct rte_eth_rss_reta_entry64 groups[RETA_ENTRIES_MAX / RTE_ETH_RETA_GROUP_SIZE];
+	uint16_t entries;
+};
+
+/* A table whose entries are all asked for, with queues by turns. */
+static int reta(uint16_t port, struct reta *table, uint16_t rx_queues)
+{
+	struct rte_eth_dev_info info;
+	uint16_t entry;
+	int result = rte_eth_dev_info_get(port, &info);
+
+	if (result != 0)
+		return result;
+	if (info.reta_size == 0 || info.reta_size > RETA_ENTRIES_MAX)
+		return -ENOTSUP;
+	memset(table, 0, sizeof(*table));
+	table->entries = info.reta_size;
+	for (entry = 0; entry < table->entries; entry++) {
+		struct rte_eth_rss_reta_entry64 *group = &table->groups[entry / RTE_ETH_RETA_GROUP_SIZE];
+
+		group->mask |= (uint64_t)1 << entry % RTE_ETH_RETA_GROUP_SIZE;
+		group->reta[entry % RTE_ETH_RETA_GROUP_SIZE] = entry % rx_queues;
+	}
+	return 0;
+}
+
+/* Gives each of so many queues its part of the table. */
+int allosaur_dpdk_set_reta(uint16_t port, uint16_t rx_queues)
+{
+	struct reta table;
+	int result = reta(port, &table, rx_queues);
+
+	if (result != 0)
+		return result;
+	return rte_eth_dev_rss_reta_update(port, table.groups, table.entries);
+}
+
+/* The queue of each entry of the table, 512 at most. Returns how many entries there are, or a negative
+ * error. */
+int allosaur_dpdk_reta(uint16_t port, uint16_t *queues)
+{
+	struct reta table;
+	uint16_t entry;
+	int result = reta(port, &table, 1);
+
+	if (result != 0)
+		return result;
+	result = rte_eth_dev_rss_reta_query(port, table.groups, table.entries);
+	if (result != 0)
+		return result;
+	for (entry = 0; entry < table.entries; entry++)
+		queues[entry] =
+			table.groups[entry / RTE_ETH_RETA_GROUP_SIZE].reta[entry % RTE_ETH_RETA_GROUP_SIZE];
+	return table.entries;
 }
 
 /* The device may change both numbers to what it can do. */

@@ -8,11 +8,15 @@ use super::device::symmetric_key;
 use super::eal::Eal;
 use super::{DpdkPort, FRAMES_MAX, ffi};
 use crate::description::{DpdkDevice, PortDescription};
+use crate::distribution::RxDistribution;
 use crate::tap::{self, Tapped};
 use crate::{FrameId, Port, QueueCounts, RxQueue, TxQueue};
 
 fn open(text: &str, tx: usize) -> DpdkPort {
-    let queues = QueueCounts { tx, rx: 1 };
+    let queues = QueueCounts {
+        tx,
+        ..QueueCounts::ONE
+    };
     DpdkPort::open(&device(text), &[], queues).expect("DPDK's drivers need no hardware")
 }
 
@@ -252,16 +256,27 @@ fn threads_share_the_queues_of_a_device_that_has_too_few() {
 
 #[test]
 fn a_device_that_shares_out_has_a_reader_a_queue_and_a_symmetric_key() {
-    let queues = QueueCounts { tx: 1, rx: 3 };
+    let queues = QueueCounts {
+        rx: 3,
+        ..QueueCounts::ONE
+    };
     let open = |text| DpdkPort::open(&device(text), &[], queues).expect("needs no hardware");
     let port = open("vdev:net_null,no-rx=0,size=60");
     assert_eq!(port.rx.len(), 3);
-    let key = port
+    let (key, has_ports) = port
         .control
         .device
-        .hash_key(40)
+        .hash_key()
         .expect("net_null keeps a key");
-    assert_eq!(key, symmetric_key(40));
+    assert_eq!((key, has_ports), (symmetric_key(40), true));
+    let RxDistribution::Rss(rss) = &port.distribution else {
+        panic!("{:?}", port.distribution);
+    };
+    // Queues stand in the table by turns.
+    let by_turns: Vec<u16> = (0..rss.table().len())
+        .map(|entry| (entry % 3) as u16)
+        .collect();
+    assert_eq!(rss.table(), by_turns);
     for mut rx in port.rx {
         assert_eq!(
             rx.receive(0, 10, |_, bytes| assert_eq!(bytes.len(), 60)),
@@ -269,7 +284,9 @@ fn a_device_that_shares_out_has_a_reader_a_queue_and_a_symmetric_key() {
         );
     }
     // Others are read by one, whatever was wanted.
-    assert_eq!(open("vdev:net_ring").rx.len(), 1);
+    let port = open("vdev:net_ring");
+    assert_eq!(port.rx.len(), 1);
+    assert!(matches!(port.distribution, RxDistribution::Unknown(_)));
 }
 
 #[test]

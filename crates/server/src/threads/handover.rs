@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use super::Threads;
 use super::data::{FlowLinks, FlowRx, FlowState, Report, WorkerCommand};
-use super::queues::flow_queues;
+use super::queues::{are_in_memory, flow_queues};
 use super::receive::{RxCommand, RxReport};
 use crate::control::worker_command::PortMode;
 use crate::threads::clock::Clock;
@@ -206,7 +206,9 @@ impl Threads {
         let owner = &self.ports[usize::from(port)];
         let queues = PortRx::reshare(queues, owner.flow_queues);
         let wakers: Vec<_> = self.mail.iter().map(|mail| mail.waker().clone()).collect();
-        let queues = flow_queues(queues, usize::from(port), &owner.cores, &wakers);
+        // Other ports were opened for receive threads, whose queues are not by clients' ports.
+        let has_own = are_in_memory(&queues);
+        let queues = flow_queues(queues, has_own, usize::from(port), &owner.cores, &wakers);
         for (&core, queue) in owner.cores.iter().zip(queues) {
             if let Some(parts) = self.flow_parts[core].take() {
                 self.mail[core].send(WorkerCommand::StartFlows(parts.assemble()));

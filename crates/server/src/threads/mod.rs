@@ -13,6 +13,7 @@ pub mod data;
 mod emulation;
 pub mod endpoint;
 mod exports;
+mod flow_sharing;
 pub mod forward;
 mod handover;
 mod idle;

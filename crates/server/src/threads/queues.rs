@@ -1,10 +1,10 @@
 //! Which thread has which queues of the ports.
 
-use allosaur_engine::template::Side;
 use allosaur_port::kind::{AnyPort, PortRx, PortTx};
 
 use super::data::{FlowRx, RxQueues};
-use crate::threads::layout::Layout;
+use super::flow_sharing::FlowSharing;
+use crate::threads::layout::{Layout, rule_of, side_of};
 use crate::threads::waker::Waker;
 
 /// The queues of one data thread, one of each port that it serves.
@@ -37,7 +37,11 @@ impl Queues {
         for (number, port) in ports.into_iter().enumerate() {
             let cores = layout.cores_of(number);
             let (flow_rx, rx) = match layout.is_stateful {
-                true => (flow_queues(port.rx, number, &cores, wakers), Vec::new()),
+                true => {
+                    let has_own = FlowSharing::of(&port, number, cores.len()).has_own_queues();
+                    let flow_rx = flow_queues(port.rx, has_own, number, &cores, wakers);
+                    (flow_rx, Vec::new())
+                }
                 false => (Vec::new(), port.rx),
             };
             let (mut tx, mut flow_rx) = (port.tx.into_iter(), flow_rx.into_iter());
@@ -56,10 +60,11 @@ impl Queues {
     }
 }
 
-/// What the flows of each of a port's data threads read: its own queue, where each has one that gets
+/// What the flows of each of a port's data threads read: its own queue, where each `has_own` that gets
 /// the frames of its flows; else its share of all that there are, which the first of them reads.
 pub(super) fn flow_queues(
     queues: Vec<PortRx>,
+    has_own: bool,
     port: usize,
     cores: &[usize],
     wakers: &[Waker],
@@ -67,25 +72,20 @@ pub(super) fn flow_queues(
     let Some((_, others)) = cores.split_first() else {
         return Vec::new();
     };
-    let mut kinds = queues.iter();
-    let is_in_memory = kinds.all(|queue| matches!(queue, PortRx::Memory(_)));
-    if !others.is_empty() && is_in_memory && queues.len() == cores.len() {
-        return queues
-            .into_iter()
-            .map(|q| FlowRx::Whole(q.into()))
-            .collect();
-    }
     if others.is_empty() {
         return vec![FlowRx::Whole(RxQueues(queues))];
     }
+    if has_own && queues.len() == cores.len() {
+        return queues
+            .into_iter()
+            .map(|queue| FlowRx::Whole(queue.into()))
+            .collect();
+    }
     let others = others.iter().map(|core| wakers[*core].clone());
-    FlowRx::share_out(RxQueues(queues), others.collect(), side_of(port))
+    FlowRx::share_out(RxQueues(queues), others.collect(), rule_of(side_of(port)))
 }
 
-/// Even ports have clients, odd ones servers.
-fn side_of(port: usize) -> Side {
-    match port % 2 {
-        0 => Side::Client,
-        _ => Side::Server,
-    }
+/// Whether queues are rings of peers, which stay with the threads that write them.
+pub(super) fn are_in_memory(queues: &[PortRx]) -> bool {
+    queues.iter().all(PortRx::is_memory)
 }

@@ -4,7 +4,7 @@ use allosaur_emulation::Settings as EmulationSettings;
 use allosaur_netdev::inventory::Machine;
 use allosaur_port::PortError;
 use allosaur_port::buffers::Buffers;
-use allosaur_port::kind;
+use allosaur_port::kind::{self, AnyPort};
 
 use super::netdevs::Netdevs;
 use super::startup_info::{control_config, flow_configs, seed, take_source_macs};
@@ -12,13 +12,14 @@ use super::watchdog::Watchdog;
 use super::{ControlContext, ControlThread, ServiceError};
 use crate::config::Settings;
 use crate::control::worker_command::PortMode;
-use crate::control::{Control, StartAddresses};
+use crate::control::{Control, ControlConfig, StartAddresses};
 use crate::counters::{Counters, Snapshot};
 use crate::devices;
 use crate::rpc::{Conversion, Peer, Peers};
 use crate::threads::affinity;
 use crate::threads::background::BackgroundThread;
 use crate::threads::clock::Clock;
+use crate::threads::flow_sharing::FlowSharing;
 use crate::threads::job::JobThread;
 use crate::threads::layout::{self, Layout, plan};
 use crate::threads::{Emulated, Refusal, Threads, epoch_ns, refused};
@@ -36,24 +37,24 @@ impl ControlThread {
         tell(&layout, settings.pin);
         let queues = layout.queues(descriptions.len());
         let mut ports = kind::open_each(&descriptions, &queues)?;
-        let counters = Counters::new(ports.len(), layout.data.len());
-        let mut counters = counters.with_receive_threads(layout.receive.len());
         let has_flows = settings.modes.has(PortMode::Stateful);
-        if has_flows {
-            counters = counters.with_flows();
-        }
-        let mut config = control_config(&descriptions, &layout, &ports, settings.modes)?;
+        let counters = counters(ports.len(), &layout, has_flows);
+        let sharing = FlowSharing::of_all(&ports, &layout);
+        let mut config = control_config(&descriptions, &layout, &ports, settings.modes, &sharing)?;
         take_source_macs(&mut config, &settings.ports);
         let has_emulation = settings.emu_port.is_some() || settings.emu_zmq.is_some();
         config.has_emulation = has_emulation;
-        for (number, port) in config.ports.iter().enumerate() {
-            if ports[number].details.is_some() {
-                tracing::info!("port {number}: {}", port.description);
-            }
-        }
-        let flows = has_flows
-            .then(|| flow_configs(&config, &descriptions, &layout, settings.flows_max))
-            .transpose()?;
+        tell_ports(&config, &ports, &sharing);
+        let flows = || {
+            flow_configs(
+                &config,
+                &descriptions,
+                &layout,
+                &sharing,
+                settings.flows_max,
+            )
+        };
+        let flows = has_flows.then(flows).transpose()?;
         let control = Control::new(config, clock.now_ns());
         let buffers = ports.iter().map(|port| Buffers::of(&port.tx)).collect();
         let netdevs = ports.iter_mut().map(|port| port.control.take());
@@ -146,6 +147,26 @@ fn tell(layout: &Layout, is_pinned: bool) {
     if is_pinned {
         for line in layout.in_words() {
             tracing::info!("{line}");
+        }
+    }
+}
+
+/// The counters of all threads.
+fn counters(ports: usize, layout: &Layout, has_flows: bool) -> Counters {
+    let counters = Counters::new(ports, layout.data.len());
+    let counters = counters.with_receive_threads(layout.receive.len());
+    match has_flows {
+        true => counters.with_flows(),
+        false => counters,
+    }
+}
+
+/// Says what was chosen for ports, where there was a choice.
+fn tell_ports(config: &ControlConfig, ports: &[AnyPort], sharing: &[FlowSharing]) {
+    for (number, port) in config.ports.iter().enumerate() {
+        let flows = sharing.get(number).and_then(FlowSharing::in_words);
+        if ports[number].details.is_some() || flows.is_some() {
+            tracing::info!("port {number}: {}", port.description);
         }
     }
 }

@@ -16,11 +16,12 @@ use crate::config::PortSettings;
 use crate::control::worker_command::Modes;
 use crate::control::{BuildInfo, ControlConfig, LinkOwner, PortConfig};
 use crate::threads::affinity;
+use crate::threads::flow_sharing::FlowSharing;
 use crate::threads::layout::Layout;
 use crate::threads::{Refusal, refused};
 
 /// All that control must know of ports that were opened by these descriptions and can be in these
-/// modes, and of threads that are laid out so.
+/// modes, whose flows share what arrives so, and of threads that are laid out so.
 ///
 /// # Errors
 ///
@@ -30,15 +31,13 @@ pub(super) fn control_config(
     layout: &Layout,
     ports: &[AnyPort],
     modes: Modes,
+    sharing: &[FlowSharing],
 ) -> Result<ControlConfig, Refusal> {
     let mac = |number: usize| ports[number].mac.unwrap_or(memory_mac(number));
     let described = ports.iter().zip(descriptions).enumerate();
     let config = described.map(|(number, (port, description))| PortConfig {
         driver: description.kind().to_owned(),
-        description: match &port.details {
-            Some(details) => format!("{}: {details}", description.in_words()),
-            None => description.in_words(),
-        },
+        description: in_words(description, port, sharing.get(number)),
         interface: description.interface().map(str::to_owned),
         numa_node: affinity::node_of_port(description),
         line_rate_bps: port.capabilities.line_rate_bps,
@@ -72,6 +71,21 @@ pub(super) fn control_config(
     })
 }
 
+/// What a port is, what was chosen for it, and how its flows share what arrives.
+fn in_words(
+    description: &PortDescription,
+    port: &AnyPort,
+    sharing: Option<&FlowSharing>,
+) -> String {
+    let is_there = *description != PortDescription::Dummy;
+    let flows = sharing.filter(|_| is_there).and_then(FlowSharing::in_words);
+    let details: Vec<String> = port.details.clone().into_iter().chain(flows).collect();
+    match details.is_empty() {
+        true => description.in_words(),
+        false => format!("{}: {}", description.in_words(), details.join("; ")),
+    }
+}
+
 /// What the flows of each data thread must know: `flows_max` are shared out over all threads.
 ///
 /// Even ports have clients and odd ones servers; a port that is only there to make the number even
@@ -84,6 +98,7 @@ pub(super) fn flow_configs(
     config: &ControlConfig,
     descriptions: &[PortDescription],
     layout: &Layout,
+    sharing: &[FlowSharing],
     flows_max: usize,
 ) -> Result<Vec<stateful::Config>, Refusal> {
     let seed = seed().map_err(refused("random numbers"))?;
@@ -103,7 +118,9 @@ pub(super) fn flow_configs(
                 peer_mac: MacAddress(own.destination_mac),
                 encapsulation: Encapsulation::Ethernet,
                 frame_bytes_max: own.frame_bytes_max,
-                rss: None,
+                rss: sharing
+                    .get(port)
+                    .and_then(|sharing| sharing.rss_share(rank)),
                 share: PoolShare {
                     rank: rank as u32,
                     cores: own.cores.len() as u32,

@@ -10,7 +10,8 @@ use allosaur_engine::transmit::{PortIndex, TxQueues};
 use allosaur_packet::shared_payload::SplitFrame;
 use allosaur_port::RxQueue;
 use allosaur_port::kind::PortRx;
-use allosaur_port::spread::{Sharing, SpreadEnd, SpreadReader, spread_by};
+use allosaur_port::sharing::Sharing;
+use allosaur_port::spread::{SpreadEnd, SpreadReader, spread_by};
 
 use crate::counters::ArrivalBlock;
 use crate::rx_taps::{MacFilter, Reception, ServiceMode};
@@ -342,12 +343,9 @@ pub enum FlowRx {
 
 impl FlowRx {
     /// Shares a queue out over threads, the first of which reads it; the others are woken by
-    /// `others`. All frames of a flow go to one thread: the one that the client's port belongs to.
-    pub fn share_out(queue: RxQueues, others: Vec<Waker>, side: Side) -> Vec<FlowRx> {
-        let sharing = match side {
-            Side::Client => Sharing::ByDestinationPort,
-            Side::Server => Sharing::BySourcePort,
-        };
+    /// `others`. By `sharing`, all frames of a flow go to one thread: the one that the client's port
+    /// belongs to.
+    pub fn share_out(queue: RxQueues, others: Vec<Waker>, sharing: Sharing) -> Vec<FlowRx> {
         let knows_arrivals = queue.knows_arrivals();
         let (queue, ends) = spread_by(queue, others.len() + 1, sharing);
         let share = |queue| FlowRx::Share {

@@ -4,7 +4,9 @@
 //!
 //! [`affinity`]: crate::threads::affinity
 
+use allosaur_engine::template::Side;
 use allosaur_port::QueueCounts;
+use allosaur_port::sharing::Sharing;
 use thiserror::Error;
 
 use crate::config::Settings;
@@ -253,9 +255,9 @@ fn threads_of(group: &Group) -> impl Iterator<Item = DataCore> + '_ {
     })
 }
 
-/// How many queues of each port data threads read with flows. Ports in memory have one for each thread that
-/// sends to them, so flows stay where they began, if all have as many threads. Any other port is
-/// read by one thread.
+/// How many queues of each port data threads read with flows: one each, if it can have so many. Ports in
+/// memory have one for each thread that sends to them, so flows stay where they began, if all have as
+/// many threads.
 fn flow_queues(settings: &Settings, data: &[DataCore]) -> Vec<usize> {
     let threads = |port: &usize| {
         data.iter()
@@ -270,9 +272,9 @@ fn flow_queues(settings: &Settings, data: &[DataCore]) -> Vec<usize> {
         .map(|port| threads(&port));
     let mut counts: Vec<usize> = in_memory.collect();
     counts.dedup();
-    let queues = |port| match is_in_memory(&port) && counts.len() == 1 {
-        true => threads(&port).max(1),
-        false => 1,
+    let queues = |port| match is_in_memory(&port) && counts.len() != 1 {
+        true => 1,
+        false => threads(&port).max(1),
     };
     ports.map(queues).collect()
 }
@@ -321,8 +323,28 @@ impl Layout {
                 true => self.flow_queues[port],
                 false => self.receive.len(),
             },
+            sharing: match self.is_stateful {
+                true => rule_of(side_of(port)),
+                false => Sharing::ByFlow,
+            },
         };
         (0..ports).map(counts).collect()
+    }
+}
+
+/// Which side of flows a port has: even ones have clients, odd ones servers.
+pub(super) fn side_of(port: usize) -> Side {
+    match port % 2 {
+        0 => Side::Client,
+        _ => Side::Server,
+    }
+}
+
+/// The rule by which the frames of a port belong to data threads: by the port of the client.
+pub(super) fn rule_of(side: Side) -> Sharing {
+    match side {
+        Side::Client => Sharing::ByDestinationPort,
+        Side::Server => Sharing::BySourcePort,
     }
 }
 

@@ -68,10 +68,10 @@ fn flow_queues(text: &str) -> Vec<usize> {
 }
 
 #[test]
-fn with_flows_each_data_thread_reads_a_ring_in_memory_or_one_of_them_the_queue() {
+fn with_flows_each_data_thread_reads_a_queue_unless_rings_cross() {
     let ports = |ports: &str| flow_queues(&format!("cores: 3\nports: [{ports}]\n"));
     assert_eq!(ports("memory, memory"), [3, 3]);
-    assert_eq!(ports("eth0, dummy"), [1, 1]);
+    assert_eq!(ports("eth0, dummy"), [3, 3]);
     let groups = "groups: [{ports: [0], cores: 2}, {ports: [1], cores: 3}]";
     let uneven = format!("ports: [memory, memory]\n{groups}");
     assert_eq!(flow_queues(&uneven), [1, 1], "rings would cross");

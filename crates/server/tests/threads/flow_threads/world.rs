@@ -14,6 +14,7 @@ use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
 use allosaur_port::kind::PortTx;
 use allosaur_port::memory::{self, FRAME_BYTES_MAX, LinkSettings};
+use allosaur_port::sharing::Sharing;
 use allosaur_port::tap::{TapSwitch, tap};
 use allosaur_server::config::polling::Poll;
 use allosaur_server::control::worker_command::{FlowCommand, FlowReport};
@@ -259,9 +260,9 @@ fn receivers(rx: memory::MemoryRx, port: usize, cores: usize, wakers: &[Waker]) 
             .map(|queue| FlowRx::Whole(queue.into()))
             .collect();
     }
-    let side = [Side::Client, Side::Server][port];
+    let sharing = [Sharing::ByDestinationPort, Sharing::BySourcePort][port];
     let queue = queues.pop().expect("there is one");
-    FlowRx::share_out(queue.into(), wakers[1..].to_vec(), side)
+    FlowRx::share_out(queue.into(), wakers[1..].to_vec(), sharing)
 }
 
 fn config(core: usize, cores: usize) -> Config {

@@ -1,11 +1,11 @@
-//! Which share of a receive queue a frame belongs to.
+//! By which rule the frames of a port are shared out: which share one belongs to, in software.
 
 use allosaur_packet::frame::{self, Fragment, Layout, Network, Transport};
 
 /// An odd number whose bits look random: 2⁶⁴ divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// By which rule a queue is shared out.
+/// By which rule the frames of a port are shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// By flow, evenly.
