@@ -102,6 +102,7 @@ OPEN: Columns = (
 WEB: Columns = (
     Column("connections/s", "cps", _whole),
     *(Column("own CPU", "own", _percent), Column("own µs", "own_us", _one)),
+    Column("apart µs", "own_apart_us", _one),
     *(Column("nginx CPU", "nginx", _percent), Column("nginx µs", "nginx_us", _one)),
     *(Column("wrk CPU", "wrk", _percent), Column("wrk µs", "wrk_us", _one)),
 )

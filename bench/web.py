@@ -39,6 +39,8 @@ UNTIL_CLOSED = 1_000_000
 SERVER = "48.0.0.1"
 CLOSE = "Connection: close"
 WARM_S = 0.5
+#: Of the one who asks and the one who answers, by name: the CPU, and the processes.
+Who = Mapping[str, tuple[int, Sequence[int]]]
 PACKAGES = {"nginx": "nginx-light", "wrk": "wrk", "ab": "apache2-utils", "taskset": "util-linux"}
 
 
@@ -65,7 +67,7 @@ def cpus() -> tuple[int, int]:
 
 def client_against_nginx(kind: str, seconds: float, binary: Path) -> Result:
     """Let our clients ask nginx, over a port of this kind."""
-    asking, _ = cpus()
+    asking, answering = cpus()
     with (
         _nginx_host() as (host, pids),
         Generator([_port(kind, host.near), "dummy"], cpus=[asking], binary=binary) as generator,
@@ -74,21 +76,24 @@ def client_against_nginx(kind: str, seconds: float, binary: Path) -> Result:
         asks = talks.asks(talks.get("file", f"{CLOSE}\r\n"), UNTIL_CLOSED)
         profile = loads.always(asks, talks.answers(1, b"-"), AT_ONCE, (host.address, host.address))
         generator.start(profile)
-        return _counted(host, "TcpPassiveOpens", seconds, {"own": [generator.pid], "nginx": pids})
+        who = {"own": (asking, [generator.pid]), "nginx": (answering, pids)}
+        return _counted(host, "TcpPassiveOpens", seconds, who)
 
 
 def tool_against_nginx(tool: str, seconds: float) -> Result:
     """Let wrk or ab ask nginx, each time on a new connection."""
     with _nginx_host() as (host, pids):
+        asking, answering = cpus()
         people = _people(host)
         command = _command(tool, f"http://{host.address}/file", seconds)
         with _asking(people, command) as pid:
-            return _counted(host, "TcpPassiveOpens", seconds, {"own": [pid], "nginx": pids})
+            who = {"own": (asking, [pid]), "nginx": (answering, pids)}
+            return _counted(host, "TcpPassiveOpens", seconds, who)
 
 
 def server_against_wrk(kind: str, seconds: float, binary: Path) -> Result:
     """Let wrk ask our servers, over a port of this kind."""
-    _, answering = cpus()
+    asking, answering = cpus()
     with network.Network() as space:
         host = real.Host(space, "people", number=1)
         _widen(space, host.namespace)
@@ -99,15 +104,18 @@ def server_against_wrk(kind: str, seconds: float, binary: Path) -> Result:
             generator.start(profile, servers_only=True)
             command = _command("wrk", f"http://{SERVER}/file", seconds)
             with _asking(host.namespace, command) as pid:
-                return _counted(host, "TcpActiveOpens", seconds, {"own": [generator.pid], "wrk": [pid]})
+                who = {"own": (answering, [generator.pid]), "wrk": (asking, [pid])}
+                return _counted(host, "TcpActiveOpens", seconds, who)
 
 
 def nginx_against_wrk(seconds: float) -> Result:
     """Let wrk ask nginx, for what stands beside our servers."""
+    asking, answering = cpus()
     with _nginx_host() as (host, pids):
         command = _command("wrk", f"http://{host.address}/file", seconds)
         with _asking(_people(host), command) as pid:
-            return _counted(host, "TcpPassiveOpens", seconds, {"own": pids, "wrk": [pid]})
+            who = {"own": (answering, pids), "wrk": (asking, [pid])}
+            return _counted(host, "TcpPassiveOpens", seconds, who)
 
 
 def _port(kind: str, link: str) -> str:
@@ -185,27 +193,40 @@ def _asking(namespace: str, command: Sequence[str]) -> Iterator[int]:
         process.wait()
 
 
-def _counted(host: Any, counter: str, seconds: float, pids: Mapping[str, Sequence[int]]) -> Result:
+def _counted(host: Any, counter: str, seconds: float, who: Who) -> Result:
     """Count connections of the host's kernel for a while, and what each of some processes ran meanwhile."""
     time.sleep(WARM_S)
-    first = _moment(host.counted, counter, pids)
+    first = _moment(host.counted, counter, who)
     time.sleep(seconds)
-    return per_connection(first, _moment(host.counted, counter, pids))
+    return per_connection(first, _moment(host.counted, counter, who))
 
 
-def _moment(
-    counted: Callable[[], Mapping[str, int]], counter: str, pids: Mapping[str, Sequence[int]]
-) -> Result:
-    ran = {name: processes_ran_s(those) for name, those in pids.items()}
-    return {"at_s": time.monotonic(), "connections": counted()[counter], **ran}
+def _moment(counted: Callable[[], Mapping[str, int]], counter: str, who: Who) -> Result:
+    ran = {name: processes_ran_s(pids) for name, (_, pids) in who.items()}
+    softirq = {name: softirq_s(cpu) for name, (cpu, _) in who.items()}
+    return {"at_s": time.monotonic(), "connections": counted()[counter], "ran": ran, "softirq": softirq}
+
+
+def softirq_s(cpu: int, stat: Path = Path("/proc/stat")) -> float:
+    """Give the seconds that a CPU has been in soft interrupts, as the kernel samples it (proc(5))."""
+    lines = stat.read_text(encoding="ascii").splitlines()
+    (fields,) = (words for line in lines if (words := line.split())[:1] == [f"cpu{cpu}"])
+    return int(fields[7]) / os.sysconf("SC_CLK_TCK")
 
 
 def per_connection(first: Result, last: Result) -> Result:
-    """Give connections a second, and of each process its share of a core and its time a connection."""
-    grown = {name: last[name] - first[name] for name in first}
-    seconds, connections = grown.pop("at_s"), grown.pop("connections")
+    """Give connections a second, and of each process its share of a core and its time a connection.
+
+    A moment has what each ran (``ran``), and its CPU's time in soft interrupts (``softirq``), in seconds.
+    """
+    seconds, connections = last["at_s"] - first["at_s"], last["connections"] - first["connections"]
     row: Result = {"seconds": seconds, "connections": connections, "cps": connections / seconds}
-    for name, ran_s in grown.items():
+    softirq = {name: last["softirq"][name] - first["softirq"][name] for name in first["softirq"]}
+    for name in first["ran"]:
+        ran_s = last["ran"][name] - first["ran"][name]
+        (of_other,) = (time_s for other, time_s in softirq.items() if other != name)
+        apart_s = ran_s - softirq[name] + of_other
         row[name] = ran_s / seconds
         row[f"{name}_us"] = ran_s / connections * 1e6 if connections else None
+        row[f"{name}_apart_us"] = apart_s / connections * 1e6 if connections else None
     return row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -134,13 +135,33 @@ def test_ports_of_dpdk_keep_their_arguments(stateful: ModuleType) -> None:
 
 def test_time_a_connection_is_that_of_each_process(bench: Any) -> None:
     web = bench("web")
-    first = {"at_s": 1.0, "connections": 10, "own": 0.5, "nginx": 2.0}
-    last = {"at_s": 3.0, "connections": 1_010, "own": 0.6, "nginx": 3.0}
+    first = {
+        "at_s": 1.0,
+        "connections": 10,
+        "ran": {"own": 0.5, "nginx": 2.0},
+        "softirq": {"own": 7.0, "nginx": 8.0},
+    }
+    last = {
+        "at_s": 3.0,
+        "connections": 1_010,
+        "ran": {"own": 0.6, "nginx": 3.0},
+        "softirq": {"own": 7.04, "nginx": 8.01},
+    }
     row = web.per_connection(first, last)
     assert (row["connections"], row["cps"]) == (1_000, 500.0)
     assert (row["own_us"], row["nginx_us"]) == (pytest.approx(100.0), pytest.approx(1_000.0))
     assert row["nginx"] == pytest.approx(0.5)
+    # The receiving that each did for the other is the other's.
+    assert (row["own_apart_us"], row["nginx_apart_us"]) == (pytest.approx(70.0), pytest.approx(1_030.0))
     assert web.per_connection(first, {**last, "connections": 10})["own_us"] is None
+
+
+def test_time_in_soft_interrupts_is_that_of_the_cpu(bench: Any, tmp_path: Path) -> None:
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  9 8 7 6 5 4 333 2 1 0\ncpu1 9 8 7 6 5 4 33 2 1 0\ncpu11 9 8 7 6 5 4 300 2 1 0\n")
+    ticks = os.sysconf("SC_CLK_TCK")
+    assert bench("web").softirq_s(1, stat) == 33 / ticks
+    assert bench("web").softirq_s(11, stat) == 300 / ticks
 
 
 def test_the_report_has_what_was_measured_and_what_was_not(
